@@ -1,0 +1,27 @@
+# How the repository's own programs are built: tests, examples and benchmarks.
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_library(bracewell_warnings INTERFACE)
+target_compile_options(bracewell_warnings INTERFACE -Wall -Wextra -Wshadow
+  $<$<NOT:$<BOOL:${Kokkos_ENABLE_CUDA}>>:-Wpedantic> # nvcc's generated code is not pedantic
+  $<$<BOOL:${BRACEWELL_WARNINGS_AS_ERRORS}>:-Werror>)
+
+# bracewell_program(name sources... [LIBRARIES target...]): an executable in the folder of its kind.
+function(bracewell_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" LIBRARIES)
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE Bracewell::Bracewell ${arg_LIBRARIES} bracewell_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+endfunction()
+
+# Every test of the current folder runs with two unpinned threads, so that tests can share a machine.
+function(bracewell_set_test_environment)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test ${tests})
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=2 OMP_PROC_BIND=false)
+  endforeach()
+endfunction()

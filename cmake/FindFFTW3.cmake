@@ -1,0 +1,20 @@
+# FFTW 3 in double and in float: targets FFTW3::fftw3 and FFTW3::fftw3f.
+
+find_path(FFTW3_INCLUDE_DIR fftw3.h)
+find_library(FFTW3_DOUBLE_LIBRARY fftw3)
+find_library(FFTW3_FLOAT_LIBRARY fftw3f)
+mark_as_advanced(FFTW3_INCLUDE_DIR FFTW3_DOUBLE_LIBRARY FFTW3_FLOAT_LIBRARY)
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(FFTW3
+  REQUIRED_VARS FFTW3_DOUBLE_LIBRARY FFTW3_FLOAT_LIBRARY FFTW3_INCLUDE_DIR)
+
+function(_fftw3_target name library)
+  if(FFTW3_FOUND AND NOT TARGET FFTW3::${name})
+    add_library(FFTW3::${name} UNKNOWN IMPORTED)
+    set_target_properties(FFTW3::${name} PROPERTIES
+      IMPORTED_LOCATION ${library} INTERFACE_INCLUDE_DIRECTORIES ${FFTW3_INCLUDE_DIR})
+  endif()
+endfunction()
+_fftw3_target(fftw3 "${FFTW3_DOUBLE_LIBRARY}")
+_fftw3_target(fftw3f "${FFTW3_FLOAT_LIBRARY}")

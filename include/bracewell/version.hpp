@@ -1,0 +1,16 @@
+#pragma once
+
+/// \file
+/// The version of Bracewell. This is its one source: CMake reads the three numbers from here.
+
+#define BRACEWELL_VERSION_MAJOR 0
+#define BRACEWELL_VERSION_MINOR 1
+#define BRACEWELL_VERSION_PATCH 0
+
+#define BRACEWELL_STRINGIFY_TOKEN(token) #token
+#define BRACEWELL_STRINGIFY(macro) BRACEWELL_STRINGIFY_TOKEN(macro)
+
+/// The version as a string literal, for example "0.1.0".
+#define BRACEWELL_VERSION                                                                                    \
+  BRACEWELL_STRINGIFY(BRACEWELL_VERSION_MAJOR)                                                               \
+  "." BRACEWELL_STRINGIFY(BRACEWELL_VERSION_MINOR) "." BRACEWELL_STRINGIFY(BRACEWELL_VERSION_PATCH)

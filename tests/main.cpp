@@ -1,0 +1,9 @@
+// The common main of the Catch2 programs: Kokkos lives as long as the session.
+
+#include <Kokkos_Core.hpp>
+#include <catch2/catch_session.hpp>
+
+int main(int argc, char* argv[]) {
+  Kokkos::ScopeGuard kokkos(argc, argv);
+  return Catch::Session().run(argc, argv);
+}
