@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/interpolation/sinc.hpp>
+
+namespace Bracewell {
+
+/// Linear interpolation, w(x) = 1 - |x|: RELION's kernel. Interpolating; attenuates the image by sinc^2.
+struct Linear {
+  static constexpr int width = 2; ///< taps per axis: floor(q) - width/2 + 1 ... floor(q) + width/2
+  static constexpr const char* name = "linear";
+
+  /// Weights of the taps at floor(q) and floor(q) + 1; f = q - floor(q).
+  template <class T>
+  KOKKOS_INLINE_FUNCTION static void weights(T f, T (&w)[width]) {
+    w[0] = 1 - f;
+    w[1] = f;
+  }
+
+  /// Derivatives of the weights with respect to q.
+  template <class T>
+  KOKKOS_INLINE_FUNCTION static void derivatives(T, T (&d)[width]) {
+    d[0] = -1;
+    d[1] = 1;
+  }
+
+  /// Fourier transform of the kernel: what the image at v = x / N (N the padded size) is multiplied by.
+  template <class T>
+  KOKKOS_INLINE_FUNCTION static T transform(T v) {
+    const T s = Impl::sinc(v);
+    return s * s;
+  }
+};
+
+} // namespace Bracewell
