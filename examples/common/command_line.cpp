@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "command_line.hpp"
+
+#include "input_error.hpp"
+
+#include <bracewell/error.hpp>
+#include <bracewell/version.hpp>
+
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+
+namespace Bracewell::Examples {
+
+int run_driver(CLI::App& app, int argc, const char* const* argv, const std::function<void()>& body) {
+  const auto complain = [&app](const std::string& message, ExitCode code) {
+    std::cerr << app.get_name() << ": " << message << '\n';
+    return code;
+  };
+  try {
+    app.set_version_flag("--version", app.get_name() + " " BRACEWELL_VERSION, "print the version and exit");
+    app.parse(argc, argv);
+    body();
+    // A full disk behind a redirected stdout must not pass for success.
+    if (!std::cout.flush())
+      return complain("standard output cannot be written", Failure);
+    return Success;
+  } catch (const CLI::Success& request) { // --help, --version
+    app.exit(request);
+    return std::cout.flush() ? Success : complain("standard output cannot be written", Failure);
+  } catch (const CLI::ParseError& error) {
+    return complain(std::string(error.what()) + " (see --help)", BadInput);
+  } catch (const InputError& error) {
+    return complain(error.what(), BadInput);
+  } catch (const Error& error) {
+    return complain(error.what(), BadInput);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", Failure);
+  } catch (const std::exception& error) {
+    return complain(error.what(), Failure);
+  } catch (...) {
+    return complain("stopped by an exception of unknown type", Failure);
+  }
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace Bracewell::Examples {
+
+/// A regular file open for reading at any position. Reading is thread-safe: there is no shared file position.
+class InputFile {
+public:
+  /// Throws InputError where the file is missing, cannot be opened or is not a regular file.
+  explicit InputFile(std::filesystem::path path);
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile();
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Bytes, when the file was opened.
+  std::int64_t size() const { return size_; }
+  /// Fills `out` from byte `offset` on. Throws InputError where the file ends early.
+  void read_at(std::int64_t offset, std::span<std::byte> out) const;
+  /// The whole file.
+  std::string read_text() const;
+
+private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::int64_t size_ = 0;
+};
+
+} // namespace Bracewell::Examples

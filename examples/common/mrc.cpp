@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: MIT
+#include "mrc.hpp"
+
+#include "input_error.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace Bracewell::Examples {
+namespace {
+
+constexpr std::int64_t header_bytes = 1024;
+constexpr std::int32_t imod_stamp = 1146047817;
+constexpr std::int32_t imod_signed_bytes = 1;
+// Values handled at a time: small enough to stay in cache from reading to the last conversion.
+constexpr std::int64_t chunk_values = 1 << 16;
+
+// Offsets of the header's fields in bytes.
+namespace Field {
+constexpr std::size_t size = 0, mode = 12, start = 16, sampling = 28, cell = 40, angles = 52, axes = 64,
+                      statistics = 76, space_group = 88, extended_bytes = 92, version = 108, imod = 152,
+                      imod_flags = 156, origin = 196, map = 208, stamp = 212, deviation = 216,
+                      label_count = 220, labels = 224;
+} // namespace Field
+constexpr std::size_t label_length = 80;
+
+template <class Value>
+Value byte_swapped(Value value) {
+  if constexpr (sizeof(Value) == 2)
+    return std::bit_cast<Value>(__builtin_bswap16(std::bit_cast<std::uint16_t>(value)));
+  else if constexpr (sizeof(Value) == 4)
+    return std::bit_cast<Value>(__builtin_bswap32(std::bit_cast<std::uint32_t>(value)));
+  else
+    return value;
+}
+
+using RawHeader = std::array<std::byte, header_bytes>;
+
+/// The header's fields in one byte order.
+struct Fields {
+  const RawHeader& raw;
+  bool big_endian;
+
+  template <class Value>
+  Value read(std::size_t offset) const {
+    Value value;
+    std::memcpy(&value, raw.data() + offset, sizeof value);
+    return big_endian == (std::endian::native == std::endian::big) ? value : byte_swapped(value);
+  }
+  std::int32_t integer(std::size_t offset) const { return read<std::int32_t>(offset); }
+  double real(std::size_t offset) const { return read<float>(offset); }
+  std::array<std::int64_t, 3> integers(std::size_t offset) const {
+    return {integer(offset), integer(offset + 4), integer(offset + 8)};
+  }
+};
+
+/// Bytes of one value; 0 for a mode that is not read.
+std::int64_t value_bytes(std::int32_t mode) {
+  switch (MrcMode(mode)) {
+  case MrcMode::Int8:
+    return 1;
+  case MrcMode::Int16:
+  case MrcMode::UInt16:
+  case MrcMode::Float16:
+    return 2;
+  case MrcMode::Float32:
+    return 4;
+  }
+  return 0;
+}
+
+std::string mode_name(std::int32_t mode) {
+  const std::string number = std::to_string(mode);
+  if (mode == 3)
+    return number + " (complex int16)";
+  if (mode == 4)
+    return number + " (complex float32)";
+  if (mode == 101)
+    return number + " (4-bit)";
+  return number;
+}
+
+std::string joined(const std::array<std::int64_t, 3>& values, const char* separator = " x ") {
+  return std::to_string(values[0]) + separator + std::to_string(values[1]) + separator +
+         std::to_string(values[2]);
+}
+
+bool is_permutation(const std::array<std::int64_t, 3>& axes) {
+  return axes[0] + axes[1] + axes[2] == 6 && axes[0] * axes[1] * axes[2] == 6;
+}
+
+/// Header, extended header and values, where that fits 64 bits.
+std::optional<std::int64_t> expected_bytes(const std::array<std::int64_t, 3>& size,
+                                           std::int64_t bytes_per_value, std::int64_t extended) {
+  const std::int64_t section = size[0] * size[1]; // both are below 2^31
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() - header_bytes - extended;
+  if (size[2] > most / bytes_per_value / section)
+    return std::nullopt;
+  return header_bytes + extended + section * size[2] * bytes_per_value;
+}
+
+/// How well a byte order explains the header, higher is better: the mode says most, for it is small in one
+/// order only unless it is 0.
+int plausibility(const Fields& fields, std::int64_t file_bytes) {
+  const auto size = fields.integers(Field::size);
+  const auto axes = fields.integers(Field::axes);
+  const std::int32_t mode = fields.integer(Field::mode);
+  const std::int64_t extended = fields.integer(Field::extended_bytes);
+  const bool positive = std::ranges::all_of(size, [](std::int64_t n) { return n > 0; });
+  const std::int64_t bytes = value_bytes(mode);
+  int points = 0;
+  if (mode >= 0 && mode < 1000)
+    points += 2;
+  if (is_permutation(axes))
+    points += 2;
+  if (positive)
+    points += 1;
+  if (positive && bytes > 0 && extended >= 0) {
+    const auto expected = expected_bytes(size, bytes, extended);
+    if (expected && *expected <= file_bytes)
+      points += 4;
+  }
+  return points;
+}
+
+/// Chooses the byte order: that of the machine stamp, unless the header makes sense in the other order alone.
+bool find_byte_order(const RawHeader& raw, std::int64_t file_bytes, std::vector<std::string>& warnings) {
+  const auto stamp = std::to_integer<int>(raw[Field::stamp]);
+  const bool tagged = std::memcmp(raw.data() + Field::map, "MAP", 3) == 0;
+  const bool stamped = stamp == 0x44 || stamp == 0x11;
+  const int little = plausibility({raw, false}, file_bytes);
+  const int big = plausibility({raw, true}, file_bytes);
+  const bool big_endian = stamped ? (stamp == 0x11 ? big + 4 > little : big > little + 4) : big > little;
+  const std::string order = big_endian ? "big-endian" : "little-endian";
+  if (stamped && big_endian != (stamp == 0x11))
+    warnings.push_back("the machine stamp contradicts the rest of the header; read as " + order);
+  else if (!stamped)
+    warnings.push_back(std::string("the header has no ") + (tagged ? "" : "'MAP ' tag and no ") +
+                       "machine stamp; read as " + order);
+  else if (!tagged)
+    warnings.push_back("the header has no 'MAP ' tag");
+  return big_endian;
+}
+
+/// float16 to float32 without branches, so that the compiler can vectorise it. Moving the exponent's bits to
+/// their place leaves it too small by the difference of the biases, 112; the product corrects that exactly,
+/// subnormal numbers included.
+float widened(std::uint16_t half) {
+  const std::uint32_t magnitude = (half & 0x7fffu) << 13;
+  const std::uint32_t sign = (half & 0x8000u) << 16;
+  const std::uint32_t special =
+      magnitude >= 0x0f800000u ? 0x7f800000u : 0u; // infinity and NaN keep the largest exponent
+  const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
+  return std::bit_cast<float>(scaled | special | sign);
+}
+
+/// float32 to float16, rounded to nearest even; values of 65520 and more become infinite.
+std::uint16_t narrowed(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 16) & 0x8000u;
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  // Below 2^-14 a half counts units of 2^-24, the spacing of floats just above one half: the sum rounds to
+  // it.
+  const auto small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  const std::uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  const std::uint32_t half = magnitude < 0x38800000u ? small : std::min(normal, 0x7c00u);
+  return static_cast<std::uint16_t>(sign | half);
+}
+
+template <class Value>
+void convert(std::span<const std::byte> bytes, bool swap, std::span<float> out) {
+  const std::byte* in = bytes.data();
+  const auto value_at = [in](std::size_t i) {
+    Value value;
+    std::memcpy(&value, in + i * sizeof(Value), sizeof(Value));
+    return value;
+  };
+  if (swap)
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = static_cast<float>(byte_swapped(value_at(i)));
+  else
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = static_cast<float>(value_at(i));
+}
+
+void convert_halves(std::span<const std::byte> bytes, bool swap, std::span<float> out) {
+  const std::byte* in = bytes.data();
+  const auto half_at = [in](std::size_t i) {
+    std::uint16_t half;
+    std::memcpy(&half, in + 2 * i, 2);
+    return half;
+  };
+  if (swap)
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = widened(byte_swapped(half_at(i)));
+  else
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = widened(half_at(i));
+}
+
+bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u; }
+
+bool all_finite(std::span<const float> values) {
+  std::uint32_t found = 0;
+  for (const float value : values)
+    found |= static_cast<std::uint32_t>(!is_finite(value));
+  return found == 0;
+}
+
+/// The value of `values` that is not finite, as "column X, row Y" counting from 1, for the first image it is
+/// in.
+std::pair<std::int64_t, std::string> find_non_finite(std::span<const float> values, std::int64_t first_value,
+                                                     std::int64_t width, std::int64_t height) {
+  const std::int64_t position = first_value + (std::ranges::find_if_not(values, is_finite) - values.begin());
+  const std::int64_t in_image = position % (width * height);
+  return {position / (width * height),
+          "column " + std::to_string(in_image % width + 1) + ", row " + std::to_string(in_image / width + 1)};
+}
+
+} // namespace
+
+MrcReader::MrcReader(std::filesystem::path path) : file_(std::move(path)) {
+  const auto fail = [this](const std::string& what) {
+    throw InputError(file_.path().string() + ": " + what);
+  };
+  if (file_.size() < header_bytes)
+    fail("is not an MRC file: expected a header of 1024 bytes, found " + std::to_string(file_.size()) +
+         " bytes");
+  RawHeader raw;
+  file_.read_at(0, raw);
+  if (raw[0] == std::byte{0x1f} && raw[1] == std::byte{0x8b})
+    fail("is compressed with gzip; unpack it first");
+
+  const Fields fields{raw, find_byte_order(raw, file_.size(), warnings_)};
+  header_.big_endian = fields.big_endian;
+  stored_ = fields.integers(Field::size);
+  const std::int32_t mode = fields.integer(Field::mode);
+  const std::int64_t extended = fields.integer(Field::extended_bytes);
+  auto axes = fields.integers(Field::axes);
+
+  if (plausibility(fields, file_.size()) <= 1)
+    fail("is not an MRC file: found mode " + std::to_string(mode) + " and size " + joined(stored_));
+  if (std::ranges::any_of(stored_, [](std::int64_t n) { return n <= 0; }))
+    fail("has a wrong header: expected positive sizes, found " + joined(stored_));
+  const std::int64_t bytes = value_bytes(mode);
+  if (bytes == 0)
+    fail("has mode " + mode_name(mode) +
+         ", expected 0 (int8), 1 (int16), 2 (float32), 6 (uint16) or 12 (float16)");
+  if (extended < 0)
+    fail("has a wrong header: expected an extended header of 0 or more bytes, found " +
+         std::to_string(extended));
+  if (axes == std::array<std::int64_t, 3>{0, 0, 0}) {
+    warnings_.push_back("the header states no order of the axes; read as x, y, z");
+    axes = {1, 2, 3};
+  }
+  if (!is_permutation(axes))
+    fail("has a wrong header: expected a permutation of 1, 2, 3 for the order of the axes, found " +
+         joined(axes, ", "));
+  const auto expected = expected_bytes(stored_, bytes, extended);
+  if (!expected)
+    fail("has a wrong header: its size " + joined(stored_) + " is past any file");
+  if (file_.size() < *expected)
+    fail("is truncated: expected " + std::to_string(*expected) + " bytes for size " + joined(stored_) +
+         " and mode " + std::to_string(mode) + ", found " + std::to_string(file_.size()));
+  if (file_.size() > *expected)
+    warnings_.push_back("the file has " + std::to_string(file_.size() - *expected) +
+                        " bytes after the last value");
+
+  header_.mode = MrcMode(mode);
+  header_.data_offset = header_bytes + extended;
+  header_.space_group = fields.integer(Field::space_group);
+  const auto starts = fields.integers(Field::start);
+  for (std::size_t i = 0; i < 3; ++i) {
+    // Sizes and starts are in the order of the file, everything else is x, y, z already.
+    const auto axis = static_cast<std::size_t>(axes[i] - 1);
+    header_.axis_order[i] = static_cast<int>(axis);
+    header_.size[axis] = stored_[i];
+    header_.start[axis] = starts[i];
+    const double length = fields.real(Field::cell + 4 * i);
+    const std::int32_t sampling = fields.integer(Field::sampling + 4 * i);
+    if (std::isfinite(length) && length > 0 && sampling > 0)
+      header_.voxel_size[i] = length / sampling;
+    header_.cell_angles[i] = fields.real(Field::angles + 4 * i);
+    header_.origin[i] = fields.real(Field::origin + 4 * i);
+  }
+  header_.unsigned_bytes = header_.mode == MrcMode::Int8 && fields.integer(Field::imod) == imod_stamp &&
+                           (fields.integer(Field::imod_flags) & imod_signed_bytes) == 0;
+  const auto label_count = static_cast<std::size_t>(std::clamp(fields.integer(Field::label_count), 0, 10));
+  for (std::size_t i = 0; i < label_count; ++i) {
+    const char* text = reinterpret_cast<const char*>(raw.data()) + Field::labels + i * label_length;
+    std::string label(text, std::find(text, text + label_length, '\0'));
+    label.erase(label.find_last_not_of(' ') + 1);
+    header_.labels.push_back(std::move(label));
+  }
+}
+
+void MrcReader::read_sections(std::int64_t first, std::int64_t count, std::span<float> out,
+                              NonFinite non_finite) const {
+  const std::int64_t section = width() * height();
+  const std::int64_t bytes = value_bytes(static_cast<std::int32_t>(header_.mode));
+  const bool swap = header_.big_endian != (std::endian::native == std::endian::big);
+  const std::int64_t begin = first * section;
+  const std::int64_t end = (first + count) * section;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(chunk_values, end - begin) * bytes));
+
+  for (std::int64_t at = begin; at < end; at += chunk_values) {
+    const auto values = static_cast<std::size_t>(std::min(chunk_values, end - at));
+    const auto target = out.subspan(static_cast<std::size_t>(at - begin), values);
+    const auto raw = std::span(buffer).first(values * static_cast<std::size_t>(bytes));
+    const std::int64_t offset = header_.data_offset + at * bytes;
+    if (header_.mode == MrcMode::Float32 && !swap) {
+      file_.read_at(offset, std::as_writable_bytes(target));
+    } else {
+      file_.read_at(offset, raw);
+      switch (header_.mode) {
+      case MrcMode::Int8:
+        header_.unsigned_bytes ? convert<std::uint8_t>(raw, swap, target)
+                               : convert<std::int8_t>(raw, swap, target);
+        break;
+      case MrcMode::Int16:
+        convert<std::int16_t>(raw, swap, target);
+        break;
+      case MrcMode::UInt16:
+        convert<std::uint16_t>(raw, swap, target);
+        break;
+      case MrcMode::Float32:
+        convert<float>(raw, swap, target);
+        break;
+      case MrcMode::Float16:
+        convert_halves(raw, swap, target);
+        break;
+      }
+    }
+    if (non_finite == NonFinite::Reject && !all_finite(target)) {
+      const auto [image, place] = find_non_finite(target, at, width(), height());
+      throw InputError(path().string() + ": image " + std::to_string(image + 1) +
+                       " (counting from 1) has a value that is not finite at " + place);
+    }
+  }
+}
+
+void MrcReader::read_images(std::int64_t first, std::int64_t count, std::span<float> out,
+                            NonFinite non_finite) const {
+  if (header_.axis_order != std::array<int, 3>{0, 1, 2})
+    throw InputError(path().string() + ": is not an image stack: its axes are not in the order x, y, z");
+  if (first < 0 || count < 0 || first > images() - count)
+    throw InputError(path().string() + ": has " + std::to_string(images()) + " images, asked for " +
+                     std::to_string(count) + " from image " + std::to_string(first + 1) +
+                     " (counting from 1)");
+  if (out.size() != static_cast<std::size_t>(count * width() * height()))
+    throw std::invalid_argument("MrcReader::read_images: the span does not have the size of the images");
+  read_sections(first, count, out, non_finite);
+}
+
+std::vector<float> MrcReader::read_volume(NonFinite non_finite) const {
+  if (header_.space_group >= 401)
+    throw InputError(path().string() + ": is a stack of maps (space group " +
+                     std::to_string(header_.space_group) + "), expected one map");
+  const auto [columns, rows, sections] = stored_;
+  std::vector<float> volume(static_cast<std::size_t>(columns * rows * sections));
+  if (header_.axis_order == std::array<int, 3>{0, 1, 2}) {
+    read_sections(0, sections, volume, non_finite);
+    return volume;
+  }
+  const std::array<std::int64_t, 3> strides{1, header_.size[0], header_.size[0] * header_.size[1]};
+  const std::int64_t column_stride = strides[static_cast<std::size_t>(header_.axis_order[0])];
+  const std::int64_t row_stride = strides[static_cast<std::size_t>(header_.axis_order[1])];
+  const std::int64_t section_stride = strides[static_cast<std::size_t>(header_.axis_order[2])];
+  std::vector<float> section(static_cast<std::size_t>(columns * rows));
+  for (std::int64_t s = 0; s < sections; ++s) {
+    read_sections(s, 1, section, non_finite);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c)
+        volume[static_cast<std::size_t>(s * section_stride + r * row_stride + c * column_stride)] =
+            section[static_cast<std::size_t>(r * columns + c)];
+  }
+  return volume;
+}
+
+MrcWriter::MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, std::int64_t height,
+                     MrcWriteOptions options)
+    : file_(std::move(path)), kind_(kind), width_(width), height_(height), options_(options) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (width < 1 || height < 1 || width > most || height > most)
+    throw InputError(file_.path().string() + ": cannot be written: images of " + std::to_string(width) +
+                     " x " + std::to_string(height) + " pixels");
+  if (options.mode != MrcMode::Float32 && options.mode != MrcMode::Float16)
+    throw InputError(file_.path().string() + ": cannot be written in mode " +
+                     std::to_string(static_cast<std::int32_t>(options.mode)) +
+                     ", expected 2 (float32) or 12 (float16)");
+  if (!(options.pixel_size >= 0) || !std::isfinite(options.pixel_size))
+    throw InputError(file_.path().string() +
+                     ": cannot be written: expected a pixel size of 0 (not known) or more");
+  file_.write(RawHeader{}); // its place; close() fills it in
+}
+
+void MrcWriter::write(std::span<const float> images) {
+  const auto section = static_cast<std::size_t>(width_ * height_);
+  if (images.size() % section != 0)
+    throw std::invalid_argument("MrcWriter::write: the span does not hold whole images");
+  for (; !images.empty(); images = images.subspan(section))
+    write_image(images.first(section));
+}
+
+void MrcWriter::write_image(std::span<const float> image) {
+  if (images_ == std::numeric_limits<std::int32_t>::max())
+    throw InputError(file_.path().string() + ": cannot be written: more than 2^31 - 1 images");
+  if (!all_finite(image)) {
+    const auto place = find_non_finite(image, 0, width_, height_).second;
+    throw std::runtime_error(file_.path().string() + ": not written: image " + std::to_string(images_ + 1) +
+                             " (counting from 1) has a value that is not finite at " + place);
+  }
+  if (options_.mode == MrcMode::Float32) {
+    add_statistics(image);
+    file_.write(std::as_bytes(image));
+  } else {
+    halves_.resize(image.size());
+    rounded_.resize(image.size());
+    std::ranges::transform(image, halves_.begin(), narrowed);
+    std::ranges::transform(halves_, rounded_.begin(), widened);
+    if (!all_finite(rounded_))
+      throw InputError(
+          file_.path().string() + ": not written: image " + std::to_string(images_ + 1) +
+          " (counting from 1) has values above 65504, the largest of mode 12 (float16); use mode 2");
+    add_statistics(rounded_);
+    file_.write(std::as_bytes(std::span(halves_)));
+  }
+  ++images_;
+}
+
+/// Merges the moments of one image with those of the images before (Chan, Golub, LeVeque 1979): no
+/// cancellation for a large mean.
+void MrcWriter::add_statistics(std::span<const float> image) {
+  float low = image[0];
+  float high = image[0];
+  double sum = 0;
+  for (const float value : image) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+    sum += value;
+  }
+  const auto values = static_cast<double>(image.size());
+  const double mean = sum / values;
+  double squares = 0;
+  for (const float value : image)
+    squares += (value - mean) * (value - mean);
+
+  minimum_ = images_ == 0 ? low : std::min(minimum_, low);
+  maximum_ = images_ == 0 ? high : std::max(maximum_, high);
+  const auto before = static_cast<double>(images_);
+  const double difference = mean - mean_;
+  mean_ += difference / (before + 1);
+  squared_deviations_ += squares + difference * difference * values * before / (before + 1);
+}
+
+void MrcWriter::close() {
+  if (images_ == 0)
+    throw std::runtime_error(file_.path().string() + ": not written: it would have no images");
+  RawHeader raw{};
+  const auto put = [&raw](std::size_t offset, auto... values) {
+    ((std::memcpy(raw.data() + offset, &values, sizeof values), offset += sizeof values), ...);
+  };
+  const auto columns = static_cast<std::int32_t>(width_);
+  const auto rows = static_cast<std::int32_t>(height_);
+  const auto sections = static_cast<std::int32_t>(images_);
+  const std::int32_t depth =
+      kind_ == Kind::Volume ? sections : 1; // sampling along z: a stack is many images of depth 1
+  const auto length = [this](std::int32_t voxels) {
+    return static_cast<float>(options_.pixel_size * voxels);
+  };
+  const double values = static_cast<double>(width_ * height_) * static_cast<double>(images_);
+
+  put(Field::size, columns, rows, sections, static_cast<std::int32_t>(options_.mode));
+  put(Field::sampling, columns, rows, depth, length(columns), length(rows), length(depth), 90.0f, 90.0f,
+      90.0f);
+  put(Field::axes, 1, 2, 3);
+  put(Field::statistics, minimum_, maximum_, static_cast<float>(mean_));
+  put(Field::space_group, kind_ == Kind::Volume ? 1 : 0);
+  put(Field::version, 20140);
+  constexpr unsigned char stamp_byte = std::endian::native == std::endian::big ? 0x11 : 0x44;
+  put(Field::map, 'M', 'A', 'P', ' ', stamp_byte, stamp_byte);
+  put(Field::deviation, static_cast<float>(std::sqrt(squared_deviations_ / values)), 1);
+  std::memset(raw.data() + Field::labels, ' ', label_length);
+  put(Field::labels, 'B', 'r', 'a', 'c', 'e', 'w', 'e', 'l', 'l');
+
+  file_.write_at(0, raw);
+  file_.commit();
+}
+
+void write_volume(const std::filesystem::path& path, std::span<const float> volume,
+                  std::array<std::int64_t, 3> size, MrcWriteOptions options) {
+  if (volume.size() != static_cast<std::size_t>(size[0] * size[1] * size[2]))
+    throw std::invalid_argument("write_volume: the span does not have the size of the volume");
+  MrcWriter writer(path, MrcWriter::Kind::Volume, size[0], size[1], options);
+  writer.write(volume);
+  writer.close();
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: MIT
+#include "star.hpp"
+
+#include "atomic_file.hpp"
+#include "input_error.hpp"
+#include "input_file.hpp"
+#include "mrc.hpp"
+
+#include <gemmi/cif.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+namespace Bracewell::Examples {
+namespace {
+
+constexpr std::string_view blank = " \t\r\f\v";
+
+bool is_blank(char letter) { return blank.find(letter) != std::string_view::npos; }
+
+/// The values of one line, up to a comment; quoted ones count once.
+std::vector<std::string_view> tokens(std::string_view line) {
+  std::vector<std::string_view> found;
+  for (std::size_t at = line.find_first_not_of(blank); at < line.size() && line[at] != '#';
+       at = line.find_first_not_of(blank, at)) {
+    const std::size_t begin = at;
+    if (line[at] == '\'' || line[at] == '"') {
+      // A quote closes only before a blank.
+      do
+        at = line.find(line[begin], at + 1);
+      while (at < line.size() && at + 1 < line.size() && !is_blank(line[at + 1]));
+      at = at < line.size() ? at + 1 : line.size();
+    } else {
+      at = std::min(line.find_first_of(blank, at), line.size());
+    }
+    found.push_back(line.substr(begin, at - begin));
+  }
+  return found;
+}
+
+bool starts_with_word(std::string_view text, std::string_view word) {
+  return text.size() >= word.size() &&
+         std::ranges::equal(text.substr(0, word.size()), word, [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+         });
+}
+
+bool starts_section(std::string_view token) {
+  return token.starts_with('_') || starts_with_word(token, "data_") || starts_with_word(token, "loop_") ||
+         starts_with_word(token, "save_") || starts_with_word(token, "stop_") ||
+         starts_with_word(token, "global_");
+}
+
+/// What the CIF grammar does not see: lines as rows, and RELION's version comments.
+struct LineScan {
+  struct Block {
+    int version = 0;
+    std::size_t rows = 0;
+  };
+  std::vector<Block> blocks;
+};
+
+/// Throws InputError for a row that does not have one value per column. The grammar would count the values of
+/// the whole table alone, and could not say which row is wrong.
+LineScan scan_lines(const std::string& text, const std::string& file) {
+  LineScan scan;
+  std::string block_name;
+  std::vector<std::string> columns;
+  enum { Outside, Columns, Rows } place = Outside;
+  int version = 0;
+  std::size_t line_number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line(text.data() + begin, end - begin);
+    begin = end + 1;
+    ++line_number;
+    constexpr std::string_view version_comment = "# version ";
+    if (line.starts_with(version_comment))
+      std::from_chars(line.data() + version_comment.size(), line.data() + line.size(), version);
+    const auto words = tokens(line);
+    if (words.empty())
+      continue;
+    const auto first = words.front();
+    if (starts_with_word(first, "data_") || starts_with_word(first, "global_")) {
+      block_name = first;
+      scan.blocks.push_back({std::exchange(version, 0), 0});
+      place = Outside;
+    } else if (starts_with_word(first, "loop_")) {
+      columns.clear();
+      place = Columns;
+    } else if (place == Columns && first.starts_with('_')) {
+      for (const auto& word : words)
+        if (word.starts_with('_'))
+          columns.emplace_back(word.substr(1));
+    } else if (starts_section(first)) {
+      place = Outside;
+    } else if (place != Outside) {
+      place = Rows;
+      if (scan.blocks.empty())
+        continue; // the grammar says it better
+      auto& rows = ++scan.blocks.back().rows;
+      if (words.size() != columns.size())
+        throw InputError(
+            file + ": table " + block_name + ", row " + std::to_string(rows) + " (line " +
+            std::to_string(line_number) + "): expected " + std::to_string(columns.size()) +
+            " values, found " + std::to_string(words.size()) +
+            (words.size() < columns.size() ? ", no value in column " + columns[words.size()] : ""));
+    }
+  }
+  return scan;
+}
+
+std::string without_underscore(const std::string& tag) { return tag.substr(tag.starts_with('_') ? 1 : 0); }
+
+StarTable to_table(gemmi::cif::Block& block, const LineScan::Block& lines, const std::string& file) {
+  using gemmi::cif::ItemType;
+  StarTable table;
+  table.name = block.name == "#" ? "" : block.name; // the library's stand-in for no name
+  table.version = lines.version;
+  table.loop = std::ranges::any_of(block.items, [](const auto& item) { return item.type == ItemType::Loop; });
+  const auto place = file + ": table data_" + table.name;
+  for (auto& item : block.items) {
+    if (item.type == ItemType::Pair && !table.loop) {
+      table.columns.push_back(without_underscore(item.pair[0]));
+      table.values.push_back(gemmi::cif::as_string(item.pair[1]));
+    } else if (item.type == ItemType::Loop && block.items.size() == 1) {
+      for (const auto& tag : item.loop.tags)
+        table.columns.push_back(without_underscore(tag));
+      table.values = std::move(item.loop.values);
+      for (auto& value : table.values)
+        if (value.starts_with('"') || value.starts_with('\'') || value.starts_with(';'))
+          value = gemmi::cif::as_string(value);
+    } else {
+      throw InputError(place + ": expected one loop or name-value pairs, found more");
+    }
+  }
+  if (table.loop && table.rows() != lines.rows)
+    throw InputError(place + ": expected one row per line, found " + std::to_string(table.rows()) +
+                     " rows in " + std::to_string(lines.rows) + " lines");
+  return table;
+}
+
+std::string quoted(const std::string& value) {
+  const bool plain = !value.empty() && value.find_first_of(" \t\r\n") == std::string::npos &&
+                     std::string_view("_#$'\"[];").find(value.front()) == std::string_view::npos &&
+                     !starts_section(value);
+  if (plain)
+    return value;
+  if (value.find('\n') != std::string::npos ||
+      (value.find('"') != std::string::npos && value.find('\'') != std::string::npos))
+    throw std::invalid_argument("write_star: a value cannot be quoted: " + value);
+  const char quote = value.find('"') == std::string::npos ? '"' : '\'';
+  return quote + value + quote;
+}
+
+/// One table being read as numbers.
+class NumberReader {
+public:
+  NumberReader(const std::filesystem::path& file, const StarTable& table) : file_(file), table_(table) {}
+
+  const StarTable& table() const { return table_; }
+
+  [[noreturn]] void fail(std::size_t row, std::string_view column, const std::string& what) const {
+    throw InputError(file_.string() + ": table data_" + table_.name + ", row " + std::to_string(row + 1) +
+                     ", column " + std::string(column) + ": " + what);
+  }
+
+  double real(std::size_t row, std::size_t column) const {
+    const std::string& text = table_.value(row, column);
+    // std::from_chars knows no plus sign.
+    const char* begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
+    const char* end = text.data() + text.size();
+    double value = 0;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    if (stop != end || error != std::errc() || !std::isfinite(value))
+      fail(row, table_.columns[column], "expected a finite number, found '" + text + "'");
+    return value;
+  }
+
+  std::int64_t integer(std::size_t row, std::size_t column) const {
+    const double value = real(row, column); // RELION writes some whole numbers as 1.000000
+    if (value != std::floor(value) || std::abs(value) > 1e15)
+      fail(row, table_.columns[column], "expected a whole number, found '" + table_.value(row, column) + "'");
+    return static_cast<std::int64_t>(value);
+  }
+
+private:
+  const std::filesystem::path& file_;
+  const StarTable& table_;
+};
+
+/// The particle table, and for every particle its row in the optics table.
+class JoinedTables {
+public:
+  JoinedTables(const std::filesystem::path& file, const StarTable& particles, const StarTable* optics)
+      : particles_(file, particles) {
+    if (optics == nullptr || optics->rows() == 0)
+      return;
+    optics_.emplace(file, *optics);
+    const auto group = particles.find("rlnOpticsGroup");
+    const auto optics_group = optics->find("rlnOpticsGroup");
+    if (!group || !optics_group) {
+      if (optics->rows() > 1)
+        throw InputError(file.string() + ": column rlnOpticsGroup is missing from table data_" +
+                         (group ? optics->name : particles.name) + ", which has to say which of " +
+                         std::to_string(optics->rows()) + " optics groups");
+      optics_row_.assign(particles.rows(), 0);
+      return;
+    }
+    std::unordered_map<std::int64_t, std::size_t> row_of_group;
+    for (std::size_t row = 0; row < optics->rows(); ++row)
+      if (!row_of_group.emplace(optics_->integer(row, *optics_group), row).second)
+        optics_->fail(row, "rlnOpticsGroup",
+                      "group " + optics->value(row, *optics_group) + " is there twice");
+    for (std::size_t row = 0; row < particles.rows(); ++row) {
+      const auto found = row_of_group.find(particles_.integer(row, *group));
+      if (found == row_of_group.end())
+        particles_.fail(row, "rlnOpticsGroup",
+                        "table data_optics has no group " + particles.value(row, *group));
+      optics_row_.push_back(found->second);
+    }
+  }
+
+  const NumberReader& particles() const { return particles_; }
+
+  /// Numbers of a column by a member of NumberReader; empty where neither table has it.
+  template <class Value>
+  std::vector<Value> column(std::string_view name,
+                            Value (NumberReader::*read)(std::size_t, std::size_t) const,
+                            bool positive = false) const {
+    std::vector<Value> values;
+    const auto read_all = [&](const NumberReader& from, std::size_t column, std::size_t rows) {
+      values.reserve(rows);
+      for (std::size_t row = 0; row < rows; ++row) {
+        values.push_back((from.*read)(row, column));
+        if (positive && !(values.back() > 0))
+          from.fail(row, name, "expected a number above 0, found '" + from.table().value(row, column) + "'");
+      }
+    };
+    if (const auto own = particles_.table().find(name)) {
+      read_all(particles_, *own, particles_.table().rows());
+    } else if (const auto shared = optics_ ? optics_->table().find(name) : std::nullopt) {
+      read_all(*optics_, *shared, optics_->table().rows());
+      std::vector<Value> spread;
+      spread.reserve(optics_row_.size());
+      for (const std::size_t row : optics_row_)
+        spread.push_back(values[row]);
+      values = std::move(spread);
+    }
+    return values;
+  }
+
+private:
+  NumberReader particles_;
+  std::optional<NumberReader> optics_;
+  std::vector<std::size_t> optics_row_;
+};
+
+const StarTable& find_particle_table(const std::filesystem::path& file, const StarDocument& document) {
+  if (const StarTable* named = document.find("particles"))
+    return *named;
+  const StarTable* only = nullptr;
+  std::string names;
+  std::size_t candidates = 0;
+  for (const auto& table : document.tables) {
+    if (table.name == "optics")
+      continue;
+    only = &table;
+    ++candidates;
+    names += (names.empty() ? "data_" : ", data_") + table.name;
+  }
+  if (candidates == 0)
+    throw InputError(file.string() + ": has no table data_particles");
+  if (candidates > 1)
+    throw InputError(file.string() + ": has no table data_particles, but several others: " + names);
+  return *only;
+}
+
+/// Pixel sizes from the file, by either of RELION's ways of stating them.
+std::vector<double> read_pixel_sizes(const JoinedTables& tables) {
+  auto sizes = tables.column("rlnImagePixelSize", &NumberReader::real, true);
+  if (!sizes.empty())
+    return sizes;
+  sizes = tables.column("rlnDetectorPixelSize", &NumberReader::real, true); // micrometres
+  const auto magnifications = tables.column("rlnMagnification", &NumberReader::real, true);
+  if (sizes.empty() || magnifications.empty())
+    return {};
+  constexpr double angstrom_per_micrometre = 1e4;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    sizes[i] *= angstrom_per_micrometre / magnifications[i];
+  return sizes;
+}
+
+/// Origins in pixels, from the column in Angstrom or else from the one in pixels.
+std::vector<double> read_origins(const JoinedTables& tables, const std::string& in_pixels,
+                                 const std::vector<double>& pixel_sizes) {
+  const std::string in_angstrom = in_pixels + "Angst";
+  auto origins = tables.column(in_angstrom, &NumberReader::real);
+  if (origins.empty())
+    return tables.column(in_pixels, &NumberReader::real);
+  for (std::size_t row = 0; row < origins.size(); ++row) {
+    if (origins[row] == 0)
+      continue; // no pixel size needed
+    if (pixel_sizes.empty())
+      tables.particles().fail(row, in_angstrom,
+                              "is in Angstrom, but the file states no pixel size (rlnImagePixelSize)");
+    origins[row] /= pixel_sizes[row];
+  }
+  return origins;
+}
+
+/// Finds the stacks of the particles, opens their headers, and checks that every image is there.
+class ImageFinder {
+public:
+  ImageFinder(Particles& particles, const ParticleOptions& options, const NumberReader& table)
+      : particles_(particles), options_(options), table_(table) {}
+
+  void find_all() {
+    const auto column = table_.table().find(name);
+    if (!column)
+      throw InputError(particles_.file.string() + ": column rlnImageName is missing from table data_" +
+                       table_.table().name);
+    for (std::size_t row = 0; row < particles_.count; ++row) {
+      const std::string& text = table_.table().value(row, *column);
+      const std::size_t at = text.find('@');
+      const std::string stack_name = at == std::string::npos ? text : text.substr(at + 1);
+      const std::int64_t number = at == std::string::npos ? 1 : image_number(row, text, at);
+      if (stack_name.empty())
+        table_.fail(row, name, "expected INDEX@STACK, found '" + text + "'");
+      const std::size_t stack = stack_of(row, stack_name);
+      if (number > particles_.stacks[stack].images)
+        table_.fail(row, name,
+                    "there is no image " + std::to_string(number) + " in " +
+                        particles_.stacks[stack].path.string() + ", which has " +
+                        std::to_string(particles_.stacks[stack].images));
+      particles_.stack.push_back(stack);
+      particles_.image.push_back(number - 1);
+    }
+    for (const auto& [warning, where] : warnings_)
+      particles_.warnings.push_back(
+          where.first.string() + ": " + warning +
+          (where.second > 1 ? " (and " + std::to_string(where.second - 1) + " more stacks)" : ""));
+  }
+
+private:
+  std::int64_t image_number(std::size_t row, const std::string& text, std::size_t at) const {
+    std::int64_t number = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + at, number);
+    if (stop != text.data() + at || error != std::errc())
+      table_.fail(row, name, "expected INDEX@STACK, found '" + text + "'");
+    if (number < 1)
+      table_.fail(row, name, "images are counted from 1, found '" + text + "'");
+    return number;
+  }
+
+  std::size_t stack_of(std::size_t row, const std::string& stack_name) {
+    if (const auto known = known_.find(stack_name); known != known_.end())
+      return known->second;
+    if (options_.stack && !known_.empty())
+      table_.fail(row, name,
+                  "another stack than in the rows before, but " + options_.stack->string() +
+                      " was given to stand for the only one");
+    const std::filesystem::path path = options_.stack ? *options_.stack : resolve(row, stack_name);
+    add_stack(row, open(row, path));
+    return known_[stack_name] = particles_.stacks.size() - 1;
+  }
+
+  MrcReader open(std::size_t row, const std::filesystem::path& path) const {
+    try {
+      return MrcReader(path);
+    } catch (const InputError& error) {
+      table_.fail(row, name, error.what());
+    }
+  }
+
+  std::filesystem::path resolve(std::size_t row, const std::string& stack_name) const {
+    const std::filesystem::path beside = particles_.file.parent_path() / stack_name;
+    std::error_code ignored;
+    if (std::filesystem::exists(beside, ignored))
+      return beside;
+    if (std::filesystem::exists(stack_name, ignored))
+      return stack_name;
+    const std::string also =
+        beside == stack_name ? "" : " or " + std::filesystem::absolute(stack_name).string();
+    table_.fail(row, name, "there is no stack " + beside.string() + also);
+  }
+
+  void add_stack(std::size_t row, const MrcReader& reader) {
+    const auto& path = reader.path();
+    if (particles_.stacks.empty()) {
+      particles_.image_width = reader.width();
+      particles_.image_height = reader.height();
+    } else if (reader.width() != particles_.image_width || reader.height() != particles_.image_height) {
+      table_.fail(row, name,
+                  path.string() + " has images of " + std::to_string(reader.width()) + " x " +
+                      std::to_string(reader.height()) + " pixels, those before have " +
+                      std::to_string(particles_.image_width) + " x " +
+                      std::to_string(particles_.image_height));
+    }
+    particles_.stacks.push_back({path, reader.images(), reader.header().voxel_size[0]});
+    for (const auto& warning : reader.warnings()) {
+      auto& [first, stacks] = warnings_[warning];
+      if (stacks++ == 0)
+        first = path;
+    }
+  }
+
+  static constexpr std::string_view name = "rlnImageName";
+  Particles& particles_;
+  const ParticleOptions& options_;
+  const NumberReader& table_;
+  std::unordered_map<std::string, std::size_t> known_;
+  std::map<std::string, std::pair<std::filesystem::path, std::size_t>>
+      warnings_; // one per kind, however many stacks
+};
+
+} // namespace
+
+std::optional<std::size_t> StarTable::find(std::string_view column) const {
+  const auto found = std::ranges::find(columns, column);
+  if (found == columns.end())
+    return std::nullopt;
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+void StarTable::set_column(std::string_view column, std::vector<std::string> column_values) {
+  if (!columns.empty() && column_values.size() != rows())
+    throw std::invalid_argument("StarTable::set_column: expected " + std::to_string(rows()) + " values for " +
+                                std::string(column) + ", found " + std::to_string(column_values.size()));
+  if (const auto index = find(column)) {
+    for (std::size_t row = 0; row < column_values.size(); ++row)
+      values[row * columns.size() + *index] = std::move(column_values[row]);
+    return;
+  }
+  const std::size_t width = columns.size();
+  std::vector<std::string> wider;
+  wider.reserve(values.size() + column_values.size());
+  for (std::size_t row = 0; row < column_values.size(); ++row) {
+    for (std::size_t i = 0; i < width; ++i)
+      wider.push_back(std::move(values[row * width + i]));
+    wider.push_back(std::move(column_values[row]));
+  }
+  values = std::move(wider);
+  columns.emplace_back(column);
+}
+
+void StarTable::remove_column(std::string_view column) {
+  const auto index = find(column);
+  if (!index)
+    return;
+  std::size_t at = 0;
+  const std::size_t width = columns.size();
+  std::erase_if(values, [&at, width, index](const std::string&) { return at++ % width == *index; });
+  columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(*index));
+}
+
+StarTable* StarDocument::find(std::string_view name) {
+  const auto found = std::ranges::find(tables, name, &StarTable::name);
+  return found == tables.end() ? nullptr : &*found;
+}
+
+const StarTable* StarDocument::find(std::string_view name) const {
+  return const_cast<StarDocument*>(this)->find(name);
+}
+
+StarDocument read_star(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  const std::string text = InputFile(path).read_text();
+  const LineScan scan = scan_lines(text, file);
+  gemmi::cif::Document parsed;
+  try {
+    parsed = gemmi::cif::read_memory(text.data(), text.size(), file.c_str());
+  } catch (const std::exception& error) { // the library's kinds of error share nothing narrower
+    const std::string what = error.what();
+    throw InputError(file + ": is not a STAR file: " +
+                     (what.starts_with(file + ":") ? what.substr(file.size() + 1) : what));
+  }
+  StarDocument document;
+  if (parsed.blocks.size() != scan.blocks.size())
+    throw InputError(file + ": is not a STAR file: expected every data_ at the beginning of its line");
+  for (std::size_t i = 0; i < parsed.blocks.size(); ++i)
+    document.tables.push_back(to_table(parsed.blocks[i], scan.blocks[i], file));
+  return document;
+}
+
+void write_star(const std::filesystem::path& path, const StarDocument& document) {
+  AtomicFile file(path);
+  for (const auto& table : document.tables) {
+    std::string text = "\n";
+    if (table.version != 0)
+      text += "# version " + std::to_string(table.version) + "\n\n";
+    text += "data_" + table.name + "\n\n";
+    std::vector<std::string> cells(table.values.size());
+    std::ranges::transform(table.values, cells.begin(), quoted);
+    const std::size_t width = table.columns.size();
+    if (table.loop) {
+      text += "loop_\n";
+      for (std::size_t i = 0; i < width; ++i)
+        text += "_" + table.columns[i] + " #" + std::to_string(i + 1) + "\n";
+      std::vector<std::size_t> widest(width, 0);
+      for (std::size_t i = 0; i < cells.size(); ++i)
+        widest[i % width] = std::max(widest[i % width], cells[i].size());
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        text.append(widest[i % width] - cells[i].size() + (i % width == 0 ? 0 : 2), ' ');
+        text += cells[i];
+        if (i % width == width - 1)
+          text += "\n";
+      }
+    } else {
+      for (std::size_t i = 0; i < width; ++i)
+        text += "_" + table.columns[i] + "  " + cells[i] + "\n";
+    }
+    file.write(text + "\n");
+  }
+  file.commit();
+}
+
+std::string fixed(double value, int decimals) {
+  if (!std::isfinite(value))
+    throw std::invalid_argument("fixed: the value is not finite");
+  std::array<char, 400> text; // the largest double has 309 digits
+  const int length = std::snprintf(text.data(), text.size(), "%.*f", std::min(decimals, 20), value);
+  return std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+void Particles::fail_missing(std::string_view column) const {
+  std::string what(column);
+  if (column == origin_x.name)
+    what += " (or rlnOriginX)";
+  if (column == origin_y.name)
+    what += " (or rlnOriginY)";
+  if (column == pixel_size.name)
+    what += " (or rlnDetectorPixelSize and rlnMagnification)";
+  throw InputError(file.string() + ": column " + what + " is missing from table data_" + table +
+                   (document.find("optics") != nullptr ? " and from table data_optics" : ""));
+}
+
+Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options) {
+  Particles particles;
+  particles.file = path;
+  particles.document = read_star(path);
+  const StarTable& table = find_particle_table(path, particles.document);
+  particles.table = table.name;
+  particles.count = table.rows();
+  if (particles.count == 0)
+    throw InputError(path.string() + ": has no particles: table data_" + table.name + " is empty");
+
+  const JoinedTables tables(path, table, particles.document.find("optics"));
+  for (auto* column :
+       {&particles.rot, &particles.tilt, &particles.psi, &particles.defocus_u, &particles.defocus_v,
+        &particles.defocus_angle, &particles.phase_shift, &particles.spherical_aberration,
+        &particles.amplitude_contrast, &particles.ctf_b_factor, &particles.ctf_scale})
+    column->values = tables.column(column->name, &NumberReader::real);
+  particles.voltage.values = tables.column(particles.voltage.name, &NumberReader::real, true);
+  for (auto* column : {&particles.random_subset, &particles.optics_group})
+    column->values = tables.column(column->name, &NumberReader::integer);
+  if (options.pixel_size) {
+    if (!(*options.pixel_size > 0) || !std::isfinite(*options.pixel_size))
+      throw InputError(path.string() + ": expected a pixel size above 0, found " +
+                       std::to_string(*options.pixel_size));
+    particles.pixel_size.values.assign(particles.count, *options.pixel_size);
+  } else {
+    particles.pixel_size.values = read_pixel_sizes(tables);
+  }
+  particles.origin_x.values = read_origins(tables, "rlnOriginX", particles.pixel_size.values);
+  particles.origin_y.values = read_origins(tables, "rlnOriginY", particles.pixel_size.values);
+  if (options.images)
+    ImageFinder(particles, options, tables.particles()).find_all();
+  return particles;
+}
+
+} // namespace Bracewell::Examples

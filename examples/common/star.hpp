@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// STAR files as RELION writes them: the tables as text, and the particles in them as numbers.
+namespace Bracewell::Examples {
+
+/// One table (data block) of a STAR file: rows of text values.
+struct StarTable {
+  std::string name;                 ///< "particles" for data_particles; may be empty
+  int version = 0;                  ///< RELION's "# version" comment before the table; 0 where there is none
+  bool loop = true;                 ///< false: one row, written as name-value pairs
+  std::vector<std::string> columns; ///< names without the leading underscore
+  std::vector<std::string> values;  ///< [rows, columns], quotes removed
+
+  std::size_t rows() const { return columns.empty() ? 0 : values.size() / columns.size(); }
+  /// Index of a column, absent where the table lacks it.
+  std::optional<std::size_t> find(std::string_view column) const;
+  const std::string& value(std::size_t row, std::size_t column) const {
+    return values[row * columns.size() + column];
+  }
+  /// Replaces the values of a column, or adds it as the last one. `column_values` [rows].
+  void set_column(std::string_view column, std::vector<std::string> column_values);
+  /// Removes a column where it is there.
+  void remove_column(std::string_view column);
+};
+
+/// A whole STAR file, in the file's order. Comments other than RELION's version are not kept.
+struct StarDocument {
+  std::vector<StarTable> tables;
+
+  StarTable* find(std::string_view name);
+  const StarTable* find(std::string_view name) const;
+};
+
+/// Throws InputError where the file cannot be read or is not a STAR file, with the row where a row has the
+/// wrong number of values. Rows are lines, as for RELION.
+StarDocument read_star(const std::filesystem::path& path);
+
+/// Writes all tables, in RELION's layout; the file appears whole or not at all.
+void write_star(const std::filesystem::path& path, const StarDocument& document);
+
+/// A number as text with `decimals` digits after the point, for StarTable::set_column.
+std::string fixed(double value, int decimals = 6);
+
+/// One column of numbers, one per particle; it may be absent.
+template <class Value>
+struct ParticleColumn {
+  std::string_view name;     ///< as in the STAR file
+  std::vector<Value> values; ///< [particles]; empty: the column is absent
+
+  bool present() const { return !values.empty(); }
+  const Value& operator[](std::size_t particle) const { return values[particle]; }
+};
+
+/// An image stack that particles lie in.
+struct ParticleStack {
+  std::filesystem::path path;
+  std::int64_t images = 0;
+  std::optional<double> pixel_size; ///< Angstrom, from the header
+};
+
+/// The particles of a STAR file. A value missing from the particle table is taken from the optics table,
+/// joined by rlnOpticsGroup.
+struct Particles {
+  std::filesystem::path file;
+  StarDocument document;
+  std::string table; ///< name of the particle table in `document`
+  std::size_t count = 0;
+  std::vector<std::string> warnings; ///< sentences that begin with the file concerned
+
+  // Images; empty where they were not asked for.
+  std::vector<ParticleStack> stacks;
+  std::vector<std::size_t> stack;  ///< [particles] index into `stacks`
+  std::vector<std::int64_t> image; ///< [particles] index in the stack, from 0
+  std::int64_t image_width = 0;    ///< pixels, the same for all
+  std::int64_t image_height = 0;
+
+  // Pose: degrees, and pixels (converted from Angstrom where the file has those).
+  ParticleColumn<double> rot{"rlnAngleRot", {}};
+  ParticleColumn<double> tilt{"rlnAngleTilt", {}};
+  ParticleColumn<double> psi{"rlnAnglePsi", {}};
+  ParticleColumn<double> origin_x{"rlnOriginXAngst", {}};
+  ParticleColumn<double> origin_y{"rlnOriginYAngst", {}};
+  // Contrast transfer: Angstrom, degrees, kV, mm, Angstrom^2.
+  ParticleColumn<double> defocus_u{"rlnDefocusU", {}};
+  ParticleColumn<double> defocus_v{"rlnDefocusV", {}};
+  ParticleColumn<double> defocus_angle{"rlnDefocusAngle", {}};
+  ParticleColumn<double> phase_shift{"rlnPhaseShift", {}};
+  ParticleColumn<double> voltage{"rlnVoltage", {}};
+  ParticleColumn<double> spherical_aberration{"rlnSphericalAberration", {}};
+  ParticleColumn<double> amplitude_contrast{"rlnAmplitudeContrast", {}};
+  ParticleColumn<double> ctf_b_factor{"rlnCtfBfactor", {}};
+  ParticleColumn<double> ctf_scale{"rlnCtfScalefactor", {}};
+  /// Angstrom; from rlnImagePixelSize, or 10^4 rlnDetectorPixelSize / rlnMagnification.
+  ParticleColumn<double> pixel_size{"rlnImagePixelSize", {}};
+  ParticleColumn<std::int64_t> random_subset{"rlnRandomSubset", {}};
+  ParticleColumn<std::int64_t> optics_group{"rlnOpticsGroup", {}};
+
+  /// The table of `document` that the particles are in, to replace columns before it is written again.
+  StarTable& particle_table() { return *document.find(table); }
+  /// The values of one of the columns above; throws InputError "FILE: column rlnVoltage is missing ..." where
+  /// it is absent.
+  template <class Value>
+  const std::vector<Value>& require(const ParticleColumn<Value>& column) const {
+    if (!column.present())
+      fail_missing(column.name);
+    return column.values;
+  }
+
+private:
+  [[noreturn]] void fail_missing(std::string_view column) const;
+};
+
+struct ParticleOptions {
+  bool images = true; ///< find the image stacks and open their headers
+  std::optional<std::filesystem::path>
+      stack;                        ///< take the images from here, whatever the path in rlnImageName
+  std::optional<double> pixel_size; ///< Angstrom; instead of what the file says
+};
+
+/// Reads the particles of RELION 3.1 and later (data_optics and data_particles, in any order) and of older
+/// files (one table). Stacks are looked for relative to the folder of the STAR file, then to the current
+/// folder. Throws InputError with file, row (of the table, from 1) and column for whatever is wrong: no
+/// particles, a value that is not a finite number, an image outside its stack, a stack that is missing,
+/// images of different sizes. Absent columns are no error here: see Particles::require.
+Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options = {});
+
+} // namespace Bracewell::Examples
