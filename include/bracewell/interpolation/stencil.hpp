@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/rfft/access.hpp>
+
+namespace Bracewell::Impl {
+
+/// The separable weights around a position, and how to sum a spectrum over them or spread a value onto them.
+template <class Kernel, int Dim, Mates mates, class T>
+struct Stencil {
+  static constexpr int width = Kernel::width;
+  static constexpr int rows = Dim == 2 ? width : width * width;
+
+  TapWindow<width, Dim, mates> window;
+  T fraction[Dim];
+  T weight[Dim][width];
+
+  /// False when the position is not finite (or so far out that its fraction is lost): the window is then unusable.
+  KOKKOS_INLINE_FUNCTION bool place(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim]) {
+    bool finite = true;
+    for (int d = 0; d < Dim; ++d) {
+      const T n = static_cast<T>(layout.size[d]);
+      if (2 * Kokkos::abs(q[d]) > n) q[d] -= n * Kokkos::rint(q[d] / n);
+      finite = finite && 2 * Kokkos::abs(q[d]) <= n + 1;
+    }
+    if (!finite) return false;
+    window.layout = layout;
+    window.mirrored = q[0] < 0;
+    for (int d = 0; d < Dim; ++d) {
+      const T position = window.mirrored ? -q[d] : q[d];
+      const T lower = Kokkos::floor(position);
+      window.first[d] = static_cast<int>(lower) - (width / 2 - 1);
+      fraction[d] = position - lower;
+      Kernel::weights(fraction[d], weight[d]);
+    }
+    return true;
+  }
+
+  /// Replaces the weights by their absolute values.
+  KOKKOS_INLINE_FUNCTION void make_absolute() {
+    for (int d = 0; d < Dim; ++d)
+      for (int i = 0; i < width; ++i) weight[d][i] = Kokkos::abs(weight[d][i]);
+  }
+
+  /// Sum of weight times spectrum over the taps.
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum) const {
+    const Value sum = window.interior() ? gather_rows<true>(spectrum) : gather_rows<false>(spectrum);
+    return window.mirrored ? conjugate(sum) : sum;
+  }
+
+  /// The same and its gradient with respect to the position. `absolute`: that of the sum with absolute weights.
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum, Value (&gradient)[Dim], bool absolute = false) const {
+    T derivative[Dim][width];
+    for (int d = 0; d < Dim; ++d) Kernel::derivatives(fraction[d], derivative[d]);
+    T value[Dim][width];
+    for (int d = 0; d < Dim; ++d)
+      for (int i = 0; i < width; ++i) {
+        const bool flip = absolute && weight[d][i] < 0;
+        value[d][i] = flip ? -weight[d][i] : weight[d][i];
+        if (flip) derivative[d][i] = -derivative[d][i];
+      }
+    for (int d = 0; d < Dim; ++d) gradient[d] = Value(0);
+    const Value sum = window.interior() ? gather_rows<true>(spectrum, value, derivative, gradient)
+                                        : gather_rows<false>(spectrum, value, derivative, gradient);
+    if (!window.mirrored) return sum;
+    for (int d = 0; d < Dim; ++d) gradient[d] = -conjugate(gradient[d]);
+    return conjugate(sum);
+  }
+
+  /// Adds weight times value to every tap by add_to(index, value): the transpose of gather.
+  template <class Value, class AddTo>
+  KOKKOS_INLINE_FUNCTION void scatter(const Value& value, const AddTo& add_to) const {
+    const Value amplitude = window.mirrored ? conjugate(value) : value;
+    if (window.interior())
+      scatter_rows<true>(amplitude, add_to);
+    else
+      scatter_rows<false>(amplitude, add_to);
+  }
+
+private:
+  KOKKOS_INLINE_FUNCTION static void split(int r, int (&row)[Dim - 1]) {
+    row[0] = r % width;
+    if constexpr (Dim == 3) row[1] = r / width;
+  }
+  KOKKOS_INLINE_FUNCTION static T product(const T (&factor)[Dim][width], const int (&row)[Dim - 1]) {
+    if constexpr (Dim == 2)
+      return factor[1][row[0]];
+    else
+      return factor[1][row[0]] * factor[2][row[1]];
+  }
+
+  template <bool interior, class Value>
+  KOKKOS_INLINE_FUNCTION Value gather_rows(const Value* spectrum) const {
+    Value sum(0);
+    for (int r = 0; r < rows; ++r) {
+      int row[Dim - 1];
+      split(r, row);
+      Value tap[width];
+      window.template read<interior>(spectrum, row, tap);
+      Value row_sum = weight[0][0] * tap[0];
+      for (int i = 1; i < width; ++i) row_sum += weight[0][i] * tap[i];
+      sum += product(weight, row) * row_sum;
+    }
+    return sum;
+  }
+
+  template <bool interior, class Value>
+  KOKKOS_INLINE_FUNCTION Value gather_rows(const Value* spectrum, const T (&value)[Dim][width],
+                                           const T (&derivative)[Dim][width], Value (&gradient)[Dim]) const {
+    Value sum(0);
+    for (int r = 0; r < rows; ++r) {
+      int row[Dim - 1];
+      split(r, row);
+      Value tap[width];
+      window.template read<interior>(spectrum, row, tap);
+      Value row_sum(0), row_slope(0);
+      for (int i = 0; i < width; ++i) {
+        row_sum += value[0][i] * tap[i];
+        row_slope += derivative[0][i] * tap[i];
+      }
+      if constexpr (Dim == 2) {
+        gradient[1] += derivative[1][row[0]] * row_sum;
+      } else {
+        gradient[1] += derivative[1][row[0]] * value[2][row[1]] * row_sum;
+        gradient[2] += value[1][row[0]] * derivative[2][row[1]] * row_sum;
+      }
+      const T across = product(value, row);
+      gradient[0] += across * row_slope;
+      sum += across * row_sum;
+    }
+    return sum;
+  }
+
+  template <bool interior, class Value, class AddTo>
+  KOKKOS_INLINE_FUNCTION void scatter_rows(const Value& amplitude, const AddTo& add_to) const {
+    for (int r = 0; r < rows; ++r) {
+      int row[Dim - 1];
+      split(r, row);
+      const Value across = product(weight, row) * amplitude;
+      Value tap[width];
+      for (int i = 0; i < width; ++i) tap[i] = weight[0][i] * across;
+      window.template add<interior>(row, tap, add_to);
+    }
+  }
+};
+
+} // namespace Bracewell::Impl

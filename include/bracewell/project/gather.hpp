@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/tiles.hpp>
+#include <bracewell/interpolation/stencil.hpp>
+#include <bracewell/project/amplitudes.hpp>
+
+namespace Bracewell {
+namespace Impl {
+
+template <class T, int M, int D>
+struct PoseSums {
+  T matrix[D][M] = {};
+  T shift[M] = {};
+
+  KOKKOS_INLINE_FUNCTION PoseSums& operator+=(const PoseSums& other) {
+    for (int c = 0; c < M; ++c) {
+      for (int d = 0; d < D; ++d) matrix[d][c] += other.matrix[d][c];
+      shift[c] += other.shift[c];
+    }
+    return *this;
+  }
+};
+
+} // namespace Impl
+} // namespace Bracewell
+
+template <class T, int M, int D>
+struct Kokkos::reduction_identity<Bracewell::Impl::PoseSums<T, M, D>> {
+  KOKKOS_FORCEINLINE_FUNCTION static Bracewell::Impl::PoseSums<T, M, D> sum() { return {}; }
+};
+
+namespace Bracewell::Impl {
+
+/// Samples a volume (a reconstruction, or the cotangents of back-projected data and weight) at every stored frequency of every pose.
+template <class Kernel, class T, int M, int D, Mates mates>
+struct Gather {
+  Tiles<M> tiles;
+  Amplitudes<T, M, D, mates> amplitudes;        ///< `values` is read only for the sums over a pose
+  const Kokkos::complex<T>* volume = nullptr;   ///< [B|1, ...]; null: no values
+  const T* weight_volume = nullptr;             ///< [B|1, ...]; null: no weights
+  std::int64_t volume_batch_stride = 0;
+  bool absolute = false;
+
+  Kokkos::complex<T>* values = nullptr; ///< phase times scale times sampled volume; null: not wanted
+  T* weights = nullptr;                 ///< scale times sampled weight volume; null: not wanted
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const auto& samples = amplitudes.samples;
+    const std::int64_t flat = tiles.first_pose + team.league_rank() / tiles.per_pose();
+    const int tile = team.league_rank() % tiles.per_pose();
+    const std::int64_t batch = flat / samples.poses;
+    const auto pose = samples.pose(batch, flat % samples.poses);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
+      int k[M];
+      std::int64_t element;
+      if (tiles.element(tile, i, k, element)) sample(batch, flat, pose, k, element);
+    });
+  }
+
+  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t flat, const Pose<T, M, D>& pose, const int (&k)[M],
+                                     std::int64_t element) const {
+    const auto& samples = amplitudes.samples;
+    const std::int64_t output = flat * samples.projection.elements() + element;
+    const std::int64_t begin = batch * volume_batch_stride;
+    Kokkos::complex<T> value(0);
+    T weight(0);
+    if (samples.inside(k)) {
+      T q[D];
+      pose.position(k, samples.oversampling, q);
+      Stencil<Kernel, D, mates, T> stencil;
+      if (stencil.place(samples.reconstruction, q)) {
+        if (values) value = amplitudes.scale(k) * stencil.gather(volume + begin) * samples.phase(pose, k);
+        if (weights) {
+          if (absolute) stencil.make_absolute();
+          weight = amplitudes.scale(k) * stencil.gather(weight_volume + begin);
+        }
+      } else {
+        weight = Kokkos::Experimental::quiet_NaN_v<T>;
+        value = Kokkos::complex<T>(weight, weight);
+      }
+    }
+    if (values) values[output] = value;
+    if (weights) weights[output] = weight;
+  }
+};
+
+/// Gather, and with it the gradients with respect to matrices and shifts: both are sums over the samples of a pose of
+/// Re(conj(amplitude) dF) with dF the sampled volume's gradient, times k and times -2 pi i k / n.
+template <class Kernel, class T, int M, int D, Mates mates>
+struct GatherGradients {
+  Gather<Kernel, T, M, D, mates> gather;
+  Tiles<M> tiles;
+  int parts;   ///< teams that share a pose
+  T* matrices; ///< like Samples::matrices, accumulated; null: not wanted
+  T* shifts;   ///< like Samples::shifts, accumulated; null: not wanted
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const auto& samples = gather.amplitudes.samples;
+    const std::int64_t flat = tiles.first_pose + team.league_rank() / parts;
+    const int part = team.league_rank() % parts;
+    const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
+    const auto pose = samples.pose(batch, index);
+    const int own = (tiles.per_pose() - part + parts - 1) / parts;
+    PoseSums<T, M, D> sums;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, own * tiles.elements),
+        [&](int i, PoseSums<T, M, D>& sum) {
+          int k[M];
+          std::int64_t element;
+          if (tiles.element(part + i / tiles.elements * parts, i % tiles.elements, k, element))
+            sample(batch, index, pose, k, element, sum);
+        },
+        Kokkos::Sum<PoseSums<T, M, D>>(sums));
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      T* const m = matrices ? matrices + batch * samples.matrix_batch_stride + index * samples.matrix_pose_stride : nullptr;
+      T* const s = shifts ? shifts + batch * samples.shift_batch_stride + index * samples.shift_pose_stride : nullptr;
+      for (int c = 0; c < M; ++c) {
+        for (int d = 0; m && d < D; ++d) Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
+        if (s)
+          Kokkos::atomic_add(s + M - 1 - c, 2 * Kokkos::numbers::pi_v<T> / T(samples.projection.size[c]) * sums.shift[c]);
+      }
+    });
+  }
+
+  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose, const int (&k)[M],
+                                     std::int64_t element, PoseSums<T, M, D>& sum) const {
+    const auto& amplitudes = gather.amplitudes;
+    const auto& samples = amplitudes.samples;
+    const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
+    const std::int64_t begin = batch * gather.volume_batch_stride;
+    Kokkos::complex<T> value(0);
+    T weight(0);
+    if (samples.inside(k)) {
+      T q[D];
+      pose.position(k, samples.oversampling, q);
+      Stencil<Kernel, D, mates, T> stencil;
+      if (stencil.place(samples.reconstruction, q)) {
+        const Kokkos::complex<T> phase = samples.phase(pose, k);
+        T slope[D] = {};
+        if (gather.volume) {
+          Kokkos::complex<T> gradient[D];
+          const Kokkos::complex<T> sampled = stencil.gather(gather.volume + begin, gradient);
+          const Kokkos::complex<T> amplitude = amplitudes.value(batch, index, element, k, phase);
+          value = amplitudes.scale(k) * sampled * phase;
+          for (int d = 0; d < D; ++d)
+            slope[d] = amplitude.real() * gradient[d].real() + amplitude.imag() * gradient[d].imag();
+          const T turned = amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real();
+          for (int c = 0; c < M; ++c) sum.shift[c] += T(k[c]) * turned;
+        }
+        if (gather.weight_volume) {
+          T gradient[D];
+          weight = amplitudes.scale(k) * stencil.gather(gather.weight_volume + begin, gradient, gather.absolute);
+          const T amplitude = amplitudes.weight(batch, index, element, k);
+          for (int d = 0; d < D; ++d) slope[d] += amplitude * gradient[d];
+        }
+        for (int d = 0; d < D; ++d)
+          for (int c = 0; c < M; ++c) sum.matrix[d][c] += slope[d] * T(k[c]);
+      } else {
+        weight = Kokkos::Experimental::quiet_NaN_v<T>;
+        value = Kokkos::complex<T>(weight, weight);
+        sum.matrix[0][0] = weight;
+      }
+    }
+    if (gather.values) gather.values[output] = value;
+    if (gather.weights) gather.weights[output] = weight;
+  }
+};
+
+/// Teams that share a pose when sums over poses are wanted: one where poses fill the device, more for few poses.
+template <class ExecutionSpace>
+int parts_per_pose(const ExecutionSpace& space, std::int64_t poses, int tiles_per_pose) {
+  const std::int64_t teams = is_host<ExecutionSpace> ? space.concurrency() : space.concurrency() / 128;
+  return static_cast<int>(std::clamp<std::int64_t>(teams / poses, 1, tiles_per_pose));
+}
+
+/// Launches the gather alone, or, where gradients with respect to poses are wanted, both in one pass.
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates>
+void launch_gather(const ExecutionSpace& space, const std::string& label, const Gather<Kernel, T, M, D, mates>& gather,
+                   T* matrices = nullptr, T* shifts = nullptr) {
+  const auto& samples = gather.amplitudes.samples;
+  const std::int64_t poses = samples.batches * samples.poses;
+  const int tiles = gather.tiles.per_pose();
+  if (poses == 0) return;
+  if (matrices == nullptr && shifts == nullptr) {
+    launch_tiles(space, label, gather, poses, tiles);
+  } else {
+    const int parts = parts_per_pose(space, poses, tiles);
+    launch_tiles(space, label + "::poses",
+                 GatherGradients<Kernel, T, M, D, mates>{gather, gather.tiles, parts, matrices, shifts}, poses, parts);
+  }
+}
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/project/scatter_samples.hpp>
+
+namespace Bracewell::Impl {
+
+/// Strategy::Duplicated, for hosts: every thread adds its share of the poses to a copy of the volumes of its own; the copies are then
+/// summed in fixed order.
+template <class Kernel, class T, int M, int D, Mates mates>
+struct ScatterDuplicated {
+  struct Add {};
+  struct Sum {};
+
+  Tiles<M> tiles;
+  Amplitudes<T, M, D, mates> amplitudes;
+  ScatterTarget<T> target;
+  T* scratch; ///< [copies, batches, elements, 2 or 3], interleaved by array: data first, then weight
+  int copies;
+
+  KOKKOS_FUNCTION std::int64_t elements() const { return target.batches * amplitudes.samples.reconstruction.elements(); }
+  KOKKOS_FUNCTION std::int64_t copy_size() const { return (target.weight ? 3 : 2) * elements(); }
+
+  KOKKOS_FUNCTION void operator()(Add, int copy) const {
+    const auto& samples = amplitudes.samples;
+    T* const own = scratch + copy * copy_size();
+    for (std::int64_t i = 0; i < copy_size(); ++i) own[i] = 0;
+    const std::int64_t poses = samples.batches * samples.poses;
+    for (std::int64_t flat = poses * copy / copies; flat < poses * (copy + 1) / copies; ++flat) {
+      const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
+      const auto pose = samples.pose(batch, index);
+      const std::int64_t begin = batch * target.batch_stride;
+      auto* const data = reinterpret_cast<Kokkos::complex<T>*>(own) + begin;
+      T* const weight = target.weight ? own + 2 * elements() + begin : nullptr;
+      for (int tile = 0; tile < tiles.per_pose(); ++tile)
+        for (int i = 0; i < tiles.elements; ++i) {
+          int k[M];
+          std::int64_t element;
+          if (tiles.element(tile, i, k, element))
+            scatter_sample<Kernel>(amplitudes, batch, index, pose, k, element, data, weight, target.absolute,
+                                   [](T* address, T value) { *address += value; });
+        }
+    }
+  }
+
+  KOKKOS_FUNCTION void operator()(Sum, std::int64_t i) const {
+    T* const output = i < 2 * elements() ? reinterpret_cast<T*>(target.data) + i : target.weight + (i - 2 * elements());
+    T sum = 0;
+    for (int copy = 0; copy < copies; ++copy) sum += scratch[copy * copy_size() + i];
+    *output += sum;
+  }
+};
+
+} // namespace Bracewell::Impl

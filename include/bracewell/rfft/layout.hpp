@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace Bracewell {
+
+/// Layout of a half spectrum: the W/2+1 non-negative columns of the transform of a real image or volume, all other axes in FFT order.
+/// Components are ordered (x, y[, z]): x is the last, halved, contiguous axis. Zero frequency is at index 0; on a full axis of length
+/// N index i holds frequency i for i <= N/2 and i - N above, so the Nyquist row of an even axis is +N/2.
+template <int Dim>
+struct HalfSpectrumLayout {
+  static_assert(Dim == 2 || Dim == 3, "Bracewell: spectra have two or three dimensions.");
+
+  int size[Dim]; ///< full sizes (x, y[, z])
+
+  KOKKOS_FUNCTION int columns() const { return size[0] / 2 + 1; }
+
+  KOKKOS_FUNCTION std::int64_t elements() const {
+    std::int64_t product = columns();
+    for (int d = 1; d < Dim; ++d) product *= size[d];
+    return product;
+  }
+
+  /// Frequency of index i on a full axis of length n.
+  KOKKOS_FUNCTION static int frequency(int i, int n) { return i <= n / 2 ? i : i - n; }
+
+  /// Index on a full axis of length n of a tap in (-n, 2n).
+  KOKKOS_FUNCTION static int wrap(int tap, int n) { return tap < 0 ? tap + n : (tap >= n ? tap - n : tap); }
+
+  /// Columns whose Friedel mates are stored too: x = 0 and, for even widths, x = W/2.
+  KOKKOS_FUNCTION bool self_mated(int x) const { return x == 0 || 2 * x == size[0]; }
+
+  /// How many elements of the full spectrum the stored column x stands for.
+  KOKKOS_FUNCTION int multiplicity(int x) const { return self_mated(x) ? 1 : 2; }
+
+  struct Address {
+    std::int64_t index; ///< element of the stored half
+    int column;
+    bool conjugate; ///< the stored element is the Friedel mate of the one asked for
+  };
+
+  /// Where the element at integer frequency `tap`, every component in (-N, 2N), is stored.
+  KOKKOS_FUNCTION Address resolve(const int (&tap)[Dim]) const {
+    const int column = wrap(tap[0], size[0]);
+    const bool conjugate = column > size[0] / 2;
+    std::int64_t index = 0;
+    for (int d = Dim - 1; d > 0; --d) index = index * size[d] + wrap(conjugate ? -tap[d] : tap[d], size[d]);
+    const int stored = conjugate ? size[0] - column : column;
+    return {index * columns() + stored, stored, conjugate};
+  }
+
+  /// Where the row at integer frequencies (tap[1][, tap[2]]) begins.
+  KOKKOS_FUNCTION std::int64_t row(const int (&tap)[Dim]) const {
+    std::int64_t index = 0;
+    for (int d = Dim - 1; d > 0; --d) index = index * size[d] + wrap(tap[d], size[d]);
+    return index * columns();
+  }
+
+  /// Frequency (x, y[, z]) of a stored element.
+  KOKKOS_FUNCTION void frequency(std::int64_t element, int (&k)[Dim]) const {
+    k[0] = static_cast<int>(element % columns());
+    std::int64_t rest = element / columns();
+    for (int d = 1; d < Dim; ++d) {
+      k[d] = frequency(static_cast<int>(rest % size[d]), size[d]);
+      rest /= size[d];
+    }
+  }
+};
+
+} // namespace Bracewell

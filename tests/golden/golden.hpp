@@ -1,0 +1,109 @@
+// Golden data: PREFIX.json names arrays (name, dtype, shape, offset) in PREFIX.bin and lists cases.
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace Golden {
+
+using Json = nlohmann::json;
+using Space = Kokkos::DefaultExecutionSpace;
+
+/// An array of the golden file in double precision; complex arrays as (re, im) pairs.
+struct Array {
+  std::vector<std::size_t> shape;
+  bool is_complex;
+  std::vector<double> values;
+};
+
+class File {
+public:
+  explicit File(const std::string& prefix) {
+    std::ifstream text(prefix + ".json");
+    if (!text) throw std::runtime_error("cannot read " + prefix + ".json");
+    index = Json::parse(text);
+    std::ifstream blob(prefix + ".bin", std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(blob), {});
+    for (const auto& entry : index.at("arrays")) {
+      const std::string dtype = entry.at("dtype");
+      if (dtype != "f8" && dtype != "c16") continue;
+      Array array{entry.at("shape"), dtype == "c16", {}};
+      const std::size_t offset = entry.at("offset"), length = entry.at("nbytes");
+      if (offset + length > bytes.size()) throw std::runtime_error(prefix + ".bin is shorter than its index says");
+      array.values.resize(length / sizeof(double));
+      std::memcpy(array.values.data(), bytes.data() + offset, length);
+      arrays.emplace(entry.at("name"), std::move(array));
+    }
+  }
+
+  const Array& operator[](const std::string& name) const { return arrays.at(name); }
+
+  Json index;
+
+private:
+  std::map<std::string, Array> arrays;
+};
+
+template <class Value>
+struct IsComplex : std::false_type {};
+template <class T>
+struct IsComplex<Kokkos::complex<T>> : std::true_type {};
+
+/// A View of the given data type with the array's shape behind leading axes of extent 1.
+template <class DataType>
+auto view(const std::vector<std::size_t>& shape) {
+  using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
+  std::size_t extents[8];
+  for (std::size_t& extent : extents) extent = KOKKOS_INVALID_INDEX;
+  const std::size_t leading = View::rank() - shape.size();
+  for (std::size_t axis = 0; axis < View::rank(); ++axis) extents[axis] = axis < leading ? 1 : shape[axis - leading];
+  return View("golden", extents[0], extents[1], extents[2], extents[3], extents[4], extents[5], extents[6], extents[7]);
+}
+
+template <class DataType>
+auto load(const Array& array) {
+  auto result = view<DataType>(array.shape);
+  using Value = typename decltype(result)::value_type;
+  auto host = Kokkos::create_mirror_view(result);
+  for (std::size_t i = 0; i < host.size(); ++i)
+    if constexpr (IsComplex<Value>::value)
+      host.data()[i] = Value(array.values[2 * i], array.values[2 * i + 1]);
+    else
+      host.data()[i] = static_cast<Value>(array.values[i]);
+  Kokkos::deep_copy(result, host);
+  return result;
+}
+
+/// || result - expected || / || expected ||; not a number counts as infinite.
+template <class View>
+double relative_error(const View& result, const Array& expected) {
+  using Value = typename View::non_const_value_type;
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), result);
+  if (host.size() * (IsComplex<Value>::value ? 2 : 1) != expected.values.size()) return INFINITY;
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < host.size(); ++i) {
+    if constexpr (IsComplex<Value>::value) {
+      difference += std::pow(host.data()[i].real() - expected.values[2 * i], 2) +
+                    std::pow(host.data()[i].imag() - expected.values[2 * i + 1], 2);
+      norm += std::pow(expected.values[2 * i], 2) + std::pow(expected.values[2 * i + 1], 2);
+    } else {
+      difference += std::pow(host.data()[i] - expected.values[i], 2);
+      norm += std::pow(expected.values[i], 2);
+    }
+  }
+  const double error = std::sqrt(difference / norm);
+  return std::isfinite(error) ? error : INFINITY;
+}
+
+} // namespace Golden
