@@ -6,8 +6,8 @@
 
 namespace Bracewell {
 
-/// Thrown for every wrong input, before anything is written. The message is one sentence naming function, argument, what was expected and
-/// what was found.
+/// Thrown for every wrong input, before anything is written. The message is one sentence naming function,
+/// argument, what was expected and what was found.
 class Error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
@@ -18,12 +18,14 @@ namespace Impl {
 /// Throws Error("Bracewell::function: argument: expected ..., found ...").
 [[noreturn]] inline void fail(const char* function, const char* argument, const std::string& expected,
                               const std::string& found) {
-  throw Error(std::string("Bracewell::") + function + ": " + argument + ": expected " + expected + ", found " + found);
+  throw Error(std::string("Bracewell::") + function + ": " + argument + ": expected " + expected +
+              ", found " + found);
 }
 
 template <class Number>
 void require_positive(const char* function, const char* argument, Number value) {
-  if (!(value > 0 && value <= Number(1e30))) fail(function, argument, "a finite value > 0", std::to_string(value));
+  if (!(value > 0 && value <= Number(1e30)))
+    fail(function, argument, "a finite value > 0", std::to_string(value));
 }
 
 } // namespace Impl

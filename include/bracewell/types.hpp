@@ -11,9 +11,9 @@
 
 namespace Bracewell {
 
-/// A half spectrum whose full width along the last axis is stated, because a View of W/2+1 columns cannot tell 2(W/2) from 2(W/2)+1.
-/// A plain View means the even width.
-/// \code project(space, HalfSpectrum{reconstruction, 65}, poses, HalfSpectrum{projections, 65}); \endcode
+/// A half spectrum whose full width along the last axis is stated, because a View of W/2+1 columns cannot
+/// tell 2(W/2) from 2(W/2)+1. A plain View means the even width. \code project(space,
+/// HalfSpectrum{reconstruction, 65}, poses, HalfSpectrum{projections, 65}); \endcode
 template <class View>
 struct HalfSpectrum {
   View view;
@@ -52,8 +52,9 @@ using real_of = typename RealOf<typename view_of<Argument>::non_const_value_type
 
 } // namespace Impl
 
-/// Reference to a contiguous row-major array of any rank: what a Kokkos::View of static rank converts to where the rank is only
-/// known at run time. Empty (false) when default-constructed: an optional argument that is not given. Does not own.
+/// Reference to a contiguous row-major array of any rank: what a Kokkos::View of static rank converts to
+/// where the rank is only known at run time. Empty (false) when default-constructed: an optional argument
+/// that is not given. Does not own.
 template <class Value, class MemorySpace>
 struct Array {
   static constexpr int max_rank = 6;
@@ -66,22 +67,25 @@ struct Array {
   Array() = default;
 
   template <class View>
-    requires Kokkos::is_view_v<View>
-  Array(const View& view) : data(view.data()), rank(View::rank()) {
+  requires Kokkos::is_view_v<View> Array(const View& view) : data(view.data()), rank(View::rank()) {
     static_assert(std::is_same_v<typename View::array_layout, Kokkos::LayoutRight>,
                   "Bracewell: Views must be LayoutRight (row-major, last axis contiguous).");
-    static_assert(std::is_same_v<typename View::non_const_value_type, std::remove_const_t<Value>>,
-                  "Bracewell: the View's value type differs from the one expected here: use the same precision for all "
-                  "arguments, Kokkos::complex for spectra, real values for weights, matrices and shifts.");
+    static_assert(
+        std::is_same_v<typename View::non_const_value_type, std::remove_const_t<Value>>,
+        "Bracewell: the View's value type differs from the one expected here: use the same precision for all "
+        "arguments, Kokkos::complex for spectra, real values for weights, matrices and shifts.");
     static_assert(std::is_const_v<Value> || !std::is_const_v<typename View::value_type>,
                   "Bracewell: an output must be a View of non-const values.");
     static_assert(bool(Kokkos::SpaceAccessibility<MemorySpace, typename View::memory_space>::accessible),
                   "Bracewell: the View must lie in memory that the execution space can access.");
     static_assert(View::rank() <= max_rank, "Bracewell: Views have at most six axes.");
-    for (int axis = 0; axis < rank; ++axis) extents[axis] = static_cast<std::int64_t>(view.extent(axis));
-    if (rank > 0) width = 2 * (extents[rank - 1] - 1);
+    for (int axis = 0; axis < rank; ++axis)
+      extents[axis] = static_cast<std::int64_t>(view.extent(axis));
+    if (rank > 0)
+      width = 2 * (extents[rank - 1] - 1);
     if (!view.span_is_contiguous())
-      throw Error("Bracewell: View '" + view.label() + "': expected contiguous memory, found gaps between its rows");
+      throw Error("Bracewell: View '" + view.label() +
+                  "': expected contiguous memory, found gaps between its rows");
   }
 
   template <class View>
@@ -93,14 +97,16 @@ struct Array {
 
   std::int64_t size() const {
     std::int64_t product = 1;
-    for (int axis = 0; axis < rank; ++axis) product *= extents[axis];
+    for (int axis = 0; axis < rank; ++axis)
+      product *= extents[axis];
     return product;
   }
 
   /// "[2, 3, 8, 5]", for messages.
   std::string shape() const {
     std::string text = "[";
-    for (int axis = 0; axis < rank; ++axis) text += (axis ? ", " : "") + std::to_string(extents[axis]);
+    for (int axis = 0; axis < rank; ++axis)
+      text += (axis ? ", " : "") + std::to_string(extents[axis]);
     return text + "]";
   }
 };

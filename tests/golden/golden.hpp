@@ -31,16 +31,19 @@ class File {
 public:
   explicit File(const std::string& prefix) {
     std::ifstream text(prefix + ".json");
-    if (!text) throw std::runtime_error("cannot read " + prefix + ".json");
+    if (!text)
+      throw std::runtime_error("cannot read " + prefix + ".json");
     index = Json::parse(text);
     std::ifstream blob(prefix + ".bin", std::ios::binary);
     const std::string bytes(std::istreambuf_iterator<char>(blob), {});
     for (const auto& entry : index.at("arrays")) {
       const std::string dtype = entry.at("dtype");
-      if (dtype != "f8" && dtype != "c16") continue;
+      if (dtype != "f8" && dtype != "c16")
+        continue;
       Array array{entry.at("shape"), dtype == "c16", {}};
       const std::size_t offset = entry.at("offset"), length = entry.at("nbytes");
-      if (offset + length > bytes.size()) throw std::runtime_error(prefix + ".bin is shorter than its index says");
+      if (offset + length > bytes.size())
+        throw std::runtime_error(prefix + ".bin is shorter than its index says");
       array.values.resize(length / sizeof(double));
       std::memcpy(array.values.data(), bytes.data() + offset, length);
       arrays.emplace(entry.at("name"), std::move(array));
@@ -65,10 +68,13 @@ template <class DataType>
 auto view(const std::vector<std::size_t>& shape) {
   using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
   std::size_t extents[8];
-  for (std::size_t& extent : extents) extent = KOKKOS_INVALID_INDEX;
+  for (std::size_t& extent : extents)
+    extent = KOKKOS_INVALID_INDEX;
   const std::size_t leading = View::rank() - shape.size();
-  for (std::size_t axis = 0; axis < View::rank(); ++axis) extents[axis] = axis < leading ? 1 : shape[axis - leading];
-  return View("golden", extents[0], extents[1], extents[2], extents[3], extents[4], extents[5], extents[6], extents[7]);
+  for (std::size_t axis = 0; axis < View::rank(); ++axis)
+    extents[axis] = axis < leading ? 1 : shape[axis - leading];
+  return View("golden", extents[0], extents[1], extents[2], extents[3], extents[4], extents[5], extents[6],
+              extents[7]);
 }
 
 template <class DataType>
@@ -90,7 +96,8 @@ template <class View>
 double relative_error(const View& result, const Array& expected) {
   using Value = typename View::non_const_value_type;
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), result);
-  if (host.size() * (IsComplex<Value>::value ? 2 : 1) != expected.values.size()) return INFINITY;
+  if (host.size() * (IsComplex<Value>::value ? 2 : 1) != expected.values.size())
+    return INFINITY;
   double difference = 0, norm = 0;
   for (std::size_t i = 0; i < host.size(); ++i) {
     if constexpr (IsComplex<Value>::value) {

@@ -1,5 +1,6 @@
-// golden_projectors PREFIX: runs every case of PREFIX.json/.bin in double and float on the default execution space, with every strategy,
-// prints a line per case with its largest relative errors, and ends with "N passed, N failed".
+// golden_projectors PREFIX: runs every case of PREFIX.json/.bin in double and float on the default execution
+// space, with every strategy, prints a line per case with its largest relative errors, and ends with "N
+// passed, N failed".
 
 #include "projectors/case.hpp"
 
@@ -14,8 +15,10 @@ namespace {
 
 Golden::Errors run(const Golden::Case& golden, bool single_precision) {
   const std::string kernel = golden.json.at("kernel");
-  if (kernel == Bracewell::Linear::name) return Golden::run_projectors<Bracewell::Linear>(golden, single_precision);
-  if (kernel == Bracewell::CatmullRom::name) return Golden::run_projectors<Bracewell::CatmullRom>(golden, single_precision);
+  if (kernel == Bracewell::Linear::name)
+    return Golden::run_projectors<Bracewell::Linear>(golden, single_precision);
+  if (kernel == Bracewell::CatmullRom::name)
+    return Golden::run_projectors<Bracewell::CatmullRom>(golden, single_precision);
   if (kernel == Bracewell::CubicBSpline::name)
     return Golden::run_projectors<Bracewell::CubicBSpline>(golden, single_precision);
   throw std::runtime_error("no kernel named " + kernel);
@@ -31,8 +34,8 @@ int run_all(const std::string& prefix) {
                                          : errors.values < 1e-12 && errors.poses < 1e-11;
       (pass ? passed : failed) += 1;
       std::printf("%-6s %-22s %-6s values %.1e  poses %.1e\n", pass ? "pass" : "FAIL",
-                  json.at("name").get<std::string>().c_str(), single_precision ? "float" : "double", errors.values,
-                  errors.poses);
+                  json.at("name").get<std::string>().c_str(), single_precision ? "float" : "double",
+                  errors.values, errors.poses);
     }
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 ? 0 : 1;

@@ -5,7 +5,8 @@
 
 namespace Bracewell {
 
-/// Cubic convolution with a = -1/2 (Catmull & Rom 1974; Keys 1981, eq. 4). Interpolating; flat roll-off, 1 - (pi v)^4/5 + ...
+/// Cubic convolution with a = -1/2 (Catmull & Rom 1974; Keys 1981, eq. 4). Interpolating; flat roll-off, 1 -
+/// (pi v)^4/5 + ...
 struct CatmullRom {
   static constexpr int width = 4; ///< taps per axis: floor(q) - width/2 + 1 ... floor(q) + width/2
   static constexpr const char* name = "catmull_rom";

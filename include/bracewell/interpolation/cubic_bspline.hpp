@@ -5,7 +5,8 @@
 
 namespace Bracewell {
 
-/// Cubic B-spline (Unser 1999, eq. 3). Not interpolating: divide the image by its transform sinc^4. The smallest aliases of the three.
+/// Cubic B-spline (Unser 1999, eq. 3). Not interpolating: divide the image by its transform sinc^4. The
+/// smallest aliases of the three.
 struct CubicBSpline {
   static constexpr int width = 4; ///< taps per axis: floor(q) - width/2 + 1 ... floor(q) + width/2
   static constexpr const char* name = "bspline3";

@@ -15,15 +15,18 @@ struct Stencil {
   T fraction[Dim];
   T weight[Dim][width];
 
-  /// False when the position is not finite (or so far out that its fraction is lost): the window is then unusable.
+  /// False when the position is not finite (or so far out that its fraction is lost): the window is then
+  /// unusable.
   KOKKOS_INLINE_FUNCTION bool place(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim]) {
     bool finite = true;
     for (int d = 0; d < Dim; ++d) {
       const T n = static_cast<T>(layout.size[d]);
-      if (2 * Kokkos::abs(q[d]) > n) q[d] -= n * Kokkos::rint(q[d] / n);
+      if (2 * Kokkos::abs(q[d]) > n)
+        q[d] -= n * Kokkos::rint(q[d] / n);
       finite = finite && 2 * Kokkos::abs(q[d]) <= n + 1;
     }
-    if (!finite) return false;
+    if (!finite)
+      return false;
     window.layout = layout;
     window.mirrored = q[0] < 0;
     for (int d = 0; d < Dim; ++d) {
@@ -39,7 +42,8 @@ struct Stencil {
   /// Replaces the weights by their absolute values.
   KOKKOS_INLINE_FUNCTION void make_absolute() {
     for (int d = 0; d < Dim; ++d)
-      for (int i = 0; i < width; ++i) weight[d][i] = Kokkos::abs(weight[d][i]);
+      for (int i = 0; i < width; ++i)
+        weight[d][i] = Kokkos::abs(weight[d][i]);
   }
 
   /// Sum of weight times spectrum over the taps.
@@ -49,23 +53,30 @@ struct Stencil {
     return window.mirrored ? conjugate(sum) : sum;
   }
 
-  /// The same and its gradient with respect to the position. `absolute`: that of the sum with absolute weights.
+  /// The same and its gradient with respect to the position. `absolute`: that of the sum with absolute
+  /// weights.
   template <class Value>
-  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum, Value (&gradient)[Dim], bool absolute = false) const {
+  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum, Value (&gradient)[Dim],
+                                      bool absolute = false) const {
     T derivative[Dim][width];
-    for (int d = 0; d < Dim; ++d) Kernel::derivatives(fraction[d], derivative[d]);
+    for (int d = 0; d < Dim; ++d)
+      Kernel::derivatives(fraction[d], derivative[d]);
     T value[Dim][width];
     for (int d = 0; d < Dim; ++d)
       for (int i = 0; i < width; ++i) {
         const bool flip = absolute && weight[d][i] < 0;
         value[d][i] = flip ? -weight[d][i] : weight[d][i];
-        if (flip) derivative[d][i] = -derivative[d][i];
+        if (flip)
+          derivative[d][i] = -derivative[d][i];
       }
-    for (int d = 0; d < Dim; ++d) gradient[d] = Value(0);
+    for (int d = 0; d < Dim; ++d)
+      gradient[d] = Value(0);
     const Value sum = window.interior() ? gather_rows<true>(spectrum, value, derivative, gradient)
                                         : gather_rows<false>(spectrum, value, derivative, gradient);
-    if (!window.mirrored) return sum;
-    for (int d = 0; d < Dim; ++d) gradient[d] = -conjugate(gradient[d]);
+    if (!window.mirrored)
+      return sum;
+    for (int d = 0; d < Dim; ++d)
+      gradient[d] = -conjugate(gradient[d]);
     return conjugate(sum);
   }
 
@@ -82,7 +93,8 @@ struct Stencil {
 private:
   KOKKOS_INLINE_FUNCTION static void split(int r, int (&row)[Dim - 1]) {
     row[0] = r % width;
-    if constexpr (Dim == 3) row[1] = r / width;
+    if constexpr (Dim == 3)
+      row[1] = r / width;
   }
   KOKKOS_INLINE_FUNCTION static T product(const T (&factor)[Dim][width], const int (&row)[Dim - 1]) {
     if constexpr (Dim == 2)
@@ -100,7 +112,8 @@ private:
       Value tap[width];
       window.template read<interior>(spectrum, row, tap);
       Value row_sum = weight[0][0] * tap[0];
-      for (int i = 1; i < width; ++i) row_sum += weight[0][i] * tap[i];
+      for (int i = 1; i < width; ++i)
+        row_sum += weight[0][i] * tap[i];
       sum += product(weight, row) * row_sum;
     }
     return sum;
@@ -140,7 +153,8 @@ private:
       split(r, row);
       const Value across = product(weight, row) * amplitude;
       Value tap[width];
-      for (int i = 0; i < width; ++i) tap[i] = weight[0][i] * across;
+      for (int i = 0; i < width; ++i)
+        tap[i] = weight[0][i] * across;
       window.template add<interior>(row, tap, add_to);
     }
   }

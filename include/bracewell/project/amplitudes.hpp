@@ -6,9 +6,9 @@
 
 namespace Bracewell::Impl {
 
-/// What every sample scatters into a reconstruction, or is multiplied with in a gradient with respect to its pose.
-/// Mates::Single: the conjugate-phased cotangent. Mates::Both: half the multiplicity times the conjugate-phased projection and weight,
-/// inserted at +k and, conjugated, at -k.
+/// What every sample scatters into a reconstruction, or is multiplied with in a gradient with respect to its
+/// pose. Mates::Single: the conjugate-phased cotangent. Mates::Both: half the multiplicity times the
+/// conjugate-phased projection and weight, inserted at +k and, conjugated, at -k.
 template <class T, int M, int D, Mates mates>
 struct Amplitudes {
   Samples<T, M, D> samples;
@@ -25,16 +25,20 @@ struct Amplitudes {
       return T(1);
   }
 
-  KOKKOS_INLINE_FUNCTION bool used(const int (&k)[M]) const { return !(skip_redundant && samples.redundant(k)); }
+  KOKKOS_INLINE_FUNCTION bool used(const int (&k)[M]) const {
+    return !(skip_redundant && samples.redundant(k));
+  }
 
-  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t batch, std::int64_t pose, std::int64_t element, const int (&k)[M],
-                                                  const Kokkos::complex<T>& phase) const {
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t batch, std::int64_t pose, std::int64_t element,
+                                                  const int (&k)[M], const Kokkos::complex<T>& phase) const {
     const std::int64_t elements = samples.projection.elements();
-    if (!used(k)) return Kokkos::complex<T>(0);
+    if (!used(k))
+      return Kokkos::complex<T>(0);
     return scale(k) * values[(batch * samples.poses + pose) * elements + element] * conjugate(phase);
   }
 
-  KOKKOS_INLINE_FUNCTION T weight(std::int64_t batch, std::int64_t pose, std::int64_t element, const int (&k)[M]) const {
+  KOKKOS_INLINE_FUNCTION T weight(std::int64_t batch, std::int64_t pose, std::int64_t element,
+                                  const int (&k)[M]) const {
     return scale(k) * weights[batch * weight_batch_stride + pose * weight_pose_stride + element];
   }
 };

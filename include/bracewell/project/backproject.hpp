@@ -16,12 +16,13 @@ struct Backprojection {
   Array<T, MemorySpace> scratch = {};          ///< only for Strategy::Duplicated (duplicated_scratch_size)
 };
 
-/// Cotangents of what backproject adds to, and the outputs of backproject_gradients; what is left out is not computed.
+/// Cotangents of what backproject adds to, and the outputs of backproject_gradients; what is left out is not
+/// computed.
 template <class T, class MemorySpace>
 struct BackprojectGradients {
-  Array<const Kokkos::complex<T>, MemorySpace> data = {};  ///< cotangent [B|1, (D,) H, W/2+1]
-  Array<const T, MemorySpace> weight = {};                 ///< cotangent, like data; given together with weights
-  Array<const T, MemorySpace> weights = {};                ///< as given to backproject
+  Array<const Kokkos::complex<T>, MemorySpace> data = {}; ///< cotangent [B|1, (D,) H, W/2+1]
+  Array<const T, MemorySpace> weight = {};  ///< cotangent, like data; given together with weights
+  Array<const T, MemorySpace> weights = {}; ///< as given to backproject
   Array<Kokkos::complex<T>, MemorySpace> projections = {}; ///< [B, P, ...], overwritten
   Array<T, MemorySpace> projection_weights = {};           ///< gradient of weights, [B, P, ...], overwritten
   Array<T, MemorySpace> matrices = {};                     ///< like poses.matrices, added to
@@ -32,8 +33,8 @@ namespace Impl {
 
 /// Checks weights [B|1, P|1, ...] against the projections and enters them with their strides.
 template <class T, int M, int D, class P, class MemorySpace>
-void enter_weights(const Arguments& arguments, const Array<const T, MemorySpace>& weights, const Array<P, MemorySpace>& projections,
-                   Amplitudes<T, M, D, Mates::Both>& amplitudes) {
+void enter_weights(const Arguments& arguments, const Array<const T, MemorySpace>& weights,
+                   const Array<P, MemorySpace>& projections, Amplitudes<T, M, D, Mates::Both>& amplitudes) {
   bool fits = weights.rank == projections.rank && weights.width == projections.width;
   std::string rest;
   for (int axis = 2; axis < projections.rank; ++axis) {
@@ -52,9 +53,11 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
                  const Poses<T, MemorySpace>& poses, const Backprojection<T, MemorySpace>& target,
                  const ProjectionOptions& options) {
   const Arguments arguments{"backproject"};
-  const auto samples = arguments.samples<M, D>("data", target.data, "projections", projections, poses, options);
+  const auto samples =
+      arguments.samples<M, D>("data", target.data, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
-  arguments.require(bool(target.weight) == bool(target.weights), "weight", "weight and weights together", "one without the other");
+  arguments.require(bool(target.weight) == bool(target.weights), "weight", "weight and weights together",
+                    "one without the other");
   if (target.weight) {
     arguments.same_shape("weight", target.weight, target.data);
     enter_weights(arguments, target.weights, projections, amplitudes);
@@ -74,47 +77,56 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
 }
 
 template <int M, int D, class Kernel, class ExecutionSpace, class T, class MemorySpace>
-void backproject_gradients(const ExecutionSpace& space, const Array<const Kokkos::complex<T>, MemorySpace>& projections,
-                           const Poses<T, MemorySpace>& poses, const BackprojectGradients<T, MemorySpace>& gradients,
+void backproject_gradients(const ExecutionSpace& space,
+                           const Array<const Kokkos::complex<T>, MemorySpace>& projections,
+                           const Poses<T, MemorySpace>& poses,
+                           const BackprojectGradients<T, MemorySpace>& gradients,
                            const ProjectionOptions& options) {
   const Arguments arguments{"backproject_gradients"};
-  const auto samples = arguments.samples<M, D>("data", gradients.data, "projections", projections, poses, options);
+  const auto samples =
+      arguments.samples<M, D>("data", gradients.data, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
-  arguments.require(bool(gradients.weight) == bool(gradients.weights), "weight", "weight and weights together",
-                    "one without the other");
+  arguments.require(bool(gradients.weight) == bool(gradients.weights), "weight",
+                    "weight and weights together", "one without the other");
   if (gradients.weight) {
     arguments.same_shape("weight", gradients.weight, gradients.data);
     enter_weights(arguments, gradients.weights, projections, amplitudes);
   }
-  if (gradients.projections) arguments.same_shape("projections", gradients.projections, projections);
+  if (gradients.projections)
+    arguments.same_shape("projections", gradients.projections, projections);
   if (gradients.projection_weights) {
-    arguments.require(bool(gradients.weight), "projection_weights", "a cotangent of the weight volume", "none");
+    arguments.require(bool(gradients.weight), "projection_weights", "a cotangent of the weight volume",
+                      "none");
     arguments.same_shape("projection_weights", gradients.projection_weights, projections);
     arguments.disjoint("projection_weights", gradients.projection_weights, "weight", gradients.weight);
     arguments.disjoint("projection_weights", gradients.projection_weights, "weights", gradients.weights);
   }
-  if (gradients.matrices) arguments.same_shape("matrices", gradients.matrices, poses.matrices);
-  if (gradients.shifts) arguments.same_shape("shifts", gradients.shifts, poses.shifts);
+  if (gradients.matrices)
+    arguments.same_shape("matrices", gradients.matrices, poses.matrices);
+  if (gradients.shifts)
+    arguments.same_shape("shifts", gradients.shifts, poses.shifts);
   arguments.disjoint("projections", gradients.projections, "data", gradients.data);
   arguments.disjoint("projections", gradients.projections, "projections (input)", projections);
-  launch_gather(space, "Bracewell::backproject_gradients",
-                Gather<Kernel, T, M, D, Mates::Both>{
-                    .tiles = {samples.projection},
-                    .amplitudes = amplitudes,
-                    .volume = gradients.data.data,
-                    .weight_volume = gradients.weight.data,
-                    .volume_batch_stride = gradients.data.extents[0] == 1 ? 0 : samples.reconstruction.elements(),
-                    .absolute = options.kernel_weights == KernelWeights::Absolute,
-                    .values = gradients.projections.data,
-                    .weights = gradients.projection_weights.data},
-                gradients.matrices.data, gradients.shifts.data);
+  launch_gather(
+      space, "Bracewell::backproject_gradients",
+      Gather<Kernel, T, M, D, Mates::Both>{
+          .tiles = {samples.projection},
+          .amplitudes = amplitudes,
+          .volume = gradients.data.data,
+          .weight_volume = gradients.weight.data,
+          .volume_batch_stride = gradients.data.extents[0] == 1 ? 0 : samples.reconstruction.elements(),
+          .absolute = options.kernel_weights == KernelWeights::Absolute,
+          .values = gradients.projections.data,
+          .weights = gradients.projection_weights.data},
+      gradients.matrices.data, gradients.shifts.data);
 }
 
 /// Calls run.template operator()<M, D>() for the dimensions of projections [B, P, ...] and volumes [B, ...].
 template <int M, class MemorySpace, class Value, class Run>
 void with_dimensions(const Arguments& arguments, const Array<Value, MemorySpace>& data, const Run& run) {
   if constexpr (M == 2) {
-    if (data.rank == 3) return run.template operator()<2, 2>();
+    if (data.rank == 3)
+      return run.template operator()<2, 2>();
   }
   arguments.require(data.rank == 4, "data", M == 2 ? "[B, (D,) H, W/2+1]" : "[B, D, H, W/2+1]", data.shape());
   run.template operator()<M, 3>();
@@ -122,43 +134,53 @@ void with_dimensions(const Arguments& arguments, const Array<Value, MemorySpace>
 
 } // namespace Impl
 
-/// Adjoint of `project` in the inner product over the full Hermitian spectrum: <project V, P> = <V, backproject P> with every stored
-/// element counted as often as it stands for (twice, except on self-mated columns). Each stored sample adds half its multiplicity times
-/// P(k) exp(+2 pi i k.s / n) at M (oversampling k) and its conjugate at the opposite point; the stored half is kept. Weights go the
-/// same way, without phase, into a real weight volume, so that data / weight estimates the reconstruction.
+/// Adjoint of `project` in the inner product over the full Hermitian spectrum: <project V, P> = <V,
+/// backproject P> with every stored element counted as often as it stands for (twice, except on self-mated
+/// columns). Each stored sample adds half its multiplicity times P(k) exp(+2 pi i k.s / n) at M (oversampling
+/// k) and its conjugate at the opposite point; the stored half is kept. Weights go the same way, without
+/// phase, into a real weight volume, so that data / weight estimates the reconstruction.
 ///
 /// @param projections  complex [B, P, (d,) h, w/2+1]
 /// @param poses        matrices and shifts, see Poses
-/// @param target       volumes that are added to: data complex, weight real, [B|1, (D,) H, W/2+1]; weights [B|1, P|1, (d,) h, w/2+1]
-/// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then. Poses that are not finite
+/// @param target       volumes that are added to: data complex, weight real, [B|1, (D,) H, W/2+1]; weights
+/// [B|1, P|1, (d,) h, w/2+1]
+/// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
+/// Poses that are not finite
 ///         add nothing.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Projections>
-void backproject(const ExecutionSpace& space, const Projections& projections,
-                 const Poses<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& poses,
-                 const Backprojection<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& target,
-                 const ProjectionOptions& options = {}) {
+void backproject(
+    const ExecutionSpace& space, const Projections& projections,
+    const Poses<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& poses,
+    const Backprojection<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& target,
+    const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2 || M == 3, "Bracewell::backproject: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(projections);
+  static_assert(M == 2 || M == 3,
+                "Bracewell::backproject: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
+  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
+      projections);
   Impl::with_dimensions<M>({"backproject"}, target.data, [&]<int m, int D>() {
     Impl::backproject<m, D, Kernel>(space, input, poses, target, options);
   });
 }
 
-/// Exact derivatives of a loss with respect to what `backproject` reads, from the cotangents of data and weight. A matrix or shift shared
-/// over batches or poses gets the sum; the gradient of broadcast weights is given per projection.
+/// Exact derivatives of a loss with respect to what `backproject` reads, from the cotangents of data and
+/// weight. A matrix or shift shared over batches or poses gets the sum; the gradient of broadcast weights is
+/// given per projection.
 ///
 /// @param projections  complex [B, P, (d,) h, w/2+1], as given to backproject
 /// @throws Error as backproject does
 template <class Kernel = CatmullRom, class ExecutionSpace, class Projections>
-void backproject_gradients(const ExecutionSpace& space, const Projections& projections,
-                           const Poses<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& poses,
-                           const BackprojectGradients<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& gradients,
-                           const ProjectionOptions& options = {}) {
+void backproject_gradients(
+    const ExecutionSpace& space, const Projections& projections,
+    const Poses<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& poses,
+    const BackprojectGradients<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& gradients,
+    const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2 || M == 3,
-                "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(projections);
+  static_assert(
+      M == 2 || M == 3,
+      "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
+  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
+      projections);
   Impl::with_dimensions<M>({"backproject_gradients"}, gradients.data, [&]<int m, int D>() {
     Impl::backproject_gradients<m, D, Kernel>(space, input, poses, gradients, options);
   });

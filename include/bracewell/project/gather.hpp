@@ -15,7 +15,8 @@ struct PoseSums {
 
   KOKKOS_INLINE_FUNCTION PoseSums& operator+=(const PoseSums& other) {
     for (int c = 0; c < M; ++c) {
-      for (int d = 0; d < D; ++d) matrix[d][c] += other.matrix[d][c];
+      for (int d = 0; d < D; ++d)
+        matrix[d][c] += other.matrix[d][c];
       shift[c] += other.shift[c];
     }
     return *this;
@@ -32,13 +33,14 @@ struct Kokkos::reduction_identity<Bracewell::Impl::PoseSums<T, M, D>> {
 
 namespace Bracewell::Impl {
 
-/// Samples a volume (a reconstruction, or the cotangents of back-projected data and weight) at every stored frequency of every pose.
+/// Samples a volume (a reconstruction, or the cotangents of back-projected data and weight) at every stored
+/// frequency of every pose.
 template <class Kernel, class T, int M, int D, Mates mates>
 struct Gather {
   Tiles<M> tiles;
-  Amplitudes<T, M, D, mates> amplitudes;        ///< `values` is read only for the sums over a pose
-  const Kokkos::complex<T>* volume = nullptr;   ///< [B|1, ...]; null: no values
-  const T* weight_volume = nullptr;             ///< [B|1, ...]; null: no weights
+  Amplitudes<T, M, D, mates> amplitudes;      ///< `values` is read only for the sums over a pose
+  const Kokkos::complex<T>* volume = nullptr; ///< [B|1, ...]; null: no values
+  const T* weight_volume = nullptr;           ///< [B|1, ...]; null: no weights
   std::int64_t volume_batch_stride = 0;
   bool absolute = false;
 
@@ -55,12 +57,13 @@ struct Gather {
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
       int k[M];
       std::int64_t element;
-      if (tiles.element(tile, i, k, element)) sample(batch, flat, pose, k, element);
+      if (tiles.element(tile, i, k, element))
+        sample(batch, flat, pose, k, element);
     });
   }
 
-  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t flat, const Pose<T, M, D>& pose, const int (&k)[M],
-                                     std::int64_t element) const {
+  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t flat, const Pose<T, M, D>& pose,
+                                     const int (&k)[M], std::int64_t element) const {
     const auto& samples = amplitudes.samples;
     const std::int64_t output = flat * samples.projection.elements() + element;
     const std::int64_t begin = batch * volume_batch_stride;
@@ -71,9 +74,11 @@ struct Gather {
       pose.position(k, samples.oversampling, q);
       Stencil<Kernel, D, mates, T> stencil;
       if (stencil.place(samples.reconstruction, q)) {
-        if (values) value = amplitudes.scale(k) * stencil.gather(volume + begin) * samples.phase(pose, k);
+        if (values)
+          value = amplitudes.scale(k) * stencil.gather(volume + begin) * samples.phase(pose, k);
         if (weights) {
-          if (absolute) stencil.make_absolute();
+          if (absolute)
+            stencil.make_absolute();
           weight = amplitudes.scale(k) * stencil.gather(weight_volume + begin);
         }
       } else {
@@ -81,13 +86,15 @@ struct Gather {
         value = Kokkos::complex<T>(weight, weight);
       }
     }
-    if (values) values[output] = value;
-    if (weights) weights[output] = weight;
+    if (values)
+      values[output] = value;
+    if (weights)
+      weights[output] = weight;
   }
 };
 
-/// Gather, and with it the gradients with respect to matrices and shifts: both are sums over the samples of a pose of
-/// Re(conj(amplitude) dF) with dF the sampled volume's gradient, times k and times -2 pi i k / n.
+/// Gather, and with it the gradients with respect to matrices and shifts: both are sums over the samples of a
+/// pose of Re(conj(amplitude) dF) with dF the sampled volume's gradient, times k and times -2 pi i k / n.
 template <class Kernel, class T, int M, int D, Mates mates>
 struct GatherGradients {
   Gather<Kernel, T, M, D, mates> gather;
@@ -115,18 +122,23 @@ struct GatherGradients {
         },
         Kokkos::Sum<PoseSums<T, M, D>>(sums));
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      T* const m = matrices ? matrices + batch * samples.matrix_batch_stride + index * samples.matrix_pose_stride : nullptr;
-      T* const s = shifts ? shifts + batch * samples.shift_batch_stride + index * samples.shift_pose_stride : nullptr;
+      T* const m = matrices
+                       ? matrices + batch * samples.matrix_batch_stride + index * samples.matrix_pose_stride
+                       : nullptr;
+      T* const s =
+          shifts ? shifts + batch * samples.shift_batch_stride + index * samples.shift_pose_stride : nullptr;
       for (int c = 0; c < M; ++c) {
-        for (int d = 0; m && d < D; ++d) Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
+        for (int d = 0; m && d < D; ++d)
+          Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
         if (s)
-          Kokkos::atomic_add(s + M - 1 - c, 2 * Kokkos::numbers::pi_v<T> / T(samples.projection.size[c]) * sums.shift[c]);
+          Kokkos::atomic_add(s + M - 1 - c,
+                             2 * Kokkos::numbers::pi_v<T> / T(samples.projection.size[c]) * sums.shift[c]);
       }
     });
   }
 
-  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose, const int (&k)[M],
-                                     std::int64_t element, PoseSums<T, M, D>& sum) const {
+  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose,
+                                     const int (&k)[M], std::int64_t element, PoseSums<T, M, D>& sum) const {
     const auto& amplitudes = gather.amplitudes;
     const auto& samples = amplitudes.samples;
     const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
@@ -148,28 +160,35 @@ struct GatherGradients {
           for (int d = 0; d < D; ++d)
             slope[d] = amplitude.real() * gradient[d].real() + amplitude.imag() * gradient[d].imag();
           const T turned = amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real();
-          for (int c = 0; c < M; ++c) sum.shift[c] += T(k[c]) * turned;
+          for (int c = 0; c < M; ++c)
+            sum.shift[c] += T(k[c]) * turned;
         }
         if (gather.weight_volume) {
           T gradient[D];
-          weight = amplitudes.scale(k) * stencil.gather(gather.weight_volume + begin, gradient, gather.absolute);
+          weight =
+              amplitudes.scale(k) * stencil.gather(gather.weight_volume + begin, gradient, gather.absolute);
           const T amplitude = amplitudes.weight(batch, index, element, k);
-          for (int d = 0; d < D; ++d) slope[d] += amplitude * gradient[d];
+          for (int d = 0; d < D; ++d)
+            slope[d] += amplitude * gradient[d];
         }
         for (int d = 0; d < D; ++d)
-          for (int c = 0; c < M; ++c) sum.matrix[d][c] += slope[d] * T(k[c]);
+          for (int c = 0; c < M; ++c)
+            sum.matrix[d][c] += slope[d] * T(k[c]);
       } else {
         weight = Kokkos::Experimental::quiet_NaN_v<T>;
         value = Kokkos::complex<T>(weight, weight);
         sum.matrix[0][0] = weight;
       }
     }
-    if (gather.values) gather.values[output] = value;
-    if (gather.weights) gather.weights[output] = weight;
+    if (gather.values)
+      gather.values[output] = value;
+    if (gather.weights)
+      gather.weights[output] = weight;
   }
 };
 
-/// Teams that share a pose when sums over poses are wanted: one where poses fill the device, more for few poses.
+/// Teams that share a pose when sums over poses are wanted: one where poses fill the device, more for few
+/// poses.
 template <class ExecutionSpace>
 int parts_per_pose(const ExecutionSpace& space, std::int64_t poses, int tiles_per_pose) {
   const std::int64_t teams = is_host<ExecutionSpace> ? space.concurrency() : space.concurrency() / 128;
@@ -178,18 +197,20 @@ int parts_per_pose(const ExecutionSpace& space, std::int64_t poses, int tiles_pe
 
 /// Launches the gather alone, or, where gradients with respect to poses are wanted, both in one pass.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates>
-void launch_gather(const ExecutionSpace& space, const std::string& label, const Gather<Kernel, T, M, D, mates>& gather,
-                   T* matrices = nullptr, T* shifts = nullptr) {
+void launch_gather(const ExecutionSpace& space, const std::string& label,
+                   const Gather<Kernel, T, M, D, mates>& gather, T* matrices = nullptr, T* shifts = nullptr) {
   const auto& samples = gather.amplitudes.samples;
   const std::int64_t poses = samples.batches * samples.poses;
   const int tiles = gather.tiles.per_pose();
-  if (poses == 0) return;
+  if (poses == 0)
+    return;
   if (matrices == nullptr && shifts == nullptr) {
     launch_tiles(space, label, gather, poses, tiles);
   } else {
     const int parts = parts_per_pose(space, poses, tiles);
     launch_tiles(space, label + "::poses",
-                 GatherGradients<Kernel, T, M, D, mates>{gather, gather.tiles, parts, matrices, shifts}, poses, parts);
+                 GatherGradients<Kernel, T, M, D, mates>{gather, gather.tiles, parts, matrices, shifts},
+                 poses, parts);
   }
 }
 

@@ -13,21 +13,24 @@ enum class Strategy {
   Duplicated, ///< one copy per thread, summed in fixed order; hosts only; needs scratch memory
 };
 
-/// Kernel values that carry weights into the weight volume. Signed is the default: data and weight then see the same kernel and their
-/// quotient is unbiased (a Catmull-Rom insertion with absolute weights has a gain of 0.63); where sampling is sparse the
-/// quotient needs a floor (reconstruct/normalise.hpp). Absolute is the torch-projectors paper's rule.
+/// Kernel values that carry weights into the weight volume. Signed is the default: data and weight then see
+/// the same kernel and their quotient is unbiased (a Catmull-Rom insertion with absolute weights has a gain
+/// of 0.63); where sampling is sparse the quotient needs a floor (reconstruct/normalise.hpp). Absolute is the
+/// torch-projectors paper's rule.
 enum class KernelWeights { Signed, Absolute };
 
 /// Options of project, backproject and their gradients.
 struct ProjectionOptions {
-  double oversampling = 1.0; ///< padded over unpadded box: projection frequency k samples the reconstruction at M (oversampling k)
-  /// Samples with |k| <= radius (projection frequencies) are computed, others are zero; by default the largest radius that stays within both
-  /// Nyquist limits: min(n) / 2 and min(N) / (2 oversampling).
+  double oversampling = 1.0; ///< padded over unpadded box: projection frequency k samples the reconstruction
+                             ///< at M (oversampling k)
+  /// Samples with |k| <= radius (projection frequencies) are computed, others are zero; by default the
+  /// largest radius that stays within both Nyquist limits: min(n) / 2 and min(N) / (2 oversampling).
   std::optional<double> radius = std::nullopt;
   KernelWeights kernel_weights = KernelWeights::Signed;
   Strategy strategy = Strategy::Automatic;
-  /// project_gradients only: leave out the samples on column 0 whose Friedel mate is stored too (torch-projectors paper, section 2.3): right
-  /// for a loss written on the full spectrum whose cotangent counts every frequency once.
+  /// project_gradients only: leave out the samples on column 0 whose Friedel mate is stored too
+  /// (torch-projectors paper, section 2.3): right for a loss written on the full spectrum whose cotangent
+  /// counts every frequency once.
   bool skip_redundant = false;
 };
 

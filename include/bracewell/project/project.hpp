@@ -10,37 +10,43 @@ namespace Bracewell {
 /// Outputs of project_gradients; what is left out is not computed.
 template <class T, class MemorySpace>
 struct ProjectGradients {
-  Array<Kokkos::complex<T>, MemorySpace> projections = {};    ///< [B, P, ...] the values themselves, overwritten
+  Array<Kokkos::complex<T>, MemorySpace> projections = {}; ///< [B, P, ...] the values themselves, overwritten
   Array<Kokkos::complex<T>, MemorySpace> reconstruction = {}; ///< like the reconstruction, added to
   Array<T, MemorySpace> matrices = {};                        ///< like poses.matrices, added to
   Array<T, MemorySpace> shifts = {};                          ///< like poses.shifts, added to
-  Array<T, MemorySpace> scratch = {};                         ///< only for Strategy::Duplicated (duplicated_scratch_size)
+  Array<T, MemorySpace> scratch = {}; ///< only for Strategy::Duplicated (duplicated_scratch_size)
 };
 
-/// Samples the transform of projections from that of a reconstruction: P(k) = F(M oversampling k) exp(-2 pi i k.s / n) for every stored
-/// frequency k with |k| <= radius, zero elsewhere, where F is the reconstruction's spectrum interpolated by Kernel. 2D -> 2D, 3D -> 2D (the
-/// projection-slice theorem, Bracewell 1956; k = (kx, ky, 0)) or 3D -> 3D, as the ranks of the Views say.
+/// Samples the transform of projections from that of a reconstruction: P(k) = F(M oversampling k) exp(-2 pi i
+/// k.s / n) for every stored frequency k with |k| <= radius, zero elsewhere, where F is the reconstruction's
+/// spectrum interpolated by Kernel. 2D -> 2D, 3D -> 2D (the projection-slice theorem, Bracewell 1956; k =
+/// (kx, ky, 0)) or 3D -> 3D, as the ranks of the Views say.
 ///
 /// @param space           instance that the kernel is queued on; the call does not wait
-/// @param reconstruction  complex [B|1, (D,) H, W/2+1], half spectrum, zero frequency and real-space origin at index 0
+/// @param reconstruction  complex [B|1, (D,) H, W/2+1], half spectrum, zero frequency and real-space origin
+/// at index 0
 /// @param poses           matrices and shifts, see Poses
 /// @param projections     complex [B, P, (d,) h, w/2+1], overwritten
-/// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then. Poses that are not finite
+/// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
+/// Poses that are not finite
 ///         give NaN projections.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction, class Projections>
 void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
-             const Poses<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& poses, const Projections& projections,
-             const ProjectionOptions& options = {}) {
+             const Poses<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& poses,
+             const Projections& projections, const ProjectionOptions& options = {}) {
   using T = Impl::real_of<Reconstruction>;
   using Memory = typename ExecutionSpace::memory_space;
-  constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1, M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert((D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3)),
-                "Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections [B, P, h, w/2+1], or "
-                "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
+  constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1,
+                M = int(Impl::view_of<Projections>::rank()) - 2;
+  static_assert(
+      (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3)),
+      "Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections [B, P, h, w/2+1], or "
+      "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
   const Impl::Arguments arguments{"project"};
   const Array<const Kokkos::complex<T>, Memory> input(reconstruction);
   const Array<Kokkos::complex<T>, Memory> output(projections);
-  const auto samples = arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
+  const auto samples =
+      arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
   arguments.disjoint("projections", output, "reconstruction", input);
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   Impl::launch_gather(space, "Bracewell::project",
@@ -51,32 +57,40 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
                                                                    .values = output.data});
 }
 
-/// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i dL/dIm P of every stored element;
-/// a gradient with respect to a complex element is dL/dRe + i dL/dIm too. A matrix, shift or reconstruction shared over batches or
-/// poses gets the sum. No orthogonality of the matrices is assumed; the third column of a 3D -> 2D matrix gets nothing.
+/// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i
+/// dL/dIm P of every stored element; a gradient with respect to a complex element is dL/dRe + i dL/dIm too. A
+/// matrix, shift or reconstruction shared over batches or poses gets the sum. No orthogonality of the
+/// matrices is assumed; the third column of a 3D -> 2D matrix gets nothing.
 ///
 /// @param cotangent  complex [B, P, (d,) h, w/2+1]
 /// @param gradients  the gradients wanted, and optionally the projections themselves, in the same pass
 /// @throws Error as project does
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction, class Projections>
-void project_gradients(const ExecutionSpace& space, const Reconstruction& reconstruction,
-                       const Poses<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& poses,
-                       const Projections& cotangent,
-                       const ProjectGradients<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& gradients,
-                       const ProjectionOptions& options = {}) {
+void project_gradients(
+    const ExecutionSpace& space, const Reconstruction& reconstruction,
+    const Poses<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& poses,
+    const Projections& cotangent,
+    const ProjectGradients<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& gradients,
+    const ProjectionOptions& options = {}) {
   using T = Impl::real_of<Reconstruction>;
   using Memory = typename ExecutionSpace::memory_space;
-  constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1, M = int(Impl::view_of<Projections>::rank()) - 2;
+  constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1,
+                M = int(Impl::view_of<Projections>::rank()) - 2;
   static_assert((D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3)),
-                "Bracewell::project_gradients: expected a reconstruction [B, H, W/2+1] with a cotangent [B, P, h, w/2+1], or "
+                "Bracewell::project_gradients: expected a reconstruction [B, H, W/2+1] with a cotangent [B, "
+                "P, h, w/2+1], or "
                 "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
   const Impl::Arguments arguments{"project_gradients"};
   const Array<const Kokkos::complex<T>, Memory> input(reconstruction), slopes(cotangent);
   const auto samples = arguments.samples<M, D>("reconstruction", input, "cotangent", slopes, poses, options);
-  if (gradients.projections) arguments.same_shape("gradients.projections", gradients.projections, slopes);
-  if (gradients.reconstruction) arguments.same_shape("gradients.reconstruction", gradients.reconstruction, input);
-  if (gradients.matrices) arguments.same_shape("gradients.matrices", gradients.matrices, poses.matrices);
-  if (gradients.shifts) arguments.same_shape("gradients.shifts", gradients.shifts, poses.shifts);
+  if (gradients.projections)
+    arguments.same_shape("gradients.projections", gradients.projections, slopes);
+  if (gradients.reconstruction)
+    arguments.same_shape("gradients.reconstruction", gradients.reconstruction, input);
+  if (gradients.matrices)
+    arguments.same_shape("gradients.matrices", gradients.matrices, poses.matrices);
+  if (gradients.shifts)
+    arguments.same_shape("gradients.shifts", gradients.shifts, poses.shifts);
   arguments.disjoint("gradients.projections", gradients.projections, "reconstruction", input);
   arguments.disjoint("gradients.projections", gradients.projections, "cotangent", slopes);
   arguments.disjoint("gradients.reconstruction", gradients.reconstruction, "reconstruction", input);
@@ -85,11 +99,11 @@ void project_gradients(const ExecutionSpace& space, const Reconstruction& recons
   const Impl::Amplitudes<T, M, D, Mates::Single> amplitudes{
       .samples = samples, .values = slopes.data, .skip_redundant = options.skip_redundant};
   if (gradients.reconstruction)
-    Impl::scatter<Kernel>(space, arguments, "Bracewell::project_gradients::reconstruction", options.strategy, amplitudes,
-                          Impl::ScatterTarget<T>{.data = gradients.reconstruction.data,
-                                                 .batches = input.extents[0],
-                                                 .batch_stride = stride},
-                          gradients.scratch);
+    Impl::scatter<Kernel>(
+        space, arguments, "Bracewell::project_gradients::reconstruction", options.strategy, amplitudes,
+        Impl::ScatterTarget<T>{
+            .data = gradients.reconstruction.data, .batches = input.extents[0], .batch_stride = stride},
+        gradients.scratch);
   if (gradients.projections || gradients.matrices || gradients.shifts)
     Impl::launch_gather(space, "Bracewell::project_gradients",
                         Impl::Gather<Kernel, T, M, D, Mates::Single>{.tiles = {samples.projection},

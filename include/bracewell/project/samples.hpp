@@ -7,9 +7,12 @@
 namespace Bracewell {
 
 /// Poses of projections.
-/// * matrices [B|1, P|1, d, d], d the dimension of the reconstruction: maps projection frequencies (x, y[, z]) to reconstruction
-///   frequencies; any matrix. For RELION's angles it is the transpose of RELION's matrix (geometry/euler.hpp).
-/// * shifts [B|1, P|1, m], m the dimension of the projections, in pixels of the projection, ordered like the array axes ((depth,) row, column):
+/// * matrices [B|1, P|1, d, d], d the dimension of the reconstruction: maps projection frequencies (x, y[,
+/// z]) to reconstruction
+///   frequencies; any matrix. For RELION's angles it is the transpose of RELION's matrix
+///   (geometry/euler.hpp).
+/// * shifts [B|1, P|1, m], m the dimension of the projections, in pixels of the projection, ordered like the
+/// array axes ((depth,) row, column):
 ///   positive moves the image to higher index. Optional.
 /// An axis of extent 1 is shared by all batches or poses.
 template <class T, class MemorySpace>
@@ -30,14 +33,16 @@ struct Pose {
   KOKKOS_INLINE_FUNCTION void position(const int (&k)[M], T oversampling, T (&q)[D]) const {
     for (int d = 0; d < D; ++d) {
       q[d] = 0;
-      for (int c = 0; c < M; ++c) q[d] += matrix[d][c] * (oversampling * static_cast<T>(k[c]));
+      for (int c = 0; c < M; ++c)
+        q[d] += matrix[d][c] * (oversampling * static_cast<T>(k[c]));
     }
   }
 
   /// exp(-2 pi i k.s/n), the shift theorem's factor.
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase(const int (&k)[M]) const {
     T angle = 0;
-    for (int c = 0; c < M; ++c) angle += static_cast<T>(k[c]) * turns[c];
+    for (int c = 0; c < M; ++c)
+      angle += static_cast<T>(k[c]) * turns[c];
     angle = -2 * Kokkos::numbers::pi_v<T> * (angle - Kokkos::rint(angle));
     return {Kokkos::cos(angle), Kokkos::sin(angle)};
   }
@@ -60,7 +65,8 @@ struct Samples {
     Pose<T, M, D> result;
     const T* m = matrices + batch * matrix_batch_stride + index * matrix_pose_stride;
     for (int d = 0; d < D; ++d)
-      for (int c = 0; c < M; ++c) result.matrix[d][c] = m[d * D + c];
+      for (int c = 0; c < M; ++c)
+        result.matrix[d][c] = m[d * D + c];
     for (int c = 0; c < M; ++c)
       result.turns[c] = shifts ? shifts[batch * shift_batch_stride + index * shift_pose_stride + M - 1 - c] /
                                      static_cast<T>(projection.size[c])
@@ -74,16 +80,19 @@ struct Samples {
 
   KOKKOS_INLINE_FUNCTION bool inside(const int (&k)[M]) const {
     std::int64_t sum = 0;
-    for (int c = 0; c < M; ++c) sum += std::int64_t(k[c]) * k[c];
+    for (int c = 0; c < M; ++c)
+      sum += std::int64_t(k[c]) * k[c];
     return sum <= squared_radius;
   }
 
-  /// The other of the two stored elements of a Friedel pair on column 0: negative on the slowest axis that is not self-conjugate
-  /// (torch-projectors paper, section 2.3).
+  /// The other of the two stored elements of a Friedel pair on column 0: negative on the slowest axis that is
+  /// not self-conjugate (torch-projectors paper, section 2.3).
   KOKKOS_INLINE_FUNCTION bool redundant(const int (&k)[M]) const {
-    if (k[0] != 0) return false;
+    if (k[0] != 0)
+      return false;
     for (int c = M - 1; c > 0; --c)
-      if (k[c] != 0 && 2 * k[c] != projection.size[c]) return k[c] < 0;
+      if (k[c] != 0 && 2 * k[c] != projection.size[c])
+        return k[c] < 0;
     return false;
   }
 };

@@ -10,16 +10,19 @@
 
 namespace Bracewell {
 
-/// What Strategy::Automatic means: Atomic on GPUs, where hardware atomics keep up with memory, and Owned on hosts, where an atomic addition
-/// costs more than finding the samples of a brick. Duplicated is never chosen: it needs memory that only the caller can give.
+/// What Strategy::Automatic means: Atomic on GPUs, where hardware atomics keep up with memory, and Owned on
+/// hosts, where an atomic addition costs more than finding the samples of a brick. Duplicated is never
+/// chosen: it needs memory that only the caller can give.
 template <class ExecutionSpace>
 constexpr Strategy choose_strategy(Strategy asked) {
-  if (asked != Strategy::Automatic) return asked;
+  if (asked != Strategy::Automatic)
+    return asked;
   return Impl::is_host<ExecutionSpace> ? Strategy::Owned : Strategy::Atomic;
 }
 
-/// Scratch values (of the real type) that Strategy::Duplicated needs for volumes of `elements` stored elements over all batches: a copy of
-/// data, and of weight if there is one, per thread. The other strategies need none.
+/// Scratch values (of the real type) that Strategy::Duplicated needs for volumes of `elements` stored
+/// elements over all batches: a copy of data, and of weight if there is one, per thread. The other strategies
+/// need none.
 template <class ExecutionSpace>
 std::int64_t duplicated_scratch_size(const ExecutionSpace& space, std::int64_t elements, bool weight) {
   return space.concurrency() * elements * (weight ? 3 : 2);
@@ -29,29 +32,34 @@ namespace Impl {
 
 /// Scatters all samples into the target with the strategy asked for.
 template <class Kernel, class ExecutionSpace, class T, int M, int D, Mates mates, class MemorySpace>
-void scatter(const ExecutionSpace& space, const Arguments& arguments, const std::string& label, Strategy asked,
-             const Amplitudes<T, M, D, mates>& amplitudes, const ScatterTarget<T>& target, const Array<T, MemorySpace>& scratch) {
+void scatter(const ExecutionSpace& space, const Arguments& arguments, const std::string& label,
+             Strategy asked, const Amplitudes<T, M, D, mates>& amplitudes, const ScatterTarget<T>& target,
+             const Array<T, MemorySpace>& scratch) {
   const auto& samples = amplitudes.samples;
   const std::int64_t poses = samples.batches * samples.poses;
   const Tiles<M> tiles{samples.projection};
   const Strategy strategy = choose_strategy<ExecutionSpace>(asked);
-  if (poses == 0) return;
+  if (poses == 0)
+    return;
   if (strategy == Strategy::Atomic) {
-    launch_tiles(space, label + "::atomic", ScatterAtomic<Kernel, T, M, D, mates>{tiles, amplitudes, target}, poses,
-                 tiles.per_pose());
+    launch_tiles(space, label + "::atomic", ScatterAtomic<Kernel, T, M, D, mates>{tiles, amplitudes, target},
+                 poses, tiles.per_pose());
   } else if (strategy == Strategy::Owned) {
     const ScatterOwned<ExecutionSpace, Kernel, T, M, D, mates> functor{amplitudes, target};
     const std::int64_t league = target.batches * functor.bricks();
     arguments.require(league <= std::numeric_limits<int>::max(), "options.strategy", "at most 2^31 bricks",
                       std::to_string(league));
-    Kokkos::TeamPolicy<ExecutionSpace> policy(space, static_cast<int>(league), 1, is_host<ExecutionSpace> ? 1 : functor.lanes);
-    policy.set_scratch_size(functor.scratch_level, Kokkos::PerTeam(static_cast<int>(functor.scratch_bytes())));
+    Kokkos::TeamPolicy<ExecutionSpace> policy(space, static_cast<int>(league), 1,
+                                              is_host<ExecutionSpace> ? 1 : functor.lanes);
+    policy.set_scratch_size(functor.scratch_level,
+                            Kokkos::PerTeam(static_cast<int>(functor.scratch_bytes())));
     Kokkos::parallel_for(label + "::owned", policy, functor);
   } else if constexpr (is_host<ExecutionSpace>) {
     using Functor = ScatterDuplicated<Kernel, T, M, D, mates>;
     const Functor functor{tiles, amplitudes, target, scratch.data, space.concurrency()};
     const std::int64_t needed = functor.copies * functor.copy_size();
-    arguments.require(scratch && scratch.size() >= needed, "scratch", std::to_string(needed) + " values for Strategy::Duplicated",
+    arguments.require(scratch && scratch.size() >= needed, "scratch",
+                      std::to_string(needed) + " values for Strategy::Duplicated",
                       std::to_string(scratch ? scratch.size() : 0));
     Kokkos::parallel_for(label + "::duplicated",
                          Kokkos::RangePolicy<ExecutionSpace, typename Functor::Add>(space, 0, functor.copies)
@@ -59,7 +67,8 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
                          functor);
     Kokkos::parallel_for(
         label + "::sum",
-        Kokkos::RangePolicy<ExecutionSpace, typename Functor::Sum, Kokkos::IndexType<std::int64_t>>(space, 0, functor.copy_size()),
+        Kokkos::RangePolicy<ExecutionSpace, typename Functor::Sum, Kokkos::IndexType<std::int64_t>>(
+            space, 0, functor.copy_size()),
         functor);
   } else {
     arguments.require(false, "options.strategy", "Atomic or Owned on a GPU", "Duplicated");

@@ -5,7 +5,8 @@
 
 namespace Bracewell::Impl {
 
-/// Strategy::Atomic: one thread per sample, atomic additions to its taps. The order of additions, and so the last bits, vary.
+/// Strategy::Atomic: one thread per sample, atomic additions to its taps. The order of additions, and so the
+/// last bits, vary.
 template <class Kernel, class T, int M, int D, Mates mates>
 struct ScatterAtomic {
   Tiles<M> tiles;

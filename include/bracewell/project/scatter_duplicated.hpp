@@ -5,8 +5,8 @@
 
 namespace Bracewell::Impl {
 
-/// Strategy::Duplicated, for hosts: every thread adds its share of the poses to a copy of the volumes of its own; the copies are then
-/// summed in fixed order.
+/// Strategy::Duplicated, for hosts: every thread adds its share of the poses to a copy of the volumes of its
+/// own; the copies are then summed in fixed order.
 template <class Kernel, class T, int M, int D, Mates mates>
 struct ScatterDuplicated {
   struct Add {};
@@ -18,13 +18,16 @@ struct ScatterDuplicated {
   T* scratch; ///< [copies, batches, elements, 2 or 3], interleaved by array: data first, then weight
   int copies;
 
-  KOKKOS_FUNCTION std::int64_t elements() const { return target.batches * amplitudes.samples.reconstruction.elements(); }
+  KOKKOS_FUNCTION std::int64_t elements() const {
+    return target.batches * amplitudes.samples.reconstruction.elements();
+  }
   KOKKOS_FUNCTION std::int64_t copy_size() const { return (target.weight ? 3 : 2) * elements(); }
 
   KOKKOS_FUNCTION void operator()(Add, int copy) const {
     const auto& samples = amplitudes.samples;
     T* const own = scratch + copy * copy_size();
-    for (std::int64_t i = 0; i < copy_size(); ++i) own[i] = 0;
+    for (std::int64_t i = 0; i < copy_size(); ++i)
+      own[i] = 0;
     const std::int64_t poses = samples.batches * samples.poses;
     for (std::int64_t flat = poses * copy / copies; flat < poses * (copy + 1) / copies; ++flat) {
       const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
@@ -44,9 +47,11 @@ struct ScatterDuplicated {
   }
 
   KOKKOS_FUNCTION void operator()(Sum, std::int64_t i) const {
-    T* const output = i < 2 * elements() ? reinterpret_cast<T*>(target.data) + i : target.weight + (i - 2 * elements());
+    T* const output =
+        i < 2 * elements() ? reinterpret_cast<T*>(target.data) + i : target.weight + (i - 2 * elements());
     T sum = 0;
-    for (int copy = 0; copy < copies; ++copy) sum += scratch[copy * copy_size() + i];
+    for (int copy = 0; copy < copies; ++copy)
+      sum += scratch[copy * copy_size() + i];
     *output += sum;
   }
 };

@@ -6,16 +6,18 @@
 
 namespace Bracewell::Impl {
 
-/// Edge of the bricks: large enough that few windows are cut by a face, small enough that a GPU's scratch holds many.
+/// Edge of the bricks: large enough that few windows are cut by a face, small enough that a GPU's scratch
+/// holds many.
 template <int D, class Space>
 inline constexpr int brick_edge = D == 2 ? 32 : (is_host<Space> ? 16 : 8);
 
-/// Strategy::Owned: every team owns a brick of the stored half spectrum, finds the samples whose windows reach it, in fixed order, and
-/// adds their taps in scratch memory; the lanes of a team share the taps of one sample. No atomics: results are the same
-/// bits for every run and number of threads.
+/// Strategy::Owned: every team owns a brick of the stored half spectrum, finds the samples whose windows
+/// reach it, in fixed order, and adds their taps in scratch memory; the lanes of a team share the taps of one
+/// sample. No atomics: results are the same bits for every run and number of threads.
 ///
-/// A sample at q, and its mate at -q, reach a brick with each of their periodic images q + N e. Which samples do is bounded by the
-/// pseudo-inverse of the pose's matrix; where that is ill-conditioned, or positions lie far outside the grid, all samples are tried.
+/// A sample at q, and its mate at -q, reach a brick with each of their periodic images q + N e. Which samples
+/// do is bounded by the pseudo-inverse of the pose's matrix; where that is ill-conditioned, or positions lie
+/// far outside the grid, all samples are tried.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
 struct ScatterOwned {
   static constexpr int width = Kernel::width, lanes = 32, edge = brick_edge<D, Space>;
@@ -41,7 +43,8 @@ struct ScatterOwned {
   using Buffer = Kokkos::View<Value*, Scratch, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   static std::size_t scratch_bytes() {
-    return Buffer<T>::shmem_size(3 * voxels) + Buffer<Staged>::shmem_size(lanes) + Buffer<int>::shmem_size(lanes);
+    return Buffer<T>::shmem_size(3 * voxels) + Buffer<Staged>::shmem_size(lanes) +
+           Buffer<int>::shmem_size(lanes);
   }
 
   struct Brick {
@@ -56,7 +59,8 @@ struct ScatterOwned {
     int low[M], high[M];
     KOKKOS_FUNCTION std::int64_t count() const {
       std::int64_t product = 1;
-      for (int c = 0; c < M; ++c) product *= high[c] < low[c] ? 0 : high[c] - low[c] + 1;
+      for (int c = 0; c < M; ++c)
+        product *= high[c] < low[c] ? 0 : high[c] - low[c] + 1;
       return product;
     }
   };
@@ -75,7 +79,8 @@ struct ScatterOwned {
   }
   KOKKOS_FUNCTION int bricks() const {
     int product = 1;
-    for (int d = 0; d < D; ++d) product *= bricks_along(d);
+    for (int d = 0; d < D; ++d)
+      product *= bricks_along(d);
     return product;
   }
 
@@ -91,7 +96,8 @@ struct ScatterOwned {
     const std::int64_t volume = team.league_rank() / bricks();
     int rest = team.league_rank() % bricks();
     for (int d = 0; d < D; ++d) {
-      brick.first[d] = rest % bricks_along(d) * edge - (d == 0 ? 0 : (samples.reconstruction.size[d] - 1) / 2);
+      brick.first[d] =
+          rest % bricks_along(d) * edge - (d == 0 ? 0 : (samples.reconstruction.size[d] - 1) / 2);
       rest /= bricks_along(d);
     }
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, 3 * voxels), [&](int i) { brick.sums[i] = 0; });
@@ -101,9 +107,11 @@ struct ScatterOwned {
     const std::int64_t end = shared ? samples.batches * samples.poses : begin + samples.poses;
     for (std::int64_t chunk = begin; chunk < end; chunk += lanes) {
       const int count = compact(
-          team, end - chunk < lanes ? int(end - chunk) : lanes, [&](int i) { return pose_reaches(chunk + i, brick); },
+          team, end - chunk < lanes ? int(end - chunk) : lanes,
+          [&](int i) { return pose_reaches(chunk + i, brick); },
           [&](int i, int slot) { brick.listed[slot] = i; });
-      for (int i = 0; i < count; ++i) add_pose(team, chunk + brick.listed[i], brick);
+      for (int i = 0; i < count; ++i)
+        add_pose(team, chunk + brick.listed[i], brick);
       team.team_barrier();
     }
     store(team, volume, brick);
@@ -117,7 +125,8 @@ struct ScatterOwned {
         Kokkos::ThreadVectorRange(team, count),
         [&](int i, int& slot, bool final) {
           const bool passes = test(i);
-          if (final && passes) keep(i, slot);
+          if (final && passes)
+            keep(i, slot);
           slot += passes;
         },
         kept);
@@ -138,15 +147,18 @@ struct ScatterOwned {
         row += a[d][c] * a[d][c];
       }
       result.extent[d] = radius * Kokkos::sqrt(row) * T(1.001);
-      result.bounded = result.bounded && 2 * (result.extent[d] + width) <= 3 * T(samples.reconstruction.size[d]);
+      result.bounded =
+          result.bounded && 2 * (result.extent[d] + width) <= 3 * T(samples.reconstruction.size[d]);
     }
     for (int c = 0; c < M; ++c)
       for (int e = 0; e < M; ++e) {
         gram[c][e] = 0;
-        for (int d = 0; d < D; ++d) gram[c][e] += a[d][c] * a[d][e];
+        for (int d = 0; d < D; ++d)
+          gram[c][e] += a[d][c] * a[d][e];
       }
     T determinant, scale = 1;
-    for (int c = 0; c < M; ++c) scale *= gram[c][c];
+    for (int c = 0; c < M; ++c)
+      scale *= gram[c][c];
     if constexpr (M == 2) {
       adjugate[0][0] = gram[1][1];
       adjugate[1][1] = gram[0][0];
@@ -163,7 +175,8 @@ struct ScatterOwned {
     for (int c = 0; c < M; ++c)
       for (int d = 0; d < D; ++d) {
         result.inverse[c][d] = 0;
-        for (int e = 0; e < M; ++e) result.inverse[c][d] += adjugate[c][e] * a[d][e] / determinant;
+        for (int e = 0; e < M; ++e)
+          result.inverse[c][d] += adjugate[c][e] * a[d][e] / determinant;
       }
     for (int d = 0; d < D; ++d) {
       if constexpr (M == 2 && D == 3)
@@ -175,7 +188,8 @@ struct ScatterOwned {
   }
 
   /// The samples of a pose that may reach the brick with sign `sign` and image `image`.
-  KOKKOS_FUNCTION Range candidates(const Reach& reach, const Brick& brick, int sign, const int (&image)[D]) const {
+  KOKKOS_FUNCTION Range candidates(const Reach& reach, const Brick& brick, int sign,
+                                   const int (&image)[D]) const {
     const auto& samples = amplitudes.samples;
     const int radius = static_cast<int>(Kokkos::sqrt(static_cast<double>(samples.squared_radius)));
     Range range;
@@ -184,7 +198,8 @@ struct ScatterOwned {
       range.low[c] = c == 0 ? 0 : Kokkos::max(-((n - 1) / 2), -radius);
       range.high[c] = Kokkos::min(n / 2, radius);
     }
-    if (!reach.bounded) return range;
+    if (!reach.bounded)
+      return range;
     const T half = T(edge - 1) / 2 + T(width) / 2;
     T centre[D], distance = 0, allowed = 0;
     for (int d = 0; d < D; ++d) {
@@ -204,8 +219,10 @@ struct ScatterOwned {
       }
       const T margin = T(1e-4) * (Kokkos::abs(middle) + spread) + T(1e-3);
       const T low = Kokkos::ceil(middle - spread - margin), high = Kokkos::floor(middle + spread + margin);
-      if (low > T(range.low[c])) range.low[c] = static_cast<int>(Kokkos::min(low, T(range.high[c] + 1)));
-      if (high < T(range.high[c])) range.high[c] = static_cast<int>(Kokkos::max(high, T(range.low[c] - 1)));
+      if (low > T(range.low[c]))
+        range.low[c] = static_cast<int>(Kokkos::min(low, T(range.high[c] + 1)));
+      if (high < T(range.high[c]))
+        range.high[c] = static_cast<int>(Kokkos::max(high, T(range.low[c] - 1)));
     }
     return range;
   }
@@ -226,8 +243,10 @@ struct ScatterOwned {
       for (image[1] = low[1]; image[1] <= high[1]; ++image[1])
         for (image[0] = low[0]; image[0] <= high[0]; ++image[0]) {
           int own[D];
-          for (int d = 0; d < D; ++d) own[d] = image[d];
-          for (int sign = 1; sign >= -1; sign -= 2) visit(sign, own);
+          for (int d = 0; d < D; ++d)
+            own[d] = image[d];
+          for (int sign = 1; sign >= -1; sign -= 2)
+            visit(sign, own);
         }
   }
 
@@ -263,39 +282,48 @@ struct ScatterOwned {
               place(range, begin + i, pose, bounds, sign, image, brick, k, staged);
               std::int64_t element = 0;
               for (int c = M - 1; c > 0; --c)
-                element = element * samples.projection.size[c] + samples.projection.wrap(k[c], samples.projection.size[c]);
+                element = element * samples.projection.size[c] +
+                          samples.projection.wrap(k[c], samples.projection.size[c]);
               element = element * samples.projection.columns() + k[0];
               staged.value = amplitudes.value(batch, index, element, k, samples.phase(pose, k));
               staged.mate = sign < 0;
-              if (staged.mate) staged.value = conjugate(staged.value);
+              if (staged.mate)
+                staged.value = conjugate(staged.value);
               staged.weight = target.weight ? amplitudes.weight(batch, index, element, k) : T(0);
             });
-        for (int i = 0; i < kept; ++i) add_taps(team, brick.staged[i], brick);
+        for (int i = 0; i < kept; ++i)
+          add_taps(team, brick.staged[i], brick);
         team.team_barrier();
       }
     });
   }
 
   /// Candidate i of a range: its frequency, taps and weights; false if its window misses the brick.
-  KOKKOS_FUNCTION bool place(const Range& range, std::int64_t i, const Pose<T, M, D>& pose, const Reach& reach, int sign,
-                             const int (&image)[D], const Brick& brick, int (&k)[M], Staged& staged) const {
+  KOKKOS_FUNCTION bool place(const Range& range, std::int64_t i, const Pose<T, M, D>& pose,
+                             const Reach& reach, int sign, const int (&image)[D], const Brick& brick,
+                             int (&k)[M], Staged& staged) const {
     const auto& samples = amplitudes.samples;
     for (int c = 0; c < M; ++c) {
       const int extent = range.high[c] - range.low[c] + 1;
       k[c] = range.low[c] + static_cast<int>(i % extent);
       i /= extent;
     }
-    if (!samples.inside(k)) return false;
+    if (!samples.inside(k))
+      return false;
     T q[D];
     pose.position(k, samples.oversampling, q);
     for (int d = 0; d < D; ++d) {
       const T n = static_cast<T>(samples.reconstruction.size[d]);
-      if (!reach.bounded && 2 * Kokkos::abs(q[d]) > n) q[d] -= n * Kokkos::rint(q[d] / n);
-      if (!(Kokkos::abs(q[d]) <= 2 * n)) return false;
+      if (!reach.bounded && 2 * Kokkos::abs(q[d]) > n)
+        q[d] -= n * Kokkos::rint(q[d] / n);
+      if (!(Kokkos::abs(q[d]) <= 2 * n))
+        return false;
       const T position = T(sign) * q[d];
       const T lower = Kokkos::floor(position);
-      staged.first[d] = static_cast<int>(lower) - (width / 2 - 1) + image[d] * samples.reconstruction.size[d] - brick.first[d];
-      if (staged.first[d] <= -width || staged.first[d] >= edge) return false;
+      staged.first[d] = static_cast<int>(lower) - (width / 2 - 1) +
+                        image[d] * samples.reconstruction.size[d] - brick.first[d];
+      if (staged.first[d] <= -width || staged.first[d] >= edge)
+        return false;
       Kernel::weights(position - lower, staged.factor[d]);
     }
     return true;
@@ -314,12 +342,15 @@ struct ScatterOwned {
         voxel += at * stride;
         stride *= edge;
         factor *= staged.factor[d][i];
-        if (mates == Mates::Single && d == 0) own = own && !(staged.mate && layout.self_mated(brick.first[0] + at));
+        if (mates == Mates::Single && d == 0)
+          own = own && !(staged.mate && layout.self_mated(brick.first[0] + at));
       }
-      if (!own) return;
+      if (!own)
+        return;
       brick.sums[voxel] += factor * staged.value.real();
       brick.sums[voxels + voxel] += factor * staged.value.imag();
-      if (target.weight) brick.sums[2 * voxels + voxel] += (target.absolute ? Kokkos::abs(factor) : factor) * staged.weight;
+      if (target.weight)
+        brick.sums[2 * voxels + voxel] += (target.absolute ? Kokkos::abs(factor) : factor) * staged.weight;
     });
   }
 
@@ -333,10 +364,12 @@ struct ScatterOwned {
         rest /= edge;
         stored = stored && tap[d] <= layout.size[d] / 2;
       }
-      if (!stored) return;
+      if (!stored)
+        return;
       const std::int64_t i = volume * target.batch_stride + layout.row(tap) + tap[0];
       target.data[i] += Kokkos::complex<T>(brick.sums[voxel], brick.sums[voxels + voxel]);
-      if (target.weight) target.weight[i] += brick.sums[2 * voxels + voxel];
+      if (target.weight)
+        target.weight[i] += brick.sums[2 * voxels + voxel];
     });
   }
 };

@@ -5,9 +5,10 @@
 
 namespace Bracewell {
 
-/// What a tap on a self-mated column (x = 0, or W/2 of an even width) touches, where a frequency and its Friedel mate are both stored:
-/// the stored element alone (sampling a spectrum, and its transpose), or the element and its mate's conjugate (inserting a sample at +k
-/// and its conjugate at -k, and the transpose of that).
+/// What a tap on a self-mated column (x = 0, or W/2 of an even width) touches, where a frequency and its
+/// Friedel mate are both stored: the stored element alone (sampling a spectrum, and its transpose), or the
+/// element and its mate's conjugate (inserting a sample at +k and its conjugate at -k, and the transpose of
+/// that).
 enum class Mates { Single, Both };
 
 namespace Impl {
@@ -21,9 +22,10 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<T> conjugate(const Kokkos::complex<T>& va
   return {value.real(), -value.imag()};
 }
 
-/// The Width^Dim taps around a sampling position, on the spectrum continued by Hermitian symmetry and periodicity. Positions with
-/// x < 0 are mirrored once, for all taps; only windows that touch a self-mated column or leave the stored half are resolved tap by tap.
-/// `read` and `add` are transposes of each other; both take one row of taps at a time: row[d - 1] counts taps along axis d.
+/// The Width^Dim taps around a sampling position, on the spectrum continued by Hermitian symmetry and
+/// periodicity. Positions with x < 0 are mirrored once, for all taps; only windows that touch a self-mated
+/// column or leave the stored half are resolved tap by tap. `read` and `add` are transposes of each other;
+/// both take one row of taps at a time: row[d - 1] counts taps along axis d.
 template <int Width, int Dim, Mates mates>
 struct TapWindow {
   HalfSpectrumLayout<Dim> layout;
@@ -31,15 +33,19 @@ struct TapWindow {
   bool mirrored;  ///< the window is that of -q: what is read from it, or added to it, is conjugated
 
   /// Every tap is stored as it is and stands for itself alone.
-  KOKKOS_FUNCTION bool interior() const { return first[0] > 0 && 2 * (first[0] + Width - 1) < layout.size[0]; }
+  KOKKOS_FUNCTION bool interior() const {
+    return first[0] > 0 && 2 * (first[0] + Width - 1) < layout.size[0];
+  }
 
   template <bool is_interior, class Value>
-  KOKKOS_INLINE_FUNCTION void read(const Value* spectrum, const int (&row)[Dim - 1], Value (&value)[Width]) const {
+  KOKKOS_INLINE_FUNCTION void read(const Value* spectrum, const int (&row)[Dim - 1],
+                                   Value (&value)[Width]) const {
     int tap[Dim];
     start(row, tap);
     if constexpr (is_interior) {
       const Value* begin = spectrum + layout.row(tap) + tap[0];
-      for (int i = 0; i < Width; ++i) value[i] = begin[i];
+      for (int i = 0; i < Width; ++i)
+        value[i] = begin[i];
     } else {
       for (int i = 0; i < Width; ++i) {
         value[i] = Value(0);
@@ -52,12 +58,14 @@ struct TapWindow {
 
   /// Adds values to the taps of one row by `add_to(index, value)`.
   template <bool is_interior, class Value, class AddTo>
-  KOKKOS_INLINE_FUNCTION void add(const int (&row)[Dim - 1], const Value (&value)[Width], const AddTo& add_to) const {
+  KOKKOS_INLINE_FUNCTION void add(const int (&row)[Dim - 1], const Value (&value)[Width],
+                                  const AddTo& add_to) const {
     int tap[Dim];
     start(row, tap);
     if constexpr (is_interior) {
       const std::int64_t begin = layout.row(tap) + tap[0];
-      for (int i = 0; i < Width; ++i) add_to(begin + i, value[i]);
+      for (int i = 0; i < Width; ++i)
+        add_to(begin + i, value[i]);
     } else {
       for (int i = 0; i < Width; ++i)
         each(tap, i, [&](std::int64_t index, bool conjugated) {
@@ -69,20 +77,23 @@ struct TapWindow {
 private:
   KOKKOS_INLINE_FUNCTION void start(const int (&row)[Dim - 1], int (&tap)[Dim]) const {
     tap[0] = first[0];
-    for (int d = 1; d < Dim; ++d) tap[d] = first[d] + row[d - 1];
+    for (int d = 1; d < Dim; ++d)
+      tap[d] = first[d] + row[d - 1];
   }
 
   /// Calls visit(index, conjugated) for the element, or the two elements, that tap i of a row stands for.
   template <class Visit>
   KOKKOS_INLINE_FUNCTION void each(const int (&row)[Dim], int i, const Visit& visit) const {
     int tap[Dim];
-    for (int d = 0; d < Dim; ++d) tap[d] = mirrored ? -row[d] : row[d];
+    for (int d = 0; d < Dim; ++d)
+      tap[d] = mirrored ? -row[d] : row[d];
     tap[0] += mirrored ? -i : i;
     const auto stored = layout.resolve(tap);
     visit(stored.index, stored.conjugate != mirrored);
     if constexpr (mates == Mates::Both) {
       if (layout.self_mated(stored.column)) {
-        for (int d = 1; d < Dim; ++d) tap[d] = -tap[d];
+        for (int d = 1; d < Dim; ++d)
+          tap[d] = -tap[d];
         visit(layout.row(tap) + stored.column, !mirrored);
       }
     }

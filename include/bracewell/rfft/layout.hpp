@@ -7,9 +7,10 @@
 
 namespace Bracewell {
 
-/// Layout of a half spectrum: the W/2+1 non-negative columns of the transform of a real image or volume, all other axes in FFT order.
-/// Components are ordered (x, y[, z]): x is the last, halved, contiguous axis. Zero frequency is at index 0; on a full axis of length
-/// N index i holds frequency i for i <= N/2 and i - N above, so the Nyquist row of an even axis is +N/2.
+/// Layout of a half spectrum: the W/2+1 non-negative columns of the transform of a real image or volume, all
+/// other axes in FFT order. Components are ordered (x, y[, z]): x is the last, halved, contiguous axis. Zero
+/// frequency is at index 0; on a full axis of length N index i holds frequency i for i <= N/2 and i - N
+/// above, so the Nyquist row of an even axis is +N/2.
 template <int Dim>
 struct HalfSpectrumLayout {
   static_assert(Dim == 2 || Dim == 3, "Bracewell: spectra have two or three dimensions.");
@@ -20,7 +21,8 @@ struct HalfSpectrumLayout {
 
   KOKKOS_FUNCTION std::int64_t elements() const {
     std::int64_t product = columns();
-    for (int d = 1; d < Dim; ++d) product *= size[d];
+    for (int d = 1; d < Dim; ++d)
+      product *= size[d];
     return product;
   }
 
@@ -47,7 +49,8 @@ struct HalfSpectrumLayout {
     const int column = wrap(tap[0], size[0]);
     const bool conjugate = column > size[0] / 2;
     std::int64_t index = 0;
-    for (int d = Dim - 1; d > 0; --d) index = index * size[d] + wrap(conjugate ? -tap[d] : tap[d], size[d]);
+    for (int d = Dim - 1; d > 0; --d)
+      index = index * size[d] + wrap(conjugate ? -tap[d] : tap[d], size[d]);
     const int stored = conjugate ? size[0] - column : column;
     return {index * columns() + stored, stored, conjugate};
   }
@@ -55,7 +58,8 @@ struct HalfSpectrumLayout {
   /// Where the row at integer frequencies (tap[1][, tap[2]]) begins.
   KOKKOS_FUNCTION std::int64_t row(const int (&tap)[Dim]) const {
     std::int64_t index = 0;
-    for (int d = Dim - 1; d > 0; --d) index = index * size[d] + wrap(tap[d], size[d]);
+    for (int d = Dim - 1; d > 0; --d)
+      index = index * size[d] + wrap(tap[d], size[d]);
     return index * columns();
   }
 

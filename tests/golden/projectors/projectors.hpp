@@ -13,7 +13,8 @@ namespace Golden {
 inline std::vector<Bracewell::Strategy> strategies() {
   using Bracewell::Strategy;
   std::vector<Strategy> all{Strategy::Automatic, Strategy::Atomic, Strategy::Owned};
-  if (Bracewell::Impl::is_host<Space>) all.push_back(Strategy::Duplicated);
+  if (Bracewell::Impl::is_host<Space>)
+    all.push_back(Strategy::Duplicated);
   return all;
 }
 
@@ -45,7 +46,8 @@ Errors run_projectors(const Case& golden) {
       "scratch", duplicated_scratch_size(space, static_cast<std::int64_t>(reconstruction.size()), true));
 
   ProjectionOptions options{.oversampling = json.at("oversampling")};
-  if (!json.at("cutoff").is_null()) options.radius = json.at("cutoff").get<double>();
+  if (!json.at("cutoff").is_null())
+    options.radius = json.at("cutoff").get<double>();
 
   Errors errors;
   const auto check = [&](double& worst, const auto& result, const std::string& key) {
@@ -54,8 +56,10 @@ Errors run_projectors(const Case& golden) {
   };
 
   const auto projected = view<Images>(image_shape);
-  Kokkos::deep_copy(projected, Complex(Kokkos::Experimental::quiet_NaN_v<T>)); // every element must be written
-  project<Kernel>(space, volume(reconstruction), {.matrices = matrices, .shifts = shifts}, image(projected), options);
+  Kokkos::deep_copy(projected,
+                    Complex(Kokkos::Experimental::quiet_NaN_v<T>)); // every element must be written
+  project<Kernel>(space, volume(reconstruction), {.matrices = matrices, .shifts = shifts}, image(projected),
+                  options);
   check(errors.values, projected, "project");
 
   for (const bool skip : {false, true}) {
@@ -67,7 +71,8 @@ Errors run_projectors(const Case& golden) {
       const auto values = view<Images>(image_shape);
       const auto matrix_gradient = view<T****>(golden.input("matrices").shape);
       const auto shift_gradient = view<T***>(golden.input("shifts").shape);
-      project_gradients<Kernel>(space, volume(reconstruction), {.matrices = matrices, .shifts = shifts}, image(cotangent),
+      project_gradients<Kernel>(space, volume(reconstruction), {.matrices = matrices, .shifts = shifts},
+                                image(cotangent),
                                 {.projections = image(values),
                                  .reconstruction = volume(gradient),
                                  .matrices = matrix_gradient,
@@ -91,7 +96,8 @@ Errors run_projectors(const Case& golden) {
       const auto weight = view<RealVolume>(volume_shape);
       backproject<Kernel>(
           space, image(projections), {.matrices = matrices, .shifts = shifts},
-          {.data = volume(data), .weight = volume(weight), .weights = image(weights), .scratch = scratch}, options);
+          {.data = volume(data), .weight = volume(weight), .weights = image(weights), .scratch = scratch},
+          options);
       check(errors.values, data, "data");
       check(errors.values, weight, "weight" + suffix);
     }
@@ -130,8 +136,10 @@ Errors run_projectors(const Case& golden) {
 template <class Kernel, class T>
 Errors run_projectors(const Case& golden) {
   const std::size_t m = golden.json.at("box").size(), d = golden.json.at("reconstruction_box").size();
-  if (m == 2 && d == 2) return run_projectors<Kernel, T, 2, 2>(golden);
-  if (m == 2 && d == 3) return run_projectors<Kernel, T, 2, 3>(golden);
+  if (m == 2 && d == 2)
+    return run_projectors<Kernel, T, 2, 2>(golden);
+  if (m == 2 && d == 3)
+    return run_projectors<Kernel, T, 2, 3>(golden);
   return run_projectors<Kernel, T, 3, 3>(golden);
 }
 
