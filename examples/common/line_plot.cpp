@@ -153,8 +153,8 @@ void draw_ticks(Picture& picture, const Frame& frame) {
     fill(picture, frame.left, y, frame.right, y + 1, grid_grey);
     fill(picture, frame.left - 5, y, frame.left, y + 2, black);
     const std::string label = tick_label(value, y_step);
-    draw_text(picture, frame.left - gap - 6 - text_width(label, text_scale), y - 7 * text_scale / 2, label, black,
-              text_scale);
+    draw_text(picture, frame.left - gap - 6 - text_width(label, text_scale), y - 7 * text_scale / 2, label,
+              black, text_scale);
   });
 }
 

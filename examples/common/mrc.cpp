@@ -358,7 +358,7 @@ void MrcReader::read_images(std::int64_t first, std::int64_t count, std::span<fl
 }
 
 std::vector<float> MrcReader::read_volume(NonFinite non_finite) const {
-  if (header_.space_group >= 401)
+  if (header_.space_group >= 401 && header_.space_group <= 630)
     throw InputError(path().string() + ": is a stack of maps (space group " +
                      std::to_string(header_.space_group) + "), expected one map");
   const auto [columns, rows, sections] = stored_;

@@ -31,7 +31,7 @@ struct MrcHeader {
   std::array<double, 3> cell_angles{};    ///< degrees
   std::array<double, 3> origin{};         ///< Angstrom
   std::array<int, 3> axis_order{0, 1, 2}; ///< axis (0 is x) of columns, rows and sections of the file
-  std::int32_t space_group = 0;           ///< 0: images, 1 to 230: a map, 401 and more: a stack of maps
+  std::int32_t space_group = 0;           ///< 0: images, 1 to 230: a map, 401 to 630: a stack of maps
   std::int64_t data_offset = 0;           ///< bytes
   bool big_endian = false;
   bool unsigned_bytes = false; ///< mode 0 of IMOD before its bytes were signed

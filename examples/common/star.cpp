@@ -318,8 +318,7 @@ std::vector<double> read_origins(const JoinedTables& tables, const std::string& 
 /// Finds the stacks of the particles, opens their headers, and checks that every image is there.
 class ImageFinder {
 public:
-  ImageFinder(Particles& particles, const ParticleOptions& options, const NumberReader& table)
-      : particles_(particles), options_(options), table_(table) {}
+  ImageFinder(Particles& particles, const NumberReader& table) : particles_(particles), table_(table) {}
 
   void find_all() {
     const auto column = table_.table().find(name);
@@ -362,12 +361,7 @@ private:
   std::size_t stack_of(std::size_t row, const std::string& stack_name) {
     if (const auto known = known_.find(stack_name); known != known_.end())
       return known->second;
-    if (options_.stack && !known_.empty())
-      table_.fail(row, name,
-                  "another stack than in the rows before, but " + options_.stack->string() +
-                      " was given to stand for the only one");
-    const std::filesystem::path path = options_.stack ? *options_.stack : resolve(row, stack_name);
-    add_stack(row, open(row, path));
+    add_stack(row, open(row, resolve(row, stack_name)));
     return known_[stack_name] = particles_.stacks.size() - 1;
   }
 
@@ -413,7 +407,6 @@ private:
 
   static constexpr std::string_view name = "rlnImageName";
   Particles& particles_;
-  const ParticleOptions& options_;
   const NumberReader& table_;
   std::unordered_map<std::string, std::size_t> known_;
   std::map<std::string, std::pair<std::filesystem::path, std::size_t>>
@@ -571,7 +564,7 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
   particles.origin_x.values = read_origins(tables, "rlnOriginX", particles.pixel_size.values);
   particles.origin_y.values = read_origins(tables, "rlnOriginY", particles.pixel_size.values);
   if (options.images)
-    ImageFinder(particles, options, tables.particles()).find_all();
+    ImageFinder(particles, tables.particles()).find_all();
   return particles;
 }
 

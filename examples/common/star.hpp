@@ -120,9 +120,7 @@ private:
 };
 
 struct ParticleOptions {
-  bool images = true; ///< find the image stacks and open their headers
-  std::optional<std::filesystem::path>
-      stack;                        ///< take the images from here, whatever the path in rlnImageName
+  bool images = true;               ///< find the image stacks and open their headers
   std::optional<double> pixel_size; ///< Angstrom; instead of what the file says
 };
 
