@@ -1,0 +1,3 @@
+#include <fwd/Kokkos_Fwd_OPENMP.hpp>
+// The order matters: the host backend first.
+#include <fwd/Kokkos_Fwd_CUDA.hpp>

@@ -1,0 +1,3 @@
+#include <decl/Kokkos_Declare_OPENMP.hpp>
+// The order matters: the host backend first.
+#include <decl/Kokkos_Declare_HIP.hpp>
