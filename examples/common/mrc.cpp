@@ -350,8 +350,7 @@ void MrcReader::read_images(std::int64_t first, std::int64_t count, std::span<fl
     throw InputError(path().string() + ": is not an image stack: its axes are not in the order x, y, z");
   if (first < 0 || count < 0 || first > images() - count)
     throw InputError(path().string() + ": has " + std::to_string(images()) + " images, asked for " +
-                     std::to_string(count) + " from image " + std::to_string(first + 1) +
-                     " (counting from 1)");
+                     std::to_string(count) + " from index " + std::to_string(first) + " (counting from 0)");
   if (out.size() != static_cast<std::size_t>(count * width() * height()))
     throw std::invalid_argument("MrcReader::read_images: the span does not have the size of the images");
   read_sections(first, count, out, non_finite);
