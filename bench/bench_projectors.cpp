@@ -61,13 +61,15 @@ struct Problem {
       Kokkos::LayoutRight, Space>;
 
   std::int64_t box, batch, poses;
-  View<Complex, D + 1> volume = make<Complex, D + 1>();
-  View<Complex, M + 2> images = make<Complex, M + 2>();
-  View<T, 4> matrices = random_rotations<T, D>(batch, poses);
-  View<T, 3> shifts = View<T, 3>("shifts", batch, poses, M);
+  View<Complex, D + 1> volume;
+  View<Complex, M + 2> images;
+  View<T, 4> matrices;
+  View<T, 3> shifts;
 
   explicit Problem(const benchmark::State& state)
-      : box(state.range(0)), batch(state.range(1)), poses(state.range(2)) {
+      : box(state.range(0)), batch(state.range(1)), poses(state.range(2)), volume(make_volume<Complex>()),
+        images(make_images<Complex>()), matrices(random_rotations<T, D>(batch, poses)),
+        shifts("shifts", batch, poses, M) {
     fill_random(volume);
     fill_random(images);
     fill_random(shifts);
@@ -76,17 +78,20 @@ struct Problem {
 
   Space space;
 
-  template <class Value, int rank>
-  View<Value, rank> make() const {
-    const std::int64_t columns = box / 2 + 1;
-    if constexpr (rank == D + 1 && D == 2)
-      return View<Value, rank>("volume", batch, box, columns);
-    else if constexpr (rank == D + 1)
-      return View<Value, rank>("volume", batch, box, box, columns);
-    else if constexpr (M == 2)
-      return View<Value, rank>("images", batch, poses, box, columns);
+  template <class Value>
+  View<Value, D + 1> make_volume() const {
+    if constexpr (D == 2)
+      return View<Value, D + 1>("volume", batch, box, box / 2 + 1);
     else
-      return View<Value, rank>("images", batch, poses, box, box, columns);
+      return View<Value, D + 1>("volume", batch, box, box, box / 2 + 1);
+  }
+
+  template <class Value>
+  View<Value, M + 2> make_images() const {
+    if constexpr (M == 2)
+      return View<Value, M + 2>("images", batch, poses, box, box / 2 + 1);
+    else
+      return View<Value, M + 2>("images", batch, poses, box, box, box / 2 + 1);
   }
 
   Poses<T, Space::memory_space> pose_arrays() const { return {.matrices = matrices, .shifts = shifts}; }
@@ -132,8 +137,8 @@ void project_benchmark(benchmark::State& state) {
 template <class Kernel, class T, int M, int D>
 void backproject_benchmark(benchmark::State& state, Strategy strategy) {
   const Problem<T, M, D> problem(state);
-  const auto weight = problem.template make<T, D + 1>();
-  const auto weights = problem.template make<T, M + 2>();
+  const auto weight = problem.template make_volume<T>();
+  const auto weights = problem.template make_images<T>();
   fill_random(weights);
   measure(state, problem.space, [&] {
     backproject<Kernel>(problem.space, problem.images, problem.pose_arrays(),
@@ -148,7 +153,7 @@ enum class Gradients { Reconstruction, Poses, All };
 template <class Kernel, class T, int M, int D>
 void project_gradients_benchmark(benchmark::State& state, Gradients wanted, Strategy strategy) {
   const Problem<T, M, D> problem(state);
-  const auto gradient = problem.template make<Kokkos::complex<T>, D + 1>();
+  const auto gradient = problem.template make_volume<Kokkos::complex<T>>();
   const auto matrices = Kokkos::create_mirror(Space(), problem.matrices);
   const auto shifts = Kokkos::create_mirror(Space(), problem.shifts);
   ProjectGradients<T, Space::memory_space> gradients;
@@ -166,10 +171,10 @@ void project_gradients_benchmark(benchmark::State& state, Gradients wanted, Stra
 template <class Kernel, class T, int M, int D>
 void backproject_gradients_benchmark(benchmark::State& state) {
   const Problem<T, M, D> problem(state);
-  const auto weight = problem.template make<T, D + 1>();
-  const auto weights = problem.template make<T, M + 2>();
-  const auto gradient = problem.template make<Kokkos::complex<T>, M + 2>();
-  const auto weights_gradient = problem.template make<T, M + 2>();
+  const auto weight = problem.template make_volume<T>();
+  const auto weights = problem.template make_images<T>();
+  const auto gradient = problem.template make_images<Kokkos::complex<T>>();
+  const auto weights_gradient = problem.template make_images<T>();
   fill_random(weight);
   fill_random(weights);
   measure(state, problem.space, [&] {

@@ -22,7 +22,7 @@ struct Stencil {
     for (int d = 0; d < Dim; ++d) {
       const T n = static_cast<T>(layout.size[d]);
       if (2 * Kokkos::abs(q[d]) > n)
-        q[d] -= n * Kokkos::rint(q[d] / n);
+        q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
       finite = finite && 2 * Kokkos::abs(q[d]) <= n + 1;
     }
     if (!finite)

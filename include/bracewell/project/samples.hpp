@@ -43,7 +43,7 @@ struct Pose {
     T angle = 0;
     for (int c = 0; c < M; ++c)
       angle += static_cast<T>(k[c]) * turns[c];
-    angle = -2 * Kokkos::numbers::pi_v<T> * (angle - Kokkos::rint(angle));
+    angle = -2 * Kokkos::numbers::pi_v<T> * (angle - Kokkos::floor(angle + T(0.5)));
     return {Kokkos::cos(angle), Kokkos::sin(angle)};
   }
 };

@@ -87,9 +87,9 @@ struct ScatterOwned {
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const auto& samples = amplitudes.samples;
     Brick brick;
-    const Buffer<T> sums(team.team_scratch(scratch_level), 3 * voxels);
-    const Buffer<Staged> staged(team.team_scratch(scratch_level), lanes);
-    const Buffer<int> listed(team.team_scratch(scratch_level), lanes);
+    const Buffer<T> sums(team.team_scratch(+scratch_level), 3 * voxels);
+    const Buffer<Staged> staged(team.team_scratch(+scratch_level), lanes);
+    const Buffer<int> listed(team.team_scratch(+scratch_level), lanes);
     brick.sums = sums.data();
     brick.staged = staged.data();
     brick.listed = listed.data();
@@ -315,7 +315,7 @@ struct ScatterOwned {
     for (int d = 0; d < D; ++d) {
       const T n = static_cast<T>(samples.reconstruction.size[d]);
       if (!reach.bounded && 2 * Kokkos::abs(q[d]) > n)
-        q[d] -= n * Kokkos::rint(q[d] / n);
+        q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
       if (!(Kokkos::abs(q[d]) <= 2 * n))
         return false;
       const T position = T(sign) * q[d];
