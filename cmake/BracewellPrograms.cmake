@@ -8,6 +8,7 @@ endif()
 add_library(bracewell_warnings INTERFACE)
 target_compile_options(bracewell_warnings INTERFACE -Wall -Wextra -Wshadow
   $<$<NOT:$<BOOL:${Kokkos_ENABLE_CUDA}>>:-Wpedantic> # nvcc's generated code is not pedantic
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict> # GCC bug 105651
   $<$<BOOL:${BRACEWELL_WARNINGS_AS_ERRORS}>:-Werror>)
 
 # bracewell_program(name sources... [LIBRARIES target...]): an executable in the folder of its kind.
