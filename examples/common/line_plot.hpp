@@ -11,15 +11,15 @@ namespace Bracewell::Examples {
 
 /// A curve; points that are not finite leave a gap.
 struct Curve {
-  std::string label; ///< for the legend; empty: not in it
-  std::vector<double> x;
-  std::vector<double> y;
+  std::string label = {}; ///< for the legend; empty: not in it
+  std::vector<double> x = {};
+  std::vector<double> y = {};
 };
 
 /// A dashed horizontal line with its label on it.
 struct Threshold {
   double y = 0;
-  std::string label;
+  std::string label = {};
 };
 
 struct PlotRange {
@@ -29,13 +29,13 @@ struct PlotRange {
 
 /// Curves with axes, ticks and a legend in the upper right corner.
 struct LinePlot {
-  std::string title;
-  std::string x_label;
-  std::string y_label;
-  std::vector<Curve> curves;
-  std::vector<Threshold> thresholds;
-  std::optional<PlotRange> x_range; ///< absent: that of the curves
-  std::optional<PlotRange> y_range;
+  std::string title = {};
+  std::string x_label = {};
+  std::string y_label = {};
+  std::vector<Curve> curves = {};
+  std::vector<Threshold> thresholds = {};
+  std::optional<PlotRange> x_range = {}; ///< absent: that of the curves
+  std::optional<PlotRange> y_range = {};
   int width = 960; ///< pixels
   int height = 640;
 };

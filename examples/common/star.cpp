@@ -293,7 +293,7 @@ std::vector<double> read_pixel_sizes(const JoinedTables& tables) {
     return {};
   constexpr double angstrom_per_micrometre = 1e4;
   for (std::size_t i = 0; i < sizes.size(); ++i)
-    sizes[i] *= angstrom_per_micrometre / magnifications[i];
+    sizes[i] = angstrom_per_micrometre * sizes[i] / magnifications[i];
   return sizes;
 }
 
@@ -474,6 +474,8 @@ StarDocument read_star(const std::filesystem::path& path) {
     throw InputError(file + ": is not a STAR file: " +
                      (what.starts_with(file + ":") ? what.substr(file.size() + 1) : what));
   }
+  if (parsed.blocks.empty())
+    throw InputError(file + ": is not a STAR file: it has no table");
   StarDocument document;
   if (parsed.blocks.size() != scan.blocks.size())
     throw InputError(file + ": is not a STAR file: expected every data_ at the beginning of its line");

@@ -120,8 +120,8 @@ private:
 };
 
 struct ParticleOptions {
-  bool images = true;               ///< find the image stacks and open their headers
-  std::optional<double> pixel_size; ///< Angstrom; instead of what the file says
+  bool images = true;                    ///< find the image stacks and open their headers
+  std::optional<double> pixel_size = {}; ///< Angstrom; instead of what the file says
 };
 
 /// Reads the particles of RELION 3.1 and later (data_optics and data_particles, in any order) and of older
