@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "common/command_line.hpp"
+
+#include "common/input_error.hpp"
+#include "support.hpp"
+
+#include <bracewell/error.hpp>
+#include <bracewell/version.hpp>
+
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <iostream>
+#include <new>
+#include <sstream>
+
+using namespace Bracewell::Examples;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+/// Runs a driver with one required option.
+Outcome run(
+    std::vector<const char*> arguments, const std::function<void()>& body = [] {}) {
+  const std::ostringstream out, err;
+  auto* const cout_buffer = std::cout.rdbuf(out.rdbuf());
+  auto* const cerr_buffer = std::cerr.rdbuf(err.rdbuf());
+  arguments.insert(arguments.begin(), "/some/where/program");
+  CLI::App app{"Does something.", "bracewell-something"};
+  int size = 0;
+  app.add_option("--size", size, "pixels")->required();
+  const int code = run_driver(app, static_cast<int>(arguments.size()), arguments.data(), body);
+  std::cout.rdbuf(cout_buffer);
+  std::cerr.rdbuf(cerr_buffer);
+  return {code, out.str(), err.str()};
+}
+
+} // namespace
+
+TEST_CASE("a driver that works ends with 0") {
+  const Outcome outcome = run({"--size", "3"}, [] { std::cout << "done\n"; });
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out == "done\n");
+  CHECK(outcome.err.empty());
+}
+
+TEST_CASE("help and version go to stdout and end with 0, without running") {
+  bool ran = false;
+  const Outcome help = run({"--help"}, [&] { ran = true; });
+  CHECK(help.code == 0);
+  CHECK_THAT(help.out, ContainsSubstring("Does something.") && ContainsSubstring("--size") &&
+                           ContainsSubstring("--version"));
+  CHECK(help.err.empty());
+  const Outcome version = run({"--version"}, [&] { ran = true; });
+  CHECK(version.code == 0);
+  CHECK(version.out == "bracewell-something " BRACEWELL_VERSION "\n");
+  CHECK(version.err.empty());
+  CHECK_FALSE(ran);
+}
+
+TEST_CASE("bad usage ends with 2 and one line on stderr") {
+  const auto arguments = GENERATE(
+      std::vector<const char*>{}, std::vector<const char*>{"--size", "x"}, std::vector<const char*>{"--size"},
+      std::vector<const char*>{"--size", "1", "--other"}, std::vector<const char*>{"--size", "1", "more"});
+  bool ran = false;
+  const Outcome outcome = run(arguments, [&] { ran = true; });
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  CHECK_THAT(outcome.err, StartsWith("bracewell-something: ") && ContainsSubstring("(see --help)\n"));
+  CHECK(std::ranges::count(outcome.err, '\n') == 1);
+  CHECK_FALSE(ran);
+}
+
+TEST_CASE("exceptions become exit codes and one line on stderr") {
+  const auto thrown = [](const auto& exception) { return run({"--size", "1"}, [&] { throw exception; }); };
+  const auto check = [](const Outcome& outcome, int code, const std::string& message) {
+    CHECK(outcome.code == code);
+    CHECK(outcome.err == "bracewell-something: " + message + "\n");
+    CHECK(outcome.out.empty());
+  };
+  check(thrown(InputError("map.mrc: is truncated")), 2, "map.mrc: is truncated");
+  check(thrown(Bracewell::Error("Bracewell::project: wrong")), 2, "Bracewell::project: wrong");
+  check(thrown(std::bad_alloc()), 1, "out of memory");
+  check(thrown(std::runtime_error("disk full")), 1, "disk full");
+  check(thrown(42), 1, "stopped by an exception of unknown type");
+}
+
+TEST_CASE("output that cannot be written is a failure") {
+  const Outcome outcome = run({"--size", "1"}, [] { std::cout.setstate(std::ios::badbit); });
+  std::cout.clear();
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err == "bracewell-something: standard output cannot be written\n");
+}

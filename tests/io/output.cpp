@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "common/atomic_file.hpp"
+#include "common/progress.hpp"
+#include "common/text_table.hpp"
+#include "support.hpp"
+
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+using namespace Bracewell::Examples;
+using namespace IoTest;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Sends stderr elsewhere for as long as it lives.
+class RedirectedStderr {
+public:
+  explicit RedirectedStderr(int target) : saved_(::dup(STDERR_FILENO)) { ::dup2(target, STDERR_FILENO); }
+  RedirectedStderr(const RedirectedStderr&) = delete;
+  RedirectedStderr& operator=(const RedirectedStderr&) = delete;
+  ~RedirectedStderr() {
+    std::fflush(stderr);
+    ::dup2(saved_, STDERR_FILENO);
+    ::close(saved_);
+  }
+
+private:
+  int saved_;
+};
+
+} // namespace
+
+TEST_CASE("an atomic file appears on commit") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "table.txt";
+  AtomicFile file(path);
+  file.write("hello ");
+  file.write("world");
+  const auto capital = std::byte{'H'};
+  file.write_at(0, std::span(&capital, 1));
+  CHECK_FALSE(fs::exists(path));
+  AtomicFile moved(std::move(file));
+  moved.write("!");
+  moved.commit();
+  CHECK(read_text(path) == "Hello world!");
+  CHECK(folder.files() == 1);
+  CHECK_THROWS_AS(moved.write("more"), std::logic_error);
+  CHECK_THROWS_AS(moved.commit(), std::logic_error);
+
+  const auto mask = ::umask(0);
+  ::umask(mask);
+  CHECK((static_cast<unsigned>(fs::status(path).permissions()) & 0777u) == (0666u & ~mask));
+}
+
+TEST_CASE("an atomic file that is not committed leaves the old one") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "table.txt";
+  write_text(path, "old");
+  try {
+    AtomicFile file(path);
+    file.write("new");
+    throw 1;
+  } catch (int) {
+  }
+  CHECK(read_text(path) == "old");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("two files for one target do not disturb each other") {
+  const TemporaryFolder folder;
+  AtomicFile first(folder / "a");
+  AtomicFile second(folder / "a");
+  first.write("1");
+  second.write("2");
+  second.commit();
+  CHECK(read_text(folder / "a") == "2");
+  first.commit();
+  CHECK(read_text(folder / "a") == "1");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("targets that cannot be files are refused") {
+  const TemporaryFolder folder;
+  const auto message = [](const fs::path& path) { return input_error([&] { AtomicFile file(path); }); };
+  CHECK_THAT(message(folder / "none/a"),
+             ContainsSubstring("none/a: cannot be written: no file can be made in folder"));
+  CHECK_THAT(message(folder.path()), ContainsSubstring("is there and is not a regular file"));
+  CHECK_THAT(message(folder / "new/"), ContainsSubstring("it names a folder"));
+  CHECK_THAT(message("/dev/null"), ContainsSubstring("is there and is not a regular file"));
+  CHECK_THAT(message(""), ContainsSubstring("empty name"));
+  CHECK(folder.files() == 0);
+}
+
+TEST_CASE("a symbolic link is written through, a bare name goes to the current folder") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "real");
+  write_text(folder / "real/a", "old");
+  fs::create_symlink("real/a", folder / "link");
+  AtomicFile file(folder / "link");
+  file.write("new");
+  file.commit();
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(read_text(folder / "real/a") == "new");
+
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  AtomicFile bare("bare");
+  bare.commit();
+  fs::current_path(before);
+  CHECK(read_text(folder / "bare").empty());
+}
+
+TEST_CASE("a full disk is a failure and leaves nothing") {
+  const TemporaryFolder folder;
+  // A limit on the size of files stands in for the disk; without its signal the write fails.
+  struct rlimit before {};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small { 1000, before.rlim_max };
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  std::string what;
+  try {
+    AtomicFile file(folder / "a");
+    file.write(std::string(5000, 'x'));
+    file.commit();
+  } catch (const std::runtime_error& error) {
+    what = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK_THAT(what, ContainsSubstring("a: cannot be written: File too large"));
+  CHECK(folder.files() == 0);
+}
+
+TEST_CASE("tables are aligned and read by NumPy as they are") {
+  const TemporaryFolder folder;
+  const std::vector<TextColumn> columns{
+      {"shell", {0, 1, 10}, 0},
+      {"fsc", {1, -0.25, std::nan("")}, 3},
+      {"resolution", {std::numeric_limits<double>::infinity(), 325, 32.5}, 1}};
+  const std::vector<std::string> comments{"Fourier shell correlation", "box 64"};
+  write_text_table(folder / "fsc.txt", columns, comments);
+  CHECK(read_text(folder / "fsc.txt") == "# Fourier shell correlation\n"
+                                         "# box 64\n"
+                                         "# shell     fsc  resolution\n"
+                                         "      0   1.000         inf\n"
+                                         "      1  -0.250       325.0\n"
+                                         "     10     nan        32.5\n");
+  CHECK(folder.files() == 1);
+  const std::vector<TextColumn> uneven{{"a", {1}}, {"b", {1, 2}}};
+  CHECK_THROWS_AS(write_text_table(folder / "fsc.txt", uneven), std::invalid_argument);
+  CHECK_THROWS_AS(write_text_table(folder / "fsc.txt", {}), std::invalid_argument);
+}
+
+TEST_CASE("the progress line tells percentage, rate and time left") {
+  CHECK(progress_line("inserting", "images", 0, 1000, 0) == "inserting 0 % of 1000 images");
+  CHECK(progress_line("inserting", "images", 250, 1000, 5) ==
+        "inserting 25 % of 1000 images, 50/s, 15 s left");
+  CHECK(progress_line("inserting", "images", 999, 1000, 5) ==
+        "inserting 99 % of 1000 images, 199.8/s, 1 s left");
+  CHECK(progress_line("inserting", "images", 1000, 1000, 5) == "inserting 100 % of 1000 images, 200/s");
+  CHECK(progress_line("a", "b", 1, 3, 50) == "a 33 % of 3 b, 0.02/s, 1 min 40 s left");
+  CHECK(progress_line("a", "b", 1, 101, 100) == "a 0 % of 101 b, 0.01/s, 2 h 46 min left");
+  CHECK(progress_line("a", "b", 0, 0, 1) == "a 100 % of 0 b");
+}
+
+TEST_CASE("progress is silent where stderr is not a terminal") {
+  const TemporaryFolder folder;
+  const int file = ::open((folder / "stderr").c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(file >= 0);
+  {
+    const RedirectedStderr redirected(file);
+    Progress progress("inserting", "images", 10);
+    for (int i = 0; i < 10; ++i)
+      progress.add(1);
+  }
+  ::close(file);
+  CHECK(fs::file_size(folder / "stderr") == 0);
+}
+
+TEST_CASE("progress draws on a terminal and erases its line at the end") {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0)
+    SKIP("no pseudo-terminal to be had");
+  const int other_end = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);
+  if (other_end < 0)
+    SKIP("no pseudo-terminal to be had");
+  {
+    const RedirectedStderr redirected(other_end);
+    Progress progress("inserting", "images", 4000);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&progress] {
+        for (int k = 0; k < 1000; ++k)
+          progress.add(1);
+      });
+  }
+  ::fcntl(terminal, F_SETFL, O_NONBLOCK);
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (ssize_t got; (got = ::read(terminal, buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  ::close(other_end);
+  ::close(terminal);
+  CHECK_THAT(text, ContainsSubstring("\rinserting ") && ContainsSubstring(" % of 4000 images"));
+  CHECK(text.ends_with("\r\033[K"));
+  CHECK(std::ranges::count(text, '\r') < 10); // not once per image
+}
