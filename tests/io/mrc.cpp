@@ -394,7 +394,7 @@ TEST_CASE("changed header bytes never do worse than an InputError") {
   const auto below = [&random](std::size_t end) { return random() % end; };
   int read = 0;
   int refused = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 500; ++round) {
     Bytes bytes = original.bytes;
     for (std::size_t change = 1 + below(4); change > 0; --change) {
       const std::size_t at = looked_at[below(looked_at.size())];
@@ -415,8 +415,8 @@ TEST_CASE("changed header bytes never do worse than an InputError") {
       ++refused;
     }
   }
-  CHECK(read > 100);
-  CHECK(refused > 100);
+  CHECK(read > 50);
+  CHECK(refused > 50);
 }
 
 TEST_CASE("a volume is written byte for byte as the specification says") {
