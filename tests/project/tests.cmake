@@ -1,0 +1,7 @@
+# The operators behind run-time choices are compiled once, for those tests of the folder that include operators.hpp.
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/project/operators/*.cpp)
+add_library(bracewell_test_operators STATIC ${sources})
+target_link_libraries(bracewell_test_operators PUBLIC Bracewell::Bracewell PRIVATE bracewell_warnings)
+foreach(name adjointness broadcast gradients)
+  target_link_libraries(test_project_${name} PRIVATE bracewell_test_operators)
+endforeach()
