@@ -2,6 +2,6 @@
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/project/operators/*.cpp)
 add_library(bracewell_test_operators STATIC ${sources})
 target_link_libraries(bracewell_test_operators PUBLIC Bracewell::Bracewell PRIVATE bracewell_warnings)
-foreach(name adjointness broadcast gaussian_molecules gradients)
+foreach(name adjointness broadcast gaussian_molecules gradients image_loss skip_redundant)
   target_link_libraries(test_project_${name} PRIVATE bracewell_test_operators)
 endforeach()
