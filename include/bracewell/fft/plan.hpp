@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/fft/cufft.hpp>
+#include <bracewell/fft/fftw.hpp>
+#include <bracewell/fft/hipfft.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+
+namespace Bracewell {
+
+/// Plan of a batch of discrete Fourier transforms of Dim = 1, 2 or 3 dimensions, any sizes:
+///   F(k) = sum_x f(x) exp(-+ 2 pi i sum_d k_d x_d / n_d),
+/// never scaled: backward after forward multiplies by the number of pixels. The types say which transform it
+/// is:
+///   FFT<Space, Dim, T, Kokkos::complex<T>>                   real to half spectrum, forward
+///   FFT<Space, Dim, Kokkos::complex<T>, T>                   half spectrum to real, backward; destroys its
+///   input FFT<Space, Dim, Kokkos::complex<T>, Kokkos::complex<T>>  forward or backward, may be in place
+/// The library is FFTW on host spaces (spread over the threads of the space), cuFFT on Kokkos::Cuda, hipFFT
+/// on Kokkos::HIP.
+///
+/// Movable, not copyable. execute is const and may be called by several threads at once; on GPUs, calls that
+/// can overlap (on different instances) need a workspace each. It runs on the instance that it is given and
+/// does not wait.
+template <class ExecutionSpace, int Dim, class Input, class Output>
+class FFT {
+  static_assert(Dim >= 1 && Dim <= 3, "Bracewell::FFT: transforms have one, two or three dimensions.");
+  using Problem = Impl::FFTProblem<Dim, Input, Output>;
+  using Real = typename Problem::Real;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>,
+                "Bracewell::FFT: values are float, double or Kokkos::complex of them.");
+  static_assert(std::is_same_v<Real, typename Impl::RealOf<Output>::type>,
+                "Bracewell::FFT: input and output must have the same precision.");
+  static_assert(!(std::is_same_v<Input, Real> && std::is_same_v<Output, Real>),
+                "Bracewell::FFT: input or output must be complex.");
+  using Backend = typename Impl::FFTBackend<ExecutionSpace, Dim, Input, Output>::type;
+
+public:
+  /// @param shape  {(d, (h,)) w}: sizes in the order of the axes, of the real array where there is one
+  /// @param batch  how many arrays one execute transforms
+  /// @throws Error on sizes below 1 or beyond 2^29, and when the library cannot make the plan
+  FFT(const ExecutionSpace& space, const std::array<int, Dim>& shape, std::int64_t batch = 1,
+      const FFTOptions& options = {})
+      : problem(check(shape, batch, options)), external(options.external_workspace),
+        backend(std::make_unique<Backend>(space, problem, options)) {}
+
+  /// Bytes of workspace that execute needs (0 for FFTW).
+  std::size_t workspace_bytes() const { return backend->workspace_bytes(); }
+
+  /// Transforms `batch` arrays with the plan's own workspace.
+  /// @param input   View [..., (d, (h,)) w], leading axes whose product is the batch; w/2+1 columns for half
+  /// spectra.
+  ///                Kept, but for half spectra to real values, where it is overwritten
+  /// @param output  likewise; overwritten; the same View as input for a transform in place (complex to
+  /// complex only)
+  /// @throws Error on shapes that do not fit, memory shared in part, and a missing workspace
+  template <class InputView, class OutputView>
+  void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output) const {
+    if (external && workspace_bytes() > 0)
+      Impl::fail("FFT", "workspace", "a View, as the plan was made with external_workspace", "none");
+    run(space, input, output, nullptr);
+  }
+
+  /// The same with a workspace of at least workspace_bytes(), which the transform uses until it ends.
+  /// @param workspace  View of rank 1 in the memory of the execution space, aligned to 256 bytes as
+  /// allocations are
+  template <class InputView, class OutputView, class Workspace>
+  void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output,
+               const Workspace& workspace) const {
+    const Array<typename Workspace::value_type, MemorySpace> array(workspace);
+    const std::size_t bytes = array.size() * sizeof(typename Workspace::value_type);
+    if (bytes < workspace_bytes())
+      Impl::fail("FFT", "workspace", std::to_string(workspace_bytes()) + " bytes", std::to_string(bytes));
+    run(space, input, output, array.data);
+  }
+
+private:
+  using ConstUnlessDestroyed = std::conditional_t<Problem::to_real, Input, const Input>;
+
+  static Problem check(const std::array<int, Dim>& shape, std::int64_t batch, const FFTOptions& options) {
+    Problem problem;
+    for (int axis = 0; axis < Dim; ++axis) {
+      if (shape[axis] < 1 || shape[axis] > std::numeric_limits<int>::max() / 4)
+        Impl::fail("FFT", "shape", "sizes from 1 to 2^29", std::to_string(shape[axis]));
+      problem.shape[axis] = shape[axis];
+    }
+    if (batch < 1)
+      Impl::fail("FFT", "batch", "at least 1", std::to_string(batch));
+    problem.batch = batch;
+    problem.forward = Problem::from_real || (!Problem::to_real && options.direction == FFTDirection::Forward);
+    return problem;
+  }
+
+  template <class Value>
+  void check(const char* argument, const Array<Value, MemorySpace>& array, bool real) const {
+    std::string expected = "[batches of " + std::to_string(problem.batch);
+    for (int axis = 0; axis < Dim; ++axis)
+      expected += ", " + std::to_string(problem.stored(axis, real));
+    bool fits = array && array.rank >= Dim && array.size() == problem.batch * problem.elements(0, real);
+    for (int axis = 0; fits && axis < Dim; ++axis)
+      fits = array.extents[array.rank - Dim + axis] == problem.stored(axis, real);
+    if (!fits)
+      Impl::fail("FFT", argument, expected + "]", array.shape());
+  }
+
+  template <class InputView, class OutputView>
+  void run(const ExecutionSpace& space, const InputView& input, const OutputView& output,
+           void* workspace) const {
+    const Array<ConstUnlessDestroyed, MemorySpace> in(input);
+    const Array<Output, MemorySpace> out(output);
+    check("input", in, Problem::from_real);
+    check("output", out, Problem::to_real);
+    const auto* in_begin = reinterpret_cast<const char*>(in.data);
+    const auto* out_begin = reinterpret_cast<const char*>(out.data);
+    const bool in_place = Problem::complex_to_complex && in_begin == out_begin;
+    if (!in_place && in_begin < out_begin + out.size() * sizeof(Output) &&
+        out_begin < in_begin + in.size() * sizeof(Input))
+      Impl::fail("FFT", "output",
+                 Problem::complex_to_complex ? "memory of its own or the input itself" : "memory of its own",
+                 "memory shared with input");
+    Kokkos::Profiling::ScopedRegion region("Bracewell::FFT::execute");
+    backend->execute(space, const_cast<Input*>(in.data), out.data, workspace);
+  }
+
+  Problem problem;
+  bool external;
+  std::unique_ptr<const Backend> backend;
+};
+
+} // namespace Bracewell
