@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "common/command_line.hpp"
+#include "cryoem/image_output.hpp"
+#include "cryoem/map.hpp"
+#include "cryoem/sampling.hpp"
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/project/project.hpp>
+#include <bracewell/reconstruct/centre.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <iomanip>
+#include <iostream>
+
+namespace {
+
+using namespace Bracewell::Examples;
+namespace fs = std::filesystem;
+
+constexpr const char* program = "bracewell-project";
+
+struct Options {
+  fs::path map, star, out;
+  Sampling sampling;
+  ImageOutputOptions images;
+  std::optional<double> pixel_size;
+};
+
+/// Zero beyond Nyquist of the map, as RELION leaves the corners of its padded spectrum out; scaled on the
+/// way.
+struct LimitToSphere {
+  Kokkos::complex<float>* spectrum;
+  Bracewell::HalfSpectrumLayout<3> layout;
+  std::int64_t squared_radius; ///< negative: no limit
+  float scale;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t element) const {
+    int k[3];
+    layout.frequency(element, k);
+    const std::int64_t squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
+    spectrum[element] *= squared_radius >= 0 && squared > squared_radius ? 0 : scale;
+  }
+};
+
+/// The spectrum of the padded map, without the attenuation that its interpolation will bring, over the pixels
+/// of an image.
+VolumeSpectrum padded_spectrum(const Space& space, const CubicMap& map, const Sampling& sampling) {
+  const int padded = sampling.padded(map.box);
+  const auto volume = to_device(space, map);
+  correct_attenuation(space, volume, sampling, padded);
+  const auto padded_volume = allocate<Volume>("padded_map", 1, padded, padded, padded);
+  Bracewell::pad_centre(space, volume, padded_volume);
+  const auto spectrum = allocate<VolumeSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1);
+  Bracewell::FFT<Space, 3, float, Kokkos::complex<float>>(space, {padded, padded, padded})
+      .execute(space, padded_volume, spectrum);
+  const Bracewell::HalfSpectrumLayout<3> layout{{padded, padded, padded}};
+  const std::int64_t radius =
+      sampling.correction == Correction::Radial ? std::lround(map.box / 2 * double(padded) / map.box) : -1;
+  Kokkos::parallel_for(
+      "Bracewell::examples::limit_to_sphere",
+      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, layout.elements()),
+      LimitToSphere{spectrum.data(), layout, radius < 0 ? -1 : radius * radius,
+                    1.0f / static_cast<float>(map.box * map.box)});
+  return spectrum;
+}
+
+/// The STAR file of the images: that of the poses, with the images' names and size in it.
+void write_image_star(const fs::path& path, Particles& particles, const std::string& stack, int box) {
+  std::vector<std::string> names(particles.count);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%06zu@", i + 1);
+    names[i] = number + stack;
+  }
+  particles.particle_table().set_column("rlnImageName", std::move(names));
+  if (auto* optics = particles.document.find("optics"); optics != nullptr && optics->find("rlnImageSize"))
+    optics->set_column("rlnImageSize", std::vector<std::string>(optics->rows(), std::to_string(box)));
+  write_star(path, particles.document);
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  return fs::weakly_canonical(a) == fs::weakly_canonical(b);
+}
+
+void project_map(const Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  options.sampling.check();
+  const fs::path star = fs::path(options.out).replace_extension(".star");
+  for (const auto& input : {options.map, options.star})
+    if (same_file(options.out, input) || same_file(star, input))
+      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
+  if (same_file(options.out, star))
+    throw InputError("--out " + options.out.string() +
+                     ": is the name of the STAR file beside the stack; use .mrcs");
+
+  const Space space;
+  const CubicMap map = read_map(program, options.map);
+  Particles particles = read_particles(options.star, {.images = false, .pixel_size = options.pixel_size});
+  require_poses(particles);
+  ImageOutputOptions image_options = options.images;
+  image_options.pixel_size =
+      particles.pixel_size.present() ? particles.pixel_size[0] : map.voxel_size.value_or(0);
+  if (map.voxel_size && std::abs(*map.voxel_size - image_options.pixel_size) > 0.01 * *map.voxel_size)
+    print_warning(program, options.star.string() + ": has pixels of " +
+                               std::to_string(image_options.pixel_size) +
+                               " Angstrom, the map has voxels of " + std::to_string(*map.voxel_size) +
+                               ": pixels are taken as voxels");
+  ImageOutput output(space, particles, map.box, image_options);
+  print_warnings(program, particles.warnings);
+
+  const VolumeSpectrum spectrum = padded_spectrum(space, map, options.sampling);
+  // RELION's largest frequency is a whole number for odd boxes too.
+  const bool as_relion = options.sampling.correction == Correction::Radial;
+  const Bracewell::ProjectionOptions projection{.oversampling = double(spectrum.extent(1)) / map.box,
+                                                .radius = as_relion ? map.box / 2 : map.box / 2.0};
+  with_kernel(options.sampling.kernel, [&]<class Kernel>() {
+    output.write(options.out, [&](const auto& poses, const auto& images) {
+      Bracewell::project<Kernel>(space, spectrum, poses, Bracewell::HalfSpectrum{images, map.box},
+                                 projection);
+    });
+  });
+  write_image_star(star, particles, options.out.filename().string(), map.box);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  std::cout << options.out.string() << ": " << particles.count << " projections of " << map.box << " x "
+            << map.box << " pixels in " << std::setprecision(3) << elapsed.count() << " s\n";
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const Kokkos::ScopeGuard kokkos(
+      Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
+  CLI::App app{
+      "Projects a map at the poses of a STAR file: an MRC stack, and a STAR file of the same name beside it.",
+      program};
+  Options options;
+  app.add_option("--map", options.map, "MRC map; pixels of the images are its voxels")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--star", options.star, "STAR file with poses (RELION 3.1 or older)")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--out", options.out, "image stack to write, .mrcs")->required()->type_name("FILE");
+  app.add_flag("--ctf", options.images.ctf, "multiply by the contrast transfer functions of the STAR file");
+  app.add_option("--noise", options.images.signal_to_noise,
+                 "add white noise: variance of the signal (mean over images) over that of the noise")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SNR");
+  app.add_option("--seed", options.images.seed, "of the noise, which is the same on every machine")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  add_sampling_options(
+      app, options.sampling,
+      "2 keeps the aliases of the kernel out of the box's inner half, where the molecule is");
+  app.add_option("--pixel-size", options.pixel_size, "Angstrom, instead of what the STAR file says")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  app.add_option("--batch", options.images.batch, "images at a time, 0: as many as fit the caches")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  app.footer("--kernel linear --oversampling 2 --correction radial agrees with RELION's relion_project.");
+  return run_driver(app, argc, argv, [&] { project_map(options); });
+}

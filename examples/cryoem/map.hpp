@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/mrc.hpp"
+#include "cryoem/views.hpp"
+#include "cryoem/warnings.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+/// A map in a cubic box, centre at voxel floor(box / 2) of every axis.
+struct CubicMap {
+  int box = 0;
+  std::vector<float> values;        ///< [box, box, box]: z, y, x
+  std::optional<double> voxel_size; ///< Angstrom
+};
+
+/// Reads a map; one that is not cubic is put into the middle of the smallest cube around it. Warnings go to
+/// stderr in the name of `program`. Throws InputError as MrcReader, and where the voxels are not cubes.
+inline CubicMap read_map(const std::string& program, const std::filesystem::path& path) {
+  const MrcReader reader(path);
+  for (const auto& warning : reader.warnings())
+    print_warning(program, path.string() + ": " + warning);
+  const auto& size = reader.header().size;
+  const auto& voxel_size = reader.header().voxel_size;
+  std::vector<float> stored = reader.read_volume();
+  const std::int64_t box = std::ranges::max(size);
+  if (box < 2 || box > 8192)
+    throw InputError(path.string() + ": expected a map of 2 to 8192 voxels along its longest axis, found " +
+                     std::to_string(box));
+  for (std::size_t axis = 1; axis < 3; ++axis)
+    if (voxel_size[0] && voxel_size[axis] &&
+        std::abs(*voxel_size[axis] - *voxel_size[0]) > 0.01 * *voxel_size[0])
+      throw InputError(path.string() + ": expected voxels of equal edges, found " +
+                       std::to_string(*voxel_size[0]) + " and " + std::to_string(*voxel_size[axis]) +
+                       " Angstrom");
+  CubicMap map{static_cast<int>(box), {}, voxel_size[0]};
+  if (size[0] == box && size[1] == box && size[2] == box) {
+    map.values = std::move(stored);
+    return map;
+  }
+  print_warning(program, path.string() + ": is not cubic: put into the middle of a cube of " +
+                             std::to_string(box) + " voxels");
+  const auto edge = static_cast<std::size_t>(box);
+  map.values.resize(edge * edge * edge);
+  const auto offset = [&](std::size_t axis) { return static_cast<std::size_t>(box / 2 - size[axis] / 2); };
+  const auto columns = static_cast<std::size_t>(size[0]);
+  for (std::int64_t z = 0; z < size[2]; ++z)
+    for (std::int64_t y = 0; y < size[1]; ++y) {
+      const std::size_t from = static_cast<std::size_t>(z * size[1] + y) * columns;
+      const std::size_t to =
+          ((static_cast<std::size_t>(z) + offset(2)) * edge + static_cast<std::size_t>(y) + offset(1)) *
+              edge +
+          offset(0);
+      std::copy_n(stored.begin() + static_cast<std::ptrdiff_t>(from), columns,
+                  map.values.begin() + static_cast<std::ptrdiff_t>(to));
+    }
+  return map;
+}
+
+/// The values as a Volume [1, box, box, box].
+inline Volume to_device(const Space& space, const CubicMap& map) {
+  const auto volume = allocate<Volume>("map", 1, map.box, map.box, map.box);
+  const Kokkos::View<const float****, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> values(
+      map.values.data(), 1, volume.extent(1), volume.extent(2), volume.extent(3));
+  Kokkos::deep_copy(space, volume, values);
+  space.fence("Bracewell::examples::map");
+  return volume;
+}
+
+/// The reverse.
+inline std::vector<float> to_host(const Space& space, const Volume& volume) {
+  std::vector<float> values(volume.size());
+  const Kokkos::View<float****, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> target(
+      values.data(), 1, volume.extent(1), volume.extent(2), volume.extent(3));
+  Kokkos::deep_copy(space, target, volume);
+  space.fence("Bracewell::examples::map");
+  return values;
+}
+
+} // namespace Bracewell::Examples

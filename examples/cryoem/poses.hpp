@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/star.hpp"
+#include "cryoem/views.hpp"
+
+#include <bracewell/geometry/euler.hpp>
+#include <bracewell/project/samples.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace Bracewell::Examples {
+
+/// Poses of a batch of particles, as the operators take them.
+struct ParticlePoses {
+  Owned<float** [3][3]> matrices; ///< [1, count, 3, 3]
+  Owned<float** [2]> shifts;      ///< [1, count, 2], pixels (row, column)
+
+  explicit ParticlePoses(std::size_t count)
+      : matrices(allocate<Owned<float** [3][3]>>("matrices", 1, count)),
+        shifts(allocate<Owned<float** [2]>>("shifts", 1, count)) {}
+
+  /// Those of elements [first, last) of the batch.
+  Poses<float, Memory> part(std::size_t first, std::size_t last) const {
+    return {range(matrices, first, last), range(shifts, first, last)};
+  }
+};
+
+/// Enters the poses of `rows` of the particles. `symmetry` maps the reconstruction onto itself; the origin of
+/// an image is its pixel floor(box / 2), as RELION has it, and the particle lies at minus rlnOrigin from
+/// there.
+inline void set_poses(const Space& space, const ParticlePoses& poses, const Particles& particles,
+                      std::span<const std::size_t> rows, int box,
+                      const Matrix3<double>& symmetry = Matrix3<double>::identity()) {
+  const auto matrices = Kokkos::create_mirror_view(poses.matrices);
+  const auto shifts = Kokkos::create_mirror_view(poses.shifts);
+  const auto origin = [](const ParticleColumn<double>& column, std::size_t row) {
+    return column.present() ? column[row] : 0;
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t row = rows[i];
+    const Matrix3<double> matrix =
+        symmetry *
+        projection_matrix(EulerAngles<double>{particles.rot[row], particles.tilt[row], particles.psi[row]});
+    for (int r = 0; r < 3; ++r)
+      for (int c = 0; c < 3; ++c)
+        matrices(0, i, r, c) = static_cast<float>(matrix(r, c));
+    shifts(0, i, 0) = static_cast<float>(box / 2 - origin(particles.origin_y, row));
+    shifts(0, i, 1) = static_cast<float>(box / 2 - origin(particles.origin_x, row));
+  }
+  Kokkos::deep_copy(space, poses.matrices, matrices);
+  Kokkos::deep_copy(space, poses.shifts, shifts);
+  space.fence("Bracewell::examples::set_poses"); // the mirrors go
+}
+
+/// Throws InputError where angles are missing; adds a warning to `particles` where origins are.
+inline void require_poses(Particles& particles) {
+  particles.require(particles.rot);
+  particles.require(particles.tilt);
+  particles.require(particles.psi);
+  if (!particles.origin_x.present() || !particles.origin_y.present())
+    particles.warnings.push_back(particles.file.string() +
+                                 ": has no origins (rlnOriginXAngst, rlnOriginYAngst): taken as 0");
+}
+
+} // namespace Bracewell::Examples

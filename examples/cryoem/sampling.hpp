@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/input_error.hpp"
+#include "cryoem/views.hpp"
+
+#include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/linear.hpp>
+#include <bracewell/reconstruct/rolloff.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+enum class KernelChoice { Linear, CatmullRom, CubicBSpline };
+enum class Correction { Separable, Radial, None };
+
+/// How the spectrum of a volume is interpolated: what the drivers have in common on their command lines.
+struct Sampling {
+  KernelChoice kernel = KernelChoice::CatmullRom;
+  double oversampling = 2;
+  Correction correction = Correction::Separable;
+
+  /// The padded box: even, so that its centre is no matter of convention.
+  int padded(int box) const { return 2 * static_cast<int>(std::lround(oversampling * box / 2)); }
+
+  /// Throws InputError for choices that do not go together.
+  void check() const {
+    if (correction == Correction::Radial && kernel != KernelChoice::Linear)
+      throw InputError("--correction radial is RELION's for --kernel linear; use separable");
+  }
+};
+
+/// Adds an option that takes one of the names.
+template <class Value>
+void add_choice(CLI::App& app, const std::string& option, Value& value, const std::string& text,
+                const std::vector<std::pair<std::string, Value>>& names) {
+  std::string all, standard;
+  for (const auto& [name, choice] : names) {
+    all += (all.empty() ? "" : "|") + name;
+    if (choice == value)
+      standard = name;
+  }
+  const auto check = [names, all](const std::string& text_given) {
+    const bool known =
+        std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.first == text_given; });
+    return known ? std::string() : "expected " + all + ", found " + text_given;
+  };
+  const auto assign = [names, &value](const std::string& text_given) {
+    value = std::find_if(names.begin(), names.end(), [&](const auto& name) {
+              return name.first == text_given;
+            })->second;
+  };
+  app.add_option_function<std::string>(option, assign, text)
+      ->check(check)
+      ->type_name(all)
+      ->default_str(standard);
+}
+
+/// Adds --kernel, --oversampling and --correction, whose defaults are the values in `sampling`.
+inline void add_sampling_options(CLI::App& app, Sampling& sampling, const std::string& why_oversampling) {
+  add_choice<KernelChoice>(
+      app, "--kernel", sampling.kernel,
+      "interpolation in Fourier space: catmull_rom is the most accurate that needs no prefilter, "
+      "linear is RELION's",
+      {{Linear::name, KernelChoice::Linear},
+       {CatmullRom::name, KernelChoice::CatmullRom},
+       {CubicBSpline::name, KernelChoice::CubicBSpline}});
+  app.add_option("--oversampling", sampling.oversampling, "padded over original box; " + why_oversampling)
+      ->check(CLI::Range(1.0, 4.0))
+      ->type_name("FACTOR")
+      ->capture_default_str();
+  add_choice<Correction>(
+      app, "--correction", sampling.correction,
+      "what undoes the kernel's attenuation: the kernel's transform on every axis, or RELION's "
+      "sinc^2 of the radius (with linear)",
+      {{"separable", Correction::Separable}, {"radial", Correction::Radial}, {"none", Correction::None}});
+}
+
+/// Calls run.template operator()<Kernel>() with the kernel chosen.
+template <class Run>
+void with_kernel(KernelChoice kernel, const Run& run) {
+  switch (kernel) {
+  case KernelChoice::Linear:
+    return run.template operator()<Linear>();
+  case KernelChoice::CatmullRom:
+    return run.template operator()<CatmullRom>();
+  case KernelChoice::CubicBSpline:
+    return run.template operator()<CubicBSpline>();
+  }
+}
+
+/// Divides a centred volume by what the interpolation in a padded box of size `padded` attenuates it.
+inline void correct_attenuation(const Space& space, const Volume& volume, const Sampling& sampling,
+                                int padded) {
+  if (sampling.correction == Correction::Radial)
+    correct_radial_rolloff(space, volume, {padded, padded, padded});
+  else if (sampling.correction == Correction::Separable)
+    with_kernel(sampling.kernel, [&]<class Kernel>() {
+      correct_rolloff<Kernel>(space, volume, {padded, padded, padded});
+    });
+}
+
+} // namespace Bracewell::Examples
