@@ -18,33 +18,49 @@ inline constexpr bool
 template <class Space>
 inline constexpr int tile_team_size = is_host<Space> ? 1 : 256;
 
-/// The stored elements of every projection in tiles of 8 columns x 32 rows (rows of all slow axes in one
-/// sequence).
+/// The stored elements of every projection in tiles of 8 columns (rows of all slow axes in one sequence).
 template <int M>
 struct Tiles {
-  static constexpr int columns = 8, rows = 32, elements = columns * rows;
+  static constexpr int columns = 8;
 
   HalfSpectrumLayout<M> layout;
+  int rows = 32, across = 0, per_pose = 0, elements = 0;
   std::int64_t first_pose = 0; ///< of batch and pose axes in one sequence
 
-  KOKKOS_FUNCTION int across() const { return (layout.columns() + columns - 1) / columns; }
-  KOKKOS_FUNCTION std::int64_t all_rows() const { return layout.elements() / layout.columns(); }
-  KOKKOS_FUNCTION int per_pose() const { return across() * static_cast<int>((all_rows() + rows - 1) / rows); }
+  /// Tiles of 32 rows, and higher where poses are many: what a team loads once then serves more samples.
+  template <class Space>
+  static Tiles make(const Space& space, const HalfSpectrumLayout<M>& layout, std::int64_t poses) {
+    const std::int64_t all_rows = layout.elements() / layout.columns();
+    const std::int64_t enough_teams = 16 * (space.concurrency() / tile_team_size<Space>);
+    Tiles tiles{.layout = layout};
+    tiles.across = (layout.columns() + columns - 1) / columns;
+    while (tiles.rows < 256 && tiles.rows < all_rows &&
+           poses * tiles.across * (all_rows / tiles.rows / 2) >= enough_teams)
+      tiles.rows *= 2;
+    tiles.per_pose = tiles.across * static_cast<int>((all_rows + tiles.rows - 1) / tiles.rows);
+    tiles.elements = columns * tiles.rows;
+    return tiles;
+  }
+
+  struct Tile {
+    int column, row;
+  };
+  KOKKOS_INLINE_FUNCTION Tile tile(int index) const {
+    const int down = index / across;
+    return {(index - down * across) * columns, down * rows};
+  }
 
   /// Element i of a tile: its frequency and its index within the projection; false outside the projection.
-  KOKKOS_INLINE_FUNCTION bool element(int tile, int i, int (&k)[M], std::int64_t& index) const {
-    k[0] = tile % across() * columns + i % columns;
-    const std::int64_t row = std::int64_t(tile / across()) * rows + i / columns;
-    if (k[0] >= layout.columns() || row >= all_rows())
-      return false;
-    index = row * layout.columns() + k[0];
-    if constexpr (M == 2) {
-      k[1] = layout.frequency(static_cast<int>(row), layout.size[1]);
-    } else {
-      k[1] = layout.frequency(static_cast<int>(row % layout.size[1]), layout.size[1]);
-      k[2] = layout.frequency(static_cast<int>(row / layout.size[1]), layout.size[2]);
+  KOKKOS_INLINE_FUNCTION bool element(const Tile& tile, int i, int (&k)[M], std::int64_t& index) const {
+    k[0] = tile.column + i % columns;
+    int row = tile.row + i / columns;
+    index = std::int64_t(row) * layout.columns() + k[0];
+    for (int c = 1; c < M - 1; ++c) {
+      k[c] = layout.frequency(row % layout.size[c], layout.size[c]);
+      row /= layout.size[c];
     }
-    return true;
+    k[M - 1] = layout.frequency(row, layout.size[M - 1]);
+    return k[0] < layout.columns() && row < layout.size[M - 1];
   }
 };
 

@@ -11,6 +11,13 @@ struct CubicBSpline {
   static constexpr int width = 4; ///< taps per axis: floor(q) - width/2 + 1 ... floor(q) + width/2
   static constexpr const char* name = "bspline3";
 
+  /// Weight of a tap at distance x.
+  template <class T>
+  KOKKOS_INLINE_FUNCTION static T value(T x) {
+    const T a = Kokkos::min(T(2), Kokkos::abs(x)), b = 2 - a;
+    return a < 1 ? T(2) / 3 + a * a * (a / 2 - 1) : b * b * b / 6;
+  }
+
   /// Weights of the taps at floor(q) - 1 ... floor(q) + 2; f = q - floor(q).
   template <class T>
   KOKKOS_INLINE_FUNCTION static void weights(T f, T (&w)[width]) {

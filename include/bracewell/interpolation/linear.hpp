@@ -10,6 +10,12 @@ struct Linear {
   static constexpr int width = 2; ///< taps per axis: floor(q) - width/2 + 1 ... floor(q) + width/2
   static constexpr const char* name = "linear";
 
+  /// Weight of a tap at distance x.
+  template <class T>
+  KOKKOS_INLINE_FUNCTION static T value(T x) {
+    return Kokkos::max(T(0), 1 - Kokkos::abs(x));
+  }
+
   /// Weights of the taps at floor(q) and floor(q) + 1; f = q - floor(q).
   template <class T>
   KOKKOS_INLINE_FUNCTION static void weights(T f, T (&w)[width]) {

@@ -15,18 +15,21 @@ struct Stencil {
   T fraction[Dim];
   T weight[Dim][width];
 
-  /// False when the position is not finite (or so far out that its fraction is lost): the window is then
-  /// unusable.
-  KOKKOS_INLINE_FUNCTION bool place(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim]) {
-    bool finite = true;
-    for (int d = 0; d < Dim; ++d) {
-      const T n = static_cast<T>(layout.size[d]);
-      if (2 * Kokkos::abs(q[d]) > n)
-        q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
-      finite = finite && 2 * Kokkos::abs(q[d]) <= n + 1;
+  /// Puts the window around q. `fold`: q may lie beyond the Nyquist limits and is brought back by whole
+  /// periods first; false is then returned when it is not finite (or so far out that its fraction is lost),
+  /// and the window is unusable.
+  KOKKOS_INLINE_FUNCTION bool place(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim], bool fold) {
+    if (fold) {
+      bool finite = true;
+      for (int d = 0; d < Dim; ++d) {
+        const T n = static_cast<T>(layout.size[d]);
+        if (2 * Kokkos::abs(q[d]) > n)
+          q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
+        finite = finite && 2 * Kokkos::abs(q[d]) <= n + 1;
+      }
+      if (!finite)
+        return false;
     }
-    if (!finite)
-      return false;
     window.layout = layout;
     window.mirrored = q[0] < 0;
     for (int d = 0; d < Dim; ++d) {
@@ -80,14 +83,15 @@ struct Stencil {
     return conjugate(sum);
   }
 
-  /// Adds weight times value to every tap by add_to(index, value): the transpose of gather.
-  template <class Value, class AddTo>
-  KOKKOS_INLINE_FUNCTION void scatter(const Value& value, const AddTo& add_to) const {
+  /// Adds weight times value to every tap by add(address, values), for runs of neighbours in memory: the
+  /// transpose of gather.
+  template <class Value, class Add>
+  KOKKOS_INLINE_FUNCTION void scatter(Value* spectrum, const Value& value, const Add& add) const {
     const Value amplitude = window.mirrored ? conjugate(value) : value;
     if (window.interior())
-      scatter_rows<true>(amplitude, add_to);
+      scatter_rows<true>(spectrum, amplitude, add);
     else
-      scatter_rows<false>(amplitude, add_to);
+      scatter_rows<false>(spectrum, amplitude, add);
   }
 
 private:
@@ -146,8 +150,8 @@ private:
     return sum;
   }
 
-  template <bool interior, class Value, class AddTo>
-  KOKKOS_INLINE_FUNCTION void scatter_rows(const Value& amplitude, const AddTo& add_to) const {
+  template <bool interior, class Value, class Add>
+  KOKKOS_INLINE_FUNCTION void scatter_rows(Value* spectrum, const Value& amplitude, const Add& add) const {
     for (int r = 0; r < rows; ++r) {
       int row[Dim - 1];
       split(r, row);
@@ -155,7 +159,7 @@ private:
       Value tap[width];
       for (int i = 0; i < width; ++i)
         tap[i] = weight[0][i] * across;
-      window.template add<interior>(row, tap, add_to);
+      window.template add<interior>(spectrum, row, tap, add);
     }
   }
 };

@@ -35,8 +35,8 @@ struct Arguments {
     HalfSpectrumLayout<Dim> layout;
     for (int d = 0; d < Dim; ++d) {
       const std::int64_t size = d == 0 ? array.width : array.extents[array.rank - 1 - d];
-      require(size >= least && size <= std::numeric_limits<int>::max() / 4, argument,
-              "axes of at least " + std::to_string(least) + " elements", array.shape());
+      require(size >= least && size <= 32768, argument,
+              "axes of " + std::to_string(least) + " to 32768 elements", array.shape());
       layout.size[d] = static_cast<int>(size);
     }
     return layout;
@@ -114,8 +114,11 @@ struct Arguments {
     const double N = *std::min_element(result.reconstruction.size, result.reconstruction.size + D);
     const double radius = options.radius.value_or(std::min(n / 2, N / (2 * options.oversampling)));
     require(radius >= 0 && radius <= 1e9, "options.radius", "a value in [0, 1e9]", std::to_string(radius));
-    // |k|^2 is an integer: the limit is inclusive whatever the rounding of the radius.
-    result.squared_radius = static_cast<std::int64_t>(std::floor(radius * radius * (1 + 1e-12)));
+    // |k|^2 is an integer, at most 3 * 16384^2: the limit is inclusive whatever the rounding of the radius.
+    result.squared_radius = static_cast<int>(std::min(std::floor(radius * radius * (1 + 1e-12)), 1e9));
+    result.radius = static_cast<T>(std::sqrt(static_cast<double>(result.squared_radius)));
+    for (int c = 0; c < M; ++c)
+      result.inverse_size[c] = T(1) / static_cast<T>(result.projection.size[c]);
     return result;
   }
 };

@@ -110,7 +110,7 @@ void backproject_gradients(const ExecutionSpace& space,
   launch_gather(
       space, "Bracewell::backproject_gradients",
       Gather<Kernel, T, M, D, Mates::Both>{
-          .tiles = {samples.projection},
+          .tiles = Tiles<M>::make(space, samples.projection, samples.batches * samples.poses),
           .amplitudes = amplitudes,
           .volume = gradients.data.data,
           .weight_volume = gradients.weight.data,

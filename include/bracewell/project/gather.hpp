@@ -50,8 +50,8 @@ struct Gather {
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const auto& samples = amplitudes.samples;
-    const std::int64_t flat = tiles.first_pose + team.league_rank() / tiles.per_pose();
-    const int tile = team.league_rank() % tiles.per_pose();
+    const std::int64_t flat = tiles.first_pose + team.league_rank() / tiles.per_pose;
+    const auto tile = tiles.tile(team.league_rank() % tiles.per_pose);
     const std::int64_t batch = flat / samples.poses;
     const auto pose = samples.pose(batch, flat % samples.poses);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
@@ -71,9 +71,9 @@ struct Gather {
     T weight(0);
     if (samples.inside(k)) {
       T q[D];
-      pose.position(k, samples.oversampling, q);
+      pose.position(k, q);
       Stencil<Kernel, D, mates, T> stencil;
-      if (stencil.place(samples.reconstruction, q)) {
+      if (stencil.place(samples.reconstruction, q, pose.folds)) {
         if (values)
           value = amplitudes.scale(k) * stencil.gather(volume + begin) * samples.phase(pose, k);
         if (weights) {
@@ -110,17 +110,17 @@ struct GatherGradients {
     const int part = team.league_rank() % parts;
     const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
     const auto pose = samples.pose(batch, index);
-    const int own = (tiles.per_pose() - part + parts - 1) / parts;
-    PoseSums<T, M, D> sums;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, own * tiles.elements),
-        [&](int i, PoseSums<T, M, D>& sum) {
-          int k[M];
-          std::int64_t element;
-          if (tiles.element(part + i / tiles.elements * parts, i % tiles.elements, k, element))
-            sample(batch, index, pose, k, element, sum);
-        },
-        Kokkos::Sum<PoseSums<T, M, D>>(sums));
+    PoseSums<T, M, D> sums; // of one thread, then of the team
+    for (int own = part; own < tiles.per_pose; own += parts) {
+      const auto tile = tiles.tile(own);
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
+        int k[M];
+        std::int64_t element;
+        if (tiles.element(tile, i, k, element))
+          sample(batch, index, pose, k, element, sums);
+      });
+    }
+    team.team_reduce(Kokkos::Sum<PoseSums<T, M, D>>(sums));
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       T* const m = matrices
                        ? matrices + batch * samples.matrix_batch_stride + index * samples.matrix_pose_stride
@@ -132,7 +132,7 @@ struct GatherGradients {
           Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
         if (s)
           Kokkos::atomic_add(s + M - 1 - c,
-                             2 * Kokkos::numbers::pi_v<T> / T(samples.projection.size[c]) * sums.shift[c]);
+                             2 * Kokkos::numbers::pi_v<T> * samples.inverse_size[c] * sums.shift[c]);
       }
     });
   }
@@ -147,9 +147,9 @@ struct GatherGradients {
     T weight(0);
     if (samples.inside(k)) {
       T q[D];
-      pose.position(k, samples.oversampling, q);
+      pose.position(k, q);
       Stencil<Kernel, D, mates, T> stencil;
-      if (stencil.place(samples.reconstruction, q)) {
+      if (stencil.place(samples.reconstruction, q, pose.folds)) {
         const Kokkos::complex<T> phase = samples.phase(pose, k);
         T slope[D] = {};
         if (gather.volume) {
@@ -201,7 +201,7 @@ void launch_gather(const ExecutionSpace& space, const std::string& label,
                    const Gather<Kernel, T, M, D, mates>& gather, T* matrices = nullptr, T* shifts = nullptr) {
   const auto& samples = gather.amplitudes.samples;
   const std::int64_t poses = samples.batches * samples.poses;
-  const int tiles = gather.tiles.per_pose();
+  const int tiles = gather.tiles.per_pose;
   if (poses == 0)
     return;
   if (matrices == nullptr && shifts == nullptr) {

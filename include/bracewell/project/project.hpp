@@ -49,12 +49,14 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
       arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
   arguments.disjoint("projections", output, "reconstruction", input);
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
-  Impl::launch_gather(space, "Bracewell::project",
-                      Impl::Gather<Kernel, T, M, D, Mates::Single>{.tiles = {samples.projection},
-                                                                   .amplitudes = {.samples = samples},
-                                                                   .volume = input.data,
-                                                                   .volume_batch_stride = stride,
-                                                                   .values = output.data});
+  Impl::launch_gather(
+      space, "Bracewell::project",
+      Impl::Gather<Kernel, T, M, D, Mates::Single>{
+          .tiles = Impl::Tiles<M>::make(space, samples.projection, samples.batches * samples.poses),
+          .amplitudes = {.samples = samples},
+          .volume = input.data,
+          .volume_batch_stride = stride,
+          .values = output.data});
 }
 
 /// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i
@@ -105,13 +107,15 @@ void project_gradients(
             .data = gradients.reconstruction.data, .batches = input.extents[0], .batch_stride = stride},
         gradients.scratch);
   if (gradients.projections || gradients.matrices || gradients.shifts)
-    Impl::launch_gather(space, "Bracewell::project_gradients",
-                        Impl::Gather<Kernel, T, M, D, Mates::Single>{.tiles = {samples.projection},
-                                                                     .amplitudes = amplitudes,
-                                                                     .volume = input.data,
-                                                                     .volume_batch_stride = stride,
-                                                                     .values = gradients.projections.data},
-                        gradients.matrices.data, gradients.shifts.data);
+    Impl::launch_gather(
+        space, "Bracewell::project_gradients",
+        Impl::Gather<Kernel, T, M, D, Mates::Single>{
+            .tiles = Impl::Tiles<M>::make(space, samples.projection, samples.batches * samples.poses),
+            .amplitudes = amplitudes,
+            .volume = input.data,
+            .volume_batch_stride = stride,
+            .values = gradients.projections.data},
+        gradients.matrices.data, gradients.shifts.data);
 }
 
 } // namespace Bracewell

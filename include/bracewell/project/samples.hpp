@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/turns.hpp>
 #include <bracewell/rfft/layout.hpp>
 #include <bracewell/types.hpp>
 
@@ -26,25 +27,25 @@ namespace Impl {
 /// One pose, loaded once and applied to many samples.
 template <class T, int M, int D>
 struct Pose {
-  T matrix[D][M];
-  T turns[M]; ///< shift over box size: turns of phase per unit of frequency
+  T matrix[D][M]; ///< times oversampling: projection frequencies to positions
+  T turns[M];     ///< minus shift over box size: turns of phase per unit of frequency
+  bool folds;     ///< positions may lie beyond the reconstruction's Nyquist limits
 
   /// Position in the reconstruction of projection frequency k.
-  KOKKOS_INLINE_FUNCTION void position(const int (&k)[M], T oversampling, T (&q)[D]) const {
+  KOKKOS_INLINE_FUNCTION void position(const int (&k)[M], T (&q)[D]) const {
     for (int d = 0; d < D; ++d) {
-      q[d] = 0;
-      for (int c = 0; c < M; ++c)
-        q[d] += matrix[d][c] * (oversampling * static_cast<T>(k[c]));
+      q[d] = matrix[d][0] * static_cast<T>(k[0]);
+      for (int c = 1; c < M; ++c)
+        q[d] += matrix[d][c] * static_cast<T>(k[c]);
     }
   }
 
   /// exp(-2 pi i k.s/n), the shift theorem's factor.
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase(const int (&k)[M]) const {
-    T angle = 0;
-    for (int c = 0; c < M; ++c)
+    T angle = static_cast<T>(k[0]) * turns[0];
+    for (int c = 1; c < M; ++c)
       angle += static_cast<T>(k[c]) * turns[c];
-    angle = -2 * Kokkos::numbers::pi_v<T> * (angle - Kokkos::floor(angle + T(0.5)));
-    return {Kokkos::cos(angle), Kokkos::sin(angle)};
+    return unit_phase(angle);
   }
 };
 
@@ -59,18 +60,28 @@ struct Samples {
   const T* shifts; ///< null: none
   std::int64_t shift_batch_stride, shift_pose_stride;
   T oversampling;
-  std::int64_t squared_radius; ///< samples with |k|^2 beyond it are zero
+  T inverse_size[M];  ///< 1 / projection.size
+  T radius;           ///< largest |k|
+  int squared_radius; ///< samples with |k|^2 beyond it are zero
 
   KOKKOS_INLINE_FUNCTION Pose<T, M, D> pose(std::int64_t batch, std::int64_t index) const {
     Pose<T, M, D> result;
     const T* m = matrices + batch * matrix_batch_stride + index * matrix_pose_stride;
-    for (int d = 0; d < D; ++d)
-      for (int c = 0; c < M; ++c)
-        result.matrix[d][c] = m[d * D + c];
+    result.folds = false;
+    for (int d = 0; d < D; ++d) {
+      T norm = 0;
+      for (int c = 0; c < M; ++c) {
+        result.matrix[d][c] = oversampling * m[d * D + c];
+        norm += result.matrix[d][c] * result.matrix[d][c];
+      }
+      const T limit = static_cast<T>(reconstruction.size[d]);
+      result.folds = result.folds || !(4 * radius * radius * norm <= limit * limit);
+    }
     for (int c = 0; c < M; ++c)
-      result.turns[c] = shifts ? shifts[batch * shift_batch_stride + index * shift_pose_stride + M - 1 - c] /
-                                     static_cast<T>(projection.size[c])
-                               : T(0);
+      result.turns[c] =
+          shifts
+              ? -inverse_size[c] * shifts[batch * shift_batch_stride + index * shift_pose_stride + M - 1 - c]
+              : T(0);
     return result;
   }
 
@@ -79,9 +90,9 @@ struct Samples {
   }
 
   KOKKOS_INLINE_FUNCTION bool inside(const int (&k)[M]) const {
-    std::int64_t sum = 0;
-    for (int c = 0; c < M; ++c)
-      sum += std::int64_t(k[c]) * k[c];
+    int sum = k[0] * k[0];
+    for (int c = 1; c < M; ++c)
+      sum += k[c] * k[c];
     return sum <= squared_radius;
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/project/arguments.hpp>
+#include <bracewell/project/gather_owned.hpp>
 #include <bracewell/project/scatter_atomic.hpp>
 #include <bracewell/project/scatter_duplicated.hpp>
 #include <bracewell/project/scatter_owned.hpp>
@@ -25,7 +26,7 @@ constexpr Strategy choose_strategy(Strategy asked) {
 /// need none.
 template <class ExecutionSpace>
 std::int64_t duplicated_scratch_size(const ExecutionSpace& space, std::int64_t elements, bool weight) {
-  return space.concurrency() * elements * (weight ? 3 : 2);
+  return space.concurrency() * Impl::duplicated_copy_size(elements, weight);
 }
 
 namespace Impl {
@@ -37,29 +38,31 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
              const Array<T, MemorySpace>& scratch) {
   const auto& samples = amplitudes.samples;
   const std::int64_t poses = samples.batches * samples.poses;
-  const Tiles<M> tiles{samples.projection};
+  const auto tiles = Tiles<M>::make(space, samples.projection, poses);
   const Strategy strategy = choose_strategy<ExecutionSpace>(asked);
   if (poses == 0)
     return;
   if (strategy == Strategy::Atomic) {
     launch_tiles(space, label + "::atomic", ScatterAtomic<Kernel, T, M, D, mates>{tiles, amplitudes, target},
-                 poses, tiles.per_pose());
+                 poses, tiles.per_pose);
   } else if (strategy == Strategy::Owned) {
-    const ScatterOwned<ExecutionSpace, Kernel, T, M, D, mates> functor{amplitudes, target};
-    const std::int64_t league = target.batches * functor.bricks();
+    using Owned =
+        std::conditional_t<is_host<ExecutionSpace>, ScatterOwned<ExecutionSpace, Kernel, T, M, D, mates>,
+                           GatherOwned<ExecutionSpace, Kernel, T, M, D, mates>>;
+    const Owned functor(amplitudes, target);
+    const std::int64_t league = target.batches * functor.bricks.count();
     arguments.require(league <= std::numeric_limits<int>::max(), "options.strategy", "at most 2^31 bricks",
                       std::to_string(league));
-    Kokkos::TeamPolicy<ExecutionSpace> policy(space, static_cast<int>(league), 1,
-                                              is_host<ExecutionSpace> ? 1 : functor.lanes);
-    policy.set_scratch_size(functor.scratch_level,
-                            Kokkos::PerTeam(static_cast<int>(functor.scratch_bytes())));
+    Kokkos::TeamPolicy<ExecutionSpace> policy(space, static_cast<int>(league), Owned::team_size);
+    policy.set_scratch_size(Owned::scratch_level, Kokkos::PerTeam(static_cast<int>(Owned::scratch_bytes())));
     Kokkos::parallel_for(label + "::owned", policy, functor);
   } else if constexpr (is_host<ExecutionSpace>) {
     using Functor = ScatterDuplicated<Kernel, T, M, D, mates>;
     const Functor functor{tiles, amplitudes, target, scratch.data, space.concurrency()};
     const std::int64_t needed = functor.copies * functor.copy_size();
-    arguments.require(scratch && scratch.size() >= needed, "scratch",
-                      std::to_string(needed) + " values for Strategy::Duplicated",
+    const bool aligned = reinterpret_cast<std::uintptr_t>(scratch.data) % alignof(Kokkos::complex<T>) == 0;
+    arguments.require(scratch && aligned && scratch.size() >= needed, "scratch",
+                      std::to_string(needed) + " aligned values for Strategy::Duplicated",
                       std::to_string(scratch ? scratch.size() : 0));
     Kokkos::parallel_for(label + "::duplicated",
                          Kokkos::RangePolicy<ExecutionSpace, typename Functor::Add>(space, 0, functor.copies)
@@ -68,7 +71,7 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
     Kokkos::parallel_for(
         label + "::sum",
         Kokkos::RangePolicy<ExecutionSpace, typename Functor::Sum, Kokkos::IndexType<std::int64_t>>(
-            space, 0, functor.copy_size()),
+            space, 0, functor.values()),
         functor);
   } else {
     arguments.require(false, "options.strategy", "Atomic or Owned on a GPU", "Duplicated");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/atomic.hpp>
 #include <bracewell/project/scatter_samples.hpp>
 
 namespace Bracewell::Impl {
@@ -16,8 +17,8 @@ struct ScatterAtomic {
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const auto& samples = amplitudes.samples;
-    const std::int64_t flat = tiles.first_pose + team.league_rank() / tiles.per_pose();
-    const int tile = team.league_rank() % tiles.per_pose();
+    const std::int64_t flat = tiles.first_pose + team.league_rank() / tiles.per_pose;
+    const auto tile = tiles.tile(team.league_rank() % tiles.per_pose);
     const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
     const auto pose = samples.pose(batch, index);
     const std::int64_t begin = batch * target.batch_stride;
@@ -27,7 +28,7 @@ struct ScatterAtomic {
       if (tiles.element(tile, i, k, element))
         scatter_sample<Kernel>(amplitudes, batch, index, pose, k, element, target.data + begin,
                                target.weight ? target.weight + begin : nullptr, target.absolute,
-                               [](T* address, T value) { Kokkos::atomic_add(address, value); });
+                               [](auto* address, const auto& run) { atomic_add_run(address, run); });
     });
   }
 };

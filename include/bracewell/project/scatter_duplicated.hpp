@@ -5,6 +5,12 @@
 
 namespace Bracewell::Impl {
 
+/// Values of one copy of data, and of weight if there is one: an even number, which keeps complex numbers
+/// aligned.
+KOKKOS_INLINE_FUNCTION std::int64_t duplicated_copy_size(std::int64_t elements, bool weight) {
+  return ((weight ? 3 : 2) * elements + 1) / 2 * 2;
+}
+
 /// Strategy::Duplicated, for hosts: every thread adds its share of the poses to a copy of the volumes of its
 /// own; the copies are then summed in fixed order.
 template <class Kernel, class T, int M, int D, Mates mates>
@@ -15,13 +21,16 @@ struct ScatterDuplicated {
   Tiles<M> tiles;
   Amplitudes<T, M, D, mates> amplitudes;
   ScatterTarget<T> target;
-  T* scratch; ///< [copies, batches, elements, 2 or 3], interleaved by array: data first, then weight
+  T* scratch; ///< [copies, copy_size()], data before weight
   int copies;
 
   KOKKOS_FUNCTION std::int64_t elements() const {
     return target.batches * amplitudes.samples.reconstruction.elements();
   }
-  KOKKOS_FUNCTION std::int64_t copy_size() const { return (target.weight ? 3 : 2) * elements(); }
+  KOKKOS_FUNCTION std::int64_t values() const { return (target.weight ? 3 : 2) * elements(); }
+  KOKKOS_FUNCTION std::int64_t copy_size() const {
+    return duplicated_copy_size(elements(), target.weight != nullptr);
+  }
 
   KOKKOS_FUNCTION void operator()(Add, int copy) const {
     const auto& samples = amplitudes.samples;
@@ -35,13 +44,16 @@ struct ScatterDuplicated {
       const std::int64_t begin = batch * target.batch_stride;
       auto* const data = reinterpret_cast<Kokkos::complex<T>*>(own) + begin;
       T* const weight = target.weight ? own + 2 * elements() + begin : nullptr;
-      for (int tile = 0; tile < tiles.per_pose(); ++tile)
+      for (int tile = 0; tile < tiles.per_pose; ++tile)
         for (int i = 0; i < tiles.elements; ++i) {
           int k[M];
           std::int64_t element;
-          if (tiles.element(tile, i, k, element))
+          if (tiles.element(tiles.tile(tile), i, k, element))
             scatter_sample<Kernel>(amplitudes, batch, index, pose, k, element, data, weight, target.absolute,
-                                   [](T* address, T value) { *address += value; });
+                                   [](auto* address, const auto& run) {
+                                     for (const auto& value : run)
+                                       *address++ += value;
+                                   });
         }
     }
   }

@@ -19,30 +19,26 @@ struct ScatterTarget {
 
 /// The transpose of Gather for one sample: adds its amplitude to the taps around its position. Positions that
 /// are not finite add nothing.
-template <class Kernel, class T, int M, int D, Mates mates, class AddTo>
+template <class Kernel, class T, int M, int D, Mates mates, class Add>
 KOKKOS_INLINE_FUNCTION void scatter_sample(const Amplitudes<T, M, D, mates>& amplitudes, std::int64_t batch,
                                            std::int64_t index, const Pose<T, M, D>& pose, const int (&k)[M],
                                            std::int64_t element, Kokkos::complex<T>* data, T* weight,
-                                           bool absolute, const AddTo& add_to) {
+                                           bool absolute, const Add& add) {
   const auto& samples = amplitudes.samples;
   if (!samples.inside(k))
     return;
   T q[D];
-  pose.position(k, samples.oversampling, q);
+  pose.position(k, q);
   Stencil<Kernel, D, mates, T> stencil;
-  if (!stencil.place(samples.reconstruction, q))
+  if (!stencil.place(samples.reconstruction, q, pose.folds))
     return;
   const Kokkos::complex<T> value = amplitudes.value(batch, index, element, k, samples.phase(pose, k));
-  stencil.scatter(value, [&](std::int64_t i, const Kokkos::complex<T>& tap) {
-    add_to(&data[i].real(), tap.real());
-    add_to(&data[i].imag(), tap.imag());
-  });
+  stencil.scatter(data, value, add);
   if (weight == nullptr)
     return;
   if (absolute)
     stencil.make_absolute();
-  stencil.scatter(amplitudes.weight(batch, index, element, k),
-                  [&](std::int64_t i, T tap) { add_to(weight + i, tap); });
+  stencil.scatter(weight, amplitudes.weight(batch, index, element, k), add);
 }
 
 } // namespace Bracewell::Impl

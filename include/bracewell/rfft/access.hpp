@@ -56,20 +56,19 @@ struct TapWindow {
     }
   }
 
-  /// Adds values to the taps of one row by `add_to(index, value)`.
-  template <bool is_interior, class Value, class AddTo>
-  KOKKOS_INLINE_FUNCTION void add(const int (&row)[Dim - 1], const Value (&value)[Width],
-                                  const AddTo& add_to) const {
+  /// Adds values to the taps of one row by add(address, values), for runs of neighbours in memory.
+  template <bool is_interior, class Value, class Add>
+  KOKKOS_INLINE_FUNCTION void add(Value* spectrum, const int (&row)[Dim - 1], const Value (&value)[Width],
+                                  const Add& add_run) const {
     int tap[Dim];
     start(row, tap);
     if constexpr (is_interior) {
-      const std::int64_t begin = layout.row(tap) + tap[0];
-      for (int i = 0; i < Width; ++i)
-        add_to(begin + i, value[i]);
+      add_run(spectrum + layout.row(tap) + tap[0], value);
     } else {
       for (int i = 0; i < Width; ++i)
         each(tap, i, [&](std::int64_t index, bool conjugated) {
-          add_to(index, conjugated ? conjugate(value[i]) : value[i]);
+          const Value one[1] = {conjugated ? conjugate(value[i]) : value[i]};
+          add_run(spectrum + index, one);
         });
     }
   }

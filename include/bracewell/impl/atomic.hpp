@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace Bracewell::Impl {
+
+/// Atomic additions to a run of neighbouring numbers, each number by itself. Hopper GPUs add up to four
+/// floats with one operation where they are aligned (PTX `red.v4.f32`), which costs no more than adding one.
+template <int N, class T>
+KOKKOS_INLINE_FUNCTION void atomic_add_run(T* address, const T (&value)[N]) {
+  for (int i = 0; i < N; ++i)
+    Kokkos::atomic_add(address + i, value[i]);
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+template <int Phase, int I, int N>
+KOKKOS_INLINE_FUNCTION void reduce_from(float* address, const float (&value)[N]) {
+  if constexpr (I + 4 <= N && (Phase + I) % 4 == 0) {
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address + I), "f"(value[I]),
+                 "f"(value[I + 1]), "f"(value[I + 2]), "f"(value[I + 3])
+                 : "memory");
+    reduce_from<Phase, I + 4>(address, value);
+  } else if constexpr (I + 2 <= N && (Phase + I) % 2 == 0) {
+    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(address + I), "f"(value[I]), "f"(value[I + 1])
+                 : "memory");
+    reduce_from<Phase, I + 2>(address, value);
+  } else if constexpr (I < N) {
+    Kokkos::atomic_add(address + I, value[I]);
+    reduce_from<Phase, I + 1>(address, value);
+  }
+}
+
+template <int N>
+KOKKOS_INLINE_FUNCTION void atomic_add_run(float* address, const float (&value)[N]) {
+  switch (reinterpret_cast<std::uintptr_t>(address) / sizeof(float) % 4) {
+  case 0:
+    return reduce_from<0, 0>(address, value);
+  case 1:
+    return reduce_from<1, 0>(address, value);
+  case 2:
+    return reduce_from<2, 0>(address, value);
+  default:
+    return reduce_from<3, 0>(address, value);
+  }
+}
+#endif
+
+/// The same for complex numbers, real and imaginary parts apart.
+template <int N, class T>
+KOKKOS_INLINE_FUNCTION void atomic_add_run(Kokkos::complex<T>* address,
+                                           const Kokkos::complex<T> (&value)[N]) {
+  T parts[2 * N];
+  for (int i = 0; i < N; ++i) {
+    parts[2 * i] = value[i].real();
+    parts[2 * i + 1] = value[i].imag();
+  }
+  atomic_add_run(reinterpret_cast<T*>(address), parts);
+}
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/tiles.hpp>
+#include <bracewell/project/scatter_samples.hpp>
+
+namespace Bracewell::Impl {
+
+/// Which samples reach which part of a reconstruction. A sample at q, and its Friedel mate at -q, reach a
+/// brick of the stored half with each of their periodic images q + N e; the samples that can are bounded by
+/// the pseudo-inverse of the pose's matrix. Where that is ill-conditioned, or positions lie so far out that
+/// more images matter than e = -1, 0, 1, all samples are tried, folded into the period.
+template <class T, int M, int D>
+struct Reach {
+  T inverse[M][D]; ///< pseudo-inverse of the pose's matrix
+  T normal[D];     ///< of the plane of samples (3D -> 2D), else zero
+  T extent[D];     ///< bound of |q| on each axis, after folding if not `bounded`
+  bool bounded;    ///< `inverse` is sound and no folding is needed
+
+  KOKKOS_FUNCTION Reach(const Samples<T, M, D>& samples, const Pose<T, M, D>& pose, int width) {
+    const auto& a = pose.matrix;
+    bounded = true;
+    for (int d = 0; d < D; ++d) {
+      T row = 0;
+      for (int c = 0; c < M; ++c)
+        row += a[d][c] * a[d][c];
+      extent[d] = T(1.001) * samples.radius * Kokkos::sqrt(row);
+      bounded = bounded && 2 * (extent[d] + T(width)) <= 3 * T(samples.reconstruction.size[d]);
+    }
+    T gram[M][M], adjugate[M][M], scale = 1;
+    for (int c = 0; c < M; ++c) {
+      for (int e = 0; e < M; ++e) {
+        gram[c][e] = 0;
+        for (int d = 0; d < D; ++d)
+          gram[c][e] += a[d][c] * a[d][e];
+      }
+      scale *= gram[c][c];
+    }
+    T determinant = 0;
+    for (int c = 0; c < M; ++c)
+      for (int e = 0; e < M; ++e) {
+        if constexpr (M == 2)
+          adjugate[c][e] = c == e ? gram[1 - c][1 - c] : -gram[c][e];
+        else
+          adjugate[c][e] = gram[(c + 1) % 3][(e + 1) % 3] * gram[(c + 2) % 3][(e + 2) % 3] -
+                           gram[(c + 1) % 3][(e + 2) % 3] * gram[(c + 2) % 3][(e + 1) % 3];
+        if (c == 0)
+          determinant += gram[0][e] * adjugate[0][e];
+      }
+    bounded = bounded && determinant > T(1e-3) * scale;
+    for (int d = 0; d < D; ++d) {
+      for (int c = 0; c < M; ++c) {
+        inverse[c][d] = 0;
+        for (int e = 0; e < M; ++e)
+          inverse[c][d] += adjugate[c][e] * a[d][e] / determinant;
+      }
+      normal[d] = 0;
+      if constexpr (M == 2 && D == 3)
+        normal[d] = a[(d + 1) % 3][0] * a[(d + 2) % 3][1] - a[(d + 2) % 3][0] * a[(d + 1) % 3][1];
+      if (!bounded)
+        extent[d] = T(samples.reconstruction.size[d]) / 2;
+    }
+  }
+};
+
+/// Integer box of projection frequencies.
+template <int M>
+struct FrequencyRange {
+  int low[M], high[M];
+
+  /// All stored frequencies within the radius.
+  template <class T, int D>
+  KOKKOS_FUNCTION static FrequencyRange all(const Samples<T, M, D>& samples) {
+    const int radius = static_cast<int>(Kokkos::min(samples.radius, T(1e6))) + 1;
+    FrequencyRange range;
+    for (int c = 0; c < M; ++c) {
+      const int n = samples.projection.size[c];
+      range.low[c] = c == 0 ? 0 : Kokkos::max(-((n - 1) / 2), -radius);
+      range.high[c] = Kokkos::min(n / 2, radius);
+    }
+    return range;
+  }
+
+  /// Those of `this` whose positions may lie within `half` of `centre` on every axis; the margin covers
+  /// rounding.
+  template <class T, int D>
+  KOKKOS_INLINE_FUNCTION void narrow(const Reach<T, M, D>& reach, const T (&centre)[D], T half) {
+    for (int c = 0; c < M; ++c) {
+      T middle = 0, spread = 0;
+      for (int d = 0; d < D; ++d) {
+        middle += reach.inverse[c][d] * centre[d];
+        spread += Kokkos::abs(reach.inverse[c][d]);
+      }
+      spread = spread * half + T(1e-4) * (Kokkos::abs(middle) + spread * half) + T(1e-3);
+      const T from = Kokkos::ceil(middle - spread), to = Kokkos::floor(middle + spread);
+      if (from > T(low[c]))
+        low[c] = static_cast<int>(Kokkos::min(from, T(high[c] + 1)));
+      if (to < T(high[c]))
+        high[c] = static_cast<int>(Kokkos::max(to, T(low[c] - 1)));
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION bool empty() const {
+    bool result = false;
+    for (int c = 0; c < M; ++c)
+      result = result || high[c] < low[c];
+    return result;
+  }
+};
+
+/// The plane of samples passes within `half` of `centre` on every axis.
+template <class T, int M, int D>
+KOKKOS_INLINE_FUNCTION bool near_plane(const Reach<T, M, D>& reach, const T (&centre)[D], T half) {
+  if constexpr (M == D)
+    return true;
+  T distance = 0, allowed = 0;
+  for (int d = 0; d < D; ++d) {
+    distance += reach.normal[d] * centre[d];
+    allowed += Kokkos::abs(reach.normal[d]);
+  }
+  return !reach.bounded || Kokkos::abs(distance) <= T(1.001) * allowed * half;
+}
+
+/// Bricks of edge[d] elements that cover the stored half of a spectrum, each with its frequencies in one
+/// piece.
+template <int D>
+struct Bricks {
+  HalfSpectrumLayout<D> layout;
+  int edge[D];
+
+  KOKKOS_FUNCTION int along(int d) const {
+    return ((d == 0 ? layout.columns() : layout.size[d]) + edge[d] - 1) / edge[d];
+  }
+  KOKKOS_FUNCTION std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int d = 0; d < D; ++d)
+      product *= along(d);
+    return product;
+  }
+  /// Lowest frequency of a brick on each axis.
+  KOKKOS_FUNCTION void first(int brick, int (&frequency)[D]) const {
+    for (int d = 0; d < D; ++d) {
+      frequency[d] = brick % along(d) * edge[d] - (d == 0 ? 0 : (layout.size[d] - 1) / 2);
+      brick /= along(d);
+    }
+  }
+
+  /// Calls visit(image) for the periodic images e that samples within |q| <= extent reach frequencies low ...
+  /// high with.
+  template <class T, class Visit>
+  KOKKOS_INLINE_FUNCTION void for_each_image(const T (&extent)[D], const int (&low)[D], const int (&high)[D],
+                                             int width, const Visit& visit) const {
+    int from[3] = {0, 0, 0}, to[3] = {0, 0, 0}, image[3];
+    for (int d = 0; d < D; ++d) {
+      from[d] = T(low[d] - width / 2 + layout.size[d]) <= extent[d] ? -1 : 0;
+      to[d] = T(layout.size[d] - high[d] - width / 2) <= extent[d] ? 1 : 0;
+    }
+    for (image[2] = from[2]; image[2] <= to[2]; ++image[2])
+      for (image[1] = from[1]; image[1] <= to[1]; ++image[1])
+        for (image[0] = from[0]; image[0] <= to[0]; ++image[0]) {
+          int own[D];
+          for (int d = 0; d < D; ++d)
+            own[d] = image[d];
+          visit(own);
+        }
+  }
+};
+
+} // namespace Bracewell::Impl
