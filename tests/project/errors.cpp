@@ -1,0 +1,382 @@
+// Wrong input: the message names function, argument, what was expected and what was found, and nothing is
+// written.
+
+#include <bracewell/interpolation/linear.hpp>
+#include <bracewell/project/backproject.hpp>
+#include <bracewell/project/project.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <limits>
+
+using namespace Bracewell;
+
+namespace {
+
+using Space = Kokkos::DefaultExecutionSpace;
+using Complex = Kokkos::complex<float>;
+template <class DataType>
+using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
+
+constexpr float untouched = 7;
+
+/// Arguments that fit: two volumes of 6 x 7 x 8, three images of 5 x 6 of each.
+struct Arguments {
+  Space space;
+  View<Complex****> reconstruction{"reconstruction", 2, 6, 7, 5}, volume_gradient{"volume", 2, 6, 7, 5},
+      data{"data", 2, 6, 7, 5};
+  View<float****> weight{"weight", 2, 6, 7, 5};
+  View<Complex****> projections{"projections", 2, 3, 5, 4}, cotangent{"cotangent", 2, 3, 5, 4};
+  View<float****> weights{"weights", 2, 3, 5, 4}, weights_gradient{"weights", 2, 3, 5, 4};
+  View<float****> matrices{"matrices", 2, 3, 3, 3}, matrix_gradient{"matrices", 2, 3, 3, 3};
+  View<float***> shifts{"shifts", 2, 3, 2}, shift_gradient{"shifts", 2, 3, 2};
+  View<float*> scratch;
+  ProjectionOptions options;
+
+  Arguments() { reset(); }
+  void reset() const {
+    Kokkos::deep_copy(reconstruction, Complex(1, 2));
+    Kokkos::deep_copy(cotangent, Complex(1, 2));
+    Kokkos::deep_copy(volume_gradient, Complex(untouched, untouched));
+    Kokkos::deep_copy(data, Complex(untouched, untouched));
+    Kokkos::deep_copy(weight, untouched);
+    Kokkos::deep_copy(projections, Complex(untouched, untouched));
+    Kokkos::deep_copy(weights_gradient, untouched);
+    Kokkos::deep_copy(matrix_gradient, untouched);
+    Kokkos::deep_copy(shift_gradient, untouched);
+  }
+  bool nothing_written() const {
+    Kokkos::fence();
+    bool same = true;
+    const auto check = [&](const auto& view) {
+      const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+      for (std::size_t i = 0; i < host.size(); ++i)
+        same = same && Kokkos::real(host.data()[i]) == untouched;
+    };
+    check(volume_gradient), check(data), check(weight), check(projections), check(weights_gradient);
+    check(matrix_gradient), check(shift_gradient);
+    return same;
+  }
+
+  void project() const {
+    Bracewell::project<Linear>(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections,
+                               options);
+  }
+  void project_gradients() const {
+    Bracewell::project_gradients<Linear>(space, reconstruction, {.matrices = matrices, .shifts = shifts},
+                                         cotangent,
+                                         {.projections = projections,
+                                          .reconstruction = volume_gradient,
+                                          .matrices = matrix_gradient,
+                                          .shifts = shift_gradient,
+                                          .scratch = scratch},
+                                         options);
+  }
+  void backproject() const {
+    Bracewell::backproject<Linear>(space, cotangent, {.matrices = matrices, .shifts = shifts},
+                                   {.data = data, .weight = weight, .weights = weights, .scratch = scratch},
+                                   options);
+  }
+  void backproject_gradients() const {
+    Bracewell::backproject_gradients<Linear>(space, cotangent, {.matrices = matrices, .shifts = shifts},
+                                             {.data = reconstruction,
+                                              .weight = weight_cotangent,
+                                              .weights = weights,
+                                              .projections = projections,
+                                              .projection_weights = weights_gradient,
+                                              .matrices = matrix_gradient,
+                                              .shifts = shift_gradient},
+                                             options);
+  }
+  View<float****> weight_cotangent{"weight cotangent", 2, 6, 7, 5};
+};
+
+struct Operator {
+  std::string name;
+  void (Arguments::*call)() const;
+};
+const std::vector<Operator> all{{"project", &Arguments::project},
+                                {"project_gradients", &Arguments::project_gradients},
+                                {"backproject", &Arguments::backproject},
+                                {"backproject_gradients", &Arguments::backproject_gradients}};
+
+template <class Call>
+std::string message_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// "Bracewell::function: argument: expected ..., found ..." with nothing written.
+void check_message(const Arguments& arguments, const std::string& message, const std::string& function,
+                   const std::string& argument, const std::string& found) {
+  INFO(message);
+  CHECK(message.starts_with("Bracewell::" + function + ": " + argument + ": expected "));
+  CHECK(message.ends_with(", found " + found));
+  CHECK(message.find('\n') == std::string::npos);
+  CHECK(arguments.nothing_written());
+}
+
+/// Every operator refuses what `spoil` makes of the arguments.
+template <class Spoil>
+void all_refuse(const Spoil& spoil, const std::string& argument, const std::string& found) {
+  for (const auto& [name, call] : all) {
+    Arguments arguments;
+    spoil(arguments);
+    check_message(arguments, message_of([&] { (arguments.*call)(); }), name, argument, found);
+  }
+}
+
+template <class Spoil>
+void refuses(const Operator& one, const Spoil& spoil, const std::string& argument, const std::string& found) {
+  Arguments arguments;
+  spoil(arguments);
+  check_message(arguments, message_of([&] { (arguments.*one.call)(); }), one.name, argument, found);
+}
+
+/// A View over the memory of another.
+template <class DataType, class Source, class... Extents>
+View<DataType> over(const Source& source, Extents... extents) {
+  return View<DataType>(reinterpret_cast<typename View<DataType>::pointer_type>(source.data()), extents...);
+}
+
+} // namespace
+
+TEST_CASE("arguments that fit are accepted") {
+  for (const auto& [name, call] : all) {
+    const Arguments arguments;
+    INFO(name);
+    CHECK_NOTHROW((arguments.*call)());
+    CHECK_FALSE(arguments.nothing_written());
+  }
+}
+
+TEST_CASE("poses that do not fit") {
+  using A = Arguments;
+  all_refuse([](A& a) { a.matrices = {}; }, "poses.matrices", "an empty one");
+  all_refuse([](A& a) { a.matrices = View<float****>("m", 2, 3, 2, 2); }, "poses.matrices", "[2, 3, 2, 2]");
+  all_refuse([](A& a) { a.matrices = View<float****>("m", 2, 3, 3, 2); }, "poses.matrices", "[2, 3, 3, 2]");
+  all_refuse([](A& a) { a.matrices = View<float****>("m", 3, 3, 3, 3); }, "poses.matrices", "[3, 3, 3, 3]");
+  all_refuse([](A& a) { a.matrices = View<float****>("m", 2, 4, 3, 3); }, "poses.matrices", "[2, 4, 3, 3]");
+  all_refuse([](A& a) { a.shifts = View<float***>("s", 2, 3, 3); }, "poses.shifts", "[2, 3, 3]");
+  all_refuse([](A& a) { a.shifts = View<float***>("s", 2, 2, 2); }, "poses.shifts", "[2, 2, 2]");
+  all_refuse([](A& a) { a.shifts = View<float***>("s", 3, 3, 2); }, "poses.shifts", "[3, 3, 2]");
+}
+
+TEST_CASE("poses of wrong rank") {
+  const Arguments arguments;
+  const View<float**> one_matrix("m", 3, 3);
+  check_message(arguments, message_of([&] {
+                  project<Linear>(arguments.space, arguments.reconstruction, {.matrices = one_matrix},
+                                  arguments.projections);
+                }),
+                "project", "poses.matrices", "[3, 3]");
+  const View<float*> one_shift("s", 2);
+  check_message(arguments, message_of([&] {
+                  project<Linear>(arguments.space, arguments.reconstruction,
+                                  {.matrices = arguments.matrices, .shifts = one_shift},
+                                  arguments.projections);
+                }),
+                "project", "poses.shifts", "[2]");
+}
+
+TEST_CASE("options out of range") {
+  for (const double wrong : {0., -1., double(INFINITY), double(NAN)})
+    all_refuse([&](Arguments& a) { a.options.oversampling = wrong; }, "options.oversampling",
+               std::to_string(wrong));
+  for (const double wrong : {-1e-9, double(INFINITY), double(NAN)})
+    all_refuse([&](Arguments& a) { a.options.radius = wrong; }, "options.radius", std::to_string(wrong));
+}
+
+TEST_CASE("volumes and projections that do not fit") {
+  const auto& [project, project_gradients, backproject, backproject_gradients] =
+      std::tie(all[0], all[1], all[2], all[3]);
+  using A = Arguments;
+  const auto three_volumes = [] { return View<Complex****>("v", 3, 6, 7, 5); };
+  const auto tiny_volume = [] { return View<Complex****>("v", 2, 3, 7, 5); };
+  for (const Operator& one : {project, project_gradients}) {
+    refuses(
+        one, [](A& a) { a.reconstruction = {}; }, "reconstruction", "an empty one");
+    refuses(
+        one, [&](A& a) { a.reconstruction = tiny_volume(); }, "reconstruction", "[2, 3, 7, 5]");
+    refuses(
+        one, [&](A& a) { a.reconstruction = three_volumes(); }, "reconstruction", "[3, 6, 7, 5]");
+  }
+  refuses(
+      project, [](A& a) { a.projections = {}; }, "projections", "an empty one");
+  refuses(
+      project_gradients, [](A& a) { a.cotangent = {}; }, "cotangent", "an empty one");
+  refuses(
+      backproject, [](A& a) { a.cotangent = {}; }, "projections", "an empty one");
+  refuses(
+      backproject,
+      [&](A& a) {
+        a.data = tiny_volume();
+        Kokkos::deep_copy(a.data, untouched);
+      },
+      "data", "[2, 3, 7, 5]");
+  refuses(
+      backproject,
+      [&](A& a) {
+        a.data = three_volumes();
+        Kokkos::deep_copy(a.data, untouched);
+      },
+      "data", "[3, 6, 7, 5]");
+  refuses(
+      backproject_gradients, [&](A& a) { a.reconstruction = three_volumes(); }, "data", "[3, 6, 7, 5]");
+  refuses(
+      project_gradients,
+      [](A& a) {
+        a.volume_gradient = View<Complex****>("v", 1, 6, 7, 5);
+        Kokkos::deep_copy(a.volume_gradient, untouched);
+      },
+      "gradients.reconstruction", "[1, 6, 7, 5] (width 8)");
+  refuses(
+      project_gradients,
+      [](A& a) {
+        a.matrix_gradient = View<float****>("m", 1, 3, 3, 3);
+        Kokkos::deep_copy(a.matrix_gradient, untouched);
+      },
+      "gradients.matrices", "[1, 3, 3, 3] (width 4)");
+}
+
+TEST_CASE("widths that the columns contradict") {
+  const Arguments a;
+  const Poses<float, Space::memory_space> poses{.matrices = a.matrices};
+  for (const int wrong : {7, 10, 0, -1})
+    check_message(a, message_of([&] {
+                    project<Linear>(a.space, HalfSpectrum{a.reconstruction, wrong}, poses, a.projections);
+                  }),
+                  "project", "reconstruction", "[2, 6, 7, 5]");
+  check_message(a, message_of([&] {
+                  project<Linear>(a.space, a.reconstruction, poses, HalfSpectrum{a.projections, 8});
+                }),
+                "project", "projections", "[2, 3, 5, 4]");
+  // Gradients have the width of what they are gradients of.
+  check_message(a, message_of([&] {
+                  project_gradients<Linear>(a.space, HalfSpectrum{a.reconstruction, 9}, poses, a.cotangent,
+                                            {.reconstruction = a.volume_gradient});
+                }),
+                "project_gradients", "gradients.reconstruction", "[2, 6, 7, 5] (width 8)");
+  CHECK_NOTHROW(
+      project<Linear>(a.space, HalfSpectrum{a.reconstruction, 9}, poses, HalfSpectrum{a.projections, 7}));
+}
+
+TEST_CASE("weights and weight volumes that do not fit") {
+  using A = Arguments;
+  const Operator backproject = all[2], backproject_gradients = all[3];
+  refuses(
+      backproject, [](A& a) { a.weights = {}; }, "weight", "one without the other");
+  refuses(
+      backproject, [](A& a) { a.weights = View<float****>("w", 2, 3, 5, 3); }, "weights", "[2, 3, 5, 3]");
+  refuses(
+      backproject, [](A& a) { a.weights = View<float****>("w", 2, 2, 5, 4); }, "weights", "[2, 2, 5, 4]");
+  refuses(
+      backproject,
+      [](A& a) {
+        a.weight = View<float****>("w", 1, 6, 7, 5);
+        Kokkos::deep_copy(a.weight, untouched);
+      },
+      "weight", "[1, 6, 7, 5] (width 8)");
+  refuses(
+      backproject_gradients, [](A& a) { a.weights = {}; }, "weight", "one without the other");
+  refuses(
+      backproject_gradients, [](A& a) { a.weights = View<float****>("w", 2, 2, 5, 4); }, "weights",
+      "[2, 2, 5, 4]");
+  refuses(
+      backproject_gradients, [](A& a) { a.weight_cotangent = View<float****>("w", 2, 5, 7, 5); }, "weight",
+      "[2, 5, 7, 5] (width 8)");
+}
+
+TEST_CASE("a gradient of weights needs a weight volume") {
+  const Arguments a;
+  check_message(a, message_of([&] {
+                  backproject_gradients<Linear>(
+                      a.space, a.cotangent, {.matrices = a.matrices},
+                      {.data = a.reconstruction, .projection_weights = a.weights_gradient});
+                }),
+                "backproject_gradients", "projection_weights", "none");
+}
+
+TEST_CASE("back-projection into volumes of wrong rank") {
+  const Arguments a;
+  const View<Complex**> image("image", 8, 5);
+  check_message(a, message_of([&] {
+                  backproject<Linear>(a.space, a.cotangent, {.matrices = a.matrices}, {.data = image});
+                }),
+                "backproject", "data", "[8, 5]");
+}
+
+TEST_CASE("outputs that share memory with other arguments") {
+  const Operator project = all[0], project_gradients = all[1], backproject = all[2],
+                 backproject_gradients = all[3];
+  using A = Arguments;
+  const auto untouched_cotangent = [](A& a) { Kokkos::deep_copy(a.cotangent, untouched); };
+  const auto untouched_volume = [](A& a) { Kokkos::deep_copy(a.reconstruction, untouched); };
+  refuses(
+      project,
+      [&](A& a) { untouched_volume(a), a.projections = over<Complex****>(a.reconstruction, 2, 3, 5, 4); },
+      "projections", "memory shared with reconstruction");
+  refuses(
+      project_gradients, [&](A& a) { untouched_volume(a), a.volume_gradient = a.reconstruction; },
+      "gradients.reconstruction", "memory shared with reconstruction");
+  refuses(
+      project_gradients, [&](A& a) { untouched_cotangent(a), a.projections = a.cotangent; },
+      "gradients.projections", "memory shared with cotangent");
+  refuses(
+      backproject, [&](A& a) { a.cotangent = over<Complex****>(a.data, 2, 3, 5, 4); }, "data",
+      "memory shared with projections");
+  refuses(
+      backproject, [&](A& a) { a.weight = over<float****>(a.data, 2, 6, 7, 5); }, "weight",
+      "memory shared with data");
+  refuses(
+      backproject, [&](A& a) { a.weights = over<float****>(a.weight, 2, 3, 5, 4); }, "weight",
+      "memory shared with weights");
+  refuses(
+      backproject_gradients, [&](A& a) { a.cotangent = a.projections; }, "projections",
+      "memory shared with projections (input)");
+  refuses(
+      backproject_gradients, [&](A& a) { a.weights = a.weights_gradient; }, "projection_weights",
+      "memory shared with weights");
+}
+
+TEST_CASE("strategies that cannot be had") {
+  using A = Arguments;
+  for (const Operator& one : {all[1], all[2]}) {
+    Arguments arguments;
+    arguments.options.strategy = Strategy::Duplicated;
+    arguments.scratch = View<float*>("scratch", 10);
+    const std::string message = message_of([&] { (arguments.*one.call)(); });
+    if (Impl::is_host<Space>)
+      check_message(arguments, message, one.name, "scratch", "10");
+    else
+      check_message(arguments, message, one.name, "options.strategy", "Duplicated");
+  }
+  if (Impl::is_host<Space>)
+    refuses(
+        all[2], [](A& a) { a.options.strategy = Strategy::Duplicated; }, "scratch", "0");
+}
+
+TEST_CASE("no poses: nothing is done") {
+  Arguments arguments;
+  arguments.projections = View<Complex****>("p", 2, 0, 5, 4);
+  arguments.cotangent = View<Complex****>("c", 2, 0, 5, 4);
+  arguments.weights = View<float****>("w", 2, 0, 5, 4);
+  arguments.weights_gradient = View<float****>("w", 2, 0, 5, 4);
+  for (const std::size_t poses : {0, 1}) {
+    arguments.matrices = View<float****>("m", 2, poses, 3, 3);
+    arguments.shifts = View<float***>("s", 2, poses, 2);
+    arguments.matrix_gradient = View<float****>("m", 2, poses, 3, 3);
+    arguments.shift_gradient = View<float***>("s", 2, poses, 2);
+    arguments.reset();
+    for (const auto& [name, call] : all) {
+      INFO(name);
+      CHECK_NOTHROW((arguments.*call)());
+    }
+    CHECK(arguments.nothing_written());
+  }
+}
