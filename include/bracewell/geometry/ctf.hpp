@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/reconstruct/row_loop.hpp>
+#include <bracewell/rfft/layout.hpp>
+
+#include <cmath>
+
+namespace Bracewell {
+
+/// Microscope parameters of an image, in the units of RELION's STAR files.
+struct CTFParameters {
+  double defocus_u;                ///< Angstrom, positive for underfocus
+  double defocus_v;                ///< Angstrom
+  double defocus_angle = 0;        ///< degrees from the x axis to the direction of defocus_u
+  double voltage = 300;            ///< kV
+  double spherical_aberration = 0; ///< mm
+  double amplitude_contrast = 0;   ///< fraction, at most 1 in magnitude
+  double phase_shift = 0;          ///< degrees, of a phase plate
+  double b_factor = 0;             ///< square Angstrom: envelope exp(-B k^2 / 4)
+  double scale = 1;                ///< factor on the whole function
+};
+
+/// Relativistic wavelength of electrons in Angstrom; voltage in kV.
+inline double electron_wavelength(double voltage) {
+  const double V = 1000 * voltage;
+  return 12.2643247 / std::sqrt(V * (1 + 0.978466e-6 * V));
+}
+
+/// Contrast transfer function, positive at low frequency:
+///   scale exp(-B k^2 / 4) sin(pi lambda dz k^2 - (pi/2) Cs lambda^3 k^4 + asin(Q0) + phase shift),
+///   dz = (U + V)/2 + (U - V)/2 cos 2(angle(k) - defocus angle)
+/// (RELION; Mindell & Grigorieff, J. Struct. Biol. 142 (2003) 334). The phase, hundreds of radians, is kept
+/// in double, so values in float are good to float precision.
+struct CTF {
+  // The phase in half turns is quadratic form + quartic k^4 + offset.
+  double xx = 0, xy = 0, yy = 0;
+  double quartic = 0, offset = 0;
+  double decay = 0, scale = 0;
+
+  CTF() = default;
+
+  /// @throws Error on parameters that are not finite, voltage <= 0 and |amplitude contrast| > 1
+  explicit CTF(const CTFParameters& p) {
+    for (const double value : {p.defocus_u, p.defocus_v, p.defocus_angle, p.spherical_aberration,
+                               p.phase_shift, p.b_factor, p.scale})
+      if (!std::isfinite(value))
+        Impl::fail("CTF", "parameters", "finite values", std::to_string(value));
+    Impl::require_positive("CTF", "voltage", p.voltage);
+    if (!(std::abs(p.amplitude_contrast) <= 1))
+      Impl::fail("CTF", "amplitude_contrast", "a value in [-1, 1]", std::to_string(p.amplitude_contrast));
+    constexpr double pi = Kokkos::numbers::pi;
+    const double lambda = electron_wavelength(p.voltage);
+    const double mean = lambda * (p.defocus_u + p.defocus_v) / 2;
+    const double half_difference = lambda * (p.defocus_u - p.defocus_v) / 2;
+    const double twice_angle = p.defocus_angle * (pi / 90);
+    // k^2 cos 2(angle(k) - a) = (x^2 - y^2) cos 2a + 2 x y sin 2a: no angle of k is needed.
+    xx = mean + half_difference * std::cos(twice_angle);
+    yy = mean - half_difference * std::cos(twice_angle);
+    xy = 2 * half_difference * std::sin(twice_angle);
+    quartic = -0.5 * (p.spherical_aberration * 1e7) * lambda * lambda * lambda;
+    offset = std::asin(p.amplitude_contrast) / pi + p.phase_shift / 180;
+    decay = p.b_factor / 4;
+    scale = p.scale;
+  }
+
+  /// Value in precision T at frequency (x, y), in 1/Angstrom along columns and rows.
+  template <class T>
+  KOKKOS_FUNCTION T value(double x, double y) const {
+    const double k2 = x * x + y * y;
+    const double phase = xx * x * x + xy * x * y + yy * y * y + quartic * k2 * k2 + offset;
+    const double turns = phase - 2 * Kokkos::floor(phase / 2 + 0.5); // in [-1, 1]
+    const T sine = Kokkos::sin(Kokkos::numbers::pi_v<T> * T(turns));
+    const T amplitude = decay == 0 ? T(scale) : T(scale) * Kokkos::exp(T(-decay * k2));
+    return amplitude * sine;
+  }
+};
+
+namespace Impl {
+
+/// A row of the frequencies of projections [..., h, w/2+1] and the CTF that belongs to it.
+struct CTFRows {
+  const CTF* ctfs;
+  Box<2> box;
+  double pixel_size;
+
+  struct Row {
+    CTF ctf;
+    double step, y;
+    template <class T>
+    KOKKOS_FUNCTION T value(int column) const {
+      return ctf.value<T>(column * step, y);
+    }
+  };
+
+  KOKKOS_FUNCTION Row operator()(std::int64_t row) const {
+    int index[2];
+    const std::int64_t particle = box.locate(row, index);
+    const int ky = HalfSpectrumLayout<2>::frequency(index[1], box.size[1]);
+    return {ctfs[particle], 1 / (box.size[0] * pixel_size), ky / (box.size[1] * pixel_size)};
+  }
+};
+
+template <class T>
+struct EvaluateCTF {
+  CTFRows rows;
+  T* values;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t r, const Member& member) const {
+    const CTFRows::Row row = rows(r);
+    T* line = values + r * rows.box.columns;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, rows.box.columns),
+                         [&](int x) { line[x] = row.template value<T>(x); });
+  }
+};
+
+template <class T>
+struct ApplyCTF {
+  CTFRows rows;
+  Kokkos::complex<T>* spectra;
+  T* weights; ///< null when not wanted
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t r, const Member& member) const {
+    const CTFRows::Row row = rows(r);
+    const std::int64_t begin = r * rows.box.columns;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, rows.box.columns), [&](int x) {
+      const T value = row.template value<T>(x);
+      spectra[begin + x] *= value;
+      if (weights)
+        weights[begin + x] = value * value;
+    });
+  }
+};
+
+template <class Value, class MemorySpace>
+CTFRows ctf_rows(const char* function, const char* argument, const Array<const CTF, MemorySpace>& ctfs,
+                 const Array<Value, MemorySpace>& spectra, double pixel_size) {
+  const Box<2> box = spectrum_box<2>(function, argument, spectra);
+  if (!ctfs || ctfs.rank != 1 || ctfs.extents[0] != box.batches)
+    fail(function, "ctfs", "[" + std::to_string(box.batches) + "]", ctfs.shape());
+  require_positive(function, "pixel_size", pixel_size);
+  return {ctfs.data, box, pixel_size};
+}
+
+} // namespace Impl
+
+/// Fills half spectra with the CTF of each particle.
+/// @param ctfs        CTF [P]
+/// @param pixel_size  in Angstrom
+/// @param values      real [P, h, w/2+1], or more leading axes whose product is P; overwritten
+/// @throws Error on shapes that do not fit and a pixel size that is not positive
+template <class ExecutionSpace, class CTFs, class Values>
+void evaluate_ctf(const ExecutionSpace& space, const CTFs& ctfs, double pixel_size, const Values& values) {
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  using T = Impl::real_of<Values>;
+  const Array<T, MemorySpace> out(values);
+  const auto rows =
+      Impl::ctf_rows("evaluate_ctf", "values", Array<const CTF, MemorySpace>(ctfs), out, pixel_size);
+  Impl::for_each_row(space, "Bracewell::evaluate_ctf::fill", rows.box.rows(),
+                     Impl::EvaluateCTF<T>{rows, out.data});
+}
+
+/// Multiplies half spectra by the CTF of each particle, in place: images of a specimen, or what goes into
+/// backproject, with weights CTF^2.
+/// @param ctfs        CTF [P]
+/// @param pixel_size  in Angstrom
+/// @param spectra     complex [P, h, w/2+1], or more leading axes whose product is P
+/// @param weights     real, like spectra; overwritten with CTF^2; may be left out
+/// @throws Error on shapes that do not fit and a pixel size that is not positive
+template <class ExecutionSpace, class CTFs, class Spectra>
+void apply_ctf(const ExecutionSpace& space, const CTFs& ctfs, double pixel_size, const Spectra& spectra,
+               const Array<Impl::real_of<Spectra>, typename ExecutionSpace::memory_space>& weights = {}) {
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  using T = Impl::real_of<Spectra>;
+  const Array<Kokkos::complex<T>, MemorySpace> out(spectra);
+  const auto rows =
+      Impl::ctf_rows("apply_ctf", "spectra", Array<const CTF, MemorySpace>(ctfs), out, pixel_size);
+  if (weights)
+    Impl::require_same_shape("apply_ctf", "weights", weights, out);
+  Impl::for_each_row(space, "Bracewell::apply_ctf::multiply", rows.box.rows(),
+                     Impl::ApplyCTF<T>{rows, out.data, weights.data});
+}
+
+} // namespace Bracewell

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/reconstruct/shells.hpp>
+
+#include <cmath>
+#include <span>
+
+namespace Bracewell {
+namespace Impl {
+
+template <class T>
+struct CorrelationOfShell {
+  using Sum = ShellSum<3>;
+  const Kokkos::complex<T>* first;
+  const Kokkos::complex<T>* second;
+
+  KOKKOS_FUNCTION void add(std::int64_t index, int multiplicity, Sum& sum) const {
+    const double a = first[index].real(), b = first[index].imag();
+    const double c = second[index].real(), d = second[index].imag();
+    sum.values[0] += multiplicity * (a * c + b * d);
+    sum.values[1] += multiplicity * (a * a + b * b);
+    sum.values[2] += multiplicity * (c * c + d * d);
+  }
+  KOKKOS_FUNCTION double result(const Sum& sum) const {
+    const double norm = Kokkos::sqrt(sum.values[1]) * Kokkos::sqrt(sum.values[2]);
+    return norm > 0 ? sum.values[0] / norm : 0;
+  }
+};
+
+} // namespace Impl
+
+/// Correlation of two spectra in every shell of the full spectrum, sum Re(F1 conj F2) / sqrt(sum |F1|^2 sum
+/// |F2|^2) (Harauz & van Heel, Optik 73 (1986) 146); of images it is the Fourier ring correlation. Shell s
+/// holds s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; shells without signal give 0.
+/// @param first, second  complex [B, (D,) H, W/2+1]
+/// @param correlation    double [B, S], S at will (W/2+1 up to Nyquist); overwritten
+/// @throws Error on shapes that do not fit
+template <class ExecutionSpace, class First, class Second, class Correlation>
+void fourier_shell_correlation(const ExecutionSpace& space, const First& first, const Second& second,
+                               const Correlation& correlation) {
+  constexpr const char* function = "fourier_shell_correlation";
+  constexpr int Dim = int(Impl::view_of<First>::rank()) - 1;
+  using T = Impl::real_of<First>;
+  using Spectrum = Array<const Kokkos::complex<T>, typename ExecutionSpace::memory_space>;
+  const Spectrum one(first), other(second);
+  const Array<double, typename ExecutionSpace::memory_space> out(correlation);
+  const auto box = Impl::spectrum_box<Dim>(function, "first", one);
+  Impl::require_same_shape(function, "second", other, one);
+  Impl::reduce_shells<Dim>(space, function, "correlation", "Bracewell::fourier_shell_correlation::sum", box,
+                           out, Impl::CorrelationOfShell<T>{one.data, other.data});
+}
+
+/// Resolution at which a correlation curve first falls below a threshold, interpolated linearly between
+/// shells; that of the last shell when it never does.
+/// @param correlation  of shells 0 ... S-1, as fourier_shell_correlation gives it (on the host)
+/// @param threshold    for instance 0.143 (half maps; Rosenthal & Henderson 2003) or 0.5
+/// @param width        box width in pixels
+/// @param pixel_size   in Angstrom
+/// @returns Angstrom
+/// @throws Error on fewer than two shells, and a width or pixel size that is not positive
+inline double resolution(std::span<const double> correlation, double threshold, std::int64_t width,
+                         double pixel_size) {
+  if (correlation.size() < 2)
+    Impl::fail("resolution", "correlation", "at least two shells", std::to_string(correlation.size()));
+  Impl::require_positive("resolution", "width", double(width));
+  Impl::require_positive("resolution", "pixel_size", pixel_size);
+  std::size_t s = 1;
+  while (s < correlation.size() && correlation[s] >= threshold)
+    ++s;
+  double shell = static_cast<double>(s) - 1;
+  if (s < correlation.size() && correlation[s - 1] > threshold)
+    shell += (correlation[s - 1] - threshold) / (correlation[s - 1] - correlation[s]);
+  return static_cast<double>(width) * pixel_size / shell;
+}
+
+} // namespace Bracewell

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/interpolation/sinc.hpp>
+#include <bracewell/reconstruct/row_loop.hpp>
+
+#include <array>
+
+namespace Bracewell {
+namespace Impl {
+
+/// Divides a block of rows x columns by the product over axes of Kernel::transform((index - n/2) / N). The
+/// factors of the columns, the same for all rows, are worked out once per team.
+template <class ExecutionSpace, class Kernel, class T, int Dim>
+struct SeparableRolloff {
+  static constexpr int rows = 64, columns = 512;
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+  using Factors = Kokkos::View<T*, typename ExecutionSpace::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+
+  T* values;
+  Box<Dim> box;
+  T inverse_size[Dim]; ///< 1 / N (x, y[, z])
+
+  KOKKOS_FUNCTION int across() const { return (box.columns + columns - 1) / columns; }
+
+  KOKKOS_FUNCTION T factor(int index, int d) const {
+    return 1 / Kernel::transform(T(index - box.size[d] / 2) * inverse_size[d]);
+  }
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const int first_column = member.league_rank() % across() * columns;
+    const int column_count = Kokkos::min(int(columns), box.columns - first_column);
+    const std::int64_t first_row = std::int64_t(member.league_rank() / across()) * rows;
+    const int row_count = static_cast<int>(Kokkos::min(std::int64_t(rows), box.rows() - first_row));
+    const Factors factors(member.team_scratch(0), columns);
+    Kokkos::parallel_for(Kokkos::TeamVectorRange(member, column_count),
+                         [&](int i) { factors(i) = factor(first_column + i, 0); });
+    member.team_barrier();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, row_count), [&](int r) {
+      int index[Dim];
+      box.locate(first_row + r, index);
+      T across_rows = 1;
+      for (int d = 1; d < Dim; ++d)
+        across_rows *= factor(index[d], d);
+      T* row = values + (first_row + r) * box.columns + first_column;
+      const T* along = factors.data();
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, column_count),
+                           [&](int i) { row[i] *= across_rows * along[i]; });
+    });
+  }
+};
+
+template <class T, int Dim>
+struct RadialRolloff {
+  T* values;
+  Box<Dim> box;
+  T inverse_size[Dim];
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    int index[Dim];
+    box.locate(row, index);
+    T squared = 0;
+    for (int d = 1; d < Dim; ++d) {
+      const T v = T(index[d] - box.size[d] / 2) * inverse_size[d];
+      squared += v * v;
+    }
+    T* line = values + row * box.columns;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int i) {
+      const T v = T(i - box.size[0] / 2) * inverse_size[0];
+      const T attenuation = sinc(Kokkos::sqrt(squared + v * v));
+      line[i] /= attenuation * attenuation;
+    });
+  }
+};
+
+/// 1 / N in the order (x, y[, z]). |v| = (n/2) / N has to stay in the main lobe of the kernels' transforms.
+template <class T, std::size_t Dim>
+void invert_padded_sizes(const char* function, const std::array<int, Dim>& padded, const Box<int(Dim)>& box,
+                         T (&inverse)[Dim]) {
+  for (std::size_t d = 0; d < Dim; ++d) {
+    const int N = padded[Dim - 1 - d];
+    if (N < box.size[d])
+      fail(function, "padded", "at least " + std::to_string(box.size[d]) + " on every axis",
+           std::to_string(N));
+    inverse[d] = T(1) / T(N);
+  }
+}
+
+} // namespace Impl
+
+/// Removes the attenuation of an interpolation kernel, in place: divides by the product over axes of
+/// Kernel::transform(x / N), x the distance from the centre floor(n/2), N the size of the box that was
+/// interpolated in Fourier space. Apply it before the transform of what will be projected, or after that of
+/// what was backprojected (O'Sullivan, IEEE Trans. Med. Imaging 4 (1985) 200).
+/// @param volume  real [B, (d,) h, w]
+/// @param padded  {(D,) H, W}: sizes in the order of the axes
+/// @throws Error on an empty View and a padded size below the volume's
+template <class Kernel, class ExecutionSpace, class Volume>
+void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
+                     const std::array<int, Volume::rank() - 1>& padded) {
+  constexpr int Dim = int(Volume::rank()) - 1;
+  using T = typename Volume::value_type;
+  const Array<T, typename ExecutionSpace::memory_space> array(volume);
+  Impl::SeparableRolloff<ExecutionSpace, Kernel, T, Dim> functor{
+      array.data, Impl::image_box<Dim>("correct_rolloff", "volume", array), {}};
+  Impl::invert_padded_sizes("correct_rolloff", padded, functor.box, functor.inverse_size);
+  const std::int64_t rows = functor.box.rows();
+  if (rows == 0)
+    return;
+  const auto league = static_cast<int>((rows + functor.rows - 1) / functor.rows * functor.across());
+  const int threads = Impl::is_host<ExecutionSpace> ? 1 : 8, lanes = Impl::is_host<ExecutionSpace> ? 1 : 32;
+  const auto scratch = decltype(functor)::Factors::shmem_size(functor.columns);
+  Kokkos::parallel_for("Bracewell::correct_rolloff::divide",
+                       Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes)
+                           .set_scratch_size(0, Kokkos::PerTeam(int(scratch))),
+                       functor);
+}
+
+/// RELION's form of the correction for trilinear interpolation, in place: divides by sinc^2 of the radius |x
+/// / N| (Projector::griddingCorrect). It equals the separable one on the axes only; use it to match RELION.
+/// @param volume  real [B, (d,) h, w]
+/// @param padded  {(D,) H, W}: sizes in the order of the axes
+/// @throws Error on an empty View and a padded size below the volume's
+template <class ExecutionSpace, class Volume>
+void correct_radial_rolloff(const ExecutionSpace& space, const Volume& volume,
+                            const std::array<int, Volume::rank() - 1>& padded) {
+  constexpr int Dim = int(Volume::rank()) - 1;
+  using T = typename Volume::value_type;
+  const Array<T, typename ExecutionSpace::memory_space> array(volume);
+  Impl::RadialRolloff<T, Dim> body{
+      array.data, Impl::image_box<Dim>("correct_radial_rolloff", "volume", array), {}};
+  Impl::invert_padded_sizes("correct_radial_rolloff", padded, body.box, body.inverse_size);
+  Impl::for_each_row(space, "Bracewell::correct_radial_rolloff::divide", body.box.rows(), body);
+}
+
+} // namespace Bracewell
