@@ -125,6 +125,15 @@ TEMPLATE_TEST_CASE("the transform is the Fourier integral of the kernel", "", KE
   }
 }
 
+TEMPLATE_TEST_CASE("values at a distance are the weights", "", KERNELS_AND_PRECISIONS) {
+  using Kernel = typename TestType::first_type;
+  using T = typename TestType::second_type;
+  for (int step = -3 * steps; step <= 3 * steps; ++step) {
+    const T distance = T(step) / steps;
+    CHECK(std::abs(Kernel::value(distance) - kernel<Kernel>(distance)) < rounding<T>);
+  }
+}
+
 TEST_CASE("interpolating kernels keep the values at grid points") {
   const auto check = []<class Kernel>(Kernel) {
     double weights[Kernel::width];

@@ -2,6 +2,10 @@
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/project/operators/*.cpp)
 add_library(bracewell_test_operators STATIC ${sources})
 target_link_libraries(bracewell_test_operators PUBLIC Bracewell::Bracewell PRIVATE bracewell_warnings)
-foreach(name adjointness broadcast gaussian_molecules gradients image_loss skip_redundant)
+foreach(name
+    adjointness broadcast gaussian_molecules gradients hostile_poses image_loss reproducible skip_redundant)
   target_link_libraries(test_project_${name} PRIVATE bracewell_test_operators)
 endforeach()
+
+add_test(NAME project_reproducible_threads COMMAND ${CMAKE_COMMAND}
+  -D PROGRAM=$<TARGET_FILE:test_project_reproducible> -P ${CMAKE_CURRENT_SOURCE_DIR}/project/same_hash.cmake)

@@ -1,0 +1,15 @@
+# Runs PROGRAM with several numbers of threads; all must print the same hash.
+foreach(threads 1 2 3 5)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env OMP_NUM_THREADS=${threads} OMP_PROC_BIND=false ${PROGRAM} [.hash]
+    OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
+  if(code OR NOT output MATCHES "threads [0-9]+ hash ([0-9a-f]+)")
+    message(FATAL_ERROR "${PROGRAM} with ${threads} threads: ${output}")
+  endif()
+  message("${CMAKE_MATCH_0}")
+  list(APPEND hashes ${CMAKE_MATCH_1})
+endforeach()
+list(REMOVE_DUPLICATES hashes)
+list(LENGTH hashes count)
+if(NOT count EQUAL 1)
+  message(FATAL_ERROR "the results depend on the number of threads")
+endif()
