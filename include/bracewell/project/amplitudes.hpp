@@ -13,8 +13,7 @@ template <class T, int M, int D, Mates mates>
 struct Amplitudes {
   Samples<T, M, D> samples;
   const Kokkos::complex<T>* values = nullptr; ///< [B, P, ...]
-  const T* weights = nullptr;                 ///< [B|1, P|1, ...]; null: none
-  std::int64_t weight_batch_stride = 0, weight_pose_stride = 0;
+  PerPose<T> weights = {};                    ///< [B|1, P|1, ...]
   bool skip_redundant = false;
 
   /// Half the multiplicity of a sample where it is inserted with its mate.
@@ -25,21 +24,24 @@ struct Amplitudes {
       return T(1);
   }
 
-  KOKKOS_INLINE_FUNCTION bool used(const int (&k)[M]) const {
-    return !(skip_redundant && samples.redundant(k));
+  /// What a sampled value is multiplied by, besides its phase.
+  KOKKOS_INLINE_FUNCTION T factor(std::int64_t batch, std::int64_t pose, std::int64_t element,
+                                  const int (&k)[M]) const {
+    return scale(k) * samples.filter(batch, pose, element);
   }
 
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t batch, std::int64_t pose, std::int64_t element,
                                                   const int (&k)[M], const Kokkos::complex<T>& phase) const {
-    const std::int64_t elements = samples.projection.elements();
-    if (!used(k))
+    if (skip_redundant && samples.redundant(k))
       return Kokkos::complex<T>(0);
-    return scale(k) * values[(batch * samples.poses + pose) * elements + element] * conjugate(phase);
+    const std::int64_t elements = samples.projection.elements();
+    return factor(batch, pose, element, k) * values[(batch * samples.poses + pose) * elements + element] *
+           conjugate(phase);
   }
 
   KOKKOS_INLINE_FUNCTION T weight(std::int64_t batch, std::int64_t pose, std::int64_t element,
                                   const int (&k)[M]) const {
-    return scale(k) * weights[batch * weight_batch_stride + pose * weight_pose_stride + element];
+    return scale(k) * weights(batch, pose)[element];
   }
 };
 

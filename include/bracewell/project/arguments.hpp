@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -42,15 +43,33 @@ struct Arguments {
     return layout;
   }
 
-  /// Batch and pose axes that are 1 or those of the projections.
-  template <class Value, class MemorySpace>
-  void broadcasts(const char* argument, const Array<Value, MemorySpace>& array, std::int64_t batches,
-                  std::int64_t poses, const std::string& rest, bool rest_fits) const {
-    const bool fits = rest_fits && (array.extents[0] == 1 || array.extents[0] == batches) &&
-                      (array.extents[1] == 1 || array.extents[1] == poses);
-    require(fits, argument,
-            "[1|" + std::to_string(batches) + ", 1|" + std::to_string(poses) + ", " + rest + "]",
-            array.shape());
+  /// An array [B|1, P|1, rest...].
+  template <class T, class MemorySpace>
+  PerPose<T> per_pose(const char* argument, const Array<const T, MemorySpace>& array, std::int64_t batches,
+                      std::int64_t poses, const std::vector<std::int64_t>& rest) const {
+    bool fits = array.rank == 2 + static_cast<int>(rest.size());
+    std::string expected = "[1|" + std::to_string(batches) + ", 1|" + std::to_string(poses);
+    std::int64_t elements = 1;
+    for (std::size_t axis = 0; axis < rest.size(); ++axis) {
+      fits = fits && array.extents[2 + axis] == rest[axis];
+      expected += ", " + std::to_string(rest[axis]);
+      elements *= rest[axis];
+    }
+    fits = fits && (array.extents[0] == 1 || array.extents[0] == batches) &&
+           (array.extents[1] == 1 || array.extents[1] == poses);
+    require(fits, argument, expected + "]", array.shape());
+    return {array.data, array.extents[0] == 1 ? 0 : array.extents[1] * elements,
+            array.extents[1] == 1 ? 0 : elements};
+  }
+
+  /// A real array [B|1, P|1, ...] like the projections.
+  template <class T, class P, class MemorySpace>
+  PerPose<T> per_projection(const char* argument, const Array<const T, MemorySpace>& array,
+                            const Array<P, MemorySpace>& projections) const {
+    require(array.width == projections.width, argument, "width " + std::to_string(projections.width),
+            "width " + std::to_string(array.width));
+    return per_pose(argument, array, projections.extents[0], projections.extents[1],
+                    {projections.extents + 2, projections.extents + projections.rank});
   }
 
   template <class A, class SpaceA, class B, class SpaceB>
@@ -87,26 +106,12 @@ struct Arguments {
             reconstruction_name, "batch axis of 1 or " + std::to_string(result.batches),
             reconstruction.shape());
 
-    const auto& matrices = poses.matrices;
-    require(bool(matrices), "poses.matrices", "an allocated View", "an empty one");
-    require(matrices.rank == 4, "poses.matrices", "4 axes", matrices.shape());
-    broadcasts("poses.matrices", matrices, result.batches, result.poses,
-               std::to_string(D) + ", " + std::to_string(D),
-               matrices.extents[2] == D && matrices.extents[3] == D);
-    result.matrices = matrices.data;
-    result.matrix_pose_stride = matrices.extents[1] == 1 ? 0 : D * D;
-    result.matrix_batch_stride = matrices.extents[0] == 1 ? 0 : matrices.extents[1] * D * D;
-
-    const auto& shifts = poses.shifts;
-    result.shifts = shifts.data;
-    result.shift_pose_stride = result.shift_batch_stride = 0;
-    if (shifts) {
-      require(shifts.rank == 3, "poses.shifts", "3 axes", shifts.shape());
-      broadcasts("poses.shifts", shifts, result.batches, result.poses, std::to_string(M),
-                 shifts.extents[2] == M);
-      result.shift_pose_stride = shifts.extents[1] == 1 ? 0 : M;
-      result.shift_batch_stride = shifts.extents[0] == 1 ? 0 : shifts.extents[1] * M;
-    }
+    require(bool(poses.matrices), "poses.matrices", "an allocated View", "an empty one");
+    result.matrices = per_pose("poses.matrices", poses.matrices, result.batches, result.poses, {D, D});
+    if (poses.shifts)
+      result.shifts = per_pose("poses.shifts", poses.shifts, result.batches, result.poses, {M});
+    if (poses.filters)
+      result.filters = per_projection("poses.filters", poses.filters, projections);
 
     require_positive(function, "options.oversampling", options.oversampling);
     result.oversampling = static_cast<T>(options.oversampling);
@@ -114,6 +119,14 @@ struct Arguments {
     const double N = *std::min_element(result.reconstruction.size, result.reconstruction.size + D);
     const double radius = options.radius.value_or(std::min(n / 2, N / (2 * options.oversampling)));
     require(radius >= 0 && radius <= 1e9, "options.radius", "a value in [0, 1e9]", std::to_string(radius));
+    result.curvature = 0;
+    if (options.ewald_radius) {
+      const double ewald = *options.ewald_radius;
+      require(std::abs(ewald) >= 1, "options.ewald_radius", "|R| >= 1", std::to_string(ewald));
+      require(Samples<T, M, D>::bends, "options.ewald_radius", "3D -> 2D where an Ewald sphere is given",
+              std::to_string(D) + "D -> " + std::to_string(M) + "D");
+      result.curvature = static_cast<T>(1 / (2 * ewald));
+    }
     // |k|^2 is an integer, at most 3 * 16384^2: the limit is inclusive whatever the rounding of the radius.
     result.squared_radius = static_cast<int>(std::min(std::floor(radius * radius * (1 + 1e-12)), 1e9));
     result.radius = static_cast<T>(std::sqrt(static_cast<double>(result.squared_radius)));

@@ -31,23 +31,6 @@ struct BackprojectGradients {
 
 namespace Impl {
 
-/// Checks weights [B|1, P|1, ...] against the projections and enters them with their strides.
-template <class T, int M, int D, class P, class MemorySpace>
-void enter_weights(const Arguments& arguments, const Array<const T, MemorySpace>& weights,
-                   const Array<P, MemorySpace>& projections, Amplitudes<T, M, D, Mates::Both>& amplitudes) {
-  bool fits = weights.rank == projections.rank && weights.width == projections.width;
-  std::string rest;
-  for (int axis = 2; axis < projections.rank; ++axis) {
-    fits = fits && weights.extents[axis] == projections.extents[axis];
-    rest += (axis > 2 ? ", " : "") + std::to_string(projections.extents[axis]);
-  }
-  arguments.broadcasts("weights", weights, projections.extents[0], projections.extents[1], rest, fits);
-  const std::int64_t elements = amplitudes.samples.projection.elements();
-  amplitudes.weights = weights.data;
-  amplitudes.weight_pose_stride = weights.extents[1] == 1 ? 0 : elements;
-  amplitudes.weight_batch_stride = weights.extents[0] == 1 ? 0 : weights.extents[1] * elements;
-}
-
 template <int M, int D, class Kernel, class ExecutionSpace, class T, class MemorySpace>
 void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<T>, MemorySpace>& projections,
                  const Poses<T, MemorySpace>& poses, const Backprojection<T, MemorySpace>& target,
@@ -60,7 +43,7 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
                     "one without the other");
   if (target.weight) {
     arguments.same_shape("weight", target.weight, target.data);
-    enter_weights(arguments, target.weights, projections, amplitudes);
+    amplitudes.weights = arguments.per_projection("weights", target.weights, projections);
     arguments.disjoint("weight", target.weight, "data", target.data);
     arguments.disjoint("weight", target.weight, "weights", target.weights);
     arguments.disjoint("weight", target.weight, "projections", projections);
@@ -90,7 +73,7 @@ void backproject_gradients(const ExecutionSpace& space,
                     "weight and weights together", "one without the other");
   if (gradients.weight) {
     arguments.same_shape("weight", gradients.weight, gradients.data);
-    enter_weights(arguments, gradients.weights, projections, amplitudes);
+    amplitudes.weights = arguments.per_projection("weights", gradients.weights, projections);
   }
   if (gradients.projections)
     arguments.same_shape("projections", gradients.projections, projections);

@@ -14,6 +14,7 @@ template <class T, int M, int D>
 struct Reach {
   T inverse[M][D]; ///< pseudo-inverse of the pose's matrix
   T normal[D];     ///< of the plane of samples (3D -> 2D), else zero
+  T bulge[D];      ///< bound of the displacement by the Ewald sphere on each axis
   T extent[D];     ///< bound of |q| on each axis, after folding if not `bounded`
   bool bounded;    ///< `inverse` is sound and no folding is needed
 
@@ -24,7 +25,8 @@ struct Reach {
       T row = 0;
       for (int c = 0; c < M; ++c)
         row += a[d][c] * a[d][c];
-      extent[d] = T(1.001) * samples.radius * Kokkos::sqrt(row);
+      bulge[d] = T(1.001) * samples.radius * samples.radius * Kokkos::abs(pose.bend[d]);
+      extent[d] = T(1.001) * samples.radius * Kokkos::sqrt(row) + bulge[d];
       bounded = bounded && 2 * (extent[d] + T(width)) <= 3 * T(samples.reconstruction.size[d]);
     }
     T gram[M][M], adjugate[M][M], scale = 1;
@@ -89,9 +91,9 @@ struct FrequencyRange {
       T middle = 0, spread = 0;
       for (int d = 0; d < D; ++d) {
         middle += reach.inverse[c][d] * centre[d];
-        spread += Kokkos::abs(reach.inverse[c][d]);
+        spread += Kokkos::abs(reach.inverse[c][d]) * (half + reach.bulge[d]);
       }
-      spread = spread * half + T(1e-4) * (Kokkos::abs(middle) + spread * half) + T(1e-3);
+      spread += T(1e-4) * (Kokkos::abs(middle) + spread) + T(1e-3);
       const T from = Kokkos::ceil(middle - spread), to = Kokkos::floor(middle + spread);
       if (from > T(low[c]))
         low[c] = static_cast<int>(Kokkos::min(from, T(high[c] + 1)));
@@ -116,9 +118,9 @@ KOKKOS_INLINE_FUNCTION bool near_plane(const Reach<T, M, D>& reach, const T (&ce
   T distance = 0, allowed = 0;
   for (int d = 0; d < D; ++d) {
     distance += reach.normal[d] * centre[d];
-    allowed += Kokkos::abs(reach.normal[d]);
+    allowed += Kokkos::abs(reach.normal[d]) * (half + reach.bulge[d]);
   }
-  return !reach.bounded || Kokkos::abs(distance) <= T(1.001) * allowed * half;
+  return !reach.bounded || Kokkos::abs(distance) <= T(1.001) * allowed;
 }
 
 /// Bricks of edge[d] elements that cover the stored half of a spectrum, each with its frequencies in one

@@ -11,14 +11,17 @@ namespace Impl {
 template <class T, int M, int D>
 struct PoseSums {
   T matrix[D][M] = {};
+  T bend[D] = {};
   T shift[M] = {};
 
   KOKKOS_INLINE_FUNCTION PoseSums& operator+=(const PoseSums& other) {
-    for (int c = 0; c < M; ++c) {
-      for (int d = 0; d < D; ++d)
+    for (int d = 0; d < D; ++d) {
+      for (int c = 0; c < M; ++c)
         matrix[d][c] += other.matrix[d][c];
-      shift[c] += other.shift[c];
+      bend[d] += other.bend[d];
     }
+    for (int c = 0; c < M; ++c)
+      shift[c] += other.shift[c];
     return *this;
   }
 };
@@ -44,28 +47,28 @@ struct Gather {
   std::int64_t volume_batch_stride = 0;
   bool absolute = false;
 
-  Kokkos::complex<T>* values = nullptr; ///< phase times scale times sampled volume; null: not wanted
-  T* weights = nullptr;                 ///< scale times sampled weight volume; null: not wanted
+  Kokkos::complex<T>* values = nullptr; ///< sampled volume times phase and factor; null: not wanted
+  T* weights = nullptr;                 ///< sampled weight volume times scale; null: not wanted
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const auto& samples = amplitudes.samples;
     const std::int64_t flat = tiles.first_pose + team.league_rank() / tiles.per_pose;
     const auto tile = tiles.tile(team.league_rank() % tiles.per_pose);
-    const std::int64_t batch = flat / samples.poses;
-    const auto pose = samples.pose(batch, flat % samples.poses);
+    const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
+    const auto pose = samples.pose(batch, index);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
       int k[M];
       std::int64_t element;
       if (tiles.element(tile, i, k, element))
-        sample(batch, flat, pose, k, element);
+        sample(batch, index, pose, k, element);
     });
   }
 
-  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t flat, const Pose<T, M, D>& pose,
+  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose,
                                      const int (&k)[M], std::int64_t element) const {
     const auto& samples = amplitudes.samples;
-    const std::int64_t output = flat * samples.projection.elements() + element;
+    const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
     const std::int64_t begin = batch * volume_batch_stride;
     Kokkos::complex<T> value(0);
     T weight(0);
@@ -75,7 +78,8 @@ struct Gather {
       Stencil<Kernel, D, mates, T> stencil;
       if (stencil.place(samples.reconstruction, q, pose.folds)) {
         if (values)
-          value = amplitudes.scale(k) * stencil.gather(volume + begin) * samples.phase(pose, k);
+          value = amplitudes.factor(batch, index, element, k) * stencil.gather(volume + begin) *
+                  samples.phase(pose, k);
         if (weights) {
           if (absolute)
             stencil.make_absolute();
@@ -122,15 +126,18 @@ struct GatherGradients {
     }
     team.team_reduce(Kokkos::Sum<PoseSums<T, M, D>>(sums));
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      T* const m = matrices
-                       ? matrices + batch * samples.matrix_batch_stride + index * samples.matrix_pose_stride
-                       : nullptr;
-      T* const s =
-          shifts ? shifts + batch * samples.shift_batch_stride + index * samples.shift_pose_stride : nullptr;
-      for (int c = 0; c < M; ++c) {
-        for (int d = 0; m && d < D; ++d)
-          Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
-        if (s)
+      if (matrices) {
+        T* const m = matrices + samples.matrices.offset(batch, index);
+        for (int d = 0; d < D; ++d) {
+          for (int c = 0; c < M; ++c)
+            Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
+          if (samples.curvature != 0)
+            Kokkos::atomic_add(m + d * D + D - 1, samples.oversampling * samples.curvature * sums.bend[d]);
+        }
+      }
+      if (shifts) {
+        T* const s = shifts + samples.shifts.offset(batch, index);
+        for (int c = 0; c < M; ++c)
           Kokkos::atomic_add(s + M - 1 - c,
                              2 * Kokkos::numbers::pi_v<T> * samples.inverse_size[c] * sums.shift[c]);
       }
@@ -156,7 +163,7 @@ struct GatherGradients {
           Kokkos::complex<T> gradient[D];
           const Kokkos::complex<T> sampled = stencil.gather(gather.volume + begin, gradient);
           const Kokkos::complex<T> amplitude = amplitudes.value(batch, index, element, k, phase);
-          value = amplitudes.scale(k) * sampled * phase;
+          value = amplitudes.factor(batch, index, element, k) * sampled * phase;
           for (int d = 0; d < D; ++d)
             slope[d] = amplitude.real() * gradient[d].real() + amplitude.imag() * gradient[d].imag();
           const T turned = amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real();
@@ -171,9 +178,12 @@ struct GatherGradients {
           for (int d = 0; d < D; ++d)
             slope[d] += amplitude * gradient[d];
         }
-        for (int d = 0; d < D; ++d)
+        for (int d = 0; d < D; ++d) {
           for (int c = 0; c < M; ++c)
             sum.matrix[d][c] += slope[d] * T(k[c]);
+          if constexpr (Pose<T, M, D>::bends)
+            sum.bend[d] += slope[d] * T(k[0] * k[0] + k[1] * k[1]);
+        }
       } else {
         weight = Kokkos::Experimental::quiet_NaN_v<T>;
         value = Kokkos::complex<T>(weight, weight);

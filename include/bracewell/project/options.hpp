@@ -26,6 +26,10 @@ struct ProjectionOptions {
   /// Samples with |k| <= radius (projection frequencies) are computed, others are zero; by default the
   /// largest radius that stays within both Nyquist limits: min(n) / 2 and min(N) / (2 oversampling).
   std::optional<double> radius = std::nullopt;
+  /// 3D -> 2D: radius R of the Ewald sphere in projection frequencies (box size times pixel size over
+  /// wavelength): frequency k is sampled at M (oversampling (kx, ky, |k|^2 / (2 R))). A negative R bends the
+  /// other way; a flat slice by default.
+  std::optional<double> ewald_radius = std::nullopt;
   KernelWeights kernel_weights = KernelWeights::Signed;
   Strategy strategy = Strategy::Automatic;
   /// project_gradients only: leave out the samples on column 0 whose Friedel mate is stored too

@@ -7,19 +7,20 @@
 
 namespace Bracewell {
 
-/// Poses of projections.
-/// * matrices [B|1, P|1, d, d], d the dimension of the reconstruction: maps projection frequencies (x, y[,
-/// z]) to reconstruction
-///   frequencies; any matrix. For RELION's angles it is the transpose of RELION's matrix
-///   (geometry/euler.hpp).
-/// * shifts [B|1, P|1, m], m the dimension of the projections, in pixels of the projection, ordered like the
-/// array axes ((depth,) row, column):
-///   positive moves the image to higher index. Optional.
-/// An axis of extent 1 is shared by all batches or poses.
+/// Poses of projections, and what else belongs to each of them. An axis of extent 1 is shared by all batches
+/// or poses.
 template <class T, class MemorySpace>
 struct Poses {
+  /// [B|1, P|1, d, d], d the dimension of the reconstruction: maps projection frequencies (x, y[, z]) to
+  /// reconstruction frequencies. Any matrix: anisotropic magnification, for instance, is a factor of it. For
+  /// RELION's angles it is the transpose of RELION's matrix (geometry/euler.hpp).
   Array<const T, MemorySpace> matrices;
+  /// [B|1, P|1, m], m the dimension of the projections, in pixels of the projection, ordered like its array
+  /// axes ((depth,) row, column): positive moves the image to higher index. Optional.
   Array<const T, MemorySpace> shifts = {};
+  /// [B|1, P|1, (d,) h, w/2+1], real: multiplies every sample on its way out (project) and in (backproject),
+  /// for instance a CTF. Optional.
+  Array<const T, MemorySpace> filters = {};
 };
 
 namespace Impl {
@@ -27,7 +28,10 @@ namespace Impl {
 /// One pose, loaded once and applied to many samples.
 template <class T, int M, int D>
 struct Pose {
+  static constexpr bool bends = M == 2 && D == 3;
+
   T matrix[D][M]; ///< times oversampling: projection frequencies to positions
+  T bend[D];      ///< displacement by the Ewald sphere per |k|^2 (3D -> 2D)
   T turns[M];     ///< minus shift over box size: turns of phase per unit of frequency
   bool folds;     ///< positions may lie beyond the reconstruction's Nyquist limits
 
@@ -37,6 +41,8 @@ struct Pose {
       q[d] = matrix[d][0] * static_cast<T>(k[0]);
       for (int c = 1; c < M; ++c)
         q[d] += matrix[d][c] * static_cast<T>(k[c]);
+      if constexpr (bends)
+        q[d] += bend[d] * static_cast<T>(k[0] * k[0] + k[1] * k[1]);
     }
   }
 
@@ -49,24 +55,39 @@ struct Pose {
   }
 };
 
+/// An array per batch and pose, or shared by them (stride 0).
+template <class T>
+struct PerPose {
+  const T* data = nullptr; ///< null: none
+  std::int64_t batch_stride = 0, pose_stride = 0;
+
+  KOKKOS_FUNCTION explicit operator bool() const { return data != nullptr; }
+  KOKKOS_INLINE_FUNCTION std::int64_t offset(std::int64_t batch, std::int64_t pose) const {
+    return batch * batch_stride + pose * pose_stride;
+  }
+  KOKKOS_INLINE_FUNCTION const T* operator()(std::int64_t batch, std::int64_t pose) const {
+    return data + offset(batch, pose);
+  }
+};
+
 /// The samples that B x P poses of an M-dimensional projection take of a D-dimensional reconstruction.
 template <class T, int M, int D>
 struct Samples {
+  static constexpr bool bends = Pose<T, M, D>::bends;
+
   HalfSpectrumLayout<M> projection;
   HalfSpectrumLayout<D> reconstruction;
   std::int64_t batches, poses;
-  const T* matrices;
-  std::int64_t matrix_batch_stride, matrix_pose_stride;
-  const T* shifts; ///< null: none
-  std::int64_t shift_batch_stride, shift_pose_stride;
+  PerPose<T> matrices, shifts, filters;
   T oversampling;
+  T curvature;        ///< 1 / (2 Ewald radius)
   T inverse_size[M];  ///< 1 / projection.size
   T radius;           ///< largest |k|
   int squared_radius; ///< samples with |k|^2 beyond it are zero
 
   KOKKOS_INLINE_FUNCTION Pose<T, M, D> pose(std::int64_t batch, std::int64_t index) const {
     Pose<T, M, D> result;
-    const T* m = matrices + batch * matrix_batch_stride + index * matrix_pose_stride;
+    const T* m = matrices(batch, index);
     result.folds = false;
     for (int d = 0; d < D; ++d) {
       T norm = 0;
@@ -74,19 +95,21 @@ struct Samples {
         result.matrix[d][c] = oversampling * m[d * D + c];
         norm += result.matrix[d][c] * result.matrix[d][c];
       }
-      const T limit = static_cast<T>(reconstruction.size[d]);
-      result.folds = result.folds || !(4 * radius * radius * norm <= limit * limit);
+      result.bend[d] = bends ? oversampling * curvature * m[d * D + D - 1] : T(0);
+      const T reach = radius * (Kokkos::sqrt(norm) + radius * Kokkos::abs(result.bend[d]));
+      result.folds = result.folds || !(2 * reach <= static_cast<T>(reconstruction.size[d]));
     }
     for (int c = 0; c < M; ++c)
-      result.turns[c] =
-          shifts
-              ? -inverse_size[c] * shifts[batch * shift_batch_stride + index * shift_pose_stride + M - 1 - c]
-              : T(0);
+      result.turns[c] = shifts ? -inverse_size[c] * shifts(batch, index)[M - 1 - c] : T(0);
     return result;
   }
 
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase(const Pose<T, M, D>& pose, const int (&k)[M]) const {
     return shifts ? pose.phase(k) : Kokkos::complex<T>(1);
+  }
+
+  KOKKOS_INLINE_FUNCTION T filter(std::int64_t batch, std::int64_t index, std::int64_t element) const {
+    return filters ? filters(batch, index)[element] : T(1);
   }
 
   KOKKOS_INLINE_FUNCTION bool inside(const int (&k)[M]) const {
