@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/geometry/euler.hpp>
+#include <bracewell/geometry/quaternion.hpp>
+#include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/reconstruct/row_loop.hpp>
+
+namespace Bracewell {
+namespace Impl {
+
+template <class T>
+KOKKOS_FUNCTION Matrix3<T> load_matrix(const T* elements) {
+  Matrix3<T> matrix;
+  for (int i = 0; i < 9; ++i)
+    matrix(i / 3, i % 3) = elements[i];
+  return matrix;
+}
+
+template <class T>
+KOKKOS_FUNCTION void store_matrix(const Matrix3<T>& matrix, T* elements) {
+  for (int i = 0; i < 9; ++i)
+    elements[i] = matrix(i / 3, i % 3);
+}
+
+/// rot, tilt, psi.
+template <class T>
+struct FromAngles {
+  static constexpr int parameters = 3, gradients = 3;
+  KOKKOS_FUNCTION static EulerAngles<T> load(const T* p) { return {p[0], p[1], p[2]}; }
+  KOKKOS_FUNCTION static Matrix3<T> matrix(const T* p) { return projection_matrix(load(p)); }
+  KOKKOS_FUNCTION static auto derivatives(const T* p) { return projection_matrix_derivatives(load(p)); }
+};
+
+/// w, x, y, z.
+template <class T>
+struct FromQuaternions {
+  static constexpr int parameters = 4, gradients = 4;
+  KOKKOS_FUNCTION static Quaternion<T> load(const T* p) { return {p[0], p[1], p[2], p[3]}; }
+  KOKKOS_FUNCTION static Matrix3<T> matrix(const T* p) { return rotation_matrix(load(p)); }
+  KOKKOS_FUNCTION static auto derivatives(const T* p) { return rotation_matrix_derivatives(load(p)); }
+};
+
+/// The tangent space of M <- M exp([w]x) at w = 0; the parameters are M itself.
+template <class T>
+struct TangentSpace {
+  static constexpr int parameters = 9, gradients = 3;
+  KOKKOS_FUNCTION static auto derivatives(const T* p) {
+    const Matrix3<T> M = load_matrix(p);
+    Kokkos::Array<Matrix3<T>, 3> result;
+    for (int axis = 0; axis < 3; ++axis)
+      result[axis] = M * cross_matrix(RotationVector<T>{T(axis == 0), T(axis == 1), T(axis == 2)});
+    return result;
+  }
+};
+
+template <class Parametrisation, class T>
+struct MakeMatrices {
+  const T* parameters;
+  T* matrices;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    store_matrix(Parametrisation::matrix(parameters + i * Parametrisation::parameters), matrices + 9 * i);
+  }
+};
+
+template <class T>
+struct RotateMatrices {
+  const T* vectors;
+  const T* base;
+  T* matrices;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const T* v = vectors + 3 * i;
+    store_matrix(load_matrix(base + 9 * i) * rotation_matrix(RotationVector<T>{v[0], v[1], v[2]}),
+                 matrices + 9 * i);
+  }
+};
+
+template <class Parametrisation, class T>
+struct ChainGradients {
+  const T* parameters;
+  const T* cotangents;
+  T* gradients;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const auto gradient = chain(load_matrix(cotangents + 9 * i),
+                                Parametrisation::derivatives(parameters + i * Parametrisation::parameters));
+    for (int p = 0; p < Parametrisation::gradients; ++p)
+      gradients[i * Parametrisation::gradients + p] = gradient[p];
+  }
+};
+
+/// Checks an array [B, P, parameters] or, for 9 parameters, [B, P, 3, 3] against the leading axes of `like`.
+template <class A, class B, class MemorySpace>
+void require_poses(const char* function, const char* argument, const Array<A, MemorySpace>& array,
+                   const Array<B, MemorySpace>& like, int parameters) {
+  const std::string leading =
+      like.rank >= 2 ? std::to_string(like.extents[0]) + ", " + std::to_string(like.extents[1]) : "B, P";
+  const std::string rest = parameters == 9 ? "3, 3" : std::to_string(parameters);
+  bool fits = like.rank >= 2 && array.rank == (parameters == 9 ? 4 : 3);
+  if (fits) {
+    fits = array.extents[0] == like.extents[0] && array.extents[1] == like.extents[1] &&
+           array.extents[2] == (parameters == 9 ? 3 : parameters) &&
+           (parameters != 9 || array.extents[3] == 3);
+  }
+  if (!fits)
+    fail(function, argument, "[" + leading + ", " + rest + "]", array.shape());
+}
+
+template <class A, class B, class MemorySpace>
+void require_apart(const char* function, const char* argument, const Array<A, MemorySpace>& output,
+                   const char* other_name, const Array<B, MemorySpace>& other) {
+  if (overlap(output, other))
+    fail(function, argument, "memory of its own", std::string("memory shared with ") + other_name);
+}
+
+template <class ExecutionSpace, class Functor>
+void for_each_pose(const ExecutionSpace& space, const char* label, std::int64_t poses,
+                   const Functor& functor) {
+  if (poses > 0)
+    Kokkos::parallel_for(
+        label, Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, poses),
+        functor);
+}
+
+template <template <class> class Parametrisation, class T, class ExecutionSpace, class MemorySpace>
+void make_matrices(const ExecutionSpace& space, const char* function, const char* label,
+                   const char* parameters_name, const Array<const T, MemorySpace>& parameters,
+                   const Array<T, MemorySpace>& matrices) {
+  require_poses(function, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
+  require_poses(function, "matrices", matrices, parameters, 9);
+  require_apart(function, "matrices", matrices, parameters_name, parameters);
+  for_each_pose(space, label, parameters.extents[0] * parameters.extents[1],
+                MakeMatrices<Parametrisation<T>, T>{parameters.data, matrices.data});
+}
+
+template <template <class> class Parametrisation, class T, class ExecutionSpace, class MemorySpace>
+void chain_gradients(const ExecutionSpace& space, const char* function, const char* label,
+                     const char* parameters_name, const Array<const T, MemorySpace>& parameters,
+                     const Array<const T, MemorySpace>& cotangents, const Array<T, MemorySpace>& gradients) {
+  require_poses(function, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
+  require_poses(function, "matrix_gradients", cotangents, parameters, 9);
+  require_poses(function, "gradients", gradients, parameters, Parametrisation<T>::gradients);
+  require_apart(function, "gradients", gradients, parameters_name, parameters);
+  require_apart(function, "gradients", gradients, "matrix_gradients", cotangents);
+  for_each_pose(space, label, parameters.extents[0] * parameters.extents[1],
+                ChainGradients<Parametrisation<T>, T>{parameters.data, cotangents.data, gradients.data});
+}
+
+} // namespace Impl
+
+/// Matrices of poses, as `project` takes them, from RELION's angles: M = A^T, the transpose of RELION's
+/// matrix (projection_matrix in geometry/euler.hpp).
+/// @param angles    [B, P, 3]: rot, tilt, psi in degrees
+/// @param matrices  [B, P, 3, 3], overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Angles, class Matrices>
+void matrices_from_angles(const ExecutionSpace& space, const Angles& angles, const Matrices& matrices) {
+  using T = typename Matrices::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  Impl::make_matrices<Impl::FromAngles, T>(space, "matrices_from_angles", "Bracewell::matrices_from_angles",
+                                           "angles", Array<const T, Memory>(angles),
+                                           Array<T, Memory>(matrices));
+}
+
+/// Matrices of poses from quaternions, whose length does not matter: M = rotation_matrix(q), an active
+/// rotation of image frequencies to those of the volume (geometry/quaternion.hpp).
+/// @param quaternions  [B, P, 4]: w, x, y, z
+/// @param matrices     [B, P, 3, 3], overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Quaternions, class Matrices>
+void matrices_from_quaternions(const ExecutionSpace& space, const Quaternions& quaternions,
+                               const Matrices& matrices) {
+  using T = typename Matrices::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  Impl::make_matrices<Impl::FromQuaternions, T>(
+      space, "matrices_from_quaternions", "Bracewell::matrices_from_quaternions", "quaternions",
+      Array<const T, Memory>(quaternions), Array<T, Memory>(matrices));
+}
+
+/// Steps in the tangent space: M = M0 exp([w]x). w lies in the frame of the image: its z component turns the
+/// image in its plane, x and y tilt it about its axes. May be in place.
+/// @param rotation_vectors  w [B, P, 3], radians
+/// @param base              M0 [B, P, 3, 3]
+/// @param matrices          M [B, P, 3, 3], overwritten; base itself or memory of its own
+/// @throws Error on shapes that do not fit and memory shared with the rotation vectors
+template <class ExecutionSpace, class RotationVectors, class Base, class Matrices>
+void matrices_from_rotation_vectors(const ExecutionSpace& space, const RotationVectors& rotation_vectors,
+                                    const Base& base, const Matrices& matrices) {
+  using T = typename Matrices::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  constexpr const char* function = "matrices_from_rotation_vectors";
+  const Array<const T, Memory> vectors(rotation_vectors), from(base);
+  const Array<T, Memory> to(matrices);
+  Impl::require_poses(function, "rotation_vectors", vectors, vectors, 3);
+  Impl::require_poses(function, "base", from, vectors, 9);
+  Impl::require_poses(function, "matrices", to, vectors, 9);
+  Impl::require_apart(function, "matrices", to, "rotation_vectors", vectors);
+  if (to.data != from.data)
+    Impl::require_apart(function, "matrices", to, "base", from);
+  Impl::for_each_pose(space, "Bracewell::matrices_from_rotation_vectors",
+                      vectors.extents[0] * vectors.extents[1],
+                      Impl::RotateMatrices<T>{vectors.data, from.data, to.data});
+}
+
+/// Chain rule from matrices to the angles of matrices_from_angles: dL/d(rot, tilt, psi), per degree.
+/// @param angles            [B, P, 3]
+/// @param matrix_gradients  dL/dM [B, P, 3, 3], for instance from project_gradients
+/// @param gradients         [B, P, 3], overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Angles, class MatrixGradients, class Gradients>
+void angle_gradients(const ExecutionSpace& space, const Angles& angles,
+                     const MatrixGradients& matrix_gradients, const Gradients& gradients) {
+  using T = typename Gradients::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  Impl::chain_gradients<Impl::FromAngles, T>(
+      space, "angle_gradients", "Bracewell::angle_gradients", "angles", Array<const T, Memory>(angles),
+      Array<const T, Memory>(matrix_gradients), Array<T, Memory>(gradients));
+}
+
+/// Chain rule from matrices to the quaternions of matrices_from_quaternions; the gradient is orthogonal to
+/// the quaternion, along which nothing changes.
+/// @param quaternions       [B, P, 4]
+/// @param matrix_gradients  dL/dM [B, P, 3, 3]
+/// @param gradients         [B, P, 4], overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Quaternions, class MatrixGradients, class Gradients>
+void quaternion_gradients(const ExecutionSpace& space, const Quaternions& quaternions,
+                          const MatrixGradients& matrix_gradients, const Gradients& gradients) {
+  using T = typename Gradients::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  Impl::chain_gradients<Impl::FromQuaternions, T>(
+      space, "quaternion_gradients", "Bracewell::quaternion_gradients", "quaternions",
+      Array<const T, Memory>(quaternions), Array<const T, Memory>(matrix_gradients),
+      Array<T, Memory>(gradients));
+}
+
+/// Chain rule from matrices to their tangent space: dL/dw at w = 0 of M exp([w]x), per radian, the direction
+/// that matrices_from_rotation_vectors steps along.
+/// @param matrices          M [B, P, 3, 3]
+/// @param matrix_gradients  dL/dM [B, P, 3, 3]
+/// @param gradients         [B, P, 3], overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Matrices, class MatrixGradients, class Gradients>
+void rotation_vector_gradients(const ExecutionSpace& space, const Matrices& matrices,
+                               const MatrixGradients& matrix_gradients, const Gradients& gradients) {
+  using T = typename Gradients::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  Impl::chain_gradients<Impl::TangentSpace, T>(
+      space, "rotation_vector_gradients", "Bracewell::rotation_vector_gradients", "matrices",
+      Array<const T, Memory>(matrices), Array<const T, Memory>(matrix_gradients),
+      Array<T, Memory>(gradients));
+}
+
+} // namespace Bracewell
