@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The common main of the Catch2 programs: Kokkos lives as long as the session.
 
 #include <Kokkos_Core.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A small kernel on the default execution space: the first thing that must compile for every backend.
 
 #include <Kokkos_Core.hpp>

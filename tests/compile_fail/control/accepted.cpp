@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the files beside this folder do wrong is not here.
 
 #include <bracewell/version.hpp>

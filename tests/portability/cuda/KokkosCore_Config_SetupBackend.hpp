@@ -1,1 +1,2 @@
+// SPDX-License-Identifier: MIT
 #include <setup/Kokkos_Setup_Cuda.hpp>
