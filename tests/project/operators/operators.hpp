@@ -20,7 +20,7 @@ using Bracewell::Strategy;
 
 template <class T>
 struct HostPoses {
-  Tensor<T> matrices, shifts;
+  Tensor<T> matrices, shifts, filters = {};
 };
 
 /// Arguments of the same names as the library's. What is empty is not given; what is added to starts from its

@@ -53,10 +53,20 @@ struct OperatorsOf final : Operators<T> {
     return Bracewell::HalfSpectrum{upload<DataType>(tensor), tensor.width};
   }
 
-  static Bracewell::Poses<T, typename Space::memory_space> on_device(const DeviceView<T****>& matrices,
-                                                                     const DeviceView<T***>& shifts) {
-    return {.matrices = matrices, .shifts = shifts};
-  }
+  /// Poses on the device; `arrays` refers to them.
+  struct DevicePoses {
+    DeviceView<T****> matrices;
+    DeviceView<T***> shifts;
+    Bracewell::HalfSpectrum<DeviceView<RealImages>> filters;
+
+    explicit DevicePoses(const HostPoses<T>& poses)
+        : matrices(upload<T****>(poses.matrices)), shifts(upload<T***>(poses.shifts)),
+          filters(half<RealImages>(poses.filters)) {}
+
+    Bracewell::Poses<T, typename Space::memory_space> arrays() const {
+      return {.matrices = matrices, .shifts = shifts, .filters = filters};
+    }
+  };
 
   static DeviceView<T*> scratch(const Spectra& volume, bool weight, const ProjectionOptions& options) {
     if (options.strategy != Strategy::Duplicated)
@@ -68,11 +78,9 @@ struct OperatorsOf final : Operators<T> {
   void project(const Spectra& reconstruction, const HostPoses<T>& poses, Spectra& projections,
                const ProjectionOptions& options) const override {
     const Space space;
-    const auto matrices = upload<T****>(poses.matrices);
-    const auto shifts = upload<T***>(poses.shifts);
+    const DevicePoses on_device(poses);
     const auto output = half<Images>(projections);
-    Bracewell::project<Kernel>(space, half<Volume>(reconstruction), on_device(matrices, shifts), output,
-                               options);
+    Bracewell::project<Kernel>(space, half<Volume>(reconstruction), on_device.arrays(), output, options);
     space.fence();
     download(output.view, projections);
   }
@@ -81,14 +89,13 @@ struct OperatorsOf final : Operators<T> {
                          typename Base::ProjectGradients& gradients,
                          const ProjectionOptions& options) const override {
     const Space space;
-    const auto matrices = upload<T****>(poses.matrices);
-    const auto shifts = upload<T***>(poses.shifts);
+    const DevicePoses on_device(poses);
     const auto values = half<Images>(gradients.projections);
     const auto volume = half<Volume>(gradients.reconstruction);
     const auto matrix_gradient = upload<T****>(gradients.matrices);
     const auto shift_gradient = upload<T***>(gradients.shifts);
     const auto copies = scratch(reconstruction, false, options);
-    Bracewell::project_gradients<Kernel>(space, half<Volume>(reconstruction), on_device(matrices, shifts),
+    Bracewell::project_gradients<Kernel>(space, half<Volume>(reconstruction), on_device.arrays(),
                                          half<Images>(cotangent),
                                          {.projections = values,
                                           .reconstruction = volume,
@@ -106,12 +113,11 @@ struct OperatorsOf final : Operators<T> {
   void backproject(const Spectra& projections, const HostPoses<T>& poses, Spectra& data, Reals& weight,
                    const Reals& weights, const ProjectionOptions& options) const override {
     const Space space;
-    const auto matrices = upload<T****>(poses.matrices);
-    const auto shifts = upload<T***>(poses.shifts);
+    const DevicePoses on_device(poses);
     const auto data_volume = half<Volume>(data);
     const auto weight_volume = half<RealVolume>(weight);
     const auto copies = scratch(data, weight.size() > 0, options);
-    Bracewell::backproject<Kernel>(space, half<Images>(projections), on_device(matrices, shifts),
+    Bracewell::backproject<Kernel>(space, half<Images>(projections), on_device.arrays(),
                                    {.data = data_volume,
                                     .weight = weight_volume,
                                     .weights = half<RealImages>(weights),
@@ -126,13 +132,12 @@ struct OperatorsOf final : Operators<T> {
                              typename Base::BackprojectGradients& gradients,
                              const ProjectionOptions& options) const override {
     const Space space;
-    const auto matrices = upload<T****>(poses.matrices);
-    const auto shifts = upload<T***>(poses.shifts);
+    const DevicePoses on_device(poses);
     const auto values = half<Images>(gradients.projections);
     const auto weights_gradient = half<RealImages>(gradients.projection_weights);
     const auto matrix_gradient = upload<T****>(gradients.matrices);
     const auto shift_gradient = upload<T***>(gradients.shifts);
-    Bracewell::backproject_gradients<Kernel>(space, half<Images>(projections), on_device(matrices, shifts),
+    Bracewell::backproject_gradients<Kernel>(space, half<Images>(projections), on_device.arrays(),
                                              {.data = half<Volume>(gradients.data),
                                               .weight = half<RealVolume>(gradients.weight),
                                               .weights = half<RealImages>(gradients.weights),
