@@ -3,6 +3,8 @@
 
 #include <bracewell/reconstruct/shells.hpp>
 
+#include <optional>
+
 namespace Bracewell {
 
 /// How data are divided by weights that are small, zero or (with signed kernel weights) negative.
@@ -15,6 +17,10 @@ struct NormaliseOptions {
   /// sampled directions (BackProjector::reconstruct).
   Array<const double, MemorySpace> shell_averages = {};
   double shell_floor = 1e-3;
+  /// Frequencies with |k| > radius are set to zero, |k| in periods per box width of data, as shells count:
+  /// give oversampling times the radius of backproject. Beyond it signed kernel weights leave only the
+  /// negative tails of the kernel.
+  std::optional<double> radius = std::nullopt;
 };
 
 namespace Impl {
@@ -29,6 +35,7 @@ struct Normalise {
   Shells<Dim> radii;
   int shells;
   T wiener, floor, shell_floor;
+  double squared_radius;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
@@ -45,7 +52,8 @@ struct Normalise {
         if (s < shells)
           least = Kokkos::max(least, shell_floor * (T(averages[batch * shells + s]) + wiener));
       }
-      const T divisor = Kokkos::max(weight[begin + x] + wiener, least);
+      const T divisor =
+          squared + double(x) * x <= squared_radius ? Kokkos::max(weight[begin + x] + wiener, least) : T(0);
       volume[begin + x] = divisor > 0 ? data[begin + x] * (1 / divisor) : Kokkos::complex<T>(0);
     });
   }
@@ -56,6 +64,10 @@ struct Normalise {
 /// Volume from what backproject gathered: data / max(weight + wiener, floors), zero where the divisor is not
 /// positive. All arrays are half spectra and the Hermitian symmetry of data is kept: there is nothing to
 /// complete.
+///
+/// With signed kernel weights the weight is small or negative where samples lie farther apart than a voxel;
+/// near zero frequency that is so when images are not padded as much as the volume. Pad the images, or use
+/// the linear kernel.
 /// @param data    complex [B, (D,) H, W/2+1]
 /// @param weight  real, like data
 /// @param volume  complex, like data; overwritten; may be data itself
@@ -83,11 +95,15 @@ void normalise(const ExecutionSpace& space, const Data& data, const Weight& weig
   for (const double option : {options.wiener, options.floor, options.shell_floor})
     if (!(option >= 0 && option <= 1e30))
       Impl::fail("normalise", "options", "finite values >= 0", std::to_string(option));
+  const double radius = options.radius.value_or(1e9);
+  if (!(radius >= 0 && radius <= 1e9))
+    Impl::fail("normalise", "options.radius", "a value in [0, 1e9]", std::to_string(radius));
   const int shells = averages ? static_cast<int>(averages.extents[1]) : 0;
   Impl::for_each_row(space, "Bracewell::normalise::divide", box.rows(),
                      Impl::Normalise<T, Dim>{in.data, weights.data, averages.data, out.data, box,
                                              Impl::Shells<Dim>(box), shells, T(options.wiener),
-                                             T(options.floor), T(options.shell_floor)});
+                                             T(options.floor), T(options.shell_floor),
+                                             radius * radius * (1 + 1e-12)});
 }
 
 } // namespace Bracewell

@@ -1,0 +1,205 @@
+#include "support.hpp"
+
+#include <bracewell/reconstruct/fourier_shell_correlation.hpp>
+#include <bracewell/reconstruct/normalise.hpp>
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace Bracewell;
+using namespace support;
+
+namespace {
+
+using Curves = Kokkos::View<double**, Kokkos::LayoutRight, Space>;
+
+/// Shell and multiplicity of every stored element, from its definition on the full spectrum.
+struct Place {
+  int shell, multiplicity;
+};
+std::vector<Place> places(const Shape& shape) {
+  std::vector<Place> result;
+  for (std::int64_t i = 0; i < elements(half(shape)); ++i) {
+    const Shape index = indices(i, half(shape));
+    double squared = 0;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      squared += std::pow(double(frequency(index[axis], shape[axis])) * shape.back() / shape[axis], 2);
+    // An element stands for itself and, unless that is stored too, its mate.
+    const int x = index.back();
+    result.push_back({int(std::floor(std::sqrt(squared) + 0.5)),
+                      (shape.back() - x) % shape.back() > shape.back() / 2 ? 2 : 1});
+  }
+  return result;
+}
+
+template <class T, int Dim>
+void check_curves(const Shape& shape, int shells) {
+  CAPTURE(Dim, shape[0], shape.back(), shells);
+  const Space space;
+  const std::int64_t batch = 2, size = elements(half(shape));
+  const auto a = make<Kokkos::complex<T>, Dim>(batch, half(shape)),
+             b = make<Kokkos::complex<T>, Dim>(batch, half(shape));
+  const auto weight = make<T, Dim>(batch, half(shape));
+  fill_random(a, 1);
+  fill_random(b, 2);
+  fill_random(weight, 3, 0, 5);
+  const Curves correlation("correlation", batch, shells), averages("averages", batch, shells);
+  fourier_shell_correlation(space, HalfSpectrum{a, shape.back()}, HalfSpectrum{b, shape.back()}, correlation);
+  shell_averages(space, HalfSpectrum{weight, shape.back()}, averages);
+
+  const auto place = places(shape);
+  const auto first = to_host(a), second = to_host(b);
+  const auto weights = to_host(weight);
+  const auto fsc = to_host(correlation), mean = to_host(averages);
+  for (std::int64_t batch_index = 0; batch_index < batch; ++batch_index)
+    for (int s = 0; s < shells; ++s) {
+      double cross = 0, power1 = 0, power2 = 0, sum = 0, count = 0;
+      for (std::int64_t i = 0; i < size; ++i)
+        if (place[i].shell == s) {
+          const Kokkos::complex<double> x(first[batch_index * size + i]), y(second[batch_index * size + i]);
+          const double m = place[i].multiplicity;
+          cross += m * (x * Kokkos::conj(y)).real();
+          power1 += m * (x * Kokkos::conj(x)).real();
+          power2 += m * (y * Kokkos::conj(y)).real();
+          sum += m * weights[batch_index * size + i];
+          count += m;
+        }
+      CAPTURE(s);
+      CHECK(std::abs(fsc[batch_index * shells + s] - (count > 0 ? cross / std::sqrt(power1 * power2) : 0)) <
+            1e-12);
+      CHECK(std::abs(mean[batch_index * shells + s] - (count > 0 ? sum / count : 0)) < 1e-12);
+    }
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("shell curves equal sums over the full spectrum", "[reconstruct]", float, double) {
+  using T = TestType;
+  check_curves<T, 3>({8, 8, 8}, 5);
+  check_curves<T, 3>({7, 7, 7}, 4);
+  check_curves<T, 3>({12, 12, 12}, 14); // past the corners
+  check_curves<T, 3>({5, 8, 9}, 7);
+  check_curves<T, 2>({16, 16}, 9);
+  check_curves<T, 2>({13, 10}, 6);
+  check_curves<T, 2>({1, 2}, 2);
+}
+
+TEST_CASE("every frequency belongs to one shell", "[reconstruct]") {
+  for (const Shape& shape : {Shape{16, 16, 16}, {9, 9, 9}, {6, 10, 8}}) {
+    const auto ones = make<double, 3>(1, half(shape));
+    Kokkos::deep_copy(ones, 1);
+    const Curves averages("averages", 1, 30);
+    shell_averages(Space(), HalfSpectrum{ones, shape.back()}, averages);
+    const auto place = places(shape);
+    const auto mean = to_host(averages);
+    for (int s = 0; s < 30; ++s) {
+      const bool occupied =
+          std::any_of(place.begin(), place.end(), [&](const Place& p) { return p.shell == s; });
+      CHECK(mean[s] == (occupied ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("shell correlations of known mixtures", "[reconstruct]") {
+  const Space space;
+  const Shape shape{24, 24, 24};
+  const auto a = make<Kokkos::complex<float>, 3>(1, half(shape)),
+             b = make<Kokkos::complex<float>, 3>(1, half(shape));
+  fill_random(a, 9);
+  const auto place = places(shape);
+  auto values = to_host(a);
+  // Scaled, orthogonal (a quarter turn), mixed at 60 degrees, opposite, and without signal.
+  const Kokkos::complex<float> factors[] = {{3, 0}, {0, 2}, {0.5f, 0.8660254f}, {-0.1f, 0}, {0, 0}};
+  const double expected[] = {1, 0, 0.5, -1, 0};
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] *= factors[place[i].shell % 5];
+  from_host(b, values);
+  const Curves curve("curve", 1, 13);
+  fourier_shell_correlation(space, a, b, curve);
+  const auto fsc = to_host(curve);
+  for (int s = 0; s < 13; ++s)
+    CHECK(std::abs(fsc[s] - expected[s % 5]) < 1e-6);
+}
+
+TEST_CASE("resolution is interpolated where the curve crosses the threshold", "[reconstruct]") {
+  const double curve[] = {1, 0.9, 0.8, 0.5, 0.1, 0.05};
+  CHECK(std::abs(resolution(curve, 0.5, 100, 2) - 200.0 / 3) <
+        1e-12); // touches 0.5 at shell 3, falls after it
+  CHECK(std::abs(resolution(curve, 0.3, 100, 2) - 200.0 / 3.5) < 1e-12);
+  CHECK(std::abs(resolution(curve, 0.143, 64, 1.5) - 96 / (3 + (0.5 - 0.143) / 0.4)) < 1e-12);
+  CHECK(std::abs(resolution(curve, 0.01, 10, 1) - 2) < 1e-15); // never below: the last shell
+  const double noise[] = {1, -0.2, 0.9};
+  CHECK(std::abs(resolution(noise, 0.5, 10, 1) - 10 / (0.5 / 1.2)) < 1e-12);
+  CHECK(std::isinf(resolution(std::span<const double>(curve).subspan(4), 0.5, 10, 1)));
+  CHECK_THROWS_AS(resolution(std::span<const double>(curve, 1), 0.5, 100, 2), Error);
+  CHECK_THROWS_AS(resolution(curve, 0.5, 0, 2), Error);
+  CHECK_THROWS_AS(resolution(curve, 0.5, 100, -1), Error);
+}
+
+TEMPLATE_TEST_CASE("normalisation divides by the weight with its floors", "[reconstruct]", float, double) {
+  using T = TestType;
+  using C = Kokkos::complex<T>;
+  const Space space;
+  for (const Shape& shape : {Shape{8, 8, 8}, {9, 7, 7}}) {
+    const Shape stored = half(shape);
+    const auto data = make<C, 3>(2, stored), volume = make<C, 3>(2, stored);
+    const auto weight = make<T, 3>(2, stored);
+    fill_random(data, 1);
+    fill_random(weight, 2, -0.3, 1);
+    const int shells = 5; // the corners lie beyond
+    const Curves averages("averages", 2, shells);
+    Kokkos::deep_copy(averages, 0.5);
+    const auto check = [&](const NormaliseOptions<Space::memory_space>& options, const auto& divisor) {
+      normalise(space, HalfSpectrum{data, shape.back()}, HalfSpectrum{weight, shape.back()},
+                HalfSpectrum{volume, shape.back()}, options);
+      const auto in = to_host(data), out = to_host(volume);
+      const auto w = to_host(weight);
+      const auto place = places(shape);
+      double error = 0;
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        const double d = divisor(double(w[i]), place[i % place.size()].shell);
+        const double scale = d > 0 ? 1 / d : 0;
+        error = std::max(
+            error, std::hypot(out[i].real() - in[i].real() * scale, out[i].imag() - in[i].imag() * scale) /
+                       (1 + scale));
+      }
+      CHECK(error < 4 * epsilon<T>);
+    };
+    check({}, [](double w, int) { return w; });
+    check({.wiener = 0.25}, [](double w, int) { return w + 0.25; });
+    check({.floor = 0.125}, [](double w, int) { return std::max(w, 0.125); });
+    check({.wiener = 0.25, .floor = 0.5}, [](double w, int) { return std::max(w + 0.25, 0.5); });
+    check({.wiener = 0.25, .shell_averages = averages, .shell_floor = 0.5},
+          [](double w, int s) { return s < 5 ? std::max(w + 0.25, 0.5 * (0.5 + 0.25)) : w + 0.25; });
+    check({.shell_averages = averages},
+          [](double w, int s) { return s < 5 ? std::max(w, 1e-3 * 0.5) : w; }); // RELION's floor
+
+    check({.radius = 3.5}, [](double w, int s) { return s <= 3 ? w : -1; });
+    const auto expected = (normalise(space, data, weight, volume, {.floor = 0.5}), to_host(volume));
+    normalise(space, data, weight, data, {.floor = 0.5});
+    CHECK(to_host(data) == expected);
+  }
+}
+
+TEST_CASE("wrong arguments of shell operators are named", "[reconstruct]") {
+  const Space space;
+  using C = Kokkos::complex<float>;
+  const auto a = make<C, 3>(1, {8, 8, 5}), b = make<C, 3>(1, {8, 6, 5});
+  const auto weight = make<float, 3>(1, {8, 8, 5}), other = make<float, 3>(2, {8, 8, 5});
+  const Curves curve("curve", 1, 5), two("two", 2, 5);
+  CHECK_THROWS_AS(fourier_shell_correlation(space, a, b, curve), Error);
+  CHECK_THROWS_AS(fourier_shell_correlation(space, a, HalfSpectrum{a, 9}, curve), Error);
+  CHECK_THROWS_AS(fourier_shell_correlation(space, a, a, two), Error);
+  CHECK_THROWS_AS(fourier_shell_correlation(space, HalfSpectrum{a, 11}, HalfSpectrum{a, 11}, curve), Error);
+  CHECK_THROWS_AS(shell_averages(space, weight, Curves()), Error);
+  CHECK_THROWS_AS(shell_averages(space, weight, Curves("none", 1, 0)), Error);
+  CHECK_THROWS_AS(normalise(space, a, other, a), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, b), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, a, {.wiener = -1}), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, a, {.floor = NAN}), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, a, {.shell_averages = two}), Error);
+  const Batch<C, 3> shared(reinterpret_cast<C*>(weight.data()), 1, 4, 8, 5);
+  const auto half_weight = make<C, 3>(1, {4, 8, 5});
+  const Batch<float, 3> small(weight.data(), 1, 4, 8, 5);
+  CHECK_THROWS_AS(normalise(space, half_weight, small, shared), Error);
+}

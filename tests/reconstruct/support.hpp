@@ -1,0 +1,90 @@
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+namespace support {
+
+using Space = Kokkos::DefaultExecutionSpace;
+
+/// View of Value with batch axis and Dim axes, row-major.
+template <class Value, int Dim>
+using Batch = Kokkos::View<std::conditional_t<Dim == 2, Value***, Value****>, Kokkos::LayoutRight, Space>;
+
+/// {(depth,) height, width} of a box; width() etc. from the end.
+using Shape = std::vector<int>;
+
+template <class Value, int Dim>
+Batch<Value, Dim> make(std::int64_t batch, const Shape& shape) {
+  if constexpr (Dim == 2)
+    return Batch<Value, Dim>("values", batch, shape[0], shape[1]);
+  else
+    return Batch<Value, Dim>("values", batch, shape[0], shape[1], shape[2]);
+}
+
+inline Shape half(Shape shape) {
+  shape.back() = shape.back() / 2 + 1;
+  return shape;
+}
+
+template <class View>
+auto to_host(const View& view) {
+  std::vector<typename View::non_const_value_type> values(view.size());
+  const Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace> host(values.data(),
+                                                                                   values.size());
+  const Kokkos::View<typename View::value_type*, typename View::memory_space> flat(view.data(), view.size());
+  Kokkos::deep_copy(host, flat);
+  return values;
+}
+
+template <class View, class Values>
+void from_host(const View& view, const Values& values) {
+  std::vector<typename View::value_type> converted(values.begin(), values.end());
+  const Kokkos::View<typename View::value_type*, Kokkos::HostSpace> host(converted.data(), converted.size());
+  const Kokkos::View<typename View::value_type*, typename View::memory_space> flat(view.data(), view.size());
+  Kokkos::deep_copy(flat, host);
+}
+
+template <class View>
+void fill_random(const View& view, int seed, double low = -1, double high = 1) {
+  using Value = typename View::value_type;
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> uniform(low, high);
+  std::vector<Value> values(view.size());
+  for (auto& value : values)
+    if constexpr (std::is_floating_point_v<Value>)
+      value = Value(uniform(engine));
+    else
+      value = Value(uniform(engine), uniform(engine));
+  from_host(view, values);
+}
+
+/// Indices of element i of a box, slowest axis first.
+inline Shape indices(std::int64_t i, const Shape& shape) {
+  Shape index(shape.size());
+  for (int axis = int(shape.size()) - 1; axis >= 0; --axis) {
+    index[axis] = int(i % shape[axis]);
+    i /= shape[axis];
+  }
+  return index;
+}
+
+inline std::int64_t elements(const Shape& shape) {
+  std::int64_t product = 1;
+  for (const int n : shape)
+    product *= n;
+  return product;
+}
+
+inline int frequency(int i, int n) { return i <= n / 2 ? i : i - n; }
+
+template <class T>
+constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
+
+} // namespace support
