@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// The whole library. Each header also stands alone.
+
+#include <bracewell/error.hpp>
+#include <bracewell/fft/fast_size.hpp>
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/euler.hpp>
+#include <bracewell/geometry/pose_gradients.hpp>
+#include <bracewell/geometry/quaternion.hpp>
+#include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/geometry/symmetry.hpp>
+#include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/linear.hpp>
+#include <bracewell/project/backproject.hpp>
+#include <bracewell/project/project.hpp>
+#include <bracewell/reconstruct/centre.hpp>
+#include <bracewell/reconstruct/fourier_shell_correlation.hpp>
+#include <bracewell/reconstruct/mask.hpp>
+#include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/rolloff.hpp>
+#include <bracewell/reconstruct/shells.hpp>
+#include <bracewell/types.hpp>
+#include <bracewell/version.hpp>
