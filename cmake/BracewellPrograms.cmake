@@ -1,6 +1,5 @@
 # How the repository's own programs are built: tests, examples and benchmarks.
 
-set(CMAKE_CXX_EXTENSIONS OFF)
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
