@@ -90,8 +90,8 @@ double reconstruction_error(const Blobs& blobs, const std::vector<Matrix3<double
   apply_ctf(space, ctfs, 4.0, HalfSpectrum{spectra, N}, HalfSpectrum{weights, N}); // CTF, CTF^2 to insert
 
   const Shape padded{N, N, N};
-  const auto data = make<Kokkos::complex<T>, 3>(1, half(padded));
-  const auto weight = make<T, 3>(1, half(padded));
+  const auto data = make<Kokkos::complex<T>, 3>(1, stored(padded));
+  const auto weight = make<T, 3>(1, stored(padded));
   for (const auto& S : operators) {
     const Kokkos::View<T****, Kokkos::LayoutRight, Space> poses("poses", 1, P, 3, 3);
     std::vector<double> elements;

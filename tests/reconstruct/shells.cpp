@@ -19,8 +19,8 @@ struct Place {
 };
 std::vector<Place> places(const Shape& shape) {
   std::vector<Place> result;
-  for (std::int64_t i = 0; i < elements(half(shape)); ++i) {
-    const Shape index = indices(i, half(shape));
+  for (std::int64_t i = 0; i < elements(stored(shape)); ++i) {
+    const Shape index = indices(i, stored(shape));
     double squared = 0;
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
       squared += std::pow(double(frequency(index[axis], shape[axis])) * shape.back() / shape[axis], 2);
@@ -36,10 +36,10 @@ template <class T, int Dim>
 void check_curves(const Shape& shape, int shells) {
   CAPTURE(Dim, shape[0], shape.back(), shells);
   const Space space;
-  const std::int64_t batch = 2, size = elements(half(shape));
-  const auto a = make<Kokkos::complex<T>, Dim>(batch, half(shape)),
-             b = make<Kokkos::complex<T>, Dim>(batch, half(shape));
-  const auto weight = make<T, Dim>(batch, half(shape));
+  const std::int64_t batch = 2, size = elements(stored(shape));
+  const auto a = make<Kokkos::complex<T>, Dim>(batch, stored(shape)),
+             b = make<Kokkos::complex<T>, Dim>(batch, stored(shape));
+  const auto weight = make<T, Dim>(batch, stored(shape));
   fill_random(a, 1);
   fill_random(b, 2);
   fill_random(weight, 3, 0, 5);
@@ -86,7 +86,7 @@ TEMPLATE_TEST_CASE("shell curves equal sums over the full spectrum", "[reconstru
 
 TEST_CASE("every frequency belongs to one shell", "[reconstruct]") {
   for (const Shape& shape : {Shape{16, 16, 16}, {9, 9, 9}, {6, 10, 8}}) {
-    const auto ones = make<double, 3>(1, half(shape));
+    const auto ones = make<double, 3>(1, stored(shape));
     Kokkos::deep_copy(ones, 1);
     const Curves averages("averages", 1, 30);
     shell_averages(Space(), HalfSpectrum{ones, shape.back()}, averages);
@@ -103,8 +103,8 @@ TEST_CASE("every frequency belongs to one shell", "[reconstruct]") {
 TEST_CASE("shell correlations of known mixtures", "[reconstruct]") {
   const Space space;
   const Shape shape{24, 24, 24};
-  const auto a = make<Kokkos::complex<float>, 3>(1, half(shape)),
-             b = make<Kokkos::complex<float>, 3>(1, half(shape));
+  const auto a = make<Kokkos::complex<float>, 3>(1, stored(shape)),
+             b = make<Kokkos::complex<float>, 3>(1, stored(shape));
   fill_random(a, 9);
   const auto place = places(shape);
   auto values = to_host(a);
@@ -141,9 +141,9 @@ TEMPLATE_TEST_CASE("normalisation divides by the weight with its floors", "[reco
   using C = Kokkos::complex<T>;
   const Space space;
   for (const Shape& shape : {Shape{8, 8, 8}, {9, 7, 7}}) {
-    const Shape stored = half(shape);
-    const auto data = make<C, 3>(2, stored), volume = make<C, 3>(2, stored);
-    const auto weight = make<T, 3>(2, stored);
+    const Shape columns = stored(shape);
+    const auto data = make<C, 3>(2, columns), volume = make<C, 3>(2, columns);
+    const auto weight = make<T, 3>(2, columns);
     fill_random(data, 1);
     fill_random(weight, 2, -0.3, 1);
     const int shells = 5; // the corners lie beyond

@@ -28,7 +28,7 @@ Batch<Value, Dim> make(std::int64_t batch, const Shape& shape) {
     return Batch<Value, Dim>("values", batch, shape[0], shape[1], shape[2]);
 }
 
-inline Shape half(Shape shape) {
+inline Shape stored(Shape shape) {
   shape.back() = shape.back() / 2 + 1;
   return shape;
 }

@@ -68,16 +68,14 @@ public:
   }
 
   /// The same with a workspace of at least workspace_bytes(), which the transform uses until it ends.
-  /// @param workspace  View of rank 1 in the memory of the execution space, aligned to 256 bytes as
-  /// allocations are
-  template <class InputView, class OutputView, class Workspace>
+  /// @param workspace  bytes in the memory of the execution space, aligned to 256 bytes as allocations are
+  template <class InputView, class OutputView>
   void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output,
-               const Workspace& workspace) const {
-    const Array<typename Workspace::value_type, MemorySpace> array(workspace);
-    const std::size_t bytes = array.size() * sizeof(typename Workspace::value_type);
-    if (bytes < workspace_bytes())
-      Impl::fail("FFT", "workspace", std::to_string(workspace_bytes()) + " bytes", std::to_string(bytes));
-    run(space, input, output, array.data);
+               const Kokkos::View<char*, MemorySpace>& workspace) const {
+    if (workspace.size() < workspace_bytes())
+      Impl::fail("FFT", "workspace", std::to_string(workspace_bytes()) + " bytes",
+                 std::to_string(workspace.size()));
+    run(space, input, output, workspace.data());
   }
 
 private:

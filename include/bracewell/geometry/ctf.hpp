@@ -135,13 +135,15 @@ struct ApplyCTF {
 };
 
 template <class Value, class MemorySpace>
-CTFRows ctf_rows(const char* function, const char* argument, const Array<const CTF, MemorySpace>& ctfs,
-                 const Array<Value, MemorySpace>& spectra, double pixel_size) {
+CTFRows ctf_rows(const char* function, const char* argument,
+                 const Kokkos::View<const CTF*, MemorySpace>& ctfs, const Array<Value, MemorySpace>& spectra,
+                 double pixel_size) {
   const Box<2> box = spectrum_box<2>(function, argument, spectra);
-  if (!ctfs || ctfs.rank != 1 || ctfs.extents[0] != box.batches)
-    fail(function, "ctfs", "[" + std::to_string(box.batches) + "]", ctfs.shape());
+  if (std::int64_t(ctfs.extent(0)) != box.batches)
+    fail(function, "ctfs", "[" + std::to_string(box.batches) + "]",
+         "[" + std::to_string(ctfs.extent(0)) + "]");
   require_positive(function, "pixel_size", pixel_size);
-  return {ctfs.data, box, pixel_size};
+  return {ctfs.data(), box, pixel_size};
 }
 
 } // namespace Impl
@@ -151,13 +153,14 @@ CTFRows ctf_rows(const char* function, const char* argument, const Array<const C
 /// @param pixel_size  in Angstrom
 /// @param values      real [P, h, w/2+1], or more leading axes whose product is P; overwritten
 /// @throws Error on shapes that do not fit and a pixel size that is not positive
-template <class ExecutionSpace, class CTFs, class Values>
-void evaluate_ctf(const ExecutionSpace& space, const CTFs& ctfs, double pixel_size, const Values& values) {
+template <class ExecutionSpace, class Values>
+void evaluate_ctf(const ExecutionSpace& space,
+                  const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs,
+                  double pixel_size, const Values& values) {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using T = Impl::real_of<Values>;
   const Array<T, MemorySpace> out(values);
-  const auto rows =
-      Impl::ctf_rows("evaluate_ctf", "values", Array<const CTF, MemorySpace>(ctfs), out, pixel_size);
+  const auto rows = Impl::ctf_rows("evaluate_ctf", "values", ctfs, out, pixel_size);
   Impl::for_each_row(space, "Bracewell::evaluate_ctf::fill", rows.box.rows(),
                      Impl::EvaluateCTF<T>{rows, out.data});
 }
@@ -169,14 +172,15 @@ void evaluate_ctf(const ExecutionSpace& space, const CTFs& ctfs, double pixel_si
 /// @param spectra     complex [P, h, w/2+1], or more leading axes whose product is P
 /// @param weights     real, like spectra; overwritten with CTF^2; may be left out
 /// @throws Error on shapes that do not fit and a pixel size that is not positive
-template <class ExecutionSpace, class CTFs, class Spectra>
-void apply_ctf(const ExecutionSpace& space, const CTFs& ctfs, double pixel_size, const Spectra& spectra,
+template <class ExecutionSpace, class Spectra>
+void apply_ctf(const ExecutionSpace& space,
+               const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs, double pixel_size,
+               const Spectra& spectra,
                const Array<Impl::real_of<Spectra>, typename ExecutionSpace::memory_space>& weights = {}) {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using T = Impl::real_of<Spectra>;
   const Array<Kokkos::complex<T>, MemorySpace> out(spectra);
-  const auto rows =
-      Impl::ctf_rows("apply_ctf", "spectra", Array<const CTF, MemorySpace>(ctfs), out, pixel_size);
+  const auto rows = Impl::ctf_rows("apply_ctf", "spectra", ctfs, out, pixel_size);
   if (weights)
     Impl::require_same_shape("apply_ctf", "weights", weights, out);
   Impl::for_each_row(space, "Bracewell::apply_ctf::multiply", rows.box.rows(),

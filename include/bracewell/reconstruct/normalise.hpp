@@ -92,7 +92,8 @@ void normalise(const ExecutionSpace& space, const Data& data, const Weight& weig
   if (averages && (averages.rank != 2 || averages.extents[0] != box.batches))
     Impl::fail("normalise", "options.shell_averages", "[" + std::to_string(box.batches) + ", shells]",
                averages.shape());
-  for (const double option : {options.wiener, options.floor, options.shell_floor})
+  const double magnitudes[] = {options.wiener, options.floor, options.shell_floor};
+  for (const double option : magnitudes)
     if (!(option >= 0 && option <= 1e30))
       Impl::fail("normalise", "options", "finite values >= 0", std::to_string(option));
   const double radius = options.radius.value_or(1e9);
