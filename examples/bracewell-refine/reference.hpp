@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/input_error.hpp"
+#include "cryoem/map.hpp"
+#include "cryoem/sampling.hpp"
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/reconstruct/centre.hpp>
+
+#include <Eigen/Core>
+
+#include <cmath>
+
+namespace Bracewell::Examples {
+
+/// The map that particles are matched with.
+struct Reference {
+  int box;
+  MapSpectrum spectrum; ///< padded, without the attenuation that its interpolation will bring
+  Eigen::Vector3d
+      levers; ///< root mean square distance of the density from x, y and z axes of any image, pixels
+
+  double oversampling() const { return static_cast<double>(spectrum.extent(1)) / box; }
+};
+
+inline MapSpectrum padded_spectrum(const Space& space, const CubicMap& map, const Sampling& sampling) {
+  const int padded = sampling.padded(map.box);
+  const Map volume = to_device(space, map);
+  correct_attenuation(space, volume, sampling, padded);
+  const auto padded_map = allocate<Map>("padded_map", 1, padded, padded, padded);
+  pad_centre(space, volume, padded_map);
+  const auto spectrum = allocate<MapSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1);
+  FFT<Space, 3, float, Kokkos::complex<float>>(space, {padded, padded, padded})
+      .execute(space, padded_map, spectrum);
+  space.fence("Bracewell::examples::reference");
+  return spectrum;
+}
+
+/// Root mean square distance of the density from the centre of the box, weighted by its square, in pixels.
+inline double radius_of_gyration(const CubicMap& map) {
+  double power = 0, moment = 0;
+  std::size_t voxel = 0;
+  const int centre = map.box / 2;
+  for (int z = -centre; z < map.box - centre; ++z)
+    for (int y = -centre; y < map.box - centre; ++y)
+      for (int x = -centre; x < map.box - centre; ++x, ++voxel) {
+        const double squared = static_cast<double>(map.values[voxel]) * map.values[voxel];
+        power += squared;
+        moment += squared * (double(x) * x + double(y) * y + double(z) * z);
+      }
+  return power > 0 ? std::max(1.0, std::sqrt(moment / power)) : 1;
+}
+
+/// What a tilt about x or y moves is seen along one axis only (its distance in depth); about z along both.
+inline Reference make_reference(const Space& space, const CubicMap& map, const Sampling& sampling) {
+  const double radius = radius_of_gyration(map);
+  const Eigen::Vector3d levers = radius * Eigen::Vector3d(1.0 / 3, 1.0 / 3, 2.0 / 3).cwiseSqrt();
+  return {map.box, padded_spectrum(space, map, sampling), levers};
+}
+
+} // namespace Bracewell::Examples
