@@ -65,6 +65,10 @@ struct Shared {
     shared.poses.matrices = first_of(shared.poses.matrices, share_batch, share_pose);
     shared.poses.shifts = first_of(shared.poses.shifts, share_batch, share_pose);
     shared.weights = first_of(shared.weights, share_batch, share_pose);
+    Random random(9);
+    repeated.poses.filters = random_like(repeated.weights, random);
+    shared.poses.filters = first_of(repeated.poses.filters, share_batch, share_pose);
+    repeated.poses.filters = repeat(shared.poses.filters, repeated.poses.filters);
     repeated.reconstruction = repeat(shared.reconstruction, repeated.reconstruction, false);
     repeated.poses.matrices = repeat(shared.poses.matrices, repeated.poses.matrices);
     repeated.poses.shifts = repeat(shared.poses.shifts, repeated.poses.shifts);

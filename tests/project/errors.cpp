@@ -31,6 +31,7 @@ struct Arguments {
   View<float****> weights{"weights", 2, 3, 5, 4}, weights_gradient{"weights", 2, 3, 5, 4};
   View<float****> matrices{"matrices", 2, 3, 3, 3}, matrix_gradient{"matrices", 2, 3, 3, 3};
   View<float***> shifts{"shifts", 2, 3, 2}, shift_gradient{"shifts", 2, 3, 2};
+  View<float****> filters{"filters", 2, 3, 5, 4};
   View<float*> scratch;
   ProjectionOptions options;
 
@@ -38,6 +39,7 @@ struct Arguments {
   void reset() const {
     Kokkos::deep_copy(reconstruction, Complex(1, 2));
     Kokkos::deep_copy(cotangent, Complex(1, 2));
+    Kokkos::deep_copy(filters, 1);
     Kokkos::deep_copy(volume_gradient, Complex(untouched, untouched));
     Kokkos::deep_copy(data, Complex(untouched, untouched));
     Kokkos::deep_copy(weight, untouched);
@@ -60,26 +62,28 @@ struct Arguments {
   }
 
   void project() const {
-    Bracewell::project<Linear>(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections,
+    Bracewell::project<Linear>(space, reconstruction,
+                               {.matrices = matrices, .shifts = shifts, .filters = filters}, projections,
                                options);
   }
   void project_gradients() const {
-    Bracewell::project_gradients<Linear>(space, reconstruction, {.matrices = matrices, .shifts = shifts},
-                                         cotangent,
-                                         {.projections = projections,
-                                          .reconstruction = volume_gradient,
-                                          .matrices = matrix_gradient,
-                                          .shifts = shift_gradient,
-                                          .scratch = scratch},
-                                         options);
+    Bracewell::project_gradients<Linear>(
+        space, reconstruction, {.matrices = matrices, .shifts = shifts, .filters = filters}, cotangent,
+        {.projections = projections,
+         .reconstruction = volume_gradient,
+         .matrices = matrix_gradient,
+         .shifts = shift_gradient,
+         .scratch = scratch},
+        options);
   }
   void backproject() const {
-    Bracewell::backproject<Linear>(space, cotangent, {.matrices = matrices, .shifts = shifts},
-                                   {.data = data, .weight = weight, .weights = weights, .scratch = scratch},
-                                   options);
+    Bracewell::backproject<Linear>(
+        space, cotangent, {.matrices = matrices, .shifts = shifts, .filters = filters},
+        {.data = data, .weight = weight, .weights = weights, .scratch = scratch}, options);
   }
   void backproject_gradients() const {
-    Bracewell::backproject_gradients<Linear>(space, cotangent, {.matrices = matrices, .shifts = shifts},
+    Bracewell::backproject_gradients<Linear>(space, cotangent,
+                                             {.matrices = matrices, .shifts = shifts, .filters = filters},
                                              {.data = reconstruction,
                                               .weight = weight_cotangent,
                                               .weights = weights,
@@ -165,6 +169,10 @@ TEST_CASE("poses that do not fit") {
   all_refuse([](A& a) { a.shifts = View<float***>("s", 2, 3, 3); }, "poses.shifts", "[2, 3, 3]");
   all_refuse([](A& a) { a.shifts = View<float***>("s", 2, 2, 2); }, "poses.shifts", "[2, 2, 2]");
   all_refuse([](A& a) { a.shifts = View<float***>("s", 3, 3, 2); }, "poses.shifts", "[3, 3, 2]");
+  all_refuse([](A& a) { a.filters = View<float****>("f", 2, 2, 5, 4); }, "poses.filters", "[2, 2, 5, 4]");
+  all_refuse([](A& a) { a.filters = View<float****>("f", 3, 3, 5, 4); }, "poses.filters", "[3, 3, 5, 4]");
+  all_refuse([](A& a) { a.filters = View<float****>("f", 2, 3, 4, 4); }, "poses.filters", "[2, 3, 4, 4]");
+  all_refuse([](A& a) { a.filters = View<float****>("f", 2, 3, 5, 5); }, "poses.filters", "width 8");
 }
 
 TEST_CASE("poses of wrong rank") {
@@ -190,6 +198,9 @@ TEST_CASE("options out of range") {
                std::to_string(wrong));
   for (const double wrong : {-1e-9, double(INFINITY), double(NAN)})
     all_refuse([&](Arguments& a) { a.options.radius = wrong; }, "options.radius", std::to_string(wrong));
+  for (const double wrong : {0., 0.5, double(NAN)})
+    all_refuse([&](Arguments& a) { a.options.ewald_radius = wrong; }, "options.ewald_radius",
+               std::to_string(wrong));
 }
 
 TEST_CASE("volumes and projections that do not fit") {
@@ -272,7 +283,7 @@ TEST_CASE("weights and weight volumes that do not fit") {
   refuses(
       backproject, [](A& a) { a.weights = {}; }, "weight", "one without the other");
   refuses(
-      backproject, [](A& a) { a.weights = View<float****>("w", 2, 3, 5, 3); }, "weights", "[2, 3, 5, 3]");
+      backproject, [](A& a) { a.weights = View<float****>("w", 2, 3, 5, 3); }, "weights", "width 4");
   refuses(
       backproject, [](A& a) { a.weights = View<float****>("w", 2, 2, 5, 4); }, "weights", "[2, 2, 5, 4]");
   refuses(
@@ -370,6 +381,7 @@ TEST_CASE("no poses: nothing is done") {
   for (const std::size_t poses : {0, 1}) {
     arguments.matrices = View<float****>("m", 2, poses, 3, 3);
     arguments.shifts = View<float***>("s", 2, poses, 2);
+    arguments.filters = View<float****>("f", 2, poses, 5, 4);
     arguments.matrix_gradient = View<float****>("m", 2, poses, 3, 3);
     arguments.shift_gradient = View<float***>("s", 2, poses, 2);
     arguments.reset();

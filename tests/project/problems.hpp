@@ -16,6 +16,7 @@ struct Shape {
   std::optional<double> radius = std::nullopt;
   Matrices kind = Matrices::General;
   double scale = 1;
+  std::optional<double> ewald_radius = std::nullopt;
 };
 
 /// Even, odd and non-cubic boxes, several bricks of Strategy::Owned, and what is hard: the smallest boxes,
@@ -36,6 +37,11 @@ inline std::vector<Shape> shapes() {
       {"3D to 2D corners", {10, 12, 8}, {9, 8}, 1, 20.},
       {"3D to 2D smallest", {4, 5, 4}, {5, 6}, 1, 9.},
       {"3D to 2D one row", {5, 4, 6}, {1, 7}, 1, 4.},
+      {"Ewald sphere", {8, 9, 8}, {7, 8}, 1.25, {}, Matrices::General, 1, 5.},
+      {"Ewald sphere, several bricks", {36, 20, 40}, {19, 20}, 2, {}, Matrices::General, 1, -15.},
+      {"Ewald sphere, corners", {10, 12, 8}, {9, 8}, 1, 20., Matrices::General, 1, 3.},
+      {"Ewald sphere, smallest", {4, 5, 4}, {5, 6}, 1, 9., Matrices::General, 1, -1.},
+      {"Ewald sphere, singular", {8, 9, 8}, {7, 8}, 1, {}, Matrices::Singular, 1, 5.},
       {"3D even", {6, 6, 6}, {6, 6, 6}},
       {"3D odd", {7, 5, 9}, {5, 7, 7}, 1.25},
       {"3D mixed, padded", {12, 9, 10}, {6, 5, 4}, 2},
@@ -71,12 +77,17 @@ struct Problem {
   Problem(const Shape& asked, const std::string& kernel, std::size_t batches = 2, std::size_t pose_count = 3)
       : shape(asked), operators(Test::operators<T>(kernel, static_cast<int>(asked.image.size()),
                                                    static_cast<int>(asked.volume.size()))),
-        options{.oversampling = asked.oversampling, .radius = asked.radius} {
+        options{
+            .oversampling = asked.oversampling, .radius = asked.radius, .ewald_radius = asked.ewald_radius} {
     const std::size_t m = shape.image.size(), d = shape.volume.size();
     const double n = *std::min_element(shape.image.begin(), shape.image.end());
     const double N = *std::min_element(shape.volume.begin(), shape.volume.end());
-    reference = {kernel, shape.volume, shape.image, shape.oversampling,
-                 shape.radius.value_or(std::min(n / 2, N / (2 * shape.oversampling)))};
+    reference = {kernel,
+                 shape.volume,
+                 shape.image,
+                 shape.oversampling,
+                 shape.radius.value_or(std::min(n / 2, N / (2 * shape.oversampling))),
+                 shape.ewald_radius};
     Random random(17 * shape.volume[0] + 5 * shape.image[0] + d * m);
     reconstruction = hermitian(spectra<complex<T>>({batches}, shape.volume), shape.volume, random);
     projections = random_like(spectra<complex<T>>({batches, pose_count}, shape.image), random);

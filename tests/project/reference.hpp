@@ -5,6 +5,7 @@
 #include "operators/operators.hpp"
 
 #include <functional>
+#include <optional>
 
 namespace Test {
 
@@ -62,6 +63,7 @@ struct Reference {
   std::string kernel;
   Sizes volume, image;
   double oversampling, radius;
+  std::optional<double> ewald_radius = std::nullopt;
 
   std::size_t elements(const Sizes& sizes) const {
     std::size_t product = sizes.back() / 2 + 1;
@@ -92,10 +94,14 @@ struct Reference {
 
   std::vector<double> position(const std::vector<int>& k, const double* matrix) const {
     const std::size_t d = volume.size();
-    std::vector<double> q(d, 0.);
+    std::vector<double> frequency(d, 0.), q(d, 0.);
+    for (std::size_t c = 0; c < k.size(); ++c)
+      frequency[c] = k[c];
+    if (ewald_radius)
+      frequency[2] = (k[0] * k[0] + k[1] * k[1]) / (2 * *ewald_radius);
     for (std::size_t row = 0; row < d; ++row)
-      for (std::size_t column = 0; column < k.size(); ++column)
-        q[row] += matrix[row * d + column] * (oversampling * k[column]);
+      for (std::size_t c = 0; c < d; ++c)
+        q[row] += matrix[row * d + c] * (oversampling * frequency[c]);
     return q;
   }
 
