@@ -10,10 +10,10 @@ namespace Bracewell {
 namespace Impl {
 
 /// Divides a block of rows x columns by the product over axes of Kernel::transform((index - n/2) / N). The
-/// factors of the columns, the same for all rows, are worked out once per team.
+/// factors of its columns and rows are worked out once.
 template <class ExecutionSpace, class Kernel, class T, int Dim>
 struct SeparableRolloff {
-  static constexpr int rows = 64, columns = 512;
+  static constexpr int rows = 64, columns = 512, factor_count = columns + (Dim - 1) * rows;
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
   using Factors = Kokkos::View<T*, typename ExecutionSpace::scratch_memory_space, Kokkos::MemoryUnmanaged>;
 
@@ -23,25 +23,25 @@ struct SeparableRolloff {
 
   KOKKOS_FUNCTION int across() const { return (box.columns + columns - 1) / columns; }
 
-  KOKKOS_FUNCTION T factor(int index, int d) const {
-    return 1 / Kernel::transform(T(index - box.size[d] / 2) * inverse_size[d]);
-  }
-
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const int first_column = member.league_rank() % across() * columns;
     const int column_count = Kokkos::min(int(columns), box.columns - first_column);
     const std::int64_t first_row = std::int64_t(member.league_rank() / across()) * rows;
     const int row_count = static_cast<int>(Kokkos::min(std::int64_t(rows), box.rows() - first_row));
-    const Factors factors(member.team_scratch(0), columns);
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(member, column_count),
-                         [&](int i) { factors(i) = factor(first_column + i, 0); });
+    const Factors factors(member.team_scratch(0), factor_count);
+    Kokkos::parallel_for(Kokkos::TeamVectorRange(member, column_count + (Dim - 1) * row_count), [&](int i) {
+      int index[Dim] = {first_column + i}, d = 0;
+      if (i >= column_count) {
+        box.locate(first_row + (i - column_count) / (Dim - 1), index);
+        d = 1 + (i - column_count) % (Dim - 1);
+      }
+      factors(i) = 1 / Kernel::transform(T(index[d] - box.size[d] / 2) * inverse_size[d]);
+    });
     member.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, row_count), [&](int r) {
-      int index[Dim];
-      box.locate(first_row + r, index);
       T across_rows = 1;
-      for (int d = 1; d < Dim; ++d)
-        across_rows *= factor(index[d], d);
+      for (int d = 0; d < Dim - 1; ++d)
+        across_rows *= factors(column_count + r * (Dim - 1) + d);
       T* row = values + (first_row + r) * box.columns + first_column;
       const T* along = factors.data();
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, column_count),
@@ -110,7 +110,7 @@ void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
     return;
   const auto league = static_cast<int>((rows + functor.rows - 1) / functor.rows * functor.across());
   const int threads = Impl::is_host<ExecutionSpace> ? 1 : 8, lanes = Impl::is_host<ExecutionSpace> ? 1 : 32;
-  const auto scratch = decltype(functor)::Factors::shmem_size(functor.columns);
+  const auto scratch = decltype(functor)::Factors::shmem_size(functor.factor_count);
   Kokkos::parallel_for("Bracewell::correct_rolloff::divide",
                        Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes)
                            .set_scratch_size(0, Kokkos::PerTeam(int(scratch))),

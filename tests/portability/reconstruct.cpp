@@ -1,0 +1,69 @@
+// Every kernel of reconstruct/ and geometry/ and every kind of FFT plan, in float and double.
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/euler.hpp>
+#include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/reconstruct/centre.hpp>
+#include <bracewell/reconstruct/fourier_shell_correlation.hpp>
+#include <bracewell/reconstruct/mask.hpp>
+#include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/rolloff.hpp>
+
+namespace {
+
+using Space = Kokkos::DefaultExecutionSpace;
+
+template <class Value>
+using Volumes = Kokkos::View<Value****, Kokkos::LayoutRight, Space>;
+
+/// The parametrisations of rotations on the device.
+template <class T>
+struct Rotate {
+  Volumes<T> matrices;
+  KOKKOS_FUNCTION void operator()(int p) const {
+    using namespace Bracewell;
+    const auto A = euler_matrix(EulerAngles<T>{T(p), T(2), T(3)});
+    const auto v = rotation_vector(A);
+    const auto angles = euler_angles(rotation_matrix(v) * rotation_matrix(quaternion(A)));
+    const auto gradient = chain(A, projection_matrix_derivatives(angles));
+    const auto tangent = chain(A, rotation_matrix_derivatives(v));
+    matrices(0, p, 0, 0) = gradient[0] + tangent[0] + chain(A, rotation_matrix_derivatives(quaternion(A)))[0];
+  }
+};
+
+} // namespace
+
+template <class T>
+void every_operator(const Space& space, const Volumes<T>& real, const Volumes<T>& padded,
+                    const Volumes<Kokkos::complex<T>>& spectrum, const Volumes<T>& weight,
+                    const Kokkos::View<double**, Kokkos::LayoutRight, Space>& curve,
+                    const Kokkos::View<Bracewell::CTF*, Space>& ctfs) {
+  using namespace Bracewell;
+  using Complex = Kokkos::complex<T>;
+  pad_centre(space, real, padded);
+  const std::array<int, 3> shape{16, 16, 16};
+  FFT<Space, 3, T, Complex>(space, shape).execute(space, padded, spectrum);
+  FFT<Space, 3, Complex, Complex>(space, {16, 16, 9}).execute(space, spectrum, spectrum);
+  FFT<Space, 3, Complex, T>(space, shape).execute(space, spectrum, padded);
+  crop_centre(space, padded, real, 0.5);
+  correct_rolloff<CatmullRom>(space, real, shape);
+  correct_radial_rolloff(space, real, shape);
+  apply_mask(space, real, {.radius = 3, .edge = 2});
+  evaluate_ctf(space, ctfs, 1.0, weight);
+  apply_ctf(space, ctfs, 1.0, spectrum, weight);
+  shell_averages(space, weight, curve);
+  fourier_shell_correlation(space, spectrum, spectrum, curve);
+  normalise(space, spectrum, weight, spectrum, {.shell_averages = curve});
+  Kokkos::parallel_for("rotate", Kokkos::RangePolicy(space, 0, 3), Rotate<T>{real});
+}
+
+template void every_operator<float>(const Space&, const Volumes<float>&, const Volumes<float>&,
+                                    const Volumes<Kokkos::complex<float>>&, const Volumes<float>&,
+                                    const Kokkos::View<double**, Kokkos::LayoutRight, Space>&,
+                                    const Kokkos::View<Bracewell::CTF*, Space>&);
+template void every_operator<double>(const Space&, const Volumes<double>&, const Volumes<double>&,
+                                     const Volumes<Kokkos::complex<double>>&, const Volumes<double>&,
+                                     const Kokkos::View<double**, Kokkos::LayoutRight, Space>&,
+                                     const Kokkos::View<Bracewell::CTF*, Space>&);
