@@ -1,0 +1,71 @@
+// What Kokkos reports through its tools interface while a function runs.
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace Test {
+
+using Space = Kokkos::DefaultExecutionSpace;
+template <class DataType>
+using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
+
+struct Report {
+  struct Kernel {
+    std::string label;
+    std::uint32_t instance;
+  };
+  std::vector<Kernel> kernels;
+  std::vector<std::string> allocations, fences, copies;
+
+  bool launches(const std::string& part) const {
+    for (const auto& kernel : kernels)
+      if (kernel.label.find(part) != std::string::npos)
+        return true;
+    return false;
+  }
+};
+
+/// Runs `call` and reports its kernels, allocations, fences and copies.
+inline Report report(const std::function<void()>& call) {
+  namespace Tools = Kokkos::Tools::Experimental;
+  static Report current; // the callbacks are plain functions
+  current = {};
+  const auto kernel = [](const char* label, std::uint32_t device, std::uint64_t*) {
+    current.kernels.push_back({label, Tools::identifier_from_devid(device).instance_id});
+  };
+  Tools::set_begin_parallel_for_callback(kernel);
+  Tools::set_begin_parallel_reduce_callback(kernel);
+  Tools::set_begin_parallel_scan_callback(kernel);
+  Tools::set_begin_fence_callback([](const char* label, std::uint32_t, std::uint64_t*) {
+    if (std::string(label).find("Profile Tool Fence") == std::string::npos) // one that these callbacks cause
+      current.fences.push_back(label);
+  });
+  Tools::set_allocate_data_callback([](Kokkos::Tools::SpaceHandle, const char* label, const void*,
+                                       std::uint64_t) { current.allocations.push_back(label); });
+  Tools::set_begin_deep_copy_callback(
+      [](Kokkos::Tools::SpaceHandle, const char* to, const void*, Kokkos::Tools::SpaceHandle,
+         const char* from, const void*,
+         std::uint64_t) { current.copies.push_back(std::string(from) + " to " + to); });
+  call();
+  Tools::set_begin_parallel_for_callback(nullptr);
+  Tools::set_begin_parallel_reduce_callback(nullptr);
+  Tools::set_begin_parallel_scan_callback(nullptr);
+  Tools::set_begin_fence_callback(nullptr);
+  Tools::set_allocate_data_callback(nullptr);
+  Tools::set_begin_deep_copy_callback(nullptr);
+  Kokkos::fence();
+  return current;
+}
+
+/// A function of the library with arguments that fit, on a given instance.
+struct Function {
+  std::string name;
+  std::function<void(const Space&)> call;
+};
+
+} // namespace Test

@@ -1,0 +1,116 @@
+// Kernels, labels and instances of the transforms, the geometry and the pieces of a reconstruction.
+
+#include "checks.hpp"
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/pose_gradients.hpp>
+#include <bracewell/interpolation/linear.hpp>
+#include <bracewell/reconstruct/centre.hpp>
+#include <bracewell/reconstruct/fourier_shell_correlation.hpp>
+#include <bracewell/reconstruct/mask.hpp>
+#include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/rolloff.hpp>
+#include <bracewell/reconstruct/shells.hpp>
+
+using namespace Bracewell;
+
+namespace {
+
+using Test::Function;
+using Test::Space;
+using Test::View;
+using Complex = Kokkos::complex<float>;
+
+struct Arguments {
+  View<float****> centred{"centred", 1, 8, 8, 8}, padded{"padded", 1, 12, 12, 12};
+  View<Complex****> spectrum{"spectrum", 1, 8, 8, 5}, other{"other", 1, 8, 8, 5};
+  View<float****> weight{"weight", 1, 8, 8, 5};
+  View<double**> shells{"shells", 1, 5};
+  View<Complex***> images{"images", 3, 8, 5};
+  View<float***> values{"values", 3, 8, 5};
+  View<CTF*> ctfs{"ctfs", 3};
+  View<float***> angles{"angles", 1, 4, 3}, quaternions{"quaternions", 1, 4, 4},
+      parameter_gradients{"gradients", 1, 4, 3}, quaternion_gradient{"gradients", 1, 4, 4};
+  View<float****> matrices{"matrices", 1, 4, 3, 3}, rotated{"rotated", 1, 4, 3, 3};
+};
+
+std::vector<Function> functions(const Arguments& a) {
+  return {
+      {"pad_centre", [&](const Space& space) { pad_centre(space, a.centred, a.padded); }},
+      {"crop_centre", [&](const Space& space) { crop_centre(space, a.padded, a.centred); }},
+      {"apply_mask", [&](const Space& space) { apply_mask(space, a.centred, {.radius = 3, .edge = 1}); }},
+      {"correct_rolloff",
+       [&](const Space& space) {
+         correct_rolloff<Linear>(space, a.centred, {12, 12, 12});
+       }},
+      {"correct_radial_rolloff",
+       [&](const Space& space) {
+         correct_radial_rolloff(space, a.centred, {12, 12, 12});
+       }},
+      {"normalise",
+       [&](const Space& space) {
+         normalise(space, a.spectrum, a.weight, a.other, {.wiener = 1, .shell_averages = a.shells});
+       }},
+      {"shell_averages", [&](const Space& space) { shell_averages(space, a.weight, a.shells); }},
+      {"fourier_shell_correlation",
+       [&](const Space& space) { fourier_shell_correlation(space, a.spectrum, a.other, a.shells); }},
+      {"evaluate_ctf", [&](const Space& space) { evaluate_ctf(space, a.ctfs, 1.5, a.values); }},
+      {"apply_ctf", [&](const Space& space) { apply_ctf(space, a.ctfs, 1.5, a.images, a.values); }},
+      {"matrices_from_angles",
+       [&](const Space& space) { matrices_from_angles(space, a.angles, a.matrices); }},
+      {"matrices_from_quaternions",
+       [&](const Space& space) { matrices_from_quaternions(space, a.quaternions, a.matrices); }},
+      {"matrices_from_rotation_vectors",
+       [&](const Space& space) { matrices_from_rotation_vectors(space, a.angles, a.matrices, a.rotated); }},
+      {"angle_gradients",
+       [&](const Space& space) { angle_gradients(space, a.angles, a.matrices, a.parameter_gradients); }},
+      {"quaternion_gradients",
+       [&](const Space& space) {
+         quaternion_gradients(space, a.quaternions, a.matrices, a.quaternion_gradient);
+       }},
+      {"rotation_vector_gradients",
+       [&](const Space& space) {
+         rotation_vector_gradients(space, a.matrices, a.rotated, a.parameter_gradients);
+       }},
+  };
+}
+
+} // namespace
+
+TEST_CASE("labels of the pieces of a reconstruction; no fences, copies or allocations") {
+  const Arguments arguments;
+  for (const Function& function : functions(arguments))
+    check_labels(function);
+}
+
+TEST_CASE("the pieces of a reconstruction run on the instance they are given") {
+  const Arguments arguments;
+  for (const Function& function : functions(arguments))
+    check_instances(function);
+}
+
+TEST_CASE("a transform runs on the instance it is given, without fences, copies or allocations") {
+  const Arguments a;
+  const auto check = [&](const Space& space) {
+    const FFT<Space, 3, float, Complex> forward(space, {8, 8, 8});
+    const FFT<Space, 3, Complex, float> backward(space, {8, 8, 8});
+    const Function transforms{"FFT", [&](const Space& instance) {
+                                forward.execute(instance, a.centred, a.spectrum);
+                                backward.execute(instance, a.spectrum, a.centred);
+                              }};
+    transforms.call(space);
+    const Test::Report seen = Test::report([&] { transforms.call(space); });
+    for (const auto& kernel : seen.kernels) {
+      INFO(kernel.label);
+      CHECK(kernel.label.starts_with("Bracewell::FFT::"));
+      CHECK(kernel.instance == space.impl_instance_id());
+    }
+    CHECK(seen.allocations == std::vector<std::string>{});
+    CHECK(seen.fences == std::vector<std::string>{});
+    CHECK(seen.copies == std::vector<std::string>{});
+  };
+  check(Space());
+  for (const Space& space : Kokkos::Experimental::partition_space(Space(), 1, 1))
+    check(space);
+}
