@@ -28,8 +28,10 @@ struct Options {
 /// Enters angles and origins, in the columns and units that the file has them in.
 void set_columns(Particles& particles, const std::vector<RefinedPose>& refined) {
   auto& table = particles.particle_table();
-  const bool angstrom =
-      table.find("rlnOriginXAngst") || (!table.find("rlnOriginX") && particles.pixel_size.present());
+  // RELION 3.1 and later: Angstrom; before, without a table of optics groups: pixels.
+  const bool angstrom = table.find("rlnOriginXAngst") ||
+                        (!table.find("rlnOriginX") && particles.document.find("optics") != nullptr &&
+                         particles.pixel_size.present());
   std::vector<std::string> rot, tilt, psi, x, y;
   for (std::size_t row = 0; row < refined.size(); ++row) {
     const auto& pose = refined[row].after;

@@ -134,7 +134,7 @@ std::vector<RefinedPose> Refinement::refine_batch(std::size_t first, std::size_t
   const auto loss = [&](std::size_t i) {
     const MatchSums& sum = host_sums_(i);
     const double explained = sum.power > 0 ? sum.overlap * sum.overlap / sum.power : 0;
-    return powers(i) > 0 ? 1 - explained / powers(i) : 1;
+    return powers(i) > 0 ? std::max(0.0, 1 - explained / powers(i)) : 1;
   };
 
   evaluate_with_kernel(searches, all, radius_, false);
@@ -161,9 +161,10 @@ void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
   const double box = reference_.box;
   std::vector<int> active(searches.size());
   std::iota(active.begin(), active.end(), 0);
-  for (auto& search : searches) // steps of at most a quarter period
-    search.start_stage(
-        {.largest_step = box / (4 * radius), .tolerance = tolerance, .evaluations = options_.iterations});
+  for (auto& search : searches)
+    search.start_stage({.largest_step = box / (4 * radius), // a quarter period
+                        .tolerance = radius < radius_ ? coarse_tolerance : tolerance,
+                        .evaluations = options_.iterations});
   while (!active.empty()) {
     evaluate_with_kernel(searches, active, radius, true);
     for (std::size_t i = 0; i < active.size(); ++i) {

@@ -41,7 +41,7 @@ public:
   std::vector<RefinedPose> run();
 
 private:
-  static constexpr double tolerance = 0.002; ///< pixels
+  static constexpr double coarse_tolerance = 0.03, tolerance = 0.002; ///< pixels, of the last stage
 
   std::vector<RefinedPose> refine_batch(std::size_t first, std::size_t count);
   void transform(std::size_t first, std::size_t count);
