@@ -3,6 +3,7 @@
 #include "cryoem/image_output.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/sampling.hpp"
+#include "cryoem/scale_within.hpp"
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/project/project.hpp>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <iomanip>
 #include <iostream>
+#include <limits>
 
 namespace {
 
@@ -27,41 +29,22 @@ struct Options {
   std::optional<double> pixel_size;
 };
 
-/// Zero beyond Nyquist of the map, as RELION leaves the corners of its padded spectrum out; scaled on the
-/// way.
-struct LimitToSphere {
-  Kokkos::complex<float>* spectrum;
-  Bracewell::HalfSpectrumLayout<3> layout;
-  std::int64_t squared_radius; ///< negative: no limit
-  float scale;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t element) const {
-    int k[3];
-    layout.frequency(element, k);
-    const std::int64_t squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-    spectrum[element] *= squared_radius >= 0 && squared > squared_radius ? 0 : scale;
-  }
-};
-
 /// The spectrum of the padded map, without the attenuation that its interpolation will bring, over the pixels
 /// of an image.
-VolumeSpectrum padded_spectrum(const Space& space, const CubicMap& map, const Sampling& sampling) {
+MapSpectrum padded_spectrum(const Space& space, const CubicMap& map, const Sampling& sampling) {
   const int padded = sampling.padded(map.box);
   const auto volume = to_device(space, map);
   correct_attenuation(space, volume, sampling, padded);
-  const auto padded_volume = allocate<Volume>("padded_map", 1, padded, padded, padded);
+  const auto padded_volume = allocate<Map>("padded_map", 1, padded, padded, padded);
   Bracewell::pad_centre(space, volume, padded_volume);
-  const auto spectrum = allocate<VolumeSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1);
+  const auto spectrum = allocate<MapSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1);
   Bracewell::FFT<Space, 3, float, Kokkos::complex<float>>(space, {padded, padded, padded})
       .execute(space, padded_volume, spectrum);
-  const Bracewell::HalfSpectrumLayout<3> layout{{padded, padded, padded}};
-  const std::int64_t radius =
-      sampling.correction == Correction::Radial ? std::lround(map.box / 2 * double(padded) / map.box) : -1;
-  Kokkos::parallel_for(
-      "Bracewell::examples::limit_to_sphere",
-      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, layout.elements()),
-      LimitToSphere{spectrum.data(), layout, radius < 0 ? -1 : radius * radius,
-                    1.0f / static_cast<float>(map.box * map.box)});
+  // RELION leaves the corners of its padded spectrum out.
+  const double radius = sampling.correction == Correction::Radial
+                            ? std::round(map.box / 2 * double(padded) / map.box)
+                            : std::numeric_limits<double>::max();
+  scale_within(space, spectrum, radius, 1.0 / (map.box * map.box));
   return spectrum;
 }
 
@@ -109,7 +92,7 @@ void project_map(const Options& options) {
   ImageOutput output(space, particles, map.box, image_options);
   print_warnings(program, particles.warnings);
 
-  const VolumeSpectrum spectrum = padded_spectrum(space, map, options.sampling);
+  const MapSpectrum spectrum = padded_spectrum(space, map, options.sampling);
   // RELION's largest frequency is a whole number for odd boxes too.
   const bool as_relion = options.sampling.correction == Correction::Radial;
   const Bracewell::ProjectionOptions projection{.oversampling = double(spectrum.extent(1)) / map.box,

@@ -22,11 +22,12 @@ struct CubicMap {
 };
 
 /// Reads a map; one that is not cubic is put into the middle of the smallest cube around it. Warnings go to
-/// stderr in the name of `program`. Throws InputError as MrcReader, and where the voxels are not cubes.
-inline CubicMap read_map(const std::string& program, const std::filesystem::path& path) {
+/// stderr in the name of `program_name`. Throws InputError as MrcReader, and for a map that is too small or
+/// too large.
+inline CubicMap read_map(const std::string& program_name, const std::filesystem::path& path) {
   const MrcReader reader(path);
   for (const auto& warning : reader.warnings())
-    print_warning(program, path.string() + ": " + warning);
+    print_warning(program_name, path.string() + ": " + warning);
   const auto& size = reader.header().size;
   const auto& voxel_size = reader.header().voxel_size;
   std::vector<float> stored = reader.read_volume();
@@ -37,16 +38,17 @@ inline CubicMap read_map(const std::string& program, const std::filesystem::path
   for (std::size_t axis = 1; axis < 3; ++axis)
     if (voxel_size[0] && voxel_size[axis] &&
         std::abs(*voxel_size[axis] - *voxel_size[0]) > 0.01 * *voxel_size[0])
-      throw InputError(path.string() + ": expected voxels of equal edges, found " +
-                       std::to_string(*voxel_size[0]) + " and " + std::to_string(*voxel_size[axis]) +
-                       " Angstrom");
+      print_warning(program_name, path.string() + ": its voxels are not cubes (edges of " +
+                                      std::to_string(*voxel_size[0]) + " and " +
+                                      std::to_string(*voxel_size[axis]) +
+                                      " Angstrom); taken as cubes of the first");
   CubicMap map{static_cast<int>(box), {}, voxel_size[0]};
   if (size[0] == box && size[1] == box && size[2] == box) {
     map.values = std::move(stored);
     return map;
   }
-  print_warning(program, path.string() + ": is not cubic: put into the middle of a cube of " +
-                             std::to_string(box) + " voxels");
+  print_warning(program_name, path.string() + ": is not cubic: put into the middle of a cube of " +
+                                  std::to_string(box) + " voxels");
   const auto edge = static_cast<std::size_t>(box);
   map.values.resize(edge * edge * edge);
   const auto offset = [&](std::size_t axis) { return static_cast<std::size_t>(box / 2 - size[axis] / 2); };
@@ -64,9 +66,9 @@ inline CubicMap read_map(const std::string& program, const std::filesystem::path
   return map;
 }
 
-/// The values as a Volume [1, box, box, box].
-inline Volume to_device(const Space& space, const CubicMap& map) {
-  const auto volume = allocate<Volume>("map", 1, map.box, map.box, map.box);
+/// The values as a Map [1, box, box, box].
+inline Map to_device(const Space& space, const CubicMap& map) {
+  const auto volume = allocate<Map>("map", 1, map.box, map.box, map.box);
   const Kokkos::View<const float****, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> values(
       map.values.data(), 1, volume.extent(1), volume.extent(2), volume.extent(3));
   Kokkos::deep_copy(space, volume, values);
@@ -75,7 +77,7 @@ inline Volume to_device(const Space& space, const CubicMap& map) {
 }
 
 /// The reverse.
-inline std::vector<float> to_host(const Space& space, const Volume& volume) {
+inline std::vector<float> to_host(const Space& space, const Map& volume) {
   std::vector<float> values(volume.size());
   const Kokkos::View<float****, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> target(
       values.data(), 1, volume.extent(1), volume.extent(2), volume.extent(3));

@@ -98,8 +98,7 @@ void with_kernel(KernelChoice kernel, const Run& run) {
 }
 
 /// Divides a centred volume by what the interpolation in a padded box of size `padded` attenuates it.
-inline void correct_attenuation(const Space& space, const Volume& volume, const Sampling& sampling,
-                                int padded) {
+inline void correct_attenuation(const Space& space, const Map& volume, const Sampling& sampling, int padded) {
   if (sampling.correction == Correction::Radial)
     correct_radial_rolloff(space, volume, {padded, padded, padded});
   else if (sampling.correction == Correction::Separable)

@@ -18,12 +18,12 @@ using Owned = Kokkos::View<Data, Kokkos::LayoutRight, Memory>;
 template <class Data>
 using Part = Kokkos::View<Data, Kokkos::LayoutRight, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-using Volume = Owned<float****>;                          ///< [1, depth, height, width]
-using VolumeSpectrum = Owned<Kokkos::complex<float>****>; ///< [1, depth, height, width/2+1]
-using VolumeWeight = Owned<float****>;                    ///< like VolumeSpectrum
-using Images = Owned<float***>;                           ///< [count, height, width]
-using Spectra = Owned<Kokkos::complex<float>****>;        ///< [1, count, height, width/2+1]
-using Weights = Owned<float****>;                         ///< like Spectra
+using Map = Owned<float****>;                          ///< [1, depth, height, width]
+using MapSpectrum = Owned<Kokkos::complex<float>****>; ///< [1, depth, height, width/2+1]
+using MapWeight = Owned<float****>;                    ///< like MapSpectrum
+using Images = Owned<float***>;                        ///< [count, height, width]
+using Spectra = Owned<Kokkos::complex<float>****>;     ///< [1, count, height, width/2+1]
+using Weights = Owned<float****>;                      ///< like Spectra
 
 template <class View, class... Extents>
 View allocate(const std::string& label, Extents... extents) {

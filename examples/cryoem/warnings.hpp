@@ -7,13 +7,13 @@
 
 namespace Bracewell::Examples {
 
-inline void print_warning(const std::string& program, const std::string& sentence) {
-  std::cerr << program << ": warning: " << sentence << '\n';
+inline void print_warning(const std::string& program_name, const std::string& sentence) {
+  std::cerr << program_name << ": warning: " << sentence << '\n';
 }
 
-inline void print_warnings(const std::string& program, const std::vector<std::string>& sentences) {
+inline void print_warnings(const std::string& program_name, const std::vector<std::string>& sentences) {
   for (const auto& sentence : sentences)
-    print_warning(program, sentence);
+    print_warning(program_name, sentence);
 }
 
 } // namespace Bracewell::Examples

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-reconstruct/demo.hpp"
+#include "bracewell-reconstruct/run.hpp"
+#include "common/command_line.hpp"
+
+#include <iostream>
+
+namespace {
+
+using namespace Bracewell::Examples;
+namespace fs = std::filesystem;
+
+struct Options {
+  RunOptions run;
+  std::optional<fs::path> demo;
+};
+
+void main_job(const Options& options) {
+  const Space space;
+  if (!options.demo) {
+    if (options.run.star.empty() || options.run.out.empty())
+      throw InputError("--star and --out are required, or --demo (see --help)");
+    std::cout << reconstruct(space, options.run) << '\n';
+    return;
+  }
+  if (!options.run.star.empty() || !options.run.out.empty() || options.run.reference)
+    throw InputError("--demo makes its own particles: --star, --out and --reference do not go with it");
+  const fs::path folder = *options.demo;
+  simulate(space, {}, folder);
+  RunOptions run = options.run;
+  run.star = folder / "particles.star";
+  run.out = folder / "map.mrc";
+  run.reference = folder / "truth.mrc";
+  std::cout << reconstruct(space, run) << '\n';
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const Kokkos::ScopeGuard kokkos(
+      Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
+  CLI::App app{
+      "Reconstructs a map from particles whose poses are known. Writes OUT, its half maps (_half1.mrc, "
+      "_half2.mrc), the Fourier shell correlation (_fsc.txt, _fsc.png) and central slices (_slices.png).",
+      program};
+  Options options;
+  auto& reconstruction = options.run.reconstruction;
+  app.add_option("--star", options.run.star, "particles with poses (RELION 3.1 or older)")->type_name("FILE");
+  app.add_option("--out", options.run.out, "map to write, .mrc")->type_name("FILE");
+  app.add_option("--reference", options.run.reference, "map to compare with: correlation, error, slices")
+      ->type_name("FILE");
+  app.add_option("--symmetry", reconstruction.symmetry,
+                 "C<n>, D<n>, T, O, I, I1, I2, I3 or I4, in RELION's orientations")
+      ->type_name("GROUP")
+      ->capture_default_str();
+  bool ctf = false, no_ctf = false;
+  auto* const ctf_flag = app.add_flag(
+      "--ctf", ctf, "correct for the contrast transfer; by default where the STAR file has what it takes");
+  app.add_flag("--no-ctf", no_ctf, "do not")->excludes(ctf_flag);
+  app.add_option(
+         "--mask-diameter", options.run.mask_diameter,
+         "soft sphere around the map and, for the correlation, the half maps; they are written without")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  add_sampling_options(app, reconstruction.sampling, "OVERSAMPLING");
+  app.add_option("--wiener", reconstruction.wiener,
+                 "added to every weight (a sum of CTF^2): noise over signal power")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("WEIGHT")
+      ->capture_default_str();
+  app.add_option("--floor", reconstruction.floor, "least weight, as a part of the mean at its resolution")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("FRACTION")
+      ->capture_default_str();
+  app.add_option("--pixel-size", options.run.pixel_size, "instead of what the STAR file says")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  app.add_option("--batch", reconstruction.batch, "particles at a time, 0: by their size")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  app.add_option("--demo", options.demo,
+                 "simulate particles of a molecule of Gaussian blobs in FOLDER and reconstruct them there")
+      ->type_name("FOLDER");
+  return run_driver(app, argc, argv, [&] {
+    if (ctf || no_ctf)
+      reconstruction.ctf = ctf;
+    main_job(options);
+  });
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-reconstruct/reconstruction.hpp"
+
+#include "cryoem/particle_batches.hpp"
+#include "cryoem/scale_within.hpp"
+
+#include <bracewell/project/backproject.hpp>
+#include <bracewell/reconstruct/centre.hpp>
+#include <bracewell/reconstruct/normalise.hpp>
+
+#include <algorithm>
+
+namespace Bracewell::Examples {
+namespace {
+
+int square_box(const Particles& particles) {
+  if (particles.image_width != particles.image_height || particles.image_width < 4 ||
+      particles.image_width > 8192)
+    throw InputError(particles.stacks[0].path.string() +
+                     ": expected square images of 4 to 8192 pixels, found " +
+                     std::to_string(particles.image_width) + " x " + std::to_string(particles.image_height));
+  return static_cast<int>(particles.image_width);
+}
+
+/// Enough for the volumes to be passed over seldom, and little beside them.
+std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
+  constexpr std::size_t bytes = 64 << 20, most = 1024;
+  const auto pixels = static_cast<std::size_t>(box) * static_cast<std::size_t>(box);
+  return std::clamp<std::size_t>(asked > 0 ? asked : std::min(most, bytes / (sizeof(float) * pixels)), 1,
+                                 particles);
+}
+
+/// Multiplies what is inserted by |k|, data and weight alike. Planes through the origin are dense as 1 / |k|; with this factor all
+/// neighbours of a voxel count alike, and the quotient is not drawn towards the origin. The zero frequency gets its share of the volume
+/// around it: a ball of diameter 1 where the samples at |k| have 2 |k| each.
+struct WeighByRadius {
+  Kokkos::complex<float>* spectra; ///< null: weights alone
+  float* weights;                  ///< null: spectra alone
+  HalfSpectrumLayout<2> layout;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    int k[2];
+    layout.frequency(index % layout.elements(), k);
+    const float radius = k[0] == 0 && k[1] == 0 ? Kokkos::numbers::pi_v<float> / 12
+                                                : Kokkos::sqrt(static_cast<float>(k[0] * k[0] + k[1] * k[1]));
+    if (spectra)
+      spectra[index] *= radius;
+    if (weights)
+      weights[index] *= radius;
+  }
+
+  void run(const Space& space, std::size_t count) const {
+    Kokkos::parallel_for("Bracewell::examples::weigh_by_radius",
+                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, static_cast<std::int64_t>(count) * layout.elements()),
+                         *this);
+  }
+};
+
+template <class View>
+struct AddTo {
+  View target, source;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { target.data()[i] += source.data()[i]; }
+};
+
+template <class View>
+void add_to(const Space& space, const View& target, const View& source) {
+  Kokkos::parallel_for("Bracewell::examples::add_to",
+                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                           space, 0, static_cast<std::int64_t>(target.size())),
+                       AddTo<View>{target, source});
+}
+
+} // namespace
+
+Reconstruction::Reconstruction(const Space& space, Particles& particles, const ReconstructionOptions& options)
+    : space_(space), particles_(particles), options_(options), box_(square_box(particles)),
+      padded_(options.sampling.padded(box_)), halves_of_(half_sets(particles)),
+      operators_(symmetry_operators(options.symmetry)),
+      batch_(batch_size(options.batch, particles.count, box_)), poses_(batch_),
+      spectra_(allocate<Spectra>("spectra", 1, batch_, box_, box_ / 2 + 1)),
+      forward_(space, {box_, box_}, static_cast<std::int64_t>(batch_)) {
+  require_poses(particles);
+  if (!particles.random_subset.present())
+    particles.warnings.push_back(particles.file.string() +
+                                 ": has no half sets (rlnRandomSubset): odd and even rows are taken");
+  if (options.ctf.value_or(has_ctf(particles))) {
+    all_ctfs_ = contrast_transfer(particles);
+    pixel_size_ = common_pixel_size(particles);
+    ctfs_ = Owned<CTF*>("Bracewell::examples::ctfs", batch_);
+    weights_ = allocate<Weights>("weights", 1, batch_, box_, box_ / 2 + 1);
+  } else {
+    if (!options.ctf)
+      particles.warnings.push_back(
+          particles.file.string() +
+          ": has no contrast transfer (rlnDefocusU, rlnVoltage): the images are taken as "
+          "projections");
+    weights_ = allocate<Weights>("weights", 1, 1, box_, box_ / 2 + 1);
+    Kokkos::deep_copy(space, weights_, 1.0f);
+    WeighByRadius{nullptr, weights_.data(), {{box_, box_}}}.run(space, 1);
+  }
+  for (auto& half : halves_) {
+    half.data = MapSpectrum("Bracewell::examples::data", 1, padded_, padded_, padded_ / 2 + 1);
+    half.weight = MapWeight("Bracewell::examples::weight", 1, padded_, padded_, padded_ / 2 + 1);
+  }
+}
+
+std::size_t Reconstruction::count(int half) const {
+  return static_cast<std::size_t>(std::ranges::count(halves_of_, half));
+}
+
+void Reconstruction::insert_all() {
+  ParticleBatches(particles_, halves_of_, batch_)
+      .for_each(space_, [&](const Images& images, std::span<const std::size_t> rows, std::size_t firsts) {
+        transform(images, rows);
+        with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
+      });
+}
+
+/// Spectra of a batch, times CTF, and CTF^2.
+void Reconstruction::transform(const Images& images, std::span<const std::size_t> rows) {
+  forward_.execute(space_, images, spectra_);
+  if (uses_ctf()) {
+    set_ctfs(space_, ctfs_, all_ctfs_, rows);
+    apply_ctf(space_, Part<const CTF*>(ctfs_.data(), rows.size()), pixel_size_,
+              range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));
+  }
+  WeighByRadius{spectra_.data(), uses_ctf() ? weights_.data() : nullptr, {{box_, box_}}}.run(space_, rows.size());
+}
+
+template <class Kernel>
+void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t firsts) {
+  const ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_};
+  for (const auto& symmetry : operators_) {
+    set_poses(space_, poses_, particles_, rows, box_, symmetry);
+    for (const std::size_t half : {0, 1}) {
+      const std::size_t first = half == 0 ? 0 : firsts, last = half == 0 ? firsts : rows.size();
+      if (first == last)
+        continue;
+      const auto weights = uses_ctf() ? range(weights_, first, last) : range(weights_, 0, 1);
+      backproject<Kernel>(space_, HalfSpectrum{range(spectra_, first, last), box_}, poses_.part(first, last),
+                          {.data = halves_[half].data,
+                           .weight = halves_[half].weight,
+                           .weights = HalfSpectrum{weights, box_}},
+                          options);
+    }
+    space_.fence("Bracewell::examples::insert"); // the poses are overwritten next
+  }
+}
+
+Map Reconstruction::half_map(int half) const { return map_of(halves_[static_cast<std::size_t>(half)]); }
+
+Map Reconstruction::whole_map() {
+  Half& sum = halves_[0];
+  const Half& other = halves_[1];
+  add_to(space_, sum.data, other.data);
+  add_to(space_, sum.weight, other.weight);
+  halves_[1] = {};
+  return map_of(sum);
+}
+
+Map Reconstruction::map_of(const Half& half) const {
+  const auto shells = static_cast<std::size_t>(padded_ / 2 + 1);
+  const Owned<double**> averages("Bracewell::examples::shell_averages", 1, shells);
+  shell_averages(space_, half.weight, averages);
+  const auto spectrum = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, padded_ / 2 + 1);
+  normalise(space_, half.data, half.weight, spectrum,
+            {.wiener = options_.wiener, .shell_averages = averages, .shell_floor = options_.floor});
+  // Beyond Nyquist of the images only the kernel's skirts were inserted; the scale is that of the inverse
+  // transform.
+  const double voxels = static_cast<double>(padded_) * padded_ * padded_;
+  scale_within(space_, spectrum, padded_ / 2.0, 1 / voxels);
+  const auto padded = allocate<Map>("padded_map", 1, padded_, padded_, padded_);
+  FFT<Space, 3, Kokkos::complex<float>, float>(space_, {padded_, padded_, padded_})
+      .execute(space_, spectrum, padded);
+  const auto map = allocate<Map>("map", 1, box_, box_, box_);
+  crop_centre(space_, padded, map);
+  correct_attenuation(space_, map, options_.sampling, padded_);
+  space_.fence("Bracewell::examples::map");
+  return map;
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/star.hpp"
+#include "cryoem/contrast.hpp"
+#include "cryoem/poses.hpp"
+#include "cryoem/sampling.hpp"
+#include "cryoem/views.hpp"
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/geometry/symmetry.hpp>
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+struct ReconstructionOptions {
+  Sampling sampling{.oversampling = 1.5};
+  std::string symmetry = "C1";
+  std::optional<bool> ctf; ///< absent: where the STAR file has what it takes
+  double wiener = 0;       ///< added to every weight
+  double floor = 1e-2;     ///< least weight, as a part of the mean of its shell
+  std::size_t batch = 0;   ///< particles at a time; 0: by size
+};
+
+/// Direct Fourier reconstruction of two half sets: every particle's spectrum, times its CTF, is inserted into
+/// the data volume of its half set, and CTF^2 into the weight volume; a map is their quotient.
+class Reconstruction {
+public:
+  /// Throws InputError where poses or the contrast transfer are asked for and missing; adds warnings to
+  /// `particles`.
+  Reconstruction(const Space& space, Particles& particles, const ReconstructionOptions& options);
+
+  /// Reads and inserts all particles. Throws InputError for images that cannot be read.
+  void insert_all();
+
+  /// Particles in a half set.
+  std::size_t count(int half) const;
+  int box() const { return box_; }
+  bool uses_ctf() const { return !all_ctfs_.empty(); }
+
+  /// Map of one half set, 0 or 1.
+  Map half_map(int half) const;
+  /// Map of all particles; the half maps are gone after it.
+  Map whole_map();
+
+private:
+  struct Half {
+    MapSpectrum data;
+    MapWeight weight;
+  };
+
+  void transform(const Images& images, std::span<const std::size_t> rows);
+  template <class Kernel>
+  void insert(std::span<const std::size_t> rows, std::size_t firsts);
+  Map map_of(const Half& half) const;
+
+  Space space_;
+  Particles& particles_;
+  ReconstructionOptions options_;
+  int box_, padded_;
+  std::vector<int> halves_of_;
+  std::vector<Matrix3<double>> operators_;
+  std::vector<CTF> all_ctfs_; // empty: no CTF
+  double pixel_size_ = 0;
+  std::size_t batch_;
+  ParticlePoses poses_;
+  Spectra spectra_;
+  Weights weights_;
+  Owned<CTF*> ctfs_;
+  FFT<Space, 2, float, Kokkos::complex<float>> forward_;
+  std::array<Half, 2> halves_;
+};
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-reconstruct/report.hpp"
+
+#include "common/image.hpp"
+#include "common/line_plot.hpp"
+#include "common/text_table.hpp"
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/reconstruct/fourier_shell_correlation.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace Bracewell::Examples {
+namespace {
+
+/// Pixels where the pixel size is not known.
+double unit(double pixel_size) { return pixel_size > 0 ? pixel_size : 1; }
+
+std::vector<float> slice(std::span<const float> map, int box, int axis) {
+  const auto n = static_cast<std::size_t>(box), centre = n / 2;
+  std::vector<float> values;
+  values.reserve(n * n);
+  for (std::size_t row = 0; row < n; ++row)
+    for (std::size_t column = 0; column < n; ++column) {
+      const std::size_t z = axis == 2 ? centre : row, y = axis == 1 ? centre : (axis == 2 ? row : column);
+      const std::size_t x = axis == 0 ? centre : column;
+      values.push_back(map[(z * n + y) * n + x]);
+    }
+  return values;
+}
+
+} // namespace
+
+std::vector<double> correlation(const Space& space, const Map& first, const Map& second) {
+  const auto box = static_cast<int>(first.extent(1));
+  const FFT<Space, 3, float, Kokkos::complex<float>> forward(space, {box, box, box});
+  const auto transformed = [&](const Map& map) {
+    const auto spectrum = allocate<MapSpectrum>("spectrum", 1, box, box, box / 2 + 1);
+    forward.execute(space, map, spectrum);
+    return spectrum;
+  };
+  const auto one = transformed(first), other = transformed(second);
+  const Owned<double**> shells("Bracewell::examples::correlation", 1, static_cast<std::size_t>(box / 2 + 1));
+  fourier_shell_correlation(space, HalfSpectrum{one, box}, HalfSpectrum{other, box}, shells);
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shells);
+  return {host.data(), host.data() + host.size()};
+}
+
+double error_in_sphere(std::span<const float> map, std::span<const float> reference, int box) {
+  double difference = 0, norm = 0;
+  std::size_t i = 0;
+  for (int z = 0; z < box; ++z)
+    for (int y = 0; y < box; ++y)
+      for (int x = 0; x < box; ++x, ++i) {
+        const auto square = [box](int index) { return (index - box / 2) * (index - box / 2); };
+        if (4 * (square(x) + square(y) + square(z)) >= box * box)
+          continue;
+        const double a = map[i], b = reference[i];
+        difference += (a - b) * (a - b);
+        norm += b * b;
+      }
+  return std::sqrt(difference / norm);
+}
+
+std::string resolution_text(const std::vector<double>& correlation, double threshold, int box,
+                            double pixel_size) {
+  const double value = resolution(correlation, threshold, box, unit(pixel_size));
+  char text[64];
+  std::snprintf(text, sizeof text, "%.4g %s", value, pixel_size > 0 ? "A" : "px");
+  return text;
+}
+
+void write_correlations(const std::filesystem::path& text, const std::filesystem::path& picture,
+                        const Correlations& correlations, int box, double pixel_size) {
+  const std::size_t shells = (correlations.halves ? correlations.halves : correlations.reference)->size();
+  TextColumn shell{"shell", {}, 0}, frequency{"1/A", {}, 6}, period{"A", {}, 3};
+  if (!(pixel_size > 0))
+    frequency.name = "1/px", period.name = "px";
+  for (std::size_t s = 0; s < shells; ++s) {
+    shell.values.push_back(static_cast<double>(s));
+    frequency.values.push_back(static_cast<double>(s) / (box * unit(pixel_size)));
+    period.values.push_back(s > 0 ? 1 / frequency.values[s] : std::numeric_limits<double>::infinity());
+  }
+  LinePlot plot{.title = "Fourier shell correlation",
+                .x_label = pixel_size > 0 ? "spatial frequency (1/A)" : "spatial frequency (1/pixel)",
+                .y_label = "correlation",
+                .thresholds = {{0.143, "0.143"}, {0.5, "0.5"}},
+                .y_range = PlotRange{-0.1, 1.05}};
+  std::vector<TextColumn> columns{shell, frequency, period};
+  const auto add = [&](const char* name, const char* label,
+                       const std::optional<std::vector<double>>& values) {
+    if (!values)
+      return;
+    columns.push_back({name, *values, 5});
+    plot.curves.push_back({label, frequency.values, *values});
+  };
+  add("halves", "half maps", correlations.halves);
+  add("reference", "map and reference", correlations.reference);
+  write_text_table(text, columns);
+  write_png(picture, draw_line_plot(plot));
+}
+
+void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box) {
+  const int factor = std::max(1, 320 / box);
+  const std::vector<float> first_slice = slice(maps[0].values, box, 2);
+  const GreyRange range = percentile_range(first_slice, 0.005, 0.999);
+  std::vector<Picture> rows;
+  for (const auto& map : maps) {
+    std::vector<Picture> panels;
+    for (const int axis : {2, 1, 0})
+      panels.push_back(
+          with_caption(enlarged(grey_picture(slice(map.values, box, axis), box, box, range), factor),
+                       map.caption + ": " + "xyz"[axis] + " = 0"));
+    rows.push_back(side_by_side(panels));
+  }
+  write_png(path, stacked(rows));
+}
+
+} // namespace Bracewell::Examples

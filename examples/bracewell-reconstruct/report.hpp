@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "cryoem/views.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+/// Correlation of two maps in shells 0 ... box/2.
+std::vector<double> correlation(const Space& space, const Map& first, const Map& second);
+
+/// |map - reference| / |reference| within the sphere that fits the box.
+double error_in_sphere(std::span<const float> map, std::span<const float> reference, int box);
+
+/// "12.3 A", or "12.3 px" without a pixel size: where a correlation falls below the threshold.
+std::string resolution_text(const std::vector<double>& correlation, double threshold, int box,
+                            double pixel_size);
+
+struct Correlations {
+  std::optional<std::vector<double>> halves, reference; ///< per shell
+};
+
+/// A table of correlations by shell, and a picture of it.
+void write_correlations(const std::filesystem::path& text, const std::filesystem::path& picture,
+                        const Correlations& correlations, int box, double pixel_size);
+
+/// One row of a picture of central slices.
+struct SlicedMap {
+  std::string caption;
+  std::span<const float> values; ///< [box, box, box]
+};
+
+/// Three orthogonal slices through the centre of every map, side by side, one map below the other in the grey
+/// range of the first.
+void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box);
+
+} // namespace Bracewell::Examples

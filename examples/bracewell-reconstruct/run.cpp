@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-reconstruct/run.hpp"
+
+#include "bracewell-reconstruct/report.hpp"
+#include "common/mrc.hpp"
+#include "cryoem/map.hpp"
+#include "cryoem/warnings.hpp"
+
+#include <bracewell/reconstruct/mask.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+
+namespace Bracewell::Examples {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr double mask_edge = 5; // pixels
+
+/// OUT's name with its extension replaced: map.mrc gives map_half1.mrc.
+fs::path beside(const fs::path& out, const std::string& ending) {
+  return out.parent_path() / (out.stem().string() + ending);
+}
+
+Map masked(const Space& space, const Map& map, const std::optional<SoftSphere>& mask) {
+  if (!mask)
+    return map;
+  const auto copy = allocate<Map>("masked", 1, map.extent(1), map.extent(2), map.extent(3));
+  Kokkos::deep_copy(space, copy, map);
+  apply_mask(space, copy, *mask);
+  return copy;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+} // namespace
+
+std::string reconstruct(const Space& space, const RunOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  options.reconstruction.sampling.check();
+  Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size});
+  for (const auto& input : {options.star, options.reference.value_or(options.star)})
+    if (fs::weakly_canonical(options.out) == fs::weakly_canonical(input))
+      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
+  double pixel_size = particles.pixel_size.present() ? particles.pixel_size[0] : 0;
+  if (pixel_size == 0 && particles.stacks[0].pixel_size)
+    pixel_size = *particles.stacks[0].pixel_size;
+  if (pixel_size == 0)
+    particles.warnings.push_back(
+        options.star.string() +
+        ": neither the file nor its stacks state a pixel size: lengths are in pixels");
+  std::optional<SoftSphere> mask;
+  if (options.mask_diameter) {
+    if (pixel_size == 0)
+      throw InputError(options.star.string() +
+                       ": states no pixel size, which --mask-diameter needs; use --pixel-size");
+    mask = {.radius = *options.mask_diameter / 2 / pixel_size, .edge = mask_edge};
+  }
+  std::optional<CubicMap> reference;
+  if (options.reference) {
+    reference = read_map(program, *options.reference);
+    if (reference->box != particles.image_width)
+      throw InputError(options.reference->string() + ": expected a box of " +
+                       std::to_string(particles.image_width) + " voxels as the images have, found " +
+                       std::to_string(reference->box));
+  }
+
+  Reconstruction reconstruction(space, particles, options.reconstruction);
+  print_warnings(program, particles.warnings);
+  reconstruction.insert_all();
+
+  const int box = reconstruction.box();
+  Correlations correlations;
+  std::array<Map, 2> half_maps;
+  const bool halves = reconstruction.count(0) > 0 && reconstruction.count(1) > 0;
+  if (halves) {
+    for (const int half : {0, 1})
+      half_maps[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+    correlations.halves =
+        correlation(space, masked(space, half_maps[0], mask), masked(space, half_maps[1], mask));
+  } else {
+    print_warning(program,
+                  options.star.string() + ": has no particles in one of the half sets: no half maps");
+  }
+  const Map map = masked(space, reconstruction.whole_map(), mask);
+  const std::vector<float> values = to_host(space, map);
+  std::vector<SlicedMap> slices{{"map", values}};
+  double error = 0;
+  if (reference) {
+    const Map truth = masked(space, to_device(space, *reference), mask);
+    reference->values = to_host(space, truth);
+    correlations.reference = correlation(space, map, truth);
+    error = error_in_sphere(values, reference->values, box);
+    slices.push_back({"reference", reference->values});
+  }
+
+  const std::array<std::int64_t, 3> size{box, box, box};
+  const MrcWriteOptions mrc{.pixel_size = pixel_size};
+  if (halves)
+    for (const std::size_t half : {0, 1})
+      write_volume(beside(options.out, "_half" + std::to_string(half + 1) + ".mrc"),
+                   to_host(space, half_maps[half]), size, mrc);
+  if (correlations.halves || correlations.reference)
+    write_correlations(beside(options.out, "_fsc.txt"), beside(options.out, "_fsc.png"), correlations, box,
+                       pixel_size);
+  write_slices(beside(options.out, "_slices.png"), slices, box);
+  write_volume(options.out, values, size, mrc);
+
+  std::string summary = options.out.string() + ": " + std::to_string(particles.count) + " particles of " +
+                        std::to_string(box) + " x " + std::to_string(box) + " pixels" +
+                        (reconstruction.uses_ctf() ? ", CTF corrected" : "");
+  if (correlations.halves)
+    summary += ", resolution " + resolution_text(*correlations.halves, 0.143, box, pixel_size) +
+               " (FSC 0.143) and " + resolution_text(*correlations.halves, 0.5, box, pixel_size) + " (0.5)";
+  if (correlations.reference)
+    summary += ", against the reference " + resolution_text(*correlations.reference, 0.5, box, pixel_size) +
+               " (FSC 0.5) and relative error " + number(error);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return summary + ", " + number(elapsed.count()) + " s";
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "bracewell-reconstruct/reconstruction.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace Bracewell::Examples {
+
+inline constexpr const char* program = "bracewell-reconstruct";
+
+struct RunOptions {
+  std::filesystem::path star, out;
+  std::optional<std::filesystem::path> reference;
+  ReconstructionOptions reconstruction;
+  std::optional<double> mask_diameter; ///< Angstrom
+  std::optional<double> pixel_size;    ///< Angstrom, instead of what the STAR file says
+};
+
+/// Reconstructs the particles of a STAR file and writes the map and all that goes with it; returns the
+/// summary, one line. Throws InputError for bad input, with nothing written.
+std::string reconstruct(const Space& space, const RunOptions& options);
+
+} // namespace Bracewell::Examples
