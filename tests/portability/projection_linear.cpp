@@ -1,0 +1,5 @@
+#include "projection.hpp"
+
+#include <bracewell/interpolation/linear.hpp>
+
+template void every_operator<Bracewell::Linear>(const Arguments<float>&);
