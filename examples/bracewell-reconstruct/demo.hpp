@@ -11,8 +11,8 @@ namespace Bracewell::Examples {
 struct Demo {
   int box = 64;
   double pixel_size = 2; ///< Angstrom
-  std::size_t particles = 3000;
-  double signal_to_noise = 0.1;
+  std::size_t particles = 5000;
+  double signal_to_noise = 0.2;
 };
 
 /// Simulates particles of a molecule of Gaussian blobs, projected in closed form: `folder`/particles.mrcs and

@@ -57,18 +57,24 @@ int main(int argc, char** argv) {
   auto* const ctf_flag = app.add_flag(
       "--ctf", ctf, "correct for the contrast transfer; by default where the STAR file has what it takes");
   app.add_flag("--no-ctf", no_ctf, "do not")->excludes(ctf_flag);
-  app.add_option(
-         "--mask-diameter", options.run.mask_diameter,
-         "soft sphere around the map and, for the correlation, the half maps; they are written without")
+  app.add_option("--mask-diameter", options.run.mask_diameter,
+                 "of the soft sphere around the map and, for the correlation, the half maps, which are "
+                 "written without; by default "
+                 "that of the sphere that fits the box")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
-  add_sampling_options(app, reconstruction.sampling, "OVERSAMPLING");
+  add_sampling_options(app, reconstruction.sampling,
+                       "1.7 is where Catmull-Rom insertion is most accurate: less lets aliases in, more "
+                       "leaves too few samples per voxel for "
+                       "its signed weights (linear and bspline3 like 2)");
   app.add_option("--wiener", reconstruction.wiener,
                  "added to every weight (a sum of CTF^2): noise over signal power")
       ->check(CLI::NonNegativeNumber)
       ->type_name("WEIGHT")
       ->capture_default_str();
-  app.add_option("--floor", reconstruction.floor, "least weight, as a part of the mean at its resolution")
+  app.add_option(
+         "--floor", reconstruction.floor,
+         "least weight, as a part of the mean at its resolution: signed weights can be small by cancellation")
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("FRACTION")
       ->capture_default_str();

@@ -30,33 +30,6 @@ std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
                                  particles);
 }
 
-/// Multiplies what is inserted by |k|, data and weight alike. Planes through the origin are dense as 1 / |k|; with this factor all
-/// neighbours of a voxel count alike, and the quotient is not drawn towards the origin. The zero frequency gets its share of the volume
-/// around it: a ball of diameter 1 where the samples at |k| have 2 |k| each.
-struct WeighByRadius {
-  Kokkos::complex<float>* spectra; ///< null: weights alone
-  float* weights;                  ///< null: spectra alone
-  HalfSpectrumLayout<2> layout;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    int k[2];
-    layout.frequency(index % layout.elements(), k);
-    const float radius = k[0] == 0 && k[1] == 0 ? Kokkos::numbers::pi_v<float> / 12
-                                                : Kokkos::sqrt(static_cast<float>(k[0] * k[0] + k[1] * k[1]));
-    if (spectra)
-      spectra[index] *= radius;
-    if (weights)
-      weights[index] *= radius;
-  }
-
-  void run(const Space& space, std::size_t count) const {
-    Kokkos::parallel_for("Bracewell::examples::weigh_by_radius",
-                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
-                             space, 0, static_cast<std::int64_t>(count) * layout.elements()),
-                         *this);
-  }
-};
-
 template <class View>
 struct AddTo {
   View target, source;
@@ -97,7 +70,6 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
           "projections");
     weights_ = allocate<Weights>("weights", 1, 1, box_, box_ / 2 + 1);
     Kokkos::deep_copy(space, weights_, 1.0f);
-    WeighByRadius{nullptr, weights_.data(), {{box_, box_}}}.run(space, 1);
   }
   for (auto& half : halves_) {
     half.data = MapSpectrum("Bracewell::examples::data", 1, padded_, padded_, padded_ / 2 + 1);
@@ -125,7 +97,6 @@ void Reconstruction::transform(const Images& images, std::span<const std::size_t
     apply_ctf(space_, Part<const CTF*>(ctfs_.data(), rows.size()), pixel_size_,
               range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));
   }
-  WeighByRadius{spectra_.data(), uses_ctf() ? weights_.data() : nullptr, {{box_, box_}}}.run(space_, rows.size());
 }
 
 template <class Kernel>

@@ -20,11 +20,11 @@
 namespace Bracewell::Examples {
 
 struct ReconstructionOptions {
-  Sampling sampling{.oversampling = 1.5};
+  Sampling sampling{.oversampling = 1.7};
   std::string symmetry = "C1";
   std::optional<bool> ctf; ///< absent: where the STAR file has what it takes
   double wiener = 0;       ///< added to every weight
-  double floor = 1e-2;     ///< least weight, as a part of the mean of its shell
+  double floor = 0.2;      ///< least weight, as a part of the mean of its shell
   std::size_t batch = 0;   ///< particles at a time; 0: by size
 };
 

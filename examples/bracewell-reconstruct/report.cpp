@@ -43,14 +43,15 @@ std::vector<double> correlation(const Space& space, const Map& first, const Map&
     return spectrum;
   };
   const auto one = transformed(first), other = transformed(second);
-  const Owned<double**> shells("Bracewell::examples::correlation", 1, static_cast<std::size_t>(box / 2 + 1));
+  const Owned<double**> shells("Bracewell::examples::correlation", 1,
+                               static_cast<std::size_t>((box + 1) / 2));
   fourier_shell_correlation(space, HalfSpectrum{one, box}, HalfSpectrum{other, box}, shells);
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shells);
   return {host.data(), host.data() + host.size()};
 }
 
-double error_in_sphere(std::span<const float> map, std::span<const float> reference, int box) {
-  double difference = 0, norm = 0;
+Difference compare(std::span<const float> map, std::span<const float> reference, int box) {
+  double map_norm = 0, product = 0, norm = 0;
   std::size_t i = 0;
   for (int z = 0; z < box; ++z)
     for (int y = 0; y < box; ++y)
@@ -59,15 +60,19 @@ double error_in_sphere(std::span<const float> map, std::span<const float> refere
         if (4 * (square(x) + square(y) + square(z)) >= box * box)
           continue;
         const double a = map[i], b = reference[i];
-        difference += (a - b) * (a - b);
+        map_norm += a * a;
+        product += a * b;
         norm += b * b;
       }
-  return std::sqrt(difference / norm);
+  const double scale = map_norm > 0 ? product / map_norm : 0;
+  return {scale, std::sqrt(std::max(0.0, 1 - scale * product / norm))};
 }
 
 std::string resolution_text(const std::vector<double>& correlation, double threshold, int box,
                             double pixel_size) {
   const double value = resolution(correlation, threshold, box, unit(pixel_size));
+  if (!std::isfinite(value))
+    return "none";
   char text[64];
   std::snprintf(text, sizeof text, "%.4g %s", value, pixel_size > 0 ? "A" : "px");
   return text;

@@ -12,13 +12,18 @@
 
 namespace Bracewell::Examples {
 
-/// Correlation of two maps in shells 0 ... box/2.
+/// Correlation of two maps in the shells that images fill, up to |k| = box/2: those from 0 to (box - 1) / 2.
 std::vector<double> correlation(const Space& space, const Map& first, const Map& second);
 
-/// |map - reference| / |reference| within the sphere that fits the box.
-double error_in_sphere(std::span<const float> map, std::span<const float> reference, int box);
+struct Difference {
+  double scale; ///< factor on the map that brings it closest to the reference
+  double error; ///< |scale map - reference| / |reference|
+};
 
-/// "12.3 A", or "12.3 px" without a pixel size: where a correlation falls below the threshold.
+/// Within the sphere that fits the box.
+Difference compare(std::span<const float> map, std::span<const float> reference, int box);
+
+/// "12.3 A", "12.3 px" without a pixel size, or "none": where a correlation falls below the threshold.
 std::string resolution_text(const std::vector<double>& correlation, double threshold, int box,
                             double pixel_size);
 

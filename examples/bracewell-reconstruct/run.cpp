@@ -10,6 +10,7 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 namespace Bracewell::Examples {
@@ -23,12 +24,10 @@ fs::path beside(const fs::path& out, const std::string& ending) {
   return out.parent_path() / (out.stem().string() + ending);
 }
 
-Map masked(const Space& space, const Map& map, const std::optional<SoftSphere>& mask) {
-  if (!mask)
-    return map;
+Map masked(const Space& space, const Map& map, const SoftSphere& mask) {
   const auto copy = allocate<Map>("masked", 1, map.extent(1), map.extent(2), map.extent(3));
   Kokkos::deep_copy(space, copy, map);
-  apply_mask(space, copy, *mask);
+  apply_mask(space, copy, mask);
   return copy;
 }
 
@@ -50,17 +49,21 @@ std::string reconstruct(const Space& space, const RunOptions& options) {
   double pixel_size = particles.pixel_size.present() ? particles.pixel_size[0] : 0;
   if (pixel_size == 0 && particles.stacks[0].pixel_size)
     pixel_size = *particles.stacks[0].pixel_size;
+  const std::optional<double>& stated = particles.stacks[0].pixel_size;
+  if (stated && std::abs(*stated - pixel_size) > 0.01 * pixel_size)
+    particles.warnings.push_back(options.star.string() + ": states pixels of " + number(pixel_size) +
+                                 " Angstrom, its stack of " + number(*stated) + ": the former are taken");
   if (pixel_size == 0)
     particles.warnings.push_back(
         options.star.string() +
         ": neither the file nor its stacks state a pixel size: lengths are in pixels");
-  std::optional<SoftSphere> mask;
-  if (options.mask_diameter) {
-    if (pixel_size == 0)
-      throw InputError(options.star.string() +
-                       ": states no pixel size, which --mask-diameter needs; use --pixel-size");
-    mask = {.radius = *options.mask_diameter / 2 / pixel_size, .edge = mask_edge};
-  }
+  if (options.mask_diameter && pixel_size == 0)
+    throw InputError(options.star.string() +
+                     ": states no pixel size, which --mask-diameter needs; use --pixel-size");
+  // Images say nothing outside the sphere that fits the box.
+  const double diameter =
+      options.mask_diameter ? *options.mask_diameter / pixel_size : double(particles.image_width);
+  const SoftSphere mask{.radius = diameter / 2, .edge = mask_edge};
   std::optional<CubicMap> reference;
   if (options.reference) {
     reference = read_map(program, *options.reference);
@@ -90,12 +93,12 @@ std::string reconstruct(const Space& space, const RunOptions& options) {
   const Map map = masked(space, reconstruction.whole_map(), mask);
   const std::vector<float> values = to_host(space, map);
   std::vector<SlicedMap> slices{{"map", values}};
-  double error = 0;
+  Difference difference{};
   if (reference) {
     const Map truth = masked(space, to_device(space, *reference), mask);
     reference->values = to_host(space, truth);
     correlations.reference = correlation(space, map, truth);
-    error = error_in_sphere(values, reference->values, box);
+    difference = compare(values, reference->values, box);
     slices.push_back({"reference", reference->values});
   }
 
@@ -119,7 +122,8 @@ std::string reconstruct(const Space& space, const RunOptions& options) {
                " (FSC 0.143) and " + resolution_text(*correlations.halves, 0.5, box, pixel_size) + " (0.5)";
   if (correlations.reference)
     summary += ", against the reference " + resolution_text(*correlations.reference, 0.5, box, pixel_size) +
-               " (FSC 0.5) and relative error " + number(error);
+               " (FSC 0.5) and relative error " + number(difference.error) + " after scaling by " +
+               number(difference.scale);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   return summary + ", " + number(elapsed.count()) + " s";
 }

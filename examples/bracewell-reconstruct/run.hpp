@@ -15,7 +15,7 @@ struct RunOptions {
   std::filesystem::path star, out;
   std::optional<std::filesystem::path> reference;
   ReconstructionOptions reconstruction;
-  std::optional<double> mask_diameter; ///< Angstrom
+  std::optional<double> mask_diameter; ///< Angstrom; absent: that of the sphere that fits the box
   std::optional<double> pixel_size;    ///< Angstrom, instead of what the STAR file says
 };
 
