@@ -15,9 +15,9 @@ struct Stencil {
   T fraction[Dim];
   T weight[Dim][width];
 
-  /// Puts the window around q. `fold`: q may lie beyond the Nyquist limits and is brought back by whole
-  /// periods first; false is then returned when it is not finite (or so far out that its fraction is lost),
-  /// and the window is unusable.
+  /// Puts the window around q. `fold`: q may lie about a period out, or anywhere, and is brought back by
+  /// whole periods first; false is then returned when it is not finite (or so far out that its fraction is
+  /// lost), and the window is unusable.
   KOKKOS_INLINE_FUNCTION bool place(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim], bool fold) {
     if (fold) {
       bool finite = true;

@@ -131,7 +131,7 @@ struct GatherGradients {
         for (int d = 0; d < D; ++d) {
           for (int c = 0; c < M; ++c)
             Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
-          if (samples.curvature != 0)
+          if (samples.curved())
             Kokkos::atomic_add(m + d * D + D - 1, samples.oversampling * samples.curvature * sums.bend[d]);
         }
       }
@@ -181,7 +181,7 @@ struct GatherGradients {
         for (int d = 0; d < D; ++d) {
           for (int c = 0; c < M; ++c)
             sum.matrix[d][c] += slope[d] * T(k[c]);
-          if constexpr (Pose<T, M, D>::bends)
+          if (pose.curved)
             sum.bend[d] += slope[d] * T(k[0] * k[0] + k[1] * k[1]);
         }
       } else {

@@ -33,7 +33,8 @@ struct Pose {
   T matrix[D][M]; ///< times oversampling: projection frequencies to positions
   T bend[D];      ///< displacement by the Ewald sphere per |k|^2 (3D -> 2D)
   T turns[M];     ///< minus shift over box size: turns of phase per unit of frequency
-  bool folds;     ///< positions may lie beyond the reconstruction's Nyquist limits
+  bool curved;    ///< by an Ewald sphere
+  bool folds;     ///< positions may lie about a whole period out, and have to be brought back
 
   /// Position in the reconstruction of projection frequency k.
   KOKKOS_INLINE_FUNCTION void position(const int (&k)[M], T (&q)[D]) const {
@@ -41,9 +42,10 @@ struct Pose {
       q[d] = matrix[d][0] * static_cast<T>(k[0]);
       for (int c = 1; c < M; ++c)
         q[d] += matrix[d][c] * static_cast<T>(k[c]);
-      if constexpr (bends)
-        q[d] += bend[d] * static_cast<T>(k[0] * k[0] + k[1] * k[1]);
     }
+    if (bends && curved)
+      for (int d = 0; d < D; ++d)
+        q[d] += bend[d] * static_cast<T>(k[0] * k[0] + k[1] * k[1]);
   }
 
   /// exp(-2 pi i k.s/n), the shift theorem's factor.
@@ -85,6 +87,8 @@ struct Samples {
   T radius;           ///< largest |k|
   int squared_radius; ///< samples with |k|^2 beyond it are zero
 
+  KOKKOS_INLINE_FUNCTION bool curved() const { return bends && curvature != 0; }
+
   KOKKOS_INLINE_FUNCTION Pose<T, M, D> pose(std::int64_t batch, std::int64_t index) const {
     Pose<T, M, D> result;
     const T* m = matrices(batch, index);
@@ -95,10 +99,16 @@ struct Samples {
         result.matrix[d][c] = oversampling * m[d * D + c];
         norm += result.matrix[d][c] * result.matrix[d][c];
       }
-      result.bend[d] = bends ? oversampling * curvature * m[d * D + D - 1] : T(0);
-      const T reach = radius * (Kokkos::sqrt(norm) + radius * Kokkos::abs(result.bend[d]));
-      result.folds = result.folds || !(2 * reach <= static_cast<T>(reconstruction.size[d]));
+      const T limit = static_cast<T>(reconstruction.size[d] - 4); // the widest window stays within one period
+      result.bend[d] = 0;
+      if (curved()) {
+        result.bend[d] = oversampling * curvature * m[d * D + D - 1];
+        const T reach = Kokkos::sqrt(norm) + radius * Kokkos::abs(result.bend[d]);
+        norm = reach * reach;
+      }
+      result.folds = result.folds || !(radius * radius * norm <= limit * limit);
     }
+    result.curved = curved();
     for (int c = 0; c < M; ++c)
       result.turns[c] = shifts ? -inverse_size[c] * shifts(batch, index)[M - 1 - c] : T(0);
     return result;
