@@ -131,6 +131,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->type_name("SNR");
   app.add_option("--seed", options.images.seed, "of the noise, which is the same on every machine")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
   add_sampling_options(
@@ -140,6 +141,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
   app.add_option("--batch", options.images.batch, "images at a time, 0: as many as fit the caches")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
   app.footer("--kernel linear --oversampling 2 --correction radial agrees with RELION's relion_project.");

@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
   app.add_option("--batch", reconstruction.batch, "particles at a time, 0: by their size")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
   app.add_option("--demo", options.demo,

@@ -19,17 +19,31 @@ namespace {
 /// Pixels where the pixel size is not known.
 double unit(double pixel_size) { return pixel_size > 0 ? pixel_size : 1; }
 
-std::vector<float> slice(std::span<const float> map, int box, int axis) {
-  const auto n = static_cast<std::size_t>(box), centre = n / 2;
-  std::vector<float> values;
-  values.reserve(n * n);
+/// Sums a map along an axis over the indices [begin, end): a central slice, or a projection.
+std::vector<float> slab(std::span<const float> map, int box, int axis, std::size_t begin, std::size_t end) {
+  const auto n = static_cast<std::size_t>(box);
+  std::vector<float> values(n * n);
   for (std::size_t row = 0; row < n; ++row)
-    for (std::size_t column = 0; column < n; ++column) {
-      const std::size_t z = axis == 2 ? centre : row, y = axis == 1 ? centre : (axis == 2 ? row : column);
-      const std::size_t x = axis == 0 ? centre : column;
-      values.push_back(map[(z * n + y) * n + x]);
-    }
+    for (std::size_t column = 0; column < n; ++column)
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t z = axis == 2 ? i : row, y = axis == 1 ? i : (axis == 2 ? row : column);
+        const std::size_t x = axis == 0 ? i : column;
+        values[row * n + column] += map[(z * n + y) * n + x];
+      }
   return values;
+}
+
+/// Three views of a map, along z, y and x, in one grey range.
+Picture views(const std::string& caption, std::span<const float> map, int box, std::size_t begin,
+              std::size_t end) {
+  const int factor = std::max(1, 320 / box);
+  const GreyRange range = percentile_range(slab(map, box, 2, begin, end), 0.005, 0.999);
+  std::vector<Picture> panels;
+  for (const int axis : {2, 1, 0}) {
+    const Picture panel = grey_picture(slab(map, box, axis, begin, end), box, box, range);
+    panels.push_back(with_caption(enlarged(panel, factor), caption + " " + "xyz"[axis]));
+  }
+  return side_by_side(panels);
 }
 
 } // namespace
@@ -109,18 +123,12 @@ void write_correlations(const std::filesystem::path& text, const std::filesystem
 }
 
 void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box) {
-  const int factor = std::max(1, 320 / box);
-  const std::vector<float> first_slice = slice(maps[0].values, box, 2);
-  const GreyRange range = percentile_range(first_slice, 0.005, 0.999);
+  const auto n = static_cast<std::size_t>(box);
   std::vector<Picture> rows;
-  for (const auto& map : maps) {
-    std::vector<Picture> panels;
-    for (const int axis : {2, 1, 0})
-      panels.push_back(
-          with_caption(enlarged(grey_picture(slice(map.values, box, axis), box, box, range), factor),
-                       map.caption + ": " + "xyz"[axis] + " = 0"));
-    rows.push_back(side_by_side(panels));
-  }
+  for (const auto& map : maps)
+    rows.push_back(views(map.caption + ", slice across", map.values, box, n / 2, n / 2 + 1));
+  for (const auto& map : maps)
+    rows.push_back(views(map.caption + ", sum along", map.values, box, 0, n));
   write_png(path, stacked(rows));
 }
 

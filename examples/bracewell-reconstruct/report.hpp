@@ -41,8 +41,8 @@ struct SlicedMap {
   std::span<const float> values; ///< [box, box, box]
 };
 
-/// Three orthogonal slices through the centre of every map, side by side, one map below the other in the grey
-/// range of the first.
+/// Three orthogonal slices through the centre of every map, then three projections, a row each in a grey
+/// range of its own.
 void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box);
 
 } // namespace Bracewell::Examples

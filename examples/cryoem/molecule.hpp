@@ -111,20 +111,20 @@ inline std::vector<Blob> helix_and_domain(int box) {
          static_cast<float>(deviation),
          static_cast<float>(amplitude)});
   };
-  for (int i = 0; i < 28; ++i) {
-    const double turn = 2 * pi * i / 9;
-    add(7 * std::cos(turn) - 4, 7 * std::sin(turn), 1.2 * i - 16, 1.0, 1);
+  for (int i = 0; i < 44; ++i) {
+    const double turn = 2 * pi * i / 15;
+    add(7 * std::cos(turn) - 4, 7 * std::sin(turn), 0.75 * i - 16, 1.0, 1);
   }
   std::mt19937 generator(7); // its numbers are the same everywhere, unlike those of the distributions
   const auto uniform = [&] { return static_cast<double>(generator()) / 4294967296.0; };
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 30; ++i) {
     const double height = 2 * uniform() - 1, turn = 2 * pi * uniform(), radius = 5.5 * std::cbrt(uniform());
     const double across = std::sqrt(1 - height * height);
     add(9 + radius * across * std::cos(turn), 3 + radius * across * std::sin(turn), 6 + radius * height, 0.9,
         1);
   }
-  for (int i = 0; i < 6; ++i)
-    add(-12 + 4.2 * i, -8 + 0.8 * i, -14 + 0.7 * i, 1.1, 1);
+  for (int i = 0; i < 10; ++i)
+    add(-12 + 2.4 * i, -8 + 0.5 * i, -14 + 0.4 * i, 1.1, 1);
   return blobs;
 }
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// The public data that lie beside the checkout, by the commands of examples/README.md.
+#include "support.hpp"
+
+using namespace DriverTest;
+
+namespace {
+
+const std::string project = BRACEWELL_PROJECT, reconstruct = BRACEWELL_RECONSTRUCT;
+const std::string as_relion = " --kernel linear --oversampling 2 --correction radial ";
+
+std::string data(const std::string& name) { return shared_data("cryoem/" + name).string(); }
+
+} // namespace
+
+TEST_CASE("simulated 70S ribosomes reconstruct the map that they come from") {
+  const TemporaryFolder folder;
+  run_well(folder, reconstruct + " --star " + data("sim70S_particles.star") + " --reference " +
+                       data("ribosome70S_64.mrc") + " --out map.mrc");
+  const auto correlation = read_correlations(folder / "map_fsc.txt", 1);
+  for (std::size_t shell = 0; shell <= 11; ++shell)
+    CHECK(correlation[shell] >= 0.97);
+  CHECK(correlation[13] >= 0.8);
+}
+
+TEST_CASE("projections agree with images that RELION made") {
+  const TemporaryFolder folder;
+  const auto error = [&](const std::string& map, const std::string& images, int offset) {
+    run_well(folder, project + " --map " + data(map) + " --star " + data(images + ".star") +
+                         " --out ours.mrcs" + as_relion);
+    return relative_error(read_stack(folder / "ours.mrcs").values,
+                          rolled(read_stack(data(images + ".mrcs")), -offset, -offset));
+  };
+  CHECK(error("ribosome70S_64.mrc", "rln_proj_64_centered", 0) < 1e-3);
+  CHECK(error("ribosome70S_64.mrc", "rln_proj_64_shifted", 0) < 1e-3);
+  // RELION moves the origin of an odd box to pixel ceil(n / 2) instead of floor(n / 2).
+  CHECK(error("clean70SRibosome_vol_65p.mrc", "rln_proj_65", 1) < 1e-3);
+}
+
+TEST_CASE("toy projections reconstruct their model") {
+  const TemporaryFolder folder;
+  run_well(folder, reconstruct + " --star " + data("toy_projections_poses.star") + " --reference " +
+                       data("toymodel_small_nocenter.mrc") + " --out map.mrc");
+  for (const double correlation : read_correlations(folder / "map_fsc.txt", 1))
+    CHECK(correlation > 0.98);
+}
+
+TEST_CASE("particles without poses are refused by name of the column") {
+  const TemporaryFolder folder;
+  expect_bad_input(folder, reconstruct + " --star " + data("toy_projections.star") + " --out map.mrc",
+                   {"toy_projections.star", "rlnAngleRot"});
+}
+
+TEST_CASE("real particles are processed, with warnings about what their headers lack") {
+  const TemporaryFolder folder;
+  for (const char* name : {"sta_testing_bin8.star", "relion31.star", "relion31.v2.star"}) {
+    const Outcome outcome = run(folder, reconstruct + " --star " + data(name) + " --out map.mrc");
+    INFO(name << '\n' << outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.find("warning: ") != std::string::npos);
+    CHECK(outcome.err.find("no 'MAP ' tag") != std::string::npos);
+    CHECK(outcome.err.find("states pixels of") != std::string::npos);
+    CHECK(fs::exists(folder / "map_slices.png"));
+  }
+}
+
+TEST_CASE("a map with permuted axes, an extended header and a long and a short side is projected") {
+  const TemporaryFolder folder;
+  write_text(folder / "poses.star", star_text({{}}, 73)); // all angles zero: the sum along z
+  const Outcome outcome =
+      run(folder, project + " --map " + data("EMD-3001.map") + " --star poses.star --out out.mrcs");
+  CHECK(outcome.code == 0);
+  CHECK(outcome.err.find("not cubic") != std::string::npos);
+  const Stack image = read_stack(folder / "out.mrcs");
+  REQUIRE(image.width == 73);
+  const MrcReader reader(data("EMD-3001.map"));
+  const auto map = reader.read_volume();
+  const auto [nx, ny, nz] = reader.header().size;
+  std::vector<float> sum(73 * 73);
+  for (std::int64_t z = 0; z < nz; ++z)
+    for (std::int64_t y = 0; y < ny; ++y)
+      for (std::int64_t x = 0; x < nx; ++x)
+        sum[static_cast<std::size_t>((y + 36 - ny / 2) * 73 + x + 36 - nx / 2)] +=
+            map[static_cast<std::size_t>((z * ny + y) * nx + x)];
+  CHECK(relative_error(image.values, sum) < 0.05); // but for the frequencies beyond Nyquist's circle
+}

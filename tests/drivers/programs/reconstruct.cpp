@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "support.hpp"
+
+using namespace DriverTest;
+
+namespace {
+
+const std::string reconstruct = BRACEWELL_RECONSTRUCT;
+
+/// Projections of Gaussians in closed form, and the map they come from.
+struct Scene {
+  TemporaryFolder folder;
+  int box;
+  std::vector<float> map;
+  std::vector<Particle> particles;
+
+  Scene(int size, int count, std::vector<Gaussian> gaussians, std::vector<Particle> poses = {})
+      : box(size), map(gaussian_map(gaussians, box)),
+        particles(poses.empty() ? random_particles(count, 2.5) : std::move(poses)) {
+    write_map(folder / "truth.mrc", map, box);
+    write_stack(folder / "images.mrcs", gaussian_projections(gaussians, particles, box), box, box);
+    write_text(folder / "particles.star", star_text(particles, box, "images.mrcs"));
+  }
+
+  std::vector<float> reconstruction(const std::string& options, const std::string& out = "map.mrc") const {
+    run_well(folder, reconstruct + " --star particles.star --no-ctf --out " + out + " " + options);
+    return MrcReader(folder / out).read_volume();
+  }
+  double error(const std::string& options) const {
+    return error_in_sphere(reconstruction(options), map, box);
+  }
+};
+
+} // namespace
+
+TEST_CASE("Gaussians are reconstructed from their line integrals, for even and odd boxes") {
+  for (const int box : {32, 33}) {
+    const Scene scene(box, 400, random_gaussians(12, box / 5.0, 2));
+    CAPTURE(box);
+    CHECK(scene.error("") < 0.02);
+    CHECK(scene.error("--kernel linear --oversampling 2") < 0.06);
+    CHECK(scene.error("--kernel linear --oversampling 2 --correction radial") < 0.06);
+    CHECK(scene.error("--kernel bspline3 --oversampling 2") < 0.06);
+    CHECK(scene.error("--kernel bspline3 --correction none") > 0.05);
+  }
+}
+
+TEST_CASE("a reconstruction writes its files and one line") {
+  const Scene scene(32, 200, random_gaussians(12, 6, 2));
+  const std::string line = run_well(
+      scene.folder, reconstruct + " --star particles.star --no-ctf --reference truth.mrc --out map.mrc");
+  CHECK(std::ranges::count(line, '\n') == 1);
+  CHECK(line.find("200 particles") != std::string::npos);
+  for (const char* name :
+       {"map.mrc", "map_half1.mrc", "map_half2.mrc", "map_fsc.txt", "map_fsc.png", "map_slices.png"})
+    CHECK(fs::file_size(scene.folder / name) > 0);
+  const auto correlation = read_correlations(scene.folder / "map_fsc.txt", 1);
+  REQUIRE(correlation.size() == 16);
+  for (std::size_t shell = 0; shell <= 8; ++shell) // beyond it the Gaussians have no signal
+    CHECK(correlation[shell] > 0.99);
+  CHECK(MrcReader(scene.folder / "map.mrc").header().voxel_size[0] == 3.0);
+  const auto half = MrcReader(scene.folder / "map_half2.mrc").read_volume();
+  CHECK(error_in_sphere(half, scene.map, 32) < 0.1);
+}
+
+TEST_CASE("a map does not depend on batches and threads") {
+  const Scene scene(24, 50, random_gaussians(8, 5, 2));
+  const auto map = scene.reconstruction("");
+  CHECK(relative_error(scene.reconstruction("--batch 7"), map) < 1e-5);
+  run_well(scene.folder,
+           "OMP_NUM_THREADS=1 " + reconstruct + " --star particles.star --no-ctf --out one.mrc");
+  CHECK(relative_error(MrcReader(scene.folder / "one.mrc").read_volume(), map) < 1e-5);
+}
+
+TEST_CASE("symmetry makes few particles do") {
+  std::vector<Gaussian> gaussians;
+  for (const auto& g : random_gaussians(4, 6, 2)) // a four-fold axis along z
+    for (int i = 0; i < 4; ++i)
+      gaussians.push_back({i == 0   ? g.x
+                           : i == 1 ? -g.y
+                           : i == 2 ? -g.x
+                                    : g.y,
+                           i == 0   ? g.y
+                           : i == 1 ? g.x
+                           : i == 2 ? -g.y
+                                    : -g.x,
+                           g.z, g.deviation, g.amplitude});
+  const Scene scene(32, 40, gaussians);
+  const double error = scene.error("--symmetry c4");
+  CHECK(error < 0.5 * scene.error(""));
+  CHECK(error < 0.15);
+  CHECK(scene.error("--symmetry c3") > 0.3);
+}
+
+TEST_CASE("the contrast transfer is corrected") {
+  const Scene scene(32, 400, random_gaussians(12, 6, 2));
+  run_well(scene.folder, std::string(BRACEWELL_PROJECT) +
+                             " --map truth.mrc --star particles.star --ctf --out modulated.mrcs");
+  const auto error = [&](const std::string& options) {
+    run_well(scene.folder, reconstruct + " --star modulated.star --out map.mrc " + options);
+    return error_in_sphere(MrcReader(scene.folder / "map.mrc").read_volume(), scene.map, 32);
+  };
+  CHECK(error("") < 0.06);
+  CHECK(error("--ctf") < 0.06);
+  CHECK(error("--no-ctf") > 0.3);
+}
+
+TEST_CASE("a mask leaves the middle and nothing else") {
+  const Scene scene(32, 50, random_gaussians(8, 6, 2));
+  const auto whole = scene.reconstruction("--mask-diameter 200");
+  const auto masked = scene.reconstruction("--mask-diameter 48"); // a radius of 8 pixels
+  CHECK(masked[(16 * 32 + 16) * 32 + 16] == whole[(16 * 32 + 16) * 32 + 16]);
+  CHECK(masked[(16 * 32 + 16) * 32 + 16 + 14] == 0);
+}
+
+TEST_CASE("--demo simulates and reconstructs its own particles") {
+  const TemporaryFolder folder;
+  const std::string line = run_well(folder, reconstruct + " --demo results");
+  CHECK(line.find("5000 particles") != std::string::npos);
+  for (const char* name : {"truth.mrc", "particles.mrcs", "particles.star", "particles.png", "map.mrc",
+                           "map_half1.mrc", "map_fsc.png", "map_slices.png"})
+    CHECK(fs::file_size(folder / "results" / name) > 0);
+  // Half maps agree beyond 80 % of Nyquist: shell 25.6 of 32.
+  const auto halves = read_correlations(folder / "results/map_fsc.txt", 0);
+  for (std::size_t shell = 0; shell <= 25; ++shell)
+    CHECK(halves[shell] > 0.143);
+  const auto truth = MrcReader(folder / "results/truth.mrc").read_volume();
+  CHECK(error_in_sphere(MrcReader(folder / "results/map.mrc").read_volume(), truth, 64) < 0.35);
+}
+
+TEST_CASE("--help names every option") {
+  const TemporaryFolder folder;
+  const std::string help = run_well(folder, reconstruct + " --help");
+  for (const char* option : {"--star", "--out", "--reference", "--symmetry", "--ctf", "--no-ctf",
+                             "--mask-diameter", "--kernel", "--oversampling", "--correction", "--wiener",
+                             "--floor", "--pixel-size", "--batch", "--demo", "--version"})
+    CHECK(help.find(option) != std::string::npos);
+}
+
+TEST_CASE("bad usage ends with one message, code 2 and no output") {
+  const Scene scene(24, 4, random_gaussians(3, 5, 2));
+  const auto& folder = scene.folder;
+  const std::string good = reconstruct + " --star particles.star --out map.mrc ";
+  expect_bad_input(folder, reconstruct, {"--star", "--demo"});
+  expect_bad_input(folder, reconstruct + " --star particles.star", {"--out"});
+  expect_bad_input(folder, good + "--demo x", {"--demo"});
+  expect_bad_input(folder, good + "--symmetry Q7", {"Q7"});
+  expect_bad_input(folder, good + "--floor 2", {"--floor"});
+  expect_bad_input(folder, good + "--ctf --no-ctf", {"--ctf"});
+  expect_bad_input(folder, good + "--reference none.mrc", {"none.mrc"});
+  expect_bad_input(folder, reconstruct + " --star none.star --out map.mrc", {"none.star"});
+  expect_bad_input(folder, reconstruct + " --star particles.star --out nowhere/map.mrc", {"nowhere"});
+  expect_bad_input(folder, reconstruct + " --star particles.star --out particles.star", {"overwrite"});
+  write_map(folder / "small.mrc", std::vector<float>(8 * 8 * 8, 1.0f), 8);
+  expect_bad_input(folder, good + "--reference small.mrc", {"small.mrc", "24", "8"});
+}
+
+TEST_CASE("bad particles end with one message, code 2 and no output") {
+  const Scene scene(24, 4, random_gaussians(3, 5, 2));
+  const auto& folder = scene.folder;
+  const std::string star = read_text(folder / "particles.star");
+  const auto with_star = [&](std::string text, const std::string& options,
+                             const std::vector<std::string>& words) {
+    write_text(folder / "bad.star", text);
+    expect_bad_input(folder, reconstruct + " --star bad.star --out map.mrc " + options, words);
+  };
+  const auto replaced = [&star](const std::string& what, const std::string& with) {
+    std::string text = star;
+    REQUIRE(text.find(what) != std::string::npos);
+    return text.replace(text.find(what), what.size(), with);
+  };
+  with_star(replaced("rlnAngleRot", "rlnOther"), "", {"bad.star", "rlnAngleRot"});
+  with_star(replaced("rlnImageName", "rlnOther"), "", {"bad.star", "rlnImageName"});
+  with_star(replaced("rlnVoltage", "rlnOther"), "--ctf", {"bad.star", "rlnVoltage"});
+  with_star(replaced("300.0", "-300.0"), "", {"bad.star"});
+  with_star(replaced("rlnImagePixelSize", "rlnOther"), "", {"bad.star", "row 1"});
+  with_star(replaced(" 3@images", " 5@images"), "", {"bad.star", "row 3", "images.mrcs"});
+  with_star(replaced(" 3@images", " 0@images"), "", {"bad.star", "row 3"});
+  with_star(replaced("3@images.mrcs", "3@none.mrcs"), "", {"bad.star", "row 3", "none.mrcs"});
+  with_star(replaced(" 2 2@images", " 3 2@images"), "", {"bad.star", "row 2", "rlnRandomSubset"});
+  with_star(replaced(" 2 2@images", " x 2@images"), "", {"bad.star", "row 2", "rlnRandomSubset"});
+  with_star(star_text({}, 24, "images.mrcs"), "", {"bad.star", "no particles"});
+  with_star(star + "1 2\n", "", {"bad.star", "row 5"});
+
+  write_stack(folder / "small.mrcs", std::vector<float>(16 * 16, 1.0f), 16, 16);
+  with_star(replaced("3@images.mrcs", "1@small.mrcs"), "", {"small.mrcs", "16 x 16", "24 x 24"});
+  write_stack(folder / "flat.mrcs", std::vector<float>(4 * 24 * 16, 1.0f), 24, 16);
+  with_star(star_text(scene.particles, 24, "flat.mrcs"), "", {"flat.mrcs", "square"});
+
+  const Bytes stack = read_bytes(folder / "images.mrcs");
+  const auto with_stack = [&](const Bytes& bytes, const std::vector<std::string>& words) {
+    write_bytes(folder / "images.mrcs", bytes);
+    expect_bad_input(folder, reconstruct + " --star particles.star --out map.mrc", words);
+  };
+  with_stack(Bytes(stack.begin(), stack.end() - 10), {"images.mrcs", "truncated"});
+  with_stack(Bytes(stack.begin(), stack.begin() + 500), {"images.mrcs"});
+  Bytes bad = stack;
+  bad[12] = 3;
+  with_stack(bad, {"images.mrcs", "mode 3"});
+  bad = stack;
+  const std::size_t third = 1024 + 4 * 24 * 24 * 2;
+  for (std::size_t i = 0; i < 4; ++i)
+    bad[third + i] = 0xff;
+  with_stack(bad, {"images.mrcs", "image 3", "not finite"});
+}

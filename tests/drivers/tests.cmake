@@ -1,0 +1,19 @@
+# Programs that run the drivers, one ctest each. They are skipped where what they compare with is absent: RELION, or the data that lie
+# beside the checkout.
+if(NOT TARGET bracewell-project OR NOT TARGET bracewell-reconstruct)
+  message(STATUS "tests/drivers is skipped: the examples are not built")
+  return()
+endif()
+
+file(GLOB driver_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/programs/*.cpp)
+foreach(source ${driver_sources})
+  cmake_path(GET source STEM name)
+  set(name test_drivers_${name})
+  bracewell_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_common)
+  target_compile_definitions(${name} PRIVATE
+    BRACEWELL_PROJECT="$<TARGET_FILE:bracewell-project>"
+    BRACEWELL_RECONSTRUCT="$<TARGET_FILE:bracewell-reconstruct>")
+  add_dependencies(${name} bracewell-project bracewell-reconstruct)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 4) # Catch2's, when everything was skipped
+endforeach()
