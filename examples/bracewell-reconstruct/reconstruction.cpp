@@ -95,7 +95,8 @@ void Reconstruction::transform(const Images& images, std::span<const std::size_t
   if (uses_ctf()) {
     set_ctfs(space_, ctfs_, all_ctfs_, rows);
     apply_ctf(space_, Part<const CTF*>(ctfs_.data(), rows.size()), pixel_size_,
-              range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));
+              HalfSpectrum{range(spectra_, 0, rows.size()), box_},
+              HalfSpectrum{range(weights_, 0, rows.size()), box_});
   }
 }
 

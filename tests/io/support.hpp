@@ -56,7 +56,8 @@ private:
 using Bytes = std::vector<std::uint8_t>;
 
 inline void write_bytes(const fs::path& path, std::span<const std::uint8_t> bytes) {
-  fs::remove(path); // a new file need not reach the disk, a truncated one is flushed to it by some file systems
+  fs::remove(
+      path); // a new file need not reach the disk, a truncated one is flushed to it by some file systems
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   REQUIRE(file.flush());
