@@ -100,10 +100,10 @@ struct Operator {
   std::string name;
   void (Arguments::*call)() const;
 };
-const std::vector<Operator> all{{"project", &Arguments::project},
-                                {"project_gradients", &Arguments::project_gradients},
-                                {"backproject", &Arguments::backproject},
-                                {"backproject_gradients", &Arguments::backproject_gradients}};
+const std::vector<Operator> operators{{"project", &Arguments::project},
+                                      {"project_gradients", &Arguments::project_gradients},
+                                      {"backproject", &Arguments::backproject},
+                                      {"backproject_gradients", &Arguments::backproject_gradients}};
 
 template <class Call>
 std::string message_of(const Call& call) {
@@ -128,7 +128,7 @@ void check_message(const Arguments& arguments, const std::string& message, const
 /// Every operator refuses what `spoil` makes of the arguments.
 template <class Spoil>
 void all_refuse(const Spoil& spoil, const std::string& argument, const std::string& found) {
-  for (const auto& [name, call] : all) {
+  for (const auto& [name, call] : operators) {
     Arguments arguments;
     spoil(arguments);
     check_message(arguments, message_of([&] { (arguments.*call)(); }), name, argument, found);
@@ -151,7 +151,7 @@ View<DataType> over(const Source& source, Extents... extents) {
 } // namespace
 
 TEST_CASE("arguments that fit are accepted") {
-  for (const auto& [name, call] : all) {
+  for (const auto& [name, call] : operators) {
     const Arguments arguments;
     INFO(name);
     CHECK_NOTHROW((arguments.*call)());
@@ -205,7 +205,7 @@ TEST_CASE("options out of range") {
 
 TEST_CASE("volumes and projections that do not fit") {
   const auto& [project, project_gradients, backproject, backproject_gradients] =
-      std::tie(all[0], all[1], all[2], all[3]);
+      std::tie(operators[0], operators[1], operators[2], operators[3]);
   using A = Arguments;
   const auto three_volumes = [] { return View<Complex****>("v", 3, 6, 7, 5); };
   const auto tiny_volume = [] { return View<Complex****>("v", 2, 3, 7, 5); };
@@ -279,7 +279,7 @@ TEST_CASE("widths that the columns contradict") {
 
 TEST_CASE("weights and weight volumes that do not fit") {
   using A = Arguments;
-  const Operator backproject = all[2], backproject_gradients = all[3];
+  const Operator backproject = operators[2], backproject_gradients = operators[3];
   refuses(
       backproject, [](A& a) { a.weights = {}; }, "weight", "one without the other");
   refuses(
@@ -323,8 +323,8 @@ TEST_CASE("back-projection into volumes of wrong rank") {
 }
 
 TEST_CASE("outputs that share memory with other arguments") {
-  const Operator project = all[0], project_gradients = all[1], backproject = all[2],
-                 backproject_gradients = all[3];
+  const Operator project = operators[0], project_gradients = operators[1], backproject = operators[2],
+                 backproject_gradients = operators[3];
   using A = Arguments;
   const auto untouched_cotangent = [](A& a) { Kokkos::deep_copy(a.cotangent, untouched); };
   const auto untouched_volume = [](A& a) { Kokkos::deep_copy(a.reconstruction, untouched); };
@@ -357,7 +357,7 @@ TEST_CASE("outputs that share memory with other arguments") {
 
 TEST_CASE("strategies that cannot be had") {
   using A = Arguments;
-  for (const Operator& one : {all[1], all[2]}) {
+  for (const Operator& one : {operators[1], operators[2]}) {
     Arguments arguments;
     arguments.options.strategy = Strategy::Duplicated;
     arguments.scratch = View<float*>("scratch", 10);
@@ -369,7 +369,7 @@ TEST_CASE("strategies that cannot be had") {
   }
   if (Impl::is_host<Space>)
     refuses(
-        all[2], [](A& a) { a.options.strategy = Strategy::Duplicated; }, "scratch", "0");
+        operators[2], [](A& a) { a.options.strategy = Strategy::Duplicated; }, "scratch", "0");
 }
 
 TEST_CASE("no poses: nothing is done") {
@@ -385,7 +385,7 @@ TEST_CASE("no poses: nothing is done") {
     arguments.matrix_gradient = View<float****>("m", 2, poses, 3, 3);
     arguments.shift_gradient = View<float***>("s", 2, poses, 2);
     arguments.reset();
-    for (const auto& [name, call] : all) {
+    for (const auto& [name, call] : operators) {
       INFO(name);
       CHECK_NOTHROW((arguments.*call)());
     }
