@@ -21,6 +21,8 @@ public:
   ~AtomicFile();
 
   const std::filesystem::path& path() const { return path_; }
+  /// Where it is until commit(), for libraries that open files by name.
+  const std::filesystem::path& temporary() const { return temporary_; }
   /// Appends. Throws std::runtime_error (disk full).
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+#include "hdf5.hpp"
+
+#include "input_error.hpp"
+#include "input_file.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+#include <hdf5.h>
+
+namespace Bracewell::Examples {
+namespace {
+
+static_assert(sizeof(hid_t) == sizeof(std::int64_t));
+
+/// Held during every call of the library. It also keeps the library from printing its errors.
+class Lock {
+public:
+  Lock() : guard_(mutex()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+private:
+  static std::recursive_mutex& mutex() {
+    static std::recursive_mutex shared;
+    return shared;
+  }
+  std::lock_guard<std::recursive_mutex> guard_;
+};
+
+/// An identifier of the library, closed at the end; false where the library gave none.
+class Handle {
+public:
+  using Close = herr_t (*)(hid_t);
+  Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&&) = delete;
+  ~Handle() {
+    if (id_ >= 0)
+      close_(id_);
+  }
+  explicit operator bool() const { return id_ >= 0; }
+  operator hid_t() const { return id_; }
+
+private:
+  hid_t id_;
+  Close close_;
+};
+
+Handle complex_type(hid_t real, std::size_t bytes, const char* r = "r", const char* i = "i") {
+  Handle type(H5Tcreate(H5T_COMPOUND, 2 * bytes), H5Tclose);
+  H5Tinsert(type, r, 0, real);
+  H5Tinsert(type, i, bytes, real);
+  return type;
+}
+
+bool is_complex(Hdf5Type type) { return type == Hdf5Type::Complex64 || type == Hdf5Type::Complex128; }
+
+Handle memory_type(Hdf5Type type, const char* r = "r", const char* i = "i") {
+  const auto copy = [](hid_t native) { return Handle(H5Tcopy(native), H5Tclose); };
+  switch (type) {
+  case Hdf5Type::Int8:
+    return copy(H5T_NATIVE_INT8);
+  case Hdf5Type::UInt8:
+    return copy(H5T_NATIVE_UINT8);
+  case Hdf5Type::Int16:
+    return copy(H5T_NATIVE_INT16);
+  case Hdf5Type::UInt16:
+    return copy(H5T_NATIVE_UINT16);
+  case Hdf5Type::Int32:
+    return copy(H5T_NATIVE_INT32);
+  case Hdf5Type::UInt32:
+    return copy(H5T_NATIVE_UINT32);
+  case Hdf5Type::Int64:
+    return copy(H5T_NATIVE_INT64);
+  case Hdf5Type::UInt64:
+    return copy(H5T_NATIVE_UINT64);
+  case Hdf5Type::Float32:
+    return copy(H5T_NATIVE_FLOAT);
+  case Hdf5Type::Float64:
+    return copy(H5T_NATIVE_DOUBLE);
+  case Hdf5Type::Complex64:
+    return complex_type(H5T_NATIVE_FLOAT, sizeof(float), r, i);
+  case Hdf5Type::Complex128:
+    return complex_type(H5T_NATIVE_DOUBLE, sizeof(double), r, i);
+  }
+  throw std::logic_error("an HDF5 type that does not exist");
+}
+
+/// Names of the two floating-point members of a complex type; nothing for other types.
+std::optional<std::pair<std::string, std::string>> complex_members(hid_t type) {
+  if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2)
+    return {};
+  std::string names[2];
+  for (unsigned member : {0u, 1u}) {
+    if (H5Tget_member_class(type, member) != H5T_FLOAT)
+      return {};
+    char* const name = H5Tget_member_name(type, member);
+    names[member] = name;
+    H5free_memory(name);
+  }
+  const bool known = (names[0] == "r" && names[1] == "i") || (names[0] == "real" && names[1] == "imag");
+  return known ? std::optional(std::pair(names[0], names[1])) : std::nullopt;
+}
+
+std::vector<hsize_t> sizes(const Hdf5Shape& shape) { return {shape.begin(), shape.end()}; }
+
+Handle memory_space(const Hdf5Shape& shape) {
+  const auto extents = sizes(shape);
+  return {shape.empty() ? H5Screate(H5S_SCALAR)
+                        : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
+          H5Sclose};
+}
+
+/// Whether every part of a path is there: the library calls a missing parent an error.
+bool exists(hid_t file, const std::string& name) {
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = name.find('/', end + 1);
+    const std::string part = name.substr(0, end);
+    if (part != "/" && !part.empty() && H5Lexists(file, part.c_str(), H5P_DEFAULT) <= 0)
+      return false;
+  }
+  return H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT) > 0; // false for a link to nothing
+}
+
+bool is_dataset(hid_t file, const std::string& name) {
+  const Handle object(exists(file, name) ? H5Oopen(file, name.c_str(), H5P_DEFAULT) : -1, H5Oclose);
+  return object && H5Iget_type(object) == H5I_DATASET;
+}
+
+Handle open_dataset(const Hdf5Reader& reader, hid_t file, const std::string& name) {
+  if (!exists(file, name))
+    throw InputError(reader.path().string() + ": has no dataset " + name);
+  if (!is_dataset(file, name))
+    throw InputError(reader.path().string() + ": " + name + " is a group, not a dataset");
+  Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset)
+    reader.fail(name, "cannot be opened");
+  return dataset;
+}
+
+Hdf5Shape shape_of(const Hdf5Reader& reader, const std::string& name, hid_t dataset) {
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  const H5S_class_t kind = space ? H5Sget_simple_extent_type(space) : H5S_NO_CLASS;
+  if (kind != H5S_SIMPLE && kind != H5S_SCALAR)
+    reader.fail(name, "has no values");
+  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
+  if (!extents.empty())
+    H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  return {extents.begin(), extents.end()};
+}
+
+/// Why a dataset could not be read, as far as can be told.
+std::string reason(hid_t dataset) {
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  const int filters = properties ? H5Pget_nfilters(properties) : 0;
+  for (int i = 0; i < filters; ++i) {
+    unsigned flags = 0;
+    std::size_t values = 0;
+    char name[64] = "";
+    const H5Z_filter_t filter = H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr,
+                                               sizeof name, name, nullptr);
+    if (H5Zfilter_avail(filter) <= 0)
+      return "cannot be read: it is compressed by filter " + std::to_string(filter) +
+             (*name ? " (" + std::string(name) + ")" : "") + ", which is not installed";
+  }
+  return "cannot be read: the file is damaged or truncated";
+}
+
+void check_slab(const Hdf5Slab& slab, std::size_t values) {
+  if (slab.offset.size() != slab.count.size() ||
+      static_cast<std::size_t>(hdf5_elements(slab.count)) != values)
+    throw std::logic_error("an HDF5 slab of shape " + hdf5_text(slab.count) + " with " +
+                           std::to_string(values) + " values");
+}
+
+/// The dataset's space with the box selected; an invalid one where the box does not fit.
+Handle select(hid_t dataset, const Hdf5Slab& slab, const Hdf5Shape& shape) {
+  bool fits = shape.size() == slab.count.size();
+  for (std::size_t axis = 0; fits && axis < shape.size(); ++axis)
+    fits = slab.offset[axis] >= 0 && slab.count[axis] >= 0 &&
+           slab.offset[axis] <= shape[axis] - slab.count[axis];
+  if (!fits)
+    throw std::logic_error("an HDF5 slab " + hdf5_text(slab.count) + " at " + hdf5_text(slab.offset) +
+                           " outside of a dataset " + hdf5_text(shape));
+  Handle space(H5Dget_space(dataset), H5Sclose);
+  if (!shape.empty())
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, sizes(slab.offset).data(), nullptr, sizes(slab.count).data(),
+                        nullptr);
+  return space;
+}
+
+} // namespace
+
+std::int64_t hdf5_elements(const Hdf5Shape& shape) {
+  std::int64_t product = 1;
+  for (const std::int64_t extent : shape)
+    product *= extent;
+  return product;
+}
+
+std::string hdf5_text(const Hdf5Shape& shape) {
+  std::string text = "[";
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    text += (axis ? ", " : "") + std::to_string(shape[axis]);
+  return text + "]";
+}
+
+Hdf5Reader::Hdf5Reader(std::filesystem::path path) : path_(std::move(path)) {
+  const InputFile regular(path_); // says what is wrong with the path
+  const Lock lock;
+  if (H5Fis_hdf5(path_.c_str()) <= 0)
+    throw InputError(path_.string() + ": is not an HDF5 file");
+  file_ = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (file_ < 0)
+    throw InputError(path_.string() +
+                     ": cannot be opened as HDF5: it is damaged, truncated or being written to");
+}
+
+Hdf5Reader::Hdf5Reader(Hdf5Reader&& other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
+
+Hdf5Reader::~Hdf5Reader() {
+  const Lock lock;
+  if (file_ >= 0)
+    H5Fclose(file_);
+}
+
+void Hdf5Reader::fail(const std::string& dataset, const std::string& message) const {
+  throw InputError(path_.string() + ": dataset " + dataset + ": " + message);
+}
+
+bool Hdf5Reader::has(const std::string& name) const {
+  const Lock lock;
+  return exists(file_, name);
+}
+
+bool Hdf5Reader::has_dataset(const std::string& name) const {
+  const Lock lock;
+  return is_dataset(file_, name);
+}
+
+std::vector<std::string> Hdf5Reader::list(const std::string& group) const {
+  const Lock lock;
+  const Handle opened(exists(file_, group) ? H5Gopen2(file_, group.c_str(), H5P_DEFAULT) : -1, H5Gclose);
+  if (!opened)
+    throw InputError(path_.string() + ": has no group " + group);
+  H5G_info_t info{};
+  H5Gget_info(opened, &info);
+  std::vector<std::string> names;
+  for (hsize_t i = 0; i < info.nlinks; ++i) {
+    char name[1024] = "";
+    H5Lget_name_by_idx(opened, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT);
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+Hdf5Shape Hdf5Reader::shape(const std::string& name) const {
+  const Lock lock;
+  return shape_of(*this, name, open_dataset(*this, file_, name));
+}
+
+bool Hdf5Reader::is_complex(const std::string& name) const {
+  const Lock lock;
+  const Handle dataset = open_dataset(*this, file_, name);
+  const Handle type(H5Dget_type(dataset), H5Tclose);
+  return complex_members(type).has_value();
+}
+
+void Hdf5Reader::read(const std::string& name, const Hdf5Slab& slab, Hdf5Type type, void* values,
+                      std::size_t size) const {
+  check_slab(slab, size);
+  const Lock lock;
+  const Handle dataset = open_dataset(*this, file_, name);
+  const Handle stored(H5Dget_type(dataset), H5Tclose);
+  const auto members = complex_members(stored);
+  const H5T_class_t kind = H5Tget_class(stored);
+  if (Examples::is_complex(type) && !members)
+    fail(name, "expected complex numbers, compounds of r and i");
+  if (!Examples::is_complex(type) && kind != H5T_INTEGER && kind != H5T_FLOAT && kind != H5T_ENUM)
+    fail(name,
+         "expected real numbers, found " + std::string(members ? "complex ones" : "values of another kind"));
+  const Handle native =
+      members ? memory_type(type, members->first.c_str(), members->second.c_str()) : memory_type(type);
+  const Handle from = select(dataset, slab, shape_of(*this, name, dataset)), to = memory_space(slab.count);
+  if (size > 0 && H5Dread(dataset, native, to, from, H5P_DEFAULT, values) < 0)
+    fail(name, reason(dataset));
+}
+
+std::optional<double> Hdf5Reader::attribute(const std::string& object, const std::string& name) const {
+  const Lock lock;
+  if (!exists(file_, object) || H5Aexists_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0)
+    return {};
+  const Handle opened(H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                      H5Aclose);
+  const Handle space(H5Aget_space(opened), H5Sclose), type(H5Aget_type(opened), H5Tclose);
+  const H5T_class_t kind = H5Tget_class(type);
+  double value = 0;
+  if (H5Sget_simple_extent_npoints(space) != 1 || (kind != H5T_INTEGER && kind != H5T_FLOAT) ||
+      H5Aread(opened, H5T_NATIVE_DOUBLE, &value) < 0)
+    throw InputError(path_.string() + ": attribute " + name + " of " + object + ": expected one number");
+  return value;
+}
+
+Hdf5Writer::Hdf5Writer(std::filesystem::path path) : target_(std::move(path)) {
+  const Lock lock;
+  file_ = H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  if (file_ < 0)
+    fail("no HDF5 file can be made there");
+}
+
+Hdf5Writer::~Hdf5Writer() { close(); }
+
+void Hdf5Writer::close() noexcept {
+  const Lock lock;
+  if (file_ >= 0)
+    H5Fclose(std::exchange(file_, -1));
+}
+
+void Hdf5Writer::fail(const std::string& what) const {
+  throw std::runtime_error(path().string() + ": cannot be written: " + what);
+}
+
+namespace {
+
+/// Groups of a name are made as they are needed.
+Handle with_parents() {
+  Handle properties(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(properties, 1);
+  return properties;
+}
+
+} // namespace
+
+void Hdf5Writer::create_group(const std::string& name) {
+  const Lock lock;
+  if (exists(file_, name))
+    return;
+  const Handle group(H5Gcreate2(file_, name.c_str(), with_parents(), H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  if (!group)
+    fail("group " + name + " failed");
+}
+
+void Hdf5Writer::create_dataset(const std::string& name, const Hdf5Shape& shape, Hdf5Type type) {
+  const Lock lock;
+  const Handle dataset(H5Dcreate2(file_, name.c_str(), memory_type(type), memory_space(shape), with_parents(),
+                                  H5P_DEFAULT, H5P_DEFAULT),
+                       H5Dclose);
+  if (!dataset)
+    fail("dataset " + name + " failed");
+}
+
+void Hdf5Writer::write(const std::string& name, const Hdf5Slab& slab, Hdf5Type type, const void* values,
+                       std::size_t size) {
+  check_slab(slab, size);
+  const Lock lock;
+  const Handle dataset(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset)
+    fail("there is no dataset " + name);
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
+  if (!extents.empty())
+    H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  const Handle to = select(dataset, slab, {extents.begin(), extents.end()});
+  if (size > 0 && H5Dwrite(dataset, memory_type(type), memory_space(slab.count), to, H5P_DEFAULT, values) < 0)
+    fail("dataset " + name + " failed (is the disk full?)");
+}
+
+void Hdf5Writer::write_attribute(const std::string& object, const std::string& name, double value) {
+  const Lock lock;
+  const Handle attribute(H5Acreate_by_name(file_, object.c_str(), name.c_str(), H5T_NATIVE_DOUBLE,
+                                           memory_space({}), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                         H5Aclose);
+  if (!attribute || H5Awrite(attribute, H5T_NATIVE_DOUBLE, &value) < 0)
+    fail("attribute " + name + " failed");
+}
+
+void Hdf5Writer::write_attribute(const std::string& object, const std::string& name,
+                                 const std::string& value) {
+  const Lock lock;
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, value.size() + 1);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  const Handle attribute(H5Acreate_by_name(file_, object.c_str(), name.c_str(), type, memory_space({}),
+                                           H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                         H5Aclose);
+  if (!attribute || H5Awrite(attribute, type, value.c_str()) < 0)
+    fail("attribute " + name + " failed");
+}
+
+void Hdf5Writer::soft_link(const std::string& target, const std::string& name) {
+  const Lock lock;
+  if (H5Lcreate_soft(target.c_str(), file_, name.c_str(), with_parents(), H5P_DEFAULT) < 0)
+    fail("link " + name + " failed");
+}
+
+void Hdf5Writer::commit() {
+  {
+    const Lock lock;
+    if (file_ < 0)
+      throw std::logic_error(path().string() + ": closed twice");
+    if (H5Fclose(std::exchange(file_, -1)) < 0)
+      fail("it could not be closed (is the disk full?)");
+  }
+  target_.commit();
+}
+
+} // namespace Bracewell::Examples
