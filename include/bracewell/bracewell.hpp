@@ -24,5 +24,7 @@
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
+#include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/line.hpp>
 #include <bracewell/types.hpp>
 #include <bracewell/version.hpp>

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "phantom.hpp"
+
+#include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/line.hpp>
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+using namespace TomographyTest;
+using Bracewell::LineTomography;
+using Bracewell::ParallelBeam;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// The definition, pixel by pixel.
+Values direct(const Values& q, const ParallelBeam& beam) {
+  const int n = beam.width;
+  const std::size_t P = beam.angles.size(), slices = q.size() / (P * static_cast<std::size_t>(n));
+  Values f;
+  for (std::size_t z = 0; z < slices; ++z)
+    for (int row = 0; row < n; ++row)
+      for (int column = 0; column < n; ++column) {
+        double sum = 0;
+        for (std::size_t p = 0; p < P; ++p) {
+          const double s = (column - n / 2) * std::cos(beam.angles[p]) +
+                           (row - n / 2) * std::sin(beam.angles[p]) + beam.centre.value_or(n / 2);
+          const double left = std::floor(s);
+          for (const double i : {left, left + 1})
+            if (i >= 0 && i < n)
+              sum += (beam.weights.empty() ? 1 : beam.weights[p]) * (1 - std::abs(s - i)) *
+                     q[(z * P + p) * static_cast<std::size_t>(n) + static_cast<std::size_t>(i)];
+        }
+        f.push_back(sum * std::numbers::pi / double(P));
+      }
+  return f;
+}
+
+ParallelBeam random_beam(int n, int angles, double centre) {
+  const auto count = static_cast<std::size_t>(angles);
+  return {.width = n,
+          .angles = random_values(count, -7, 7, 2),
+          .centre = centre,
+          .weights = random_values(count, 0.5, 1.5, 3)};
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("back-projection is the sum that defines it", "", float, double) {
+  const Space space;
+  for (const auto& [n, slices, centre] :
+       {std::tuple{50, 1, 24.3}, {33, 9, 16.0}, {1, 2, 0.0}, {70, 5, -12.5}}) {
+    CAPTURE(n);
+    ParallelBeam beam = random_beam(n, 37, centre);
+    beam.angles[0] = 0, beam.angles[1] = std::numbers::pi / 2, beam.angles[2] = std::numbers::pi;
+    const Values q = random_values(static_cast<std::size_t>(slices * 37 * n));
+    const LineTomography<Space, TestType> plan(space, {.beam = beam, .projection = false});
+    const auto image = to_device<TestType>(Values(static_cast<std::size_t>(slices * n * n), NAN), n, n);
+    plan.backproject(space, to_device<TestType>(q, 37, n), image);
+    CHECK(relative_error(to_host(image), direct(q, beam)) < 10 * rounding<TestType>);
+  }
+}
+
+TEMPLATE_TEST_CASE("projection is the transpose of back-projection", "", float, double) {
+  const Space space;
+  for (const auto& [n, slices, centre] :
+       {std::tuple{50, 1, 24.3}, {33, 9, 16.0}, {1, 2, 0.0}, {70, 5, -12.5}}) {
+    CAPTURE(n);
+    ParallelBeam beam = random_beam(n, 37, centre);
+    beam.angles[0] = 0, beam.angles[1] = std::numbers::pi / 2, beam.angles[2] = std::numbers::pi / 4;
+    const Values q = random_values(static_cast<std::size_t>(slices * 37 * n));
+    const Values f = random_values(static_cast<std::size_t>(slices * n * n), -1, 1, 7);
+    const LineTomography<Space, TestType> plan(space, {.beam = beam});
+    const auto projections = to_device<TestType>(Values(q.size(), NAN), 37, n);
+    plan.project(space, to_device<TestType>(f, n, n), projections);
+    const Values g = to_host(projections);
+    // One number for the whole operator, and every slice and angle: random weights leave no element out.
+    CHECK(std::abs(dot(g, q) - dot(f, direct(q, beam))) <
+          20 * rounding<TestType> * std::sqrt(dot(g, g) * dot(q, q)));
+    for (const std::size_t p : {0, 1, 2, 20}) {
+      Values one(q.size());
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
+        one[p * static_cast<std::size_t>(n) + i] = q[p * static_cast<std::size_t>(n) + i];
+      CHECK(std::abs(dot(g, one) - dot(f, direct(one, beam))) <
+            20 * rounding<TestType> * std::sqrt(dot(g, g) * dot(one, one)));
+    }
+  }
+}
+
+TEST_CASE("a uniform disc of attenuation 1 comes back as 1, wherever the centre is") {
+  const Space space;
+  for (const auto& [n, centre] : {std::pair{128, 64.0}, {127, 60.25}}) {
+    const std::vector<Ellipse> disc{{3, -5, 40, 40, 0, 1}};
+    const ParallelBeam beam{.width = n, .angles = even_angles(240), .centre = centre};
+    const auto projections = to_device<float>(sinogram(disc, n, beam.angles, centre), 240, n);
+    const Bracewell::ProjectionFilter<Space, float> filter(space, 240, n);
+    filter.execute(space, projections, projections);
+    const auto image = to_device<float>(Values(static_cast<std::size_t>(n * n)), n, n);
+    LineTomography<Space, float>(space, {.beam = beam, .projection = false})
+        .backproject(space, projections, image);
+    const Values f = to_host(image);
+    double sum = 0, worst = 0;
+    int count = 0;
+    for (int row = 0; row < n; ++row)
+      for (int column = 0; column < n; ++column)
+        if (std::hypot(column - n / 2 - 3, row - n / 2 + 5) < 36) {
+          const double value = f[static_cast<std::size_t>(row * n + column)];
+          sum += value, worst = std::max(worst, std::abs(value - 1)), ++count;
+        }
+    CHECK(std::abs(sum / count - 1) < 2e-3);
+    CHECK(worst < 1e-2);
+  }
+}
+
+TEST_CASE("the head phantom is reconstructed from its line integrals") {
+  const Space space;
+  const int n = 200;
+  const auto phantom = shepp_logan(90);
+  // A whole turn, shuffled: order and span do not matter.
+  Values angles = even_angles(500, 2 * std::numbers::pi, 0.3);
+  std::shuffle(angles.begin(), angles.end(), std::mt19937(4));
+  const auto projections = to_device<float>(sinogram(phantom, n, angles, 98.4), 500, n);
+  const Bracewell::ProjectionFilter<Space, float> filter(space, 500, n,
+                                                         {.filter = Bracewell::TomographyFilter::Shepp});
+  filter.execute(space, projections, projections);
+  const auto result = to_device<float>(Values(n * n), n, n);
+  LineTomography<Space, float>(space, {.beam = {.width = n, .angles = angles, .centre = 98.4}})
+      .backproject(space, projections, result);
+  CHECK(error_in_disc(to_host(result), image(phantom, n), n, 60) < 0.06);
+  CHECK(error_in_disc(to_host(result), image(phantom, n), n, 98) < 0.15); // all edges in it
+}
+
+TEST_CASE("wrong input to LineTomography is named") {
+  const Space space;
+  const auto message = [&](const ParallelBeam& beam) {
+    try {
+      const LineTomography<Space, float> plan(space, {.beam = beam});
+    } catch (const Bracewell::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(message({.width = 0, .angles = {1}}), ContainsSubstring("LineTomography: width: "));
+  CHECK_THAT(message({.width = 8}), ContainsSubstring("angles: expected 1 to"));
+  CHECK_THAT(message({.width = 8, .angles = {1, NAN}}), ContainsSubstring("angles: expected finite"));
+  CHECK_THAT(message({.width = 8, .angles = {1}, .centre = NAN}), ContainsSubstring("centre: "));
+  CHECK_THAT(message({.width = 8, .angles = {1}, .weights = {1, 2}}),
+             ContainsSubstring("weights: expected none or one"));
+  const LineTomography<Space, float> plan(space,
+                                          {.beam = {.width = 8, .angles = {1, 2}}, .projection = false});
+  const auto q = to_device<float>(Values(48), 2, 8), f = to_device<float>(Values(192), 8, 8);
+  CHECK_THROWS_MATCHES(
+      plan.backproject(space, f, f), Bracewell::Error,
+      MessageMatches(ContainsSubstring("projections: expected [slices, 2, 8], found [3, 8, 8]")));
+  CHECK_THROWS_MATCHES(plan.backproject(space, q, to_device<float>(Values(64), 8, 8)), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("image: expected [3, 8, 8], found [1, 8, 8]")));
+  CHECK_THROWS_MATCHES(plan.project(space, f, q), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("options.projection")));
+}
