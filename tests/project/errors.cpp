@@ -353,6 +353,37 @@ TEST_CASE("outputs that share memory with other arguments") {
   refuses(
       backproject_gradients, [&](A& a) { a.weights = a.weights_gradient; }, "projection_weights",
       "memory shared with weights");
+  const auto matrices_over_images = [](A& a) { a.matrices = over<float****>(a.projections, 2, 3, 3, 3); };
+  refuses(project, matrices_over_images, "projections", "memory shared with poses.matrices");
+  refuses(
+      project, [](A& a) { a.filters = over<float****>(a.projections, 2, 3, 5, 4); }, "projections",
+      "memory shared with poses.filters");
+  refuses(
+      backproject, [](A& a) { a.weights = over<float****>(a.data, 2, 3, 5, 4); }, "data",
+      "memory shared with weights");
+  refuses(
+      backproject, [](A& a) { a.scratch = over<float*>(a.cotangent, 4); }, "scratch",
+      "memory shared with projections");
+  refuses(
+      project_gradients, [](A& a) { a.scratch = over<float*>(a.volume_gradient, 4); }, "scratch",
+      "memory shared with gradients.reconstruction");
+  refuses(
+      backproject_gradients, [](A& a) { a.weights = over<float****>(a.projections, 2, 3, 5, 4); },
+      "projections", "memory shared with weights");
+  for (const bool forward : {true, false}) {
+    const Operator& one = forward ? project_gradients : backproject_gradients;
+    const std::string name = forward ? "gradients." : "";
+    refuses(one, matrices_over_images, name + "projections", "memory shared with poses.matrices");
+    refuses(
+        one, [](A& a) { Kokkos::deep_copy(a.matrices, untouched), a.matrix_gradient = a.matrices; },
+        name + "matrices", "memory shared with poses.matrices");
+    refuses(
+        one, [](A& a) { Kokkos::deep_copy(a.shifts, untouched), a.shift_gradient = a.shifts; },
+        name + "shifts", "memory shared with poses.shifts");
+    refuses(
+        one, [](A& a) { a.shift_gradient = over<float***>(a.matrix_gradient, 2, 3, 2); }, name + "shifts",
+        "memory shared with " + name + "matrices");
+  }
 }
 
 TEST_CASE("strategies that cannot be had") {

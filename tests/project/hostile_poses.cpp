@@ -99,6 +99,101 @@ TEST_CASE("shifts that are not finite spoil their own projection only") {
   CHECK(std::isnan(projections[elements + 1].real()));
 }
 
+TEST_CASE("shifts that are not finite add nothing") {
+  const auto shape = GENERATE(from_range(pairs));
+  const double value = GENERATE(double(NAN), double(INFINITY), std::numeric_limits<double>::max());
+  CAPTURE(describe(shape), value);
+  Problem<double> good(shape, "catmull_rom", 1, 3);
+  auto poses = good.poses;
+  poses.shifts[2 * shape.image.size() - 1] = value;
+  auto images = good.projections;
+  auto weights = good.weights;
+  const std::size_t elements = good.image_elements();
+  std::fill_n(images.values.begin() + elements, elements, 0.);
+  std::fill_n(weights.values.begin() + elements, elements, 0.);
+  for (const Strategy strategy : strategies()) {
+    CAPTURE(int(strategy));
+    good.options.strategy = strategy;
+    auto expected = zero_like(good.reconstruction), data = expected;
+    auto expected_weight = spectra<double>({1}, shape.volume), weight = expected_weight;
+    good.operators.backproject(images, good.poses, expected, expected_weight, weights, good.options);
+    good.operators.backproject(good.projections, poses, data, weight, good.weights, good.options);
+    CHECK(relative_error(data, expected) < 1e-14);
+    CHECK(relative_error(weight, expected_weight) < 1e-14);
+
+    Operators<double>::ProjectGradients some, all;
+    some.reconstruction = all.reconstruction = zero_like(good.reconstruction);
+    good.operators.project_gradients(good.reconstruction, good.poses, images, some, good.options);
+    good.operators.project_gradients(good.reconstruction, poses, good.projections, all, good.options);
+    CHECK(relative_error(all.reconstruction, some.reconstruction) < 1e-14);
+  }
+}
+
+TEST_CASE("poses that are not finite have gradients that are not") {
+  const auto shape = GENERATE(from_range(pairs));
+  const bool in_shift = GENERATE(false, true);
+  CAPTURE(describe(shape), in_shift);
+  Problem<double> problem(shape, "catmull_rom", 1, 3);
+  const std::size_t m = shape.image.size(), size = shape.volume.size() * shape.volume.size();
+  (in_shift ? problem.poses.shifts[m] : problem.poses.matrices[size]) = NAN;
+  Operators<double>::ProjectGradients gradients;
+  gradients.matrices = zero_like(problem.poses.matrices);
+  gradients.shifts = zero_like(problem.poses.shifts);
+  problem.operators.project_gradients(problem.reconstruction, problem.poses, problem.projections, gradients,
+                                      problem.options);
+  for (const auto* array : {&gradients.matrices, &gradients.shifts}) {
+    const std::size_t per_pose = array->size() / 3;
+    for (std::size_t pose = 0; pose < 3; ++pose) {
+      double sum = 0;
+      for (std::size_t i = 0; i < per_pose; ++i)
+        sum += (*array)[pose * per_pose + i];
+      CHECK(std::isnan(sum) == (pose == 1));
+    }
+  }
+}
+
+TEST_CASE("a volume that no sample reaches is not written") {
+  const auto shape = GENERATE(from_range(pairs));
+  CAPTURE(describe(shape));
+  Problem<double> problem(shape, "catmull_rom", 1, 1);
+  problem.poses.matrices[0] = NAN;
+  for (const Strategy strategy : {Strategy::Atomic, Strategy::Owned}) {
+    problem.options.strategy = strategy;
+    auto data = zero_like(problem.reconstruction);
+    auto weight = spectra<double>({1}, shape.volume);
+    for (auto& value : data.values)
+      value = complex<double>(-0., -0.); // which adding zero would change
+    problem.operators.backproject(problem.projections, problem.poses, data, weight, problem.weights,
+                                  problem.options);
+    std::size_t written = 0;
+    for (const auto& value : data.values)
+      written += !std::signbit(value.real()) || !std::signbit(value.imag());
+    CHECK(written == 0);
+  }
+}
+
+TEST_CASE("all strategies agree on which samples are too far out") {
+  const auto shape = GENERATE(from_range(pairs));
+  const double scale = GENERATE(1e14, 1e15, 1e16, 1e17, 1e30);
+  CAPTURE(describe(shape), scale);
+  Problem<double> problem(shape, "catmull_rom", 1, 3);
+  const std::size_t d = shape.volume.size();
+  for (std::size_t i = 0; i < problem.poses.matrices.size(); ++i) // one element per row: positions are exact
+    problem.poses.matrices[i] *= i % d == i / d % d % shape.image.size() ? scale : 0;
+  Tensor<complex<double>> first;
+  for (const Strategy strategy : strategies()) {
+    CAPTURE(int(strategy));
+    problem.options.strategy = strategy;
+    auto data = zero_like(problem.reconstruction);
+    auto weight = spectra<double>({1}, shape.volume);
+    problem.operators.backproject(problem.projections, problem.poses, data, weight, problem.weights,
+                                  problem.options);
+    if (first.size() == 0)
+      first = data;
+    CHECK(relative_error(data, first) < 1e-13);
+  }
+}
+
 TEST_CASE("absurdly large matrices and shifts are safe") {
   const auto kernel = GENERATE(from_range(kernels()));
   const auto shape = GENERATE(from_range(pairs));

@@ -5,6 +5,20 @@
 
 namespace Bracewell::Impl {
 
+/// Brings a position back by whole periods, to at most n/2 + 1/2 on each axis. False where it is not finite,
+/// or so far out that its fraction is lost (2^21 in float, 2^50 in double): it is then unusable.
+template <class T, int Dim>
+KOKKOS_INLINE_FUNCTION bool fold(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim]) {
+  bool usable = true;
+  for (int d = 0; d < Dim; ++d) {
+    const T n = static_cast<T>(layout.size[d]);
+    usable = usable && Kokkos::abs(q[d]) <= T(0.25) / Kokkos::Experimental::epsilon_v<T>;
+    if (2 * Kokkos::abs(q[d]) > n)
+      q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
+  }
+  return usable;
+}
+
 /// The separable weights around a position, and how to sum a spectrum over them or spread a value onto them.
 template <class Kernel, int Dim, Mates mates, class T>
 struct Stencil {
@@ -15,21 +29,11 @@ struct Stencil {
   T fraction[Dim];
   T weight[Dim][width];
 
-  /// Puts the window around q. `fold`: q may lie about a period out, or anywhere, and is brought back by
-  /// whole periods first; false is then returned when it is not finite (or so far out that its fraction is
-  /// lost), and the window is unusable.
-  KOKKOS_INLINE_FUNCTION bool place(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim], bool fold) {
-    if (fold) {
-      bool finite = true;
-      for (int d = 0; d < Dim; ++d) {
-        const T n = static_cast<T>(layout.size[d]);
-        if (2 * Kokkos::abs(q[d]) > n)
-          q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
-        finite = finite && 2 * Kokkos::abs(q[d]) <= n + 1;
-      }
-      if (!finite)
-        return false;
-    }
+  /// Puts the window around q. `folds`: q may lie about a period out, or anywhere, and is brought back first;
+  /// false is then returned where that cannot be done, and the window is unusable.
+  KOKKOS_INLINE_FUNCTION bool place(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim], bool folds) {
+    if (folds && !fold(layout, q))
+      return false;
     window.layout = layout;
     window.mirrored = q[0] < 0;
     for (int d = 0; d < Dim; ++d) {

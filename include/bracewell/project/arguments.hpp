@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -81,16 +82,32 @@ struct Arguments {
             array.shape() + " (width " + std::to_string(array.width) + ")");
   }
 
-  /// An output must not share memory with any other argument.
-  template <class A, class SpaceA, class B, class SpaceB>
-  void disjoint(const char* argument, const Array<A, SpaceA>& output, const char* other_name,
-                const Array<B, SpaceB>& other) const {
-    const auto* a = reinterpret_cast<const char*>(output.data);
-    const auto* b = reinterpret_cast<const char*>(other.data);
-    const bool apart = !output || !other || a + output.size() * std::int64_t(sizeof(A)) <= b ||
-                       b + other.size() * std::int64_t(sizeof(B)) <= a;
-    require(apart, argument, std::string("memory of its own"),
-            std::string("memory shared with ") + other_name);
+  /// The memory of an argument; of one that is not given, none.
+  struct Memory {
+    const char* name;
+    const char* begin;
+    const char* end;
+
+    template <class T, class MemorySpace>
+    Memory(const char* argument, const Array<T, MemorySpace>& array)
+        : name(argument), begin(reinterpret_cast<const char*>(array.data)),
+          end(begin + (array ? array.size() * std::int64_t(sizeof(T)) : 0)) {}
+  };
+
+  /// Outputs must share memory neither with each other nor with an input.
+  void require_disjoint(std::initializer_list<Memory> outputs, std::initializer_list<Memory> inputs) const {
+    const auto check = [this](const Memory& output, const Memory& other) {
+      const bool apart = output.begin == output.end || other.begin == other.end ||
+                         output.end <= other.begin || other.end <= output.begin;
+      require(apart, output.name, std::string("memory of its own"),
+              std::string("memory shared with ") + other.name);
+    };
+    for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+      for (const Memory& input : inputs)
+        check(*output, input);
+      for (auto other = outputs.begin(); other != output; ++other)
+        check(*output, *other);
+    }
   }
 
   template <int M, int D, class T, class MemorySpace, class R, class P>

@@ -44,11 +44,13 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
   if (target.weight) {
     arguments.same_shape("weight", target.weight, target.data);
     amplitudes.weights = arguments.per_projection("weights", target.weights, projections);
-    arguments.disjoint("weight", target.weight, "data", target.data);
-    arguments.disjoint("weight", target.weight, "weights", target.weights);
-    arguments.disjoint("weight", target.weight, "projections", projections);
   }
-  arguments.disjoint("data", target.data, "projections", projections);
+  arguments.require_disjoint({{"data", target.data}, {"weight", target.weight}, {"scratch", target.scratch}},
+                             {{"projections", projections},
+                              {"weights", target.weights},
+                              {"poses.matrices", poses.matrices},
+                              {"poses.shifts", poses.shifts},
+                              {"poses.filters", poses.filters}});
   const std::int64_t batches = target.data.extents[0];
   scatter<Kernel>(space, arguments, "Bracewell::backproject", options.strategy, amplitudes,
                   ScatterTarget<T>{.data = target.data.data,
@@ -81,15 +83,24 @@ void backproject_gradients(const ExecutionSpace& space,
     arguments.require(bool(gradients.weight), "projection_weights", "a cotangent of the weight volume",
                       "none");
     arguments.same_shape("projection_weights", gradients.projection_weights, projections);
-    arguments.disjoint("projection_weights", gradients.projection_weights, "weight", gradients.weight);
-    arguments.disjoint("projection_weights", gradients.projection_weights, "weights", gradients.weights);
   }
   if (gradients.matrices)
     arguments.same_shape("matrices", gradients.matrices, poses.matrices);
   if (gradients.shifts)
     arguments.same_shape("shifts", gradients.shifts, poses.shifts);
-  arguments.disjoint("projections", gradients.projections, "data", gradients.data);
-  arguments.disjoint("projections", gradients.projections, "projections (input)", projections);
+  arguments.require_disjoint({{"projections", gradients.projections},
+                              {"projection_weights", gradients.projection_weights},
+                              {"matrices", gradients.matrices},
+                              {"shifts", gradients.shifts}},
+                             {{"data", gradients.data},
+                              {"weight", gradients.weight},
+                              {"weights", gradients.weights},
+                              {"projections (input)", projections},
+                              {"poses.matrices", poses.matrices},
+                              {"poses.shifts", poses.shifts},
+                              {"poses.filters", poses.filters}});
+  if (!gradients.projections && !gradients.projection_weights && !gradients.matrices && !gradients.shifts)
+    return;
   launch_gather(
       space, "Bracewell::backproject_gradients",
       Gather<Kernel, T, M, D, Mates::Both>{
@@ -128,8 +139,7 @@ void with_dimensions(const Arguments& arguments, const Array<Value, MemorySpace>
 /// @param target       volumes that are added to: data complex, weight real, [B|1, (D,) H, W/2+1]; weights
 /// [B|1, P|1, (d,) h, w/2+1]
 /// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
-/// Poses that are not finite
-///         add nothing.
+/// Poses that are not finite add nothing; nor do samples and shifts as far out as project's docstring says.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Projections>
 void backproject(
     const ExecutionSpace& space, const Projections& projections,

@@ -188,6 +188,7 @@ struct GatherGradients {
         weight = Kokkos::Experimental::quiet_NaN_v<T>;
         value = Kokkos::complex<T>(weight, weight);
         sum.matrix[0][0] = weight;
+        sum.shift[0] = weight;
       }
     }
     if (gather.values)

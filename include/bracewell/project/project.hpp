@@ -28,8 +28,8 @@ struct ProjectGradients {
 /// @param poses           matrices and shifts, see Poses
 /// @param projections     complex [B, P, (d,) h, w/2+1], overwritten
 /// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
-/// Poses that are not finite
-///         give NaN projections.
+/// Poses that are not finite give NaN projections, as do samples beyond 2^21 (float) or 2^50 (double)
+/// elements from the origin, and shifts beyond 1e9 boxes: their fractions are lost.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction, class Projections>
 void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
              const Poses<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& poses,
@@ -47,7 +47,10 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
   const Array<Kokkos::complex<T>, Memory> output(projections);
   const auto samples =
       arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
-  arguments.disjoint("projections", output, "reconstruction", input);
+  arguments.require_disjoint({{"projections", output}}, {{"reconstruction", input},
+                                                         {"poses.matrices", poses.matrices},
+                                                         {"poses.shifts", poses.shifts},
+                                                         {"poses.filters", poses.filters}});
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   Impl::launch_gather(
       space, "Bracewell::project",
@@ -66,7 +69,8 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
 ///
 /// @param cotangent  complex [B, P, (d,) h, w/2+1]
 /// @param gradients  the gradients wanted, and optionally the projections themselves, in the same pass
-/// @throws Error as project does
+/// @throws Error as project does. Where project gives NaN, nothing is added to the gradient of the
+/// reconstruction, and the pose gets NaN.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction, class Projections>
 void project_gradients(
     const ExecutionSpace& space, const Reconstruction& reconstruction,
@@ -93,10 +97,16 @@ void project_gradients(
     arguments.same_shape("gradients.matrices", gradients.matrices, poses.matrices);
   if (gradients.shifts)
     arguments.same_shape("gradients.shifts", gradients.shifts, poses.shifts);
-  arguments.disjoint("gradients.projections", gradients.projections, "reconstruction", input);
-  arguments.disjoint("gradients.projections", gradients.projections, "cotangent", slopes);
-  arguments.disjoint("gradients.reconstruction", gradients.reconstruction, "reconstruction", input);
-  arguments.disjoint("gradients.reconstruction", gradients.reconstruction, "cotangent", slopes);
+  arguments.require_disjoint({{"gradients.projections", gradients.projections},
+                              {"gradients.reconstruction", gradients.reconstruction},
+                              {"gradients.matrices", gradients.matrices},
+                              {"gradients.shifts", gradients.shifts},
+                              {"scratch", gradients.scratch}},
+                             {{"reconstruction", input},
+                              {"cotangent", slopes},
+                              {"poses.matrices", poses.matrices},
+                              {"poses.shifts", poses.shifts},
+                              {"poses.filters", poses.filters}});
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   const Impl::Amplitudes<T, M, D, Mates::Single> amplitudes{
       .samples = samples, .values = slopes.data, .skip_redundant = options.skip_redundant};

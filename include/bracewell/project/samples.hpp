@@ -92,7 +92,12 @@ struct Samples {
   KOKKOS_INLINE_FUNCTION Pose<T, M, D> pose(std::int64_t batch, std::int64_t index) const {
     Pose<T, M, D> result;
     const T* m = matrices(batch, index);
-    result.folds = false;
+    bool finite = true;
+    for (int c = 0; c < M; ++c) {
+      result.turns[c] = shifts ? -inverse_size[c] * shifts(batch, index)[M - 1 - c] : T(0);
+      finite = finite && Kokkos::abs(result.turns[c]) <= T(1e9); // far beyond it, phases overflow
+    }
+    result.folds = !finite;
     for (int d = 0; d < D; ++d) {
       T norm = 0;
       for (int c = 0; c < M; ++c) {
@@ -109,8 +114,8 @@ struct Samples {
       result.folds = result.folds || !(radius * radius * norm <= limit * limit);
     }
     result.curved = curved();
-    for (int c = 0; c < M; ++c)
-      result.turns[c] = shifts ? -inverse_size[c] * shifts(batch, index)[M - 1 - c] : T(0);
+    if (!finite) // of no use, as with a matrix that is not finite: no position can be placed
+      result.matrix[0][0] = Kokkos::Experimental::quiet_NaN_v<T>;
     return result;
   }
 

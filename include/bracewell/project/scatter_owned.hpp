@@ -66,20 +66,16 @@ struct ScatterOwned {
           range.narrow(reach, centre, half);
         if (range.empty())
           continue;
-        if (!touched)
-          for (int i = 0; i < 3 * voxels; ++i)
-            sums[i] = 0;
-        touched = true;
         int origin[D];
         for (int d = 0; d < D; ++d)
           origin[d] = first[d] - image[d] * samples.reconstruction.size[d];
-        add_range(flat, pose, range, sign, !reach.bounded, origin, first[0], sums);
+        add_range(flat, pose, range, sign, !reach.bounded, origin, first[0], sums, touched);
       }
     });
   }
 
   void add_range(std::int64_t flat, const Pose<T, M, D>& pose, const FrequencyRange<M>& range, int sign,
-                 bool fold, const int (&origin)[D], int first_column, T* sums) const {
+                 bool folds, const int (&origin)[D], int first_column, T* sums, bool& touched) const {
     const auto& samples = amplitudes.samples;
     const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
     int k[M];
@@ -92,15 +88,12 @@ struct ScatterOwned {
           continue;
         T q[D];
         pose.position(k, q);
+        if (folds && !fold(samples.reconstruction, q))
+          continue;
         int first[D];
         T weight[D][width];
         bool reaches = true;
         for (int d = 0; d < D; ++d) {
-          const T n = static_cast<T>(samples.reconstruction.size[d]);
-          if (fold && 2 * Kokkos::abs(q[d]) > n)
-            q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
-          if (!(Kokkos::abs(q[d]) <= 2 * n))
-            q[d] = 2 * n; // not finite: out of reach
           const T position = T(sign) * q[d], lower = Kokkos::floor(position);
           first[d] = static_cast<int>(lower) - (width / 2 - 1) - origin[d];
           reaches = reaches && first[d] > -width && first[d] < edge;
@@ -108,6 +101,10 @@ struct ScatterOwned {
         }
         if (!reaches)
           continue;
+        if (!touched)
+          for (int i = 0; i < 3 * voxels; ++i)
+            sums[i] = 0;
+        touched = true;
         Kokkos::complex<T> value = amplitudes.value(batch, index, row + k[0], k, samples.phase(pose, k));
         if (sign < 0)
           value = conjugate(value);

@@ -29,7 +29,7 @@ struct HalfSpectrumLayout {
   /// Frequency of index i on a full axis of length n.
   KOKKOS_FUNCTION static int frequency(int i, int n) { return i <= n / 2 ? i : i - n; }
 
-  /// Index on a full axis of length n of a tap in (-n, 2n).
+  /// Index on a full axis of length n of a tap in [-n, 2n).
   KOKKOS_FUNCTION static int wrap(int tap, int n) { return tap < 0 ? tap + n : (tap >= n ? tap - n : tap); }
 
   /// Columns whose Friedel mates are stored too: x = 0 and, for even widths, x = W/2.
@@ -44,7 +44,7 @@ struct HalfSpectrumLayout {
     bool conjugate; ///< the stored element is the Friedel mate of the one asked for
   };
 
-  /// Where the element at integer frequency `tap`, every component in (-N, 2N), is stored.
+  /// Where the element at integer frequency `tap`, every component in [-N, N], is stored.
   KOKKOS_FUNCTION Address resolve(const int (&tap)[Dim]) const {
     const int column = wrap(tap[0], size[0]);
     const bool conjugate = column > size[0] / 2;
