@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/types.hpp>
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+namespace Bracewell {
+
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999; ///< decay of the averages of gradients and of their squares
+  double epsilon = 1e-8;             ///< added to the square root, outside of it
+};
+
+/// Parameters of any rank that Adam changes, with their gradient and learning rate. Complex numbers count as
+/// pairs of reals, their gradient being d/dRe + i d/dIm.
+template <class T, class MemorySpace>
+struct AdamParameters {
+  T* values;
+  const T* gradients;
+  std::int64_t size; ///< real numbers
+  double learning_rate;
+
+  template <class Values, class Gradients>
+  AdamParameters(const Values& values_view, const Gradients& gradients_view, double rate)
+      : learning_rate(rate) {
+    const Array<typename Values::non_const_value_type, MemorySpace> own(values_view);
+    const Array<const typename Values::non_const_value_type, MemorySpace> other(gradients_view);
+    if (own.shape() != other.shape())
+      Impl::fail("Adam", "gradients", own.shape() + " as their parameters", other.shape());
+    static_assert(std::is_same_v<Impl::real_of<Values>, T>,
+                  "Bracewell::Adam: parameters have the precision of the optimiser, real or complex.");
+    values = reinterpret_cast<T*>(own.data);
+    gradients = reinterpret_cast<const T*>(other.data);
+    size = own.size() * static_cast<std::int64_t>(sizeof(typename Values::non_const_value_type) / sizeof(T));
+  }
+};
+
+namespace Impl {
+
+/// How many steps there were, and what the averages are divided by at this one.
+struct AdamCount {
+  std::int64_t steps;
+  double mean_correction, root_correction; ///< 1 - beta1^t, sqrt(1 - beta2^t)
+};
+
+struct AdamAdvance {
+  AdamCount* count;
+  double beta1, beta2;
+
+  KOKKOS_FUNCTION void operator()(int) const {
+    const auto steps = static_cast<double>(++count->steps);
+    count->mean_correction = 1 - Kokkos::pow(beta1, steps);
+    count->root_correction = Kokkos::sqrt(1 - Kokkos::pow(beta2, steps));
+  }
+};
+
+/// One real number of any of the arrays, which are taken in one sequence.
+template <class T, int Groups>
+struct AdamUpdate {
+  struct Group {
+    T* values;
+    const T* gradients;
+    std::int64_t end; ///< in the sequence
+    double learning_rate;
+  };
+  Group groups[Groups];
+  int used;
+  const AdamCount* count;
+  T* means;
+  T* squares;
+  T beta1, beta2, rest1, rest2, epsilon;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    int g = 0;
+    while (g + 1 < used && i >= groups[g].end)
+      ++g;
+    const std::int64_t own = g == 0 ? i : i - groups[g - 1].end;
+    const T gradient = groups[g].gradients[own];
+    const T mean = means[i] = beta1 * means[i] + rest1 * gradient;
+    const T square = squares[i] = beta2 * squares[i] + rest2 * gradient * gradient;
+    const T rate = static_cast<T>(groups[g].learning_rate / count->mean_correction);
+    groups[g].values[own] -=
+        rate * mean / (Kokkos::sqrt(square) / static_cast<T>(count->root_correction) + epsilon);
+  }
+};
+
+} // namespace Impl
+
+/// Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1) with the update order of torch.optim.Adam:
+///   mu <- beta1 mu + (1 - beta1) g,   nu <- beta2 nu + (1 - beta2) g^2,
+///   theta <- theta - rate / (1 - beta1^t) mu / (sqrt(nu) / sqrt(1 - beta2^t) + epsilon).
+/// One object holds the averages of several arrays and one step count, all in the memory of the execution
+/// space. A step is two launches however many arrays there are, and needs nothing from the host.
+/// @code
+/// Adam<Space, float> adam(space, {object.size(), 2 * probe.size()});
+/// adam.step(space, {{object, object_gradient, 0.01}, {probe, probe_gradient, 0.001}});
+/// @endcode
+template <class ExecutionSpace, class T>
+class Adam {
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  template <class Value>
+  using Owned = Kokkos::View<Value*, Kokkos::LayoutRight, MemorySpace>;
+
+public:
+  static constexpr int max_arrays = 8;
+
+  /// @param sizes  real numbers of each array, two per complex one
+  /// @throws Error on more than max_arrays sizes, and on options out of range
+  Adam(const ExecutionSpace& space, std::vector<std::size_t> sizes, const AdamOptions& options = {})
+      : sizes_(std::move(sizes)), options_(options) {
+    if (sizes_.empty() || sizes_.size() > max_arrays)
+      Impl::fail("Adam", "sizes", "1 to " + std::to_string(+max_arrays) + " arrays",
+                 std::to_string(sizes_.size()));
+    for (const std::size_t size : sizes_)
+      total_ += size;
+    for (const double beta : {options.beta1, options.beta2})
+      if (!(beta >= 0 && beta < 1))
+        Impl::fail("Adam", "options", "beta1 and beta2 in [0, 1)", std::to_string(beta));
+    Impl::require_positive("Adam", "options.epsilon", options.epsilon);
+    means_ = Owned<T>(Kokkos::view_alloc(space, "Bracewell::Adam::means"), total_);
+    squares_ = Owned<T>(Kokkos::view_alloc(space, "Bracewell::Adam::squares"), total_);
+    count_ = Owned<Impl::AdamCount>(Kokkos::view_alloc(space, "Bracewell::Adam::count"), 1);
+  }
+
+  /// Back to the state before the first step.
+  void reset(const ExecutionSpace& space) {
+    Kokkos::deep_copy(space, means_, T(0));
+    Kokkos::deep_copy(space, squares_, T(0));
+    Kokkos::deep_copy(space, count_, Impl::AdamCount{});
+  }
+
+  /// One step of all arrays, which come in the order of the sizes that the constructor was given.
+  /// @throws Error on arrays of other sizes, learning rates that are negative or not finite, and on values
+  /// that are not in memory of their own
+  void step(const ExecutionSpace& space, std::span<const AdamParameters<T, MemorySpace>> parameters) {
+    if (parameters.size() != sizes_.size())
+      Impl::fail("Adam::step", "parameters", std::to_string(sizes_.size()) + " arrays",
+                 std::to_string(parameters.size()));
+    Impl::AdamUpdate<T, max_arrays> update;
+    std::int64_t end = 0;
+    for (std::size_t g = 0; g < sizes_.size(); ++g) {
+      const auto& group = parameters[g];
+      if (static_cast<std::size_t>(group.size) != sizes_[g])
+        Impl::fail("Adam::step", "parameters", std::to_string(sizes_[g]) + " real numbers",
+                   std::to_string(group.size));
+      if (!(group.learning_rate >= 0 && group.learning_rate <= 1e30))
+        Impl::fail("Adam::step", "learning_rate", "a finite value >= 0", std::to_string(group.learning_rate));
+      for (std::size_t other = 0; other < sizes_.size(); ++other)
+        if (overlap(group, parameters[other].gradients, parameters[other].size) ||
+            (other != g && overlap(group, parameters[other].values, parameters[other].size)))
+          Impl::fail("Adam::step", "parameters", "memory of their own", "memory shared with another array");
+      update.groups[g] = {group.values, group.gradients, end += group.size, group.learning_rate};
+    }
+    update.used = static_cast<int>(sizes_.size());
+    update.count = count_.data();
+    update.means = means_.data();
+    update.squares = squares_.data();
+    update.beta1 = static_cast<T>(options_.beta1);
+    update.beta2 = static_cast<T>(options_.beta2);
+    update.rest1 = static_cast<T>(1 - options_.beta1);
+    update.rest2 = static_cast<T>(1 - options_.beta2);
+    update.epsilon = static_cast<T>(options_.epsilon);
+    Kokkos::parallel_for("Bracewell::Adam::count", Kokkos::RangePolicy<ExecutionSpace>(space, 0, 1),
+                         Impl::AdamAdvance{count_.data(), options_.beta1, options_.beta2});
+    Kokkos::parallel_for("Bracewell::Adam::step",
+                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, end),
+                         update);
+  }
+  void step(const ExecutionSpace& space, std::initializer_list<AdamParameters<T, MemorySpace>> parameters) {
+    step(space, std::span(parameters.begin(), parameters.size()));
+  }
+
+  /// Bytes that the averages and the step count take.
+  std::size_t memory_bytes() const { return 2 * total_ * sizeof(T) + sizeof(Impl::AdamCount); }
+
+private:
+  static bool overlap(const AdamParameters<T, MemorySpace>& group, const T* other, std::int64_t size) {
+    return group.values < other + size && other < group.values + group.size;
+  }
+
+  std::vector<std::size_t> sizes_;
+  AdamOptions options_;
+  std::size_t total_ = 0;
+  Owned<T> means_, squares_;
+  Owned<Impl::AdamCount> count_;
+};
+
+} // namespace Bracewell
