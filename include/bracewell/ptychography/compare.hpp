@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/tiles.hpp>
+#include <bracewell/ptychography/exit_wave.hpp>
+#include <bracewell/ptychography/pattern_term.hpp>
+
+namespace Bracewell::Impl {
+
+/// Measured patterns as a plan keeps them.
+template <class T, class Storage>
+struct Targets {
+  const Storage* values;       ///< [N, n, n]
+  const float* pattern_weight; ///< [N]: 0 for patterns without counts
+  const T* pixel_weights;      ///< [N, n, n] or null
+  T counts;                    ///< C, or 0 where patterns are not scaled
+};
+
+/// Waves on the detector, [patterns, modes, n, n]: writes the loss of every pattern and replaces the waves by
+/// the gradient of the loss with respect to them. A team per pattern, sums in fixed order.
+///   m = sum w I / sum w, J = I C / m, L_j = sum w l(J, t),
+///   dL/dI = w (C / m) (l'(J) - c), c = sum(w l' I) / sum(w I), G = 2 Psi dL/dI.
+template <class Space, class T, class Storage, PatternLoss kind>
+struct ComparePatterns {
+  static constexpr int team_size = is_host<Space> ? 1 : 256;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  Kokkos::complex<T>* waves;
+  Selection selection;
+  Targets<T, Storage> targets;
+  PatternTerm<kind, T, Storage> term;
+  int modes;
+  std::int64_t pixels;
+  T norm; ///< 1 / (patterns pixels)
+  double* losses;
+  bool gradients;
+
+  KOKKOS_INLINE_FUNCTION T intensity(const Kokkos::complex<T>* wave, std::int64_t k) const {
+    T sum = 0;
+    for (int mode = 0; mode < modes; ++mode) {
+      const Kokkos::complex<T> value = wave[mode * pixels + k];
+      sum += value.real() * value.real() + value.imag() * value.imag();
+    }
+    return sum;
+  }
+
+  KOKKOS_INLINE_FUNCTION T weight(std::int64_t at, T stored) const {
+    return stored < 0 ? T(0) : targets.pixel_weights ? targets.pixel_weights[at] : T(1);
+  }
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t i = team.league_rank(), j = selection(i), at = j * pixels;
+    Kokkos::complex<T>* const wave = waves + i * modes * pixels;
+    const auto range = Kokkos::TeamThreadRange(team, pixels);
+    double total = 0, weights = 0;
+    if (targets.counts > 0) {
+      Kokkos::parallel_reduce(
+          range,
+          [&](std::int64_t k, double& sum, double& sum_weights) {
+            const T w = weight(at + k, static_cast<T>(targets.values[at + k]));
+            sum += double(w) * intensity(wave, k);
+            sum_weights += double(w);
+          },
+          total, weights);
+    }
+    const bool counted = targets.pattern_weight[j] > 0 && (targets.counts == 0 || total > 0);
+    const T scale = targets.counts == 0 || !counted ? T(1) : static_cast<T>(targets.counts * weights / total);
+    double loss = 0, moment = 0;
+    if (counted)
+      Kokkos::parallel_reduce(
+          range,
+          [&](std::int64_t k, double& sum, double& sum_moment) {
+            const T stored = static_cast<T>(targets.values[at + k]), w = weight(at + k, stored);
+            if (w > 0) {
+              T value, slope;
+              const T I = intensity(wave, k);
+              term(scale * I, stored, value, slope);
+              sum += double(w) * value;
+              sum_moment += double(w * slope) * I;
+            }
+          },
+          loss, moment);
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { losses[i] = loss * double(norm); });
+    if (!gradients)
+      return;
+    const T mean_slope = targets.counts == 0 || !counted ? T(0) : static_cast<T>(moment / total);
+    Kokkos::parallel_for(range, [&](std::int64_t k) {
+      const T stored = static_cast<T>(targets.values[at + k]), w = weight(at + k, stored);
+      T factor = 0;
+      if (counted && w > 0) {
+        T value, slope;
+        term(scale * intensity(wave, k), stored, value, slope);
+        factor = 2 * norm * scale * w * (slope - mean_slope);
+      }
+      for (int mode = 0; mode < modes; ++mode)
+        wave[mode * pixels + k] *= factor;
+    });
+  }
+};
+
+/// Sum of the losses of all patterns by one team, in fixed order.
+template <class Space>
+struct SumLosses {
+  static constexpr int team_size = is_host<Space> ? 1 : 256;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  const double* losses;
+  std::int64_t count;
+  double* loss;
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    double sum = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, count), [&](std::int64_t i, double& partial) { partial += losses[i]; },
+        sum);
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { *loss = sum; });
+  }
+};
+
+} // namespace Bracewell::Impl

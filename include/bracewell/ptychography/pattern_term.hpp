@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/ptychography/options.hpp>
+
+#include <type_traits>
+
+namespace Bracewell::Impl {
+
+/// Calls action with the loss as a type: the one place where it turns from a value into a template argument.
+template <class Action>
+void visit(PatternLoss kind, const Action& action) {
+  switch (kind) {
+  case PatternLoss::LeastSquares:
+    return action(std::integral_constant<PatternLoss, PatternLoss::LeastSquares>());
+  case PatternLoss::Amplitude:
+    return action(std::integral_constant<PatternLoss, PatternLoss::Amplitude>());
+  case PatternLoss::Poisson:
+    return action(std::integral_constant<PatternLoss, PatternLoss::Poisson>());
+  }
+}
+
+/// One pixel's share of a loss: modelled intensity J, measured t.
+template <PatternLoss kind, class T, class Storage>
+struct PatternTerm {
+  /// Half precision holds the square root: intensities span more than its range. A negative number marks a
+  /// pixel that does not count.
+  static constexpr bool stores_root = kind == PatternLoss::Amplitude || sizeof(Storage) < sizeof(T);
+
+  T background; ///< of PatternLoss::Poisson
+
+  KOKKOS_INLINE_FUNCTION static Storage store(T t) {
+    return static_cast<Storage>(stores_root ? Kokkos::sqrt(t) : t);
+  }
+
+  /// @param value, slope  the loss of this pixel and its derivative with respect to J
+  KOKKOS_INLINE_FUNCTION void operator()(T J, T stored, T& value, T& slope) const {
+    const T t = stores_root && kind != PatternLoss::Amplitude ? stored * stored : stored;
+    if constexpr (kind == PatternLoss::LeastSquares) {
+      value = (J - t) * (J - t);
+      slope = 2 * (J - t);
+    } else if constexpr (kind == PatternLoss::Amplitude) {
+      const T amplitude = Kokkos::sqrt(J);
+      value = (amplitude - t) * (amplitude - t);
+      slope = amplitude > 0 ? 1 - t / amplitude : T(0);
+    } else {
+      const T expected = J + background, ratio = t / expected;
+      value = expected - t + (t > 0 ? t * Kokkos::log(ratio) : T(0));
+      slope = 1 - ratio;
+    }
+  }
+};
+
+} // namespace Bracewell::Impl

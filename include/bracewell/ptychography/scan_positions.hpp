@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/types.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace Bracewell {
+
+namespace Impl {
+
+/// What kernels need to know of a scan.
+struct Scan {
+  const int* positions; ///< [N, 2]: row, column of the first pixel of every window
+  std::int64_t count;
+  int probe; ///< m
+  std::int64_t rows, columns;
+
+  /// Index within the object of pixel (0, 0) of window j.
+  KOKKOS_INLINE_FUNCTION std::int64_t corner(std::int64_t j) const {
+    return positions[2 * j] * columns + positions[2 * j + 1];
+  }
+};
+
+/// Rectangles of the object with the windows that reach each.
+struct ScanTiles {
+  static constexpr int height = 8, width = 32;
+  std::int64_t across, count;
+  const std::int64_t* first; ///< [count + 1]: where the list of a tile begins
+  const int* windows;        ///< numbers of positions, rising within a tile
+};
+
+} // namespace Impl
+
+/// Where the probe stood: N windows of m x m pixels within the object, by their first (top left) pixel, as
+/// (row, column). Positions that are not whole numbers are allowed: the window is the nearest one, and the
+/// rest, within half a pixel, is a shift of the probe. Checked and sorted once; movable, const afterwards.
+template <class ExecutionSpace>
+class ScanPositions {
+  using Memory = typename ExecutionSpace::memory_space;
+  template <class Value>
+  using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
+
+public:
+  /// @param positions  View [N, 2] of any real or integer type, in any memory that can be copied to the host
+  /// @param object     rows and columns of the object
+  /// @param probe      m
+  /// @throws Error when a window leaves the object or a position is not a number; names the first of them
+  template <class PositionsView>
+  ScanPositions(const ExecutionSpace& space, const PositionsView& positions,
+                const std::array<std::int64_t, 2>& object, int probe)
+      : scan{nullptr, static_cast<std::int64_t>(positions.extent(0)), probe, object[0], object[1]} {
+    static_assert(PositionsView::rank() == 2, "Bracewell::ScanPositions: positions must be a View [N, 2].");
+    check(positions.extent(1));
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), positions);
+    std::vector<double> all(2 * scan.count);
+    for (std::int64_t i = 0; i < 2 * scan.count; ++i)
+      all[i] = static_cast<double>(host(i / 2, i % 2));
+    place(all);
+    sort_into_tiles();
+    copy(space);
+  }
+
+  std::int64_t count() const { return scan.count; }
+  /// True when a position is not a whole number.
+  bool subpixel() const { return fractional; }
+  const Impl::Scan& device() const { return scan; }
+  const Impl::ScanTiles& tiles() const { return tile_lists; }
+  /// [N, 2], positions minus the window's first pixel, within half a pixel; empty when all are whole.
+  const double* fractions() const { return fractions_view.data(); }
+
+  std::size_t memory_bytes() const {
+    return positions_view.size() * sizeof(int) + fractions_view.size() * sizeof(double) +
+           first_view.size() * sizeof(std::int64_t) + windows_view.size() * sizeof(int);
+  }
+
+private:
+  void check(std::size_t axes) const {
+    const char* name = "ScanPositions";
+    if (axes != 2)
+      Impl::fail(name, "positions", "[N, 2]", "[N, " + std::to_string(axes) + "]");
+    if (scan.count < 1 || scan.count > 1 << 30)
+      Impl::fail(name, "positions", "1 to 2^30 positions", std::to_string(scan.count));
+    for (const std::int64_t size : {scan.rows, scan.columns})
+      if (size < 1 || size > 1 << 20)
+        Impl::fail(name, "object", "axes of 1 to 2^20 pixels", std::to_string(size));
+    if (scan.probe < 1 || scan.probe > std::min(scan.rows, scan.columns))
+      Impl::fail(name, "probe", "a size of 1 to " + std::to_string(std::min(scan.rows, scan.columns)),
+                 std::to_string(scan.probe));
+  }
+
+  void place(const std::vector<double>& all) {
+    corners.resize(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double last = static_cast<double>((i % 2 == 0 ? scan.rows : scan.columns) - scan.probe);
+      const double whole = std::floor(all[i] + 0.5);
+      if (!(whole >= 0 && whole <= last))
+        Impl::fail("ScanPositions", "positions",
+                   std::string(i % 2 == 0 ? "rows" : "columns") + " from 0 to " +
+                       std::to_string(static_cast<std::int64_t>(last)),
+                   std::to_string(all[i]) + " (position " + std::to_string(i / 2) + ")");
+      corners[i] = static_cast<int>(whole);
+      fractional = fractional || all[i] != whole;
+    }
+    if (fractional)
+      for (std::size_t i = 0; i < all.size(); ++i)
+        fractions_host.push_back(all[i] - corners[i]);
+  }
+
+  /// Calls action(tile) for every tile that window j reaches.
+  template <class Action>
+  void for_each_tile(std::int64_t j, const Action& action) const {
+    const int height = Impl::ScanTiles::height, width = Impl::ScanTiles::width;
+    for (int row = corners[2 * j] / height; row <= (corners[2 * j] + scan.probe - 1) / height; ++row)
+      for (int column = corners[2 * j + 1] / width; column <= (corners[2 * j + 1] + scan.probe - 1) / width;
+           ++column)
+        action(row * tile_lists.across + column);
+  }
+
+  void sort_into_tiles() {
+    tile_lists.across = (scan.columns + Impl::ScanTiles::width - 1) / Impl::ScanTiles::width;
+    tile_lists.count =
+        tile_lists.across * ((scan.rows + Impl::ScanTiles::height - 1) / Impl::ScanTiles::height);
+    first_host.assign(tile_lists.count + 1, 0);
+    for (std::int64_t j = 0; j < scan.count; ++j)
+      for_each_tile(j, [&](std::int64_t tile) { ++first_host[tile + 1]; });
+    for (std::int64_t tile = 0; tile < tile_lists.count; ++tile)
+      first_host[tile + 1] += first_host[tile];
+    windows_host.resize(first_host.back());
+    std::vector<std::int64_t> next(first_host.begin(), first_host.end() - 1);
+    for (std::int64_t j = 0; j < scan.count; ++j)
+      for_each_tile(j, [&](std::int64_t tile) { windows_host[next[tile]++] = static_cast<int>(j); });
+  }
+
+  template <class Value>
+  static auto on_device(const ExecutionSpace& space, const std::string& label,
+                        const std::vector<Value>& values) {
+    View<Value*> view(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), values.size());
+    Kokkos::deep_copy(
+        space, view,
+        Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+    return view;
+  }
+
+  void copy(const ExecutionSpace& space) {
+    positions_view = on_device(space, "Bracewell::ScanPositions::positions", corners);
+    first_view = on_device(space, "Bracewell::ScanPositions::first", first_host);
+    windows_view = on_device(space, "Bracewell::ScanPositions::windows", windows_host);
+    fractions_view = on_device(space, "Bracewell::ScanPositions::fractions", fractions_host);
+    space.fence("Bracewell::ScanPositions: the lists on the host end here");
+    scan.positions = positions_view.data();
+    tile_lists.first = first_view.data();
+    tile_lists.windows = windows_view.data();
+    corners = {}, first_host = {}, windows_host = {}, fractions_host = {};
+  }
+
+  Impl::Scan scan;
+  Impl::ScanTiles tile_lists = {};
+  bool fractional = false;
+  std::vector<int> corners, windows_host;
+  std::vector<std::int64_t> first_host;
+  std::vector<double> fractions_host;
+  View<int*> positions_view, windows_view;
+  View<std::int64_t*> first_view;
+  View<double*> fractions_view;
+};
+
+} // namespace Bracewell

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/impl/tiles.hpp>
+#include <bracewell/ptychography/pattern_term.hpp>
+
+namespace Bracewell::Impl {
+
+/// What went wrong, or was skipped, while patterns were stored.
+struct PatternCounts {
+  std::int64_t invalid; ///< first pattern with a value that is not a finite number >= 0; or a large number
+  std::int64_t empty;   ///< patterns without counts
+};
+
+/// Measured intensities as targets t: divided by their mean and multiplied by C where patterns are scaled.
+/// Layout says where pixel (row, column) of pattern j lies. A team per pattern.
+template <class Space, class T, class Storage, PatternLoss kind, class Count, class Layout>
+struct StorePatterns {
+  static constexpr int team_size = is_host<Space> ? 1 : 256;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  const Count* patterns; ///< [count, n, n]
+  const T* weights;      ///< [count | 1, n, n] or null
+  std::int64_t weights_stride, first;
+  int n;
+  T counts;
+  Layout layout;
+  Storage* values;
+  float* pattern_weight;
+  T* pixel_weights; ///< [N, n, n] or null: then a weight of 0 is a mask
+  PatternCounts* found;
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t i = team.league_rank(), j = first + i, pixels = std::int64_t(n) * n;
+    const Count* const pattern = patterns + i * pixels;
+    const T* const weight = weights ? weights + i * weights_stride : nullptr;
+    double sum = 0, sum_weights = 0;
+    std::int64_t invalid = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, pixels),
+        [&](std::int64_t k, double& partial, double& partial_weights, std::int64_t& bad) {
+          const double w = weight ? double(weight[k]) : 1.0, value = static_cast<double>(pattern[k]);
+          if (w > 0) {
+            partial += w * value;
+            partial_weights += w;
+          }
+          bad += !(w >= 0 && w < 1e30) || (w > 0 && !(value >= 0 && value < 1e30));
+        },
+        sum, sum_weights, invalid);
+    const T scale = counts == 0 || !(sum > 0) ? T(1) : static_cast<T>(counts * sum_weights / sum);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, pixels), [&](std::int64_t k) {
+      const T w = weight ? weight[k] : T(1);
+      const Storage value = w > 0 ? PatternTerm<kind, T, Storage>::store(scale * static_cast<T>(pattern[k]))
+                                  : static_cast<Storage>(T(-1));
+      values[layout(j, static_cast<int>(k / n), static_cast<int>(k % n))] = value;
+      if (pixel_weights)
+        pixel_weights[j * pixels + k] = w;
+    });
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      pattern_weight[j] = sum > 0 ? 1.0f : 0.0f;
+      if (invalid > 0)
+        Kokkos::atomic_min(&found->invalid, j);
+      if (!(sum > 0))
+        Kokkos::atomic_inc(&found->empty);
+    });
+  }
+};
+
+/// Patterns one after the other, row by row.
+struct NaturalLayout {
+  int n;
+  KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t j, int row, int column) const {
+    return (j * n + row) * n + column;
+  }
+};
+
+} // namespace Bracewell::Impl
