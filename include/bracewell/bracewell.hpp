@@ -25,7 +25,11 @@
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
+#include <bracewell/tomography/centre.hpp>
 #include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/geometry.hpp>
 #include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/preprocess.hpp>
+#include <bracewell/tomography/stripes.hpp>
 #include <bracewell/types.hpp>
 #include <bracewell/version.hpp>

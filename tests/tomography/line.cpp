@@ -13,14 +13,14 @@
 
 using namespace TomographyTest;
 using Bracewell::LineTomography;
-using Bracewell::ParallelBeam;
+using Options = Bracewell::LineTomographyOptions;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
 namespace {
 
 /// The definition, pixel by pixel.
-Values direct(const Values& q, const ParallelBeam& beam) {
+Values direct(const Values& q, const Options& beam) {
   const int n = beam.width;
   const std::size_t P = beam.angles.size(), slices = q.size() / (P * static_cast<std::size_t>(n));
   Values f;
@@ -42,10 +42,10 @@ Values direct(const Values& q, const ParallelBeam& beam) {
   return f;
 }
 
-ParallelBeam random_beam(int n, int angles, double centre) {
+Options random_beam(int n, int angles, double centre) {
   const auto count = static_cast<std::size_t>(angles);
-  return {.width = n,
-          .angles = random_values(count, -7, 7, 2),
+  return {.angles = random_values(count, -7, 7, 2),
+          .width = n,
           .centre = centre,
           .weights = random_values(count, 0.5, 1.5, 3)};
 }
@@ -57,10 +57,10 @@ TEMPLATE_TEST_CASE("back-projection is the sum that defines it", "", float, doub
   for (const auto& [n, slices, centre] :
        {std::tuple{50, 1, 24.3}, {33, 9, 16.0}, {1, 2, 0.0}, {70, 5, -12.5}}) {
     CAPTURE(n);
-    ParallelBeam beam = random_beam(n, 37, centre);
+    Options beam = random_beam(n, 37, centre);
     beam.angles[0] = 0, beam.angles[1] = std::numbers::pi / 2, beam.angles[2] = std::numbers::pi;
     const Values q = random_values(static_cast<std::size_t>(slices * 37 * n));
-    const LineTomography<Space, TestType> plan(space, {.beam = beam, .projection = false});
+    const LineTomography<Space, TestType> plan(space, beam);
     const auto image = to_device<TestType>(Values(static_cast<std::size_t>(slices * n * n), NAN), n, n);
     plan.backproject(space, to_device<TestType>(q, 37, n), image);
     CHECK(relative_error(to_host(image), direct(q, beam)) < 10 * rounding<TestType>);
@@ -72,11 +72,11 @@ TEMPLATE_TEST_CASE("projection is the transpose of back-projection", "", float, 
   for (const auto& [n, slices, centre] :
        {std::tuple{50, 1, 24.3}, {33, 9, 16.0}, {1, 2, 0.0}, {70, 5, -12.5}}) {
     CAPTURE(n);
-    ParallelBeam beam = random_beam(n, 37, centre);
+    Options beam = random_beam(n, 37, centre);
     beam.angles[0] = 0, beam.angles[1] = std::numbers::pi / 2, beam.angles[2] = std::numbers::pi / 4;
     const Values q = random_values(static_cast<std::size_t>(slices * 37 * n));
     const Values f = random_values(static_cast<std::size_t>(slices * n * n), -1, 1, 7);
-    const LineTomography<Space, TestType> plan(space, {.beam = beam});
+    const LineTomography<Space, TestType> plan(space, beam);
     const auto projections = to_device<TestType>(Values(q.size(), NAN), 37, n);
     plan.project(space, to_device<TestType>(f, n, n), projections);
     const Values g = to_host(projections);
@@ -97,13 +97,12 @@ TEST_CASE("a uniform disc of attenuation 1 comes back as 1, wherever the centre 
   const Space space;
   for (const auto& [n, centre] : {std::pair{128, 64.0}, {127, 60.25}}) {
     const std::vector<Ellipse> disc{{3, -5, 40, 40, 0, 1}};
-    const ParallelBeam beam{.width = n, .angles = even_angles(240), .centre = centre};
+    const Options beam{.angles = even_angles(240), .width = n, .centre = centre, .projection = false};
     const auto projections = to_device<float>(sinogram(disc, n, beam.angles, centre), 240, n);
     const Bracewell::ProjectionFilter<Space, float> filter(space, 240, n);
     filter.execute(space, projections, projections);
     const auto image = to_device<float>(Values(static_cast<std::size_t>(n * n)), n, n);
-    LineTomography<Space, float>(space, {.beam = beam, .projection = false})
-        .backproject(space, projections, image);
+    LineTomography<Space, float>(space, beam).backproject(space, projections, image);
     const Values f = to_host(image);
     double sum = 0, worst = 0;
     int count = 0;
@@ -130,7 +129,7 @@ TEST_CASE("the head phantom is reconstructed from its line integrals") {
                                                          {.filter = Bracewell::TomographyFilter::Shepp});
   filter.execute(space, projections, projections);
   const auto result = to_device<float>(Values(n * n), n, n);
-  LineTomography<Space, float>(space, {.beam = {.width = n, .angles = angles, .centre = 98.4}})
+  LineTomography<Space, float>(space, {.angles = angles, .width = n, .centre = 98.4})
       .backproject(space, projections, result);
   CHECK(error_in_disc(to_host(result), image(phantom, n), n, 60) < 0.06);
   CHECK(error_in_disc(to_host(result), image(phantom, n), n, 98) < 0.15); // all edges in it
@@ -138,22 +137,21 @@ TEST_CASE("the head phantom is reconstructed from its line integrals") {
 
 TEST_CASE("wrong input to LineTomography is named") {
   const Space space;
-  const auto message = [&](const ParallelBeam& beam) {
+  const auto message = [&](const Options& beam) {
     try {
-      const LineTomography<Space, float> plan(space, {.beam = beam});
+      const LineTomography<Space, float> plan(space, beam);
     } catch (const Bracewell::Error& error) {
       return std::string(error.what());
     }
     return std::string("none");
   };
-  CHECK_THAT(message({.width = 0, .angles = {1}}), ContainsSubstring("LineTomography: width: "));
+  CHECK_THAT(message({.angles = {1}, .width = 0}), ContainsSubstring("LineTomography: width: "));
   CHECK_THAT(message({.width = 8}), ContainsSubstring("angles: expected 1 to"));
-  CHECK_THAT(message({.width = 8, .angles = {1, NAN}}), ContainsSubstring("angles: expected finite"));
-  CHECK_THAT(message({.width = 8, .angles = {1}, .centre = NAN}), ContainsSubstring("centre: "));
-  CHECK_THAT(message({.width = 8, .angles = {1}, .weights = {1, 2}}),
+  CHECK_THAT(message({.angles = {1, NAN}, .width = 8}), ContainsSubstring("angles: expected finite"));
+  CHECK_THAT(message({.angles = {1}, .width = 8, .centre = NAN}), ContainsSubstring("centre: "));
+  CHECK_THAT(message({.angles = {1}, .width = 8, .weights = {1, 2}}),
              ContainsSubstring("weights: expected none or one"));
-  const LineTomography<Space, float> plan(space,
-                                          {.beam = {.width = 8, .angles = {1, 2}}, .projection = false});
+  const LineTomography<Space, float> plan(space, {.angles = {1, 2}, .width = 8, .projection = false});
   const auto q = to_device<float>(Values(48), 2, 8), f = to_device<float>(Values(192), 8, 8);
   CHECK_THROWS_MATCHES(
       plan.backproject(space, f, f), Bracewell::Error,

@@ -4,6 +4,7 @@
 #include <bracewell/reconstruct/row_loop.hpp>
 #include <bracewell/types.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -11,16 +12,16 @@
 
 namespace Bracewell {
 
+namespace Impl {
+
 /// Parallel projections of square images of `width` x `width` pixels on a detector of `width` pixels: pixel
 /// (X, Y) = (column - floor(n/2), row - floor(n/2)) is seen at s = X cos(theta) + Y sin(theta) + centre.
 struct ParallelBeam {
-  int width = 0;
-  std::vector<double> angles = {};   ///< radians, any number, order and span
-  std::optional<double> centre = {}; ///< detector pixel of the rotation axis; absent: floor(n/2)
-  std::vector<double> weights = {};  ///< of the angles, 1 on average; empty: all are 1
+  const std::vector<double>& angles; ///< radians
+  int width;
+  std::optional<double> centre;       ///< detector pixel of the rotation axis; absent: floor(n/2)
+  const std::vector<double>& weights; ///< of the angles, 1 on average; empty: all are 1
 };
-
-namespace Impl {
 
 struct BeamAngle {
   double cosine, sine, weight; ///< the weight with pi / P in it
@@ -95,4 +96,27 @@ private:
 };
 
 } // namespace Impl
+
+/// Weights for angles that are not evenly spread: the share of half a turn that is nearer to an angle than to
+/// any other (angles half a turn apart see the same lines), 1 on average.
+inline std::vector<double> angular_density_weights(const std::vector<double>& angles) {
+  constexpr double pi = std::numbers::pi;
+  const std::size_t count = angles.size();
+  std::vector<double> folded(count), weights(count, 1.0);
+  std::vector<std::size_t> order(count);
+  for (std::size_t p = 0; p < count; ++p) {
+    if (!std::isfinite(angles[p]))
+      Impl::fail("angular_density_weights", "angles", "finite values", "one that is not");
+    folded[p] = angles[p] - pi * std::floor(angles[p] / pi);
+    order[p] = p;
+  }
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return folded[a] < folded[b]; });
+  for (std::size_t i = 0; count > 1 && i < count; ++i) {
+    const double next = i + 1 < count ? folded[order[i + 1]] : folded[order[0]] + pi;
+    const double previous = i > 0 ? folded[order[i - 1]] : folded[order[count - 1]] - pi;
+    weights[order[i]] = (next - previous) / 2 * double(count) / pi;
+  }
+  return weights;
+}
+
 } // namespace Bracewell

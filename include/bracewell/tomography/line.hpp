@@ -5,11 +5,17 @@
 #include <bracewell/tomography/geometry.hpp>
 #include <bracewell/types.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 namespace Bracewell {
 
 /// How LineTomography is planned.
 struct LineTomographyOptions {
-  ParallelBeam beam = {};
+  std::vector<double> angles = {}; ///< radians: any number, order and span
+  int width = 0;                   ///< pixels of the detector, and of images along both axes
+  std::optional<double> centre =
+      std::nullopt;                 ///< detector coordinate of the axis; floor(width / 2) by default
+  std::vector<double> weights = {}; ///< of the angles, 1 on average; empty: all are 1
   bool projection = true; ///< project() will be called: it needs room for 2 width^2 pixels of 4 to 8 slices
 };
 
@@ -210,8 +216,8 @@ class LineTomography {
 public:
   /// @throws Error on sizes below 1, and angles, weights or a centre that are not finite
   LineTomography(const ExecutionSpace& space, const LineTomographyOptions& options)
-      : beam_(space, "LineTomography", options.beam) {
-    const auto n = static_cast<std::size_t>(options.beam.width);
+      : beam_(space, "LineTomography", {options.angles, options.width, options.centre, options.weights}) {
+    const auto n = static_cast<std::size_t>(options.width);
     if (options.projection)
       packs_ =
           Packs(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::LineTomography::packs"),

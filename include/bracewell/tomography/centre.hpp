@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/reconstruct/row_loop.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+namespace Bracewell {
+
+struct CentreOptions {
+  std::optional<double> first = {}; ///< pixel to search from; absent: a quarter of the width from the middle
+  std::optional<double> last = {};
+  double object_radius =
+      0.5; ///< of the half width: frequencies that an object of this radius lacks are looked at
+};
+
+namespace Impl {
+
+/// Whole turns: the rows of half a turn, then the same seen from behind, mirrored about a trial centre. Where
+/// the mirrored row has nothing, the row that continues the sequence of angles stands in.
+template <class T>
+struct TurnSinogram {
+  const T* half;                  ///< [angles, width]
+  T* turns;                       ///< [trials, 2 angles, width]
+  int angles, width, first, step; ///< first and step of twice the centre
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const int trial = static_cast<int>(row / (2 * angles)), p = static_cast<int>(row % (2 * angles));
+    const T* same = half + std::int64_t(p % angles) * width;
+    const T* flipped = half + std::int64_t(angles - 1 - p % angles) * width;
+    const int twice = first + trial * step;
+    T* out = turns + row * width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
+      const int mirrored = twice - i;
+      out[i] = p < angles ? same[i] : (mirrored >= 0 && mirrored < width ? same[mirrored] : flipped[i]);
+    });
+  }
+};
+
+/// Mean amplitude, per trial, where the spectrum of a turn has nothing: below the double wedge
+/// |m| <= 2 pi R q of an object of radius R (m cycles per turn, q per pixel).
+template <class ExecutionSpace, class T>
+struct WedgeAmplitude {
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+
+  const Kokkos::complex<T>* spectra; ///< [trials, rows, columns]
+  double* amplitudes;
+  int rows, columns, drop;
+  double slope; ///< m per column at the wedge's edge
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const std::int64_t count = std::int64_t(rows) * columns;
+    const Kokkos::complex<T>* spectrum = spectra + member.league_rank() * count;
+    double sum = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(member, rows),
+        [&](int row, double& partial) {
+          const int m = row <= rows / 2 ? row : rows - row;
+          if (m < drop)
+            return;
+          for (int k = 2; k < columns && k * slope < m; ++k)
+            partial += Kokkos::abs(spectrum[std::int64_t(row) * columns + k]);
+        },
+        sum);
+    Kokkos::single(Kokkos::PerTeam(member), [&] { amplitudes[member.league_rank()] = sum; });
+  }
+};
+
+/// Half a turn, reduced by means over `bin` columns and leaving out rows.
+template <class T>
+struct ReduceSinogram {
+  const T* sinogram;
+  const int* rows; ///< which ones to take
+  T* reduced;
+  int width, reduced_width, bin;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const T* in = sinogram + std::int64_t(rows[row]) * width;
+    T* out = reduced + row * reduced_width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, reduced_width), [&](int i) {
+      T sum = 0;
+      for (int k = 0; k < bin; ++k)
+        sum += in[i * bin + k];
+      out[i] = sum / T(bin);
+    });
+  }
+};
+
+/// The trial with the least amplitude in the wedge, twice the centre; between trials by a parabola.
+template <class ExecutionSpace, class T>
+double best_turn(const ExecutionSpace& space, const T* half, int angles, int width, int first, int last,
+                 int step, double object_radius) {
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  const int trials = (last - first) / step + 1;
+  const int at_once = static_cast<int>(
+      std::clamp<std::int64_t>((std::int64_t(1) << 24) / (2 * std::int64_t(angles) * width), 1, trials));
+  const int columns = width / 2 + 1;
+  using Label = std::string;
+  const auto allocation = [&](const char* label) {
+    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing, Label(label));
+  };
+  const auto size = [](int value) { return static_cast<std::size_t>(value); };
+  const Kokkos::View<T***, Kokkos::LayoutRight, MemorySpace> turns(
+      allocation("Bracewell::find_centre::turns"), size(at_once), size(2 * angles), size(width));
+  const Kokkos::View<Kokkos::complex<T>***, Kokkos::LayoutRight, MemorySpace> spectra(
+      allocation("Bracewell::find_centre::spectra"), size(at_once), size(2 * angles), size(columns));
+  const Kokkos::View<double*, MemorySpace> amplitudes(allocation("Bracewell::find_centre::amplitudes"),
+                                                      size(at_once));
+  const FFT<ExecutionSpace, 2, T, Kokkos::complex<T>> transform(space, {2 * angles, width}, at_once);
+  const double slope = std::numbers::pi * object_radius; // 2 pi R / n per column
+  const int drop = std::clamp(angles / 8, 1, 20);        // slow changes of the beam are there
+
+  std::vector<double> values;
+  for (int done = 0; done < trials; done += at_once) {
+    for_each_row(space, "Bracewell::find_centre::turn", std::int64_t(at_once) * 2 * angles,
+                 TurnSinogram<T>{half, turns.data(), angles, width, first + done * step, step});
+    transform.execute(space, turns, spectra);
+    Kokkos::parallel_for(
+        "Bracewell::find_centre::amplitude",
+        Kokkos::TeamPolicy<ExecutionSpace>(space, at_once, is_host<ExecutionSpace> ? 1 : 256),
+        WedgeAmplitude<ExecutionSpace, T>{spectra.data(), amplitudes.data(), 2 * angles, columns, drop,
+                                          slope});
+    const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), amplitudes);
+    Kokkos::deep_copy(space, host, amplitudes);
+    space.fence("Bracewell::find_centre::amplitudes");
+    values.insert(values.end(), host.data(), host.data() + std::min(at_once, trials - done));
+  }
+  const auto least =
+      static_cast<std::size_t>(std::min_element(values.begin(), values.end()) - values.begin());
+  double between = 0;
+  if (least > 0 && least + 1 < values.size()) {
+    const double left = values[least - 1], here = values[least], right = values[least + 1];
+    const double curvature = left - 2 * here + right;
+    between = curvature > 0 ? 0.5 * (left - right) / curvature : 0;
+  }
+  return first + (double(least) + between) * step;
+}
+
+} // namespace Impl
+
+/// The detector pixel of the rotation axis, from one sinogram: half a turn and its mirror image make a whole
+/// turn, whose spectrum is empty outside of a double wedge when they fit together (Vo, Drakopoulos, Atwood
+/// and Reinhard, Opt. Express 22, 2014). First on a reduced sinogram over the whole range, then in steps of
+/// half a pixel and between these by a parabola. Allocates what it needs, and waits for the result.
+/// @param sinogram  [P, n] attenuation, not filtered
+/// @param angles    P angles in radians, any order, at least half a turn; the first half turn is used
+/// @throws Error on shapes that do not fit, a span of less than 170 degrees, and an empty range
+template <class ExecutionSpace, class Sinogram>
+double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const std::vector<double>& angles,
+                   const CentreOptions& options = {}) {
+  using T = typename Sinogram::non_const_value_type;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  constexpr const char* function = "find_centre";
+  constexpr double pi = std::numbers::pi;
+  const Array<const T, MemorySpace> in(sinogram);
+  if (!in || in.rank != 2 || in.extents[0] != std::int64_t(angles.size()) || in.extents[1] < 16 ||
+      in.extents[1] > (1 << 24) || angles.size() > (1u << 24))
+    Impl::fail(function, "sinogram", "[" + std::to_string(angles.size()) + ", width >= 16]", in.shape());
+  const int n = static_cast<int>(in.extents[1]);
+  const double first = options.first.value_or(n / 2 - n / 4), last = options.last.value_or(n / 2 + n / 4);
+  if (!(first >= 0 && last >= first && last <= n - 1))
+    Impl::fail(function, "options.first, options.last",
+               "pixels in order within the row of " + std::to_string(n),
+               std::to_string(first) + " and " + std::to_string(last));
+  if (!(options.object_radius > 0 && options.object_radius <= 1))
+    Impl::fail(function, "options.object_radius", "above 0, at most 1",
+               std::to_string(options.object_radius));
+
+  std::vector<int> rows(angles.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  std::stable_sort(rows.begin(), rows.end(), [&](int a, int b) {
+    return angles[static_cast<std::size_t>(a)] < angles[static_cast<std::size_t>(b)];
+  });
+  const double start = angles[static_cast<std::size_t>(rows.front())];
+  const double span = angles[static_cast<std::size_t>(rows.back())] - start;
+  const auto beyond = std::find_if(rows.begin(), rows.end(), [&](int row) {
+    return angles[static_cast<std::size_t>(row)] - start > pi * (1 - 0.25 / double(angles.size()));
+  });
+  rows.erase(beyond, rows.end());
+  if (!(span > 170 * pi / 180) || rows.size() < 8)
+    Impl::fail(function, "angles", "at least 8 over 170 degrees",
+               std::to_string(span * 180 / pi) + " degrees");
+
+  const auto search = [&](int bin, int skip, double from, double to, int step) {
+    std::vector<int> taken;
+    for (std::size_t i = 0; i < rows.size(); i += static_cast<std::size_t>(skip))
+      taken.push_back(rows[i]);
+    const Kokkos::View<int*, MemorySpace> list(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::find_centre::rows"), taken.size());
+    const Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> host(
+        taken.data(), taken.size());
+    Kokkos::deep_copy(space, list, host);
+    const int width = n / bin, count = static_cast<int>(taken.size());
+    const Kokkos::View<T**, Kokkos::LayoutRight, MemorySpace> half(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::find_centre::half"), taken.size(),
+        static_cast<std::size_t>(width));
+    Impl::for_each_row(space, "Bracewell::find_centre::reduce", count,
+                       Impl::ReduceSinogram<T>{in.data, list.data(), half.data(), n, width, bin});
+    // Bin i is centred on pixel bin i + (bin - 1) / 2.
+    const auto twice = [&](double pixel) {
+      return static_cast<int>(std::lround(2 * (pixel - 0.5 * (bin - 1)) / bin));
+    };
+    const double best = Impl::best_turn(space, half.data(), count, width, twice(from), twice(to), step,
+                                        options.object_radius);
+    return best / 2 * bin + 0.5 * (bin - 1);
+  };
+  const int bin = std::max(1, n / 320), skip = std::max(1, static_cast<int>(rows.size()) / 360);
+  const double coarse = search(bin, skip, first, last, 1);
+  const double reach = 2 * bin;
+  const double fine = search(1, std::max(1, static_cast<int>(rows.size()) / 1000),
+                             std::max(first, coarse - reach), std::min(last, coarse + reach), 1);
+  return std::clamp(fine, first, last);
+}
+
+} // namespace Bracewell

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/reconstruct/row_loop.hpp>
+
+#include <cmath>
+#include <optional>
+
+namespace Bracewell {
+
+/// How raw frames become attenuation.
+struct NormaliseOptions {
+  bool logarithm =
+      true;          ///< minus the logarithm of the transmission; without it values are attenuation already
+  int air_begin = 0; ///< columns [begin, end) see air: each row is divided by its mean there; none if empty
+  int air_end = 0;
+};
+
+namespace Impl {
+
+/// A value of the raw data that says nothing: not finite, or no light where there is a logarithm to take.
+template <class T>
+struct NormaliseProjections {
+  const T *raw, *dark, *flat; ///< raw [P, S, n]; dark and flat [S, n], or null
+  T* sinograms;               ///< [S, P, n]
+  int angles, slices, width;
+  NormaliseOptions options;
+
+  /// Transmission, not a number where there is none.
+  KOKKOS_FUNCTION T transmission(const T* row, std::int64_t slice, int i) const {
+    const T invalid = Kokkos::Experimental::quiet_NaN_v<T>;
+    T value = row[i];
+    if (flat != nullptr) {
+      const T shade = dark != nullptr ? dark[slice * width + i] : T(0),
+              light = flat[slice * width + i] - shade;
+      value = light > T(0) ? (value - shade) / light : invalid;
+    }
+    return Kokkos::isfinite(value) && (!options.logarithm || value > T(0)) ? value : invalid;
+  }
+
+  /// The value itself, or the mean of the next valid ones on either side; 0 where the row has none.
+  KOKKOS_FUNCTION T repaired(const T* row, std::int64_t slice, int i, T air) const {
+    const auto finish = [&](T value) { return options.logarithm ? -Kokkos::log(value / air) : value / air; };
+    const T value = transmission(row, slice, i);
+    if (!Kokkos::isnan(value))
+      return finish(value);
+    T sum = 0;
+    int found = 0;
+    for (const int step : {-1, 1})
+      for (int j = i + step; j >= 0 && j < width; j += step) {
+        const T other = transmission(row, slice, j);
+        if (Kokkos::isnan(other))
+          continue;
+        sum += finish(other);
+        ++found;
+        break;
+      }
+    return found > 0 ? sum / T(found) : T(0);
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+    const std::int64_t slice = line / angles, p = line % angles;
+    const T* row = raw + (p * slices + slice) * width;
+    T air = 1;
+    if (options.air_end > options.air_begin) {
+      T sum = 0, count = 0;
+      const auto add = [&](int i, T& s) {
+        const T value = transmission(row, slice, i);
+        s += Kokkos::isnan(value) ? T(0) : value;
+      };
+      const auto valid = [&](int i, T& c) { c += Kokkos::isnan(transmission(row, slice, i)) ? T(0) : T(1); };
+      const auto columns = Kokkos::ThreadVectorRange(member, options.air_begin, options.air_end);
+      Kokkos::parallel_reduce(columns, add, sum);
+      Kokkos::parallel_reduce(columns, valid, count);
+      air = count > T(0) && sum > T(0) ? sum / count : T(1);
+    }
+    T* out = sinograms + line * width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width),
+                         [&](int i) { out[i] = repaired(row, slice, i, air); });
+  }
+};
+
+} // namespace Impl
+
+/// Raw frames to sinograms: (raw - dark) / (flat - dark), divided by its mean where there is air, minus the
+/// logarithm (Beer-Lambert). Values that are not finite, without light in the flat field or, where there is a
+/// logarithm, not positive become the mean of their next valid neighbours in the row.
+/// @param raw        [P, S, n] frames by angle
+/// @param dark       [S, n] mean frame without beam, or an empty View
+/// @param flat       [S, n] mean frame without object, or an empty View: raw is transmission already
+/// @param sinograms  [S, P, n], overwritten
+/// @throws Error on shapes that do not fit, air columns outside the row, shared memory, dark without flat
+template <class ExecutionSpace, class Raw, class Dark, class Flat, class Sinograms>
+void normalise_projections(const ExecutionSpace& space, const Raw& raw, const Dark& dark, const Flat& flat,
+                           const Sinograms& sinograms, const NormaliseOptions& options = {}) {
+  using T = typename Sinograms::value_type;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  constexpr const char* function = "normalise_projections";
+  const Array<const T, MemorySpace> in(raw), shade(dark), light(flat);
+  const Array<T, MemorySpace> out(sinograms);
+  if (!in || in.rank != 3 || in.size() == 0)
+    Impl::fail(function, "raw", "[angles, slices, width]", in.shape());
+  const std::int64_t P = in.extents[0], S = in.extents[1], n = in.extents[2];
+  if (P > (1 << 30) || S > (1 << 30) || n > (1 << 30))
+    Impl::fail(function, "raw", "axes of at most 2^30", in.shape());
+  if (!out || out.rank != 3 || out.extents[0] != S || out.extents[1] != P || out.extents[2] != n)
+    Impl::fail(function, "sinograms",
+               "[" + std::to_string(S) + ", " + std::to_string(P) + ", " + std::to_string(n) + "]",
+               out.shape());
+  for (const auto& [name, frame] : {std::pair{"dark", shade}, std::pair{"flat", light}})
+    if (frame && (frame.rank != 2 || frame.extents[0] != S || frame.extents[1] != n))
+      Impl::fail(function, name, "[" + std::to_string(S) + ", " + std::to_string(n) + "] or an empty View",
+                 frame.shape());
+  if (shade && !light)
+    Impl::fail(function, "flat", "a View, as there is one of the dark field", "an empty one");
+  if (options.air_begin < 0 || options.air_end < options.air_begin || options.air_end > n)
+    Impl::fail(function, "options.air_begin, options.air_end", "columns within 0 and " + std::to_string(n),
+               std::to_string(options.air_begin) + " and " + std::to_string(options.air_end));
+  if (Impl::overlap(in, out))
+    Impl::fail(function, "sinograms", "memory of its own", "memory shared with raw");
+  Impl::for_each_row(space, "Bracewell::normalise_projections::normalise", S * P,
+                     Impl::NormaliseProjections<T>{in.data, shade.data, light.data, out.data, int(P), int(S),
+                                                   int(n), options});
+}
+
+} // namespace Bracewell

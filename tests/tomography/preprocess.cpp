@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// From raw frames to sinograms: normalisation, stripes, the rotation axis.
+#include "phantom.hpp"
+
+#include <bracewell/tomography/centre.hpp>
+#include <bracewell/tomography/geometry.hpp>
+#include <bracewell/tomography/preprocess.hpp>
+#include <bracewell/tomography/stripes.hpp>
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+using namespace TomographyTest;
+using namespace Bracewell;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+template <class T>
+using Frames = Kokkos::View<T**, Kokkos::LayoutRight, Space>;
+
+template <class T>
+Frames<T> frames(const Values& values, int columns) {
+  const auto volume = to_device<T>(values, static_cast<int>(values.size()) / columns, columns);
+  const Frames<T> result("frames", volume.extent(1), volume.extent(2));
+  Kokkos::deep_copy(result, Kokkos::subview(volume, 0, Kokkos::ALL, Kokkos::ALL));
+  return result;
+}
+
+/// A head with everything in the field of view, as one sinogram.
+Values head(int n, const Values& angles, double centre) {
+  return sinogram(shepp_logan(0.35 * n), n, angles, centre);
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("raw frames become sinograms of attenuation", "", float, double) {
+  const Space space;
+  const int P = 5, S = 3, n = 7;
+  const Values attenuation = random_values(P * S * n, 0, 2), dark = random_values(S * n, 10, 20, 2),
+               flat = random_values(S * n, 900, 1000, 3);
+  Values raw, expected(attenuation.size());
+  for (std::size_t p = 0; p < P; ++p)
+    for (std::size_t z = 0; z < S; ++z)
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t pixel = z * n + i;
+        raw.push_back(dark[pixel] + (flat[pixel] - dark[pixel]) * std::exp(-attenuation[p * S * n + pixel]));
+        expected[(z * P + p) * n + i] = attenuation[p * S * n + pixel];
+      }
+  const auto out = to_device<TestType>(Values(expected.size(), NAN), P, n);
+  const auto in = to_device<TestType>(raw, S, n);
+  normalise_projections(space, in, frames<TestType>(dark, n), frames<TestType>(flat, n), out);
+  CHECK(relative_error(to_host(out), expected) < 20 * rounding<TestType>);
+  // Values that are attenuation already are only transposed.
+  normalise_projections(space, to_device<TestType>(attenuation, S, n), Frames<TestType>(), Frames<TestType>(),
+                        out, {.logarithm = false});
+  CHECK(relative_error(to_host(out), expected) < rounding<TestType>);
+}
+
+TEST_CASE("values that say nothing become the mean of those around them") {
+  const Space space;
+  const double e = std::exp(-1.0);
+  const auto normalised = [&](Values row, NormaliseOptions options = {}) {
+    const int n = static_cast<int>(row.size());
+    const auto out = to_device<double>(Values(row.size()), 1, n);
+    normalise_projections(space, to_device<double>(row, 1, n), Frames<double>(), Frames<double>(), out,
+                          options);
+    return to_host(out);
+  };
+  CHECK(relative_error(normalised({NAN, e, 0, -1, e * e * e, INFINITY}), {1, 1, 2, 2, 3, 3}) < 1e-15);
+  CHECK(normalised({0, NAN, -2}) == Values{0, 0, 0});
+  CHECK(normalised({0, -2, NAN, 4}, {.logarithm = false}) == Values{0, -2, 1, 4});
+  // Air: 2 is no attenuation here.
+  CHECK(relative_error(normalised({2 * e, NAN, 2, 2}, {.air_begin = 1, .air_end = 4}), {1, 0.5, 0, 0}) <
+        1e-15);
+  // A pixel without light in the flat field.
+  const auto out = to_device<double>(Values(3), 1, 3);
+  normalise_projections(space, to_device<double>({1, 7, e}, 1, 3), frames<double>({0, 5, 0}, 3),
+                        frames<double>({1, 5, 1}, 3), out);
+  CHECK(relative_error(to_host(out), {0, 0.5, 1}) < 1e-15);
+}
+
+TEST_CASE("stripes go and the object stays") {
+  const Space space;
+  const int n = 480, P = 400;
+  const Values clean = head(n, even_angles(P), 240);
+  const Values noise = random_values(clean.size(), -0.3, 0.3, 8);
+  Values noisy(clean.size()), striped(clean.size());
+  for (std::size_t k = 0; k < clean.size(); ++k) {
+    const int i = static_cast<int>(k) % n, p = static_cast<int>(k) / n;
+    noisy[k] = clean[k] + noise[k];
+    striped[k] = noisy[k] + (i == 180 ? 9 : i == 303 ? -6 : i == 270 && p < 130 ? 7.5 : 0);
+  }
+  const auto error = [&](const Values& values, const StripeOptions& options, const Values& truth) {
+    const auto view = to_device<float>(values, P, n);
+    StripeRemoval<Space, float>(space, P, n, options).execute(space, view);
+    return relative_error(to_host(view), truth);
+  };
+  const double before = relative_error(striped, noisy);
+  const StripeOptions offset{.method = StripeMethod::Offset, .dead = 0}, sorting{.dead = 0};
+  CHECK(error(striped, offset, noisy) < 0.8 * before);
+  CHECK(error(striped, sorting, noisy) < 0.6 * before);
+  CHECK(error(noisy, offset, noisy) < 0.3 * before);
+  CHECK(error(noisy, sorting, noisy) < 0.6 * before);
+  CHECK(error(clean, {.strength = 1e6, .window = 1}, clean) < 1e-6); // a good detector keeps all columns
+
+  // A column that does not see anything, and one that flickers.
+  Values broken = noisy;
+  for (int p = 0; p < P; ++p) {
+    broken[static_cast<std::size_t>(p * n + 210)] = 9;
+    broken[static_cast<std::size_t>(p * n + 0)] = p % 2 ? 90 : -90;
+  }
+  const StripeOptions bridging{.method = StripeMethod::Offset};
+  CHECK(error(broken, offset, noisy) > 0.05);
+  CHECK(error(broken, bridging, noisy) < 0.02);
+}
+
+TEST_CASE("offsets of detector columns are found by the equation they satisfy") {
+  const Space space;
+  const int n = 40, P = 6;
+  const double strength = 0.1;
+  const Values values = random_values(n * P);
+  const auto view = to_device<double>(values, P, n);
+  StripeRemoval<Space, double>(space, P, n, {.method = StripeMethod::Offset, .strength = strength, .dead = 0})
+      .execute(space, view);
+  const Values after = to_host(view);
+  Values mean(n), offset(n);
+  for (int k = 0; k < n * P; ++k)
+    mean[static_cast<std::size_t>(k % n)] += values[static_cast<std::size_t>(k)] / P;
+  for (std::size_t k = 0; k < after.size(); ++k) {
+    const double here = values[k] - after[k];
+    if (k < n)
+      offset[k] = here;
+    CHECK(std::abs(here - offset[k % n]) < 1e-14); // the same at every angle
+  }
+  for (std::size_t i = 0; i < n; ++i) { // D^T D (m - z) = strength z
+    double left = 0;
+    if (i > 0)
+      left += mean[i] - offset[i] - mean[i - 1] + offset[i - 1];
+    if (i + 1 < n)
+      left += mean[i] - offset[i] - mean[i + 1] + offset[i + 1];
+    CHECK(std::abs(left - strength * offset[i]) < 1e-13);
+  }
+}
+
+TEST_CASE("the rotation axis is found where it is") {
+  const Space space;
+  for (const auto& [n, P, centre, first, span] : {std::tuple{256, 300, 120.3, 0.0, 180.0},
+                                                  {255, 301, 140.75, -88.2, 180.0},
+                                                  {700, 500, 352.5, 16740.0, 179.5},
+                                                  {257, 400, 110.1, 10.0, 360.0}}) {
+    CAPTURE(n, centre);
+    const double degree = std::numbers::pi / 180;
+    const Values angles = even_angles(P, span * degree, first * degree);
+    const Values noise = random_values(static_cast<std::size_t>(n * P), -1, 1, 5);
+    Values rows = head(n, angles, centre);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i] += noise[i];
+    CHECK(std::abs(find_centre(space, frames<float>(rows, n), angles) - centre) < 0.25);
+  }
+}
+
+TEST_CASE("angles in any order have the same axis") {
+  const Space space;
+  const int n = 200;
+  Values angles = even_angles(240);
+  std::shuffle(angles.begin(), angles.end(), std::mt19937(6));
+  CHECK(std::abs(find_centre(space, frames<double>(head(n, angles, 96.5), n), angles) - 96.5) < 0.25);
+}
+
+TEST_CASE("weights of angles are the shares of half a turn") {
+  const double pi = std::numbers::pi;
+  for (const double weight : angular_density_weights(even_angles(7, pi, 0.4)))
+    CHECK(std::abs(weight - 1) < 1e-14);
+  const Values weights = angular_density_weights({0, pi / 2, pi, 0.75 * pi}); // the first and third are one
+  CHECK(std::abs(weights[1] - 1.5) < 1e-14);
+  CHECK(std::abs(weights[3] - 1) < 1e-14);
+  CHECK(std::abs(weights[0] + weights[2] - 1.5) < 1e-14);
+  CHECK(angular_density_weights({3}) == Values{1});
+}
+
+TEST_CASE("wrong input to the preparation of sinograms is named") {
+  const Space space;
+  const auto matches = [](const char* text) { return MessageMatches(ContainsSubstring(text)); };
+  const auto raw = to_device<float>(Values(24), 3, 4), out = to_device<float>(Values(24), 2, 4);
+  const Frames<float> none, frame("frame", 3, 4), other("other", 2, 4);
+  CHECK_THROWS_MATCHES(normalise_projections(space, raw, none, none, raw), Error,
+                       matches("normalise_projections: sinograms: expected [3, 2, 4]"));
+  CHECK_THROWS_MATCHES(normalise_projections(space, raw, none, other, out), Error,
+                       matches("flat: expected [3, 4]"));
+  CHECK_THROWS_MATCHES(normalise_projections(space, raw, frame, none, out), Error,
+                       matches("flat: expected a View"));
+  CHECK_THROWS_MATCHES(normalise_projections(space, raw, none, none, out, {.air_begin = 2, .air_end = 5}),
+                       Error, matches("options.air_begin"));
+  using Removal = StripeRemoval<Space, float>;
+  CHECK_THROWS_MATCHES(Removal(space, 4, 4, {.window = 4}), Error, matches("options.window"));
+  CHECK_THROWS_MATCHES(Removal(space, 4, 4, {.strength = 0}), Error, matches("options.strength"));
+  CHECK_THROWS_MATCHES(Removal(space, 3, 4).execute(space, out), Error, matches("[slices, 3, 4]"));
+  const Frames<float> rows("rows", 20, 32);
+  CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(19)), Error, matches("sinogram: expected [19"));
+  CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(20, 2.0)), Error, matches("170 degrees"));
+  CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(20), {.first = 20, .last = 10}), Error,
+                       matches("options.first"));
+}
