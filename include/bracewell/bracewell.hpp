@@ -13,6 +13,10 @@
 #include <bracewell/geometry/random_rotation.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/geometry/symmetry.hpp>
+#include <bracewell/gridding/cost.hpp>
+#include <bracewell/gridding/gridding.hpp>
+#include <bracewell/gridding/nonuniform_fft.hpp>
+#include <bracewell/gridding/options.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
@@ -31,5 +35,6 @@
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
+#include <bracewell/tomography/fourier.hpp>
 #include <bracewell/types.hpp>
 #include <bracewell/version.hpp>

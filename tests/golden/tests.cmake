@@ -1,13 +1,16 @@
-# golden_projectors has one translation unit per kernel.
-file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/golden/projectors/*.cpp)
-target_sources(golden_projectors PRIVATE ${sources})
+# golden_projectors has one translation unit per kernel, golden_tomography one per precision.
 find_package(nlohmann_json 3 REQUIRED CONFIG)
-target_link_libraries(golden_projectors PRIVATE nlohmann_json::nlohmann_json)
+foreach(operators projectors tomography)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/golden/${operators}/*.cpp)
+  target_sources(golden_${operators} PRIVATE ${sources})
+  target_link_libraries(golden_${operators} PRIVATE nlohmann_json::nlohmann_json)
+endforeach()
 
 # The golden data lie beside the checkout, not in it.
 set(golden_data ${PROJECT_SOURCE_DIR}/../shared/golden)
 if(EXISTS ${golden_data})
   add_test(NAME golden_projectors COMMAND golden_projectors ${golden_data}/projectors/projectors_A)
+  add_test(NAME golden_tomography COMMAND golden_tomography ${golden_data}/tomography/tomography_A)
 else()
   message(STATUS "golden tests are skipped: no ${golden_data}")
 endif()

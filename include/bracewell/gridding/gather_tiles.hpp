@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/tile_lists.hpp>
+
+namespace Bracewell::Impl {
+
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define BRACEWELL_UNROLL _Pragma("unroll")
+#else
+#define BRACEWELL_UNROLL
+#endif
+
+/// GriddingStrategy::Tiles on GPUs. A team of 32 lanes owns a tile of the grid, a lane one slice of it, in
+/// registers. Lanes compute the weights of 32 samples at a time, one sample each, which all slices share;
+/// then the team goes through these samples together. Weights of all cells of a row are used, zeros too, so
+/// that the registers are addressed by constants; rows out of reach are skipped.
+template <class Space, int MaxWidth, class T, int Dim>
+struct GatherTiles {
+  using Edges = TileEdges<Space, T, Dim>;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+  using Complex = Kokkos::complex<T>;
+  static constexpr int lanes = 32, columns = Edges::columns, rows = Edges::rows;
+  static constexpr int pad = 4, stride = columns + rows + pad; ///< of the weights of one sample
+  static constexpr int weights_size = lanes * stride, exchange_size = lanes * (columns + 1) * 2;
+
+  SpreadingProblem<T, Dim> problem;
+  TileGrid<Edges, Dim> tiles;
+  const std::uint32_t* list;
+  const TileTask* tasks;
+  int slice_chunks;
+  SampleArray<const Complex> samples;
+  Complex* grid;
+  Complex* partial; ///< [slots, slice chunks, cells, lanes]
+
+  static constexpr std::size_t scratch_bytes() {
+    return (weights_size > exchange_size ? weights_size : exchange_size) * sizeof(T) +
+           lanes * sizeof(std::uint32_t) + 64;
+  }
+
+  struct alignas(4 * sizeof(T)) Quad {
+    T value[4];
+  };
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const TileTask task = tasks[team.league_rank() / slice_chunks];
+    const int chunk = team.league_rank() % slice_chunks, lane = team.team_rank();
+    const std::int64_t slice = std::int64_t(chunk) * lanes + lane;
+    const bool active = slice < problem.slices;
+    auto* const weights = static_cast<T*>(team.team_scratch(0).get_shmem_aligned(
+        (weights_size > exchange_size ? weights_size : exchange_size) * sizeof(T), 32));
+    auto* const points = static_cast<std::uint32_t*>(
+        team.team_scratch(0).get_shmem_aligned(lanes * sizeof(std::uint32_t), 16));
+    int origin[Dim];
+    tiles.origin(task.tile, origin);
+
+    T real[rows][columns], imaginary[rows][columns];
+    BRACEWELL_UNROLL
+    for (int r = 0; r < rows; ++r)
+      BRACEWELL_UNROLL
+    for (int c = 0; c < columns; ++c)
+      real[r][c] = imaginary[r][c] = 0;
+
+    const Complex* const source = samples.data + (active ? slice : 0) * samples.slice_stride;
+    for (std::int64_t base = task.begin; base < task.end; base += lanes) {
+      const int count = static_cast<int>(Kokkos::min(std::int64_t(lanes), task.end - base));
+      team.team_barrier();
+      if (lane < count) {
+        points[lane] = list[base + lane];
+        prepare(points[lane], origin, weights + lane * stride);
+      }
+      team.team_barrier();
+      const auto load = [&](int i) { return source[points[i < count ? i : 0] * samples.point_stride]; };
+      Complex next = load(0), after = load(1);
+      for (int i = 0; i < count; ++i) {
+        const Complex value = next;
+        next = after;
+        after = load(i + 2);
+        add(value, weights + i * stride, real, imaginary);
+      }
+    }
+    if (task.slot >= 0)
+      store_partial(task.slot, chunk, lane, real, imaginary);
+    else
+      store(team, origin, std::int64_t(chunk) * lanes, weights, real, imaginary);
+  }
+
+private:
+  KOKKOS_FUNCTION void prepare(std::uint32_t point, const int (&origin)[Dim], T* target) const {
+    const Location<T, Dim> at = problem.locations[point];
+    for (int i = 0; i < columns + rows; ++i)
+      target[i] = 0;
+    T values[Dim][MaxWidth];
+    problem.weights(at, values);
+    for (int i = 0; i < MaxWidth; ++i) {
+      const int c = tiles.relative(at.first[0], origin[0], 0) + i;
+      if (i < problem.kernel.width && c >= 0 && c < columns)
+        target[c] = values[0][i];
+    }
+    for (int j = 0; j < MaxWidth; ++j) {
+      const int y = tiles.relative(at.first[1], origin[1], 1) + j;
+      if (j >= problem.kernel.width || y < 0 || y >= Edges::y)
+        continue;
+      if constexpr (Dim == 2)
+        target[columns + y] = values[1][j];
+      else
+        for (int k = 0; k < MaxWidth; ++k) {
+          const int z = tiles.relative(at.first[2], origin[2], 2) + k;
+          if (k < problem.kernel.width && z >= 0 && z < Edges::z)
+            target[columns + z * Edges::y + y] = values[1][j] * values[2][k];
+        }
+    }
+  }
+
+  KOKKOS_FUNCTION static void add(const Complex& value, const T* weights, T (&real)[rows][columns],
+                                  T (&imaginary)[rows][columns]) {
+    T across[columns], down[rows];
+    BRACEWELL_UNROLL
+    for (int c = 0; c < columns; c += 4)
+      *reinterpret_cast<Quad*>(across + c) = *reinterpret_cast<const Quad*>(weights + c);
+    BRACEWELL_UNROLL
+    for (int r = 0; r < rows; r += 4)
+      *reinterpret_cast<Quad*>(down + r) = *reinterpret_cast<const Quad*>(weights + columns + r);
+    BRACEWELL_UNROLL
+    for (int r = 0; r < rows; ++r)
+      if (down[r] != 0) {
+        const T re = down[r] * value.real(), im = down[r] * value.imag();
+        BRACEWELL_UNROLL
+        for (int c = 0; c < columns; ++c) {
+          real[r][c] += across[c] * re;
+          imaginary[r][c] += across[c] * im;
+        }
+      }
+  }
+
+  KOKKOS_FUNCTION void store_partial(int slot, int chunk, int lane, const T (&real)[rows][columns],
+                                     const T (&imaginary)[rows][columns]) const {
+    Complex* const target =
+        partial + (std::int64_t(slot) * slice_chunks + chunk) * Edges::cells * lanes + lane;
+    BRACEWELL_UNROLL
+    for (int r = 0; r < rows; ++r)
+      BRACEWELL_UNROLL
+    for (int c = 0; c < columns; ++c)
+      target[(r * columns + c) * lanes] = Kokkos::complex<T>(real[r][c], imaginary[r][c]);
+  }
+
+  /// Rows go through scratch memory, so that neighbouring lanes write neighbouring cells.
+  KOKKOS_FUNCTION void store(const Team& team, const int (&origin)[Dim], std::int64_t first_slice,
+                             T* exchange, const T (&real)[rows][columns],
+                             const T (&imaginary)[rows][columns]) const {
+    const int lane = team.team_rank();
+    auto* const row = reinterpret_cast<Complex*>(exchange);
+    BRACEWELL_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      team.team_barrier();
+      BRACEWELL_UNROLL
+      for (int c = 0; c < columns; ++c)
+        row[lane * (columns + 1) + c] = Kokkos::complex<T>(real[r][c], imaginary[r][c]);
+      team.team_barrier();
+      int y = origin[1] + r;
+      std::int64_t above = 0;
+      if constexpr (Dim == 3) {
+        y = origin[1] + r % Edges::y;
+        const int z = origin[2] + r / Edges::y;
+        if (z >= problem.grid.size[2])
+          continue;
+        above = std::int64_t(z) * problem.grid.size[1];
+      }
+      if (y >= problem.grid.size[1])
+        continue;
+      const std::int64_t at = (above + y) * problem.grid.size[0] + origin[0];
+      for (int i = lane; i < lanes * columns; i += lanes) {
+        const int c = i % columns;
+        const std::int64_t slice = first_slice + i / columns;
+        if (slice < problem.slices && origin[0] + c < problem.grid.size[0])
+          grid[slice * problem.grid.elements() + at + c] = row[i / columns * (columns + 1) + c];
+      }
+    }
+  }
+};
+
+#undef BRACEWELL_UNROLL
+
+/// Adds the partial sums of the tiles that several teams shared, in fixed order.
+template <class Space, class T, int Dim>
+struct JoinPartialSums {
+  using Edges = TileEdges<Space, T, Dim>;
+  static constexpr int lanes = 32;
+
+  SpreadingProblem<T, Dim> problem;
+  TileGrid<Edges, Dim> tiles;
+  const SplitTile* split;
+  int slice_chunks;
+  const Kokkos::complex<T>* partial;
+  Kokkos::complex<T>* grid;
+
+  std::int64_t threads(std::int64_t split_tiles) const {
+    return split_tiles * slice_chunks * Edges::cells * lanes;
+  }
+
+  KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
+    const int lane = thread % lanes, cell = thread / lanes % Edges::cells;
+    const std::int64_t rest = thread / lanes / Edges::cells;
+    const int chunk = rest % slice_chunks;
+    const SplitTile tile = split[rest / slice_chunks];
+    const std::int64_t slice = std::int64_t(chunk) * lanes + lane;
+    if (slice >= problem.slices)
+      return;
+    int at[Dim];
+    tiles.origin(tile.tile, at);
+    const int local[3] = {cell % Edges::x, cell / Edges::x % Edges::y, cell / Edges::x / Edges::y};
+    std::int64_t index = 0;
+    for (int d = Dim - 1; d >= 0; --d) {
+      if (at[d] + local[d] >= problem.grid.size[d])
+        return;
+      index = index * problem.grid.size[d] + at[d] + local[d];
+    }
+    Kokkos::complex<T> sum = 0;
+    for (int i = 0; i < tile.count; ++i)
+      sum += partial[((std::int64_t(tile.first + i) * slice_chunks + chunk) * Edges::cells + cell) * lanes +
+                     lane];
+    grid[slice * problem.grid.elements() + index] = sum;
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,3 @@
+#include "gridding_of.hpp"
+
+template Golden::TomographyErrors Golden::run_gridding<double>(const Golden::TomographyCase&, double);
