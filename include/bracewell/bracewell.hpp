@@ -23,6 +23,7 @@
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/ptychography/solver.hpp>
 #include <bracewell/reconstruct/centre.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>

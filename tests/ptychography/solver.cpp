@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+// The solver against Adam on finite differences of a loss that is computed by direct sums.
+
+#include "../tools/checks.hpp"
+
+#include <bracewell/ptychography/solver.hpp>
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+#include <complex>
+#include <functional>
+#include <set>
+
+using namespace Bracewell;
+using Test::Space;
+using Test::View;
+
+namespace {
+
+using Complex = std::complex<double>;
+constexpr double pi = 3.14159265358979323846;
+
+/// A small experiment and all that is to be found, in one list: amplitude, phase, then (re, im) of the probe
+/// or the five aberrations.
+struct Model {
+  static constexpr int rows = 9, columns = 11, m = 5, n = 8, patterns = 5;
+  static constexpr int positions[patterns][2] = {{0, 0}, {4, 6}, {1, 3}, {1, 4}, {3, 0}};
+  static constexpr double counts = 7;
+  static constexpr ProbeOptics optics{
+      .wavelength = 0.02, .pixel_size = 0.3, .convergence_angle = 0.02, .cs_to_length = 1e4};
+  bool aberrations;
+  std::vector<double> measured = {}; // [patterns, n, n]
+
+  static PtychographyShape shape() { return {{rows, columns}, m, n}; }
+  static constexpr int pixels = rows * columns;
+  int size() const { return 2 * pixels + (aberrations ? 5 : 2 * m * m); }
+
+  /// exp(2 pi i k / n)
+  static Complex root(int k) {
+    static const std::vector<Complex> roots = [] {
+      std::vector<Complex> all;
+      for (int i = 0; i < n; ++i)
+        all.push_back(std::polar(1.0, 2 * pi * i / n));
+      return all;
+    }();
+    return roots[std::size_t(((k % n) + n) % n)];
+  }
+
+  static double frequency(int k, double pixel) { return (2 * k < n ? k : k - n) / (n * pixel); }
+
+  static std::vector<Complex> lens(const double* parameter) {
+    const double k_max = optics.convergence_angle / optics.wavelength, l = optics.wavelength;
+    std::vector<Complex> wave, probe;
+    double energy = 0;
+    for (int i = 0; i < n * n; ++i) {
+      const double k1 = frequency(i / n, optics.pixel_size), k2 = frequency(i % n, optics.pixel_size);
+      const double k = std::hypot(k1, k2), theta = std::atan2(k2, k1);
+      const double chi = pi * l * parameter[0] * k * k +
+                         0.5 * pi * l * l * l * parameter[1] * optics.cs_to_length * k * k * k * k +
+                         pi * l * parameter[2] * k * k * std::cos(2 * (theta - parameter[3]));
+      const double width = k_max * (std::abs(parameter[4]) + 0.01);
+      wave.push_back(std::polar(1 / (1 + std::exp(-(k_max - k) / width)), chi));
+      energy += std::norm(wave.back()) * n * n;
+    }
+    for (int y = 0; y < m; ++y)
+      for (int x = 0; x < m; ++x) {
+        Complex sum = 0;
+        for (int i = 0; i < n * n; ++i)
+          sum += wave[std::size_t(i)] * root(i / n * (y - m / 2) + i % n * (x - m / 2));
+        probe.push_back(sum / std::sqrt(energy));
+      }
+    return probe;
+  }
+
+  std::vector<Complex> probe(const std::vector<double>& sought) const {
+    if (aberrations)
+      return lens(sought.data() + 2 * pixels);
+    std::vector<Complex> result;
+    for (int i = 0; i < m * m; ++i)
+      result.emplace_back(sought[std::size_t(2 * pixels + 2 * i)],
+                          sought[std::size_t(2 * pixels + 2 * i + 1)]);
+    return result;
+  }
+
+  std::vector<double> pattern(const std::vector<double>& sought, int j) const {
+    const auto p = probe(sought);
+    std::vector<Complex> wave;
+    for (int r = 0; r < m * m; ++r) {
+      const int at = (positions[j][0] + r / m) * columns + positions[j][1] + r % m;
+      wave.push_back(std::polar(1.0, sought[std::size_t(pixels + at)]) * sought[std::size_t(at)] *
+                     p[std::size_t(r)]);
+    }
+    std::vector<double> intensity;
+    for (int k = 0; k < n * n; ++k) {
+      double re = 0, im = 0; // std::complex's product also looks for infinities
+      for (int r = 0; r < m * m; ++r) {
+        const Complex a = wave[std::size_t(r)], b = root(-(k / n * (r / m) + k % n * (r % m)));
+        re += a.real() * b.real() - a.imag() * b.imag();
+        im += a.real() * b.imag() + a.imag() * b.real();
+      }
+      intensity.push_back(re * re + im * im);
+    }
+    double mean = 0;
+    for (const double value : intensity)
+      mean += value / (n * n);
+    for (double& value : intensity)
+      value *= counts / mean;
+    return intensity;
+  }
+
+  double loss(const std::vector<double>& sought, const std::vector<int>& subset) const {
+    double sum = 0;
+    for (const int j : subset) {
+      const auto modelled = pattern(sought, j);
+      double mean = 0;
+      for (int k = 0; k < n * n; ++k)
+        mean += measured[std::size_t(j * n * n + k)] / (n * n);
+      for (int k = 0; k < n * n; ++k)
+        sum += std::pow(modelled[std::size_t(k)] - measured[std::size_t(j * n * n + k)] * counts / mean, 2);
+    }
+    return sum / double(subset.size()) / (n * n);
+  }
+};
+
+std::vector<double> random_start(const Model& model, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> sought;
+  for (int i = 0; i < model.size(); ++i)
+    sought.push_back(i < Model::pixels       ? 0.9 + 0.1 * normal(generator)
+                     : i < 2 * Model::pixels ? 0.3 * normal(generator)
+                                             : normal(generator));
+  if (model.aberrations) {
+    const double lens[] = {30 + normal(generator), 0.5, 8, 0.3, 0.15};
+    std::copy_n(lens, 5, sought.end() - 5);
+  }
+  return sought;
+}
+
+/// Adam in double precision on central differences.
+std::vector<double> reference(const Model& model, std::vector<double> sought,
+                              const std::vector<std::vector<int>>& subsets,
+                              const std::function<double(int)>& rate, std::vector<double>& losses) {
+  std::vector<double> mean(sought.size()), square(sought.size());
+  double power1 = 1, power2 = 1;
+  for (const auto& subset : subsets) {
+    losses.push_back(model.loss(sought, subset));
+    std::vector<double> gradient;
+    for (std::size_t i = 0; i < sought.size(); ++i) {
+      auto moved = sought;
+      const double step = 1e-5 * std::max(1.0, std::abs(sought[i]));
+      moved[i] = sought[i] + step;
+      const double above = model.loss(moved, subset);
+      moved[i] = sought[i] - step;
+      gradient.push_back((above - model.loss(moved, subset)) / (2 * step));
+    }
+    power1 *= 0.9, power2 *= 0.999;
+    for (std::size_t i = 0; i < sought.size(); ++i) {
+      mean[i] = 0.9 * mean[i] + 0.1 * gradient[i];
+      square[i] = 0.999 * square[i] + 0.001 * gradient[i] * gradient[i];
+      sought[i] -= rate(int(i)) * mean[i] / (1 - power1) / (std::sqrt(square[i] / (1 - power2)) + 1e-8);
+    }
+  }
+  return sought;
+}
+
+template <class View>
+void upload(const View& view, const double* values) {
+  using Real = Impl::real_of<View>;
+  const auto host = Kokkos::create_mirror_view(view);
+  auto* const out = reinterpret_cast<Real*>(host.data());
+  for (std::size_t i = 0; i < view.size() * sizeof(typename View::value_type) / sizeof(Real); ++i)
+    out[i] = static_cast<Real>(values[i]);
+  Kokkos::deep_copy(view, host);
+}
+
+template <class View>
+void append(std::vector<double>& values, const View& view) {
+  using Real = Impl::real_of<View>;
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto* const begin = reinterpret_cast<const Real*>(host.data());
+  values.insert(values.end(), begin, begin + view.size() * sizeof(typename View::value_type) / sizeof(Real));
+}
+
+template <class T>
+PtychographySolver<Space, T> make_solver(const Model& model, const PtychographySolverOptions& options) {
+  const Space space;
+  const Kokkos::View<const int[Model::patterns][2], Kokkos::LayoutRight, Kokkos::HostSpace,
+                     Kokkos::MemoryUnmanaged>
+      positions(&Model::positions[0][0]);
+  PtychographyLoss<Space, T> loss(space, Model::shape(), positions, {.counts = Model::counts});
+  const Kokkos::View<const double***, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
+      measured(model.measured.data(), Model::patterns, Model::n, Model::n);
+  loss.set_patterns(space, 0, measured);
+  return PtychographySolver<Space, T>(space, Model::shape(), std::move(loss), options);
+}
+
+template <class T>
+void set(const PtychographySolver<Space, T>& solver, const Model& model, const std::vector<double>& sought) {
+  upload(solver.amplitude(), sought.data());
+  upload(solver.phase(), sought.data() + Model::pixels);
+  if (model.aberrations)
+    upload(solver.aberrations(), sought.data() + 2 * Model::pixels);
+  else
+    upload(solver.probe(), sought.data() + 2 * Model::pixels);
+}
+
+template <class T>
+std::vector<double> get(const PtychographySolver<Space, T>& solver, const Model& model) {
+  std::vector<double> sought;
+  append(sought, solver.amplitude());
+  append(sought, solver.phase());
+  if (model.aberrations)
+    append(sought, solver.aberrations());
+  else
+    append(sought, solver.probe());
+  return sought;
+}
+
+Model make_model(bool aberrations) {
+  Model model{aberrations};
+  const auto truth = random_start(model, 11);
+  for (int j = 0; j < Model::patterns; ++j)
+    for (const double value : model.pattern(truth, j))
+      model.measured.push_back(3 * value); // the scale of measured patterns is free
+  return model;
+}
+
+const std::vector<int> all{0, 1, 2, 3, 4};
+
+} // namespace
+
+TEMPLATE_TEST_CASE("steps of the solver are Adam on the gradients of the model", "[ptychography]", float,
+                   double) {
+  using T = TestType;
+  const auto [aberrations, minibatches, probe_rate] = GENERATE(table<bool, bool, double>(
+      {{false, false, 0.02}, {false, true, 0}, {true, true, 0.02}, {true, false, 0}}));
+  CAPTURE(aberrations, minibatches, probe_rate);
+  const Model model = make_model(aberrations);
+  const auto start = random_start(model, 12);
+  PtychographySolverOptions options{.object_rate = 0.01, .probe_rate = probe_rate};
+  if (aberrations) {
+    options.optics = Model::optics;
+    for (int c = 0; c < 5; ++c) // each a rate of its own
+      options.aberration_rates[std::size_t(c)] = probe_rate * (c + 1) / 5;
+  }
+  auto solver = make_solver<T>(model, options);
+  set(solver, model, start);
+
+  const Space space;
+  const PatternBatches<Space> batches(space, Model::patterns, 2, 5);
+  std::vector<std::vector<int>> subsets;
+  for (int step = 0; step < 4; ++step) {
+    if (!minibatches) {
+      subsets.push_back(all);
+      solver.step(space);
+      continue;
+    }
+    const auto batch = batches[step % 2];
+    const Kokkos::View<const int*, Space::memory_space> list(batch.data, std::size_t(batch.size()));
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), list);
+    subsets.emplace_back(host.data(), host.data() + host.size());
+    solver.step(space, batch);
+  }
+  std::vector<double> expected_losses;
+  const auto rate = [&, is_lens = aberrations, of_probe = probe_rate](int i) {
+    return i < 2 * Model::pixels ? 0.01 : is_lens ? of_probe * (i - 2 * Model::pixels + 1) / 5 : of_probe;
+  };
+  const auto expected = reference(model, start, subsets, rate, expected_losses);
+
+  const double tolerance = std::is_same_v<T, float> ? 2e-4 : 1e-6; // of the greatest possible change, 0.01
+  const auto losses = solver.losses(space);
+  REQUIRE(losses.size() == 4);
+  for (std::size_t step = 0; step < 4; ++step)
+    CHECK(std::abs(losses[step] - expected_losses[step]) <= tolerance * expected_losses[step]);
+  const auto found = get(solver, model);
+  double change = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    const double scale = int(i) < 2 * Model::pixels ? 1 : std::max(1.0, std::abs(expected[i]));
+    CHECK(std::abs(found[i] - expected[i]) <= tolerance * scale);
+    change = std::max(change, std::abs(expected[i] - start[i]));
+  }
+  CHECK(change > 0.02);
+}
+
+TEST_CASE("full steps of the solver lower the loss to nothing", "[ptychography]") {
+  const Model model = make_model(false);
+  const auto truth = random_start(model, 11);
+  auto start = truth; // the probe is known
+  const auto guess = random_start(model, 13);
+  std::copy_n(guess.begin(), 2 * Model::pixels, start.begin());
+  auto solver = make_solver<double>(model, {.probe_rate = 0, .history = 200});
+  set(solver, model, start);
+  const Space space;
+  for (int step = 0; step < 300; ++step)
+    solver.step(space);
+  CHECK(solver.steps() == 300);
+  const auto losses = solver.losses(space);
+  REQUIRE(losses.size() == 200); // the latest ones
+  CHECK(losses.back() < 1e-3 * model.loss(start, all));
+  const auto found = get(solver, model);
+  CHECK(std::vector(found.begin() + 2 * Model::pixels, found.end()) ==
+        std::vector(truth.begin() + 2 * Model::pixels, truth.end()));
+  const View<double> now("now");
+  solver.evaluate(space, now);
+  double value = 0;
+  Kokkos::deep_copy(value, now);
+  CHECK(std::abs(value - model.loss(found, all)) < 1e-9 * (1 + value));
+  CHECK(solver.steps() == 300);
+}
+
+TEST_CASE("batches divide the patterns", "[ptychography]") {
+  const Space space;
+  for (const auto& [patterns, count] : {std::pair{10, 3}, {7, 7}, {5, 1}, {101, 8}}) {
+    const PatternBatches<Space> batches(space, patterns, count, 3);
+    REQUIRE(batches.size() == count);
+    std::multiset<int> seen;
+    for (int b = 0; b < count; ++b) {
+      const auto batch = batches[b];
+      CHECK(batch.size() >= patterns / count);
+      CHECK(batch.size() <= patterns / count + 1);
+      const Kokkos::View<const int*, Space::memory_space> list(batch.data, std::size_t(batch.size()));
+      const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), list);
+      CHECK(std::is_sorted(host.data(), host.data() + host.size()));
+      seen.insert(host.data(), host.data() + host.size());
+    }
+    std::multiset<int> expected;
+    for (int j = 0; j < patterns; ++j)
+      expected.insert(j);
+    CHECK(seen == expected);
+  }
+  CHECK_THROWS_AS((PatternBatches<Space>(space, 5, 6)), Error);
+  CHECK_THROWS_AS((PatternBatches<Space>(space, 5, 0)), Error);
+}
+
+TEST_CASE("a step waits for nothing, copies nothing to the host and stays on its instance",
+          "[ptychography]") {
+  const bool aberrations = GENERATE(false, true);
+  const Model model = make_model(aberrations);
+  PtychographySolverOptions options;
+  if (aberrations)
+    options.optics = Model::optics;
+  auto solver = make_solver<float>(model, options);
+  set(solver, model, random_start(model, 12));
+  const PatternBatches<Space> batches(Space(), Model::patterns, 2);
+  for (const bool subset : {false, true}) {
+    const auto step = [&](const Space& space) {
+      subset ? solver.step(space, batches[0]) : solver.step(space);
+    };
+    for (const Space& space : Kokkos::Experimental::partition_space(Space(), 1, 1)) {
+      step(space); // backends allocate their own scratch at first
+      const auto seen = Test::report([&] { step(space); });
+      space.fence();
+      CHECK(seen.fences == std::vector<std::string>{});
+      CHECK(seen.allocations == std::vector<std::string>{});
+      CHECK_FALSE(seen.kernels.empty());
+      for (const auto& kernel : seen.kernels) {
+        INFO(kernel.label);
+        CHECK(kernel.instance == space.impl_instance_id());
+        if (kernel.label.find("Kokkos") == std::string::npos)
+          CHECK(kernel.label.starts_with("Bracewell::"));
+      }
+    }
+  }
+}
+
+TEST_CASE("the solver says how much memory it takes", "[ptychography]") {
+  const Model model = make_model(false);
+  const auto seen = Test::report([&] {
+    const auto solver = make_solver<float>(model, {});
+    CHECK(solver.memory_bytes() > solver.loss().memory_bytes() + 8 * Model::pixels * sizeof(float));
+  });
+  for (const auto& label : seen.allocations)
+    if (label.find("Kokkos") == std::string::npos && label.find("mirror") == std::string::npos)
+      CHECK(label.find("Bracewell::") != std::string::npos);
+}
+
+TEST_CASE("the solver names what is wrong", "[ptychography]") {
+  using Catch::Matchers::ContainsSubstring;
+  const Model model = make_model(false);
+  CHECK_THROWS_WITH(make_solver<float>(model, {.object_rate = -1}), ContainsSubstring("learning rates"));
+  CHECK_THROWS_WITH(make_solver<float>(model, {.probe_rate = NAN}), ContainsSubstring("learning rates"));
+  CHECK_THROWS_WITH(make_solver<float>(model, {.history = 0}), ContainsSubstring("history"));
+  auto solver = make_solver<float>(model, {});
+  const View<int**> list("list", 2, 2);
+  CHECK_THROWS_WITH(solver.step(Space(), list), ContainsSubstring("subset"));
+}
