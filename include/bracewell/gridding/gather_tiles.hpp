@@ -20,6 +20,7 @@ struct GatherTiles {
   using Edges = TileEdges<Space, T, Dim>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Complex = Kokkos::complex<T>;
+  static constexpr int teams_per_multiprocessor = 12; ///< leaves 168 registers to a lane
   static constexpr int lanes = 32, columns = Edges::columns, rows = Edges::rows;
   static constexpr int pad = 4, stride = columns + rows + pad; ///< of the weights of one sample
   static constexpr int weights_size = lanes * stride, exchange_size = lanes * (columns + 1) * 2;

@@ -230,10 +230,9 @@ private:
   template <int MaxWidth>
   void spread_atomic(const ExecutionSpace& space, const Impl::SampleArray<const Complex>& samples,
                      Complex* grid) const {
-    Kokkos::deep_copy(space,
-                      Kokkos::View<Complex*, ExecutionSpace, Kokkos::MemoryUnmanaged>(
-                          grid, problem.slices * problem.grid.elements()),
-                      Complex(0));
+    Kokkos::parallel_for("Bracewell::Gridding::zero",
+                         Range(space, 0, problem.slices * problem.grid.elements()),
+                         Impl::SetZero<Complex>{grid});
     const Impl::ScatterSamples<MaxWidth, T, Dim> functor{problem, samples, grid};
     Kokkos::parallel_for("Bracewell::Gridding::spread_atomic", Range(space, 0, functor.threads()), functor);
   }
@@ -255,11 +254,12 @@ private:
     using Functor = Impl::GatherTiles<ExecutionSpace, MaxWidth, T, Dim>;
     const Functor functor{problem, tiles.tiles, tiles.list.data(), tiles.tasks.data(), slice_chunks(),
                           samples, grid,        partial.data()};
-    Kokkos::parallel_for("Bracewell::Gridding::spread_tiles",
-                         Kokkos::TeamPolicy<ExecutionSpace>(
-                             space, static_cast<int>(tiles.tasks.size()) * slice_chunks(), +Functor::lanes)
-                             .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
-                         functor);
+    Kokkos::parallel_for(
+        "Bracewell::Gridding::spread_tiles",
+        Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<32, +Functor::teams_per_multiprocessor>>(
+            space, static_cast<int>(tiles.tasks.size()) * slice_chunks(), +Functor::lanes)
+            .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
+        functor);
     if (tiles.split.size() == 0)
       return;
     const Impl::JoinPartialSums<ExecutionSpace, T, Dim> join{

@@ -111,11 +111,11 @@ struct KernelPolynomials {
   /// through from the periods of the grid beside the image, over what it lets through there (Fessler and
   /// Sutton, section V).
   double aliasing(double oversampling, int dimensions) const {
-    const int pixels = 24;
+    const int pixels = 20;
     double sum = 0;
     for (int i = 0; i < pixels; ++i) {
       const double frequency = (i + 0.5) / (2 * pixels * oversampling), inside = transform(frequency);
-      for (int period = -3; period <= 3; ++period)
+      for (int period = -2; period <= 2; ++period)
         if (period != 0)
           sum += std::pow(transform(frequency + period) / inside, 2) / pixels;
     }
@@ -157,10 +157,13 @@ private:
   }
 };
 
-/// The narrowest kernel that meets the tolerance. Its width is max_width + 1 when there is none.
+/// The narrowest kernel that meets the tolerance; the search begins below exp(-pi width sqrt(1 - 1 /
+/// oversampling)), the best decay that there is (Barnett et al., section 4). Its width is max_width + 1 when
+/// there is none.
 inline KernelPolynomials choose_kernel(GriddingKernel kernel, double tolerance, double oversampling,
                                        int dimensions) {
-  for (int width = 2;; ++width) {
+  const double decay = std::acos(-1.) * std::sqrt(1 - 1 / oversampling);
+  for (int width = std::max(2, static_cast<int>(-0.8 * std::log(tolerance) / decay));; ++width) {
     KernelPolynomials polynomials(KernelShape::make(kernel, width, oversampling), tolerance);
     if (width > KernelShape::max_width || polynomials.aliasing(oversampling, dimensions) <= 0.9 * tolerance)
       return polynomials;

@@ -14,9 +14,9 @@ namespace Bracewell {
 /// sin)(angle p), cycles per pixel (axis 0, x, is the last axis of images). Points are numbered [rays,
 /// samples].
 struct PolarPoints {
-  std::vector<double> angles; ///< radians: any number, order and span
-  int samples = 0;            ///< on each ray
-  double step = 0;            ///< cycles per pixel; 1 / samples by default
+  std::vector<double> angles = {}; ///< radians: any number, order and span
+  int samples = 0;                 ///< on each ray
+  double step = 0;                 ///< cycles per pixel; 1 / samples by default
 };
 
 namespace Impl {

@@ -5,6 +5,12 @@
 
 namespace Bracewell::Impl {
 
+template <class Value>
+struct SetZero {
+  Value* values;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] = Value(0); }
+};
+
 /// GriddingStrategy::Atomic: a thread adds the taps of one sample, for a few slices, to a grid that is zero.
 template <int MaxWidth, class T, int Dim>
 struct ScatterSamples {

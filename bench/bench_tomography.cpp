@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Parallel-beam back-projection and projection without filter, `angles` over pi, detectors of n pixels,
+// float, error
+// <= 1e-4. GB_per_s counts projections and images once.
+
+#include <bracewell/tomography/fourier.hpp>
+
+#include <Kokkos_Random.hpp>
+#include <benchmark/benchmark.h>
+
+#include <numbers>
+#include <string>
+
+namespace {
+
+using namespace Bracewell;
+using Space = Kokkos::DefaultExecutionSpace;
+template <class DataType>
+using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
+
+std::vector<double> half_turn(std::int64_t count) {
+  std::vector<double> angles(count);
+  for (std::int64_t p = 0; p < count; ++p)
+    angles[p] = std::numbers::pi * double(p) / double(count);
+  return angles;
+}
+
+void fourier(benchmark::State& state, bool backproject, FourierTomographyOptions options) {
+  try {
+    const Space space;
+    const std::int64_t n = state.range(0), angles = state.range(1), slices = state.range(2);
+    options.angles = half_turn(angles);
+    options.width = static_cast<int>(n);
+    options.slices = slices;
+    const FourierTomography<Space, float> plan(space, options);
+    const View<float***> projections("projections", slices, angles, n), images("images", slices, n, n);
+    Kokkos::fill_random(space, projections, Kokkos::Random_XorShift64_Pool<Space>(1), -1.f, 1.f);
+    Kokkos::fill_random(space, images, Kokkos::Random_XorShift64_Pool<Space>(2), -1.f, 1.f);
+    const auto run = [&] {
+      if (backproject)
+        plan.backproject(space, projections, images);
+      else
+        plan.project(space, images, projections);
+      space.fence();
+    };
+    run(); // warm-up
+    for (auto _ : state)
+      run();
+    const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+    state.counters["GB_per_s"] =
+        benchmark::Counter(double(projections.size() + images.size()) * sizeof(float) / 1e9, rate);
+    state.counters["grid"] = plan.plan().grid_shape()[0];
+    state.counters["memory_GB"] = double(plan.memory_bytes()) / 1e9;
+  } catch (const std::exception& error) {
+    state.SkipWithError(error.what());
+  }
+}
+
+void register_fourier(const std::string& name, bool backproject,
+                      const FourierTomographyOptions& options = {}) {
+  benchmark::RegisterBenchmark(("tomography/fourier/" + name).c_str(),
+                               [=](benchmark::State& state) { fourier(state, backproject, options); })
+      ->ArgNames({"n", "angles", "slices"})
+      ->Args({724, 1447, 64})
+      ->Args({1448, 2895, 64})
+      ->Args({2896, 5790, 64})
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
+} // namespace
+
+int main(int argc, char* argv[]) {
+  Kokkos::ScopeGuard kokkos(argc, argv);
+  register_fourier("backproject", true);
+  register_fourier("backproject_sigma_1.5", true, {.oversampling = 1.5});
+  register_fourier("project", false);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv))
+    return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

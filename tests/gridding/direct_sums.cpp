@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "support.hpp"
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace GriddingTest;
+using Bracewell::GriddingOptions;
+using Bracewell::NonuniformFFT;
+
+namespace {
+
+template <class T>
+const std::vector<double> tolerances = sizeof(T) == 4 ? std::vector{1e-2, 1e-3, 1e-4, 1e-5, 1e-6}
+                                                      : std::vector{1e-3, 1e-6, 1e-8, 1e-10, 1e-12};
+
+/// Adjoint and forward transform against direct sums, and against each other.
+template <class T, int Dim, class Where>
+void check(const Where& where, const Points<Dim>& points, const std::array<int, Dim>& shape,
+           GriddingOptions options) {
+  CAPTURE(int(options.kernel), int(options.strategy), options.tolerance, shape);
+  const Space space;
+  const auto slices = static_cast<std::size_t>(options.slices);
+  const Values samples = random_values(slices * points.list.size(), 1),
+               exact = direct<Dim>(points, samples, shape);
+  const NonuniformFFT<Space, Dim, T> plan(space, where, shape, options);
+  const bool last = options.order == SampleOrder::SlicesLast;
+
+  const auto image = images<T, Dim>(options.slices, shape);
+  Kokkos::deep_copy(image, Kokkos::complex<T>(Kokkos::Experimental::quiet_NaN_v<T>)); // all must be written
+  plan.adjoint(space,
+               last ? to_device<T>(transposed(samples, slices), plan.plan().points())
+                    : to_device<T>(samples, options.slices),
+               image);
+  const Values result = to_host(image);
+  CHECK(relative_error(result, exact) <= options.tolerance);
+
+  const View<Kokkos::complex<T>**> back("back", last ? points.list.size() : slices,
+                                        last ? slices : points.list.size());
+  plan.forward(space, image, back);
+  const Values values = to_host(back);
+  // <samples, forward image> = <adjoint samples, image>
+  const auto left = dot(last ? transposed(samples, slices) : samples, values), right = dot(result, result);
+  CHECK(std::abs(left - right) <= (sizeof(T) == 4 ? 2e-6 : 1e-12) * std::abs(right));
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("sums over samples anywhere meet every tolerance with every kernel and strategy", "",
+                   float, double) {
+  const std::array<int, 2> shape{22, 31}; // an odd, prime width
+  const auto points = Points<2>::random(150);
+  for (const GriddingKernel kernel : kernels)
+    for (const double tolerance : tolerances<TestType>)
+      for (const auto strategy : {GriddingStrategy::Atomic, GriddingStrategy::Tiles}) {
+        GriddingOptions options{.slices = 3, .tolerance = tolerance, .kernel = kernel, .strategy = strategy};
+        if (kernel == GriddingKernel::Gaussian && tolerance < 1e-11)
+          options.oversampling = 3; // at twice the image it would be too wide
+        check<TestType, 2>(points.device(), points, shape, options);
+      }
+}
+
+TEMPLATE_TEST_CASE("polar samples: any angles, with every strategy", "", float, double) {
+  std::mt19937 generator(3);
+  std::uniform_real_distribution<double> anywhere(-40, 40);
+  std::vector<double> half_turn, full_turn, random, same(9, 0.7), axes;
+  for (int p = 0; p < 20; ++p) {
+    half_turn.push_back(std::numbers::pi * p / 20);
+    full_turn.push_back(2 * std::numbers::pi * p / 20);
+    random.push_back(anywhere(generator));
+    axes.push_back((p * 7 % 20 - 8) * std::numbers::pi / 2); // several turns, shuffled
+  }
+  for (const auto& angles : {half_turn, full_turn, random, same, axes, {1.}})
+    for (const int samples : {24, 25})
+      for (const auto strategy :
+           {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather, GriddingStrategy::Tiles}) {
+        const Bracewell::PolarPoints rays{.angles = angles, .samples = samples};
+        check<TestType, 2>(rays, Points<2>::polar(rays), {19, 26},
+                           {.slices = 2, .tolerance = 1e-5, .strategy = strategy});
+      }
+}
+
+TEMPLATE_TEST_CASE("the numbers of slices and both orders of the axes", "", float, double) {
+  const Bracewell::PolarPoints rays{.angles = {0.1, 1, 2, 3}, .samples = 21};
+  for (const std::int64_t slices : {1, 2, 5, 17, 33, 70})
+    for (const auto order : {SampleOrder::SlicesFirst, SampleOrder::SlicesLast})
+      for (const auto strategy : {GriddingStrategy::Automatic, GriddingStrategy::Atomic,
+                                  GriddingStrategy::PrunedGather, GriddingStrategy::Tiles})
+        check<TestType, 2>(rays, Points<2>::polar(rays), {16, 16},
+                           {.slices = slices, .tolerance = 1e-4, .strategy = strategy, .order = order});
+}
+
+TEST_CASE("less oversampling, and more") {
+  const auto points = Points<2>::random(100);
+  for (const GriddingKernel kernel : kernels)
+    for (const double oversampling : {1.25, 1.5, 1.7, 3.})
+      if (kernel != GriddingKernel::Gaussian || oversampling > 1.4)
+        check<double, 2>(points.device(), points, {20, 17},
+                         {.tolerance = 1e-5, .kernel = kernel, .oversampling = oversampling});
+}
+
+TEMPLATE_TEST_CASE("volumes", "", float, double) {
+  const auto points = Points<3>::random(60);
+  for (const auto strategy : {GriddingStrategy::Atomic, GriddingStrategy::Tiles})
+    for (const std::int64_t slices : {1, 3})
+      check<TestType, 3>(points.device(), points, {7, 10, 9},
+                         {.slices = slices, .tolerance = 1e-4, .strategy = strategy});
+  check<TestType, 3>(points.device(), points, {1, 5, 6}, {.tolerance = 1e-4});
+}

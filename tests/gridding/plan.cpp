@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "../tools/checks.hpp"
+#include "support.hpp"
+
+#include <bracewell/gridding/cost.hpp>
+#include <bracewell/tomography/fourier.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <limits>
+#include <random>
+
+using namespace GriddingTest;
+using Bracewell::Gridding;
+using Bracewell::PolarPoints;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+PolarPoints rays(int angles, int samples) {
+  PolarPoints points{.samples = samples};
+  for (int p = 0; p < angles; ++p)
+    points.angles.push_back(std::numbers::pi * p / angles);
+  return points;
+}
+
+template <class T>
+Values spread(const Gridding<Space, 2, T>& plan, const Values& samples) {
+  const auto grid = images<T, 2>(plan.slices(), plan.grid_shape());
+  plan.spread(Space(), to_device<T>(samples, plan.slices()), grid);
+  return to_host(grid);
+}
+
+} // namespace
+
+TEST_CASE("strategies agree to rounding on the grid itself; the gathers repeat bit by bit") {
+  const PolarPoints points = rays(70, 81);
+  const Values samples = random_values(3 * 70 * 81, 1);
+  for (const GriddingKernel kernel : kernels) {
+    const auto run = [&]<class T>(GriddingStrategy strategy, T) {
+      return spread(Gridding<Space, 2, T>(Space(), points, {80, 80},
+                                          {.slices = 3, .kernel = kernel, .strategy = strategy}),
+                    samples);
+    };
+    const Values exact = run(GriddingStrategy::Atomic, double());
+    for (const auto strategy : {GriddingStrategy::PrunedGather, GriddingStrategy::Tiles}) {
+      CHECK(relative_error(run(strategy, double()), exact) < 1e-14);
+      const Values single = run(strategy, float());
+      CHECK(relative_error(single, exact) < 1e-6);
+      CHECK(single == run(strategy, float()));
+    }
+  }
+}
+
+TEST_CASE("samples outside the central period, at its edge and on grid points reach the grid alike") {
+  Points<2> points, moved;
+  for (const double x : {0., 0.5, -0.5, 0.25, 0.49999999, 1 / 64., -1e-17})
+    for (const double y : {0., 0.5, -0.5, -0.3}) {
+      points.list.push_back({x, y});
+      moved.list.push_back({x + 3, y - 2});
+    }
+  const Values samples = random_values(points.list.size(), 2);
+  const auto run = [&](const Points<2>& where, GriddingStrategy strategy) {
+    return spread(Gridding<Space, 2, double>(Space(), where.device(), {32, 32},
+                                             {.tolerance = 1e-7, .strategy = strategy}),
+                  samples);
+  };
+  const Values exact = run(points, GriddingStrategy::Atomic);
+  CHECK(relative_error(run(points, GriddingStrategy::Tiles), exact) < 1e-14);
+  // A tap at the very end of the kernel may change sides: its weight is below the tolerance.
+  CHECK(relative_error(run(moved, GriddingStrategy::Tiles), exact) < 1e-7);
+}
+
+TEST_CASE("interpolation is the transpose of spreading, element by element") {
+  const Gridding<Space, 2, double> plan(Space(), Points<2>::random(40).device(), {12, 18},
+                                        {.slices = 2, .strategy = GriddingStrategy::Tiles});
+  const Values samples = random_values(80, 3);
+  const std::size_t elements = static_cast<std::size_t>(plan.grid_shape()[0]) * plan.grid_shape()[1];
+  const Values field = random_values(2 * elements, 4);
+  const auto grid = images<double, 2>(2, plan.grid_shape());
+  const auto flat = to_device<double>(field, 1);
+  Kokkos::deep_copy(View<Kokkos::complex<double>*>(grid.data(), grid.size()),
+                    Kokkos::subview(flat, 0, Kokkos::ALL));
+  const View<Kokkos::complex<double>**> values("values", 2, 40);
+  plan.interpolate(Space(), grid, values);
+  const auto left = dot(spread(plan, samples), field), right = dot(samples, to_host(values));
+  CHECK(std::abs(left - right) < 1e-12 * std::abs(left));
+}
+
+TEST_CASE("grid indices beyond 2^31 elements do not wrap") {
+  // Only the arithmetic: the grids themselves would be 34 GB.
+  using Bracewell::Impl::GridShape;
+  const GridShape<2> grid{{65536, 65536}};
+  const Bracewell::Impl::Location<float, 2> at{{2.f, 2.f}, {65533, 65533}};
+  const std::vector<float> table(8 * 2, 1.f);
+  const Bracewell::Impl::TapWeights<float> kernel{table.data(), 5, 1, 8};
+  float weights[2][8];
+  for (auto& row : weights)
+    for (float& weight : row)
+      weight = 1;
+  std::int64_t largest = 0, smallest = std::numeric_limits<std::int64_t>::max(), taps = 0;
+  Bracewell::Impl::for_each_tap(at, grid, kernel, weights, [&](std::int64_t index, float) {
+    largest = std::max(largest, index);
+    smallest = std::min(smallest, index);
+    ++taps;
+  });
+  CHECK(taps == 25);
+  CHECK(smallest == 0);
+  CHECK(largest == 65536LL * 65536 - 1);
+  const Bracewell::Impl::SampleArray<const float> samples{nullptr, 64, 1};
+  CHECK(&samples(1LL << 27, 63) == static_cast<const float*>(nullptr) + (1LL << 33) + 63);
+}
+
+TEST_CASE("the cost function prefers tiles where slices are many, atomics where samples are few on a GPU") {
+  using Bracewell::choose_gridding_strategy;
+  const double n = 1448;
+  CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
+  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
+  CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Tiles);
+}
+
+TEST_CASE("grids are fast sizes of at least the oversampling, kernels as wide as the tolerance asks") {
+  const auto points = Points<2>::random(5).device();
+  const Gridding<Space, 2, float> plan(Space(), points, {181, 99}, {.tolerance = 1e-4});
+  CHECK(plan.grid_shape() == std::array{378, 200});
+  CHECK(plan.width() == 5);
+  CHECK(Gridding<Space, 2, double>(Space(), points, {8, 8}, {.tolerance = 1e-12}).width() >= 13);
+}
+
+TEST_CASE("wrong arguments are refused with a sentence") {
+  const Space space;
+  const auto points = Points<2>::random(6).device();
+  using Plan = Gridding<Space, 2, float>;
+  const auto refuses = [&](const Bracewell::GriddingOptions& options, const std::string& text) {
+    CHECK_THROWS_MATCHES(Plan(space, points, {16, 16}, options), Bracewell::Error,
+                         MessageMatches(ContainsSubstring("Bracewell::Gridding: " + text)));
+  };
+  refuses({.slices = 0}, "options.slices: expected at least 1");
+  refuses({.tolerance = 0}, "options.tolerance: expected from 1e-7 to 1");
+  refuses({.tolerance = std::numeric_limits<double>::quiet_NaN()}, "options.tolerance");
+  refuses({.oversampling = 1.1}, "options.oversampling: expected from 1.2 to 8");
+  refuses({.tolerance = 1e-6, .kernel = GriddingKernel::Gaussian, .oversampling = 1.2}, "options.tolerance");
+  refuses({.strategy = GriddingStrategy::PrunedGather}, "options.strategy");
+  CHECK_THROWS_MATCHES(Plan(space, points, {16, 0}), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("shape: expected sizes from 1 to 32768, found 0")));
+  CHECK_THROWS_MATCHES(Plan(space, Points<3>::random(2).device(), {16, 16}), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("points: expected 2 columns, found 3")));
+  CHECK_THROWS_MATCHES(Plan(space, View<double**>("none", 0, 2), {16, 16}), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("points: expected")));
+  Points<2> broken = Points<2>::random(6);
+  broken.list[3][1] = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_MATCHES(Plan(space, broken.device(), {16, 16}), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("finite frequencies, found 1 that are not")));
+  CHECK_THROWS_MATCHES(Plan(space, PolarPoints{.angles = {}, .samples = 4}, {16, 16}), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("angles: expected at least one")));
+  CHECK_THROWS_MATCHES(Plan(space, PolarPoints{.angles = {1.}}, {16, 16}), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("samples: expected at least 1")));
+
+  const Plan plan(space, points, {16, 16}, {.slices = 2});
+  const auto grid = images<float, 2>(2, plan.grid_shape());
+  const View<Kokkos::complex<float>**> samples("samples", 2, 6), wrong("wrong", 6, 2);
+  CHECK_THROWS_MATCHES(plan.spread(space, wrong, grid), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("samples: expected [2, 6], found [6, 2]")));
+  CHECK_THROWS_MATCHES(plan.interpolate(space, (images<float, 2>(2, {16, 16})), samples), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("grid: expected [2, 32, 32], found [2, 16, 16]")));
+  const View<Kokkos::complex<float>**> inside(grid.data(), 2, 6);
+  CHECK_THROWS_MATCHES(plan.spread(space, inside, grid), Bracewell::Error,
+                       MessageMatches(ContainsSubstring("memory shared with samples")));
+}
+
+TEST_CASE("labels and instances") {
+  const Space space;
+  for (const auto strategy :
+       {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather, GriddingStrategy::Tiles}) {
+    const Gridding<Space, 2, float> plan(space, rays(4, 16), {16, 16}, {.strategy = strategy});
+    const auto grid = images<float, 2>(1, plan.grid_shape());
+    const View<Kokkos::complex<float>**> samples("samples", 1, 64);
+    const Test::Function spreads{"Gridding::", [&](const Space& s) { plan.spread(s, samples, grid); }};
+    const Test::Function interpolates{"Gridding::interpolate",
+                                      [&](const Space& s) { plan.interpolate(s, grid, samples); }};
+    for (const auto& function : {spreads, interpolates}) {
+      Test::check_labels(function);
+      Test::check_instances(function);
+    }
+  }
+  const Bracewell::FourierTomography<Space, float> tomography(space, {.angles = {0, 1}, .width = 12});
+  const View<float***> projections("projections", 1, 2, 12), image("image", 1, 12, 12);
+  const Test::Function back{"", [&](const Space& s) { tomography.backproject(s, projections, image); }};
+  const Test::Function forth{"", [&](const Space& s) { tomography.project(s, image, projections); }};
+  for (const auto& function : {back, forth}) {
+    Test::check_labels(function);
+    Test::check_instances(function);
+  }
+}
