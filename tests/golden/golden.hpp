@@ -38,14 +38,22 @@ public:
     const std::string bytes(std::istreambuf_iterator<char>(blob), {});
     for (const auto& entry : index.at("arrays")) {
       const std::string dtype = entry.at("dtype");
-      if (dtype != "f8" && dtype != "c16")
-        continue;
-      Array array{entry.at("shape"), dtype == "c16", {}};
+      const bool is_complex = dtype[0] == 'c';
+      Array array{entry.at("shape"), is_complex, {}};
       const std::size_t offset = entry.at("offset"), length = entry.at("nbytes");
       if (offset + length > bytes.size())
         throw std::runtime_error(prefix + ".bin is shorter than its index says");
-      array.values.resize(length / sizeof(double));
-      std::memcpy(array.values.data(), bytes.data() + offset, length);
+      const char* const begin = bytes.data() + offset;
+      if (dtype == "f8" || dtype == "c16" || dtype == "f64" || dtype == "c128")
+        array.values = numbers<double>(begin, length);
+      else if (dtype == "f32" || dtype == "c64")
+        array.values = numbers<float>(begin, length);
+      else if (dtype == "i32")
+        array.values = numbers<std::int32_t>(begin, length);
+      else if (dtype == "u16")
+        array.values = numbers<std::uint16_t>(begin, length);
+      else
+        continue;
       arrays.emplace(entry.at("name"), std::move(array));
     }
   }
@@ -55,6 +63,13 @@ public:
   Json index;
 
 private:
+  template <class Number>
+  static std::vector<double> numbers(const char* begin, std::size_t length) {
+    std::vector<Number> values(length / sizeof(Number));
+    std::memcpy(values.data(), begin, length);
+    return {values.begin(), values.end()};
+  }
+
   std::map<std::string, Array> arrays;
 };
 

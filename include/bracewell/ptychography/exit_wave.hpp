@@ -249,14 +249,32 @@ struct SumSlices {
   }
 };
 
+template <class Space, class O, class P, class W, class Memory>
+void check_exit_waves(const char* function, const ScanPositions<Space>& scan, const Array<O, Memory>& object,
+                      const Array<P, Memory>& probe, const Array<W, Memory>& waves) {
+  const auto text = [](std::int64_t size) { return std::to_string(size); };
+  const Scan& s = scan.device();
+  if (object.rank != 2 || object.extents[0] != s.rows || object.extents[1] != s.columns)
+    fail(function, "object", "[" + text(s.rows) + ", " + text(s.columns) + "]", object.shape());
+  if (probe.rank != 3 || probe.extents[1] != s.probe || probe.extents[2] != s.probe)
+    fail(function, "probe", "[modes, " + text(s.probe) + ", " + text(s.probe) + "]", probe.shape());
+  if (waves.rank != 4 || waves.extents[0] != s.count || waves.extents[1] != probe.extents[0] ||
+      waves.extents[2] != waves.extents[3] || waves.extents[2] < s.probe)
+    fail(function, "waves",
+         "[" + text(s.count) + ", " + text(probe.extents[0]) + ", n, n], n >= " + text(s.probe),
+         waves.shape());
+  if (scan.subpixel())
+    fail(function, "scan", "whole positions (PtychographyLoss shifts the probe)", "others");
+}
+
 } // namespace Impl
 
-/// Exit waves psi_j(r) = O(y_j + r) p(r) of every position.
+/// Exit waves psi_jl(r) = O(y_j + r) p_l(r) of every position.
 /// @param scan    positions, whole numbers
 /// @param object  View of Kokkos::complex<T> [rows, columns]
 /// @param probe   View [modes, m, m]
 /// @param waves   View [N, modes, n, n], n >= m: zeros outside the corner of m x m; overwritten
-/// @throws Error on shapes that do not fit
+/// @throws Error on shapes that do not fit, and positions that are not whole numbers
 template <class ExecutionSpace, class ObjectView, class ProbeView, class WavesView>
 void exit_waves(const ExecutionSpace& space, const ScanPositions<ExecutionSpace>& scan,
                 const ObjectView& object, const ProbeView& probe, const WavesView& waves) {
@@ -264,24 +282,67 @@ void exit_waves(const ExecutionSpace& space, const ScanPositions<ExecutionSpace>
   using Memory = typename ExecutionSpace::memory_space;
   const Array<const Kokkos::complex<T>, Memory> o(object), p(probe);
   const Array<Kokkos::complex<T>, Memory> w(waves);
-  const Impl::Scan& s = scan.device();
-  if (o.rank != 2 || o.extents[0] != s.rows || o.extents[1] != s.columns)
-    Impl::fail("exit_waves", "object", "[" + std::to_string(s.rows) + ", " + std::to_string(s.columns) + "]",
-               o.shape());
-  if (p.rank != 3 || p.extents[1] != s.probe || p.extents[2] != s.probe)
-    Impl::fail("exit_waves", "probe",
-               "[modes, " + std::to_string(s.probe) + ", " + std::to_string(s.probe) + "]", p.shape());
-  if (w.rank != 4 || w.extents[0] != s.count || w.extents[1] != p.extents[0] ||
-      w.extents[2] != w.extents[3] || w.extents[2] < s.probe)
-    Impl::fail("exit_waves", "waves",
-               "[" + std::to_string(s.count) + ", " + std::to_string(p.extents[0]) +
-                   ", n, n], n >= " + std::to_string(s.probe),
-               w.shape());
-  const Impl::Probes<T> probes{p.data, 0, static_cast<int>(p.extents[0])};
+  Impl::check_exit_waves("exit_waves", scan, o, p, w);
   Kokkos::parallel_for(
       "Bracewell::exit_waves::multiply",
       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, w.size()),
-      Impl::ExitWaves<T>{s, {nullptr, 0, s.count}, o.data, probes, w.data, static_cast<int>(w.extents[3])});
+      Impl::ExitWaves<T>{scan.device(),
+                         {nullptr, 0, scan.count()},
+                         o.data,
+                         {p.data, 0, static_cast<int>(p.extents[0])},
+                         w.data,
+                         static_cast<int>(w.extents[3])});
+}
+
+/// Outputs of exit_wave_gradients; what is not given is not computed.
+template <class T, class MemorySpace>
+struct ExitWaveGradientOutputs {
+  Array<Kokkos::complex<T>, MemorySpace> object = {}; ///< [rows, columns]
+  Array<Kokkos::complex<T>, MemorySpace> probe = {};  ///< [modes, m, m]
+};
+
+/// The adjoint: from G = dL/dRe psi + i dL/dIm psi,
+///   dL/dO(y) = sum_j sum_l conj(p_l(y - y_j)) G_jl(y - y_j),  dL/dp_l(r) = sum_j conj(O(y_j + r)) G_jl(r),
+/// in fixed order, without atomic additions.
+/// @param waves    View [N, modes, n, n]: G, of which the corner of m x m counts
+/// @param outputs  .object, .probe: overwritten
+/// @throws Error on shapes that do not fit, and positions that are not whole numbers
+template <class ExecutionSpace, class ObjectView, class ProbeView, class WavesView>
+void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<ExecutionSpace>& scan,
+                         const ObjectView& object, const ProbeView& probe, const WavesView& waves,
+                         const ExitWaveGradientOutputs<Impl::real_of<ObjectView>,
+                                                       typename ExecutionSpace::memory_space>& outputs) {
+  using T = Impl::real_of<ObjectView>;
+  using Memory = typename ExecutionSpace::memory_space;
+  const Array<const Kokkos::complex<T>, Memory> o(object), p(probe), w(waves);
+  Impl::check_exit_waves("exit_wave_gradients", scan, o, p, w);
+  const auto same = [](const auto& array, const auto& like, const char* argument) {
+    bool fits = array.rank == like.rank;
+    for (int axis = 0; fits && axis < array.rank; ++axis)
+      fits = array.extents[axis] == like.extents[axis];
+    if (array && !fits)
+      Impl::fail("exit_wave_gradients", argument, like.shape(), array.shape());
+  };
+  same(outputs.object, o, "outputs.object");
+  same(outputs.probe, p, "outputs.probe");
+  const std::int64_t n = w.extents[3];
+  const Impl::Selection all{nullptr, 0, scan.count()};
+  const Impl::Probes<T> probes{p.data, 0, static_cast<int>(p.extents[0])};
+  const Impl::WaveGradients<T, T> gradients{reinterpret_cast<const Impl::StoredComplex<T>*>(w.data),
+                                            probes.modes * n * n, n * n, n, nullptr};
+  using Gather = Impl::GatherObjectGradient<ExecutionSpace, T, T>;
+  if (outputs.object)
+    Kokkos::parallel_for(
+        "Bracewell::exit_wave_gradients::object",
+        Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(scan.tiles().count), +Gather::team_size),
+        Gather{scan.device(), scan.tiles(), all, nullptr, o.data, probes, gradients, outputs.object.data,
+               false});
+  if (outputs.probe)
+    Kokkos::parallel_for(
+        "Bracewell::exit_wave_gradients::probe",
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, p.size()),
+        Impl::SliceProbeGradient<T, T>{scan.device(), all, o.data, probes, gradients, outputs.probe.data,
+                                       scan.count()});
 }
 
 } // namespace Bracewell

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <bracewell/fft/fast_size.hpp>
+#include <bracewell/ptychography/fused_patterns.hpp>
 #include <bracewell/ptychography/general_patterns.hpp>
+#include <bracewell/ptychography/reduced_grid.hpp>
 #include <bracewell/ptychography/store_patterns.hpp>
 
 #include <limits>
-#include <memory>
+#include <optional>
 #include <type_traits>
 
 namespace Bracewell {
@@ -55,11 +57,15 @@ public:
   PtychographyLoss(const ExecutionSpace& space, const PtychographyShape& sizes,
                    const PositionsView& positions, const PtychographyOptions& settings = {})
       : options(settings), measured(check(sizes, settings)), shape(compared(sizes, settings)),
-        scan(space, positions, sizes.object, sizes.probe), general(space, scan, shape, settings),
+        scan(space, positions, sizes.object, sizes.probe),
         values(make<Storage*>(space, "targets", scan.count() * pixels())),
-        pattern_weight(make<float*>(space, "pattern_weight", scan.count())),
+        means(make<Real*>(space, "means", scan.count())),
         losses(make<double*>(space, "losses", scan.count())),
         slots(make<int*>(space, "slots", scan.count())) {
+    if (use_fused())
+      fused.emplace(space, scan.count(), shape, settings);
+    else
+      general.emplace(space, scan, shape, settings);
     if (settings.weights == PixelWeights::PerPixel)
       pixel_weights = make<Real*>(space, "pixel_weights", scan.count() * pixels());
     if (settings.reduced_grid)
@@ -67,17 +73,21 @@ public:
     const std::int64_t window = std::int64_t(shape.probe) * shape.probe * shape.modes;
     slice_count = Impl::is_host<ExecutionSpace> ? 1 : std::clamp<std::int64_t>((1 << 18) / window, 1, 256);
     slices = make<Complex*>(space, "slices", slice_count * window);
-    Kokkos::deep_copy(space, pattern_weight, 0.0f); // patterns that were not set do not count
+    Kokkos::deep_copy(space, means, Real(0)); // patterns that were not set do not count
   }
 
   /// Patterns of the plan.
   std::int64_t count() const { return scan.count(); }
+  /// Whether one kernel holds a pattern on the chip from the exit wave to its gradient.
+  bool is_fused() const { return bool(fused); }
+  /// Pixels per side of the grid on which patterns are compared.
+  int compared_detector() const { return shape.detector; }
   /// Patterns without counts among those that were set; they have weight 0.
   std::int64_t empty_patterns() const { return empty; }
   /// Bytes that the plan holds.
   std::size_t memory_bytes() const {
-    return scan.memory_bytes() + general.memory_bytes() + values.size() * sizeof(Storage) +
-           pattern_weight.size() * sizeof(float) + losses.size() * sizeof(double) +
+    return scan.memory_bytes() + (fused ? fused->memory_bytes() : general->memory_bytes()) +
+           values.size() * sizeof(Storage) + means.size() * sizeof(Real) + losses.size() * sizeof(double) +
            slots.size() * sizeof(int) + pixel_weights.size() * sizeof(Real) +
            constants.size() * sizeof(double) + slices.size() * sizeof(Complex);
   }
@@ -99,16 +109,23 @@ public:
     Impl::PatternCounts host{std::numeric_limits<std::int64_t>::max(), 0};
     Kokkos::View<Impl::PatternCounts, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host_view(&host);
     Kokkos::deep_copy(space, found, host_view);
-    const std::int64_t group = std::max<std::int64_t>(1, (std::int64_t(16) << 20) / measured_pixels());
+    const std::int64_t group = std::clamp<std::int64_t>((std::int64_t(2) << 20) / measured_pixels(), 1,
+                                                        std::max<std::int64_t>(given, 1));
+    std::optional<Impl::GridReduction<ExecutionSpace, Real>> reduction;
+    if (options.reduced_grid)
+      reduction.emplace(space, measured.detector, shape.detector, shape.probe, group);
     for (std::int64_t begin = 0; begin < given; begin += group) {
       const auto part = Kokkos::subview(patterns, std::pair(begin, std::min(given, begin + group)),
                                         Kokkos::ALL, Kokkos::ALL);
       const auto device = Kokkos::create_mirror_view_and_copy(Memory(), part);
       const std::int64_t stride = weights.rank == 3 ? measured_pixels() : 0;
       const Real* const part_weights = weights ? weights.data + begin * stride : nullptr;
-      Impl::visit(options.loss, [&](auto kind) {
-        store<decltype(kind)::value>(space, first + begin, device, part_weights, stride, found.data());
-      });
+      if (options.reduced_grid)
+        store_reduced(space, *reduction, first + begin, device, found.data());
+      else
+        Impl::visit(options.loss, [&](auto kind) {
+          store<decltype(kind)::value>(space, first + begin, device, part_weights, stride, found.data());
+        });
       space.fence("Bracewell::PtychographyLoss::set_patterns");
     }
     Kokkos::deep_copy(space, host_view, found);
@@ -175,6 +192,19 @@ private:
     if (options.reduced_grid)
       shape.detector = std::min(shape.detector, static_cast<int>(next_fast_size(2 * shape.probe - 1, true)));
     return shape;
+  }
+
+  bool use_fused() const {
+    const bool can = Impl::FusedPlan<ExecutionSpace, Real, Storage>::fits(shape) && shape.modes == 1 &&
+                     !scan.subpixel() && !options.fresnel_number &&
+                     options.weights != PixelWeights::PerPixel &&
+                     !(options.weights == PixelWeights::Mask && options.scale == PatternScale::PerPattern);
+    expect("options.path", can || options.path != PatternPath::Fused,
+           "a problem that the fused kernel can do (one mode, whole positions, far field, unscaled where "
+           "masked, a "
+           "size that it knows) or another path",
+           "PatternPath::Fused");
+    return can && options.path != PatternPath::General;
   }
 
   template <class Value>
@@ -252,25 +282,49 @@ private:
            "memory of its own", "the probe");
   }
 
+  /// Calls action with the layout of the targets.
+  template <class Action>
+  void visit_layout(const Action& action) const {
+    if (fused)
+      fused->visit_layout(action);
+    else
+      action(Impl::NaturalLayout{shape.detector});
+  }
+
   template <PatternLoss kind, class DeviceView>
   void store(const ExecutionSpace& space, std::int64_t first, const DeviceView& patterns, const Real* weights,
              std::int64_t weights_stride, Impl::PatternCounts* found) const {
+    visit_layout([&](const auto& layout) {
+      store_in<kind, Storage>(space, patterns, weights, weights_stride, first, first, layout, values.data(),
+                              found);
+    });
+  }
+
+  /// Patterns as targets `at`, at + 1 ... of `to`; their means as those of patterns first, first + 1 ...
+  template <PatternLoss kind, class Stored, class DeviceView, class Layout>
+  void store_in(const ExecutionSpace& space, const DeviceView& patterns, const Real* weights,
+                std::int64_t weights_stride, std::int64_t first, std::int64_t at, const Layout& layout,
+                Stored* to, Impl::PatternCounts* found) const {
     using Count = typename DeviceView::non_const_value_type;
-    using Store = Impl::StorePatterns<ExecutionSpace, Real, Storage, kind, Count, Impl::NaturalLayout>;
+    using Store = Impl::StorePatterns<ExecutionSpace, Real, Stored, kind, Count, Layout>;
     Kokkos::parallel_for(
         "Bracewell::PtychographyLoss::store",
         Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(patterns.extent(0)), +Store::team_size),
-        Store{patterns.data(),
-              weights,
-              weights_stride,
-              first,
-              measured.detector,
-              scaled_counts(),
-              {measured.detector},
-              values.data(),
-              pattern_weight.data(),
-              pixel_weights.data(),
-              found});
+        Store{patterns.data(), weights, weights_stride, first, at, measured.detector, scaled_counts(), layout,
+              to, means.data(), pixel_weights.data(), found});
+  }
+
+  /// The same through the reduced grid, a group at a time.
+  template <class DeviceView>
+  void store_reduced(const ExecutionSpace& space, const Impl::GridReduction<ExecutionSpace, Real>& reduction,
+                     std::int64_t first, const DeviceView& patterns, Impl::PatternCounts* found) const {
+    store_in<PatternLoss::LeastSquares, Real>(space, patterns, nullptr, 0, first, 0,
+                                              Impl::NaturalLayout{measured.detector},
+                                              reduction.full_targets(), found);
+    visit_layout([&](const auto& layout) {
+      reduction.store(space, first, static_cast<std::int64_t>(patterns.extent(0)), layout, values.data(),
+                      constants.data());
+    });
   }
 
   /// C, or 0 where patterns are not scaled.
@@ -285,8 +339,9 @@ private:
     const bool gradients = outputs.object_gradient || outputs.probe_gradient;
     const Real norm = Real(1) / (Real(used) * Real(pixels()));
     double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses.data();
-    const Impl::Targets<Real, Storage> targets{values.data(), pattern_weight.data(), pixel_weights.data(),
-                                               scaled_counts()};
+    const Impl::Targets<Real, Storage> targets{values.data(),        means.data(),
+                                               pixel_weights.data(), constants.data(),
+                                               scaled_counts(),      options.weights == PixelWeights::Mask};
     const Impl::PatternTerm<kind, Real, Storage> term{static_cast<Real>(options.background)};
     const Impl::Probes<Real> given{probe.data, 0, shape.modes};
     if (subset && outputs.object_gradient) {
@@ -296,16 +351,23 @@ private:
     }
     if (options.object_gradient == Strategy::Atomic)
       zero(space, outputs.object_gradient);
-    const std::int64_t group = general.group_size();
+    const std::int64_t group = fused ? fused->group_size() : general->group_size();
     for (std::int64_t first = 0; first < used; first += group) {
       const Impl::Selection selection{subset, first, std::min(group, used - first)};
-      const auto probes = general.shifted_probes(space, scan, given, selection);
-      const auto waves = general.template compute<kind>(space, scan.device(), object.data, probes, selection,
-                                                        targets, term, norm, per_pattern + first, gradients);
-      if (outputs.object_gradient)
-        add_object_gradient(space, selection, object.data, probes, waves, outputs.object_gradient.data);
-      if (outputs.probe_gradient)
-        add_probe_gradient(space, selection, object.data, given, waves, outputs.probe_gradient.data);
+      const auto add = [&](const auto& probes, const auto& waves) {
+        if (outputs.object_gradient)
+          add_object_gradient(space, selection, object.data, probes, waves, outputs.object_gradient.data);
+        if (outputs.probe_gradient)
+          add_probe_gradient(space, selection, object.data, given, waves, outputs.probe_gradient.data);
+      };
+      if (fused) {
+        add(given, fused->compute(space, scan.device(), object.data, probe.data, selection, targets, options,
+                                  norm, per_pattern + first, gradients));
+      } else {
+        const auto probes = general->shifted_probes(space, scan, given, selection);
+        add(probes, general->template compute<kind>(space, scan.device(), object.data, probes, selection,
+                                                    targets, term, norm, per_pattern + first, gradients));
+      }
     }
     if (outputs.loss) {
       using Sum = Impl::SumLosses<ExecutionSpace>;
@@ -340,7 +402,8 @@ private:
                           const Impl::WaveGradients<Real, Stored>& waves, Complex* gradient) const {
     const bool accumulate = selection.first > 0;
     if constexpr (std::is_same_v<Stored, Real>)
-      if (general.probe_gradient(space, scan, object, probes.modes, selection, waves, gradient, accumulate))
+      if (general &&
+          general->probe_gradient(space, scan, object, probes.modes, selection, waves, gradient, accumulate))
         return;
     const std::int64_t window = slices.size() / slice_count;
     const std::int64_t per_slice = (selection.count + slice_count - 1) / slice_count;
@@ -356,10 +419,10 @@ private:
   PtychographyOptions options;
   PtychographyShape measured, shape; ///< as given, and with the detector on which patterns are compared
   ScanPositions<ExecutionSpace> scan;
-  Impl::GeneralPatterns<ExecutionSpace, Real, Storage> general;
+  std::optional<Impl::FusedPlan<ExecutionSpace, Real, Storage>> fused;
+  std::optional<Impl::GeneralPatterns<ExecutionSpace, Real, Storage>> general;
   View<Storage*> values;
-  View<float*> pattern_weight;
-  View<Real*> pixel_weights;
+  View<Real*> means, pixel_weights;
   View<double*> constants, losses;
   View<int*> slots;
   std::int64_t slice_count = 1, empty = 0;

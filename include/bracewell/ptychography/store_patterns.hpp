@@ -20,14 +20,14 @@ struct StorePatterns {
   static constexpr int team_size = is_host<Space> ? 1 : 256;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
-  const Count* patterns; ///< [count, n, n]
-  const T* weights;      ///< [count | 1, n, n] or null
-  std::int64_t weights_stride, first;
+  const Count* patterns;                  ///< [count, n, n]
+  const T* weights;                       ///< [count | 1, n, n] or null
+  std::int64_t weights_stride, first, at; ///< means from `first` on, values from pattern `at` on
   int n;
   T counts;
   Layout layout;
   Storage* values;
-  float* pattern_weight;
+  T* means;
   T* pixel_weights; ///< [N, n, n] or null: then a weight of 0 is a mask
   PatternCounts* found;
 
@@ -53,12 +53,12 @@ struct StorePatterns {
       const T w = weight ? weight[k] : T(1);
       const Storage value = w > 0 ? PatternTerm<kind, T, Storage>::store(scale * static_cast<T>(pattern[k]))
                                   : static_cast<Storage>(T(-1));
-      values[layout(j, static_cast<int>(k / n), static_cast<int>(k % n))] = value;
+      values[layout(at + i, static_cast<int>(k / n), static_cast<int>(k % n))] = value;
       if (pixel_weights)
         pixel_weights[j * pixels + k] = w;
     });
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      pattern_weight[j] = sum > 0 ? 1.0f : 0.0f;
+      means[j] = sum > 0 ? static_cast<T>(sum / sum_weights) * scale : T(0);
       if (invalid > 0)
         Kokkos::atomic_min(&found->invalid, j);
       if (!(sum > 0))

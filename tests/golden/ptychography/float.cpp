@@ -1,0 +1,3 @@
+#include "ptychography.hpp"
+
+template std::vector<Golden::Ptychography::Result> Golden::Ptychography::run<float>(const File&);
