@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-ptychography/demo.hpp"
+#include "bracewell-ptychography/run.hpp"
+#include "common/command_line.hpp"
+#include "common/input_error.hpp"
+
+#include <iostream>
+#include <map>
+
+namespace {
+
+using namespace Bracewell;
+using namespace Bracewell::Examples;
+namespace fs = std::filesystem;
+
+/// The simulated scan, from a lens that is not quite the right one.
+RunOptions demo_run(const Space& space, const fs::path& folder, const RunOptions& given) {
+  const Demo demo;
+  simulate(space, demo, folder);
+  RunOptions run = given;
+  run.data = folder / "scan.cxi";
+  run.out = folder / "scan.h5";
+  run.reference = folder / "truth.h5";
+  run.probe_size = demo.probe;
+  run.convergence_angle = demo.optics.convergence_angle;
+  run.aberrations = {10.5, 0.01, 0.5, 0.1, 0.05};
+  run.train = Train::Aberrations;
+  run.start = Start::Random;
+  return run;
+}
+
+void main_job(const RunOptions& options, const std::optional<fs::path>& demo) {
+  const Space space;
+  if (!demo) {
+    if (options.data.empty() || options.out.empty())
+      throw InputError("--data and --out are required, or --demo (see --help)");
+    std::cout << reconstruct(space, options) << '\n';
+    return;
+  }
+  if (!options.data.empty() || !options.out.empty() || options.reference)
+    throw InputError("--demo makes its own data: --data, --out and --reference do not go with it");
+  std::cout << reconstruct(space, demo_run(space, *demo, options)) << '\n';
+}
+
+template <class Value>
+void add_choice(CLI::App& app, const char* name, Value& value, const std::map<std::string, Value>& choices,
+                const char* description) {
+  std::string initial, names;
+  for (const auto& [word, choice] : choices) {
+    names += (names.empty() ? "" : "|") + word;
+    if (choice == value)
+      initial = word;
+  }
+  app.add_option(name, value, description)
+      ->transform(CLI::CheckedTransformer(choices).description(""))
+      ->type_name(names)
+      ->default_str(initial);
+}
+
+void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
+  const std::string group = "The measurement";
+  const auto add = [&](const char* name, auto& value, const char* description, const char* type) {
+    return app.add_option(name, value, description)->type_name(type)->group(group);
+  };
+  add("--data-path", measurement.data, "dataset of the patterns", "NAME");
+  add("--positions-path", measurement.positions, "dataset of the positions", "NAME");
+  add("--mask-path", measurement.mask, "dataset of the mask, 0 for good pixels", "NAME");
+  add("--probe-path", measurement.probe, "dataset of the first probe", "NAME");
+  add("--wavelength", measurement.wavelength, "instead of the file's", "METRES")->check(CLI::PositiveNumber);
+  add("--distance", measurement.distance, "from sample to detector, instead of the file's", "METRES")
+      ->check(CLI::PositiveNumber);
+  add("--detector-pixel", measurement.detector_pixel, "instead of the file's", "METRES")
+      ->check(CLI::PositiveNumber);
+  add("--object-pixel", measurement.object_pixel,
+      "of object and positions, instead of wavelength distance / (n detector pixel)", "METRES")
+      ->check(CLI::PositiveNumber);
+  add("--focus-distance", measurement.focus_distance,
+      "near field, in a beam that diverges from a focus so far before the sample", "METRES")
+      ->check(CLI::PositiveNumber);
+  add("--centre", measurement.centre,
+      "row and column of the zero frequency; by default the file's beam_center, or the middle", "ROW COLUMN");
+  add("--axes", measurement.axes,
+      "coordinates that rows and columns of the object are, as in yx, xy, y-x, --axes=-yx", "AXES")
+      ->capture_default_str();
+  add("--rotation", measurement.rotation, "of the scan, from the row axis to the column axis", "DEGREES")
+      ->capture_default_str();
+  add("--detector", measurement.detector, "n: only so many pixels around the centre", "PIXELS");
+  add("--every", measurement.every, "take each n-th pattern only", "NUMBER")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+}
+
+void add_model_options(CLI::App& app, RunOptions& run) {
+  add_choice<PatternLoss>(app, "--loss", run.loss,
+                          {{"amplitude", PatternLoss::Amplitude},
+                           {"poisson", PatternLoss::Poisson},
+                           {"least-squares", PatternLoss::LeastSquares}},
+                          "what measured and modelled patterns are compared by");
+  add_choice<Train>(
+      app, "--train", run.train,
+      {{"pixels", Train::Pixels}, {"aberrations", Train::Aberrations}, {"nothing", Train::Nothing}},
+      "what of the probe is found with the object");
+  add_choice<Start>(app, "--start", run.start, {{"flat", Start::Flat}, {"random", Start::Random}},
+                    "object at first: 1, or amplitude 0.9 + 0.1 N(0,1) and phase 0.1 N(0,1)");
+  add_choice<StorageType>(app, "--storage", run.storage,
+                          {{"float", StorageType::Float}, {"half", StorageType::Half}},
+                          "of the measured patterns");
+  auto* const scale = app.add_flag_callback(
+      "--scale-patterns", [&run] { run.scale_patterns = true; },
+      "compare shapes alone, every pattern scaled to the same mean; by default with least-squares and with "
+      "aberrations");
+  app.add_flag_callback(
+         "--no-scale-patterns", [&run] { run.scale_patterns = false; }, "do not")
+      ->excludes(scale);
+  app.add_flag("--reduced-grid", run.reduced_grid,
+               "compare on the smallest grid that is exact (least-squares without mask)");
+  app.add_flag("--subpixel", run.subpixel, "do not round positions to whole pixels");
+  app.add_option("--probe-size", run.probe_size,
+                 "m: window of the probe; by default its own, or the detector's")
+      ->check(CLI::Range(1, 8192))
+      ->type_name("PIXELS");
+  app.add_option("--modes", run.modes, "incoherent modes of the probe")
+      ->check(CLI::Range(1, 64))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+}
+
+void add_lens_options(CLI::App& app, RunOptions& run) {
+  const std::string group = "A lens as the first probe";
+  app.add_option("--convergence-angle", run.convergence_angle,
+                 "half angle of the aperture; needed for a lens")
+      ->check(CLI::PositiveNumber)
+      ->type_name("RADIANS")
+      ->group(group);
+  const auto add = [&](const char* name, ProbeParameter parameter, const char* unit,
+                       const char* description) {
+    const auto c = static_cast<std::size_t>(parameter);
+    app.add_option(name, run.aberrations[c], description)
+        ->type_name(unit)
+        ->capture_default_str()
+        ->group(group);
+    app.add_option(std::string(name) + "-rate", run.aberration_rates[c], "learning rate of the same")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name(unit)
+        ->capture_default_str()
+        ->group(group);
+  };
+  add("--defocus", Defocus, "NM", "defocus");
+  add("--cs", SphericalAberration, "MM", "spherical aberration");
+  add("--astigmatism", Astigmatism, "NM", "astigmatism, its magnitude");
+  add("--astigmatism-angle", AstigmatismAngle, "RADIANS", "its direction, from the row axis");
+  add("--smoothness", ApertureSmoothness, "PART", "width of the aperture's edge, as a part of its radius");
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const Kokkos::ScopeGuard kokkos(
+      Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
+  CLI::App app{
+      "Reconstructs object and probe from a ptychographic measurement (CXI, NXcxi_ptycho or plain HDF5) by "
+      "Adam on "
+      "exact gradients. Writes OUT (HDF5: /object/amplitude, /object/phase, /probe, /loss, /settings) and "
+      "pictures of it (_phase.png, _amplitude.png, _probe.png, _loss.png).",
+      program};
+  RunOptions run;
+  std::optional<fs::path> demo;
+  app.add_option("--data", run.data, "measurement, HDF5")->type_name("FILE");
+  app.add_option("--out", run.out, "reconstruction to write, HDF5")->type_name("FILE");
+  app.add_option("--reference", run.reference, "reconstruction to compare with: error after alignment")
+      ->type_name("FILE");
+  app.add_option("--demo", demo, "simulate a scan in FOLDER and reconstruct it there")->type_name("FOLDER");
+  app.add_option("--passes", run.passes, "over all patterns")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  app.add_option("--batches", run.batches, "steps per pass, each with its part of the patterns")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  app.add_option("--object-rate", run.object_rate, "learning rate of amplitude and phase")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("RATE")
+      ->capture_default_str();
+  app.add_option("--probe-rate", run.probe_rate,
+                 "learning rate of the probe's pixels, as a part of their root mean square")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("RATE")
+      ->capture_default_str();
+  app.add_option("--seed", run.seed, "of random numbers")->type_name("NUMBER")->capture_default_str();
+  add_model_options(app, run);
+  add_lens_options(app, run);
+  add_measurement_options(app, run.measurement);
+  return run_driver(app, argc, argv, [&] { main_job(run, demo); });
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-ptychography/measurement.hpp"
+
+#include "common/input_error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+namespace Bracewell::Examples {
+namespace {
+
+constexpr double planck_times_light = 1.98644586e-25; // J m
+
+/// The same name under the entries that CXI and plain NeXus files have.
+std::vector<std::string> in_entries(const std::vector<std::string>& names) {
+  std::vector<std::string> places;
+  for (const auto& name : names) {
+    places.push_back("/entry_1/" + name);
+    std::string nexus = "/entry/" + name; // data_1 and so on have no number there
+    for (std::size_t at; (at = nexus.find("_1/")) != std::string::npos;)
+      nexus.erase(at, 2);
+    places.push_back(nexus);
+  }
+  return places;
+}
+
+std::vector<std::string> and_plain(std::vector<std::string> places, const std::string& plain) {
+  places.push_back(plain);
+  return places;
+}
+
+/// Frame's index of each of n rows (or columns), zero frequency first.
+std::vector<std::int64_t> far_field_window(std::int64_t n, std::int64_t frame, std::int64_t centre) {
+  std::vector<std::int64_t> indices;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const std::int64_t index = centre + (2 * k < n ? k : k - n);
+    if (centre == 0)
+      indices.push_back((index + frame) % frame);
+    else
+      indices.push_back(index >= 0 && index < frame ? index : -1);
+  }
+  return indices;
+}
+
+} // namespace
+
+Measurement::Measurement(const std::filesystem::path& path, const MeasurementOptions& options)
+    : file_(path), data_(find(options.data,
+                              and_plain(in_entries({"data_1/data", "instrument_1/detector_1/data"}), "/data"),
+                              "diffraction patterns")),
+      shape_(file_.shape(data_)) {
+  if (shape_.size() != 3 || hdf5_elements(shape_) == 0 || shape_[1] < 4 || shape_[2] < 4 ||
+      std::max(shape_[1], shape_[2]) > 16384)
+    file_.fail(data_,
+               "expected patterns [N, rows, columns] of 4 to 16384 pixels, found shape " + hdf5_text(shape_));
+  for (std::int64_t number = 0; number < shape_[0]; number += static_cast<std::int64_t>(options.every))
+    numbers_.push_back(number);
+  read_window(options);
+  read_geometry(options);
+  read_mask(options);
+  read_positions(options);
+  read_probe(options);
+}
+
+std::string Measurement::find(const std::string& asked, const std::vector<std::string>& places,
+                              const char* what) const {
+  if (!asked.empty()) {
+    if (!file_.has_dataset(asked))
+      file_.fail(asked, std::string("is not there (") + what + ")");
+    return asked;
+  }
+  for (const auto& place : places)
+    if (file_.has_dataset(place))
+      return place;
+  std::string known;
+  for (const auto& place : places)
+    known += (known.empty() ? "" : ", ") + place;
+  throw InputError(path().string() + ": has no " + what + " (looked for " + known + ")");
+}
+
+std::optional<double> Measurement::scalar(const std::optional<double>& asked,
+                                          const std::vector<std::string>& places) const {
+  if (asked)
+    return asked;
+  for (const auto& place : places)
+    if (file_.has_dataset(place)) {
+      const double value = file_.read<double>(place).at(0);
+      if (hdf5_elements(file_.shape(place)) != 1 || !(value > 0 && std::isfinite(value)))
+        file_.fail(place, "expected one finite value > 0, found " + std::to_string(value));
+      return value;
+    }
+  return std::nullopt;
+}
+
+void Measurement::read_window(const MeasurementOptions& options) {
+  const std::int64_t rows = shape_[1], columns = shape_[2],
+                     n = options.detector.value_or(std::min(rows, columns));
+  if (n < 4 || n > std::min(rows, columns))
+    throw InputError(path().string() + ": expected a detector window of 4 to " +
+                     std::to_string(std::min(rows, columns)) + " pixels, found " + std::to_string(n));
+  if (options.focus_distance) {
+    for (const auto& [indices, frame] : {std::pair{&rows_, rows}, std::pair{&columns_, columns}}) {
+      indices->resize(static_cast<std::size_t>(n));
+      std::iota(indices->begin(), indices->end(), (frame - n) / 2);
+    }
+    return;
+  }
+  std::array<double, 2> centre{0, 0};
+  if (data_ != "/data")
+    centre = {double(rows / 2), double(columns / 2)};
+  const auto stated = [&](const char* name) {
+    for (const auto& place : in_entries({std::string("instrument_1/detector_1/") + name}))
+      if (file_.has_dataset(place))
+        return std::optional(file_.read_scalar<double>(place));
+    return std::optional<double>();
+  };
+  const auto x = stated("beam_center_x"), y = stated("beam_center_y");
+  if (x && y)
+    centre = {*y, *x};
+  centre = options.centre.value_or(centre);
+  for (const std::size_t axis : {0, 1})
+    if (!(centre[axis] >= 0 && centre[axis] < double(shape_[1 + axis])))
+      throw InputError(path().string() + ": the zero frequency at row " + std::to_string(centre[0]) +
+                       ", column " + std::to_string(centre[1]) + " lies outside the frame of " +
+                       hdf5_text({rows, columns}));
+  rows_ = far_field_window(n, rows, std::lround(centre[0]) % rows);
+  columns_ = far_field_window(n, columns, std::lround(centre[1]) % columns);
+}
+
+void Measurement::read_geometry(const MeasurementOptions& options) {
+  const auto in_source = [](const char* name) {
+    return in_entries(
+        {std::string("instrument_1/source_1/") + name, std::string("instrument_1/beam_1/") + name});
+  };
+  const auto in_detector = [](const char* name) {
+    return in_entries({std::string("instrument_1/detector_1/") + name});
+  };
+  wavelength_ = scalar(options.wavelength, in_source("wavelength")).value_or(0);
+  if (wavelength_ == 0)
+    if (const auto energy = scalar(std::nullopt, in_source("energy"))) {
+      if (*energy > 1e-9)
+        throw InputError(path().string() + ": expected a photon energy in joules, found " +
+                         std::to_string(*energy) + "; use --wavelength");
+      wavelength_ = planck_times_light / *energy;
+    }
+  distance_ = scalar(options.distance, in_detector("distance")).value_or(0);
+  const auto x = scalar(options.detector_pixel, in_detector("x_pixel_size"));
+  const auto y = scalar(options.detector_pixel, in_detector("y_pixel_size"));
+  if (x && y && std::abs(*x - *y) > 1e-3 * *x)
+    throw InputError(path().string() + ": expected square detector pixels, found " +
+                     std::to_string(*x * 1e6) + " x " + std::to_string(*y * 1e6) + " micrometres");
+  detector_pixel_ = x ? *x : y.value_or(0);
+  const bool known = wavelength_ > 0 && distance_ > 0 && detector_pixel_ > 0;
+  if (options.focus_distance) {
+    if (!known)
+      throw InputError(path().string() + ": a near-field measurement needs wavelength, distance and detector "
+                                         "pixel; use --wavelength, --distance, --detector-pixel");
+    // A point source at distance f from the sample is equivalent to a plane wave and a distance z f / (z +
+    // f).
+    const double magnification = (distance_ + *options.focus_distance) / *options.focus_distance;
+    object_pixel_ = detector_pixel_ / magnification;
+    const double window = detector() * object_pixel_;
+    fresnel_number_ = window * window / (wavelength_ * distance_ / magnification);
+  } else if (known) {
+    object_pixel_ = wavelength_ * distance_ / (detector() * detector_pixel_);
+  }
+  object_pixel_ = options.object_pixel.value_or(object_pixel_);
+}
+
+void Measurement::read_mask(const MeasurementOptions& options) {
+  std::string name = options.mask;
+  if (name.empty())
+    for (const auto& place : and_plain(in_entries({"instrument_1/detector_1/mask", "data_1/mask"}), "/mask"))
+      if (name.empty() && file_.has_dataset(place))
+        name = place;
+  std::vector<std::uint32_t> mask;
+  if (!name.empty()) {
+    Hdf5Shape shape = file_.shape(find(name, {}, "mask"));
+    if (shape.size() == 3 && shape[0] == 1)
+      shape.erase(shape.begin());
+    if (shape != Hdf5Shape{shape_[1], shape_[2]})
+      file_.fail(name, "expected a mask " + hdf5_text({shape_[1], shape_[2]}) +
+                           " as the patterns, found shape " + hdf5_text(shape));
+    mask = file_.read<std::uint32_t>(name);
+  }
+  // Every bit of a CXI mask is a fault but this one.
+  constexpr std::uint32_t signal_above_background = 0x800;
+  bool all_good = true;
+  for (const std::int64_t row : rows_)
+    for (const std::int64_t column : columns_) {
+      const bool inside = row >= 0 && column >= 0;
+      const bool good = inside && (mask.empty() || (mask[static_cast<std::size_t>(row * shape_[2] + column)] &
+                                                    ~signal_above_background) == 0);
+      weights_.push_back(good ? 1.0f : 0.0f);
+      all_good = all_good && good;
+    }
+  if (std::ranges::count(weights_, 1.0f) == 0)
+    file_.fail(name, "expected good pixels, found none");
+  if (all_good)
+    weights_.clear();
+}
+
+void Measurement::read_positions(const MeasurementOptions& options) {
+  const std::string plain = "/scan";
+  const std::string name =
+      find(options.positions,
+           and_plain(in_entries({"data_1/translation", "sample_1/geometry_1/translation",
+                                 "sample_1/transformations/vector", "instrument_1/detector_1/translation"}),
+                     plain),
+           "scan positions");
+  const Hdf5Shape shape = file_.shape(name);
+  const bool pixels = name == plain;
+  if (shape.size() != 2 || shape[0] != shape_[0] || (shape[1] != 2 && shape[1] != 3))
+    file_.fail(name, "expected positions [" + std::to_string(shape_[0]) +
+                         ", 2 or 3] as there are patterns, found shape " + hdf5_text(shape));
+  if (!pixels && !(object_pixel_ > 0))
+    throw InputError(path().string() +
+                     ": its positions are in metres, and the object's pixel is not known: wavelength, "
+                     "distance or detector pixel is missing; use --wavelength, --distance, "
+                     "--detector-pixel or --object-pixel");
+  // The axes as coordinate and sign.
+  std::string axes = options.axes;
+  std::array<std::size_t, 2> coordinate{};
+  std::array<double, 2> sign{1, 1};
+  for (const std::size_t axis : {0, 1}) {
+    if (!axes.empty() && (axes[0] == '-' || axes[0] == '+')) {
+      sign[axis] = axes[0] == '-' ? -1 : 1;
+      axes.erase(0, 1);
+    }
+    if (axes.empty() || (axes[0] != 'x' && axes[0] != 'y'))
+      throw InputError("--axes " + options.axes + ": expected two of x and y, each with a sign or without");
+    coordinate[axis] = axes[0] == 'x' ? 0 : 1;
+    axes.erase(0, 1);
+  }
+  if (!axes.empty() || coordinate[0] == coordinate[1])
+    throw InputError("--axes " + options.axes + ": expected x and y once each");
+  if (pixels) // (row, column), not (x, y)
+    coordinate = {1 - coordinate[0], 1 - coordinate[1]};
+  const double scale = pixels ? 1 : 1 / object_pixel_;
+  const double turn = options.rotation * std::numbers::pi / 180, c = std::cos(turn), s = std::sin(turn);
+  const std::vector<double> values = file_.read<double>(name);
+  for (const std::int64_t number : numbers_) {
+    const double* const value = values.data() + number * shape[1];
+    const double row = sign[0] * scale * value[coordinate[0]],
+                 column = sign[1] * scale * value[coordinate[1]];
+    positions_.push_back({c * row - s * column, s * row + c * column});
+    if (!std::isfinite(row) || !std::isfinite(column))
+      file_.fail(name, "position " + std::to_string(number) + " is not a number");
+  }
+  for (const std::size_t axis : {0, 1}) {
+    double least = positions_[0][axis];
+    for (const auto& position : positions_)
+      least = std::min(least, position[axis]);
+    for (auto& position : positions_)
+      position[axis] -= least;
+    constexpr double most = 100000;
+    for (const auto& position : positions_)
+      if (position[axis] > most)
+        file_.fail(name, "expected positions within 100000 object pixels, found a range of " +
+                             std::to_string(position[axis]) + " (are they in metres?)");
+  }
+}
+
+void Measurement::read_probe(const MeasurementOptions& options) {
+  std::string name = options.probe;
+  if (name.empty())
+    for (const auto& place : and_plain(
+             in_entries({"instrument_1/source_1/illumination", "instrument_1/source_1/probe"}), "/probe"))
+      if (name.empty() && file_.has_dataset(place))
+        name = place;
+  if (name.empty())
+    return;
+  Hdf5Shape shape = file_.shape(find(name, {}, "probe"));
+  if (shape.size() == 2)
+    shape.insert(shape.begin(), 1);
+  if (shape.size() != 3 || shape[1] != shape[2] || shape[0] < 1 || shape[0] > 64 || shape[1] > detector())
+    file_.fail(name, "expected a probe [(modes,) m, m] of at most " + std::to_string(detector()) +
+                         " pixels, found shape " + hdf5_text(file_.shape(name)));
+  if (file_.is_complex(name)) {
+    probe_ = file_.read<std::complex<float>>(name);
+  } else {
+    for (const float value : file_.read<float>(name))
+      probe_.push_back(value);
+  }
+  double energy = 0;
+  for (const auto& value : probe_)
+    energy += std::norm(std::complex<double>(value));
+  if (!(energy > 0 && std::isfinite(energy)))
+    file_.fail(name, "expected finite values that are not all zero");
+  probe_modes_ = static_cast<int>(shape[0]);
+  probe_size_ = static_cast<int>(shape[1]);
+}
+
+std::array<std::int64_t, 2> Measurement::object_shape(int probe) const {
+  std::array<std::int64_t, 2> shape{probe, probe};
+  for (const auto& position : positions_)
+    for (const std::size_t axis : {0, 1})
+      shape[axis] = std::max<std::int64_t>(shape[axis], std::lround(position[axis]) + probe);
+  return shape;
+}
+
+void Measurement::read(std::int64_t first, std::int64_t count, std::span<float> patterns) const {
+  const std::size_t n = rows_.size(), frame = static_cast<std::size_t>(shape_[1] * shape_[2]);
+  std::vector<float> frames;
+  // Neighbours in the file are read at once.
+  for (std::int64_t i = 0; i < count;) {
+    std::int64_t run = 1;
+    const std::int64_t number = numbers_[static_cast<std::size_t>(first + i)];
+    while (i + run < count && numbers_[static_cast<std::size_t>(first + i + run)] == number + run)
+      ++run;
+    frames.resize(static_cast<std::size_t>(run) * frame);
+    file_.read(data_, {{number, 0, 0}, {run, shape_[1], shape_[2]}}, std::span(frames));
+    for (std::int64_t j = 0; j < run; ++j, ++i) {
+      const float* const from = frames.data() + static_cast<std::size_t>(j) * frame;
+      float* const to = patterns.data() + static_cast<std::size_t>(i) * n * n;
+      for (std::size_t y = 0; y < n; ++y)
+        for (std::size_t x = 0; x < n; ++x) {
+          const std::size_t at = y * n + x;
+          if (!weights_.empty() && weights_[at] == 0) {
+            to[at] = 0;
+            continue;
+          }
+          const float value = from[rows_[y] * shape_[2] + columns_[x]];
+          if (!std::isfinite(value))
+            file_.fail(data_, "pattern " + std::to_string(number + j) +
+                                  " has a value that is not finite at row " + std::to_string(rows_[y]) +
+                                  ", column " + std::to_string(columns_[x]) +
+                                  ", which the mask does not exclude");
+          to[at] = std::max(value, 0.0f);
+        }
+    }
+  }
+}
+
+MeasurementWriter::MeasurementWriter(const std::filesystem::path& path, int detector,
+                                     std::span<const std::array<double, 2>> positions,
+                                     const Geometry& geometry)
+    : file_(path), detector_(detector) {
+  const auto count = static_cast<std::int64_t>(positions.size());
+  file_.write_scalar<std::int32_t>("/cxi_version", 160);
+  file_.write_scalar<std::int32_t>("/number_of_entries", 1);
+  file_.write_scalar("/entry_1/instrument_1/source_1/wavelength", geometry.wavelength);
+  file_.write_scalar("/entry_1/instrument_1/source_1/energy", planck_times_light / geometry.wavelength);
+  const std::string in_detector = "/entry_1/instrument_1/detector_1/";
+  file_.write_scalar(in_detector + "distance", geometry.distance);
+  file_.write_scalar(in_detector + "x_pixel_size", geometry.detector_pixel);
+  file_.write_scalar(in_detector + "y_pixel_size", geometry.detector_pixel);
+  std::vector<double> translation;
+  for (const auto& [row, column] : positions)
+    for (const double coordinate : {column, row, 0.0})
+      translation.push_back(coordinate * geometry.object_pixel);
+  file_.write<double>("/entry_1/sample_1/geometry_1/translation", {count, 3}, translation);
+  file_.create_dataset<std::uint16_t>(in_detector + "data", {count, detector, detector});
+  file_.soft_link(in_detector + "data", "/entry_1/data_1/data");
+  file_.soft_link("/entry_1/sample_1/geometry_1/translation", "/entry_1/data_1/translation");
+}
+
+void MeasurementWriter::write(std::int64_t first, std::int64_t count,
+                              std::span<const std::uint16_t> patterns) {
+  const auto n = static_cast<std::size_t>(detector_);
+  std::vector<std::uint16_t> shifted(patterns.size());
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    const std::size_t y = i / n % n, x = i % n;
+    shifted[i - y * n - x + (y + n / 2) % n * n + (x + n / 2) % n] = patterns[i];
+  }
+  file_.write<std::uint16_t>("/entry_1/instrument_1/detector_1/data",
+                             {{first, 0, 0}, {count, detector_, detector_}}, shifted);
+}
+
+} // namespace Bracewell::Examples

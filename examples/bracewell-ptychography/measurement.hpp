@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/hdf5.hpp"
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+/// What is to be read in another way than the file says. Lengths in metres.
+struct MeasurementOptions {
+  std::string data, positions, mask, probe; ///< datasets; empty: the first of the known places that is there
+  std::optional<double> wavelength, distance, detector_pixel;
+  std::optional<double> object_pixel;          ///< instead of wavelength distance / (n detector_pixel)
+  std::optional<double> focus_distance;        ///< near field: from the focus to the sample
+  std::optional<std::array<double, 2>> centre; ///< row, column of the zero frequency
+  std::string axes = "yx"; ///< which coordinates rows and columns of the object are: "yx", "xy", "-yx" ...
+  double rotation = 0;     ///< degrees by which the scan is turned, from the row axis to the column axis
+  std::optional<int> detector; ///< n: a window around the centre, instead of the whole frame
+  std::size_t every = 1;       ///< take each n-th position only
+};
+
+/// A ptychographic measurement in an HDF5 file:
+/// - CXI, its NeXus form NXcxi_ptycho included: `/entry_1/data_1/data` [N, rows, columns], zero frequency in
+///   the middle; `.../translation` [N, 2 or 3] (x, y, z) in metres; `instrument_1/source_1/wavelength` or
+///   `energy` (joules); `instrument_1/detector_1/distance`, `x_pixel_size`, `y_pixel_size`, `mask` (0: good),
+///   `beam_center_x`, `beam_center_y` (pixels); `instrument_1/source_1/illumination` [(modes,) m, m].
+/// - plain: `/data` [N, n, n], zero frequency at [0, 0], `/scan` [N, 2] (row, column) in object pixels,
+///   `/probe`, `/mask`.
+/// Patterns are left in the file and read in groups.
+class Measurement {
+public:
+  /// Throws InputError, one sentence with file and dataset, for what is missing or malformed.
+  Measurement(const std::filesystem::path& path, const MeasurementOptions& options);
+
+  const std::filesystem::path& path() const { return file_.path(); }
+  std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }
+  int detector() const { return static_cast<int>(rows_.size()); } ///< n
+  bool near_field() const { return fresnel_number_.has_value(); }
+  /// Of the window of n x n.
+  const std::optional<double>& fresnel_number() const { return fresnel_number_; }
+  double object_pixel() const { return object_pixel_; } ///< metres; 0: not known
+  double wavelength() const { return wavelength_; }     ///< metres; 0: not known
+  /// (row, column) in object pixels, the least of either being zero.
+  const std::vector<std::array<double, 2>>& positions() const { return positions_; }
+  /// Rows and columns that windows of `probe` pixels at all positions cover.
+  std::array<std::int64_t, 2> object_shape(int probe) const;
+  /// [n, n] in the order of the patterns: 1, or 0 for bad pixels and beyond the frame. Empty: all are good.
+  const std::vector<float>& weights() const { return weights_; }
+  /// [modes, m, m], origin in the middle, where the file has one.
+  const std::vector<std::complex<float>>& probe() const { return probe_; }
+  int probe_modes() const { return probe_modes_; }
+  int probe_size() const { return probe_size_; }
+
+  /// Patterns [count, n, n] from `first` on, zero frequency at [0, 0] (near field: as in the file); zero
+  /// where the weight is zero. Negative counts become zero. Throws InputError for values that are not finite.
+  void read(std::int64_t first, std::int64_t count, std::span<float> patterns) const;
+
+private:
+  std::string find(const std::string& asked, const std::vector<std::string>& places, const char* what) const;
+  std::optional<double> scalar(const std::optional<double>& asked,
+                               const std::vector<std::string>& places) const;
+  void read_geometry(const MeasurementOptions& options);
+  void read_window(const MeasurementOptions& options);
+  void read_mask(const MeasurementOptions& options);
+  void read_positions(const MeasurementOptions& options);
+  void read_probe(const MeasurementOptions& options);
+
+  Hdf5Reader file_;
+  std::string data_;
+  Hdf5Shape shape_;
+  std::vector<std::int64_t> rows_, columns_; ///< frame's index of every row and column of a pattern, -1: none
+  std::vector<std::int64_t> numbers_;        ///< of the patterns that are taken
+  std::vector<float> weights_;
+  std::vector<std::array<double, 2>> positions_;
+  std::vector<std::complex<float>> probe_;
+  int probe_modes_ = 0, probe_size_ = 0;
+  double wavelength_ = 0, distance_ = 0, detector_pixel_ = 0, object_pixel_ = 0;
+  std::optional<double> fresnel_number_;
+};
+
+/// Writes a measurement as CXI, group by group.
+class MeasurementWriter {
+public:
+  struct Geometry {
+    double wavelength, distance, detector_pixel, object_pixel; ///< metres
+  };
+  /// `positions` in object pixels.
+  MeasurementWriter(const std::filesystem::path& path, int detector,
+                    std::span<const std::array<double, 2>> positions, const Geometry& geometry);
+  /// Counts [count, n, n], zero frequency at [0, 0].
+  void write(std::int64_t first, std::int64_t count, std::span<const std::uint16_t> patterns);
+  void commit() { file_.commit(); }
+
+private:
+  Hdf5Writer file_;
+  int detector_;
+};
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-ptychography/object_file.hpp"
+
+#include "common/hdf5.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace Bracewell::Examples {
+
+void write_reconstruction(const std::filesystem::path& path, const Reconstruction& result) {
+  Hdf5Writer file(path);
+  file.write<float>("/object/amplitude", {result.rows, result.columns}, result.amplitude);
+  file.write<float>("/object/phase", {result.rows, result.columns}, result.phase);
+  file.write<std::complex<float>>("/probe", {result.modes, result.probe_size, result.probe_size},
+                                  result.probe);
+  std::vector<double> positions;
+  for (const auto& position : result.positions)
+    positions.insert(positions.end(), position.begin(), position.end());
+  file.write<double>("/positions", {static_cast<std::int64_t>(result.positions.size()), 2}, positions);
+  if (!result.losses.empty())
+    file.write<double>("/loss", {static_cast<std::int64_t>(result.losses.size())}, result.losses);
+  if (result.aberrations)
+    file.write<double>("/aberrations", {5}, *result.aberrations);
+  if (result.pixel_size > 0)
+    file.write_scalar("/pixel_size", result.pixel_size);
+  file.create_group("/settings");
+  for (const auto& setting : result.settings)
+    file.write_attribute("/settings", setting.name, setting.value);
+  file.commit();
+}
+
+Reconstruction read_reconstruction(const std::filesystem::path& path) {
+  const Hdf5Reader file(path);
+  Reconstruction result;
+  const Hdf5Shape shape = file.shape("/object/amplitude"), probe = file.shape("/probe");
+  if (shape.size() != 2 || hdf5_elements(shape) == 0)
+    file.fail("/object/amplitude", "expected [rows, columns], found shape " + hdf5_text(shape));
+  if (file.shape("/object/phase") != shape)
+    file.fail("/object/phase", "expected shape " + hdf5_text(shape) + " as the amplitude, found " +
+                                   hdf5_text(file.shape("/object/phase")));
+  if (probe.size() != 3 || probe[1] != probe[2] || hdf5_elements(probe) == 0)
+    file.fail("/probe", "expected [modes, m, m], found shape " + hdf5_text(probe));
+  result.rows = shape[0], result.columns = shape[1];
+  result.modes = static_cast<int>(probe[0]), result.probe_size = static_cast<int>(probe[1]);
+  result.amplitude = file.read<float>("/object/amplitude");
+  result.phase = file.read<float>("/object/phase");
+  result.probe = file.read<std::complex<float>>("/probe");
+  const Hdf5Shape scan = file.shape("/positions");
+  if (scan.size() != 2 || scan[1] != 2)
+    file.fail("/positions", "expected [N, 2], found shape " + hdf5_text(scan));
+  const auto positions = file.read<double>("/positions");
+  for (std::size_t i = 0; i < positions.size(); i += 2) {
+    result.positions.push_back({positions[i], positions[i + 1]});
+    if (!(positions[i] >= 0 && std::lround(positions[i]) + probe[1] <= shape[0] && positions[i + 1] >= 0 &&
+          std::lround(positions[i + 1]) + probe[1] <= shape[1]))
+      file.fail("/positions", "position " + std::to_string(i / 2) + " lies outside the object");
+  }
+  return result;
+}
+
+std::vector<double> illumination(const Reconstruction& result) {
+  const auto m = static_cast<std::size_t>(result.probe_size),
+             columns = static_cast<std::size_t>(result.columns);
+  std::vector<double> energy(m * m), sum(result.amplitude.size());
+  for (std::size_t i = 0; i < result.probe.size(); ++i)
+    energy[i % (m * m)] += std::norm(result.probe[i]);
+  for (const auto& [row, column] : result.positions) {
+    const auto corner =
+        static_cast<std::size_t>(std::lround(row)) * columns + static_cast<std::size_t>(std::lround(column));
+    for (std::size_t y = 0; y < m; ++y)
+      for (std::size_t x = 0; x < m; ++x)
+        sum[corner + y * columns + x] += energy[y * m + x];
+  }
+  return sum;
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+/// A setting of a run, for the record.
+struct Setting {
+  std::string name;
+  double value;
+};
+
+/// What a reconstruction finds, and what a simulation starts from.
+struct Reconstruction {
+  std::int64_t rows = 0, columns = 0;
+  std::vector<float> amplitude, phase; ///< [rows, columns], phase in radians
+  int modes = 0, probe_size = 0;
+  std::vector<std::complex<float>> probe;                ///< [modes, m, m]
+  std::vector<std::array<double, 2>> positions = {};     ///< [N, 2], object pixels
+  std::vector<double> losses = {};                       ///< per pass over the patterns
+  std::optional<std::array<double, 5>> aberrations = {}; ///< nm, mm, nm, rad, 1; see ProbeParameter
+  double pixel_size = 0;                                 ///< metres; 0: not known
+  std::vector<Setting> settings = {};
+
+  std::complex<double> object(std::size_t i) const { return std::polar<double>(amplitude[i], phase[i]); }
+};
+
+/// HDF5: `/object/amplitude`, `/object/phase` (radians) [rows, columns], `/probe` complex [modes, m, m],
+/// `/positions` [N, 2] (row, column), `/loss` [passes], `/aberrations` [5], `/pixel_size` (metres),
+/// attributes of
+/// `/settings`. The file appears whole or not at all.
+void write_reconstruction(const std::filesystem::path& path, const Reconstruction& result);
+
+/// Object, probe and positions of such a file. Throws InputError for what is missing or malformed.
+Reconstruction read_reconstruction(const std::filesystem::path& path);
+
+/// sum_j |p(r - y_j)|^2 of all modes, [rows, columns].
+std::vector<double> illumination(const Reconstruction& result);
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "bracewell-ptychography/measurement.hpp"
+#include "cryoem/views.hpp"
+
+#include <bracewell/ptychography/solver.hpp>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace Bracewell::Examples {
+
+inline constexpr const char* program = "bracewell-ptychography";
+
+enum class Start { Random, Flat };
+enum class Train { Nothing, Pixels, Aberrations };
+enum class StorageType { Float, Half };
+
+struct RunOptions {
+  std::filesystem::path data, out;
+  std::optional<std::filesystem::path> reference;
+  MeasurementOptions measurement;
+  PatternLoss loss = PatternLoss::Amplitude;
+  std::optional<bool> scale_patterns; ///< absent: for least squares only
+  std::optional<int> probe_size;      ///< m; absent: that of the probe given, or the detector
+  int modes = 1;
+  bool subpixel = false, reduced_grid = false;
+  StorageType storage = StorageType::Float;
+  /// Given, the probe starts as that of a lens: radians, and nm, mm, nm, rad, 1 (ProbeParameter).
+  std::optional<double> convergence_angle;
+  std::array<double, probe_parameter_count> aberrations{0, 0, 0, 0, 0.05};
+  Train train = Train::Pixels;
+  Start start = Start::Flat;
+  std::uint64_t seed = 0;
+  int passes = 100, batches = 1;
+  double object_rate = 0.01;
+  double probe_rate = 0.01; ///< of pixels, as a part of their root mean square
+  std::array<double, probe_parameter_count> aberration_rates{0.05, 1e-4, 0.05, 0.01, 1e-3};
+};
+
+/// Reconstructs a measurement and writes OUT and its pictures; returns the summary, one line. Throws
+/// InputError for bad input, with nothing written.
+std::string reconstruct(const Space& space, const RunOptions& options);
+
+} // namespace Bracewell::Examples
