@@ -6,12 +6,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace Bracewell::Impl {
+
+/// The memory of an argument; of one that is not given, none.
+struct NamedMemory {
+  const char* name;
+  const char* begin;
+  const char* end;
+
+  template <class T, class MemorySpace>
+  NamedMemory(const char* argument, const Array<T, MemorySpace>& array)
+      : name(argument), begin(reinterpret_cast<const char*>(array.data)),
+        end(begin + (array ? array.size() * std::int64_t(sizeof(T)) : 0)) {}
+};
 
 /// Checks the arguments that all projection operators share; every failure is an Error that names the
 /// function and the argument.
@@ -82,31 +94,19 @@ struct Arguments {
             array.shape() + " (width " + std::to_string(array.width) + ")");
   }
 
-  /// The memory of an argument; of one that is not given, none.
-  struct Memory {
-    const char* name;
-    const char* begin;
-    const char* end;
-
-    template <class T, class MemorySpace>
-    Memory(const char* argument, const Array<T, MemorySpace>& array)
-        : name(argument), begin(reinterpret_cast<const char*>(array.data)),
-          end(begin + (array ? array.size() * std::int64_t(sizeof(T)) : 0)) {}
-  };
-
   /// Outputs must share memory neither with each other nor with an input.
-  void require_disjoint(std::initializer_list<Memory> outputs, std::initializer_list<Memory> inputs) const {
-    const auto check = [this](const Memory& output, const Memory& other) {
+  void require_disjoint(std::span<const NamedMemory> outputs, std::span<const NamedMemory> inputs) const {
+    const auto check = [this](const NamedMemory& output, const NamedMemory& other) {
       const bool apart = output.begin == output.end || other.begin == other.end ||
                          output.end <= other.begin || other.end <= output.begin;
       require(apart, output.name, std::string("memory of its own"),
               std::string("memory shared with ") + other.name);
     };
-    for (auto output = outputs.begin(); output != outputs.end(); ++output) {
-      for (const Memory& input : inputs)
-        check(*output, input);
-      for (auto other = outputs.begin(); other != output; ++other)
-        check(*output, *other);
+    for (std::size_t output = 0; output < outputs.size(); ++output) {
+      for (const NamedMemory& input : inputs)
+        check(outputs[output], input);
+      for (std::size_t other = 0; other < output; ++other)
+        check(outputs[output], outputs[other]);
     }
   }
 

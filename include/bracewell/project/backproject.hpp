@@ -45,12 +45,13 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
     arguments.same_shape("weight", target.weight, target.data);
     amplitudes.weights = arguments.per_projection("weights", target.weights, projections);
   }
-  arguments.require_disjoint({{"data", target.data}, {"weight", target.weight}, {"scratch", target.scratch}},
-                             {{"projections", projections},
-                              {"weights", target.weights},
-                              {"poses.matrices", poses.matrices},
-                              {"poses.shifts", poses.shifts},
-                              {"poses.filters", poses.filters}});
+  const NamedMemory outputs[] = {NamedMemory("data", target.data), NamedMemory("weight", target.weight),
+                                 NamedMemory("scratch", target.scratch)};
+  const NamedMemory inputs[] = {
+      NamedMemory("projections", projections), NamedMemory("weights", target.weights),
+      NamedMemory("poses.matrices", poses.matrices), NamedMemory("poses.shifts", poses.shifts),
+      NamedMemory("poses.filters", poses.filters)};
+  arguments.require_disjoint(outputs, inputs);
   const std::int64_t batches = target.data.extents[0];
   scatter<Kernel>(space, arguments, "Bracewell::backproject", options.strategy, amplitudes,
                   ScatterTarget<T>{.data = target.data.data,
@@ -88,17 +89,16 @@ void backproject_gradients(const ExecutionSpace& space,
     arguments.same_shape("matrices", gradients.matrices, poses.matrices);
   if (gradients.shifts)
     arguments.same_shape("shifts", gradients.shifts, poses.shifts);
-  arguments.require_disjoint({{"projections", gradients.projections},
-                              {"projection_weights", gradients.projection_weights},
-                              {"matrices", gradients.matrices},
-                              {"shifts", gradients.shifts}},
-                             {{"data", gradients.data},
-                              {"weight", gradients.weight},
-                              {"weights", gradients.weights},
-                              {"projections (input)", projections},
-                              {"poses.matrices", poses.matrices},
-                              {"poses.shifts", poses.shifts},
-                              {"poses.filters", poses.filters}});
+  const NamedMemory outputs[] = {NamedMemory("projections", gradients.projections),
+                                 NamedMemory("projection_weights", gradients.projection_weights),
+                                 NamedMemory("matrices", gradients.matrices),
+                                 NamedMemory("shifts", gradients.shifts)};
+  const NamedMemory inputs[] = {
+      NamedMemory("data", gradients.data),           NamedMemory("weight", gradients.weight),
+      NamedMemory("weights", gradients.weights),     NamedMemory("projections (input)", projections),
+      NamedMemory("poses.matrices", poses.matrices), NamedMemory("poses.shifts", poses.shifts),
+      NamedMemory("poses.filters", poses.filters)};
+  arguments.require_disjoint(outputs, inputs);
   if (!gradients.projections && !gradients.projection_weights && !gradients.matrices && !gradients.shifts)
     return;
   launch_gather(

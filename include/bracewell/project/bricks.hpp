@@ -12,13 +12,12 @@ namespace Bracewell::Impl {
 /// more images matter than e = -1, 0, 1, all samples are tried, folded into the period.
 template <class T, int M, int D>
 struct Reach {
-  T inverse[M][D]; ///< pseudo-inverse of the pose's matrix
-  T normal[D];     ///< of the plane of samples (3D -> 2D), else zero
-  T bulge[D];      ///< bound of the displacement by the Ewald sphere on each axis
-  T extent[D];     ///< bound of |q| on each axis, after folding if not `bounded`
-  bool bounded;    ///< `inverse` is sound and no folding is needed
+  T normal[D];  ///< of the plane of samples (3D -> 2D), else zero
+  T bulge[D];   ///< bound of the displacement by the Ewald sphere on each axis
+  T extent[D];  ///< bound of |q| on each axis, after folding if not `bounded`
+  bool bounded; ///< the matrix has a sound pseudo-inverse and no folding is needed
 
-  KOKKOS_FUNCTION Reach(const Samples<T, M, D>& samples, const Pose<T, M, D>& pose, int width) {
+  KOKKOS_INLINE_FUNCTION Reach(const Samples<T, M, D>& samples, const Pose<T, M, D>& pose, int width) {
     const auto& a = pose.matrix;
     bounded = true;
     for (int d = 0; d < D; ++d) {
@@ -28,41 +27,68 @@ struct Reach {
       bulge[d] = T(1.001) * samples.radius * samples.radius * Kokkos::abs(pose.bend[d]);
       extent[d] = T(1.001) * samples.radius * Kokkos::sqrt(row) + bulge[d];
       bounded = bounded && 2 * (extent[d] + T(width)) <= 3 * T(samples.reconstruction.size[d]);
-    }
-    T gram[M][M], adjugate[M][M], scale = 1;
-    for (int c = 0; c < M; ++c) {
-      for (int e = 0; e < M; ++e) {
-        gram[c][e] = 0;
-        for (int d = 0; d < D; ++d)
-          gram[c][e] += a[d][c] * a[d][e];
-      }
-      scale *= gram[c][c];
-    }
-    T determinant = 0;
-    for (int c = 0; c < M; ++c)
-      for (int e = 0; e < M; ++e) {
-        if constexpr (M == 2)
-          adjugate[c][e] = c == e ? gram[1 - c][1 - c] : -gram[c][e];
-        else
-          adjugate[c][e] = gram[(c + 1) % 3][(e + 1) % 3] * gram[(c + 2) % 3][(e + 2) % 3] -
-                           gram[(c + 1) % 3][(e + 2) % 3] * gram[(c + 2) % 3][(e + 1) % 3];
-        if (c == 0)
-          determinant += gram[0][e] * adjugate[0][e];
-      }
-    bounded = bounded && determinant > T(1e-3) * scale;
-    for (int d = 0; d < D; ++d) {
-      for (int c = 0; c < M; ++c) {
-        inverse[c][d] = 0;
-        for (int e = 0; e < M; ++e)
-          inverse[c][d] += adjugate[c][e] * a[d][e] / determinant;
-      }
       normal[d] = 0;
       if constexpr (M == 2 && D == 3)
         normal[d] = a[(d + 1) % 3][0] * a[(d + 2) % 3][1] - a[(d + 2) % 3][0] * a[(d + 1) % 3][1];
-      if (!bounded)
-        extent[d] = T(samples.reconstruction.size[d]) / 2;
     }
+    const Gram gram(a);
+    T scale = 1;
+    for (int c = 0; c < M; ++c)
+      scale *= gram.product[c][c];
+    bounded = bounded && gram.determinant > T(1e-3) * scale;
+    if (!bounded)
+      for (int d = 0; d < D; ++d)
+        extent[d] = T(samples.reconstruction.size[d]) / 2;
   }
+
+  /// The pseudo-inverse of a pose's matrix, of use where `bounded`.
+  KOKKOS_INLINE_FUNCTION static void invert(const T (&a)[D][M], T (&inverse)[M][D]) {
+    const Gram gram(a);
+    const T reciprocal = 1 / gram.determinant;
+    for (int d = 0; d < D; ++d)
+      for (int c = 0; c < M; ++c) {
+        T sum = 0;
+        for (int e = 0; e < M; ++e)
+          sum += gram.adjugate[c][e] * a[d][e];
+        inverse[c][d] = sum * reciprocal;
+      }
+  }
+
+  /// The plane of samples passes within half[d] of `centre` on every axis.
+  KOKKOS_INLINE_FUNCTION bool near_plane(const T (&centre)[D], const T (&half)[D]) const {
+    if constexpr (M == D)
+      return true;
+    T distance = 0, allowed = 0;
+    for (int d = 0; d < D; ++d) {
+      distance += normal[d] * centre[d];
+      allowed += Kokkos::abs(normal[d]) * (half[d] + bulge[d]);
+    }
+    return !bounded || Kokkos::abs(distance) <= T(1.001) * allowed;
+  }
+
+private:
+  /// Inner products of the columns of a matrix.
+  struct Gram {
+    T product[M][M], adjugate[M][M], determinant = 0;
+    KOKKOS_INLINE_FUNCTION explicit Gram(const T (&a)[D][M]) {
+      for (int c = 0; c < M; ++c)
+        for (int e = 0; e < M; ++e) {
+          product[c][e] = 0;
+          for (int d = 0; d < D; ++d)
+            product[c][e] += a[d][c] * a[d][e];
+        }
+      for (int c = 0; c < M; ++c)
+        for (int e = 0; e < M; ++e) {
+          if constexpr (M == 2)
+            adjugate[c][e] = c == e ? product[1 - c][1 - c] : -product[c][e];
+          else
+            adjugate[c][e] = product[(c + 1) % 3][(e + 1) % 3] * product[(c + 2) % 3][(e + 2) % 3] -
+                             product[(c + 1) % 3][(e + 2) % 3] * product[(c + 2) % 3][(e + 1) % 3];
+          if (c == 0)
+            determinant += product[0][e] * adjugate[0][e];
+        }
+    }
+  };
 };
 
 /// Integer box of projection frequencies.
@@ -83,15 +109,16 @@ struct FrequencyRange {
     return range;
   }
 
-  /// Those of `this` whose positions may lie within `half` of `centre` on every axis; the margin covers
+  /// Those of `this` whose positions may lie within half[d] of `centre` on every axis; the margin covers
   /// rounding.
   template <class T, int D>
-  KOKKOS_INLINE_FUNCTION void narrow(const Reach<T, M, D>& reach, const T (&centre)[D], T half) {
+  KOKKOS_INLINE_FUNCTION void narrow(const Reach<T, M, D>& reach, const T (&inverse)[M][D],
+                                     const T (&centre)[D], const T (&half)[D]) {
     for (int c = 0; c < M; ++c) {
       T middle = 0, spread = 0;
       for (int d = 0; d < D; ++d) {
-        middle += reach.inverse[c][d] * centre[d];
-        spread += Kokkos::abs(reach.inverse[c][d]) * (half + reach.bulge[d]);
+        middle += inverse[c][d] * centre[d];
+        spread += Kokkos::abs(inverse[c][d]) * (half[d] + reach.bulge[d]);
       }
       spread += T(1e-4) * (Kokkos::abs(middle) + spread) + T(1e-3);
       const T from = Kokkos::ceil(middle - spread), to = Kokkos::floor(middle + spread);
@@ -109,19 +136,6 @@ struct FrequencyRange {
     return result;
   }
 };
-
-/// The plane of samples passes within `half` of `centre` on every axis.
-template <class T, int M, int D>
-KOKKOS_INLINE_FUNCTION bool near_plane(const Reach<T, M, D>& reach, const T (&centre)[D], T half) {
-  if constexpr (M == D)
-    return true;
-  T distance = 0, allowed = 0;
-  for (int d = 0; d < D; ++d) {
-    distance += reach.normal[d] * centre[d];
-    allowed += Kokkos::abs(reach.normal[d]) * (half + reach.bulge[d]);
-  }
-  return !reach.bounded || Kokkos::abs(distance) <= T(1.001) * allowed;
-}
 
 /// Bricks of edge[d] elements that cover the stored half of a spectrum, each with its frequencies in one
 /// piece.
@@ -147,23 +161,28 @@ struct Bricks {
     }
   }
 
-  /// Calls visit(image) for the periodic images e that samples within |q| <= extent reach frequencies low ...
-  /// high with.
-  template <class T, class Visit>
-  KOKKOS_INLINE_FUNCTION void for_each_image(const T (&extent)[D], const int (&low)[D], const int (&high)[D],
-                                             int width, const Visit& visit) const {
-    int from[3] = {0, 0, 0}, to[3] = {0, 0, 0}, image[3];
+  /// The periodic images e, from[d] <= e[d] <= to[d], that samples within |q| <= extent reach frequencies low
+  /// ... high with.
+  template <class T>
+  KOKKOS_INLINE_FUNCTION void reached_images(const T (&extent)[D], const int (&low)[D], const int (&high)[D],
+                                             int width, int (&from)[D], int (&to)[D]) const {
     for (int d = 0; d < D; ++d) {
       from[d] = T(low[d] - width / 2 + layout.size[d]) <= extent[d] ? -1 : 0;
       to[d] = T(layout.size[d] - high[d] - width / 2) <= extent[d] ? 1 : 0;
     }
-    for (image[2] = from[2]; image[2] <= to[2]; ++image[2])
-      for (image[1] = from[1]; image[1] <= to[1]; ++image[1])
-        for (image[0] = from[0]; image[0] <= to[0]; ++image[0]) {
-          int own[D];
-          for (int d = 0; d < D; ++d)
-            own[d] = image[d];
-          visit(own);
+  }
+
+  /// Calls visit(e) for images from ... to.
+  template <class Visit>
+  KOKKOS_INLINE_FUNCTION static void for_each_image(const int (&from)[D], const int (&to)[D],
+                                                    const Visit& visit) {
+    int image[D];
+    for (image[D - 1] = from[D - 1]; image[D - 1] <= to[D - 1]; ++image[D - 1])
+      for (image[D - 2] = from[D - 2]; image[D - 2] <= to[D - 2]; ++image[D - 2])
+        for (int e = D == 3 ? from[0] : 0; e <= (D == 3 ? to[0] : 0); ++e) {
+          if constexpr (D == 3)
+            image[0] = e;
+          visit(image);
         }
   }
 };

@@ -47,10 +47,11 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
   const Array<Kokkos::complex<T>, Memory> output(projections);
   const auto samples =
       arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
-  arguments.require_disjoint({{"projections", output}}, {{"reconstruction", input},
-                                                         {"poses.matrices", poses.matrices},
-                                                         {"poses.shifts", poses.shifts},
-                                                         {"poses.filters", poses.filters}});
+  const Impl::NamedMemory outputs[] = {Impl::NamedMemory("projections", output)};
+  const Impl::NamedMemory inputs[] = {
+      Impl::NamedMemory("reconstruction", input), Impl::NamedMemory("poses.matrices", poses.matrices),
+      Impl::NamedMemory("poses.shifts", poses.shifts), Impl::NamedMemory("poses.filters", poses.filters)};
+  arguments.require_disjoint(outputs, inputs);
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   Impl::launch_gather(
       space, "Bracewell::project",
@@ -97,16 +98,17 @@ void project_gradients(
     arguments.same_shape("gradients.matrices", gradients.matrices, poses.matrices);
   if (gradients.shifts)
     arguments.same_shape("gradients.shifts", gradients.shifts, poses.shifts);
-  arguments.require_disjoint({{"gradients.projections", gradients.projections},
-                              {"gradients.reconstruction", gradients.reconstruction},
-                              {"gradients.matrices", gradients.matrices},
-                              {"gradients.shifts", gradients.shifts},
-                              {"scratch", gradients.scratch}},
-                             {{"reconstruction", input},
-                              {"cotangent", slopes},
-                              {"poses.matrices", poses.matrices},
-                              {"poses.shifts", poses.shifts},
-                              {"poses.filters", poses.filters}});
+  const Impl::NamedMemory outputs[] = {
+      Impl::NamedMemory("gradients.projections", gradients.projections),
+      Impl::NamedMemory("gradients.reconstruction", gradients.reconstruction),
+      Impl::NamedMemory("gradients.matrices", gradients.matrices),
+      Impl::NamedMemory("gradients.shifts", gradients.shifts),
+      Impl::NamedMemory("scratch", gradients.scratch)};
+  const Impl::NamedMemory inputs[] = {
+      Impl::NamedMemory("reconstruction", input), Impl::NamedMemory("cotangent", slopes),
+      Impl::NamedMemory("poses.matrices", poses.matrices), Impl::NamedMemory("poses.shifts", poses.shifts),
+      Impl::NamedMemory("poses.filters", poses.filters)};
+  arguments.require_disjoint(outputs, inputs);
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   const Impl::Amplitudes<T, M, D, Mates::Single> amplitudes{
       .samples = samples, .values = slopes.data, .skip_redundant = options.skip_redundant};

@@ -119,6 +119,15 @@ struct Samples {
     return result;
   }
 
+  /// Batch and index of a pose of both axes in one sequence; short divisions where they do.
+  KOKKOS_INLINE_FUNCTION void split(std::int64_t flat, std::int64_t& batch, std::int64_t& index) const {
+    if (batches * poses < std::int64_t(1) << 32)
+      batch = static_cast<std::uint32_t>(flat) / static_cast<std::uint32_t>(poses);
+    else
+      batch = flat / poses;
+    index = flat - batch * poses;
+  }
+
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase(const Pose<T, M, D>& pose, const int (&k)[M]) const {
     return shifts ? pose.phase(k) : Kokkos::complex<T>(1);
   }

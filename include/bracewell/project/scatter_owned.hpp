@@ -12,7 +12,8 @@ struct ScatterOwned {
   static constexpr int width = Kernel::width, edge = D == 2 ? 64 : 16;
   static constexpr int voxels = D == 2 ? edge * edge : edge * edge * edge;
   static constexpr int scratch_level = 1; ///< Kokkos keeps level 0 of hosts below 32 KB
-  static constexpr int team_size = 1;
+  static constexpr int team_size = 1, lanes = 1;
+  using Bounds = Kokkos::LaunchBounds<>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Buffer =
       Kokkos::View<T*, typename Space::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
@@ -50,20 +51,25 @@ struct ScatterOwned {
     const auto& samples = amplitudes.samples;
     const auto pose = samples.pose(flat / samples.poses, flat % samples.poses);
     const Reach<T, M, D> reach(samples, pose, width);
-    const T half = T(edge - 1) / 2 + T(width) / 2;
+    T inverse[M][D], half[D];
+    reach.invert(pose.matrix, inverse);
     int last[D];
-    for (int d = 0; d < D; ++d)
+    for (int d = 0; d < D; ++d) {
+      half[d] = T(edge - 1) / 2 + T(width) / 2;
       last[d] = first[d] + edge - 1;
-    bricks.for_each_image(reach.extent, first, last, width, [&](const int(&image)[D]) {
+    }
+    int from[D], to[D];
+    bricks.reached_images(reach.extent, first, last, width, from, to);
+    bricks.for_each_image(from, to, [&](const int(&image)[D]) {
       for (const int sign : {1, -1}) {
         T centre[D];
         for (int d = 0; d < D; ++d)
           centre[d] = T(sign) * (T(first[d] - image[d] * samples.reconstruction.size[d]) + T(edge - 1) / 2);
-        if (!near_plane(reach, centre, half))
+        if (!reach.near_plane(centre, half))
           continue;
         auto range = FrequencyRange<M>::all(samples);
         if (reach.bounded)
-          range.narrow(reach, centre, half);
+          range.narrow(reach, inverse, centre, half);
         if (range.empty())
           continue;
         int origin[D];
