@@ -86,6 +86,8 @@ KOKKOS_FORCEINLINE_FUNCTION void multiply_by_root(Pair<T>& x) {
 /// the inverse. Cooley and Tukey with every index and factor known to the compiler.
 template <int N, bool inverse>
 struct RegisterFFT;
+template <int outer, int inner, bool inverse>
+struct RegisterStages;
 
 template <bool inverse>
 struct RegisterFFT<1, inverse> {
@@ -167,9 +169,37 @@ struct RegisterFFT {
 
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[N]) {
-    first(x, std::make_integer_sequence<int, outer>());
+    RegisterStages<outer, inner, inverse>::first(x, std::make_integer_sequence<int, outer>());
+    RegisterStages<outer, inner, inverse>::second(x, std::make_integer_sequence<int, inner>());
+  }
+};
+
+/// The two stages of a DFT of N = outer inner numbers, x[a + outer b] -> y[inner c + d]: DFTs of the `inner`
+/// numbers of each a and factors, then DFTs of the `outer` numbers of each d.
+template <int outer, int inner, bool inverse>
+struct RegisterStages {
+  static constexpr int N = outer * inner;
+
+  template <class T, int... a>
+  BRACEWELL_REGISTER_FUNCTION static void first(Pair<T> (&x)[N], std::integer_sequence<int, a...>) {
+    (column<a>(x, std::make_integer_sequence<int, inner>()), ...);
+  }
+
+  template <class T, int... d>
+  BRACEWELL_REGISTER_FUNCTION static void second(Pair<T> (&x)[N], std::integer_sequence<int, d...>) {
     Pair<T> y[N];
-    second(x, y, std::make_integer_sequence<int, inner>());
+    (row<d>(x, y, std::make_integer_sequence<int, outer>()), ...);
+    copy(y, x, std::make_integer_sequence<int, N>());
+  }
+
+  /// Second stage, action(d, numbers of d), and the first stage of the inverse, one d after the other: few
+  /// numbers more than x itself are in use at a time. What follows is Adjoint::second.
+  using Adjoint = RegisterStages<inner, outer, !inverse>;
+  template <class T, class Action, int... d>
+  BRACEWELL_REGISTER_FUNCTION static void second_and_back(Pair<T> (&x)[N], Action& action,
+                                                          std::integer_sequence<int, d...>) {
+    Pair<T> y[N];
+    (there_and_back<d>(x, y, action, std::make_integer_sequence<int, outer>()), ...);
     copy(y, x, std::make_integer_sequence<int, N>());
   }
 
@@ -180,10 +210,6 @@ private:
     ((to[i] = from[i]), ...);
   }
 
-  template <class T, int... a>
-  BRACEWELL_REGISTER_FUNCTION static void first(Pair<T> (&x)[N], std::integer_sequence<int, a...>) {
-    (column<a>(x, std::make_integer_sequence<int, inner>()), ...);
-  }
   template <int a, class T, int... b>
   BRACEWELL_REGISTER_FUNCTION static void column(Pair<T> (&x)[N], std::integer_sequence<int, b...>) {
     Pair<T> part[inner] = {x[a + outer * b]...};
@@ -192,17 +218,23 @@ private:
     ((x[a + outer * b] = part[b]), ...);
   }
 
-  template <class T, int... b>
-  BRACEWELL_REGISTER_FUNCTION static void second(const Pair<T> (&x)[N], Pair<T> (&y)[N],
-                                                 std::integer_sequence<int, b...>) {
-    (row<b>(x, y, std::make_integer_sequence<int, outer>()), ...);
-  }
-  template <int b, class T, int... a>
+  template <int d, class T, int... a>
   BRACEWELL_REGISTER_FUNCTION static void row(const Pair<T> (&x)[N], Pair<T> (&y)[N],
                                               std::integer_sequence<int, a...>) {
-    Pair<T> part[outer] = {x[a + outer * b]...};
+    Pair<T> part[outer] = {x[a + outer * d]...};
     RegisterFFT<outer, inverse>::run(part);
-    ((y[inner * a + b] = part[a]), ...);
+    ((y[inner * a + d] = part[a]), ...);
+  }
+
+  template <int d, class T, class Action, int... a>
+  BRACEWELL_REGISTER_FUNCTION static void there_and_back(const Pair<T> (&x)[N], Pair<T> (&y)[N],
+                                                         Action& action, std::integer_sequence<int, a...>) {
+    Pair<T> part[outer] = {x[a + outer * d]...};
+    RegisterFFT<outer, inverse>::run(part);
+    action(d, part);
+    RegisterFFT<outer, !inverse>::run(part);
+    (multiply_by_root<a * d, N, !inverse>(part[a]), ...);
+    ((y[d + inner * a] = part[a]), ...);
   }
 };
 
