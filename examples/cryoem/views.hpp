@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <Kokkos_Core.hpp>
+#include "common/views.hpp"
 
 #include <cstdint>
-#include <string>
 #include <utility>
 
-/// The arrays that the drivers work on, all in the memory of the default execution space.
+/// The arrays that the cryo-EM programs work on.
 namespace Bracewell::Examples {
-
-using Space = Kokkos::DefaultExecutionSpace;
-using Memory = Space::memory_space;
-
-template <class Data>
-using Owned = Kokkos::View<Data, Kokkos::LayoutRight, Memory>;
-template <class Data>
-using Part = Kokkos::View<Data, Kokkos::LayoutRight, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 using Map = Owned<float****>;                          ///< [1, depth, height, width]
 using MapSpectrum = Owned<Kokkos::complex<float>****>; ///< [1, depth, height, width/2+1]
@@ -24,12 +15,6 @@ using MapWeight = Owned<float****>;                    ///< like MapSpectrum
 using Images = Owned<float***>;                        ///< [count, height, width]
 using Spectra = Owned<Kokkos::complex<float>****>;     ///< [1, count, height, width/2+1]
 using Weights = Owned<float****>;                      ///< like Spectra
-
-template <class View, class... Extents>
-View allocate(const std::string& label, Extents... extents) {
-  return View(Kokkos::view_alloc("Bracewell::examples::" + label, Kokkos::WithoutInitializing),
-              static_cast<std::size_t>(extents)...);
-}
 
 /// Elements [first, last) along the second axis of [1, count, ...], contiguous as a subview's type cannot
 /// say.

@@ -18,7 +18,7 @@ struct CentreOptions {
   std::optional<double> first = {}; ///< pixel to search from; absent: a quarter of the width from the middle
   std::optional<double> last = {};
   double object_radius =
-      0.5; ///< of the half width: frequencies that an object of this radius lacks are looked at
+      0.7; ///< of the half width: frequencies that an object of this radius lacks are looked at
 };
 
 namespace Impl {
@@ -27,16 +27,16 @@ namespace Impl {
 /// the mirrored row has nothing, the row that continues the sequence of angles stands in.
 template <class T>
 struct TurnSinogram {
-  const T* half;                  ///< [angles, width]
-  T* turns;                       ///< [trials, 2 angles, width]
-  int angles, width, first, step; ///< first and step of twice the centre
+  const T* half;            ///< [angles, width]
+  T* turns;                 ///< [trials, 2 angles, width]
+  int angles, width, first; ///< twice the centre of the first trial, one more in each of the next
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
     const int trial = static_cast<int>(row / (2 * angles)), p = static_cast<int>(row % (2 * angles));
     const T* same = half + std::int64_t(p % angles) * width;
     const T* flipped = half + std::int64_t(angles - 1 - p % angles) * width;
-    const int twice = first + trial * step;
+    const int twice = first + trial;
     T* out = turns + row * width;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
       const int mirrored = twice - i;
@@ -54,7 +54,8 @@ struct WedgeAmplitude {
   const Kokkos::complex<T>* spectra; ///< [trials, rows, columns]
   double* amplitudes;
   int rows, columns, drop;
-  double slope; ///< m per column at the wedge's edge
+  double slope;                       ///< m per column at the wedge's edge
+  double row_damping, column_damping; ///< noise, which is everywhere, counts less at high frequencies
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const std::int64_t count = std::int64_t(rows) * columns;
@@ -67,42 +68,62 @@ struct WedgeAmplitude {
           if (m < drop)
             return;
           for (int k = 2; k < columns && k * slope < m; ++k)
-            partial += Kokkos::abs(spectrum[std::int64_t(row) * columns + k]);
+            partial += Kokkos::abs(spectrum[std::int64_t(row) * columns + k]) *
+                       Kokkos::exp(-row_damping * m * m - column_damping * k * k);
         },
         sum);
     Kokkos::single(Kokkos::PerTeam(member), [&] { amplitudes[member.league_rank()] = sum; });
   }
 };
 
-/// Half a turn, reduced by means over `bin` columns and leaving out rows.
+/// Half a turn, reduced by means over `bin` columns and `skip` rows.
 template <class T>
 struct ReduceSinogram {
   const T* sinogram;
-  const int* rows; ///< which ones to take
+  const int* rows; ///< of the half turn, in order
   T* reduced;
-  int width, reduced_width, bin;
+  int width, reduced_width, bin, skip;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
-    const T* in = sinogram + std::int64_t(rows[row]) * width;
     T* out = reduced + row * reduced_width;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, reduced_width), [&](int i) {
       T sum = 0;
-      for (int k = 0; k < bin; ++k)
-        sum += in[i * bin + k];
-      out[i] = sum / T(bin);
+      for (int p = 0; p < skip; ++p) {
+        const T* in = sinogram + std::int64_t(rows[row * skip + p]) * width;
+        for (int k = 0; k < bin; ++k)
+          sum += in[i * bin + k];
+      }
+      out[i] = sum / T(bin * skip);
     });
+  }
+};
+
+/// Takes the mean over the angles from every column: detector pixels of wrong response, which make rings, are
+/// no part of the object.
+template <class T>
+struct CentreColumns {
+  T* half; ///< [angles, width]
+  int angles, width;
+
+  KOKKOS_FUNCTION void operator()(int i) const {
+    double sum = 0;
+    for (int p = 0; p < angles; ++p)
+      sum += half[std::int64_t(p) * width + i];
+    const T mean = T(sum / angles);
+    for (int p = 0; p < angles; ++p)
+      half[std::int64_t(p) * width + i] -= mean;
   }
 };
 
 /// The trial with the least amplitude in the wedge, twice the centre; between trials by a parabola.
 template <class ExecutionSpace, class T>
 double best_turn(const ExecutionSpace& space, const T* half, int angles, int width, int first, int last,
-                 int step, double object_radius) {
+                 double object_radius) {
   using MemorySpace = typename ExecutionSpace::memory_space;
-  const int trials = (last - first) / step + 1;
+  const int trials = last - first + 1;
   const int at_once = static_cast<int>(
-      std::clamp<std::int64_t>((std::int64_t(1) << 24) / (2 * std::int64_t(angles) * width), 1, trials));
+      std::clamp<std::int64_t>((std::int64_t(1) << 22) / (2 * std::int64_t(angles) * width), 1, trials));
   const int columns = width / 2 + 1;
   using Label = std::string;
   const auto allocation = [&](const char* label) {
@@ -118,17 +139,20 @@ double best_turn(const ExecutionSpace& space, const T* half, int angles, int wid
   const FFT<ExecutionSpace, 2, T, Kokkos::complex<T>> transform(space, {2 * angles, width}, at_once);
   const double slope = std::numbers::pi * object_radius; // 2 pi R / n per column
   const int drop = std::clamp(angles / 8, 1, 20);        // slow changes of the beam are there
+  // Gaussians of one degree and one pixel: exp(-2 pi^2 sigma^2 frequency^2).
+  const double row_damping = 2 * std::pow(std::numbers::pi / 360, 2);
+  const double column_damping = 2 * std::pow(std::numbers::pi / width, 2);
 
   std::vector<double> values;
   for (int done = 0; done < trials; done += at_once) {
     for_each_row(space, "Bracewell::find_centre::turn", std::int64_t(at_once) * 2 * angles,
-                 TurnSinogram<T>{half, turns.data(), angles, width, first + done * step, step});
+                 TurnSinogram<T>{half, turns.data(), angles, width, first + done});
     transform.execute(space, turns, spectra);
     Kokkos::parallel_for(
         "Bracewell::find_centre::amplitude",
         Kokkos::TeamPolicy<ExecutionSpace>(space, at_once, is_host<ExecutionSpace> ? 1 : 256),
-        WedgeAmplitude<ExecutionSpace, T>{spectra.data(), amplitudes.data(), 2 * angles, columns, drop,
-                                          slope});
+        WedgeAmplitude<ExecutionSpace, T>{spectra.data(), amplitudes.data(), 2 * angles, columns, drop, slope,
+                                          row_damping, column_damping});
     const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), amplitudes);
     Kokkos::deep_copy(space, host, amplitudes);
     space.fence("Bracewell::find_centre::amplitudes");
@@ -142,15 +166,16 @@ double best_turn(const ExecutionSpace& space, const T* half, int angles, int wid
     const double curvature = left - 2 * here + right;
     between = curvature > 0 ? 0.5 * (left - right) / curvature : 0;
   }
-  return first + (double(least) + between) * step;
+  return first + double(least) + between;
 }
 
 } // namespace Impl
 
 /// The detector pixel of the rotation axis, from one sinogram: half a turn and its mirror image make a whole
 /// turn, whose spectrum is empty outside of a double wedge when they fit together (Vo, Drakopoulos, Atwood
-/// and Reinhard, Opt. Express 22, 2014). First on a reduced sinogram over the whole range, then in steps of
-/// half a pixel and between these by a parabola. Allocates what it needs, and waits for the result.
+/// and Reinhard, Opt. Express 22, 2014). First on a reduced sinogram over the whole range, then around
+/// that, without the means of the columns, in steps of half a pixel and between these by a parabola.
+/// Allocates what it needs, and waits for the result.
 /// @param sinogram  [P, n] attenuation, not filtered
 /// @param angles    P angles in radians, any order, at least half a turn; the first half turn is used
 /// @throws Error on shapes that do not fit, a span of less than 170 degrees, and an empty range
@@ -190,34 +215,36 @@ double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const 
     Impl::fail(function, "angles", "at least 8 over 170 degrees",
                std::to_string(span * 180 / pi) + " degrees");
 
-  const auto search = [&](int bin, int skip, double from, double to, int step) {
-    std::vector<int> taken;
-    for (std::size_t i = 0; i < rows.size(); i += static_cast<std::size_t>(skip))
-      taken.push_back(rows[i]);
-    const Kokkos::View<int*, MemorySpace> list(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::find_centre::rows"), taken.size());
-    const Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> host(
-        taken.data(), taken.size());
-    Kokkos::deep_copy(space, list, host);
-    const int width = n / bin, count = static_cast<int>(taken.size());
+  const Kokkos::View<int*, MemorySpace> order(
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::find_centre::rows"), rows.size());
+  const Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> host(
+      rows.data(), rows.size());
+  Kokkos::deep_copy(space, order, host);
+
+  const auto search = [&](int bin, int skip, double from, double to, bool centre_columns) {
+    const int width = n / bin, count = static_cast<int>(rows.size()) / skip;
     const Kokkos::View<T**, Kokkos::LayoutRight, MemorySpace> half(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::find_centre::half"), taken.size(),
-        static_cast<std::size_t>(width));
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::find_centre::half"),
+        static_cast<std::size_t>(count), static_cast<std::size_t>(width));
     Impl::for_each_row(space, "Bracewell::find_centre::reduce", count,
-                       Impl::ReduceSinogram<T>{in.data, list.data(), half.data(), n, width, bin});
+                       Impl::ReduceSinogram<T>{in.data, order.data(), half.data(), n, width, bin, skip});
+    if (centre_columns)
+      Kokkos::parallel_for("Bracewell::find_centre::columns",
+                           Kokkos::RangePolicy<ExecutionSpace>(space, 0, width),
+                           Impl::CentreColumns<T>{half.data(), count, width});
     // Bin i is centred on pixel bin i + (bin - 1) / 2.
     const auto twice = [&](double pixel) {
       return static_cast<int>(std::lround(2 * (pixel - 0.5 * (bin - 1)) / bin));
     };
-    const double best = Impl::best_turn(space, half.data(), count, width, twice(from), twice(to), step,
-                                        options.object_radius);
+    const double best =
+        Impl::best_turn(space, half.data(), count, width, twice(from), twice(to), options.object_radius);
     return best / 2 * bin + 0.5 * (bin - 1);
   };
   const int bin = std::max(1, n / 320), skip = std::max(1, static_cast<int>(rows.size()) / 360);
-  const double coarse = search(bin, skip, first, last, 1);
-  const double reach = 2 * bin;
+  const double coarse = search(bin, skip, first, last, false);
+  const double reach = std::max(2. * bin, n / 100.);
   const double fine = search(1, std::max(1, static_cast<int>(rows.size()) / 1000),
-                             std::max(first, coarse - reach), std::min(last, coarse + reach), 1);
+                             std::max(first, coarse - reach), std::min(last, coarse + reach), true);
   return std::clamp(fine, first, last);
 }
 

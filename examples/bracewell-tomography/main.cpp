@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-tomography/demo.hpp"
+#include "bracewell-tomography/run.hpp"
+#include "common/command_line.hpp"
+#include "common/input_error.hpp"
+
+#include <cstdio>
+#include <iostream>
+#include <map>
+
+namespace {
+
+using namespace Bracewell::Examples;
+using Bracewell::ProjectionPadding;
+using Bracewell::StripeMethod;
+using Bracewell::TomographyFilter;
+namespace fs = std::filesystem;
+
+constexpr const char* program = "bracewell-tomography";
+
+enum class Stripes { None, Offset, Sorting };
+
+const std::map<std::string, Method> methods{
+    {"fourier", Method::Fourier}, {"log-polar", Method::LogPolar}, {"line", Method::Line}};
+const std::map<std::string, TomographyFilter> filters{
+    {"none", TomographyFilter::None},       {"ramp", TomographyFilter::Ramp},
+    {"shepp", TomographyFilter::Shepp},     {"cosine", TomographyFilter::Cosine},
+    {"cosine2", TomographyFilter::Cosine2}, {"hamming", TomographyFilter::Hamming},
+    {"hann", TomographyFilter::Hann},       {"parzen", TomographyFilter::Parzen}};
+const std::map<std::string, ProjectionPadding> paddings{{"zero", ProjectionPadding::Zero},
+                                                        {"edge", ProjectionPadding::Edge}};
+const std::map<std::string, Stripes> stripe_methods{
+    {"none", Stripes::None}, {"offset", Stripes::Offset}, {"sorting", Stripes::Sorting}};
+
+struct Options {
+  RunOptions run;
+  std::string centre = "auto", rows, air;
+  std::optional<Stripes> stripes;
+  Bracewell::StripeOptions stripe_options;
+  bool no_log = false;
+  std::optional<fs::path> demo;
+};
+
+/// "10:20"
+std::optional<IndexRange> index_range(const char* option, const std::string& text) {
+  if (text.empty())
+    return {};
+  IndexRange range;
+  int used = 0;
+  long long begin = 0, end = 0;
+  if (std::sscanf(text.c_str(), "%lld:%lld%n", &begin, &end, &used) != 2 || text.size() != std::size_t(used))
+    throw InputError(std::string(option) + " " + text + ": expected BEGIN:END");
+  range = {begin, end};
+  return range;
+}
+
+std::optional<double> centre_of(const std::string& text) {
+  if (text == "auto")
+    return {};
+  std::size_t used = 0;
+  try {
+    const double value = std::stod(text, &used);
+    if (used == text.size() && std::isfinite(value))
+      return value;
+  } catch (const std::exception&) {
+  }
+  throw InputError("--centre " + text + ": expected a pixel or auto");
+}
+
+std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const TomographyDemo demo;
+  run.scan = {.file = folder / "scan.h5"};
+  run.out = folder / "slices.h5";
+  simulate_scan(demo, run.scan.file);
+  const RunResult result = reconstruct(space, run);
+  const auto slices = Hdf5Reader(run.out).read<float>("/exchange/data");
+  char text[120];
+  std::snprintf(text, sizeof text, "; true centre %.2f, relative error %.3g", demo.centre,
+                error_of_slices(demo, slices, true_slices(demo)));
+  return result.summary + text;
+}
+
+void main_job(Options& options) {
+  const Space space;
+  RunOptions& run = options.run;
+  run.centre = centre_of(options.centre);
+  run.rows = index_range("--rows", options.rows);
+  run.air = index_range("--air", options.air);
+  run.logarithm = !options.no_log;
+  if (options.demo && !options.stripes)
+    options.stripes = Stripes::Sorting; // the demonstration's detector has bad columns
+  if (options.stripes.value_or(Stripes::None) != Stripes::None) {
+    options.stripe_options.method =
+        options.stripes == Stripes::Offset ? StripeMethod::Offset : StripeMethod::Sorting;
+    run.stripes = options.stripe_options;
+  }
+  if (options.demo) {
+    if (!run.scan.file.empty() || !run.out.empty() || run.rows)
+      throw InputError("--demo makes its own scan: --scan, --out and --rows do not go with it");
+    std::cout << demonstrate(space, run, *options.demo) << '\n';
+    return;
+  }
+  if (run.scan.file.empty() || run.out.empty())
+    throw InputError("--scan and --out are required, or --demo (see --help)");
+  std::cout << reconstruct(space, run).summary << '\n';
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const Kokkos::ScopeGuard kokkos(
+      Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
+  CLI::App app{
+      "Reconstructs slices from a parallel-beam scan: attenuation per pixel. Writes OUT and a picture of the "
+      "middle slice (_middle.png).",
+      program};
+  Options options;
+  RunOptions& run = options.run;
+  app.add_option("--scan", run.scan.file,
+                 "HDF5 (Scientific Data Exchange), or one sinogram [angles, width] as .tif")
+      ->type_name("FILE");
+  app.add_option("--out", run.out, "slices to write, .h5 (/exchange/data) or .tif")->type_name("FILE");
+  app.add_option("--data", run.scan.data, "projections [angles, rows, width]")
+      ->type_name("DATASET")
+      ->capture_default_str();
+  app.add_option("--flat", run.scan.flat, "frames without object; without them data are transmission")
+      ->type_name("DATASET")
+      ->capture_default_str();
+  app.add_option("--dark", run.scan.dark, "frames without beam")->type_name("DATASET")->capture_default_str();
+  app.add_option("--angles", run.scan.angles, "degrees; without them even ones over 180")
+      ->type_name("DATASET")
+      ->capture_default_str();
+  auto* const span =
+      app.add_option("--span", run.scan.span, "even angles over so many degrees, instead of the file's")
+          ->type_name("DEGREES");
+  app.add_flag("--both-ends", run.scan.both_ends, "the last of them is at the end of the span")->needs(span);
+  app.add_flag("--no-log", options.no_log, "data are attenuation already");
+  app.add_option("--air", options.air, "columns without object: every row is divided by its mean there")
+      ->type_name("BEGIN:END");
+  app.add_option("--stripes", options.stripes,
+                 "removal of stripes, which make rings: none, offset or sorting")
+      ->transform(CLI::CheckedTransformer(stripe_methods, CLI::ignore_case).description(""))
+      ->default_str("none");
+  app.add_option("--stripe-strength", options.stripe_options.strength,
+                 "of offset: less removes wider stripes, and more of the object")
+      ->capture_default_str();
+  app.add_option("--stripe-window", options.stripe_options.window,
+                 "of sorting: columns of the median, odd, up to 63")
+      ->capture_default_str();
+  app.add_option("--dead", options.stripe_options.dead,
+                 "columns that change so many times more or less than those beside them are interpolated; 0: "
+                 "none are")
+      ->capture_default_str();
+  app.add_option("--centre", options.centre, "pixel of the rotation axis, or auto")->capture_default_str();
+  app.add_option("--method", run.method, "fourier, log-polar (even angles over 180 degrees only) or line")
+      ->transform(CLI::CheckedTransformer(methods, CLI::ignore_case).description(""))
+      ->default_str("fourier");
+  app.add_option("--tolerance", run.tolerance, "relative error of the Fourier method")
+      ->check(CLI::Range(1e-6, 1e-1))
+      ->capture_default_str();
+  app.add_option("--filter", run.filter, "none, ramp, shepp, cosine, cosine2, hamming, hann or parzen")
+      ->transform(CLI::CheckedTransformer(filters, CLI::ignore_case).description(""))
+      ->default_str("shepp");
+  app.add_option("--padding", run.padding, "beyond the detector: zero, or edge (the outermost values go on)")
+      ->transform(CLI::CheckedTransformer(paddings, CLI::ignore_case).description(""))
+      ->default_str("edge");
+  app.add_flag("--density-weights", run.density_weights, "for angles that are not evenly spread");
+  app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
+  app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
+  app.add_option("--memory-limit", run.memory_limit, "of this program; half of the machine's by default")
+      ->check(CLI::PositiveNumber)
+      ->type_name("MEGABYTES");
+  app.add_option("--demo", options.demo, "simulate a scan in FOLDER, reconstruct it and compare")
+      ->type_name("FOLDER");
+  return run_driver(app, argc, argv, [&] { main_job(options); });
+}

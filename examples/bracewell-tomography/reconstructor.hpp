@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "bracewell-tomography/run.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+using Sinograms = Part<float***>; ///< [slices, angles, width]
+using Slices = Part<float***>;    ///< [slices, width, width]
+
+/// A planned method.
+struct Reconstructor {
+  std::function<void(const Space&, const Sinograms&, const Slices&)> backproject;
+  std::size_t fixed_bytes, bytes_per_slice; ///< of the plan, for more slices too
+
+  std::size_t bytes(std::int64_t slices) const {
+    return fixed_bytes + bytes_per_slice * static_cast<std::size_t>(slices);
+  }
+};
+
+/// @param centre  detector pixel of the axis in the sinograms that it is given
+Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
+                                 const std::vector<double>& angles, int width, double centre,
+                                 std::int64_t slices);
+
+/// Log-polar reconstruction needs sinograms whose axis is at floor(width / 2): the filter moves them.
+constexpr bool needs_centred_sinograms(Method method) { return method == Method::LogPolar; }
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "bracewell-tomography/scan.hpp"
+#include "common/views.hpp"
+
+#include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/stripes.hpp>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace Bracewell::Examples {
+
+enum class Method { Fourier, LogPolar, Line };
+
+/// Whole numbers [begin, end).
+struct IndexRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+struct RunOptions {
+  ScanOptions scan;
+  std::filesystem::path out;
+  Method method = Method::Fourier;
+  TomographyFilter filter = TomographyFilter::Shepp;
+  ProjectionPadding padding = ProjectionPadding::Edge;
+  double tolerance = 1e-4;              ///< of the Fourier method
+  std::optional<double> centre;         ///< pixel; absent: searched for in the middle slice
+  bool logarithm = true;                ///< false: values are attenuation already
+  std::optional<IndexRange> air;        ///< columns without object
+  std::optional<StripeOptions> stripes; ///< absent: they stay
+  bool density_weights = false;         ///< for angles that are not evenly spread
+  bool corners = false;                 ///< keep what lies outside of the disc that every projection sees
+  std::optional<IndexRange> rows;       ///< of the detector; absent: all
+  std::optional<double> memory_limit;   ///< megabytes; absent: half of the machine's
+};
+
+struct RunResult {
+  std::string summary; ///< one line
+  double centre;
+};
+
+/// Reconstructs a scan, some slices at a time: the next ones are read and the last ones written meanwhile.
+/// Throws InputError for bad input, with nothing written.
+RunResult reconstruct(const Space& space, const RunOptions& options);
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/hdf5.hpp"
+#include "common/tiff.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+/// Where the data of a scan are.
+struct ScanOptions {
+  std::filesystem::path file; ///< HDF5, or a TIFF sinogram
+  std::string data = "/exchange/data";
+  std::string flat = "/exchange/data_white";
+  std::string dark = "/exchange/data_dark";
+  std::string angles = "/exchange/theta"; ///< degrees
+  std::optional<double> span = {}; ///< degrees: even angles from 0 over it, instead of those of the file
+  bool both_ends = false;          ///< the last one is at `span` itself
+};
+
+/// A scan by parallel beam, open for reading: HDF5 in the layout of Scientific Data Exchange (De Carlo et
+/// al., J. Synchrotron Rad. 21, 2014), projections [angles, rows, width], or one sinogram [angles, width] as
+/// TIFF.
+class Scan {
+public:
+  /// Throws InputError for what is missing or does not fit together.
+  explicit Scan(const ScanOptions& options);
+
+  const std::filesystem::path& path() const { return options_.file; }
+  std::int64_t rows() const { return rows_; }
+  std::int64_t width() const { return width_; }
+  const std::vector<double>& angles() const { return angles_; } ///< radians
+  bool has_flat() const { return flat_frames_ > 0; }
+  bool has_dark() const { return dark_frames_ > 0; }
+
+  /// Detector rows [first, first + count) of all projections, [angles, count, width].
+  void read(std::int64_t first, std::int64_t count, std::span<float> values) const;
+  /// Means of the frames without object and without beam, [count, width].
+  void read_flat(std::int64_t first, std::int64_t count, std::span<float> values) const;
+  void read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const;
+
+private:
+  void read_mean(const std::string& name, std::int64_t frames, std::int64_t first, std::int64_t count,
+                 std::span<float> values) const;
+  std::int64_t frames_of(const std::string& name) const;
+  void make_angles(std::int64_t count);
+
+  ScanOptions options_;
+  std::optional<Hdf5Reader> hdf5_;
+  std::optional<TiffReader> tiff_;
+  std::int64_t rows_ = 0, width_ = 0, flat_frames_ = 0, dark_frames_ = 0;
+  std::vector<double> angles_;
+};
+
+} // namespace Bracewell::Examples
