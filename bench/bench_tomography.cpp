@@ -34,8 +34,9 @@ void fourier(benchmark::State& state, bool backproject, FourierTomographyOptions
     options.slices = slices;
     const FourierTomography<Space, float> plan(space, options);
     const View<float***> projections("projections", slices, angles, n), images("images", slices, n, n);
-    Kokkos::fill_random(space, projections, Kokkos::Random_XorShift64_Pool<Space>(1), -1.f, 1.f);
-    Kokkos::fill_random(space, images, Kokkos::Random_XorShift64_Pool<Space>(2), -1.f, 1.f);
+    for (const auto& view : {projections, images})
+      Kokkos::fill_random(space, View<float*>(view.data(), view.size()),
+                          Kokkos::Random_XorShift64_Pool<Space>(1), -1.f, 1.f);
     const auto run = [&] {
       if (backproject)
         plan.backproject(space, projections, images);

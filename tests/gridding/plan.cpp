@@ -65,7 +65,7 @@ TEST_CASE("samples outside the central period, at its edge and on grid points re
   const Values samples = random_values(points.list.size(), 2);
   const auto run = [&](const Points<2>& where, GriddingStrategy strategy) {
     return spread(Gridding<Space, 2, double>(Space(), where.device(), {32, 32},
-                                             {.tolerance = 1e-7, .strategy = strategy}),
+                                             {.tolerance = 1e-7, .oversampling = 2, .strategy = strategy}),
                   samples);
   };
   const Values exact = run(points, GriddingStrategy::Atomic);
@@ -118,14 +118,24 @@ TEST_CASE("the cost function prefers tiles where slices are many, atomics where 
   using Bracewell::choose_gridding_strategy;
   const double n = 1448;
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
+  CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Tiles);
+}
+
+TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {
+  using Bracewell::gridding_size;
+  CHECK(gridding_size(4344, false) == 4608);
+  CHECK(gridding_size(4344, true) == 4374);
+  CHECK(gridding_size(5792, false) == 5832);
+  CHECK(gridding_size(1086, false) == 1120);
+  for (const std::int64_t least : {2100, 3333, 7001, 40000})
+    CHECK((gridding_size(least, false) >= least && gridding_size(least, false) <= least + least / 8));
 }
 
 TEST_CASE("grids are fast sizes of at least the oversampling, kernels as wide as the tolerance asks") {
   const auto points = Points<2>::random(5).device();
-  const Gridding<Space, 2, float> plan(Space(), points, {181, 99}, {.tolerance = 1e-4});
-  CHECK(plan.grid_shape() == std::array{378, 200});
+  const Gridding<Space, 2, float> plan(Space(), points, {181, 99}, {.tolerance = 1e-4, .oversampling = 2});
+  CHECK(plan.grid_shape() == std::array{375, 200});
   CHECK(plan.width() == 5);
   CHECK(Gridding<Space, 2, double>(Space(), points, {8, 8}, {.tolerance = 1e-12}).width() >= 13);
 }
@@ -159,7 +169,7 @@ TEST_CASE("wrong arguments are refused with a sentence") {
   CHECK_THROWS_MATCHES(Plan(space, PolarPoints{.angles = {1.}}, {16, 16}), Bracewell::Error,
                        MessageMatches(ContainsSubstring("samples: expected at least 1")));
 
-  const Plan plan(space, points, {16, 16}, {.slices = 2});
+  const Plan plan(space, points, {16, 16}, {.slices = 2, .oversampling = 2});
   const auto grid = images<float, 2>(2, plan.grid_shape());
   const View<Kokkos::complex<float>**> samples("samples", 2, 6), wrong("wrong", 6, 2);
   CHECK_THROWS_MATCHES(plan.spread(space, wrong, grid), Bracewell::Error,

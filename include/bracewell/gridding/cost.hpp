@@ -1,37 +1,67 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/fft/fast_size.hpp>
 #include <bracewell/gridding/options.hpp>
+
+#include <algorithm>
+#include <cmath>
 
 namespace Bracewell {
 
-/// What the choice of a gridding strategy depends on.
+/// What the choices of strategy and oversampling depend on.
 struct GriddingWork {
   double points, slices, cells; ///< cells of one grid
   int width, dimensions;        ///< of the kernel
   bool host;                    ///< the execution space shares the host's memory
 };
 
-/// Estimated cost of spreading in units of 1e-9 seconds of an NVIDIA H200, or of one core of a host.
-/// Constants from docs/performance.md.
+/// Estimated time of spreading: nanoseconds of an NVIDIA H200, or of one core of a host
+/// (docs/performance.md).
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work) {
-  double taps = 1;
-  for (int d = 0; d < work.dimensions; ++d)
-    taps *= work.width;
-  const double zero_fill = work.cells * work.slices * (work.host ? 1 : 2e-3);
+  const double taps = std::pow(work.width, work.dimensions);
+  const double writing = work.cells * work.slices * (work.host ? 1 : 2e-3);
   if (strategy == GriddingStrategy::Atomic)
-    return zero_fill + work.points * work.slices * taps * (work.host ? 5 : 6e-3);
-  const double lanes = work.host ? 16 : 32; // whole lanes are paid for
-  const double chunks = static_cast<double>(static_cast<std::int64_t>((work.slices + lanes - 1) / lanes));
-  return zero_fill + work.points * chunks * (work.host ? 40 + 2 * taps : 0.3);
+    return writing + work.points * work.slices * taps * (work.host ? 5 : 2e-2);
+  if (strategy == GriddingStrategy::PrunedGather) // computes weights anew for every slice or few
+    return writing + work.points * work.slices * taps * (work.host ? 50 : 1e-2);
+  // Lanes are paid for, used or not; a sample is visited once per tile that it reaches.
+  const double chunks = std::ceil(work.slices / (work.host ? 16 : 32));
+  const double visits = std::pow(1 + (work.width - 1) / (work.host ? 16. : 5.5), work.dimensions);
+  const double tiles = work.cells * chunks * (work.host ? 0.1 : 0.02); // even empty ones
+  return writing + tiles + work.points * chunks * (work.host ? 50 * visits + 2 * taps : 0.15 * visits);
 }
 
-/// Tiles or Atomic, whichever is expected to be faster. (PrunedGather is never the fastest: it visits two
-/// samples for every one that it adds, and computes the weights anew for every grid point.)
+/// Tiles or Atomic, whichever is expected to be faster; PrunedGather never is.
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
   return gridding_cost(GriddingStrategy::Tiles, work) <= gridding_cost(GriddingStrategy::Atomic, work)
              ? GriddingStrategy::Tiles
              : GriddingStrategy::Atomic;
+}
+
+/// Estimated time of spreading by the best strategy and of the FFT of the grids, which decides between a
+/// large grid with a narrow kernel and a small grid with a wide one.
+inline double gridding_and_fft_cost(const GriddingWork& work) {
+  return gridding_cost(choose_gridding_strategy(work), work) +
+         work.cells * work.slices * (work.host ? 25 : 0.014);
+}
+
+/// The size of a grid of at least `least` elements along an axis whose FFT is fast. Above 2048 cuFFT's
+/// transforms by factors 2 and 3 alone, 4 among them, take 0.013 ns per element on an H200, those by 5 and 7
+/// mostly 0.017 to 0.025.
+inline std::int64_t gridding_size(std::int64_t least, bool host) {
+  const std::int64_t smooth = next_fast_size(least);
+  if (host || least <= 2048)
+    return smooth;
+  for (std::int64_t size = (least + 3) / 4 * 4; size < least + least / 8; size += 4) {
+    std::int64_t rest = size;
+    for (const int prime : {2, 3})
+      while (rest % prime == 0)
+        rest /= prime;
+    if (rest == 1)
+      return size;
+  }
+  return smooth;
 }
 
 } // namespace Bracewell

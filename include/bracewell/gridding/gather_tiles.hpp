@@ -20,8 +20,10 @@ struct GatherTiles {
   using Edges = TileEdges<Space, T, Dim>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Complex = Kokkos::complex<T>;
-  static constexpr int teams_per_multiprocessor = 12; ///< leaves 168 registers to a lane
+  static constexpr int teams_per_multiprocessor =
+      sizeof(T) <= 4 ? 16 : 12; ///< 128 or 168 registers for a lane
   static constexpr int lanes = 32, columns = Edges::columns, rows = Edges::rows;
+  static constexpr int ahead = 4; ///< samples that are loaded before they are used
   static constexpr int pad = 4, stride = columns + rows + pad; ///< of the weights of one sample
   static constexpr int weights_size = lanes * stride, exchange_size = lanes * (columns + 1) * 2;
 
@@ -36,7 +38,7 @@ struct GatherTiles {
 
   static constexpr std::size_t scratch_bytes() {
     return (weights_size > exchange_size ? weights_size : exchange_size) * sizeof(T) +
-           lanes * sizeof(std::uint32_t) + 64;
+           (lanes + ahead) * sizeof(std::uint32_t) + 64;
   }
 
   struct alignas(4 * sizeof(T)) Quad {
@@ -63,22 +65,30 @@ struct GatherTiles {
       real[r][c] = imaginary[r][c] = 0;
 
     const Complex* const source = samples.data + (active ? slice : 0) * samples.slice_stride;
+    const auto point_stride = static_cast<std::uint32_t>(samples.point_stride);
+    const auto load = [&](int i) { return source[std::uint64_t(points[i]) * point_stride]; };
     for (std::int64_t base = task.begin; base < task.end; base += lanes) {
       const int count = static_cast<int>(Kokkos::min(std::int64_t(lanes), task.end - base));
       team.team_barrier();
-      if (lane < count) {
-        points[lane] = list[base + lane];
-        prepare(points[lane], origin, weights + lane * stride);
-      }
+      const std::uint32_t point =
+          list[base + (lane < count ? lane : 0)]; // what is loaded in vain must be there
+      points[lane] = point;
+      if (lane < ahead)
+        points[lanes + lane] = point;
+      if (lane < count)
+        prepare(point, origin, weights + lane * stride);
       team.team_barrier();
-      const auto load = [&](int i) { return source[points[i < count ? i : 0] * samples.point_stride]; };
-      Complex next = load(0), after = load(1);
-      for (int i = 0; i < count; ++i) {
-        const Complex value = next;
-        next = after;
-        after = load(i + 2);
-        add(value, weights + i * stride, real, imaginary);
-      }
+      Complex value[ahead]; // of samples i .. i + ahead - 1, on their way
+      BRACEWELL_UNROLL
+      for (int u = 0; u < ahead; ++u)
+        value[u] = load(u);
+      for (int i = 0; i < count; i += ahead)
+        BRACEWELL_UNROLL
+      for (int u = 0; u < ahead; ++u)
+        if (i + u < count) {
+          add(value[u], weights + (i + u) * stride, real, imaginary);
+          value[u] = load(i + u + ahead);
+        }
     }
     if (task.slot >= 0)
       store_partial(task.slot, chunk, lane, real, imaginary);

@@ -13,6 +13,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <array>
+#include <limits>
 #include <optional>
 
 namespace Bracewell {
@@ -48,21 +49,21 @@ public:
   template <class Points>
   requires Kokkos::is_view_v<Points> Gridding(const ExecutionSpace& space, const Points& points,
                                               const Shape& shape, const GriddingOptions& options = {})
-      : Gridding(checked(shape, options), options) {
+      : Gridding(shape, static_cast<std::int64_t>(points.extent(0)), options) {
     static_assert(Points::rank() == 2 && std::is_same_v<typename Points::non_const_value_type, double>,
                   "Bracewell::Gridding: points are a View [points, axes] of double.");
     if (points.extent(1) != Dim)
       Impl::fail("Gridding", "points", std::to_string(Dim) + " columns", std::to_string(points.extent(1)));
-    plan(space, points, static_cast<std::int64_t>(points.extent(0)));
+    plan(space, points);
   }
 
   /// Points on rays, for 2D grids; the only ones that PrunedGather knows.
   Gridding(const ExecutionSpace& space, const PolarPoints& polar, const Shape& shape,
            const GriddingOptions& options = {})
-      : Gridding(checked(shape, options), options) {
+      : Gridding(shape, Impl::checked(polar, "Gridding").count(), options) {
     static_assert(Dim == 2, "Bracewell::Gridding: polar points lie in two dimensions.");
     rays.emplace(space, Impl::checked(polar, "Gridding"));
-    plan(space, rays->points(), rays->count());
+    plan(space, rays->points());
     if (chosen != GriddingStrategy::PrunedGather)
       rays.reset();
   }
@@ -141,25 +142,53 @@ public:
 private:
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
-  Gridding(const Shape& shape, const GriddingOptions& options)
-      : image(shape), chosen(options.strategy), sample_order(options.order),
-        kernel(
-            Impl::choose_kernel(options.kernel, options.tolerance, options.oversampling.value_or(2), Dim)) {
-    if (kernel.width > Impl::KernelShape::max_width)
+  /// Kernel and grid, by default those that are expected to take the least time.
+  Gridding(const Shape& shape, std::int64_t points, const GriddingOptions& options)
+      : image(shape), chosen(options.strategy), sample_order(options.order) {
+    check(points, options);
+    problem.points = points;
+    problem.slices = options.slices;
+    double least = std::numeric_limits<double>::infinity();
+    // A smaller grid has a stronger roll-off, which amplifies rounding.
+    const double smallest = options.tolerance < 20 * double(std::numeric_limits<T>::epsilon()) ? 2 : 1.5;
+    for (const double oversampling :
+         {options.oversampling.value_or(2), options.oversampling.value_or(smallest)}) {
+      Impl::KernelPolynomials candidate =
+          Impl::choose_kernel(options.kernel, options.tolerance, oversampling, Dim);
+      const auto grid = grid_of(candidate.width, oversampling);
+      const GriddingWork work{double(points),
+                              double(problem.slices),
+                              double(grid.elements()),
+                              candidate.width,
+                              Dim,
+                              Impl::is_host<ExecutionSpace>};
+      if (candidate.width > Impl::KernelShape::max_width || !(gridding_and_fft_cost(work) < least))
+        continue;
+      least = gridding_and_fft_cost(work);
+      kernel = std::move(candidate);
+      problem.grid = grid;
+      if (options.strategy == GriddingStrategy::Automatic)
+        chosen = choose_gridding_strategy(work);
+    }
+    if (least == std::numeric_limits<double>::infinity())
       Impl::fail("Gridding", "options.tolerance", "one that a kernel of at most 32 grid points can reach",
                  std::to_string(options.tolerance) + " (more oversampling helps)");
-    problem.slices = options.slices;
-    problem.kernel.width = kernel.width;
-    for (int d = 0; d < Dim; ++d)
-      problem.grid.size[d] = static_cast<int>(
-          next_fast_size(std::max<std::int64_t>(
-                             {std::int64_t(std::ceil(options.oversampling.value_or(2) * shape[Dim - 1 - d])),
-                              2 * kernel.width, 32}),
-                         true));
   }
 
-  static const Shape& checked(const Shape& shape, const GriddingOptions& options) {
-    for (const int size : shape)
+  Impl::GridShape<Dim> grid_of(int width, double oversampling) const {
+    Impl::GridShape<Dim> grid;
+    for (int d = 0; d < Dim; ++d) {
+      const std::int64_t padded = static_cast<std::int64_t>(std::ceil(oversampling * image[Dim - 1 - d]));
+      grid.size[d] = static_cast<int>(
+          gridding_size(std::max<std::int64_t>({padded, 2 * width, 32}), Impl::is_host<ExecutionSpace>));
+    }
+    return grid;
+  }
+
+  void check(std::int64_t points, const GriddingOptions& options) const {
+    if (points < 1 || points >= std::int64_t(1) << 32)
+      Impl::fail("Gridding", "points", "from 1 to 2^32 - 1 points", std::to_string(points));
+    for (const int size : image)
       if (size < 1 || size > 32768)
         Impl::fail("Gridding", "shape", "sizes from 1 to 32768", std::to_string(size));
     const double least = sizeof(T) == 4 ? 1e-7 : 1e-14;
@@ -171,28 +200,21 @@ private:
       Impl::fail("Gridding", "options.oversampling", "from 1.2 to 8", std::to_string(oversampling));
     if (options.slices < 1)
       Impl::fail("Gridding", "options.slices", "at least 1", std::to_string(options.slices));
-    return shape;
   }
 
   template <class Points>
-  void plan(const ExecutionSpace& space, const Points& points, std::int64_t number) {
-    if (number < 1 || number >= std::int64_t(1) << 32)
-      Impl::fail("Gridding", "points", "from 1 to 2^32 - 1 points", std::to_string(number));
-    problem.points = number;
-    const double cells = static_cast<double>(problem.grid.elements());
-    if (chosen == GriddingStrategy::Automatic)
-      chosen = choose_gridding_strategy(
-          {double(number), double(problem.slices), cells, kernel.width, Dim, Impl::is_host<ExecutionSpace>});
+  void plan(const ExecutionSpace& space, const Points& points) {
     if (chosen == GriddingStrategy::PrunedGather && !rays)
       Impl::fail("Gridding", "options.strategy", "Atomic or Tiles for points that are not on rays in 2D",
                  "PrunedGather");
     make_kernel(space);
-    locations = Impl::device_vector<Impl::Location<T, Dim>>(space, "Bracewell::Gridding::locations", number);
+    locations =
+        Impl::device_vector<Impl::Location<T, Dim>>(space, "Bracewell::Gridding::locations", problem.points);
     problem.locations = locations.data();
     std::int64_t not_finite = 0;
     Kokkos::parallel_reduce(
-        "Bracewell::Gridding::locate", Range(space, 0, number),
-        Impl::Locate<Points, T, Dim>{points, locations.data(), problem.grid, kernel.width}, not_finite);
+        "Bracewell::Gridding::locate", Range(space, 0, problem.points),
+        Impl::Locate<Points, T, Dim>{points, locations.data(), problem.grid, kernel->width}, not_finite);
     if (not_finite > 0)
       Impl::fail("Gridding", "points", "finite frequencies", std::to_string(not_finite) + " that are not");
     if (chosen == GriddingStrategy::Tiles) {
@@ -207,18 +229,18 @@ private:
   /// The kernel's polynomials and the reciprocal of their transform.
   void make_kernel(const ExecutionSpace& space) {
     const int stride =
-        kernel.width <= Impl::common_max_width<T> ? Impl::common_max_width<T> : Impl::KernelShape::max_width;
-    std::vector<T> padded((kernel.degree + 1) * stride);
-    for (int power = 0; power <= kernel.degree; ++power)
-      for (int tap = 0; tap < kernel.width; ++tap)
-        padded[power * stride + tap] = static_cast<T>(kernel.coefficients[power * kernel.width + tap]);
+        kernel->width <= Impl::common_max_width<T> ? Impl::common_max_width<T> : Impl::KernelShape::max_width;
+    std::vector<T> padded((kernel->degree + 1) * stride);
+    for (int power = 0; power <= kernel->degree; ++power)
+      for (int tap = 0; tap < kernel->width; ++tap)
+        padded[power * stride + tap] = static_cast<T>(kernel->coefficients[power * kernel->width + tap]);
     table = Impl::device_copy(space, "Bracewell::Gridding::kernel", padded);
-    problem.kernel = {table.data(), kernel.width, kernel.degree, stride};
+    problem.kernel = {table.data(), kernel->width, kernel->degree, stride};
     for (int axis = 0; axis < Dim; ++axis) {
       std::vector<T> values(image[axis]);
       for (int i = 0; i < image[axis]; ++i)
         values[i] = static_cast<T>(
-            1 / kernel.transform(double(i - image[axis] / 2) / problem.grid.size[Dim - 1 - axis]));
+            1 / kernel->transform(double(i - image[axis] / 2) / problem.grid.size[Dim - 1 - axis]));
       reciprocal[axis] = Impl::device_copy(space, "Bracewell::Gridding::rolloff", values);
     }
   }
@@ -296,7 +318,7 @@ private:
   Shape image;
   GriddingStrategy chosen;
   SampleOrder sample_order;
-  Impl::KernelPolynomials kernel;
+  std::optional<Impl::KernelPolynomials> kernel;
   Impl::SpreadingProblem<T, Dim> problem = {};
   std::optional<Impl::Rays<ExecutionSpace>> rays;
   Vector<Impl::Location<T, Dim>> locations;

@@ -36,7 +36,8 @@ struct GriddingOptions {
   double tolerance = 1e-4; ///< relative error (L2) of sums over samples or pixels; 1e-2 to 1e-6 in float, to
                            ///< 1e-12 in double
   GriddingKernel kernel = GriddingKernel::KaiserBessel;
-  std::optional<double> oversampling = std::nullopt; ///< grid over image size, 1.2 to 8; by default 2
+  std::optional<double> oversampling =
+      std::nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 or 2, the faster
   GriddingStrategy strategy = GriddingStrategy::Automatic;
   SampleOrder order = SampleOrder::SlicesFirst;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 namespace Bracewell {
@@ -17,6 +18,8 @@ struct PolarPoints {
   std::vector<double> angles = {}; ///< radians: any number, order and span
   int samples = 0;                 ///< on each ray
   double step = 0;                 ///< cycles per pixel; 1 / samples by default
+
+  std::int64_t count() const { return static_cast<std::int64_t>(angles.size()) * samples; }
 };
 
 namespace Impl {

@@ -9,15 +9,14 @@
 
 namespace Bracewell::Impl {
 
-/// Edges of the tiles of the grid that teams own. On GPUs a lane keeps a tile of one slice in registers: 64
-/// complex numbers in float, 32 in double. On hosts a tile of a few slices stays in the first cache.
+/// Edges of the tiles of the grid that teams own. On GPUs a lane keeps a tile of one slice in registers: 32
+/// complex numbers. On hosts a tile of a few slices stays in the first cache.
 template <class Space, class T, int Dim>
 struct TileEdges {
   static constexpr bool host = is_host<Space>;
-  static constexpr bool wide = sizeof(T) > 4;
   static constexpr int x = host ? (Dim == 2 ? 16 : 8) : (Dim == 2 ? 8 : 4);
-  static constexpr int y = host ? (Dim == 2 ? 16 : 8) : (Dim == 2 ? (wide ? 4 : 8) : 4);
-  static constexpr int z = Dim == 2 ? 1 : (host ? 4 : (wide ? 2 : 4));
+  static constexpr int y = host ? (Dim == 2 ? 16 : 8) : 4;
+  static constexpr int z = Dim == 2 ? 1 : (host ? 4 : 2);
   static constexpr int columns = x, rows = y * z, cells = columns * rows;
 
   KOKKOS_FUNCTION static constexpr int edge(int axis) { return axis == 0 ? x : axis == 1 ? y : z; }
