@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/error.hpp>
+#include <bracewell/half.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -42,6 +43,11 @@ struct RealOf<Kokkos::complex<Value>> {
   using type = Value;
 };
 
+template <>
+struct RealOf<HalfComplex> {
+  using type = float;
+};
+
 /// The View type of an argument that is a View or a HalfSpectrum of one.
 template <class Argument>
 using view_of = typename ViewOf<std::remove_cvref_t<Argument>>::type;
@@ -49,6 +55,12 @@ using view_of = typename ViewOf<std::remove_cvref_t<Argument>>::type;
 /// float for View<complex<float>...>, and so on.
 template <class Argument>
 using real_of = typename RealOf<typename view_of<Argument>::non_const_value_type>::type;
+
+/// What a reconstruction is expected to be made of: HalfComplex where it is, else complex numbers.
+template <class Argument>
+using spectrum_value_of =
+    std::conditional_t<std::is_same_v<typename view_of<Argument>::non_const_value_type, HalfComplex>,
+                       HalfComplex, Kokkos::complex<real_of<Argument>>>;
 
 } // namespace Impl
 

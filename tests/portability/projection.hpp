@@ -14,6 +14,7 @@ struct Arguments {
   Space space;
   View<Complex***> image;
   View<Complex****> volume, images;
+  View<Bracewell::HalfComplex****> half_volume;
   View<Complex*****> volumes;
   Bracewell::Poses<T, Space::memory_space> poses;
   Bracewell::Backprojection<T, Space::memory_space> target;

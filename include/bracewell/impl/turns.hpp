@@ -10,9 +10,9 @@ namespace Bracewell::Impl {
 /// branch-free, inlined and vectorised on every backend.
 template <class T>
 KOKKOS_INLINE_FUNCTION Kokkos::complex<T> unit_phase(T turns) {
-  const T half_turns = Kokkos::floor(2 * turns + T(0.5));
+  const T half_turns = Kokkos::nearbyint(2 * turns); // nearbyint raises no flag: compilers vectorise it
   const T y = turns - half_turns / 2, z = y * y;
-  const T sign = half_turns - 2 * Kokkos::floor(half_turns / 2) == 0 ? T(1) : T(-1);
+  const T sign = Kokkos::nearbyint(half_turns / 2) == half_turns / 2 ? T(1) : T(-1);
   T sine, cosine;
   if constexpr (sizeof(T) <= 4) {
     sine = 39.7598270853191f;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/half.hpp>
 #include <bracewell/rfft/access.hpp>
 
 namespace Bracewell::Impl {
@@ -54,9 +55,9 @@ struct Stencil {
   }
 
   /// Sum of weight times spectrum over the taps.
-  template <class Value>
-  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum) const {
-    const Value sum = window.interior() ? gather_rows<true>(spectrum) : gather_rows<false>(spectrum);
+  template <class Stored>
+  KOKKOS_INLINE_FUNCTION computed_with<Stored> gather(const Stored* spectrum) const {
+    const auto sum = window.interior() ? gather_rows<true>(spectrum) : gather_rows<false>(spectrum);
     return window.mirrored ? conjugate(sum) : sum;
   }
 
@@ -111,8 +112,9 @@ private:
       return factor[1][row[0]] * factor[2][row[1]];
   }
 
-  template <bool interior, class Value>
-  KOKKOS_INLINE_FUNCTION Value gather_rows(const Value* spectrum) const {
+  template <bool interior, class Stored>
+  KOKKOS_INLINE_FUNCTION computed_with<Stored> gather_rows(const Stored* spectrum) const {
+    using Value = computed_with<Stored>;
     Value sum(0);
     for (int r = 0; r < rows; ++r) {
       int row[Dim - 1];

@@ -4,6 +4,7 @@
 #include <bracewell/impl/tiles.hpp>
 #include <bracewell/interpolation/stencil.hpp>
 #include <bracewell/project/amplitudes.hpp>
+#include <bracewell/project/gather_rows.hpp>
 
 namespace Bracewell {
 namespace Impl {
@@ -38,12 +39,12 @@ namespace Bracewell::Impl {
 
 /// Samples a volume (a reconstruction, or the cotangents of back-projected data and weight) at every stored
 /// frequency of every pose.
-template <class Kernel, class T, int M, int D, Mates mates>
+template <class Kernel, class T, int M, int D, Mates mates, class Volume = Kokkos::complex<T>>
 struct Gather {
   Tiles<M> tiles;
-  Amplitudes<T, M, D, mates> amplitudes;      ///< `values` is read only for the sums over a pose
-  const Kokkos::complex<T>* volume = nullptr; ///< [B|1, ...]; null: no values
-  const T* weight_volume = nullptr;           ///< [B|1, ...]; null: no weights
+  Amplitudes<T, M, D, mates> amplitudes; ///< `values` is read only for the sums over a pose
+  const Volume* volume = nullptr;        ///< [B|1, ...], complex numbers as stored; null: no values
+  const T* weight_volume = nullptr;      ///< [B|1, ...]; null: no weights
   std::int64_t volume_batch_stride = 0;
   bool absolute = false;
 
@@ -206,23 +207,32 @@ int parts_per_pose(const ExecutionSpace& space, std::int64_t poses, int tiles_pe
   return static_cast<int>(std::clamp<std::int64_t>(teams / poses, 1, tiles_per_pose));
 }
 
+/// Launches the gather alone.
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volume>
+void launch_gather(const ExecutionSpace& space, const std::string& label,
+                   const Gather<Kernel, T, M, D, mates, Volume>& gather) {
+  const std::int64_t poses = gather.amplitudes.samples.batches * gather.amplitudes.samples.poses;
+  if (poses == 0)
+    return;
+  if constexpr (is_host<ExecutionSpace>)
+    launch_gather_rows<Kernel, T, M, D, mates>(space, label, gather, poses);
+  else
+    launch_tiles(space, label, gather, poses, gather.tiles.per_pose);
+}
+
 /// Launches the gather alone, or, where gradients with respect to poses are wanted, both in one pass.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates>
 void launch_gather(const ExecutionSpace& space, const std::string& label,
-                   const Gather<Kernel, T, M, D, mates>& gather, T* matrices = nullptr, T* shifts = nullptr) {
-  const auto& samples = gather.amplitudes.samples;
-  const std::int64_t poses = samples.batches * samples.poses;
-  const int tiles = gather.tiles.per_pose;
+                   const Gather<Kernel, T, M, D, mates>& gather, T* matrices, T* shifts) {
+  if (matrices == nullptr && shifts == nullptr)
+    return launch_gather(space, label, gather);
+  const std::int64_t poses = gather.amplitudes.samples.batches * gather.amplitudes.samples.poses;
   if (poses == 0)
     return;
-  if (matrices == nullptr && shifts == nullptr) {
-    launch_tiles(space, label, gather, poses, tiles);
-  } else {
-    const int parts = parts_per_pose(space, poses, tiles);
-    launch_tiles(space, label + "::poses",
-                 GatherGradients<Kernel, T, M, D, mates>{gather, gather.tiles, parts, matrices, shifts},
-                 poses, parts);
-  }
+  const int parts = parts_per_pose(space, poses, gather.tiles.per_pose);
+  launch_tiles(space, label + "::poses",
+               GatherGradients<Kernel, T, M, D, mates>{gather, gather.tiles, parts, matrices, shifts}, poses,
+               parts);
 }
 
 } // namespace Bracewell::Impl

@@ -24,7 +24,7 @@ struct ProjectGradients {
 ///
 /// @param space           instance that the kernel is queued on; the call does not wait
 /// @param reconstruction  complex [B|1, (D,) H, W/2+1], half spectrum, zero frequency and real-space origin
-/// at index 0
+/// at index 0; HalfComplex for float projections where memory counts
 /// @param poses           matrices and shifts, see Poses
 /// @param projections     complex [B, P, (d,) h, w/2+1], overwritten
 /// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
@@ -43,7 +43,8 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
       "Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections [B, P, h, w/2+1], or "
       "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
   const Impl::Arguments arguments{"project"};
-  const Array<const Kokkos::complex<T>, Memory> input(reconstruction);
+  using Stored = Impl::spectrum_value_of<Reconstruction>;
+  const Array<const Stored, Memory> input(reconstruction);
   const Array<Kokkos::complex<T>, Memory> output(projections);
   const auto samples =
       arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
@@ -55,7 +56,7 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   Impl::launch_gather(
       space, "Bracewell::project",
-      Impl::Gather<Kernel, T, M, D, Mates::Single>{
+      Impl::Gather<Kernel, T, M, D, Mates::Single, Stored>{
           .tiles = Impl::Tiles<M>::make(space, samples.projection, samples.batches * samples.poses),
           .amplitudes = {.samples = samples},
           .volume = input.data,

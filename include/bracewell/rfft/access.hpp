@@ -37,20 +37,21 @@ struct TapWindow {
     return first[0] > 0 && 2 * (first[0] + Width - 1) < layout.size[0];
   }
 
-  template <bool is_interior, class Value>
-  KOKKOS_INLINE_FUNCTION void read(const Value* spectrum, const int (&row)[Dim - 1],
+  template <bool is_interior, class Stored, class Value>
+  KOKKOS_INLINE_FUNCTION void read(const Stored* spectrum, const int (&row)[Dim - 1],
                                    Value (&value)[Width]) const {
     int tap[Dim];
     start(row, tap);
     if constexpr (is_interior) {
-      const Value* begin = spectrum + layout.row(tap) + tap[0];
+      const Stored* begin = spectrum + layout.row(tap) + tap[0];
       for (int i = 0; i < Width; ++i)
         value[i] = begin[i];
     } else {
       for (int i = 0; i < Width; ++i) {
         value[i] = Value(0);
         each(tap, i, [&](std::int64_t index, bool conjugated) {
-          value[i] += conjugated ? conjugate(spectrum[index]) : spectrum[index];
+          const Value stored = spectrum[index];
+          value[i] += conjugated ? conjugate(stored) : stored;
         });
       }
     }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace Bracewell {
+namespace Impl {
+
+/// The float that equals an IEEE 754 half-precision number given by its bits.
+KOKKOS_INLINE_FUNCTION float widen(std::uint16_t bits) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return __half2float(__ushort_as_half(bits));
+#else
+  // Moving the exponent divides by 2^112, subnormal numbers included; only infinity and NaN are special.
+  const float magnitude = Kokkos::bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
+  const std::uint32_t special = magnitude >= 0x1p16f ? 0x7f800000u : 0u;
+  return Kokkos::bit_cast<float>(Kokkos::bit_cast<std::uint32_t>(magnitude) | special |
+                                 (bits & 0x8000u) << 16);
+#endif
+}
+
+/// Bits of the nearest half-precision number, of the even one of two; infinite from 65520 on.
+KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value) {
+  const auto bits = Kokkos::bit_cast<std::uint32_t>(value);
+  std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude >= 0x47800000u) // 2^16, infinity, NaN
+    magnitude = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  else if (magnitude < 0x38800000u) // below 2^-14: adding 1/2 rounds to the steps of subnormal numbers
+    magnitude = Kokkos::bit_cast<std::uint32_t>(Kokkos::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  else // drops 13 bits of the fraction and 112 of the exponent
+    magnitude = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  return static_cast<std::uint16_t>(magnitude | (bits >> 16 & 0x8000u));
+}
+
+} // namespace Impl
+
+/// A complex number stored as two IEEE 754 half-precision numbers, 4 bytes on every backend: what a
+/// reconstruction may be made of that `project` samples (in float). Each part keeps 11 significant bits
+/// (relative error up to 2^-11 = 4.9e-4) from 6.1e-5 to 65504 in magnitude; smaller parts have an absolute
+/// error up to 3e-8, larger ones are infinite. Scale a spectrum so that its largest value stays below: the
+/// zero frequency is the sum over all voxels. \code Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) {
+/// stored.data()[i] = HalfComplex(scale * spectrum.data()[i]); }); \endcode
+struct HalfComplex {
+  std::uint16_t real_bits = 0, imaginary_bits = 0;
+
+  HalfComplex() = default;
+  KOKKOS_INLINE_FUNCTION explicit HalfComplex(const Kokkos::complex<float>& value)
+      : real_bits(Impl::narrow(value.real())), imaginary_bits(Impl::narrow(value.imag())) {}
+  KOKKOS_INLINE_FUNCTION operator Kokkos::complex<float>() const {
+    return {Impl::widen(real_bits), Impl::widen(imaginary_bits)};
+  }
+};
+
+namespace Impl {
+
+/// What a stored value is computed with.
+template <class Stored>
+struct ComputedWith {
+  using type = Stored;
+};
+template <>
+struct ComputedWith<HalfComplex> {
+  using type = Kokkos::complex<float>;
+};
+template <class Stored>
+using computed_with = typename ComputedWith<Stored>::type;
+
+} // namespace Impl
+} // namespace Bracewell

@@ -1,0 +1,135 @@
+// Reconstructions stored in half precision: the conversions, and what rounding does to projections.
+
+#include "problems.hpp"
+
+#include <bracewell/project/project.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstring>
+#include <limits>
+
+using namespace Test;
+using Bracewell::HalfComplex;
+using Bracewell::Impl::narrow;
+using Bracewell::Impl::widen;
+
+namespace {
+
+using Space = Kokkos::DefaultExecutionSpace;
+template <class DataType>
+using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
+using Complex = Kokkos::complex<float>;
+
+/// Value of a finite half-precision number by its definition: sign, 5 bits of exponent, 10 of fraction.
+double defined(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+template <class Value, class DataType>
+View<DataType> upload(const std::vector<Value>& values, const View<DataType>& view) {
+  const auto host = Kokkos::create_mirror_view(view);
+  REQUIRE(host.size() == values.size());
+  std::copy(values.begin(), values.end(), host.data());
+  Kokkos::deep_copy(view, host);
+  return view;
+}
+
+template <class DataType>
+std::vector<Complex> download(const View<DataType>& view) {
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  return {host.data(), host.data() + host.size()};
+}
+
+double relative(const std::vector<Complex>& a, const std::vector<Complex>& b) {
+  double difference = 0, sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference +=
+        std::pow(double(a[i].real()) - b[i].real(), 2) + std::pow(double(a[i].imag()) - b[i].imag(), 2);
+    sum += std::pow(double(b[i].real()), 2) + std::pow(double(b[i].imag()), 2);
+  }
+  return std::sqrt(difference / sum);
+}
+
+/// Projects a volume at random as it is, rounded, and stored in half precision.
+template <class Volume, class Halves, class Images>
+void check_projection(const View<Volume>& volume, const View<Halves>& halves, const View<Images>& images,
+                      int dimensions, double oversampling) {
+  Random random(5);
+  std::vector<Complex> values(volume.size()), rounded;
+  std::vector<HalfComplex> stored;
+  for (Complex& value : values) {
+    // Magnitudes over four orders, as in spectra.
+    const double scale = std::pow(10., 2 * random());
+    value = Complex(static_cast<float>(scale * random()), static_cast<float>(scale * random()));
+    stored.push_back(HalfComplex(value));
+    rounded.push_back(stored.back());
+  }
+  const std::size_t poses = images.extent(1);
+  std::vector<float> matrices;
+  for (std::size_t pose = 0; pose < poses; ++pose)
+    for (int i = 0; i < dimensions * dimensions; ++i)
+      matrices.push_back(static_cast<float>(0.7 * random()));
+  const auto matrix_view = upload(matrices, View<float****>("matrices", 1, poses, dimensions, dimensions));
+  const auto projected = [&](const auto& reconstruction) {
+    const Space space;
+    Bracewell::project(space, reconstruction, {.matrices = matrix_view}, images,
+                       {.oversampling = oversampling});
+    space.fence();
+    return download(images);
+  };
+  const auto exact = projected(upload(values, volume));
+  const auto of_rounded = projected(upload(rounded, volume));
+  const auto of_halves = projected(upload(stored, halves));
+  CHECK(relative(of_halves, of_rounded) < 1e-6); // the arithmetic is that of float
+  // Rounding is relative, by up to 2^-11 of each part.
+  CHECK(relative(of_halves, exact) < std::ldexp(1, -11));
+  CHECK(relative(of_halves, exact) > 5e-5);
+}
+
+} // namespace
+
+TEST_CASE("half-precision numbers widen to what they stand for and back") {
+  static_assert(sizeof(HalfComplex) == 4);
+  int wrong = 0;
+  for (int bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    if ((bits & 0x7c00) == 0x7c00)
+      continue;
+    wrong += widen(half) != defined(half) || std::signbit(widen(half)) != (bits >= 0x8000);
+    wrong += narrow(widen(half)) != half;
+  }
+  CHECK(wrong == 0);
+  const float infinity = std::numeric_limits<float>::infinity();
+  CHECK(widen(0x7c00) == infinity);
+  CHECK(widen(0xfc00) == -infinity);
+  CHECK(std::isnan(widen(0x7e00)));
+  CHECK(narrow(-infinity) == 0xfc00);
+  CHECK(narrow(65520.0f) == 0x7c00);
+  CHECK(narrow(std::nextafter(65520.0f, 0.0f)) == 0x7bff);
+  CHECK(std::isnan(widen(narrow(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST_CASE("numbers between two of half precision go to the nearer, of two to the even one") {
+  int wrong = 0;
+  for (int bits = 0; bits < 0x7bff; ++bits) {
+    const auto below = static_cast<std::uint16_t>(bits), above = static_cast<std::uint16_t>(bits + 1);
+    const auto middle = static_cast<float>((defined(below) + defined(above)) / 2); // exact in float
+    wrong += narrow(middle) != (bits % 2 == 0 ? below : above);
+    wrong += narrow(std::nextafter(middle, 0.0f)) != below;
+    wrong += narrow(std::nextafter(middle, 1e9f)) != above;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("projections from half precision have its relative error and no other") {
+  check_projection(View<Complex***>("v", 1, 33, 18), View<HalfComplex***>("h", 1, 33, 18),
+                   View<Complex****>("i", 1, 5, 24, 13), 2, 1.3);
+  check_projection(View<Complex****>("v", 1, 24, 31, 17), View<HalfComplex****>("h", 1, 24, 31, 17),
+                   View<Complex****>("i", 1, 5, 15, 9), 3, 2.0);
+  check_projection(View<Complex****>("v", 1, 12, 15, 9), View<HalfComplex****>("h", 1, 12, 15, 9),
+                   View<Complex*****>("i", 1, 3, 10, 11, 7), 3, 1.0);
+}
