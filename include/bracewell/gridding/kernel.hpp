@@ -157,15 +157,15 @@ private:
   }
 };
 
-/// The narrowest kernel that meets the tolerance; the search begins below exp(-pi width sqrt(1 - 1 /
-/// oversampling)), the best decay that there is (Barnett et al., section 4). Its width is max_width + 1 when
-/// there is none.
+/// The narrowest kernel that meets the tolerance (with a margin: the error of single problems scatters around
+/// the mean); the search begins below exp(-pi width sqrt(1 - 1 / oversampling)), the best decay that there is
+/// (Barnett et al., section 4). Its width is max_width + 1 when there is none.
 inline KernelPolynomials choose_kernel(GriddingKernel kernel, double tolerance, double oversampling,
                                        int dimensions) {
   const double decay = std::acos(-1.) * std::sqrt(1 - 1 / oversampling);
   for (int width = std::max(2, static_cast<int>(-0.8 * std::log(tolerance) / decay));; ++width) {
     KernelPolynomials polynomials(KernelShape::make(kernel, width, oversampling), tolerance);
-    if (width > KernelShape::max_width || polynomials.aliasing(oversampling, dimensions) <= 0.9 * tolerance)
+    if (width > KernelShape::max_width || polynomials.aliasing(oversampling, dimensions) <= 0.6 * tolerance)
       return polynomials;
   }
 }
