@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// The worked examples of docs/tomography.md: what stands between "// [name" and "// name]" is shown there,
+// word for word.
+
+#include <bracewell/gridding/nonuniform_fft.hpp>
+#include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/fourier.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <numbers>
+#include <string>
+#include <vector>
+
+using namespace Bracewell;
+
+namespace {
+
+using Space = Kokkos::DefaultHostExecutionSpace;
+using Complex = Kokkos::complex<double>;
+template <class DataType>
+using View = Kokkos::View<DataType, Kokkos::LayoutRight, Kokkos::HostSpace>;
+
+} // namespace
+
+// clang-format off
+TEST_CASE("geometry") {
+  const Space space;
+  // [geometry
+  const double quarter = std::numbers::pi / 2;
+  const FourierTomography<Space, double> tomography(space, {.angles = {0, quarter}, .width = 9, .centre = 3.0, .tolerance = 1e-9});
+  const View<double***> image("image", 1, 9, 9), projections("projections", 1, 2, 9);
+  image(0, 4 + 1, 4 + 2) = 1; // Y = 1, X = 2
+  tomography.project(space, image, projections);
+  space.fence();
+  CHECK(std::abs(projections(0, 0, 3 + 2) - std::numbers::pi / 2) < 1e-8); // s = X + centre; pi / P with P = 2
+  CHECK(std::abs(projections(0, 1, 3 + 1) - std::numbers::pi / 2) < 1e-8); // s = Y + centre
+  CHECK(std::abs(projections(0, 1, 3 + 2)) < 1e-8);
+  // geometry]
+}
+
+TEST_CASE("reconstruction") {
+  const Space space;
+  // [reconstruction
+  const int n = 64, P = 100;
+  std::vector<double> angles;
+  for (int p = 0; p < P; ++p)
+    angles.push_back(std::numbers::pi * p / P);
+  const View<double***> projections("projections", 1, P, n), image("image", 1, n, n);
+  for (int p = 0; p < P; ++p)
+    for (int i = 0; i < n; ++i) // a disc of radius 20 and attenuation 0.5 per pixel
+      projections(0, p, i) = std::sqrt(std::max(0., 400. - (i - 32) * (i - 32)));
+  const ProjectionFilter<Space, double> filter(space, P, n, {.filter = TomographyFilter::Hann});
+  filter.execute(space, projections, projections);
+  const FourierTomography<Space, double> tomography(space, {.angles = angles, .width = n});
+  tomography.backproject(space, projections, image);
+  space.fence();
+  CHECK(std::abs(image(0, 32, 32) - 0.5) < 0.005);
+  CHECK(std::abs(image(0, 32 + 9, 32 - 9) - 0.5) < 0.005);
+  CHECK(std::abs(image(0, 32, 32 + 27)) < 0.005);
+  // reconstruction]
+}
+
+TEST_CASE("nonuniform") {
+  const Space space;
+  // [nonuniform
+  const View<double**> points("points", 1, 2); // cycles per pixel; column 0 is x, the last axis of images
+  points(0, 0) = 0.123;
+  points(0, 1) = -0.31;
+  const NonuniformFFT<Space, 2, double> transform(space, points, {10, 12}, {.slices = 1, .tolerance = 1e-9});
+  const View<Complex**> samples("samples", 1, 1);
+  const View<Complex***> image("image", 1, 10, 12);
+  samples(0, 0) = 1;
+  transform.adjoint(space, samples, image); // sum over samples of sample exp(+2 pi i x.X)
+  space.fence();
+  const double turns = 0.123 * (7 - 6) - 0.31 * (2 - 5); // X = column - 6, Y = row - 5
+  CHECK(std::abs(image(0, 2, 7).real() - std::cos(2 * std::numbers::pi * turns)) < 1e-8);
+  CHECK(std::abs(image(0, 2, 7).imag() - std::sin(2 * std::numbers::pi * turns)) < 1e-8);
+  // nonuniform]
+}
+
+// clang-format on
+TEST_CASE("the page shows this code") {
+  const auto read = [](const std::filesystem::path& path) {
+    std::ifstream file(path);
+    REQUIRE(file);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);)
+      lines.push_back(line);
+    return lines;
+  };
+  const std::filesystem::path here(__FILE__);
+  const auto source = read(here), page = read(here.parent_path() / "../../docs/tomography.md");
+  int blocks = 0;
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    if (!page[i].starts_with("<!-- example: "))
+      continue;
+    ++blocks;
+    const std::string name = page[i].substr(14, page[i].find(" -->") - 14);
+    CAPTURE(name);
+    REQUIRE(page.at(i + 1) == "```cpp");
+    std::size_t shown = i + 2;
+    auto line = std::find(source.begin(), source.end(), "  // [" + name);
+    REQUIRE(line != source.end());
+    for (++line; line != source.end() && *line != "  // " + name + "]"; ++line, ++shown)
+      CHECK(page.at(shown) == (line->starts_with("  ") ? line->substr(2) : *line));
+    CHECK(page.at(shown) == "```");
+  }
+  const auto examples =
+      std::count_if(source.begin(), source.end(), [](const auto& l) { return l.starts_with("  // ["); });
+  CHECK(blocks == examples);
+}
