@@ -6,6 +6,7 @@
 #include <bracewell/tomography/fourier.hpp>
 #include <bracewell/tomography/geometry.hpp>
 #include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/log_polar.hpp>
 
 #include <memory>
 
@@ -40,8 +41,15 @@ Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
     return {backprojection(plan), fixed,
             (rest + static_cast<std::size_t>(slices) - 1) / static_cast<std::size_t>(slices)};
   }
-  case Method::LogPolar:
-    throw InputError("--method log-polar: is not available");
+  case Method::LogPolar: {
+    if (options.density_weights)
+      throw InputError("--density-weights: log-polar reconstruction takes even angles only");
+    using Plan = LogPolarTomography<Space, float>;
+    const auto plan = std::make_shared<const Plan>(
+        space,
+        LogPolarTomographyOptions{.angles = angles, .width = width, .slices = slices, .centre = centre});
+    return {backprojection(plan), plan->memory_bytes(), 0}; // more slices share its memory
+  }
   case Method::Line:
     break;
   }

@@ -27,7 +27,4 @@ Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
                                  const std::vector<double>& angles, int width, double centre,
                                  std::int64_t slices);
 
-/// Log-polar reconstruction needs sinograms whose axis is at floor(width / 2): the filter moves them.
-constexpr bool needs_centred_sinograms(Method method) { return method == Method::LogPolar; }
-
 } // namespace Bracewell::Examples

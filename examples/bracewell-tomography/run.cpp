@@ -183,18 +183,15 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
 
   const double centre =
       options.centre ? *options.centre : search_centre(space, scan, options, rows.begin + middle);
-  const bool centred = needs_centred_sinograms(options.method);
-  const double axis = centred ? width / 2 : centre;
 
   std::int64_t chunk = std::min<std::int64_t>(2, slices);
   {
-    const Reconstructor trial = make_reconstructor(space, options, scan.angles(), width, axis, chunk);
+    const Reconstructor trial = make_reconstructor(space, options, scan.angles(), width, centre, chunk);
     chunk = chunk_size(scan, options, slices, resident_bytes() - double(trial.bytes(chunk)), trial);
   }
-  const Reconstructor plan = make_reconstructor(space, options, scan.angles(), width, axis, chunk);
-  const ProjectionFilter<Space, float> filter(
-      space, chunk * std::int64_t(angles), width,
-      {.filter = options.filter, .padding = options.padding, .shift = centred ? centre - axis : 0});
+  const Reconstructor plan = make_reconstructor(space, options, scan.angles(), width, centre, chunk);
+  const ProjectionFilter<Space, float> filter(space, chunk * std::int64_t(angles), width,
+                                              {.filter = options.filter, .padding = options.padding});
   std::optional<StripeRemoval<Space, float>> stripes;
   if (options.stripes)
     stripes.emplace(space, int(angles), width, *options.stripes);

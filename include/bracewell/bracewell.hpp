@@ -35,6 +35,7 @@
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/geometry.hpp>
 #include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
 #include <bracewell/tomography/fourier.hpp>

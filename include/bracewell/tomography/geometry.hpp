@@ -34,6 +34,25 @@ struct BeamView {
   double centre;
 };
 
+/// Slices of projections [S, P, n] and images [S, n, n], which have to fit.
+template <class P, class I, class MemorySpace>
+int check_parallel_beam(const char* function, int angles, int width, const Array<P, MemorySpace>& projections,
+                        const Array<I, MemorySpace>& image) {
+  const std::string n = std::to_string(width);
+  if (!projections || projections.rank != 3 || projections.extents[1] != angles ||
+      projections.extents[2] != width)
+    fail(function, "projections", "[slices, " + std::to_string(angles) + ", " + n + "]", projections.shape());
+  const std::int64_t slices = projections.extents[0];
+  if (!image || image.rank != 3 || image.extents[0] != slices || image.extents[1] != width ||
+      image.extents[2] != width)
+    fail(function, "image", "[" + std::to_string(slices) + ", " + n + ", " + n + "]", image.shape());
+  if (slices > (1 << 20))
+    fail(function, "projections", "at most 2^20 slices", std::to_string(slices));
+  if (overlap(projections, image))
+    fail(function, "image", "memory of its own", "memory shared with projections");
+  return static_cast<int>(slices);
+}
+
 /// A checked ParallelBeam in the memory of the execution space.
 template <class ExecutionSpace>
 class Beam {
@@ -67,24 +86,10 @@ public:
   int angles() const { return static_cast<int>(angles_.size()); }
   BeamView<ExecutionSpace> view() const { return {angles_.data(), angles(), width_, centre_}; }
 
-  /// Slices of projections [S, P, n] and images [S, n, n], which have to fit.
   template <class P, class I, class MemorySpace>
   int check(const char* function, const Array<P, MemorySpace>& projections,
             const Array<I, MemorySpace>& image) const {
-    const std::string n = std::to_string(width_);
-    if (!projections || projections.rank != 3 || projections.extents[1] != angles() ||
-        projections.extents[2] != width_)
-      fail(function, "projections", "[slices, " + std::to_string(angles()) + ", " + n + "]",
-           projections.shape());
-    const std::int64_t slices = projections.extents[0];
-    if (!image || image.rank != 3 || image.extents[0] != slices || image.extents[1] != width_ ||
-        image.extents[2] != width_)
-      fail(function, "image", "[" + std::to_string(slices) + ", " + n + ", " + n + "]", image.shape());
-    if (slices > (1 << 20))
-      fail(function, "projections", "at most 2^20 slices", std::to_string(slices));
-    if (overlap(projections, image))
-      fail(function, "image", "memory of its own", "memory shared with projections");
-    return static_cast<int>(slices);
+    return check_parallel_beam(function, angles(), width_, projections, image);
   }
 
 private:

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "phantom.hpp"
+
+#include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/log_polar.hpp>
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace TomographyTest;
+using Bracewell::LogPolarTomography;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// The definition with Gaussian projections: exp(-(s - shift)^2 / (2 deviation^2)) at every angle is known
+/// everywhere, without interpolation.
+struct Wave {
+  double deviation, amplitude, phase;
+  double operator()(double s, double theta) const {
+    const double at = s - amplitude * std::cos(2 * theta + phase);
+    return std::exp(-at * at / (2 * deviation * deviation)) * (1.5 + std::sin(3 * theta));
+  }
+};
+
+Values rows(const Wave& wave, int n, const Values& angles, double centre) {
+  Values values;
+  for (const double theta : angles)
+    for (int i = 0; i < n; ++i)
+      values.push_back(wave(i - centre, theta));
+  return values;
+}
+
+Values backprojection(const Wave& wave, int n, const Values& angles) {
+  Values values;
+  for (int row = 0; row < n; ++row)
+    for (int column = 0; column < n; ++column) {
+      double sum = 0;
+      for (const double theta : angles)
+        sum += wave((column - n / 2) * std::cos(theta) + (row - n / 2) * std::sin(theta), theta);
+      values.push_back(sum * std::numbers::pi / double(angles.size()));
+    }
+  return values;
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("log-polar back-projection is the sum that defines it", "", float, double) {
+  const Space space;
+  for (const auto& [n, angles, centre, first] :
+       {std::tuple{64, 96, 32.0, 0.0}, {65, 101, 30.4, -1.5}, {61, 37, 33.7, 290.0}, {48, 200, 24.0, 2.0}}) {
+    CAPTURE(n, angles);
+    const Values theta = even_angles(angles, std::numbers::pi, first);
+    const Wave one{2.5, 0.15 * n, 0.3}, two{4, 0.2 * n, 2};
+    Values q = rows(one, n, theta, centre), expected = backprojection(one, n, theta);
+    const Values more = rows(two, n, theta, centre), more_expected = backprojection(two, n, theta);
+    q.insert(q.end(), more.begin(), more.end());
+    expected.insert(expected.end(), more_expected.begin(), more_expected.end());
+    const LogPolarTomography<Space, TestType> plan(
+        space, {.angles = theta, .width = n, .slices = 1, .centre = centre}); // one at a time
+    const auto images = to_device<TestType>(Values(expected.size(), NAN), n, n);
+    plan.backproject(space, to_device<TestType>(q, angles, n), images);
+    CHECK(error_in_disc(to_host(images), expected, n, n / 2 - 2) < 1e-3);
+    // Finer grids come closer, down to what the cubic interpolation of the rows leaves.
+    const LogPolarTomography<Space, TestType> fine(
+        space, {.angles = theta, .width = n, .slices = 2, .centre = centre, .oversampling = 2});
+    fine.backproject(space, to_device<TestType>(q, angles, n), images);
+    CHECK(error_in_disc(to_host(images), expected, n, n / 2 - 2) < 2e-4);
+    CHECK(to_host(images)[0] == 0); // outside of the disc
+  }
+}
+
+TEST_CASE("a disc of attenuation 1 comes back as 1 by convolution too") {
+  const Space space;
+  const int n = 128;
+  const Values angles = even_angles(200, std::numbers::pi, 0.7);
+  const auto q = to_device<float>(sinogram({{3, -5, 40, 40, 0, 1}}, n, angles, 60.25), 200, n);
+  Bracewell::ProjectionFilter<Space, float>(space, 200, n, {.filter = Bracewell::TomographyFilter::Hann})
+      .execute(space, q, q);
+  const auto image = to_device<float>(Values(n * n), n, n);
+  LogPolarTomography<Space, float>(space, {.angles = angles, .width = n, .centre = 60.25})
+      .backproject(space, q, image);
+  const Values f = to_host(image);
+  for (int row = 0; row < n; ++row)
+    for (int column = 0; column < n; ++column)
+      if (std::hypot(column - n / 2 - 3, row - n / 2 + 5) < 35)
+        CHECK(std::abs(f[static_cast<std::size_t>(row * n + column)] - 1) < 1e-2);
+}
+
+TEST_CASE("angles that are not even over half a turn are refused") {
+  const Space space;
+  const auto message = [&](const Values& angles, int width = 32, double oversampling = 1) {
+    try {
+      const LogPolarTomography<Space, float> plan(
+          space, {.angles = angles, .width = width, .oversampling = oversampling});
+    } catch (const Bracewell::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  Values one_off = even_angles(40), reversed(one_off.rbegin(), one_off.rend());
+  one_off[17] += 0.01;
+  CHECK(message(even_angles(40)) == "none");
+  CHECK_THAT(message(one_off), ContainsSubstring("LogPolarTomography: angles: expected even steps") &&
+                                   ContainsSubstring("at angle 17"));
+  CHECK_THAT(message(reversed), ContainsSubstring("even steps"));
+  CHECK_THAT(message(even_angles(40, 2 * std::numbers::pi)), ContainsSubstring("even steps"));
+  CHECK_THAT(message({0, 1}), ContainsSubstring("angles: expected from 12"));
+  CHECK_THAT(message(even_angles(40), 2), ContainsSubstring("width: "));
+  CHECK_THAT(message(even_angles(40), 32, NAN), ContainsSubstring("oversampling: "));
+}
