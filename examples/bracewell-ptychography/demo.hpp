@@ -12,7 +12,7 @@ namespace Bracewell::Examples {
 /// What the demonstration simulates: electrons of 300 kV, lengths in nanometres.
 struct Demo {
   int probe = 48, detector = 64;
-  int scan = 16, step = 8; ///< scan x scan positions, a step (pixels) apart
+  int scan = 12, step = 8; ///< scan x scan positions, a step (pixels) apart
   double counts = 100;     ///< mean of a pattern
   ProbeOptics optics{.wavelength = 1.96875e-3, .pixel_size = 0.02, .convergence_angle = 0.02};
   std::array<double, probe_parameter_count> aberrations{12, 0.01, 2, 0.3, 0.05};

@@ -78,7 +78,8 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
       "near field, in a beam that diverges from a focus so far before the sample", "METRES")
       ->check(CLI::PositiveNumber);
   add("--centre", measurement.centre,
-      "row and column of the zero frequency; by default the file's beam_center, or the middle", "ROW COLUMN");
+      "row and column of the zero frequency; by default the file's beam_center, or the middle", "ROW COLUMN")
+      ->expected(2);
   add("--axes", measurement.axes,
       "coordinates that rows and columns of the object are, as in yx, xy, y-x, --axes=-yx", "AXES")
       ->capture_default_str();

@@ -119,7 +119,8 @@ void Measurement::read_window(const MeasurementOptions& options) {
   const auto x = stated("beam_center_x"), y = stated("beam_center_y");
   if (x && y)
     centre = {*y, *x};
-  centre = options.centre.value_or(centre);
+  if (options.centre.size() == 2)
+    centre = {options.centre[0], options.centre[1]};
   for (const std::size_t axis : {0, 1})
     if (!(centre[axis] >= 0 && centre[axis] < double(shape_[1 + axis])))
       throw InputError(path().string() + ": the zero frequency at row " + std::to_string(centre[0]) +

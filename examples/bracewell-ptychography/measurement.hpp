@@ -18,9 +18,9 @@ namespace Bracewell::Examples {
 struct MeasurementOptions {
   std::string data, positions, mask, probe; ///< datasets; empty: the first of the known places that is there
   std::optional<double> wavelength, distance, detector_pixel;
-  std::optional<double> object_pixel;          ///< instead of wavelength distance / (n detector_pixel)
-  std::optional<double> focus_distance;        ///< near field: from the focus to the sample
-  std::optional<std::array<double, 2>> centre; ///< row, column of the zero frequency
+  std::optional<double> object_pixel;   ///< instead of wavelength distance / (n detector_pixel)
+  std::optional<double> focus_distance; ///< near field: from the focus to the sample
+  std::vector<double> centre;           ///< row, column of the zero frequency; empty: as the file says
   std::string axes = "yx"; ///< which coordinates rows and columns of the object are: "yx", "xy", "-yx" ...
   double rotation = 0;     ///< degrees by which the scan is turned, from the row axis to the column axis
   std::optional<int> detector; ///< n: a window around the centre, instead of the whole frame

@@ -4,6 +4,7 @@
 #include "bracewell-ptychography/alignment.hpp"
 #include "bracewell-ptychography/host_copies.hpp"
 #include "bracewell-ptychography/pictures.hpp"
+#include "common/atomic_file.hpp"
 #include "common/input_error.hpp"
 #include "common/progress.hpp"
 #include "cryoem/warnings.hpp"
@@ -394,6 +395,7 @@ std::string reconstruct(const Space& space, const RunOptions& options) {
   for (const auto& input : {options.data, options.reference.value_or(options.data)})
     if (fs::weakly_canonical(options.out) == fs::weakly_canonical(input))
       throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
+  { const AtomicFile writable(options.out); } // before the work, not after it
   Job job(space, options);
   return options.storage == StorageType::Half ? job.run<Kokkos::Experimental::half_t>() : job.run<float>();
 }

@@ -34,8 +34,8 @@ struct RunOptions {
   Train train = Train::Pixels;
   Start start = Start::Flat;
   std::uint64_t seed = 0;
-  int passes = 100, batches = 1;
-  double object_rate = 0.01;
+  int passes = 200, batches = 1;
+  double object_rate = 0.04;
   double probe_rate = 0.01; ///< of pixels, as a part of their root mean square
   std::array<double, probe_parameter_count> aberration_rates{0.05, 1e-4, 0.05, 0.01, 1e-3};
 };

@@ -12,8 +12,9 @@ foreach(source ${driver_sources})
   bracewell_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_common)
   target_compile_definitions(${name} PRIVATE
     BRACEWELL_PROJECT="$<TARGET_FILE:bracewell-project>"
+    BRACEWELL_PTYCHOGRAPHY="$<TARGET_FILE:bracewell-ptychography>"
     BRACEWELL_RECONSTRUCT="$<TARGET_FILE:bracewell-reconstruct>")
-  add_dependencies(${name} bracewell-project bracewell-reconstruct)
+  add_dependencies(${name} bracewell-project bracewell-ptychography bracewell-reconstruct)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 4) # Catch2's, when everything was skipped
 endforeach()

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// bracewell-ptychography: the demonstration, what it reads, real data, bad input.
+#include "support.hpp"
+
+#include "common/hdf5.hpp"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+
+using namespace DriverTest;
+
+namespace {
+
+const std::string program = BRACEWELL_PTYCHOGRAPHY;
+
+/// The number behind some words of a summary.
+double number_after(const std::string& text, const std::string& words) {
+  const std::size_t at = text.find(words);
+  INFO(text);
+  REQUIRE(at != std::string::npos);
+  return std::stod(text.substr(at + words.size()));
+}
+
+template <class T>
+std::vector<T> read(const fs::path& path, const std::string& dataset) {
+  return Hdf5Reader(path).read<T>(dataset);
+}
+
+/// A few patterns of the demonstration.
+struct Scan {
+  static constexpr std::int64_t count = 12, n = 64;
+  std::vector<float> patterns; ///< [count, n, n], zero frequency in the middle
+  std::vector<double> translation;
+
+  /// Positions in object pixels, (row, column).
+  std::vector<double> positions() const {
+    std::vector<double> pixels;
+    for (std::size_t i = 0; i < translation.size(); i += 3)
+      for (const double metres : {translation[i + 1], translation[i]})
+        pixels.push_back(metres / 2e-11);
+    return pixels;
+  }
+  /// Patterns with the zero frequency at [0, 0].
+  std::vector<float> unshifted() const {
+    std::vector<float> result(patterns.size());
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      const std::size_t y = i / n % n, x = i % n;
+      result[i - y * n - x + (y + n / 2) % n * n + (x + n / 2) % n] = patterns[i];
+    }
+    return result;
+  }
+};
+
+/// The demonstration, run once: its folder and summary.
+struct Demonstration {
+  TemporaryFolder folder;
+  std::string summary;
+  Scan scan;
+
+  Demonstration() : summary(run_well(folder, program + " --demo .")) {
+    const Hdf5Reader file(folder / "scan.cxi");
+    scan.patterns.resize(static_cast<std::size_t>(Scan::count * Scan::n * Scan::n));
+    file.read("/entry_1/data_1/data", {{0, 0, 0}, {Scan::count, Scan::n, Scan::n}}, std::span(scan.patterns));
+    scan.translation.resize(3 * Scan::count);
+    file.read("/entry_1/data_1/translation", {{0, 0}, {Scan::count, 3}}, std::span(scan.translation));
+  }
+};
+
+const Demonstration& demonstration() {
+  static const Demonstration once;
+  return once;
+}
+
+/// What write_cxi leaves out or changes.
+struct Faults {
+  std::string without = {};
+  std::optional<double> energy = {};
+  std::vector<std::int64_t> translation_shape = {Scan::count, 3};
+  std::optional<double> y_pixel_size = {};
+  std::vector<std::uint32_t> mask = {};
+  std::string entry = "/entry_1/", number = "_1";
+};
+
+void write_cxi(const fs::path& path, const Scan& scan, const Faults& faults = {}) {
+  Hdf5Writer file(path);
+  const auto name = [&](const std::string& group, const std::string& member) {
+    return faults.entry + group + faults.number + "/" + member;
+  };
+  const auto scalar = [&](const std::string& dataset, double value) {
+    if (!dataset.ends_with("/" + faults.without))
+      file.write_scalar(dataset, value);
+  };
+  const double wavelength = 1.96875e-12, distance = 1, pixel = wavelength / (64 * 2e-11);
+  const std::string instrument = faults.entry + "instrument" + faults.number + "/";
+  const std::string source = instrument + "source" + faults.number + "/";
+  const std::string detector = instrument + "detector" + faults.number + "/";
+  if (faults.energy)
+    scalar(source + "energy", *faults.energy);
+  else
+    scalar(source + "wavelength", wavelength);
+  scalar(detector + "distance", distance);
+  scalar(detector + "x_pixel_size", pixel);
+  scalar(detector + "y_pixel_size", faults.y_pixel_size.value_or(pixel));
+  if (faults.without != "data")
+    file.write<float>(name("data", "data"), {Scan::count, Scan::n, Scan::n}, scan.patterns);
+  if (faults.without != "translation") {
+    std::vector<double> values(static_cast<std::size_t>(hdf5_elements(faults.translation_shape)));
+    std::copy_n(scan.translation.begin(), std::min(values.size(), scan.translation.size()), values.begin());
+    file.write<double>(name("data", "translation"), faults.translation_shape, values);
+  }
+  if (!faults.mask.empty())
+    file.write<std::uint32_t>(detector + "mask", {Scan::n, Scan::n}, faults.mask);
+  file.commit();
+}
+
+const std::string few = " --passes 3 --probe-size 48 --convergence-angle 0.02 --defocus 11 ";
+
+} // namespace
+
+TEST_CASE("the demonstration finds its object") {
+  const auto& [folder, summary, scan] = demonstration();
+  CHECK(number_after(summary, "error against the reference ") < 0.05);
+  CHECK(std::abs(number_after(summary, "defocus ") - 12) < 0.3);
+  for (const auto* picture : {"scan_phase.png", "scan_amplitude.png", "scan_probe.png", "scan_loss.png"})
+    CHECK(fs::file_size(folder / picture) > 1000);
+  // From the document's start (0.9 + 0.1 N, 0.1 N) the loss falls with every step once Adam's averages are
+  // filled.
+  const auto losses = read<double>(folder / "scan.h5", "/loss");
+  REQUIRE(losses.size() == 201);
+  for (std::size_t pass = 11; pass < losses.size(); ++pass) {
+    CAPTURE(pass);
+    CHECK(losses[pass] < losses[pass - 1] * (1 + 1e-3));
+  }
+  CHECK(losses.back() < 0.03 * losses.front());
+  // The error by itself: the best factor, over the middle of the object.
+  const auto object = [](const fs::path& path) {
+    const auto amplitude = read<float>(path, "/object/amplitude"), phase = read<float>(path, "/object/phase");
+    std::vector<std::complex<double>> values;
+    for (std::size_t y = 40; y < 96; ++y)
+      for (std::size_t x = 40; x < 96; ++x)
+        values.push_back(std::polar<double>(amplitude[y * 136 + x], phase[y * 136 + x]));
+    return values;
+  };
+  const auto found = object(folder / "scan.h5"), truth = object(folder / "truth.h5");
+  std::complex<double> product = 0;
+  double found_norm = 0, truth_norm = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    product += std::conj(found[i]) * truth[i];
+    found_norm += std::norm(found[i]);
+    truth_norm += std::norm(truth[i]);
+  }
+  CHECK(std::sqrt(1 - std::norm(product) / (found_norm * truth_norm)) < 0.05);
+}
+
+TEST_CASE("one scan in several forms of file is one scan") {
+  const Scan& scan = demonstration().scan;
+  const TemporaryFolder folder;
+  const auto object = [&](const std::string& data, const std::string& options = "") {
+    run_well(folder, program + " --data " + data + " --out out.h5" + few + options);
+    auto values = read<float>(folder / "out.h5", "/object/phase");
+    const auto amplitude = read<float>(folder / "out.h5", "/object/amplitude");
+    values.insert(values.end(), amplitude.begin(), amplitude.end());
+    return values;
+  };
+  write_cxi(folder / "scan.cxi", scan);
+  const auto expected = object("scan.cxi");
+
+  write_cxi(folder / "nexus.h5", scan, {.entry = "/entry/", .number = ""});
+  CHECK(object("nexus.h5") == expected);
+  write_cxi(folder / "energy.cxi", scan, {.energy = 1.98644586e-25 / 1.96875e-12});
+  CHECK(relative_error(object("energy.cxi"), expected) < 1e-5);
+  write_cxi(folder / "bare.cxi", scan, {.without = "wavelength"});
+  CHECK(object("bare.cxi", "--wavelength 1.96875e-12") == expected);
+  {
+    Hdf5Writer file(folder / "plain.h5");
+    file.write<float>("/data", {Scan::count, Scan::n, Scan::n}, scan.unshifted());
+    file.write<double>("/scan", {Scan::count, 2}, scan.positions());
+    file.commit();
+  }
+  CHECK(object("plain.h5", "--wavelength 1.96875e-12 --object-pixel 2e-11") == expected);
+
+  // The same scan with its axes exchanged or reversed, and named so.
+  Scan turned = scan;
+  for (std::size_t i = 0; i < turned.translation.size(); i += 3) {
+    turned.translation[i] = -scan.translation[i + 1];
+    turned.translation[i + 1] = scan.translation[i];
+  }
+  write_cxi(folder / "turned.cxi", turned);
+  CHECK(object("turned.cxi", "--axes=-xy") == expected);
+  CHECK(relative_error(object("turned.cxi", "--rotation 90 --axes=-y-x"), expected) > 0.01);
+}
+
+TEST_CASE("masked pixels do not count") {
+  const Scan& scan = demonstration().scan;
+  const TemporaryFolder folder;
+  std::vector<std::uint32_t> mask(Scan::n * Scan::n, 0);
+  mask[5 * Scan::n + 7] = 1, mask[40 * Scan::n + 33] = 8, mask[0] = 0x800; // the last is no fault
+  write_cxi(folder / "clean.cxi", scan, {.mask = mask});
+  Scan spoilt = scan;
+  for (std::size_t j = 0; j < Scan::count; ++j) {
+    spoilt.patterns[j * Scan::n * Scan::n + 5 * Scan::n + 7] = 1e9f;
+    spoilt.patterns[j * Scan::n * Scan::n + 40 * Scan::n + 33] = std::numeric_limits<float>::quiet_NaN();
+  }
+  write_cxi(folder / "spoilt.cxi", spoilt, {.mask = mask});
+  for (const std::string loss : {"amplitude", "poisson", "least-squares"}) {
+    const auto losses = [&](const std::string& data) {
+      run_well(folder, program + " --data " + data + " --out out.h5 --loss " + loss + few);
+      return read<double>(folder / "out.h5", "/loss");
+    };
+    CHECK(losses("spoilt.cxi") == losses("clean.cxi"));
+  }
+  write_cxi(folder / "unmasked.cxi", spoilt);
+  expect_bad_input(folder, program + " --data unmasked.cxi --out new.h5" + few,
+                   {"unmasked.cxi", "/entry_1/data_1/data", "not finite", "row 40, column 33"});
+}
+
+TEST_CASE("every way of comparing and training lowers the loss") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  for (const std::string options :
+       {"--loss poisson", "--loss least-squares --train aberrations", "--loss least-squares --reduced-grid",
+        "--train nothing --storage half", "--batches 4 --subpixel", "--modes 2", "--every 2 --start random",
+        "--detector 50 --probe-size 40"}) {
+    INFO(options);
+    run_well(folder,
+             program + " --data scan.cxi --out out.h5 --convergence-angle 0.02 --defocus 12 --passes 8 " +
+                 (options.find("probe-size") == std::string::npos ? "--probe-size 48 " : "") + options);
+    const auto losses = read<double>(folder / "out.h5", "/loss");
+    REQUIRE(losses.size() == 9);
+    CHECK(losses.back() < 0.9 * losses.front());
+  }
+  const Hdf5Reader result(folder / "out.h5");
+  CHECK(result.shape("/probe") == Hdf5Shape{1, 40, 40});
+  CHECK(result.attribute("/settings", "patterns") == 12);
+  CHECK(std::abs(*result.attribute("/settings", "wavelength") - 1.96875e-12) < 1e-18);
+}
+
+TEST_CASE("help, and wrong options") {
+  const TemporaryFolder folder;
+  const std::string help = run_well(folder, program + " --help");
+  for (const std::string word : {"--data", "--demo", "--loss", "--centre", "--defocus"})
+    CHECK(help.find(word) != std::string::npos);
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  const std::string run_it = program + " --data scan.cxi --out new.h5 ";
+  expect_bad_input(folder, program, {"--data and --out are required"});
+  expect_bad_input(folder, program + " --demo new --data scan.cxi", {"--demo"});
+  expect_bad_input(folder, run_it + "--loss squares", {"--loss"});
+  expect_bad_input(folder, run_it + "--passes 0", {"--passes"});
+  expect_bad_input(folder, run_it + "--probe-size 65", {"--probe-size 65", "64"});
+  expect_bad_input(folder, run_it + "--detector 65", {"scan.cxi", "4 to 64", "65"});
+  expect_bad_input(folder, run_it + "--batches 13", {"--batches 13", "12"});
+  expect_bad_input(folder, run_it + "--axes yy", {"--axes yy"});
+  expect_bad_input(folder, run_it + "--axes y", {"--axes y"});
+  expect_bad_input(folder, run_it + "--centre 80 3", {"scan.cxi", "outside the frame"});
+  expect_bad_input(folder, run_it + "--train aberrations", {"--convergence-angle"});
+  expect_bad_input(folder, run_it + "--focus-distance 1e-3 --probe-size 32", {"near field", "64"});
+  expect_bad_input(folder, run_it + "--reduced-grid", {"reduced_grid"});
+  expect_bad_input(folder, program + " --data scan.cxi --out scan.cxi", {"would overwrite"});
+  expect_bad_input(folder, program + " --data scan.cxi --out nowhere/new.h5", {"nowhere"});
+  expect_bad_input(folder, run_it + "--reference scan.cxi", {"scan.cxi", "/object/amplitude"});
+}
+
+TEST_CASE("malformed measurements are named with file and dataset") {
+  const Scan& scan = demonstration().scan;
+  const TemporaryFolder folder;
+  const std::string command = program + " --data scan.cxi --out new.h5";
+  const auto expect = [&](const Faults& faults, const std::vector<std::string>& words,
+                          const std::string& options = "") {
+    write_cxi(folder / "scan.cxi", scan, faults);
+    expect_bad_input(folder, command + " " + options, words);
+  };
+  write_text(folder / "scan.cxi", "not an HDF5 file");
+  expect_bad_input(folder, command, {"scan.cxi"});
+  expect_bad_input(folder, program + " --data none.cxi --out new.h5", {"none.cxi"});
+  expect({.without = "data"}, {"scan.cxi", "diffraction patterns", "/entry_1/data_1/data"});
+  expect({.without = "translation"}, {"scan.cxi", "scan positions", "/entry_1/data_1/translation"});
+  expect({.without = "wavelength"}, {"scan.cxi", "--wavelength"});
+  expect({.without = "distance"}, {"scan.cxi", "--distance"});
+  expect({.energy = 300000.0}, {"scan.cxi", "joules", "300000"});
+  expect({.energy = -1e-15}, {"/entry_1/instrument_1/source_1/energy", "> 0"});
+  expect({.translation_shape = {Scan::count - 1, 3}},
+         {"/entry_1/data_1/translation", "[12, 2 or 3]", "[11, 3]"});
+  expect({.translation_shape = {Scan::count, 4}}, {"/entry_1/data_1/translation", "[12, 4]"});
+  expect({.y_pixel_size = 1.0}, {"scan.cxi", "square detector pixels"});
+  expect({.mask = std::vector<std::uint32_t>(Scan::n * Scan::n, 1)}, {"mask", "good pixels"});
+  expect({}, {"scan.cxi", "positions within 100000"}, "--object-pixel 1e-20");
+  expect({}, {"/nothing", "is not there"}, "--data-path /nothing");
+  expect({}, {"/entry_1/data_1/translation", "[N, rows, columns]"},
+         "--data-path /entry_1/data_1/translation");
+  Scan faulty = scan;
+  faulty.translation[4] = std::numeric_limits<double>::quiet_NaN();
+  write_cxi(folder / "scan.cxi", faulty);
+  expect_bad_input(folder, command, {"/entry_1/data_1/translation", "position 1", "not a number"});
+  faulty = scan;
+  std::ranges::fill(faulty.patterns, 0.0f);
+  write_cxi(folder / "scan.cxi", faulty);
+  expect_bad_input(folder, command, {"scan.cxi", "empty"});
+}
+
+TEST_CASE("patterns without counts are left out, with a warning") {
+  const TemporaryFolder folder;
+  Scan scan = demonstration().scan;
+  std::fill_n(scan.patterns.begin() + 3 * Scan::n * Scan::n, Scan::n * Scan::n, 0.0f);
+  write_cxi(folder / "scan.cxi", scan);
+  const Outcome outcome = run(folder, program + " --data scan.cxi --out out.h5" + few);
+  CHECK(outcome.code == 0);
+  CHECK(outcome.err.find("1 patterns without counts") != std::string::npos);
+  CHECK(std::isfinite(read<double>(folder / "out.h5", "/loss").back()));
+}
+
+TEST_CASE("far field: a Siemens star measured with X-rays") {
+  const fs::path data = shared_data("ptychography/siemens-star-small.h5");
+  const TemporaryFolder folder;
+  const std::string summary =
+      run_well(folder, program + " --data " + data.string() + " --out star.h5 --passes 20 --batches 16");
+  CHECK(number_after(summary, "amplitude residual ") <= 0.02);
+}
+
+TEST_CASE("near field: a Siemens star measured with X-rays") {
+  const fs::path data = shared_data("ptychography/PETRAIII_P25_Near_Field_Ptycho.cxi");
+  const TemporaryFolder folder;
+  const std::string summary =
+      run_well(folder, program + " --data " + data.string() +
+                           " --out star.h5 --focus-distance 3.65e-3 --passes 15 --batches 8");
+  CHECK(number_after(summary, "amplitude residual ") <= 0.01);
+}
