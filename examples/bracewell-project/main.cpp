@@ -2,12 +2,11 @@
 #include "common/command_line.hpp"
 #include "cryoem/image_output.hpp"
 #include "cryoem/map.hpp"
+#include "cryoem/padded_spectrum.hpp"
 #include "cryoem/sampling.hpp"
 #include "cryoem/scale_within.hpp"
 
-#include <bracewell/fft/plan.hpp>
 #include <bracewell/project/project.hpp>
-#include <bracewell/reconstruct/centre.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -29,20 +28,13 @@ struct Options {
   std::optional<double> pixel_size;
 };
 
-/// The spectrum of the padded map, without the attenuation that its interpolation will bring, over the pixels
-/// of an image.
-MapSpectrum padded_spectrum(const Space& space, const CubicMap& map, const Sampling& sampling) {
-  const int padded = sampling.padded(map.box);
-  const auto volume = to_device(space, map);
-  correct_attenuation(space, volume, sampling, padded);
-  const auto padded_volume = allocate<Map>("padded_map", 1, padded, padded, padded);
-  Bracewell::pad_centre(space, volume, padded_volume);
-  const auto spectrum = allocate<MapSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1);
-  Bracewell::FFT<Space, 3, float, Kokkos::complex<float>>(space, {padded, padded, padded})
-      .execute(space, padded_volume, spectrum);
+/// What is sampled: the padded map's spectrum over the pixels of an image, which the inverse transforms of
+/// the images do not divide by.
+MapSpectrum sampled_spectrum(const Space& space, const CubicMap& map, const Sampling& sampling) {
+  const MapSpectrum spectrum = padded_spectrum(space, map, sampling);
   // RELION leaves the corners of its padded spectrum out.
   const double radius = sampling.correction == Correction::Radial
-                            ? std::round(map.box / 2 * double(padded) / map.box)
+                            ? std::round(map.box / 2 * double(spectrum.extent(1)) / map.box)
                             : std::numeric_limits<double>::max();
   scale_within(space, spectrum, radius, 1.0 / (map.box * map.box));
   return spectrum;
@@ -92,7 +84,7 @@ void project_map(const Options& options) {
   ImageOutput output(space, particles, map.box, image_options);
   print_warnings(program, particles.warnings);
 
-  const MapSpectrum spectrum = padded_spectrum(space, map, options.sampling);
+  const MapSpectrum spectrum = sampled_spectrum(space, map, options.sampling);
   // RELION's largest frequency is a whole number for odd boxes too.
   const bool as_relion = options.sampling.correction == Correction::Radial;
   const Bracewell::ProjectionOptions projection{.oversampling = double(spectrum.extent(1)) / map.box,

@@ -3,10 +3,8 @@
 
 #include "common/input_error.hpp"
 #include "cryoem/map.hpp"
+#include "cryoem/padded_spectrum.hpp"
 #include "cryoem/sampling.hpp"
-
-#include <bracewell/fft/plan.hpp>
-#include <bracewell/reconstruct/centre.hpp>
 
 #include <Eigen/Core>
 
@@ -23,19 +21,6 @@ struct Reference {
 
   double oversampling() const { return static_cast<double>(spectrum.extent(1)) / box; }
 };
-
-inline MapSpectrum padded_spectrum(const Space& space, const CubicMap& map, const Sampling& sampling) {
-  const int padded = sampling.padded(map.box);
-  const Map volume = to_device(space, map);
-  correct_attenuation(space, volume, sampling, padded);
-  const auto padded_map = allocate<Map>("padded_map", 1, padded, padded, padded);
-  pad_centre(space, volume, padded_map);
-  const auto spectrum = allocate<MapSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1);
-  FFT<Space, 3, float, Kokkos::complex<float>>(space, {padded, padded, padded})
-      .execute(space, padded_map, spectrum);
-  space.fence("Bracewell::examples::reference");
-  return spectrum;
-}
 
 /// Root mean square distance of the density from the centre of the box, weighted by its square, in pixels.
 inline double radius_of_gyration(const CubicMap& map) {

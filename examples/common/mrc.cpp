@@ -213,10 +213,29 @@ bool all_finite(std::span<const float> values) {
   return found == 0;
 }
 
-/// Sum of term(value) in eight interleaved sums: additions need not wait for each other.
+constexpr std::size_t lanes = 16; ///< interleaved sums, which need not wait for each other and are vectorised
+
+/// Least and greatest of finite values.
+std::pair<float, float> fast_minmax(std::span<const float> values) {
+  std::array<float, lanes> low, high;
+  low.fill(values[0]);
+  high.fill(values[0]);
+  const auto whole = values.size() / lanes * lanes;
+  for (std::size_t i = 0; i < whole; i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      low[lane] = std::min(low[lane], values[i + lane]);
+      high[lane] = std::max(high[lane], values[i + lane]);
+    }
+  for (const float value : values.subspan(whole)) {
+    low[0] = std::min(low[0], value);
+    high[0] = std::max(high[0], value);
+  }
+  return {std::ranges::min(low), std::ranges::max(high)};
+}
+
+/// Sum of term(value).
 template <class Term>
 double fast_sum(std::span<const float> values, Term term) {
-  constexpr std::size_t lanes = 8;
   std::array<double, lanes> sums{};
   std::size_t i = 0;
   for (; i + lanes <= values.size(); i += lanes)
@@ -450,7 +469,7 @@ void MrcWriter::write_image(std::span<const float> image) {
 /// Merges the moments of one image with those of the images before (Chan, Golub, LeVeque 1979): no
 /// cancellation for a large mean.
 void MrcWriter::add_statistics(std::span<const float> image) {
-  const auto [low, high] = std::ranges::minmax(image);
+  const auto [low, high] = fast_minmax(image);
   const auto values = static_cast<double>(image.size());
   const double mean = fast_sum(image, [](double value) { return value; }) / values;
   const double squares = fast_sum(image, [mean](double value) { return (value - mean) * (value - mean); });

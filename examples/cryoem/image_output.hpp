@@ -81,7 +81,7 @@ public:
 
 private:
   static std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
-    constexpr std::size_t bytes = 16 << 20;
+    constexpr std::size_t bytes = 4 << 20;
     const auto pixels = static_cast<std::size_t>(box) * static_cast<std::size_t>(box);
     return std::clamp<std::size_t>(asked > 0 ? asked : bytes / (sizeof(float) * pixels), 1, particles);
   }

@@ -5,7 +5,6 @@
 
 #include <bracewell/rfft/layout.hpp>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace Bracewell::Examples {
@@ -16,11 +15,11 @@ struct ScaleWithin {
   double squared_radius;
   float scale;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t element) const {
-    int k[3];
-    layout.frequency(element, k);
-    const double squared = double(k[0]) * k[0] + double(k[1]) * k[1] + double(k[2]) * k[2];
-    spectrum[element] *= squared > squared_radius ? 0 : scale;
+  KOKKOS_FUNCTION void operator()(std::int64_t z, std::int64_t y, std::int64_t x) const {
+    const double kz = layout.frequency(static_cast<int>(z), layout.size[2]);
+    const double ky = layout.frequency(static_cast<int>(y), layout.size[1]);
+    const double squared = kz * kz + ky * ky + double(x) * double(x);
+    spectrum[(z * layout.size[1] + y) * layout.columns() + x] *= squared > squared_radius ? 0 : scale;
   }
 };
 
@@ -29,10 +28,11 @@ inline void scale_within(const Space& space, const MapSpectrum& spectrum, double
   const auto size = static_cast<int>(spectrum.extent(1));
   const ScaleWithin functor{
       spectrum.data(), {{size, size, size}}, radius * radius, static_cast<float>(scale)};
-  Kokkos::parallel_for(
-      "Bracewell::examples::scale_within",
-      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, functor.layout.elements()),
-      functor);
+  using Order = Kokkos::Rank<3, Kokkos::Iterate::Right, Kokkos::Iterate::Right>; // as the spectrum is stored
+  Kokkos::parallel_for("Bracewell::examples::scale_within",
+                       Kokkos::MDRangePolicy<Space, Order, Kokkos::IndexType<std::int64_t>>(
+                           space, {0, 0, 0}, {size, size, functor.layout.columns()}),
+                       functor);
 }
 
 } // namespace Bracewell::Examples
