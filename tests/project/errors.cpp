@@ -403,6 +403,27 @@ TEST_CASE("strategies that cannot be had") {
         operators[2], [](A& a) { a.options.strategy = Strategy::Duplicated; }, "scratch", "0");
 }
 
+TEST_CASE("the memory that accumulation needs is what is asked for") {
+  Arguments arguments;
+  const auto elements = static_cast<std::int64_t>(arguments.data.size());
+  const auto bytes = [&](Strategy strategy) {
+    return accumulation_bytes<float>(arguments.space, strategy, elements, true);
+  };
+  for (const Strategy strategy : {Strategy::Automatic, Strategy::Atomic, Strategy::Owned}) {
+    CHECK(bytes(strategy) == 0);
+    arguments.options.strategy = strategy;
+    CHECK_NOTHROW(arguments.backproject());
+  }
+  if (!Impl::is_host<Space>)
+    return;
+  arguments.options.strategy = Strategy::Duplicated;
+  const std::int64_t values = bytes(Strategy::Duplicated) / std::int64_t(sizeof(float));
+  arguments.scratch = View<float*>("scratch", values - 1);
+  CHECK_THROWS_AS(arguments.backproject(), Error);
+  arguments.scratch = View<float*>("scratch", values);
+  CHECK_NOTHROW(arguments.backproject());
+}
+
 TEST_CASE("no poses: nothing is done") {
   Arguments arguments;
   arguments.projections = View<Complex****>("p", 2, 0, 5, 4);

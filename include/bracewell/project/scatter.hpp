@@ -11,14 +11,17 @@
 
 namespace Bracewell {
 
-/// What Strategy::Automatic means: Atomic on GPUs, where hardware atomics keep up with memory, and Owned on
-/// hosts, where an atomic addition costs more than finding the samples of a brick. Duplicated is never
-/// chosen: it needs memory that only the caller can give.
+/// What Strategy::Automatic means for a kernel of `width` taps and `poses` poses per volume. On hosts Owned:
+/// an atomic addition costs more than finding the samples of a brick. On GPUs Owned for wide kernels and many
+/// poses, where it adds a sample's taps from registers at up to twice the rate of atomics, else Atomic
+/// (measured: docs/performance.md). Duplicated is never chosen: it needs memory that only the caller can
+/// give.
 template <class ExecutionSpace>
-constexpr Strategy choose_strategy(Strategy asked) {
+constexpr Strategy choose_strategy(Strategy asked, int width, std::int64_t poses) {
   if (asked != Strategy::Automatic)
     return asked;
-  return Impl::is_host<ExecutionSpace> ? Strategy::Owned : Strategy::Atomic;
+  const bool owned = Impl::is_host<ExecutionSpace> || (width > 2 && poses >= 64);
+  return owned ? Strategy::Owned : Strategy::Atomic;
 }
 
 /// Scratch values (of the real type) that Strategy::Duplicated needs for volumes of `elements` stored
@@ -27,6 +30,17 @@ constexpr Strategy choose_strategy(Strategy asked) {
 template <class ExecutionSpace>
 std::int64_t duplicated_scratch_size(const ExecutionSpace& space, std::int64_t elements, bool weight) {
   return space.concurrency() * Impl::duplicated_copy_size(elements, weight);
+}
+
+/// Bytes that backproject, or the gradient of the reconstruction in project_gradients, needs beside its
+/// arguments when it accumulates with `strategy` into volumes of `elements` stored elements over all batches:
+/// the scratch of Strategy::Duplicated, nothing else. Owned sums in the scratch memory of its teams, whose
+/// size does not depend on the data. project and backproject_gradients need nothing.
+template <class T, class ExecutionSpace>
+std::int64_t accumulation_bytes(const ExecutionSpace& space, Strategy strategy, std::int64_t elements,
+                                bool weight) {
+  const bool duplicated = choose_strategy<ExecutionSpace>(strategy) == Strategy::Duplicated;
+  return duplicated ? std::int64_t(sizeof(T)) * duplicated_scratch_size(space, elements, weight) : 0;
 }
 
 namespace Impl {
@@ -39,7 +53,7 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
   const auto& samples = amplitudes.samples;
   const std::int64_t poses = samples.batches * samples.poses;
   const auto tiles = Tiles<M>::make(space, samples.projection, poses);
-  const Strategy strategy = choose_strategy<ExecutionSpace>(asked);
+  const Strategy strategy = choose_strategy<ExecutionSpace>(asked, Kernel::width, poses / target.batches);
   if (poses == 0)
     return;
   if (strategy == Strategy::Atomic) {
