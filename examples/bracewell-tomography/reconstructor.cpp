@@ -46,8 +46,11 @@ Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
       throw InputError("--density-weights: log-polar reconstruction takes even angles only");
     using Plan = LogPolarTomography<Space, float>;
     const auto plan = std::make_shared<const Plan>(
-        space,
-        LogPolarTomographyOptions{.angles = angles, .width = width, .slices = slices, .centre = centre});
+        space, LogPolarTomographyOptions{.angles = angles,
+                                         .width = width,
+                                         .slices = slices,
+                                         .centre = centre,
+                                         .row_upsampling = row_upsampling(Method::LogPolar)});
     return {backprojection(plan), plan->memory_bytes(), 0}; // more slices share its memory
   }
   case Method::Line:

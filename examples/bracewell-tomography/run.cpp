@@ -190,8 +190,9 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
     chunk = chunk_size(scan, options, slices, resident_bytes() - double(trial.bytes(chunk)), trial);
   }
   const Reconstructor plan = make_reconstructor(space, options, scan.angles(), width, centre, chunk);
-  const ProjectionFilter<Space, float> filter(space, chunk * std::int64_t(angles), width,
-                                              {.filter = options.filter, .padding = options.padding});
+  const ProjectionFilter<Space, float> filter(
+      space, chunk * std::int64_t(angles), width,
+      {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options.method)});
   std::optional<StripeRemoval<Space, float>> stripes;
   if (options.stripes)
     stripes.emplace(space, int(angles), width, *options.stripes);
@@ -205,8 +206,12 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
     results[slot].host = Kokkos::create_mirror_view(results[slot].slices);
   }
   const auto sinograms = allocate<Owned<float***>>("sinograms", chunk, angles, width);
-  const Sinograms all(sinograms.data(), size(chunk), angles, size(width));
-  Kokkos::deep_copy(space, sinograms, 0.f); // the last chunk may leave some unused
+  const std::size_t fine_width = size(row_upsampling(options.method) * width);
+  const auto filtered = fine_width == size(width)
+                            ? sinograms
+                            : allocate<Owned<float***>>("filtered", chunk, angles, fine_width);
+  const Sinograms all(filtered.data(), size(chunk), angles, fine_width);
+  Kokkos::deep_copy(space, filtered, 0.f); // the last chunk may leave some unused
 
   std::vector<float> picture(size(width) * size(width));
   Progress progress("reconstructing", "slices", slices);
@@ -226,7 +231,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
     input[slot]->normalise(space, filled, normalise_options(options));
     if (stripes)
       stripes->execute(space, filled);
-    filter.execute(space, filled, filled);
+    filter.execute(space, filled, Sinograms(filtered.data(), size(count), angles, fine_width));
     const OutputSlot& result = results[slot];
     plan.backproject(space, all, Slices(result.slices.data(), size(chunk), size(width), size(width)));
     if (!options.corners)

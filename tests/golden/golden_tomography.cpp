@@ -3,6 +3,7 @@
 // largest relative errors, and ends with "N passed, N failed".
 
 #include "tomography/gridding.hpp"
+#include "tomography/log_polar.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -27,6 +28,17 @@ int run_all(const std::string& prefix) {
       std::printf("%-6s %-8s %-6s %.0e  type1 %.1e  type2 %.1e  backprojection %.1e  projection %.1e\n",
                   pass ? "pass" : "FAIL", json.at("name").get<std::string>().c_str(), precision, tolerance,
                   errors.type1, errors.type2, errors.backprojection, errors.projection);
+    }
+  for (const auto& json : file.index.at("cases"))
+    for (const bool single_precision : {true, false}) {
+      const Golden::TomographyCase golden{file, json};
+      if (!Golden::suits_log_polar(golden))
+        continue;
+      const double error = Golden::run_log_polar(golden, single_precision);
+      const bool pass = error < 3e-3;
+      (pass ? passed : failed) += 1;
+      std::printf("%-6s %-8s %-6s log-polar backprojection %.1e\n", pass ? "pass" : "FAIL",
+                  json.at("name").get<std::string>().c_str(), single_precision ? "float" : "double", error);
     }
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 ? 0 : 1;

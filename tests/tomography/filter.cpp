@@ -76,6 +76,29 @@ TEST_CASE("a shift moves the rows, by fractions of pixels too") {
                          gaussian(50 - shift)) < 1e-8);
 }
 
+TEST_CASE("rows come back with several values per pixel") {
+  const Space space;
+  const int n = 75, factor = 3;
+  const auto gaussian = [](double step, int count) {
+    Values row;
+    for (int i = 0; i < count; ++i)
+      row.push_back(std::exp(-std::pow(i * step - 33.3, 2) / 18));
+    return row;
+  };
+  const auto fine = to_device<double>(Values(factor * n, NAN), 1, factor * n);
+  ProjectionFilter<Space, double>(space, 1, n, {.filter = TomographyFilter::None, .upsampling = factor})
+      .execute(space, to_device<double>(gaussian(1, n), 1, n), fine);
+  CHECK(relative_error(to_host(fine), gaussian(1.0 / factor, factor * n)) < 1e-8);
+  // Between the pixels, too, it is the ramp's: every third value is what is there without upsampling.
+  const Values rows = random_values(n);
+  ProjectionFilter<Space, double>(space, 1, n, {.upsampling = factor})
+      .execute(space, to_device<double>(rows, 1, n), fine);
+  Values third;
+  for (int i = 0; i < n; ++i)
+    third.push_back(to_host(fine)[static_cast<std::size_t>(factor * i)]);
+  CHECK(relative_error(third, filtered(rows, n, {})) < 1e-13);
+}
+
 TEST_CASE("beyond the detector there is nothing, or the edge goes on") {
   const Values ones(64, 1.0);
   const Values zero = filtered(ones, 64, {}), edge = filtered(ones, 64, {.padding = ProjectionPadding::Edge});
@@ -123,10 +146,13 @@ TEST_CASE("wrong input to ProjectionFilter is named") {
   CHECK_THROWS_MATCHES(Filter(space, 0, 8), Bracewell::Error, matches("ProjectionFilter: rows: "));
   CHECK_THROWS_MATCHES(Filter(space, 1, 0), Bracewell::Error, matches("width: "));
   CHECK_THROWS_MATCHES(Filter(space, 1, 8, {.shift = NAN}), Bracewell::Error, matches("options.shift: "));
-  const Filter filter(space, 2, 8);
+  CHECK_THROWS_MATCHES(Filter(space, 1, 8, {.upsampling = 0}), Bracewell::Error,
+                       matches("options.upsampling: "));
+  const Filter filter(space, 2, 8), fine(space, 2, 8, {.upsampling = 2});
   const auto rows = to_device<float>(Values(16), 2, 8), long_rows = to_device<float>(Values(18), 2, 9);
   CHECK_THROWS_MATCHES(filter.execute(space, long_rows, long_rows), Bracewell::Error,
                        matches("rows of 8 values"));
+  CHECK_THROWS_MATCHES(fine.execute(space, rows, rows), Bracewell::Error, matches("2 rows of 16 values"));
   CHECK_THROWS_MATCHES(filter.execute(space, rows, long_rows), Bracewell::Error,
-                       matches("filtered: expected [1, 2, 8]"));
+                       matches("filtered: expected 2 rows of 8 values"));
 }

@@ -71,6 +71,27 @@ TEMPLATE_TEST_CASE("log-polar back-projection is the sum that defines it", "", f
   }
 }
 
+TEST_CASE("finer rows leave no error of interpolation") {
+  const Space space;
+  const int n = 64, angles = 130;
+  const Values theta = even_angles(angles);
+  const Wave sharp{0.8, 12, 0.3}; // cubic interpolation of these rows alone is 1 % off
+  const auto error = [&](int upsampling) {
+    Values fine;
+    for (const double angle : theta)
+      for (int i = 0; i < upsampling * n; ++i)
+        fine.push_back(sharp(double(i) / upsampling - 31.5, angle));
+    const auto image = to_device<double>(Values(n * n), n, n);
+    LogPolarTomography<Space, double>(
+        space, {.angles = theta, .width = n, .centre = 31.5, .row_upsampling = upsampling, .oversampling = 2})
+        .backproject(space, to_device<double>(fine, angles, upsampling * n), image);
+    return error_in_disc(to_host(image), backprojection(sharp, n, theta), n, n / 2 - 2);
+  };
+  const double coarse = error(1);
+  CHECK(error(2) < coarse / 4);
+  CHECK(error(2) < 2e-3);
+}
+
 TEST_CASE("a disc of attenuation 1 comes back as 1 by convolution too") {
   const Space space;
   const int n = 128;

@@ -32,7 +32,8 @@ enum class ProjectionPadding {
 struct FilterOptions {
   TomographyFilter filter = TomographyFilter::Ramp;
   ProjectionPadding padding = ProjectionPadding::Zero;
-  double shift = 0; ///< pixels: value i of the result is that at i + shift, by trigonometric interpolation
+  int upsampling = 1; ///< values per pixel of the result, 1 to 8, by trigonometric interpolation
+  double shift = 0;   ///< pixels: value i of the result is that at i + shift, by trigonometric interpolation
 };
 
 /// The window of a filter at 0 <= tau <= 1.
@@ -108,16 +109,20 @@ struct PadProjections {
   }
 };
 
+/// Spectra times the factors, in place or to longer ones, zero beyond.
 template <class T>
 struct MultiplyProjections {
-  Kokkos::complex<T>* spectra;
+  const Kokkos::complex<T>* spectra;
   const Kokkos::complex<T>* factors;
-  int columns;
+  Kokkos::complex<T>* products;
+  int columns, product_columns;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
-    Kokkos::complex<T>* values = spectra + row * columns;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, columns), [&](int k) { values[k] *= factors[k]; });
+    const Kokkos::complex<T>* in = spectra + row * columns;
+    Kokkos::complex<T>* out = products + row * product_columns;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, product_columns),
+                         [&](int k) { out[k] = k < columns ? in[k] * factors[k] : Kokkos::complex<T>(0); });
   }
 };
 
@@ -157,27 +162,32 @@ public:
       : width_(check(rows, width, options)), edge_(options.padding == ProjectionPadding::Edge),
         size_(int(next_fast_size(2 * std::int64_t(width) + std::int64_t(std::abs(options.shift)) + 1, true))),
         block_(std::min<std::int64_t>(rows, std::max<std::int64_t>(1, block_values(space) / size_))),
-        forward_(space, {size_}, block_), backward_(space, {size_}, block_),
-        padded_(allocate<T>(space, "Bracewell::ProjectionFilter::padded", block_, size_)),
+        upsampling_(options.upsampling), forward_(space, {size_}, block_),
+        backward_(space, {upsampling_ * size_}, block_),
+        padded_(allocate<T>(space, "Bracewell::ProjectionFilter::padded", block_, upsampling_ * size_)),
         spectra_(allocate<Complex>(space, "Bracewell::ProjectionFilter::spectra", block_, size_ / 2 + 1)),
+        products_(upsampling_ == 1 ? spectra_
+                                   : allocate<Complex>(space, "Bracewell::ProjectionFilter::products", block_,
+                                                       upsampling_ * size_ / 2 + 1)),
         factors_(allocate<Complex>(space, "Bracewell::ProjectionFilter::factors", 1, size_ / 2 + 1)) {
     const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), factors_);
     const std::vector<double> factors = filter_multiplier(options.filter, size_);
     for (int k = 0; k <= size_ / 2; ++k) {
       const double phase = 2 * std::numbers::pi * k / size_ * options.shift;
       const double scaled = factors[static_cast<std::size_t>(k)] / size_;
-      // At Nyquist the shifted cosine is what the samples can show.
-      host(0, k) = Complex(T(scaled * std::cos(phase)), 2 * k == size_ ? T(0) : T(scaled * std::sin(phase)));
+      const bool nyquist =
+          2 * k == size_; // a shifted cosine there; half of it on either side of a longer spectrum
+      const double share = nyquist && upsampling_ > 1 ? 0.5 : 1;
+      host(0, k) = Complex(T(share * scaled * std::cos(phase)), nyquist ? T(0) : T(scaled * std::sin(phase)));
     }
     Kokkos::deep_copy(space, factors_, host);
     space.fence("Bracewell::ProjectionFilter::factors"); // the host's copy ends here
   }
 
-  /// Padded length of a row.
-  int padded_width() const { return size_; }
-
   /// @param projections  View [..., width]
-  /// @param filtered     of the same shape, overwritten; may be `projections` itself
+  /// @param filtered     View [..., upsampling * width] of as many rows, overwritten; without upsampling it
+  /// may
+  ///                     be `projections` itself
   /// @throws Error on shapes that do not fit and memory shared in part
   template <class Input, class Output>
   void execute(const ExecutionSpace& space, const Input& projections, const Output& filtered) const {
@@ -187,23 +197,32 @@ public:
     constexpr const char* function = "ProjectionFilter::execute";
     if (!in || in.rank < 1 || in.extents[in.rank - 1] != width_)
       Impl::fail(function, "projections", "rows of " + std::to_string(width_) + " values", in.shape());
-    Impl::require_same_shape(function, "filtered", out, in);
-    if (in.data != out.data && Impl::overlap(in, out))
+    if (!out || out.rank < 1 || out.extents[out.rank - 1] != upsampling_ * width_ ||
+        out.size() != upsampling_ * in.size())
+      Impl::fail(function, "filtered",
+                 std::to_string(in.size() / width_) + " rows of " + std::to_string(upsampling_ * width_) +
+                     " values",
+                 out.shape());
+    if ((in.data != out.data || upsampling_ > 1) && Impl::overlap(in, out))
       Impl::fail(function, "filtered", "memory of its own or the projections themselves",
                  "memory shared with projections");
     Kokkos::Profiling::ScopedRegion region("Bracewell::ProjectionFilter::execute");
     const std::int64_t rows = in.size() / width_;
+    const Kokkos::View<T**, Kokkos::LayoutRight, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> padded(
+        padded_.data(), padded_.extent(0), static_cast<std::size_t>(size_));
     for (std::int64_t first = 0; first < rows; first += block_) {
       const std::int64_t count = std::min(block_, rows - first);
       Impl::for_each_row(
           space, "Bracewell::ProjectionFilter::pad", block_,
           Impl::PadProjections<T>{in.data + first * width_, padded_.data(), count, width_, size_, edge_});
-      forward_.execute(space, padded_, spectra_);
+      forward_.execute(space, padded, spectra_);
       Impl::for_each_row(space, "Bracewell::ProjectionFilter::multiply", count,
-                         Impl::MultiplyProjections<T>{spectra_.data(), factors_.data(), size_ / 2 + 1});
-      backward_.execute(space, spectra_, padded_);
+                         Impl::MultiplyProjections<T>{spectra_.data(), factors_.data(), products_.data(),
+                                                      size_ / 2 + 1, upsampling_ * size_ / 2 + 1});
+      backward_.execute(space, products_, padded_);
       Impl::for_each_row(space, "Bracewell::ProjectionFilter::crop", count,
-                         Impl::CropProjections<T>{padded_.data(), out.data + first * width_, width_, size_});
+                         Impl::CropProjections<T>{padded_.data(), out.data + first * width_ * upsampling_,
+                                                  width_ * upsampling_, size_ * upsampling_});
     }
   }
 
@@ -213,6 +232,8 @@ private:
       Impl::fail("ProjectionFilter", "rows", "at least 1", std::to_string(rows));
     if (width < 1 || width > (1 << 26))
       Impl::fail("ProjectionFilter", "width", "1 to 2^26 pixels", std::to_string(width));
+    if (options.upsampling < 1 || options.upsampling > 8)
+      Impl::fail("ProjectionFilter", "options.upsampling", "1 to 8", std::to_string(options.upsampling));
     if (!(std::abs(options.shift) <= width))
       Impl::fail("ProjectionFilter", "options.shift", "at most the width", std::to_string(options.shift));
     return width;
@@ -236,10 +257,11 @@ private:
   bool edge_;
   int size_;
   std::int64_t block_;
+  int upsampling_;
   FFT<ExecutionSpace, 1, T, Complex> forward_;
   FFT<ExecutionSpace, 1, Complex, T> backward_;
   Buffer<T> padded_;
-  Buffer<Complex> spectra_, factors_;
+  Buffer<Complex> spectra_, products_, factors_; ///< products are the spectra where these are as long
 };
 
 } // namespace Bracewell

@@ -37,11 +37,13 @@ struct BeamView {
 /// Slices of projections [S, P, n] and images [S, n, n], which have to fit.
 template <class P, class I, class MemorySpace>
 int check_parallel_beam(const char* function, int angles, int width, const Array<P, MemorySpace>& projections,
-                        const Array<I, MemorySpace>& image) {
+                        const Array<I, MemorySpace>& image, int row_upsampling = 1) {
   const std::string n = std::to_string(width);
   if (!projections || projections.rank != 3 || projections.extents[1] != angles ||
-      projections.extents[2] != width)
-    fail(function, "projections", "[slices, " + std::to_string(angles) + ", " + n + "]", projections.shape());
+      projections.extents[2] != row_upsampling * width)
+    fail(function, "projections",
+         "[slices, " + std::to_string(angles) + ", " + std::to_string(row_upsampling * width) + "]",
+         projections.shape());
   const std::int64_t slices = projections.extents[0];
   if (!image || image.rank != 3 || image.extents[0] != slices || image.extents[1] != width ||
       image.extents[2] != width)

@@ -20,7 +20,9 @@ struct LogPolarTomographyOptions {
   int width = 0;                   ///< pixels of the detector, and of images along both axes
   std::int64_t slices = 1;         ///< the most that are worked on at once: less takes less memory
   std::optional<double> centre =
-      std::nullopt;          ///< detector coordinate of the axis; floor(width / 2) by default
+      std::nullopt;       ///< detector coordinate of the axis; floor(width / 2) by default
+  int row_upsampling = 1; ///< values per pixel of the rows, 1 to 8: 2 (see FilterOptions) leaves little of
+                          ///< the interpolation's error at high frequencies
   double oversampling = 1.1; ///< of the log-polar grid, 1 to 4: more is more accurate
 };
 
@@ -35,7 +37,7 @@ struct LogPolarGrid {
   static constexpr int spans = 6;
   static constexpr int margin = 3; ///< cells beyond the disc, for interpolation
 
-  int width, angles;
+  int width, angles, row_upsampling;
   double centre, first_angle, angle_step;
   double radius, shrink; ///< r in pixels, a
   int rows;              ///< angles of a span and as much again, in steps of angle_step, negative ones behind
@@ -66,6 +68,9 @@ struct LogPolarGrid {
     LogPolarGrid grid;
     grid.width = options.width;
     grid.angles = static_cast<int>(angles.size());
+    grid.row_upsampling = options.row_upsampling;
+    if (options.row_upsampling < 1 || options.row_upsampling > 8)
+      fail(function, "row_upsampling", "from 1 to 8", std::to_string(options.row_upsampling));
     grid.centre = options.centre.value_or(options.width / 2);
     if (!(std::abs(grid.centre) <= 4.0 * options.width))
       fail(function, "centre", "a pixel within four widths of the detector", std::to_string(grid.centre));
@@ -113,14 +118,14 @@ struct LogPolarSample {
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
 
   LogPolarGrid grid;
-  const T* projections; ///< [slices, angles, width] of these slices
+  const T* projections; ///< [slices, angles, row_upsampling * width] of these slices
   T* samples;           ///< [slices, spans, rows, columns]
   int level;            ///< of the scratch memory
 
-  static std::size_t scratch_bytes(int width) { return 2 * std::size_t(width) * sizeof(T) + 64; }
+  static std::size_t scratch_bytes(int values) { return 2 * std::size_t(values) * sizeof(T) + 64; }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const int n = grid.width, row = member.league_rank() % grid.rows;
+    const int n = grid.width * grid.row_upsampling, row = member.league_rank() % grid.rows;
     const int rest = member.league_rank() / grid.rows;
     const int span = rest % LogPolarGrid::spans, slice = rest / LogPolarGrid::spans;
     const int steps = row < grid.rows / 2 ? row : row - grid.rows, p = grid.span_middle(span) + steps;
@@ -153,7 +158,7 @@ struct LogPolarSample {
       const T s = (Kokkos::exp(begin + T(j) * step) - origin) * scale;
       T value = 0;
       if (Kokkos::abs(s) <= limit) {
-        const T x = s + T(grid.centre), cell = Kokkos::floor(x);
+        const T x = (s + T(grid.centre)) * T(grid.row_upsampling), cell = Kokkos::floor(x);
         T weights[4];
         bspline_weights(x - cell, weights);
         int i = (static_cast<int>(cell) - 1) % n;
@@ -325,20 +330,20 @@ public:
     return (samples_.size() + results_.size() + symbol_.size()) * sizeof(Complex) + workspace_.size();
   }
 
-  /// @param projections  [S, P, n], any number of slices
+  /// @param projections  [S, P, row_upsampling * n], any number of slices
   /// @param images       [S, n, n], overwritten
   /// @throws Error on shapes that do not fit and shared memory
   template <class Projections, class Images>
   void backproject(const ExecutionSpace& space, const Projections& projections, const Images& images) const {
     const Array<const T, MemorySpace> in(projections);
     const Array<T, MemorySpace> out(images);
-    const int slices =
-        Impl::check_parallel_beam("LogPolarTomography::backproject", grid_.angles, grid_.width, in, out);
+    const int slices = Impl::check_parallel_beam("LogPolarTomography::backproject", grid_.angles, grid_.width,
+                                                 in, out, grid_.row_upsampling);
     Kokkos::Profiling::ScopedRegion region("Bracewell::LogPolarTomography::backproject");
     const std::int64_t n = grid_.width;
     for (int first = 0; first < slices; first += slices_)
-      backproject_some(space, in.data + first * grid_.angles * n, out.data + first * n * n,
-                       std::min(slices_, slices - first));
+      backproject_some(space, in.data + first * grid_.angles * n * grid_.row_upsampling,
+                       out.data + first * n * n, std::min(slices_, slices - first));
   }
 
 private:
@@ -388,7 +393,7 @@ private:
     T* const real_samples = reinterpret_cast<T*>(samples_.data());
     T* const coefficients = reinterpret_cast<T*>(results_.data());
 
-    const std::size_t scratch = Sample::scratch_bytes(grid_.width);
+    const std::size_t scratch = Sample::scratch_bytes(grid_.width * grid_.row_upsampling);
     const int level = scratch <= (host ? 30000 : 40000) ? 0 : 1;
     Kokkos::parallel_for("Bracewell::LogPolarTomography::sample",
                          Policy(space, count * Grid::spans * grid_.rows, host ? 1 : 256)
