@@ -207,6 +207,23 @@ int parts_per_pose(const ExecutionSpace& space, std::int64_t poses, int tiles_pe
   return static_cast<int>(std::clamp<std::int64_t>(teams / poses, 1, tiles_per_pose));
 }
 
+template <class Space, class Kernel, class T, int M, int D, class Volume>
+struct GatherBricks;
+
+/// Gather on GPUs: from bricks of the reconstruction in scratch where windows are wide and poses many enough
+/// to pay for copying the bricks (measured: docs/performance.md), else directly.
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volume>
+void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
+                         const Gather<Kernel, T, M, D, mates, Volume>& gather, std::int64_t poses) {
+  if constexpr (mates == Mates::Single && M == 2 && D == 3 && Kernel::width > 2) {
+    const auto& samples = gather.amplitudes.samples;
+    const int* const size = samples.reconstruction.size;
+    if (samples.poses >= 1024 && *std::min_element(size, size + D) >= 64)
+      return GatherBricks<ExecutionSpace, Kernel, T, M, D, Volume>(gather).launch(space, label);
+  }
+  launch_tiles(space, label, gather, poses, gather.tiles.per_pose);
+}
+
 /// Launches the gather alone.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volume>
 void launch_gather(const ExecutionSpace& space, const std::string& label,
@@ -217,7 +234,7 @@ void launch_gather(const ExecutionSpace& space, const std::string& label,
   if constexpr (is_host<ExecutionSpace>)
     launch_gather_rows<Kernel, T, M, D, mates>(space, label, gather, poses);
   else
-    launch_tiles(space, label, gather, poses, gather.tiles.per_pose);
+    launch_gather_tiles(space, label, gather, poses);
 }
 
 /// Launches the gather alone, or, where gradients with respect to poses are wanted, both in one pass.
@@ -236,3 +253,5 @@ void launch_gather(const ExecutionSpace& space, const std::string& label,
 }
 
 } // namespace Bracewell::Impl
+
+#include <bracewell/project/gather_bricks.hpp>
