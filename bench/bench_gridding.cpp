@@ -104,8 +104,8 @@ int main(int argc, char* argv[]) {
   const auto last = SampleOrder::SlicesLast, first = SampleOrder::SlicesFirst;
   register_benchmark("spread", {.order = last}, true);
   register_benchmark("spread_tiles", {.strategy = GriddingStrategy::Tiles, .order = last}, true);
-  register_benchmark("spread_tiles_sigma_1.5",
-                     {.oversampling = 1.5, .strategy = GriddingStrategy::Tiles, .order = last}, true);
+  register_benchmark("spread_tiles_sigma_2",
+                     {.oversampling = 2, .strategy = GriddingStrategy::Tiles, .order = last}, true);
   register_benchmark("spread_tiles_slices_first", {.strategy = GriddingStrategy::Tiles, .order = first},
                      true);
   register_benchmark("spread_pruned", {.strategy = GriddingStrategy::PrunedGather, .order = first}, true);

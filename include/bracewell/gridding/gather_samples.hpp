@@ -13,6 +13,7 @@ struct GatherSamples {
   static constexpr int slices_per_thread = is_host<Space> ? 1 : 8;
 
   SpreadingProblem<T, Dim> problem;
+  TapTable<T, MaxWidth> taps;
   const Kokkos::complex<T>* grid;
   SampleArray<Kokkos::complex<T>> samples;
 
@@ -25,7 +26,7 @@ struct GatherSamples {
     const std::int64_t end = Kokkos::min(first + slices_per_thread, problem.slices);
     const Location<T, Dim> at = problem.locations[point];
     T weights[Dim][MaxWidth];
-    problem.weights(at, weights);
+    evaluate_taps(taps, at, weights);
     for (std::int64_t slice = first; slice < end; ++slice) {
       const Kokkos::complex<T>* const source = grid + slice * problem.grid.elements();
       T real = 0, imaginary = 0;

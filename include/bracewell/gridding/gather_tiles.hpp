@@ -5,12 +5,6 @@
 
 namespace Bracewell::Impl {
 
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-#define BRACEWELL_UNROLL _Pragma("unroll")
-#else
-#define BRACEWELL_UNROLL
-#endif
-
 /// GriddingStrategy::Tiles on GPUs. A team of 32 lanes owns a tile of the grid, a lane one slice of it, in
 /// registers. Lanes compute the weights of 32 samples at a time, one sample each, which all slices share;
 /// then the team goes through these samples together. Weights of all cells of a row are used, zeros too, so
@@ -24,10 +18,12 @@ struct GatherTiles {
       sizeof(T) <= 4 ? 16 : 12; ///< 128 or 168 registers for a lane
   static constexpr int lanes = 32, columns = Edges::columns, rows = Edges::rows;
   static constexpr int ahead = 4; ///< samples that are loaded before they are used
-  static constexpr int pad = 4, stride = columns + rows + pad; ///< of the weights of one sample
+  /// Of the weights of one sample: an odd number of quadruples, which lanes write without bank conflicts.
+  static constexpr int stride = (columns + rows) / 4 % 2 == 1 ? columns + rows : columns + rows + 4;
   static constexpr int weights_size = lanes * stride, exchange_size = lanes * (columns + 1) * 2;
 
   SpreadingProblem<T, Dim> problem;
+  TapTable<T, MaxWidth> taps;
   TileGrid<Edges, Dim> tiles;
   const std::uint32_t* list;
   const TileTask* tasks;
@@ -97,29 +93,45 @@ struct GatherTiles {
   }
 
 private:
+  /// Weights of the tile's columns and rows for one sample.
   KOKKOS_FUNCTION void prepare(std::uint32_t point, const int (&origin)[Dim], T* target) const {
     const Location<T, Dim> at = problem.locations[point];
-    for (int i = 0; i < columns + rows; ++i)
-      target[i] = 0;
-    T values[Dim][MaxWidth];
-    problem.weights(at, values);
-    for (int i = 0; i < MaxWidth; ++i) {
-      const int c = tiles.relative(at.first[0], origin[0], 0) + i;
-      if (i < problem.kernel.width && c >= 0 && c < columns)
-        target[c] = values[0][i];
+    T values[Dim][MaxWidth], all[columns + rows];
+    evaluate_taps(taps, at, values);
+    BRACEWELL_UNROLL
+    for (int d = 0; d < Dim; ++d)
+      shift(values[d], tiles.relative(at.first[d], origin[d], d));
+    BRACEWELL_UNROLL
+    for (int c = 0; c < columns; ++c)
+      all[c] = values[0][c];
+    BRACEWELL_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      all[columns + r] = values[1][r % Edges::y];
+      if constexpr (Dim == 3)
+        all[columns + r] *= values[2][r / Edges::y];
     }
-    for (int j = 0; j < MaxWidth; ++j) {
-      const int y = tiles.relative(at.first[1], origin[1], 1) + j;
-      if (j >= problem.kernel.width || y < 0 || y >= Edges::y)
-        continue;
-      if constexpr (Dim == 2)
-        target[columns + y] = values[1][j];
-      else
-        for (int k = 0; k < MaxWidth; ++k) {
-          const int z = tiles.relative(at.first[2], origin[2], 2) + k;
-          if (k < problem.kernel.width && z >= 0 && z < Edges::z)
-            target[columns + z * Edges::y + y] = values[1][j] * values[2][k];
-        }
+    BRACEWELL_UNROLL
+    for (int i = 0; i < columns + rows; i += 4)
+      *reinterpret_cast<Quad*>(target + i) = {{all[i], all[i + 1], all[i + 2], all[i + 3]}};
+  }
+
+  /// Moves the taps of a sample to the cells of the tile, from its first tap on, by powers of two: registers
+  /// cannot be addressed otherwise.
+  KOKKOS_FUNCTION static void shift(T (&values)[MaxWidth], int first) {
+    static_assert(MaxWidth >= columns && MaxWidth >= rows);
+    BRACEWELL_UNROLL
+    for (int step = 1; step < MaxWidth; step *= 2) {
+      const bool forward = first > 0 && (first & step), backward = first < 0 && (-first & step);
+      T moved[MaxWidth];
+      BRACEWELL_UNROLL
+      for (int i = 0; i < MaxWidth; ++i) {
+        const T before = i >= step ? values[(i + MaxWidth - step) % MaxWidth] : T(0);
+        const T behind = i + step < MaxWidth ? values[(i + step) % MaxWidth] : T(0);
+        moved[i] = forward ? before : backward ? behind : values[i];
+      }
+      BRACEWELL_UNROLL
+      for (int i = 0; i < MaxWidth; ++i)
+        values[i] = moved[i];
     }
   }
 
@@ -189,8 +201,6 @@ private:
     }
   }
 };
-
-#undef BRACEWELL_UNROLL
 
 /// Adds the partial sums of the tiles that several teams shared, in fixed order.
 template <class Space, class T, int Dim>

@@ -134,7 +134,7 @@ public:
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::interpolate");
     Impl::with_max_width<T>(problem.kernel.width, [&]<int MaxWidth>() {
       const Impl::GatherSamples<ExecutionSpace, MaxWidth, T, Dim> functor{
-          problem, in.data, {out.data, point_stride(), slice_stride()}};
+          problem, taps<MaxWidth>(), in.data, {out.data, point_stride(), slice_stride()}};
       Kokkos::parallel_for("Bracewell::Gridding::interpolate", Range(space, 0, functor.threads()), functor);
     });
   }
@@ -230,11 +230,12 @@ private:
   void make_kernel(const ExecutionSpace& space) {
     const int stride =
         kernel->width <= Impl::common_max_width<T> ? Impl::common_max_width<T> : Impl::KernelShape::max_width;
-    std::vector<T> padded((kernel->degree + 1) * stride);
+    table_values.assign((kernel->degree + 1) * stride, T(0));
     for (int power = 0; power <= kernel->degree; ++power)
       for (int tap = 0; tap < kernel->width; ++tap)
-        padded[power * stride + tap] = static_cast<T>(kernel->coefficients[power * kernel->width + tap]);
-    table = Impl::device_copy(space, "Bracewell::Gridding::kernel", padded);
+        table_values[power * stride + tap] =
+            static_cast<T>(kernel->coefficients[power * kernel->width + tap]);
+    table = Impl::device_copy(space, "Bracewell::Gridding::kernel", table_values);
     problem.kernel = {table.data(), kernel->width, kernel->degree, stride};
     for (int axis = 0; axis < Dim; ++axis) {
       std::vector<T> values(image[axis]);
@@ -243,6 +244,11 @@ private:
             1 / kernel->transform(double(i - image[axis] / 2) / problem.grid.size[Dim - 1 - axis]));
       reciprocal[axis] = Impl::device_copy(space, "Bracewell::Gridding::rolloff", values);
     }
+  }
+
+  template <int MaxWidth>
+  Impl::TapTable<T, MaxWidth> taps() const {
+    return {problem.kernel, table_values};
   }
 
   std::int64_t point_stride() const { return sample_order == SampleOrder::SlicesLast ? problem.slices : 1; }
@@ -255,7 +261,7 @@ private:
     Kokkos::parallel_for("Bracewell::Gridding::zero",
                          Range(space, 0, problem.slices * problem.grid.elements()),
                          Impl::SetZero<Complex>{grid});
-    const Impl::ScatterSamples<MaxWidth, T, Dim> functor{problem, samples, grid};
+    const Impl::ScatterSamples<MaxWidth, T, Dim> functor{problem, taps<MaxWidth>(), samples, grid};
     Kokkos::parallel_for("Bracewell::Gridding::spread_atomic", Range(space, 0, functor.threads()), functor);
   }
 
@@ -267,15 +273,17 @@ private:
     Kokkos::parallel_for("Bracewell::Gridding::spread_tiles",
                          Policy(space, static_cast<int>(tiles.tasks.size()), 1)
                              .set_scratch_size(1, Kokkos::PerTeam(int(+Functor::scratch_bytes))),
-                         Functor{problem, tiles.tiles, tiles.list.data(), tiles.tasks.data(), samples, grid});
+                         Functor{problem, taps<MaxWidth>(), tiles.tiles, tiles.list.data(),
+                                 tiles.tasks.data(), samples, grid});
   }
 
   template <int MaxWidth>
   void spread_tiles(const ExecutionSpace& space, const Impl::SampleArray<const Complex>& samples,
                     Complex* grid) const {
     using Functor = Impl::GatherTiles<ExecutionSpace, MaxWidth, T, Dim>;
-    const Functor functor{problem, tiles.tiles, tiles.list.data(), tiles.tasks.data(), slice_chunks(),
-                          samples, grid,        partial.data()};
+    const Functor functor{
+        problem,        taps<MaxWidth>(), tiles.tiles, tiles.list.data(), tiles.tasks.data(),
+        slice_chunks(), samples,          grid,        partial.data()};
     Kokkos::parallel_for(
         "Bracewell::Gridding::spread_tiles",
         Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<32, +Functor::teams_per_multiprocessor>>(
@@ -322,6 +330,7 @@ private:
   Impl::SpreadingProblem<T, Dim> problem = {};
   std::optional<Impl::Rays<ExecutionSpace>> rays;
   Vector<Impl::Location<T, Dim>> locations;
+  std::vector<T> table_values;
   Vector<T> table;
   std::array<Vector<const T>, Dim> reciprocal;
   Impl::TileLists<ExecutionSpace, T, Dim> tiles;

@@ -3,6 +3,7 @@
 
 #include <bracewell/error.hpp>
 #include <bracewell/gridding/options.hpp>
+#include <bracewell/impl/unroll.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -194,6 +195,44 @@ struct TapWeights {
       weight = weight * u + table[power * stride + tap];
     return weight;
   }
+};
+
+/// The polynomials of at most MaxWidth taps for kernels that evaluate many. A table held by value travels
+/// with the kernel's arguments, where GPUs read it at no cost; polynomials of lower degree begin with zeros.
+template <class T, int MaxWidth, bool by_value = (MaxWidth <= 16)>
+struct TapTable {
+  static constexpr int powers = MaxWidth + 5;
+
+  T coefficients[powers][MaxWidth];
+  int width;
+
+  TapTable(const TapWeights<T>& weights, const std::vector<T>& values)
+      : coefficients{}, width(weights.width) {
+    for (int power = 0; power <= weights.degree; ++power)
+      for (int tap = 0; tap < MaxWidth; ++tap)
+        coefficients[powers - 1 - weights.degree + power][tap] = values[power * MaxWidth + tap];
+  }
+
+  KOKKOS_FUNCTION void evaluate(T offset, T (&result)[MaxWidth]) const {
+    const T u = 2 * offset - T(width - 1);
+    BRACEWELL_UNROLL
+    for (int tap = 0; tap < MaxWidth; ++tap)
+      result[tap] = coefficients[0][tap];
+    BRACEWELL_UNROLL
+    for (int power = 1; power < powers; ++power)
+      BRACEWELL_UNROLL
+    for (int tap = 0; tap < MaxWidth; ++tap)
+      result[tap] = result[tap] * u + coefficients[power][tap];
+  }
+};
+
+template <class T, int MaxWidth>
+struct TapTable<T, MaxWidth, false> {
+  TapWeights<T> weights;
+
+  TapTable(const TapWeights<T>& weights_, const std::vector<T>&) : weights(weights_) {}
+
+  KOKKOS_FUNCTION void evaluate(T offset, T (&result)[MaxWidth]) const { weights.evaluate(offset, result); }
 };
 
 /// Widths that kernels are compiled for; a narrower one uses the next.

@@ -57,11 +57,13 @@ template <int MaxWidth, class T, class Visit>
 KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 2>& at, const GridShape<2>& grid,
                                          const TapWeights<T>& kernel, const T (&weights)[2][MaxWidth],
                                          const Visit& visit) {
+  BRACEWELL_UNROLL
   for (int j = 0; j < MaxWidth; ++j) {
     if (j >= kernel.width)
       continue; // not break: loops of fixed length keep the weights in registers
     const int y = at.first[1] + j;
     const std::int64_t row = std::int64_t(y < grid.size[1] ? y : y - grid.size[1]) * grid.size[0];
+    BRACEWELL_UNROLL
     for (int i = 0; i < MaxWidth; ++i) {
       if (i >= kernel.width)
         continue;
@@ -103,6 +105,14 @@ struct SampleArray {
   }
 };
 
+template <class T, int Dim, int MaxWidth>
+KOKKOS_INLINE_FUNCTION void evaluate_taps(const TapTable<T, MaxWidth>& taps, const Location<T, Dim>& at,
+                                          T (&weights)[Dim][MaxWidth]) {
+  BRACEWELL_UNROLL
+  for (int d = 0; d < Dim; ++d)
+    taps.evaluate(at.offset[d], weights[d]);
+}
+
 /// What every spreading and interpolating kernel reads.
 template <class T, int Dim>
 struct SpreadingProblem {
@@ -110,12 +120,6 @@ struct SpreadingProblem {
   std::int64_t points, slices;
   GridShape<Dim> grid;
   TapWeights<T> kernel;
-
-  template <int MaxWidth>
-  KOKKOS_FUNCTION void weights(const Location<T, Dim>& at, T (&result)[Dim][MaxWidth]) const {
-    for (int d = 0; d < Dim; ++d)
-      kernel.template evaluate<MaxWidth>(at.offset[d], result[d]);
-  }
 };
 
 } // namespace Bracewell::Impl

@@ -17,6 +17,7 @@ struct ScatterSamples {
   static constexpr int slices_per_thread = 8;
 
   SpreadingProblem<T, Dim> problem;
+  TapTable<T, MaxWidth> taps;
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* grid;
 
@@ -29,7 +30,7 @@ struct ScatterSamples {
     const std::int64_t end = Kokkos::min(first + slices_per_thread, problem.slices);
     const Location<T, Dim> at = problem.locations[point];
     T weights[Dim][MaxWidth];
-    problem.weights(at, weights);
+    evaluate_taps(taps, at, weights);
     for (std::int64_t slice = first; slice < end; ++slice) {
       const Kokkos::complex<T> value = samples(point, slice);
       T* const target = reinterpret_cast<T*>(grid + slice * problem.grid.elements());

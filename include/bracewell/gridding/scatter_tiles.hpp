@@ -15,6 +15,7 @@ struct ScatterTiles {
   static constexpr std::size_t scratch_bytes = Edges::cells * numbers * sizeof(T) + 64;
 
   SpreadingProblem<T, Dim> problem;
+  TapTable<T, MaxWidth> taps;
   TileGrid<Edges, Dim> tiles;
   const std::uint32_t* list;
   const TileTask* tasks;
@@ -41,7 +42,7 @@ private:
   void add(std::uint32_t point, std::int64_t slice, int lanes, const int (&origin)[Dim], T* sums) const {
     const Location<T, Dim> at = problem.locations[point];
     T weights[Dim][MaxWidth];
-    problem.weights(at, weights);
+    evaluate_taps(taps, at, weights);
     T value[numbers] = {};
     for (int i = 0; i < lanes; ++i) {
       const Kokkos::complex<T> sample = samples(point, slice + i);

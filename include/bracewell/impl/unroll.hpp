@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// Loops of constant length that GPU compilers must unroll, so that the arrays they index stay in registers.
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define BRACEWELL_UNROLL _Pragma("unroll")
+#else
+#define BRACEWELL_UNROLL
+#endif
