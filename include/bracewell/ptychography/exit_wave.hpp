@@ -21,6 +21,14 @@ struct Selection {
   }
 };
 
+template <class Value>
+struct Fill {
+  Value* values;
+  Value value;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] = value; }
+};
+
 /// Where in a selection a pattern stands.
 struct FillSlots {
   const int* numbers;

@@ -9,27 +9,41 @@
 
 namespace Bracewell::Impl {
 
+/// Calls action(FusedSizes) for n = lanes x numbers and the least count of leading numbers that holds m
+/// pixels.
+template <int lanes, int numbers, class Action>
+void visit_leading(int m, const Action& action) {
+  constexpr int few = (5 * numbers + 15) / 16, half = (numbers + 1) / 2;
+  if constexpr (lanes * numbers > 64) {
+    if (m <= lanes * few)
+      return action(FusedSizes<lanes, numbers, few>());
+    if (m <= lanes * half)
+      return action(FusedSizes<lanes, numbers, half>());
+  }
+  action(FusedSizes<lanes, numbers, numbers>());
+}
+
 /// Calls action(FusedSizes) for patterns of n x n pixels; false where the fused kernel does not know the
 /// size.
 template <class Action>
-bool visit_fused_sizes(int n, const Action& action) {
+bool visit_fused_sizes(int n, int m, const Action& action) {
   switch (n) {
   case 40:
-    return action(FusedSizes<20, 2>()), true;
+    return visit_leading<4, 10>(m, action), true;
   case 48:
-    return action(FusedSizes<12, 4>()), true;
+    return visit_leading<4, 12>(m, action), true;
   case 64:
-    return action(FusedSizes<16, 4>()), true;
+    return visit_leading<8, 8>(m, action), true;
   case 128:
-    return action(FusedSizes<32, 4>()), true;
+    return visit_leading<8, 16>(m, action), true;
   case 160:
-    return action(FusedSizes<40, 4>()), true;
+    return visit_leading<16, 10>(m, action), true;
+  case 192:
+    return visit_leading<16, 12>(m, action), true;
   case 256:
-    return action(FusedSizes<64, 4>()), true;
-  case 320:
-    return action(FusedSizes<40, 8>()), true;
+    return visit_leading<16, 16>(m, action), true;
   case 512:
-    return action(FusedSizes<64, 8>()), true;
+    return visit_leading<16, 32>(m, action), true;
   }
   return false;
 }
@@ -45,17 +59,8 @@ class FusedPlan {
 public:
   using Stored = Storage;
 
-  /// Whether the kernel's tile fits into the scratch memory of a team and n is one of its sizes.
-  static bool fits(const PtychographyShape& shape) {
-    bool enough = false;
-    visit_fused_sizes(shape.detector, [&](auto sizes) {
-      using Kernel = FusedPatterns<Space, T, Storage, decltype(sizes)>;
-      // scratch_size_max keeps room for the reductions of 1024 threads; this team has fewer.
-      const int spare = is_host<Space> ? 0 : (1024 - Kernel::team_size) * int(sizeof(double)) - 1024;
-      const int most = Kokkos::TeamPolicy<Space>::scratch_size_max(+Kernel::scratch_level) + spare;
-      enough = Kernel::scratch_bytes(shape.probe) <= static_cast<std::size_t>(most);
-    });
-    return enough;
+  static bool knows(const PtychographyShape& shape) {
+    return visit_fused_sizes(shape.detector, shape.probe, [](auto) {});
   }
 
   FusedPlan(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
@@ -63,35 +68,43 @@ public:
       : n(shape.detector), m(shape.probe), group(group_size(patterns, shape, options)),
         waves(make<StoredComplex<Storage>>(space, "waves", group * m * m)),
         factors(make<T>(space, "factors", 2 * group)) {
-    visit_fused_sizes(n, [&](auto sizes) { make_roots(space, sizes); });
+    visit_fused_sizes(n, m, [&](auto sizes) {
+      using Kernel = FusedPatterns<Space, T, Storage, decltype(sizes)>;
+      // Two teams of a multiprocessor at a time: their windows stay in its share of the cache.
+      teams = is_host<Space> ? space.concurrency() : std::max(1, space.concurrency() / 1024);
+      teams = std::min(teams, group);
+      workspace = make<StoredComplex<Storage>>(space, "windows", teams * Kernel::window(m));
+      make_roots(space, sizes);
+    });
   }
 
   std::int64_t group_size() const { return group; }
 
   std::size_t memory_bytes() const {
-    return waves.size() * sizeof(StoredComplex<Storage>) + factors.size() * sizeof(T) +
+    return (waves.size() + workspace.size()) * sizeof(StoredComplex<Storage>) + factors.size() * sizeof(T) +
            roots.size() * sizeof(Pair<T>);
   }
 
-  /// The index of pixel (row, column) of pattern j among the targets, as a type to be called on the device.
-  template <class Action>
-  void visit_layout(const Action& action) const {
-    visit_fused_sizes(n, [&](auto sizes) { action(FusedLayout<decltype(sizes)>()); });
+  PatternLayout layout() const {
+    PatternLayout result{n};
+    visit_fused_sizes(n, m, [&](auto sizes) { result.numbers = decltype(sizes)::numbers; });
+    return result;
   }
 
   WaveGradients<T, Storage> compute(const Space& space, const Scan& scan, const Kokkos::complex<T>* object,
                                     const Kokkos::complex<T>* probe, const Selection& selection,
                                     const Targets<T, Storage>& targets, const PtychographyOptions& options,
                                     T norm, double* losses, bool gradients) const {
-    visit_fused_sizes(n, [&](auto sizes) {
+    visit_fused_sizes(n, m, [&](auto sizes) {
       using Kernel = FusedPatterns<Space, T, Storage, decltype(sizes)>;
-      typename Kernel::Policy policy(space, static_cast<int>(selection.count), +Kernel::team_size);
+      typename Kernel::Policy policy(space, static_cast<int>(std::min(teams, selection.count)),
+                                     +Kernel::team_size);
       policy.set_scratch_size(+Kernel::scratch_level,
-                              Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(m))));
+                              Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
       Kokkos::parallel_for("Bracewell::PtychographyLoss::fused_patterns", policy,
                            Kernel{scan, selection, object, probe, targets, options.loss,
                                   static_cast<T>(options.background), norm, roots.data(), losses,
-                                  waves.data(), factors.data(), gradients});
+                                  workspace.data(), waves.data(), factors.data(), gradients});
     });
     return {waves.data(), std::int64_t(m) * m, 0, m, factors.data()};
   }
@@ -115,26 +128,21 @@ private:
 
   template <class Sizes>
   void make_roots(const Space& space, Sizes) {
-    constexpr int lanes = Sizes::lanes, length = Sizes::length;
-    roots = make<Pair<T>>(space, "roots", FusedPatterns<Space, T, Storage, Sizes>::root_count);
+    roots = make<Pair<T>>(space, "roots", +Sizes::n);
     const auto host = Kokkos::create_mirror_view(roots);
-    const auto root = [](int k, int of) {
-      const double angle = -2 * Kokkos::numbers::pi * (k % of) / of;
-      return Pair<T>{static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
-    };
-    for (int q = 0; q < lanes; ++q) {
-      for (int s = 0; s < length; ++s)
-        host(s * lanes + q) = root(q * s, +Sizes::n);
-      for (int j = 0; j < lanes; ++j)
-        host(Sizes::n + j * lanes + q) = root(q * j, lanes);
-    }
+    for (int k = 0; k < Sizes::numbers; ++k)
+      for (int t = 0; t < Sizes::lanes; ++t) {
+        const double angle = -2 * Kokkos::numbers::pi * (k * t) / Sizes::n;
+        host(k * Sizes::lanes + t) = {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
+      }
     Kokkos::deep_copy(space, roots, host);
     space.fence("Bracewell::PtychographyLoss: the table on the host ends here");
   }
 
   int n, m;
   std::int64_t group;
-  View<StoredComplex<Storage>> waves;
+  std::int64_t teams = 1;
+  View<StoredComplex<Storage>> waves, workspace;
   View<T> factors;
   View<Pair<T>> roots;
 };

@@ -111,9 +111,9 @@ public:
                            const Selection& selection) const {
     if (!one)
       return given;
-    Kokkos::deep_copy(space, Kokkos::View<Complex*, Memory>(spectrum.data(), spectrum.size()),
-                      Kokkos::View<const Complex*, Memory>(given.data, spectrum.size()));
-    one->execute(space, spectrum, spectrum);
+    const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(
+        given.data, 1, spectrum.extent(1), spectrum.extent(2), spectrum.extent(3));
+    one->execute(space, original, spectrum);
     const std::int64_t elements = spectrum.size();
     Kokkos::parallel_for(
         "Bracewell::PtychographyLoss::shift_probes", Range(space, 0, selection.count * elements),

@@ -63,7 +63,7 @@ namespace Impl {
 
 /// A complex number as it is stored in memory: in the precision of the arithmetic or in half precision.
 template <class T>
-struct StoredComplex {
+struct alignas(2 * sizeof(T)) StoredComplex {
   T re, im;
   template <class Real>
   KOKKOS_INLINE_FUNCTION void store(const Kokkos::complex<Real>& value) {

@@ -20,23 +20,32 @@ void visit(PatternLoss kind, const Action& action) {
   }
 }
 
+/// How targets are stored. Half precision holds the square root, with the sign of t: intensities span more
+/// than its range, and those on a reduced grid can be negative. On the full grid a negative number marks a
+/// pixel that does not count.
+template <class T, class Storage>
+struct TargetStorage {
+  bool root;
+
+  static constexpr bool holds_root(PatternLoss kind) {
+    return kind == PatternLoss::Amplitude || sizeof(Storage) < sizeof(T);
+  }
+  KOKKOS_INLINE_FUNCTION Storage operator()(T t) const {
+    return static_cast<Storage>(root ? Kokkos::copysign(Kokkos::sqrt(Kokkos::abs(t)), t) : t);
+  }
+};
+
 /// One pixel's share of a loss: modelled intensity J, measured t.
 template <PatternLoss kind, class T, class Storage>
 struct PatternTerm {
-  /// Half precision holds the square root, with the sign of t: intensities span more than its range, and
-  /// those on a reduced grid can be negative. On the full grid a negative number marks a pixel that does not
-  /// count.
-  static constexpr bool stores_root = kind == PatternLoss::Amplitude || sizeof(Storage) < sizeof(T);
-
   T background; ///< of PatternLoss::Poisson
-
-  KOKKOS_INLINE_FUNCTION static Storage store(T t) {
-    return static_cast<Storage>(stores_root ? Kokkos::copysign(Kokkos::sqrt(Kokkos::abs(t)), t) : t);
-  }
 
   /// @param value, slope  the loss of this pixel and its derivative with respect to J
   KOKKOS_INLINE_FUNCTION void operator()(T J, T stored, T& value, T& slope) const {
-    const T t = stores_root && kind != PatternLoss::Amplitude ? stored * Kokkos::abs(stored) : stored;
+    // The amplitude loss wants the root itself.
+    const T t = TargetStorage<T, Storage>::holds_root(kind) && kind != PatternLoss::Amplitude
+                    ? stored * Kokkos::abs(stored)
+                    : stored;
     if constexpr (kind == PatternLoss::LeastSquares) {
       value = (J - t) * (J - t);
       slope = 2 * (J - t);

@@ -123,9 +123,8 @@ public:
       if (options.reduced_grid)
         store_reduced(space, *reduction, first + begin, device, found.data());
       else
-        Impl::visit(options.loss, [&](auto kind) {
-          store<decltype(kind)::value>(space, first + begin, device, part_weights, stride, found.data());
-        });
+        store<Storage>(space, device, part_weights, stride, first + begin, first + begin, layout(),
+                       values.data(), found.data());
       space.fence("Bracewell::PtychographyLoss::set_patterns");
     }
     Kokkos::deep_copy(space, host_view, found);
@@ -195,7 +194,7 @@ private:
   }
 
   bool use_fused() const {
-    const bool can = Impl::FusedPlan<ExecutionSpace, Real, Storage>::fits(shape) && shape.modes == 1 &&
+    const bool can = Impl::FusedPlan<ExecutionSpace, Real, Storage>::knows(shape) && shape.modes == 1 &&
                      !scan.subpixel() && !options.fresnel_number &&
                      options.weights != PixelWeights::PerPixel &&
                      !(options.weights == PixelWeights::Mask && options.scale == PatternScale::PerPattern);
@@ -216,7 +215,8 @@ private:
   template <class Value>
   static void zero(const ExecutionSpace& space, const Array<Value, Memory>& array) {
     if (array)
-      Kokkos::deep_copy(space, Kokkos::View<Value*, Memory>(array.data, array.size()), Value(0));
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::zero", Range(space, 0, array.size()),
+                           Impl::Fill<Value>{array.data, Value(0)});
   }
 
   std::int64_t pixels() const { return std::int64_t(shape.detector) * shape.detector; }
@@ -282,49 +282,31 @@ private:
            "memory of its own", "the probe");
   }
 
-  /// Calls action with the layout of the targets.
-  template <class Action>
-  void visit_layout(const Action& action) const {
-    if (fused)
-      fused->visit_layout(action);
-    else
-      action(Impl::NaturalLayout{shape.detector});
-  }
-
-  template <PatternLoss kind, class DeviceView>
-  void store(const ExecutionSpace& space, std::int64_t first, const DeviceView& patterns, const Real* weights,
-             std::int64_t weights_stride, Impl::PatternCounts* found) const {
-    visit_layout([&](const auto& layout) {
-      store_in<kind, Storage>(space, patterns, weights, weights_stride, first, first, layout, values.data(),
-                              found);
-    });
-  }
+  Impl::PatternLayout layout() const { return fused ? fused->layout() : Impl::PatternLayout{shape.detector}; }
 
   /// Patterns as targets `at`, at + 1 ... of `to`; their means as those of patterns first, first + 1 ...
-  template <PatternLoss kind, class Stored, class DeviceView, class Layout>
-  void store_in(const ExecutionSpace& space, const DeviceView& patterns, const Real* weights,
-                std::int64_t weights_stride, std::int64_t first, std::int64_t at, const Layout& layout,
-                Stored* to, Impl::PatternCounts* found) const {
+  template <class Stored, class DeviceView>
+  void store(const ExecutionSpace& space, const DeviceView& patterns, const Real* weights,
+             std::int64_t weights_stride, std::int64_t first, std::int64_t at,
+             const Impl::PatternLayout& where, Stored* to, Impl::PatternCounts* found) const {
     using Count = typename DeviceView::non_const_value_type;
-    using Store = Impl::StorePatterns<ExecutionSpace, Real, Stored, kind, Count, Layout>;
+    using Store = Impl::StorePatterns<ExecutionSpace, Real, Stored, Count>;
+    const Impl::TargetStorage<Real, Stored> target{
+        Impl::TargetStorage<Real, Stored>::holds_root(options.loss)};
     Kokkos::parallel_for(
         "Bracewell::PtychographyLoss::store",
         Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(patterns.extent(0)), +Store::team_size),
-        Store{patterns.data(), weights, weights_stride, first, at, measured.detector, scaled_counts(), layout,
-              to, means.data(), pixel_weights.data(), found});
+        Store{patterns.data(), weights, weights_stride, first, at, measured.detector, scaled_counts(), where,
+              target, to, means.data(), pixel_weights.data(), found});
   }
 
   /// The same through the reduced grid, a group at a time.
   template <class DeviceView>
   void store_reduced(const ExecutionSpace& space, const Impl::GridReduction<ExecutionSpace, Real>& reduction,
                      std::int64_t first, const DeviceView& patterns, Impl::PatternCounts* found) const {
-    store_in<PatternLoss::LeastSquares, Real>(space, patterns, nullptr, 0, first, 0,
-                                              Impl::NaturalLayout{measured.detector},
-                                              reduction.full_targets(), found);
-    visit_layout([&](const auto& layout) {
-      reduction.store(space, first, static_cast<std::int64_t>(patterns.extent(0)), layout, values.data(),
-                      constants.data());
-    });
+    store<Real>(space, patterns, nullptr, 0, first, 0, {measured.detector}, reduction.full_targets(), found);
+    reduction.store(space, first, static_cast<std::int64_t>(patterns.extent(0)), layout(), values.data(),
+                    constants.data());
   }
 
   /// C, or 0 where patterns are not scaled.
@@ -345,7 +327,8 @@ private:
     const Impl::PatternTerm<kind, Real, Storage> term{static_cast<Real>(options.background)};
     const Impl::Probes<Real> given{probe.data, 0, shape.modes};
     if (subset && outputs.object_gradient) {
-      Kokkos::deep_copy(space, slots, -1);
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::no_slots", Range(space, 0, count()),
+                           Impl::Fill<int>{slots.data(), -1});
       Kokkos::parallel_for("Bracewell::PtychographyLoss::slots", Range(space, 0, used),
                            Impl::FillSlots{subset, slots.data()});
     }

@@ -3,7 +3,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/tiles.hpp>
-#include <bracewell/ptychography/pattern_term.hpp>
+#include <bracewell/ptychography/store_patterns.hpp>
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ struct CropLags {
 };
 
 /// Stores resampled targets and, per pattern, mean t^2 on the full grid minus mean t^2 on the reduced one.
-template <class Space, class T, class Storage, class Layout>
+template <class Space, class T, class Storage>
 struct StoreReduced {
   static constexpr int team_size = is_host<Space> ? 1 : 256;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
@@ -45,7 +45,7 @@ struct StoreReduced {
   const Kokkos::complex<T>* reduced;
   std::int64_t first;
   int n, n2;
-  Layout layout;
+  PatternLayout layout;
   Storage* values;
   double* constants;
 
@@ -63,7 +63,7 @@ struct StoreReduced {
           const T t = reduced[i * pixels2 + k].real();
           sum += double(t) * t;
           values[layout(j, static_cast<int>(k / n2), static_cast<int>(k % n2))] =
-              PatternTerm<PatternLoss::LeastSquares, T, Storage>::store(t);
+              TargetStorage<T, Storage>{sizeof(Storage) < sizeof(T)}(t);
         },
         after);
     Kokkos::single(Kokkos::PerTeam(team),
@@ -95,8 +95,8 @@ public:
   /// Targets [group, n, n], to be filled before store.
   T* full_targets() const { return targets.data(); }
 
-  template <class Storage, class Layout>
-  void store(const Space& space, std::int64_t first, std::int64_t count, const Layout& layout,
+  template <class Storage>
+  void store(const Space& space, std::int64_t first, std::int64_t count, const PatternLayout& layout,
              Storage* values, double* constants) const {
     const std::int64_t pixels = std::int64_t(n) * n, pixels2 = std::int64_t(n2) * n2;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::resample", Range(space, 0, group * pixels),
@@ -105,7 +105,7 @@ public:
     Kokkos::parallel_for("Bracewell::PtychographyLoss::crop_lags", Range(space, 0, group * pixels2),
                          CropLags<T>{large.data(), small.data(), n, n2, m});
     from_lags.execute(space, small, small);
-    using Store = StoreReduced<Space, T, Storage, Layout>;
+    using Store = StoreReduced<Space, T, Storage>;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::store_reduced",
                          Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), +Store::team_size),
                          Store{targets.data(), small.data(), first, n, n2, layout, values, constants});

@@ -9,7 +9,7 @@ namespace Bracewell::Impl {
 
 /// A complex number that is nothing but its parts: T may be a group of numbers.
 template <class T>
-struct Pair {
+struct alignas(2 * sizeof(T)) Pair {
   T re, im;
 };
 
@@ -86,8 +86,6 @@ KOKKOS_FORCEINLINE_FUNCTION void multiply_by_root(Pair<T>& x) {
 /// the inverse. Cooley and Tukey with every index and factor known to the compiler.
 template <int N, bool inverse>
 struct RegisterFFT;
-template <int outer, int inner, bool inverse>
-struct RegisterStages;
 
 template <bool inverse>
 struct RegisterFFT<1, inverse> {
@@ -169,37 +167,15 @@ struct RegisterFFT {
 
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[N]) {
-    RegisterStages<outer, inner, inverse>::first(x, std::make_integer_sequence<int, outer>());
-    RegisterStages<outer, inner, inverse>::second(x, std::make_integer_sequence<int, inner>());
-  }
-};
-
-/// The two stages of a DFT of N = outer inner numbers, x[a + outer b] -> y[inner c + d]: DFTs of the `inner`
-/// numbers of each a and factors, then DFTs of the `outer` numbers of each d.
-template <int outer, int inner, bool inverse>
-struct RegisterStages {
-  static constexpr int N = outer * inner;
-
-  template <class T, int... a>
-  BRACEWELL_REGISTER_FUNCTION static void first(Pair<T> (&x)[N], std::integer_sequence<int, a...>) {
-    (column<a>(x, std::make_integer_sequence<int, inner>()), ...);
+    run_leading<N>(x);
   }
 
-  template <class T, int... d>
-  BRACEWELL_REGISTER_FUNCTION static void second(Pair<T> (&x)[N], std::integer_sequence<int, d...>) {
+  /// The same where only the first `leading` numbers are given and the others are zeros, which are not read.
+  template <int leading, class T>
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&x)[N]) {
+    first<leading>(x, std::make_integer_sequence<int, outer>());
     Pair<T> y[N];
-    (row<d>(x, y, std::make_integer_sequence<int, outer>()), ...);
-    copy(y, x, std::make_integer_sequence<int, N>());
-  }
-
-  /// Second stage, action(d, numbers of d), and the first stage of the inverse, one d after the other: few
-  /// numbers more than x itself are in use at a time. What follows is Adjoint::second.
-  using Adjoint = RegisterStages<inner, outer, !inverse>;
-  template <class T, class Action, int... d>
-  BRACEWELL_REGISTER_FUNCTION static void second_and_back(Pair<T> (&x)[N], Action& action,
-                                                          std::integer_sequence<int, d...>) {
-    Pair<T> y[N];
-    (there_and_back<d>(x, y, action, std::make_integer_sequence<int, outer>()), ...);
+    second(x, y, std::make_integer_sequence<int, inner>());
     copy(y, x, std::make_integer_sequence<int, N>());
   }
 
@@ -210,31 +186,44 @@ private:
     ((to[i] = from[i]), ...);
   }
 
-  template <int a, class T, int... b>
-  BRACEWELL_REGISTER_FUNCTION static void column(Pair<T> (&x)[N], std::integer_sequence<int, b...>) {
-    Pair<T> part[inner] = {x[a + outer * b]...};
-    RegisterFFT<inner, inverse>::run(part);
-    (multiply_by_root<a * b, N, inverse>(part[b]), ...);
-    ((x[a + outer * b] = part[b]), ...);
+  template <int leading, class T, int... a>
+  BRACEWELL_REGISTER_FUNCTION static void first(Pair<T> (&x)[N], std::integer_sequence<int, a...>) {
+    (column<a, (leading - a + outer - 1) / outer>(x, std::make_integer_sequence<int, inner>()), ...);
   }
 
-  template <int d, class T, int... a>
+  /// DFT of x[a + outer b] over b, of which `given` are not zero, and factors.
+  template <int a, int given, class T, int... b>
+  BRACEWELL_REGISTER_FUNCTION static void column(Pair<T> (&x)[N], std::integer_sequence<int, b...>) {
+    if constexpr (given == 1) {
+      const Pair<T> value = x[a];
+      ((x[a + outer * b] = value), ...);
+    } else if constexpr (given == 2 && inner == 4) {
+      const Pair<T> p = x[a];
+      Pair<T> q = x[a + outer];
+      x[a] = p + q;
+      x[a + 2 * outer] = p - q;
+      multiply_by_root<1, 4, inverse>(q);
+      x[a + outer] = p + q;
+      x[a + 3 * outer] = p - q;
+    } else {
+      Pair<T> part[inner] = {(b < given ? x[a + outer * (b < given ? b : 0)] : Pair<T>{0, 0})...};
+      RegisterFFT<inner, inverse>::run(part);
+      ((x[a + outer * b] = part[b]), ...);
+    }
+    (multiply_by_root<a * b, N, inverse>(x[a + outer * b]), ...);
+  }
+
+  template <class T, int... b>
+  BRACEWELL_REGISTER_FUNCTION static void second(const Pair<T> (&x)[N], Pair<T> (&y)[N],
+                                                 std::integer_sequence<int, b...>) {
+    (row<b>(x, y, std::make_integer_sequence<int, outer>()), ...);
+  }
+  template <int b, class T, int... a>
   BRACEWELL_REGISTER_FUNCTION static void row(const Pair<T> (&x)[N], Pair<T> (&y)[N],
                                               std::integer_sequence<int, a...>) {
-    Pair<T> part[outer] = {x[a + outer * d]...};
+    Pair<T> part[outer] = {x[a + outer * b]...};
     RegisterFFT<outer, inverse>::run(part);
-    ((y[inner * a + d] = part[a]), ...);
-  }
-
-  template <int d, class T, class Action, int... a>
-  BRACEWELL_REGISTER_FUNCTION static void there_and_back(const Pair<T> (&x)[N], Pair<T> (&y)[N],
-                                                         Action& action, std::integer_sequence<int, a...>) {
-    Pair<T> part[outer] = {x[a + outer * d]...};
-    RegisterFFT<outer, inverse>::run(part);
-    action(d, part);
-    RegisterFFT<outer, !inverse>::run(part);
-    (multiply_by_root<a * d, N, !inverse>(part[a]), ...);
-    ((y[d + inner * a] = part[a]), ...);
+    ((y[inner * a + b] = part[a]), ...);
   }
 };
 

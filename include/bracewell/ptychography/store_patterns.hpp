@@ -7,6 +7,21 @@
 
 namespace Bracewell::Impl {
 
+/// Where pixel (row, column) of pattern j lies among the targets: row by row, or as the fused kernel reads
+/// them: columns one after the other, and of each the frequencies k + numbers g (k < numbers) that a lane
+/// holds in groups of four neighbouring g.
+struct PatternLayout {
+  int n, numbers = 0; ///< numbers = 0: row by row
+  static constexpr int group = 4;
+
+  KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t j, int row, int column) const {
+    if (numbers == 0)
+      return (j * n + row) * n + column;
+    const int k = row % numbers, g = row / numbers;
+    return (j * n + column) * n + (g / group * numbers + k) * group + g % group;
+  }
+};
+
 /// What went wrong, or was skipped, while patterns were stored.
 struct PatternCounts {
   std::int64_t invalid; ///< first pattern with a value that is not a finite number >= 0; or a large number
@@ -14,8 +29,8 @@ struct PatternCounts {
 };
 
 /// Measured intensities as targets t: divided by their mean and multiplied by C where patterns are scaled.
-/// Layout says where pixel (row, column) of pattern j lies. A team per pattern.
-template <class Space, class T, class Storage, PatternLoss kind, class Count, class Layout>
+/// A team per pattern.
+template <class Space, class T, class Storage, class Count>
 struct StorePatterns {
   static constexpr int team_size = is_host<Space> ? 1 : 256;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
@@ -25,7 +40,8 @@ struct StorePatterns {
   std::int64_t weights_stride, first, at; ///< means from `first` on, values from pattern `at` on
   int n;
   T counts;
-  Layout layout;
+  PatternLayout layout;
+  TargetStorage<T, Storage> target;
   Storage* values;
   T* means;
   T* pixel_weights; ///< [N, n, n] or null: then a weight of 0 is a mask
@@ -51,8 +67,7 @@ struct StorePatterns {
     const T scale = counts == 0 || !(sum > 0) ? T(1) : static_cast<T>(counts * sum_weights / sum);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, pixels), [&](std::int64_t k) {
       const T w = weight ? weight[k] : T(1);
-      const Storage value = w > 0 ? PatternTerm<kind, T, Storage>::store(scale * static_cast<T>(pattern[k]))
-                                  : static_cast<Storage>(T(-1));
+      const Storage value = w > 0 ? target(scale * static_cast<T>(pattern[k])) : static_cast<Storage>(T(-1));
       values[layout(at + i, static_cast<int>(k / n), static_cast<int>(k % n))] = value;
       if (pixel_weights)
         pixel_weights[j * pixels + k] = w;
@@ -64,14 +79,6 @@ struct StorePatterns {
       if (!(sum > 0))
         Kokkos::atomic_inc(&found->empty);
     });
-  }
-};
-
-/// Patterns one after the other, row by row.
-struct NaturalLayout {
-  int n;
-  KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t j, int row, int column) const {
-    return (j * n + row) * n + column;
   }
 };
 

@@ -90,9 +90,8 @@ struct Model {
   void check_gradients(Errors& errors, const Gradients& gradients) const {
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients.loss);
     errors.loss = std::max(errors.loss, std::abs(host() / file["loss_f64"].values[0] - 1));
-    for (const auto& [view, name] :
-         {std::pair{gradients.amplitude, "grad_amp_f64"}, {gradients.phase, "grad_phase_f64"}})
-      errors.gradients = std::max(errors.gradients, relative_error(view, file[name]));
+    errors.gradients = std::max(errors.gradients, relative_error(gradients.amplitude, file["grad_amp_f64"]));
+    errors.gradients = std::max(errors.gradients, relative_error(gradients.phase, file["grad_phase_f64"]));
     errors.gradients = std::max(errors.gradients, relative_error(gradients.probe, file["grad_probe_f64"]));
     const auto parameters = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients.parameters);
     for (int p = 0; p < probe_parameter_count; ++p)
@@ -189,9 +188,8 @@ struct Model {
                         {state.parameters, gradients.parameters, probe_rate}});
       form(state);
     }
-    for (const auto& [view, name] :
-         {std::pair{state.amplitude, "final_amp_f64"}, {state.phase, "final_phase_f64"}})
-      errors.final_state = std::max(errors.final_state, relative_error(view, file[name]));
+    errors.final_state = std::max(errors.final_state, relative_error(state.amplitude, file["final_amp_f64"]));
+    errors.final_state = std::max(errors.final_state, relative_error(state.phase, file["final_phase_f64"]));
     errors.final_state =
         std::max(errors.final_state, relative_error(state.parameters, file["final_probe_params_f64"]));
     return errors;
@@ -201,16 +199,20 @@ struct Model {
 template <class T>
 std::vector<Result> run(const File& file) {
   const Model<T> model{file};
-  std::vector<Result> results{{"operators", model.operators()}};
-  for (const auto path : {PatternPath::General, PatternPath::Fused})
-    for (const auto strategy : {Strategy::Owned, Strategy::Atomic})
-      results.push_back({std::string(path == PatternPath::Fused ? "fused" : "general") +
-                             (strategy == Strategy::Owned ? ", owned" : ", atomic"),
-                         model.template plan<T>(path, strategy)});
-  if constexpr (std::is_same_v<T, float>)
-    for (const auto path : {PatternPath::General, PatternPath::Fused})
-      results.push_back({path == PatternPath::Fused ? "fused, half storage" : "general, half storage",
-                         model.template plan<Kokkos::Experimental::half_t>(path, Strategy::Owned), true});
+  std::vector<Result> results;
+  const auto add = [&](const std::string& name, const Errors& errors, bool half) {
+    results.push_back(Result{name, errors, half});
+  };
+  add("operators", model.operators(), false);
+  const PatternPath paths[] = {PatternPath::General, PatternPath::Fused};
+  for (const PatternPath path : paths) {
+    const std::string name = path == PatternPath::Fused ? "fused" : "general";
+    add(name + ", owned", model.template plan<T>(path, Strategy::Owned), false);
+    add(name + ", atomic", model.template plan<T>(path, Strategy::Atomic), false);
+    if constexpr (std::is_same_v<T, float>)
+      add(name + ", half storage", model.template plan<Kokkos::Experimental::half_t>(path, Strategy::Owned),
+          true);
+  }
   return results;
 }
 

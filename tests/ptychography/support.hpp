@@ -1,0 +1,178 @@
+// A small ptychographic experiment, and derivatives by differences.
+#pragma once
+
+#include <bracewell/ptychography/ptychography_loss.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+#include <complex>
+#include <random>
+#include <vector>
+
+namespace Test {
+
+using namespace Bracewell;
+using Space = Kokkos::DefaultExecutionSpace;
+
+template <class Value>
+using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
+
+template <class Source>
+auto on_host(const Source& view) {
+  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+}
+
+/// Object near 1, a smooth probe, intensities of the order of what they model.
+template <class T>
+struct Experiment {
+  using Complex = Kokkos::complex<T>;
+
+  Space space;
+  int rows, columns, m, n, modes, count;
+  View<Complex**> object;
+  View<Complex***> probe;
+  View<T***> patterns;
+  std::vector<std::array<double, 2>> places;
+  double counts = 10;
+
+  Experiment(int rows_, int columns_, int m_, int n_, std::vector<std::array<double, 2>> places_,
+             int modes_ = 1)
+      : rows(rows_), columns(columns_), m(m_), n(n_), modes(modes_), count(static_cast<int>(places_.size())),
+        object("object", rows, columns), probe("probe", modes, m, m), patterns("patterns", count, n, n),
+        places(std::move(places_)) {
+    std::mt19937 engine(11);
+    std::normal_distribution<double> normal;
+    fill(object, [&](std::size_t) { return std::complex(1 + 0.2 * normal(engine), 0.2 * normal(engine)); });
+    fill(probe, [&](std::size_t i) {
+      const double y = double(i / m % m) - m / 2.0, x = double(i % m) - m / 2.0;
+      const double envelope = std::exp(-(y * y + x * x) / (0.15 * m * m)) / m;
+      return std::complex(1 + 0.1 * normal(engine), 0.3 * normal(engine)) * envelope;
+    });
+    std::poisson_distribution<int> poisson(6);
+    const auto host = Kokkos::create_mirror_view(patterns);
+    for (std::size_t i = 0; i < host.size(); ++i)
+      host.data()[i] = static_cast<T>(poisson(engine));
+    Kokkos::deep_copy(patterns, host);
+  }
+
+  template <class Target, class Make>
+  static void fill(const Target& view, const Make& make) {
+    const auto host = Kokkos::create_mirror_view(view);
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      const std::complex<double> value = make(i);
+      host.data()[i] = Complex(static_cast<T>(value.real()), static_cast<T>(value.imag()));
+    }
+    Kokkos::deep_copy(view, host);
+  }
+
+  auto positions() const {
+    Kokkos::View<double* [2], Kokkos::HostSpace> view("positions", count);
+    for (int j = 0; j < count; ++j)
+      for (int axis = 0; axis < 2; ++axis)
+        view(j, axis) = places[j][axis];
+    return view;
+  }
+
+  template <class Storage = T>
+  PtychographyLoss<Space, T, Storage> plan(const PtychographyOptions& options,
+                                           const View<T**>& weights = {}) const {
+    PtychographyLoss<Space, T, Storage> model(space, {{rows, columns}, m, n, modes}, positions(), options);
+    if (weights.size() > 0)
+      model.set_patterns(space, 0, patterns, weights);
+    else
+      model.set_patterns(space, 0, patterns);
+    return model;
+  }
+
+  struct Result {
+    double loss;
+    std::vector<std::complex<double>> object, probe;
+    std::vector<double> patterns;
+  };
+
+  template <class Model>
+  Result evaluate(const Model& model, const View<int*>& subset = {}) const {
+    const View<double> loss("loss");
+    const View<Complex**> object_gradient("object gradient", rows, columns);
+    const View<Complex***> probe_gradient("probe gradient", modes, m, m);
+    const View<double*> each("losses", subset.size() > 0 ? subset.size() : count);
+    Kokkos::deep_copy(object_gradient, Complex(-7)); // every element must be written
+    Kokkos::deep_copy(probe_gradient, Complex(-7));
+    model.evaluate(space, object, probe,
+                   {.loss = loss,
+                    .pattern_losses = each,
+                    .object_gradient = object_gradient,
+                    .probe_gradient = probe_gradient},
+                   subset.size() > 0 ? Array<const int, Space::memory_space>(subset)
+                                     : Array<const int, Space::memory_space>());
+    space.fence();
+    return {on_host(loss)(),
+            numbers(object_gradient),
+            numbers(probe_gradient),
+            {on_host(each).data(), on_host(each).data() + each.size()}};
+  }
+
+  template <class Source>
+  static std::vector<std::complex<double>> numbers(const Source& view) {
+    const auto host = on_host(view);
+    std::vector<std::complex<double>> result;
+    for (std::size_t i = 0; i < host.size(); ++i)
+      result.emplace_back(host.data()[i].real(), host.data()[i].imag());
+    return result;
+  }
+
+  template <class Model>
+  double loss(const Model& model) const {
+    const View<double> value("loss");
+    model.evaluate(space, object, probe, {.loss = value});
+    space.fence();
+    return on_host(value)();
+  }
+};
+
+template <class Number>
+double relative_difference(const std::vector<Number>& a, const std::vector<Number>& b) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += std::norm(a[i] - b[i]);
+    norm += std::norm(b[i]);
+  }
+  return std::sqrt(difference / norm);
+}
+
+/// Central differences of the loss along random directions of object and probe against their gradients.
+template <class Model>
+void check_derivatives(Experiment<double>& e, const Model& model, double step = 1e-6) {
+  const auto result = e.evaluate(model);
+  std::mt19937 engine(5);
+  std::normal_distribution<double> normal;
+  const auto check = [&](const auto& view, const std::vector<std::complex<double>>& gradient, double size) {
+    const auto start = Kokkos::create_mirror(Kokkos::HostSpace(), view); // never the View itself
+    Kokkos::deep_copy(start, view);
+    const auto moved = Kokkos::create_mirror(Kokkos::HostSpace(), view);
+    for (int direction = 0; direction < 2; ++direction) {
+      std::vector<std::complex<double>> d;
+      double expected = 0;
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        d.emplace_back(size * normal(engine), size * normal(engine));
+        expected += d[i].real() * gradient[i].real() + d[i].imag() * gradient[i].imag();
+      }
+      double difference = 0;
+      for (const double sign : std::array{1.0, -1.0}) {
+        for (std::size_t i = 0; i < gradient.size(); ++i)
+          moved.data()[i] = start.data()[i] + sign * step * Kokkos::complex<double>(d[i].real(), d[i].imag());
+        Kokkos::deep_copy(view, moved);
+        difference += sign * e.loss(model) / (2 * step);
+      }
+      Kokkos::deep_copy(view, start);
+      INFO("difference " << difference << ", gradient " << expected);
+      CHECK(std::abs(difference - expected) < 2e-6 * std::abs(expected) + 1e-7 * std::abs(result.loss));
+    }
+  };
+  check(e.object, result.object, 1);
+  check(e.probe, result.probe, 1.0 / e.m);
+}
+
+} // namespace Test
