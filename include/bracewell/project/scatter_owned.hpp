@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/vector.hpp>
 #include <bracewell/project/bricks.hpp>
+
+#include <cstring>
 
 namespace Bracewell::Impl {
 
@@ -10,11 +13,11 @@ namespace Bracewell::Impl {
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
 struct ScatterOwned {
   static constexpr int width = Kernel::width, edge = D == 2 ? 64 : 16;
-  static constexpr int voxels = D == 2 ? edge * edge : edge * edge * edge;
+  static constexpr int margin = width - 1, stride = edge + 2 * margin; ///< rows of windows need no clipping
+  static constexpr int lines = D == 2 ? edge : edge * edge, voxels = lines * stride;
   static constexpr int scratch_level = 1; ///< Kokkos keeps level 0 of hosts below 32 KB
-  static constexpr int team_size = 1, lanes = 1;
-  using Bounds = Kokkos::LaunchBounds<>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+  using Row = typename Vector<T, width>::type;
   using Buffer =
       Kokkos::View<T*, typename Space::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
@@ -29,6 +32,14 @@ struct ScatterOwned {
   }
 
   static std::size_t scratch_bytes() { return Buffer::shmem_size(3 * voxels); }
+
+  /// Adds to all volumes.
+  void launch(const Space& space, const std::string& label) const {
+    const int league = static_cast<int>(target.batches * bricks.count());
+    Kokkos::TeamPolicy<Space> policy(space, league, 1);
+    policy.set_scratch_size(+scratch_level, Kokkos::PerTeam(static_cast<int>(scratch_bytes())));
+    Kokkos::parallel_for(label, policy, *this);
+  }
 
   void operator()(const Team& team) const {
     const auto& samples = amplitudes.samples;
@@ -97,16 +108,18 @@ struct ScatterOwned {
         if (folds && !fold(samples.reconstruction, q))
           continue;
         int first[D];
-        T weight[D][width];
+        T fraction[D], weight[D][width];
         bool reaches = true;
         for (int d = 0; d < D; ++d) {
           const T position = T(sign) * q[d], lower = Kokkos::floor(position);
           first[d] = static_cast<int>(lower) - (width / 2 - 1) - origin[d];
           reaches = reaches && first[d] > -width && first[d] < edge;
-          Kernel::weights(position - lower, weight[d]);
+          fraction[d] = position - lower;
         }
         if (!reaches)
           continue;
+        for (int d = 0; d < D; ++d)
+          Kernel::weights(fraction[d], weight[d]);
         if (!touched)
           for (int i = 0; i < 3 * voxels; ++i)
             sums[i] = 0;
@@ -128,47 +141,66 @@ struct ScatterOwned {
 
   void add_taps(const int (&first)[D], const T (&weight)[D][width], const Kokkos::complex<T>& value,
                 T sample_weight, bool mate, int first_column, T* sums) const {
+    T along[width], magnitude[width];
+    for (int x = 0; x < width; ++x) {
+      const bool left_out =
+          mates == Mates::Single && mate && bricks.layout.self_mated(first_column + first[0] + x);
+      along[x] = left_out ? T(0) : weight[0][x];
+      magnitude[x] = target.absolute ? Kokkos::abs(along[x]) : along[x];
+    }
+    Row row, weights;
+    std::memcpy(&row, along, sizeof row);
+    std::memcpy(&weights, magnitude, sizeof weights);
+    weights *= sample_weight;
+    const Row real = value.real() * row, imaginary = value.imag() * row;
     int from[3] = {0, 0, 0}, to[3] = {1, 1, 1};
-    for (int d = 0; d < D; ++d) {
+    for (int d = 1; d < D; ++d) {
       from[d] = Kokkos::max(0, -first[d]);
       to[d] = Kokkos::min(width, edge - first[d]);
     }
     for (int z = from[2]; z < to[2]; ++z)
       for (int y = from[1]; y < to[1]; ++y) {
-        int row = (first[1] + y) * edge;
+        int line = first[1] + y;
         T across = weight[1][y];
         if constexpr (D == 3) {
-          row += (first[2] + z) * edge * edge;
+          line += (first[2] + z) * edge;
           across *= weight[2][z];
         }
-        T* const at = sums + row + first[0];
-        for (int x = from[0]; x < to[0]; ++x) {
-          const T factor = across * weight[0][x];
-          if (mates == Mates::Single && mate && bricks.layout.self_mated(first_column + first[0] + x))
-            continue;
-          at[x] += factor * value.real();
-          at[voxels + x] += factor * value.imag();
-          at[2 * voxels + x] += (target.absolute ? Kokkos::abs(factor) : factor) * sample_weight;
-        }
+        T* const at = sums + line * stride + first[0] + margin;
+        add_row(at, across * real);
+        add_row(at + voxels, across * imaginary);
+        if (target.weight)
+          add_row(at + 2 * voxels, (target.absolute ? Kokkos::abs(across) : across) * weights);
       }
+  }
+
+  static void add_row(T* at, const Row& values) {
+    Row sum;
+    std::memcpy(&sum, at, sizeof sum);
+    sum += values;
+    std::memcpy(at, &sum, sizeof sum);
   }
 
   void store(std::int64_t volume, const int (&first)[D], const T* sums) const {
     const auto& layout = bricks.layout;
-    for (int voxel = 0; voxel < voxels; ++voxel) {
-      int tap[D], rest = voxel;
+    for (int line = 0; line < lines; ++line) {
+      int tap[D] = {first[0]}, rest = line;
       bool stored = true;
-      for (int d = 0; d < D; ++d) {
+      for (int d = 1; d < D; ++d) {
         tap[d] = first[d] + rest % edge;
         rest /= edge;
         stored = stored && tap[d] <= layout.size[d] / 2;
       }
       if (!stored)
         continue;
-      const std::int64_t i = volume * target.batch_stride + layout.row(tap) + tap[0];
-      target.data[i] += Kokkos::complex<T>(sums[voxel], sums[voxels + voxel]);
-      if (target.weight)
-        target.weight[i] += sums[2 * voxels + voxel];
+      const std::int64_t begin = volume * target.batch_stride + layout.row(tap) + first[0];
+      const T* const sum = sums + line * stride + margin;
+      const int columns = Kokkos::min(int(edge), layout.columns() - first[0]);
+      for (int x = 0; x < columns; ++x) {
+        target.data[begin + x] += Kokkos::complex<T>(sum[x], sum[voxels + x]);
+        if (target.weight)
+          target.weight[begin + x] += sum[2 * voxels + x];
+      }
     }
   }
 };
