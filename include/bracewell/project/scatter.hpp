@@ -39,7 +39,7 @@ std::int64_t duplicated_scratch_size(const ExecutionSpace& space, std::int64_t e
 template <class T, class ExecutionSpace>
 std::int64_t accumulation_bytes(const ExecutionSpace& space, Strategy strategy, std::int64_t elements,
                                 bool weight) {
-  const bool duplicated = choose_strategy<ExecutionSpace>(strategy) == Strategy::Duplicated;
+  const bool duplicated = strategy == Strategy::Duplicated; // which Automatic never means
   return duplicated ? std::int64_t(sizeof(T)) * duplicated_scratch_size(space, elements, weight) : 0;
 }
 
