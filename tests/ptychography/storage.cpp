@@ -1,0 +1,213 @@
+// Single and half precision against double, the example of docs/ptychography.md, what a call does as tools
+// see it, and messages of wrong input.
+
+#include "../tools/recorder.hpp"
+#include "support.hpp"
+
+#include <bracewell/ptychography/object.hpp>
+#include <bracewell/ptychography/probe.hpp>
+
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+using namespace Bracewell;
+using Catch::Matchers::ContainsSubstring;
+using Test::Experiment;
+using Test::on_host;
+using Test::relative_difference;
+using Half = Kokkos::Experimental::half_t;
+using Space = Kokkos::DefaultExecutionSpace;
+template <class Value>
+using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
+
+namespace {
+
+/// Patterns with counting noise and a probe that is larger by `scale`.
+template <class T>
+Experiment<T> measured(int m, int n, double scale) {
+  Experiment<T> e(60, 62, m, n, {{0, 0}, {7, 5}, {60. - m, 62. - m}, {3, 11}, {9, 2}, {5, 5}});
+  const auto patterns = Kokkos::create_mirror_view(e.patterns);
+  std::mt19937 engine(9);
+  for (int j = 0; j < e.count; ++j)
+    for (int k = 0; k < n * n; ++k) {
+      const double y = std::min(k / n, n - k / n), x = std::min(k % n, n - k % n);
+      const double expected = 400 * std::exp(-(y * y + x * x) / (0.02 * n * n)) + 0.5;
+      patterns.data()[j * n * n + k] = static_cast<T>(std::poisson_distribution<int>(expected)(engine));
+    }
+  Kokkos::deep_copy(e.patterns, patterns);
+  const auto probe = Experiment<T>::numbers(e.probe);
+  Experiment<T>::fill(e.probe, [&](std::size_t i) { return scale * probe[i]; });
+  return e;
+}
+
+} // namespace
+
+TEST_CASE(
+    "gradients in single and half precision are close to those in double, whatever the scale of the probe") {
+  for (const int n : {64, 160})
+    for (const double scale : {1.0, 300.0})
+      for (const auto loss : {PatternLoss::LeastSquares, PatternLoss::Amplitude}) {
+        INFO("n " << n << " scale " << scale << " loss " << int(loss));
+        const auto exact = measured<double>(n / 4 + 1, n, scale);
+        const auto single = measured<float>(n / 4 + 1, n, scale);
+        // The same object and probe, to the last bit, in both precisions.
+        Experiment<double>::fill(exact.object,
+                                 [&](std::size_t i) { return single.numbers(single.object)[i]; });
+        Experiment<double>::fill(exact.probe, [&](std::size_t i) { return single.numbers(single.probe)[i]; });
+        PtychographyOptions options{.loss = loss, .counts = 20};
+        const auto expected =
+            exact.evaluate(exact.plan({.loss = loss, .counts = 20, .path = PatternPath::General}));
+        const auto check = [&](const auto& result, double tolerance) {
+          CHECK(std::abs(result.loss / expected.loss - 1) < tolerance);
+          CHECK(relative_difference(result.object, expected.object) < tolerance);
+          CHECK(relative_difference(result.probe, expected.probe) < tolerance);
+        };
+        for (const auto path : {PatternPath::Fused, PatternPath::General}) {
+          options.path = path;
+          check(single.evaluate(single.plan(options)), 1e-5);
+          check(single.evaluate(single.template plan<Half>(options)), 1e-3);
+        }
+        if (loss == PatternLoss::LeastSquares) {
+          options.path = PatternPath::Automatic;
+          options.reduced_grid = true;
+          check(single.evaluate(single.plan(options)), 1e-5);
+          check(single.evaluate(single.template plan<Half>(options)), 1e-3);
+        }
+      }
+}
+
+TEST_CASE("the example of the page on ptychography") {
+  const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}, {3, 11}, {9, 2}});
+  const auto positions = e.positions();
+  const auto patterns = e.patterns;
+  const Space space;
+  const View<float**> amplitude("amplitude", 40, 42), phase("phase", 40, 42);
+  const View<float*> parameters("parameters", 5);
+  Kokkos::deep_copy(amplitude, 1.0f);
+  Kokkos::deep_copy(parameters, 0.1f);
+  // [example
+  using Complex = Kokkos::complex<float>;
+  const AberratedProbe<Space, float> lens(
+      space, 16, 48, {.wavelength = 0.0197, .pixel_size = 0.2, .convergence_angle = 0.02});
+  PtychographyLoss<Space, float> model(space, {.object = {40, 42}, .probe = 16, .detector = 48}, positions,
+                                       {.counts = 100});
+  model.set_patterns(space, 0, patterns);
+
+  const View<Complex**> object("object", 40, 42), object_gradient("object gradient", 40, 42);
+  const View<Complex**> probe("probe", 16, 16), probe_gradient("probe gradient", 16, 16);
+  const View<float**> amplitude_gradient("amplitude gradient", 40, 42),
+      phase_gradient("phase gradient", 40, 42);
+  const View<float*> parameter_gradient("parameter gradient", 5);
+  const View<double> loss("loss");
+
+  lens.evaluate(space, parameters, probe);
+  complex_object(space, amplitude, phase, object);
+  model.evaluate(space, object, probe,
+                 {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient});
+  complex_object_gradients(space, amplitude, phase, object_gradient,
+                           {.amplitude = amplitude_gradient, .phase = phase_gradient});
+  lens.gradients(space, parameters, probe_gradient, parameter_gradient);
+  // example]
+  space.fence();
+  const double before = on_host(loss)();
+  const auto gradient = on_host(phase_gradient);
+  const auto moved = Kokkos::create_mirror_view(phase);
+  double squares = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+    squares += gradient.data()[i] * gradient.data()[i];
+  const double step = 1e-4 * before / squares; // a step that lowers the loss by 1e-4 of it, to first order
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+    moved.data()[i] = static_cast<float>(-step * gradient.data()[i]);
+  Kokkos::deep_copy(phase, moved);
+  complex_object(space, amplitude, phase, object);
+  model.evaluate(space, object, probe, {.loss = loss});
+  space.fence();
+  CHECK(std::abs((1 - on_host(loss)() / before) - 1e-4) < 5e-6);
+
+  const auto read = [](const std::string& path) {
+    std::ifstream file(BRACEWELL_SOURCE_DIR + path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  };
+  const std::string source = read("/tests/ptychography/storage.cpp"), page = read("/docs/ptychography.md");
+  const std::size_t begin = source.find("  using Complex"), end = source.find("  // example]");
+  REQUIRE(begin < end);
+  std::istringstream lines(source.substr(begin, end - begin));
+  std::string shown;
+  for (std::string line; std::getline(lines, line);)
+    shown += (line.size() > 2 ? line.substr(2) : line) + "\n";
+  CHECK(page.find("```cpp\n" + shown + "```") != std::string::npos);
+}
+
+TEST_CASE("ptychography as tools see it: labels, instances; no fences, copies or allocations") {
+  const Experiment<float> whole(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
+  const Experiment<float> fractional(40, 42, 16, 48, {{0, 0.5}, {7, 5}, {24, 26}});
+  const View<Kokkos::complex<float>**> object_gradient("gradient", 40, 42);
+  const View<Kokkos::complex<float>***> probe_gradient("gradient", 1, 16, 16);
+  const View<double> loss("loss");
+  const View<int*> subset("subset", 1);
+  const AberratedProbe<Space, float> lens(Space(), 16, 48,
+                                          {.wavelength = 1, .pixel_size = 1, .convergence_angle = 0.1});
+  const View<float*> parameters("parameters", 5), gradient("gradient", 5);
+  for (const Space& space : Kokkos::Experimental::partition_space(Space(), 1, 1))
+    for (const auto* const e : {&whole, &fractional})
+      for (const Strategy strategy : {Strategy::Owned, Strategy::Atomic}) {
+        const auto model = e->plan({.counts = 10, .object_gradient = strategy});
+        const auto call = [&] {
+          model.evaluate(space, e->object, e->probe,
+                         {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient},
+                         subset);
+          lens.evaluate(space, parameters, probe_gradient);
+          lens.gradients(space, parameters, probe_gradient, gradient);
+        };
+        call();
+        space.fence();
+        const Test::Report seen = Test::report(call);
+        CHECK_FALSE(seen.kernels.empty());
+        for (const auto& kernel : seen.kernels) {
+          INFO(kernel.label);
+          CHECK(kernel.label.starts_with("Bracewell::"));
+          CHECK(kernel.instance == space.impl_instance_id());
+        }
+        CHECK(seen.allocations == std::vector<std::string>{});
+        CHECK(seen.fences == std::vector<std::string>{});
+        CHECK(seen.copies == std::vector<std::string>{});
+      }
+}
+
+TEST_CASE("messages of wrong input of PtychographyLoss") {
+  const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
+  const auto plan = [&](const PtychographyShape& shape, const PtychographyOptions& options) {
+    return PtychographyLoss<Space, float>(e.space, shape, e.positions(), options);
+  };
+  const PtychographyShape shape{{40, 42}, 16, 48};
+  CHECK_THROWS_WITH(plan({{40, 41}, 16, 48}, {}), ContainsSubstring("columns from 0 to 25"));
+  CHECK_THROWS_WITH(plan({{40, 42}, 49, 48}, {}), ContainsSubstring("shape.probe"));
+  CHECK_THROWS_WITH(plan(shape, {.counts = 0}), ContainsSubstring("options.counts"));
+  CHECK_THROWS_WITH(plan(shape, {.loss = PatternLoss::Poisson, .reduced_grid = true}),
+                    ContainsSubstring("options.reduced_grid"));
+  CHECK_THROWS_WITH(plan(shape, {.fresnel_number = 1.0}), ContainsSubstring("near field"));
+  CHECK_THROWS_WITH(plan({{40, 42}, 16, 47}, {.path = PatternPath::Fused}),
+                    ContainsSubstring("options.path"));
+  auto model = plan(shape, {.counts = 10});
+  CHECK_THROWS_WITH(model.set_patterns(e.space, 1, e.patterns), ContainsSubstring("first: expected"));
+  CHECK_THROWS_WITH(model.set_patterns(e.space, 0, View<float***>("p", 3, 47, 48)),
+                    ContainsSubstring("patterns: expected [3, 48, 48], found [3, 47, 48]"));
+  CHECK_THROWS_WITH(model.set_patterns(e.space, 0, e.patterns, View<float**>("w", 48, 48)),
+                    ContainsSubstring("weights: expected none"));
+  for (const float wrong : {-1.0f, NAN, INFINITY}) {
+    const auto patterns = Kokkos::create_mirror(Kokkos::HostSpace(), e.patterns);
+    Kokkos::deep_copy(patterns, 1.0f);
+    patterns(2, 3, 4) = wrong;
+    CHECK_THROWS_WITH(model.set_patterns(e.space, 0, patterns), ContainsSubstring("pattern 2"));
+  }
+  const View<Kokkos::complex<float>**> small("small", 40, 40);
+  CHECK_THROWS_WITH(model.evaluate(e.space, small, e.probe, {}),
+                    ContainsSubstring("object: expected [40, 42]"));
+  CHECK_THROWS_WITH(model.evaluate(e.space, e.object, e.probe, {.object_gradient = small}),
+                    ContainsSubstring("outputs.object_gradient"));
+  CHECK_THROWS_WITH(model.evaluate(e.space, e.object, e.probe, {.object_gradient = e.object}),
+                    ContainsSubstring("memory of its own"));
+}
