@@ -123,7 +123,9 @@ std::int64_t chunk_size(const Scan& scan, const RunOptions& options, std::int64_
   // Two slots to read into, the sinograms, the slices on the device and two slots to write from.
   const double per_slice =
       2 * RawSlices::bytes_per_slice(scan) + sinogram + (host ? 2 : 3) * image + double(plan.bytes_per_slice);
-  const double fixed = occupied + double(plan.fixed_bytes) + (options.stripes ? 2.2 * sinogram : 0);
+  // Beside these the picture, and what libraries take once they are used.
+  const double fixed =
+      occupied + double(plan.fixed_bytes) + (options.stripes ? 2.2 * sinogram : 0) + 3 * image + 12e6;
   const auto fits = [&](std::int64_t count) { return fixed + per_slice * double(count) <= limit; };
   const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, slices) : 1;
   if (!fits(least))
@@ -186,8 +188,9 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
 
   std::int64_t chunk = std::min<std::int64_t>(2, slices);
   {
-    const Reconstructor trial = make_reconstructor(space, options, scan.angles(), width, centre, chunk);
-    chunk = chunk_size(scan, options, slices, resident_bytes() - double(trial.bytes(chunk)), trial);
+    const double occupied = resident_bytes();
+    chunk = chunk_size(scan, options, slices, occupied,
+                       make_reconstructor(space, options, scan.angles(), width, centre, chunk));
   }
   const Reconstructor plan = make_reconstructor(space, options, scan.angles(), width, centre, chunk);
   const ProjectionFilter<Space, float> filter(

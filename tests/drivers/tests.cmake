@@ -13,8 +13,9 @@ foreach(source ${driver_sources})
   target_compile_definitions(${name} PRIVATE
     BRACEWELL_PROJECT="$<TARGET_FILE:bracewell-project>"
     BRACEWELL_PTYCHOGRAPHY="$<TARGET_FILE:bracewell-ptychography>"
-    BRACEWELL_RECONSTRUCT="$<TARGET_FILE:bracewell-reconstruct>")
-  add_dependencies(${name} bracewell-project bracewell-ptychography bracewell-reconstruct)
+    BRACEWELL_RECONSTRUCT="$<TARGET_FILE:bracewell-reconstruct>"
+    BRACEWELL_TOMOGRAPHY="$<TARGET_FILE:bracewell-tomography>")
+  add_dependencies(${name} bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-tomography)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 4) # Catch2's, when everything was skipped
 endforeach()

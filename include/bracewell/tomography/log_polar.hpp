@@ -20,9 +20,9 @@ struct LogPolarTomographyOptions {
   int width = 0;                   ///< pixels of the detector, and of images along both axes
   std::int64_t slices = 1;         ///< the most that are worked on at once: less takes less memory
   std::optional<double> centre =
-      std::nullopt;       ///< detector coordinate of the axis; floor(width / 2) by default
-  int row_upsampling = 1; ///< values per pixel of the rows, 1 to 8: 2 (see FilterOptions) leaves little of
-                          ///< the interpolation's error at high frequencies
+      std::nullopt;          ///< detector coordinate of the axis; floor(width / 2) by default
+  int row_upsampling = 1;    ///< values per pixel of the rows, 1 to 8: 2 (see FilterOptions) leaves little of
+                             ///< the interpolation's error at high frequencies
   double oversampling = 1.1; ///< of the log-polar grid, 1 to 4: more is more accurate
 };
 
@@ -215,20 +215,24 @@ struct LogPolarSymbol {
   }
 };
 
-/// Convolution in frequencies, on finer rows: the spectrum of the data repeats itself between them.
+/// Convolution in frequencies, on finer rows: the spectrum of the data repeats itself between them. Some
+/// arrays of the batch at a time, for the symbol to be read once for them.
 template <class T>
 struct LogPolarConvolve {
+  static constexpr int at_once = 12;
+
   const Kokkos::complex<T>*data, *symbol; ///< [batch, rows, k], [fine rows, k]
   Kokkos::complex<T>* result;             ///< [batch, fine rows, k]
   int rows, refinement, half_columns, batch;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t l, const Member& member) const {
-    const std::int64_t coarse = l % rows, fine_rows = std::int64_t(rows) * refinement;
+  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+    const int fine_rows = rows * refinement, l = static_cast<int>(line % fine_rows), coarse = l % rows;
+    const int first = static_cast<int>(line / fine_rows) * at_once, end = Kokkos::min(first + at_once, batch);
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, half_columns), [&](int k) {
-      const Kokkos::complex<T> factor = symbol[l * half_columns + k];
-      for (int b = 0; b < batch; ++b)
-        result[(b * fine_rows + l) * half_columns + k] =
+      const Kokkos::complex<T> factor = symbol[std::int64_t(l) * half_columns + k];
+      for (int b = first; b < end; ++b)
+        result[(b * std::int64_t(fine_rows) + l) * half_columns + k] =
             factor * data[(b * std::int64_t(rows) + coarse) * half_columns + k];
     });
   }
@@ -353,7 +357,9 @@ private:
   static int batch(std::int64_t slices, const Grid& grid) {
     const double bytes = 2.0 * Grid::spans * grid.fine_rows() * (grid.columns + 2.0) * sizeof(T);
     const double most = Impl::is_host<ExecutionSpace> ? 256e6 : 4e9;
-    return static_cast<int>(std::clamp<std::int64_t>(std::int64_t(most / bytes), 1, slices));
+    const std::int64_t fit = std::clamp<std::int64_t>(std::int64_t(most / bytes), 1, slices);
+    const std::int64_t calls = (slices + fit - 1) / fit;
+    return static_cast<int>((slices + calls - 1) / calls); // evenly
   }
 
   std::size_t half_columns() const { return std::size_t(grid_.columns / 2 + 1); }
@@ -401,9 +407,11 @@ private:
                          Sample{grid_, projections, real_samples, level});
     forward_.execute(space, Unmanaged<T>(real_samples, batch, rows, columns),
                      Unmanaged<Complex>(results_.data(), batch, rows, half_columns()), workspace_);
-    Impl::for_each_row(space, "Bracewell::LogPolarTomography::convolve", std::int64_t(fine),
-                       Impl::LogPolarConvolve<T>{results_.data(), symbol_.data(), samples_.data(), grid_.rows,
-                                                 grid_.refinement, int(half_columns()), count * Grid::spans});
+    using Convolve = Impl::LogPolarConvolve<T>;
+    const int arrays = count * Grid::spans, parts = (arrays + Convolve::at_once - 1) / Convolve::at_once;
+    Impl::for_each_row(space, "Bracewell::LogPolarTomography::convolve", parts * std::int64_t(fine),
+                       Convolve{results_.data(), symbol_.data(), samples_.data(), grid_.rows,
+                                grid_.refinement, int(half_columns()), arrays});
     backward_.execute(space, Unmanaged<Complex>(samples_.data(), batch, fine, half_columns()),
                       Unmanaged<T>(coefficients, batch, fine, columns), workspace_);
     const int across = (grid_.width + Evaluate::columns - 1) / Evaluate::columns;

@@ -279,7 +279,7 @@ private:
   void execute_slice(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
     using Range = Kokkos::RangePolicy<ExecutionSpace>;
     using LongRange = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-    T *const mean = &columns_(0, 0), *const change = mean + width_, *const extra = mean + 2 * width_;
+    T *const mean = columns_.data(), *const change = mean + width_, *const extra = mean + 2 * width_;
     const auto statistics = [&] {
       Kokkos::parallel_for("Bracewell::StripeRemoval::statistics", Range(space, 0, width_),
                            Impl::ColumnStatistics<T>{sinogram, mean, change});

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include "common/hdf5.hpp"
+#include "common/tiff.hpp"
+#include "support.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace DriverTest;
+
+namespace {
+
+const std::string tomography = BRACEWELL_TOMOGRAPHY;
+
+/// A disc of attenuation 1 / radius about (x, y), in closed form, whose radius shrinks from row to row.
+struct Disc {
+  int width = 96, rows = 3, angles = 240;
+  double x = 7, y = -4, radius = 25, centre = 48, span = 180;
+
+  double radius_of(int row) const { return radius * (1 - 0.1 * row / rows); }
+
+  /// Integral of the chord 2 sqrt(r^2 - s^2): the detector's pixels see means.
+  static double area(double s, double r) {
+    const double t = std::clamp(s / r, -1.0, 1.0);
+    return r * r * (t * std::sqrt(1 - t * t) + std::asin(t));
+  }
+
+  std::vector<float> projections() const {
+    std::vector<float> values;
+    for (int p = 0; p < angles; ++p)
+      for (int row = 0; row < rows; ++row)
+        for (int i = 0; i < width; ++i) {
+          const double theta = p * span / angles * std::numbers::pi / 180, r = radius_of(row);
+          const double s = i - centre - x * std::cos(theta) - y * std::sin(theta);
+          values.push_back(static_cast<float>((area(s + 0.5, r) - area(s - 0.5, r)) / radius));
+        }
+    return values;
+  }
+
+  /// Largest deviation from the truth 3 pixels and more away from the edges.
+  double error(const std::vector<float>& slices) const {
+    double worst = 0;
+    for (std::size_t k = 0; k < slices.size(); ++k) {
+      const int pixel = static_cast<int>(k) % (width * width), row = static_cast<int>(k) / (width * width);
+      const int column = pixel % width - width / 2, line = pixel / width - width / 2;
+      const double distance = std::hypot(column - x, line - y) - radius_of(row);
+      if (std::hypot(column, line) < width / 2 - 2 && std::abs(distance) > 3)
+        worst = std::max(worst, std::abs(slices[k] * radius - (distance < 0 ? 1 : 0)));
+    }
+    return worst;
+  }
+
+  std::vector<double> theta() const {
+    std::vector<double> degrees;
+    for (int p = 0; p < angles; ++p)
+      degrees.push_back(p * span / angles);
+    return degrees;
+  }
+};
+
+/// Attenuation, or raw counts with flat and dark frames.
+void write_scan(const fs::path& path, const Disc& disc, bool raw = false) {
+  Hdf5Writer writer(path);
+  std::vector<float> values = disc.projections();
+  if (raw) {
+    std::vector<std::uint16_t> counts, flat, dark;
+    for (const float value : values)
+      counts.push_back(static_cast<std::uint16_t>(std::lround(200 + 60000 * std::exp(-value))));
+    for (int i = 0; i < 2 * disc.rows * disc.width; ++i)
+      flat.push_back(60200), dark.push_back(200);
+    counts[5] = 0; // a pixel that failed
+    writer.write<std::uint16_t>("/exchange/data", {disc.angles, disc.rows, disc.width}, counts);
+    writer.write<std::uint16_t>("/exchange/data_white", {2, disc.rows, disc.width}, flat);
+    writer.write<std::uint16_t>("/exchange/data_dark", {2, disc.rows, disc.width}, dark);
+  } else {
+    writer.write<float>("/exchange/data", {disc.angles, disc.rows, disc.width}, values);
+  }
+  writer.write<double>("/exchange/theta", {disc.angles}, disc.theta());
+  writer.commit();
+}
+
+std::vector<float> slices(const fs::path& path) { return Hdf5Reader(path).read<float>("/exchange/data"); }
+
+double number_after(const std::string& text, const std::string& word) {
+  const auto at = text.find(word);
+  REQUIRE(at != std::string::npos);
+  return std::stod(text.substr(at + word.size()));
+}
+
+/// Largest resident set of a command, bytes.
+double peak_memory(const TemporaryFolder& folder, const std::string& command) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::chdir(folder.path().c_str()) == 0)
+      ::execl("/bin/sh", "sh", "-c", ("exec " + command + " >/dev/null 2>&1").c_str(), nullptr);
+    ::_exit(127);
+  }
+  int status = 0;
+  struct rusage usage {};
+  REQUIRE(::wait4(child, &status, 0, &usage) == child);
+  REQUIRE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  return usage.ru_maxrss * 1024.0;
+}
+
+} // namespace
+
+TEST_CASE("a disc comes back with its attenuation by every method") {
+  for (const Disc& disc : {Disc{}, Disc{.width = 97, .centre = 50.3}}) {
+    const TemporaryFolder folder;
+    write_scan(folder / "scan.h5", disc);
+    for (const char* method : {"fourier", "log-polar", "line"}) {
+      CAPTURE(method, disc.width);
+      const std::string line = run_well(
+          folder, tomography + " --scan scan.h5 --no-log --out slices.h5 --filter hann --method " + method);
+      CHECK(std::ranges::count(line, '\n') == 1);
+      CHECK(line.find("3 slices of") != std::string::npos);
+      CHECK(std::abs(number_after(line, "centre ") - disc.centre) < 0.2);
+      CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+    }
+    CHECK(Hdf5Reader(folder / "slices.h5").attribute("/exchange/data", "centre").value_or(0) > 40);
+    CHECK(fs::file_size(folder / "slices_middle.png") > 0);
+  }
+}
+
+TEST_CASE("raw counts, flat and dark frames; TIFF has what HDF5 has") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  write_scan(folder / "scan.h5", disc, true);
+  run_well(folder, tomography + " --scan scan.h5 --out slices.h5 --filter hann");
+  CHECK(disc.error(slices(folder / "slices.h5")) < 0.05);
+  run_well(folder, tomography + " --scan scan.h5 --out slices.tif --filter hann --rows 0:1");
+  const TiffReader tiff(folder / "slices.tif");
+  REQUIRE((tiff.width() == 96 && tiff.height() == 96));
+  std::vector<float> page(96 * 96), first = slices(folder / "slices.h5");
+  tiff.read_rows(0, 96, page);
+  first.resize(page.size());
+  // The axis is searched for in another row.
+  CHECK(relative_error(page, first) < 0.02);
+}
+
+TEST_CASE("a sinogram as TIFF, over a whole turn with both ends") {
+  const TemporaryFolder folder;
+  Disc disc{.rows = 1, .angles = 481, .centre = 45.5};
+  disc.span = 360.0 * disc.angles / (disc.angles - 1);
+  TiffWriter writer(folder / "sinogram.tif", disc.width, disc.angles, 1);
+  writer.write(0, disc.projections());
+  writer.commit();
+  run_well(folder,
+           tomography + " --scan sinogram.tif --no-log --span 360 --both-ends --filter hann --out slices.h5");
+  CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+  // Log-polar reconstruction takes half a turn only.
+  expect_bad_input(folder,
+                   tomography + " --scan sinogram.tif --no-log --span 360 --method log-polar --out x.h5",
+                   {"LogPolarTomography", "angles"});
+}
+
+TEST_CASE("a scan in parts is the scan at once, and memory stays within the limit") {
+  const TemporaryFolder folder;
+  const Disc disc{.width = 512, .rows = 128, .angles = 60, .radius = 70, .centre = 256};
+  write_scan(folder / "scan.h5", disc);
+  for (const std::string method : {"fourier", "line"}) {
+    CAPTURE(method);
+    const std::string command =
+        tomography + " --scan scan.h5 --no-log --centre 256 --method " + method + " --memory-limit ";
+    const double free = peak_memory(folder, command + "4000 --out all.h5");
+    const double limited = peak_memory(folder, command + "90 --out parts.h5");
+    INFO(free << " " << limited);
+    CHECK(limited < 90e6);
+    CHECK(free > 90e6); // the limit made a difference
+    CHECK(relative_error(slices(folder / "parts.h5"), slices(folder / "all.h5")) < 1e-6);
+  }
+  expect_bad_input(folder, tomography + " --scan scan.h5 --no-log --out x.h5 --centre 256 --memory-limit 10",
+                   {"--memory-limit", "needs"});
+}
+
+TEST_CASE("--demo simulates a scan, finds its axis and reconstructs it") {
+  const TemporaryFolder folder;
+  const auto error = [&](const std::string& options) {
+    const std::string line = run_well(folder, tomography + " --demo results " + options);
+    CHECK(std::abs(number_after(line, ", centre ") - 131.4) < 0.3);
+    return number_after(line, "relative error ");
+  };
+  const double with_stripes = error("--stripes none --method line");
+  CHECK(error("--method line") < 0.75 * with_stripes); // rings are gone
+  CHECK(error("") < 0.1);
+  CHECK(error("--method log-polar") < 0.1);
+  for (const char* name : {"scan.h5", "slices.h5", "slices_middle.png"})
+    CHECK(fs::file_size(folder / "results" / name) > 0);
+}
+
+TEST_CASE("--help of bracewell-tomography names every option") {
+  const TemporaryFolder folder;
+  const std::string help = run_well(folder, tomography + " --help");
+  for (const char* option :
+       {"--scan",    "--out",       "--data",         "--flat",   "--dark",    "--angles",
+        "--span",    "--both-ends", "--no-log",       "--air",    "--stripes", "--dead",
+        "--centre",  "--method",    "--tolerance",    "--filter", "--padding", "--density-weights",
+        "--corners", "--rows",      "--memory-limit", "--demo",   "--version"})
+    CHECK(help.find(option) != std::string::npos);
+}
+
+TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") {
+  const TemporaryFolder folder;
+  const Disc disc{.width = 32, .rows = 2, .angles = 20, .radius = 8, .centre = 16};
+  write_scan(folder / "scan.h5", disc);
+  const auto bad = [&](const std::string& arguments, const std::vector<std::string>& words) {
+    expect_bad_input(folder, tomography + " " + arguments, words);
+  };
+  const std::string good = "--scan scan.h5 --no-log --out x.h5 ";
+  bad("", {"--scan", "--demo"});
+  bad("--scan scan.h5", {"--out"});
+  bad(good + "--demo x", {"--demo"});
+  bad("--scan none.h5 --out x.h5", {"none.h5"});
+  bad("--scan scan.h5 --out x.png", {"x.png", ".h5 or .tif"});
+  bad("--scan scan.h5 --out scan.h5", {"overwrite"});
+  bad("--scan scan.h5 --out nowhere/x.h5", {"nowhere"});
+  bad(good + "--method magic", {"--method"});
+  bad(good + "--filter magic", {"--filter"});
+  bad(good + "--centre middle", {"--centre middle"});
+  bad(good + "--centre 1e9", {"centre"});
+  bad(good + "--rows 1", {"--rows 1", "BEGIN:END"});
+  bad(good + "--rows 1:3", {"scan.h5", "0:2", "1:3"});
+  bad(good + "--air 5:99", {"scan.h5", "0:32"});
+  bad(good + "--both-ends", {"--span"});
+  bad(good + "--tolerance 3", {"--tolerance"});
+  bad(good + "--stripes sorting --stripe-window 4", {"options.window"});
+  bad(good + "--data /exchange/none", {"scan.h5", "/exchange/none"});
+  bad(good + "--data /exchange", {"group"});
+  bad(good + "--data /exchange/theta", {"[angles, rows, width]", "[20]"});
+  bad(good + "--centre 16 --method log-polar --span 170", {"LogPolarTomography", "angles"});
+
+  write_text(folder / "text.h5", "no scan");
+  bad("--scan text.h5 --out x.h5", {"text.h5", "not an HDF5 file"});
+  write_text(folder / "text.tif", "no scan at all");
+  bad("--scan text.tif --out x.h5", {"text.tif", "not a TIFF file"});
+  const Bytes bytes = read_bytes(folder / "scan.h5");
+  write_bytes(folder / "cut.h5", std::span(bytes).first(bytes.size() / 2));
+  bad("--scan cut.h5 --no-log --out x.h5", {"cut.h5"});
+
+  const auto with = [&](const auto& change, const std::vector<std::string>& words) {
+    {
+      Hdf5Writer writer(folder / "bad.h5");
+      writer.write<float>("/exchange/data", {20, 2, 32}, disc.projections());
+      change(writer);
+      writer.commit();
+    }
+    bad("--scan bad.h5 --no-log --out x.h5", words);
+  };
+  with([](Hdf5Writer& w) { w.write<double>("/exchange/theta", {3}, std::vector<double>(3)); },
+       {"bad.h5", "/exchange/theta", "expected 20 angles", "found 3"});
+  with([](Hdf5Writer& w) { w.write<double>("/exchange/theta", {20}, std::vector<double>(20, NAN)); },
+       {"bad.h5", "not finite"});
+  with(
+      [](Hdf5Writer& w) {
+        w.write<float>("/exchange/data_white", {1, 3, 32}, std::vector<float>(96));
+      },
+      {"bad.h5", "/exchange/data_white", "[1, 3, 32]"});
+  with(
+      [](Hdf5Writer& w) {
+        w.write<float>("/exchange/data_dark", {1, 2, 32}, std::vector<float>(64));
+      },
+      {"bad.h5", "no /exchange/data_white"});
+  with([](Hdf5Writer& w) { w.write<double>("/exchange/theta", {20}, std::vector<double>(20, 1.0)); },
+       {"find_centre", "170 degrees"});
+}
+
+namespace {
+
+/// A command of examples/README.md; the centre that it finds.
+double centre_of_data(const TemporaryFolder& folder, const std::string& name, const std::string& options) {
+  return number_after(run_well(folder, tomography + " --scan " + shared_data("tomography/" + name).string() +
+                                           " --out slices.h5 " + options),
+                      ", centre ");
+}
+
+} // namespace
+
+TEST_CASE("the axes of real scans are found") {
+  const TemporaryFolder folder;
+  CHECK(std::abs(centre_of_data(folder, "tooth.h5", "") - 295.75) < 0.5);
+  CHECK(std::abs(centre_of_data(folder, "savu_24737_raw.h5", "--rows 65:100") - 86.0) < 0.5);
+  CHECK(std::abs(centre_of_data(folder, "sinogram_360_neutron_image.tif",
+                                "--span 360 --both-ends --air 0:30 --stripes sorting") -
+                 245.0) < 1);
+  // Small bright grains are points at 629 to 630.
+  CHECK(std::abs(centre_of_data(folder, "dendrites_sinogram.h5", "--no-log --stripes sorting") - 629.5) < 1);
+}
