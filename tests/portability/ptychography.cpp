@@ -1,0 +1,46 @@
+// Every kernel of ptychography; of the fused kernel, one size of each kind.
+
+#include <bracewell/ptychography/object.hpp>
+#include <bracewell/ptychography/probe.hpp>
+#include <bracewell/ptychography/ptychography_loss.hpp>
+
+namespace {
+
+using namespace Bracewell;
+using Space = Kokkos::DefaultExecutionSpace;
+template <class DataType>
+using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
+
+template <class T, class Storage, class Sizes>
+void launch(const Space& space, const Impl::FusedPatterns<Space, T, Storage, Sizes>& kernel) {
+  using Kernel = Impl::FusedPatterns<Space, T, Storage, Sizes>;
+  typename Kernel::Policy policy(space, 1, +Kernel::team_size);
+  policy.set_scratch_size(+Kernel::scratch_level, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
+  Kokkos::parallel_for("fused", policy, kernel);
+}
+
+using Half = Kokkos::Experimental::half_t;
+template void launch(const Space&,
+                     const Impl::FusedPatterns<Space, float, float, Impl::FusedSizes<16, 16, 5>>&);
+template void launch(const Space&,
+                     const Impl::FusedPatterns<Space, float, Half, Impl::FusedSizes<16, 10, 5>>&);
+template void launch(const Space&,
+                     const Impl::FusedPatterns<Space, double, double, Impl::FusedSizes<4, 12, 12>>&);
+
+} // namespace
+
+template class Bracewell::AberratedProbe<Space, float>;
+template class Bracewell::Impl::GridReduction<Space, float>;
+
+void every_operator(const Space& space, const ScanPositions<Space>& scan, const View<float**>& real,
+                    const View<Kokkos::complex<float>**>& object,
+                    const View<Kokkos::complex<float>***>& probe,
+                    const View<Kokkos::complex<float>****>& waves, const View<float***>& targets,
+                    const View<double*>& losses) {
+  complex_object(space, real, real, object);
+  complex_object_gradients(space, real, real, object, {.amplitude = real});
+  exit_waves(space, scan, object, probe, waves);
+  Propagator<Space, float>(space, 8, 1, 2.0).propagate(space, waves);
+  compare_patterns(space, waves, targets, losses);
+  exit_wave_gradients(space, scan, object, probe, waves, {.object = object, .probe = probe});
+}
