@@ -13,33 +13,35 @@ using namespace Bracewell;
 using namespace Bracewell::Examples;
 namespace fs = std::filesystem;
 
-/// The simulated scan, from a lens that is not quite the right one.
-RunOptions demo_run(const Space& space, const fs::path& folder, const RunOptions& given) {
+/// Simulates a scan, and says how to reconstruct it: from a lens that is not quite the right one. Options
+/// that were given stay.
+void prepare_demo(const CLI::App& app, const fs::path& folder, RunOptions& run) {
   const Demo demo;
-  simulate(space, demo, folder);
-  RunOptions run = given;
+  simulate(Space(), demo, folder);
   run.data = folder / "scan.cxi";
   run.out = folder / "scan.h5";
   run.reference = folder / "truth.h5";
   run.probe_size = demo.probe;
   run.convergence_angle = demo.optics.convergence_angle;
   run.aberrations = {10.5, 0.01, 0.5, 0.1, 0.05};
-  run.train = Train::Aberrations;
-  run.start = Start::Random;
-  return run;
+  if (app.count("--train") == 0)
+    run.train = Train::Aberrations;
+  if (app.count("--start") == 0)
+    run.start = Start::Random;
 }
 
-void main_job(const RunOptions& options, const std::optional<fs::path>& demo) {
-  const Space space;
-  if (!demo) {
-    if (options.data.empty() || options.out.empty())
-      throw InputError("--data and --out are required, or --demo (see --help)");
-    std::cout << reconstruct(space, options) << '\n';
-    return;
+void main_job(const CLI::App& app, const std::optional<fs::path>& demo, RunOptions& run) {
+  if (demo) {
+    for (const std::string option :
+         {"--data", "--out", "--reference", "--probe-size", "--convergence-angle", "--defocus", "--cs",
+          "--astigmatism", "--astigmatism-angle", "--smoothness"})
+      if (app.count(option) > 0)
+        throw InputError("--demo makes its own data: " + option + " does not go with it");
+    prepare_demo(app, *demo, run);
   }
-  if (!options.data.empty() || !options.out.empty() || options.reference)
-    throw InputError("--demo makes its own data: --data, --out and --reference do not go with it");
-  std::cout << reconstruct(space, demo_run(space, *demo, options)) << '\n';
+  if (run.data.empty() || run.out.empty())
+    throw InputError("--data and --out are required, or --demo (see --help)");
+  std::cout << reconstruct(Space(), run) << '\n';
 }
 
 template <class Value>
@@ -192,5 +194,5 @@ int main(int argc, char** argv) {
   add_model_options(app, run);
   add_lens_options(app, run);
   add_measurement_options(app, run.measurement);
-  return run_driver(app, argc, argv, [&] { main_job(run, demo); });
+  return run_driver(app, argc, argv, [&] { main_job(app, demo, run); });
 }

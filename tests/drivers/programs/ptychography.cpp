@@ -244,7 +244,8 @@ TEST_CASE("help, and wrong options") {
   write_cxi(folder / "scan.cxi", demonstration().scan);
   const std::string run_it = program + " --data scan.cxi --out new.h5 ";
   expect_bad_input(folder, program, {"--data and --out are required"});
-  expect_bad_input(folder, program + " --demo new --data scan.cxi", {"--demo"});
+  expect_bad_input(folder, program + " --demo new --data scan.cxi", {"--demo", "--data"});
+  expect_bad_input(folder, program + " --demo new --defocus 3", {"--demo", "--defocus"});
   expect_bad_input(folder, run_it + "--loss squares", {"--loss"});
   expect_bad_input(folder, run_it + "--passes 0", {"--passes"});
   expect_bad_input(folder, run_it + "--probe-size 65", {"--probe-size 65", "64"});
