@@ -1,8 +1,9 @@
-// What Strategy::Owned does on GPUs, element by element on the host: against the definition.
+// The kernels that search bricks on GPUs, run by the host: against the definition.
 
 #include "problems.hpp"
 
 #include <bracewell/project/arguments.hpp>
+#include <bracewell/project/gather.hpp>
 #include <bracewell/project/gather_owned.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -44,43 +45,36 @@ void gather_owned(const Problem<double>& problem, Tensor<complex<double>>& data,
     amplitudes.weights = arguments.per_projection("weights", array_of<const double>(problem.weights), images);
     target.weight = weight->values.data();
   }
-  using Owned = GatherOwned<Kokkos::DefaultHostExecutionSpace, Kernel, double, M, D, mates>;
-  const Owned owned(amplitudes, target);
-  int missed = 0;
-  for (std::int64_t volume = 0; volume < samples.batches; ++volume)
-    for (int brick = 0; brick < owned.bricks.count(); ++brick) {
-      int first[D], last[D];
-      owned.bricks.first(brick, first);
-      int count = 1;
-      for (int d = 0; d < D; ++d) {
-        last[d] = first[d] + owned.bricks.edge[d] - 1;
-        count *= owned.bricks.edge[d];
-      }
-      for (std::int64_t pose = 0; pose < samples.poses; ++pose)
-        for (const int sign : {1, -1}) {
-          const typename Owned::Entry entry(samples, volume * samples.poses + pose, sign);
-          const bool reached = owned.brick_reached(entry, first, last);
-          for (int i = 0; i < count; ++i) {
-            int voxel[D];
-            bool stored = true;
-            for (int d = 0, rest = i; d < D; rest /= owned.bricks.edge[d], ++d) {
-              voxel[d] = first[d] + rest % owned.bricks.edge[d];
-              stored = stored && voxel[d] <= samples.reconstruction.size[d] / 2;
-            }
-            if (!stored)
-              continue;
-            typename Owned::Sum sum;
-            owned.add_entry(entry, voxel, sum);
-            missed += !reached && (Kokkos::abs(sum.data) > 0 || sum.weight != 0);
-            const std::int64_t element =
-                volume * target.batch_stride + samples.reconstruction.row(voxel) + voxel[0];
-            data[element] += sum.data;
-            if (weight)
-              (*weight)[element] += sum.weight;
-          }
-        }
-    }
-  CHECK(missed == 0);
+  const Kokkos::DefaultHostExecutionSpace space;
+  GatherOwned<Kokkos::DefaultHostExecutionSpace, Kernel, double, M, D, mates>(amplitudes, target)
+      .launch(space, "gather_owned");
+  space.fence();
+}
+
+/// Projections of 3D reconstructions.
+template <class Kernel>
+Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
+  using namespace Bracewell::Impl;
+  const Arguments arguments{"test"};
+  auto result = zero_like(problem.projections);
+  const auto images = array_of<complex<double>>(result);
+  const auto volume = array_of<const complex<double>>(problem.reconstruction);
+  const auto samples = arguments.samples<2, 3>(
+      "reconstruction", volume, "projections", images,
+      Bracewell::Poses<double, Kokkos::HostSpace>{array_of<const double>(problem.poses.matrices),
+                                                  array_of<const double>(problem.poses.shifts)},
+      problem.options);
+  const Kokkos::DefaultHostExecutionSpace space;
+  using Direct = Gather<Kernel, double, 2, 3, Mates::Single>;
+  GatherBricks<Kokkos::DefaultHostExecutionSpace, Kernel, double, 2, 3, complex<double>>(
+      Direct{.tiles = {},
+             .amplitudes = {.samples = samples},
+             .volume = volume.data,
+             .volume_batch_stride = samples.reconstruction.elements(),
+             .values = images.data})
+      .launch(space, "gather_bricks");
+  space.fence();
+  return result;
 }
 
 template <class Kernel, int M, int D>
@@ -111,6 +105,17 @@ void check(const Shape& shape) {
 }
 
 } // namespace
+
+TEMPLATE_TEST_CASE("bricks give the projections of the definition", "", Bracewell::Linear,
+                   Bracewell::CatmullRom) {
+  const auto shape = GENERATE(from_range(shapes()));
+  if (shape.volume.size() != 3 || shape.image.size() != 2)
+    return;
+  CAPTURE(describe(shape));
+  const Problem<double> problem(shape, TestType::name, 2, 3);
+  CHECK(relative_error(gather_bricks<TestType>(problem), problem.reference_projections()) <
+        1e-12 * std::max(1., shape.scale));
+}
 
 TEMPLATE_TEST_CASE("elements gather what the definition scatters", "", Bracewell::Linear,
                    Bracewell::CatmullRom, Bracewell::CubicBSpline) {

@@ -261,16 +261,16 @@ private:
       workspace.row_column[i] = column;
       workspace.row_count[i] = some ? Kokkos::max(0, static_cast<int>(Kokkos::floor(high)) - column + 1) : 0;
     });
-    int end = 0, total = 0; // of the lane's row and those before; of all rows
+    int total = 0;
     Kokkos::parallel_scan(
         Kokkos::ThreadVectorRange(team, int(+lanes)),
-        [&](int i, int& sum, bool) {
+        [&](int i, int& sum, bool final) {
           sum += workspace.row_count[i];
-          end = sum;
+          if (final)
+            workspace.row_end[i] = sum;
         },
         total);
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, int(+lanes)),
-                         [&](int i) { workspace.row_end[i] = end; });
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, 1), [](int) {}); // all lanes see row_end
     return total;
   }
 };

@@ -51,26 +51,43 @@ struct Gather {
   Kokkos::complex<T>* values = nullptr; ///< sampled volume times phase and factor; null: not wanted
   T* weights = nullptr;                 ///< sampled weight volume times scale; null: not wanted
 
+  /// What belongs to one pose: its volumes, its outputs and its filter, where there are any.
+  struct OfPose {
+    const Volume* volume;
+    const T* weight_volume;
+    Kokkos::complex<T>* values;
+    T* weights;
+    const T* filter;
+  };
+
+  KOKKOS_INLINE_FUNCTION OfPose of_pose(std::int64_t batch, std::int64_t index) const {
+    const auto& samples = amplitudes.samples;
+    const std::int64_t begin = batch * volume_batch_stride;
+    const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements();
+    return {volume ? volume + begin : nullptr, weight_volume ? weight_volume + begin : nullptr,
+            values ? values + output : nullptr, weights ? weights + output : nullptr,
+            samples.filters ? samples.filters(batch, index) : nullptr};
+  }
+
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const auto& samples = amplitudes.samples;
-    const std::int64_t flat = tiles.first_pose + team.league_rank() / tiles.per_pose;
+    std::int64_t batch, index;
+    samples.split(tiles.first_pose + team.league_rank() / tiles.per_pose, batch, index);
     const auto tile = tiles.tile(team.league_rank() % tiles.per_pose);
-    const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
     const auto pose = samples.pose(batch, index);
+    const OfPose at = of_pose(batch, index);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
       int k[M];
       std::int64_t element;
       if (tiles.element(tile, i, k, element))
-        sample(batch, index, pose, k, element);
+        sample(at, pose, k, element);
     });
   }
 
-  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose,
-                                     const int (&k)[M], std::int64_t element) const {
+  KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const Pose<T, M, D>& pose, const int (&k)[M],
+                                     std::int64_t element) const {
     const auto& samples = amplitudes.samples;
-    const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
-    const std::int64_t begin = batch * volume_batch_stride;
     Kokkos::complex<T> value(0);
     T weight(0);
     if (samples.inside(k)) {
@@ -78,23 +95,24 @@ struct Gather {
       pose.position(k, q);
       Stencil<Kernel, D, mates, T> stencil;
       if (stencil.place(samples.reconstruction, q, pose.folds)) {
-        if (values)
-          value = amplitudes.factor(batch, index, element, k) * stencil.gather(volume + begin) *
-                  samples.phase(pose, k);
-        if (weights) {
+        if (at.values) {
+          const T factor = amplitudes.scale(k) * (at.filter ? at.filter[element] : T(1));
+          value = factor * stencil.gather(at.volume) * samples.phase(pose, k);
+        }
+        if (at.weights) {
           if (absolute)
             stencil.make_absolute();
-          weight = amplitudes.scale(k) * stencil.gather(weight_volume + begin);
+          weight = amplitudes.scale(k) * stencil.gather(at.weight_volume);
         }
       } else {
         weight = Kokkos::Experimental::quiet_NaN_v<T>;
         value = Kokkos::complex<T>(weight, weight);
       }
     }
-    if (values)
-      values[output] = value;
-    if (weights)
-      weights[output] = weight;
+    if (at.values)
+      at.values[element] = value;
+    if (at.weights)
+      at.weights[element] = weight;
   }
 };
 

@@ -14,7 +14,8 @@ template <class Space, class Kernel, class T, int M, int D, class Volume>
 struct GatherBricks {
   using Search = BrickSearch<T, M, D, 1>;
   static constexpr int width = Kernel::width, lanes = Search::lanes;
-  static constexpr int team_size = 8;
+  static constexpr bool host = is_host<Space>; ///< for tests
+  static constexpr int team_size = host ? 1 : 8, scratch_level = host ? 1 : 0;
   KOKKOS_FUNCTION static constexpr int edge(int d) {
     return d == 0 ? 16 : (d == 1 ? 12 : (sizeof(T) == 4 ? 10 : 3));
   }
@@ -49,8 +50,9 @@ struct GatherBricks {
     const std::int64_t most = std::numeric_limits<int>::max() / per_piece;
     for (first_piece = 0; first_piece < samples.batches * pieces; first_piece += most) {
       const std::int64_t league = std::min(most, samples.batches * pieces - first_piece) * per_piece;
-      Policy policy(space, static_cast<int>(league), team_size, lanes);
-      policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(sizeof(Workspace) + alignof(Workspace))));
+      Policy policy(space, static_cast<int>(league), team_size, host ? 1 : lanes);
+      policy.set_scratch_size(+scratch_level,
+                              Kokkos::PerTeam(static_cast<int>(sizeof(Workspace) + alignof(Workspace))));
       Kokkos::parallel_for(label + "::bricks", policy, *this);
     }
   }
@@ -67,7 +69,7 @@ struct GatherBricks {
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const auto& samples = gather.amplitudes.samples;
     auto& workspace = *static_cast<Workspace*>(
-        team.team_scratch(0).get_shmem_aligned(sizeof(Workspace), alignof(Workspace)));
+        team.team_scratch(+scratch_level).get_shmem_aligned(sizeof(Workspace), alignof(Workspace)));
     const int count = static_cast<int>(bricks.count());
     const int brick = team.league_rank() % count, side = team.league_rank() / count % 2;
     const int sign = side == 0 ? 1 : -1;
@@ -108,10 +110,10 @@ struct GatherBricks {
       found.frequency(i, k);
       candidate.position(bricks.layout, k, q);
       const T n = static_cast<T>(bricks.layout.size[0]);
-      T x = T(candidate.sign) * q[0]; // of the sample itself, within the period
-      if (2 * Kokkos::abs(x) > n)
-        x -= n * Kokkos::floor(x / n + T(0.5));
-      bool own = samples.inside(k) && (x >= 0) == (candidate.sign > 0);
+      T side = T(candidate.sign) * q[0]; // of the sample itself, within the period
+      if (2 * Kokkos::abs(side) > n)
+        side -= n * Kokkos::floor(side / n + T(0.5));
+      bool own = samples.inside(k) && (side >= 0) == (candidate.sign > 0);
       for (int d = D - 1; d >= 0; --d) {
         const T lower = Kokkos::floor(q[d]);
         const int tap = static_cast<int>(lower) - candidate.origin[d];

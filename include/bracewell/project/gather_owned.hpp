@@ -16,9 +16,10 @@ struct GatherOwned {
   using Search = BrickSearch<T, M, D, 2>;
   static constexpr int width = Kernel::width;
   static constexpr int lanes = Search::lanes, lanes_x = 8, lanes_y = 4, slots = 8; ///< elements of a lane
-  static constexpr int team_size = sizeof(T) == 4 ? 4 : 2; ///< as many as scratch holds
+  static constexpr bool host = is_host<Space>;                                     ///< for tests
+  static constexpr int team_size = host ? 1 : (sizeof(T) == 4 ? 4 : 2); ///< as many as scratch holds
   static constexpr int queue_length = D == 3 ? 48 : 36;
-  static constexpr int scratch_level = 0;
+  static constexpr int scratch_level = host ? 1 : 0;
   using Bounds = Kokkos::LaunchBounds<team_size * lanes, 5>;
   using Team = typename Kokkos::TeamPolicy<Space, Bounds>::member_type;
 
@@ -43,6 +44,11 @@ struct GatherOwned {
   struct Sums {
     T real[slots] = {}, imaginary[slots] = {}, weight[slots] = {};
   };
+  /// Of every lane; on GPUs a variable is one for each lane, and this one is in its registers.
+  struct AllSums {
+    Sums sums[host ? lanes : 1];
+    KOKKOS_INLINE_FUNCTION Sums& operator[](int lane) { return sums[host ? lane : 0]; }
+  };
 
   Amplitudes<T, M, D, mates> amplitudes;
   ScatterTarget<T> target;
@@ -54,6 +60,14 @@ struct GatherOwned {
     bricks.edge[1] = D == 3 ? lanes_y : lanes_y * slots;
     if constexpr (D == 3)
       bricks.edge[2] = slots;
+  }
+
+  /// Adds to all volumes.
+  void launch(const Space& space, const std::string& label) const {
+    const int league = static_cast<int>(target.batches * bricks.count());
+    Kokkos::TeamPolicy<Space, Bounds> policy(space, league, team_size, host ? 1 : lanes);
+    policy.set_scratch_size(+scratch_level, Kokkos::PerTeam(static_cast<int>(scratch_bytes())));
+    Kokkos::parallel_for(label, policy, *this);
   }
 
   static std::size_t scratch_bytes() { return team_size * sizeof(Workspace) + alignof(Workspace); }
@@ -71,7 +85,7 @@ struct GatherOwned {
     const std::int64_t begin = shared ? 0 : volume * samples.poses;
     const std::int64_t end = shared ? samples.batches * samples.poses : begin + samples.poses;
 
-    Sums sums;
+    AllSums sums;
     int queued = 0;
     bool touched = false;
     const auto add_queued = [&]() {
@@ -147,8 +161,9 @@ struct GatherOwned {
   /// Adds the samples of the queue to the elements of every lane.
   template <bool absolute>
   KOKKOS_INLINE_FUNCTION void add_samples(const Team& team, const Sample* queue, int count,
-                                          Sums& sums) const {
+                                          AllSums& all) const {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, int(+lanes)), [&](int lane) {
+      Sums& sums = all[lane];
       const int x = lane % lanes_x, y = lane / lanes_x;
       for (int i = 0; i < count; ++i) {
         const Sample& sample = queue[i];
@@ -172,32 +187,34 @@ struct GatherOwned {
   }
 
   /// Adds the sums of all threads to those of the first.
-  KOKKOS_INLINE_FUNCTION void add_threads(const Team& team, Workspace* workspaces, Sums& sums,
+  KOKKOS_INLINE_FUNCTION void add_threads(const Team& team, Workspace* workspaces, AllSums& sums,
                                           bool& touched) const {
     static_assert(sizeof(Workspace) >= lanes * sizeof(Sums) + sizeof(bool));
-    team.team_barrier();
-    auto* const all = reinterpret_cast<Sums*>(workspaces + team.team_rank());
-    auto* const any = reinterpret_cast<bool*>(all + lanes);
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, int(+lanes)), [&](int lane) { all[lane] = sums; });
-    Kokkos::single(Kokkos::PerThread(team), [&]() { *any = touched; });
-    team.team_barrier();
-    if (team.team_rank() != 0)
-      return;
-    for (int thread = 1; thread < team_size; ++thread) {
-      const auto* const other = reinterpret_cast<const Sums*>(workspaces + thread);
-      touched = touched || *reinterpret_cast<const bool*>(other + lanes);
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, int(+lanes)), [&](int lane) {
-        for (int s = 0; s < slots; ++s) {
-          sums.real[s] += other[lane].real[s];
-          sums.imaginary[s] += other[lane].imaginary[s];
-          sums.weight[s] += other[lane].weight[s];
-        }
-      });
+    if constexpr (team_size > 1) {
+      team.team_barrier();
+      auto* const own = reinterpret_cast<Sums*>(workspaces + team.team_rank());
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, int(+lanes)),
+                           [&](int lane) { own[lane] = sums[lane]; });
+      Kokkos::single(Kokkos::PerThread(team), [&]() { *reinterpret_cast<bool*>(own + lanes) = touched; });
+      team.team_barrier();
+      if (team.team_rank() != 0)
+        return;
+      for (int thread = 1; thread < team_size; ++thread) {
+        const auto* const other = reinterpret_cast<const Sums*>(workspaces + thread);
+        touched = touched || *reinterpret_cast<const bool*>(other + lanes);
+        Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, int(+lanes)), [&](int lane) {
+          for (int s = 0; s < slots; ++s) {
+            sums[lane].real[s] += other[lane].real[s];
+            sums[lane].imaginary[s] += other[lane].imaginary[s];
+            sums[lane].weight[s] += other[lane].weight[s];
+          }
+        });
+      }
     }
   }
 
   KOKKOS_INLINE_FUNCTION void store(const Team& team, std::int64_t volume, const int (&first)[D],
-                                    const Sums& sums) const {
+                                    AllSums& sums) const {
     const auto& layout = bricks.layout;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, int(+lanes)), [&](int lane) {
       for (int s = 0; s < slots; ++s) {
@@ -212,9 +229,9 @@ struct GatherOwned {
         if (!stored)
           continue;
         const std::int64_t i = volume * target.batch_stride + layout.row(voxel) + voxel[0];
-        target.data[i] += Kokkos::complex<T>(sums.real[s], sums.imaginary[s]);
+        target.data[i] += Kokkos::complex<T>(sums[lane].real[s], sums[lane].imaginary[s]);
         if (target.weight)
-          target.weight[i] += sums.weight[s];
+          target.weight[i] += sums[lane].weight[s];
       }
     });
   }

@@ -31,7 +31,7 @@ struct GatherRows {
       layout.frequency(row * layout.columns(), k);
       if (pose.folds)
         for (; k[0] < layout.columns(); ++k[0])
-          gather.sample(batch, index, pose, k, row * layout.columns() + k[0]);
+          gather.sample(gather.of_pose(batch, index), pose, k, row * layout.columns() + k[0]);
       else
         add_row(batch, index, pose, k, row * layout.columns());
     }

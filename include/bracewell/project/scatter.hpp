@@ -67,10 +67,7 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
     const std::int64_t league = target.batches * functor.bricks.count();
     arguments.require(league <= std::numeric_limits<int>::max(), "options.strategy", "at most 2^31 bricks",
                       std::to_string(league));
-    Kokkos::TeamPolicy<ExecutionSpace, typename Owned::Bounds> policy(space, static_cast<int>(league),
-                                                                      Owned::team_size, Owned::lanes);
-    policy.set_scratch_size(Owned::scratch_level, Kokkos::PerTeam(static_cast<int>(Owned::scratch_bytes())));
-    Kokkos::parallel_for(label + "::owned", policy, functor);
+    functor.launch(space, label + "::owned");
   } else if constexpr (is_host<ExecutionSpace>) {
     using Functor = ScatterDuplicated<Kernel, T, M, D, mates>;
     const Functor functor{tiles, amplitudes, target, scratch.data, space.concurrency()};

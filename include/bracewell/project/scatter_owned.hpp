@@ -16,8 +16,6 @@ struct ScatterOwned {
   static constexpr int margin = width - 1, stride = edge + 2 * margin; ///< rows of windows need no clipping
   static constexpr int lines = D == 2 ? edge : edge * edge, voxels = lines * stride;
   static constexpr int scratch_level = 1; ///< Kokkos keeps level 0 of hosts below 32 KB
-  static constexpr int team_size = 1, lanes = 1;
-  using Bounds = Kokkos::LaunchBounds<>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Row = typename Vector<T, width>::type;
   using Buffer =

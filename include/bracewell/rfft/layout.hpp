@@ -15,7 +15,7 @@ template <int Dim>
 struct HalfSpectrumLayout {
   static_assert(Dim == 2 || Dim == 3, "Bracewell: spectra have two or three dimensions.");
 
-  int size[Dim]; ///< full sizes (x, y[, z])
+  int size[Dim]; ///< full sizes (x, y[, z]), at most 32768
 
   KOKKOS_FUNCTION int columns() const { return size[0] / 2 + 1; }
 
@@ -48,19 +48,19 @@ struct HalfSpectrumLayout {
   KOKKOS_FUNCTION Address resolve(const int (&tap)[Dim]) const {
     const int column = wrap(tap[0], size[0]);
     const bool conjugate = column > size[0] / 2;
-    std::int64_t index = 0;
+    int index = 0; // of the row: less than 2^30 with axes of at most 32768
     for (int d = Dim - 1; d > 0; --d)
       index = index * size[d] + wrap(conjugate ? -tap[d] : tap[d], size[d]);
     const int stored = conjugate ? size[0] - column : column;
-    return {index * columns() + stored, stored, conjugate};
+    return {std::int64_t(index) * columns() + stored, stored, conjugate};
   }
 
   /// Where the row at integer frequencies (tap[1][, tap[2]]) begins.
   KOKKOS_FUNCTION std::int64_t row(const int (&tap)[Dim]) const {
-    std::int64_t index = 0;
+    int index = 0;
     for (int d = Dim - 1; d > 0; --d)
       index = index * size[d] + wrap(tap[d], size[d]);
-    return index * columns();
+    return std::int64_t(index) * columns();
   }
 
   /// Frequency (x, y[, z]) of a stored element.
