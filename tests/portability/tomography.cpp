@@ -1,0 +1,30 @@
+// Every kernel of tomography/ but those of the Fourier method.
+
+#include <bracewell/tomography/centre.hpp>
+#include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/log_polar.hpp>
+#include <bracewell/tomography/preprocess.hpp>
+#include <bracewell/tomography/stripes.hpp>
+
+using Space = Kokkos::DefaultExecutionSpace;
+template <class Data>
+using View = Kokkos::View<Data, Kokkos::LayoutRight, Space>;
+
+template <class T>
+double every_operator(const Space& space, const View<T***>& projections, const View<T***>& images,
+                      const View<T**>& frame, const std::vector<double>& angles) {
+  using namespace Bracewell;
+  const int n = static_cast<int>(images.extent(1)), count = static_cast<int>(angles.size());
+  normalise_projections(space, projections, frame, frame, projections);
+  StripeRemoval<Space, T>(space, count, n).execute(space, projections);
+  ProjectionFilter<Space, T>(space, count, n).execute(space, projections, projections);
+  const LineTomography<Space, T> line(space, {.angles = angles, .width = n});
+  line.backproject(space, projections, images);
+  line.project(space, images, projections);
+  LogPolarTomography<Space, T>(space, {.angles = angles, .width = n}).backproject(space, projections, images);
+  return find_centre(space, frame, angles);
+}
+
+template double every_operator<float>(const Space&, const View<float***>&, const View<float***>&,
+                                      const View<float**>&, const std::vector<double>&);
