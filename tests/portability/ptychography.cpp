@@ -1,5 +1,6 @@
-// Every kernel of ptychography; of the fused kernel, one size of each kind.
+// Every kernel of ptychography and of Adam; of the fused kernel, one size of each kind.
 
+#include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
@@ -29,6 +30,7 @@ template void launch(const Space&,
 
 } // namespace
 
+template class Bracewell::Adam<Space, float>;
 template class Bracewell::AberratedProbe<Space, float>;
 template class Bracewell::Impl::GridReduction<Space, float>;
 
