@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/tiles.hpp>
 #include <bracewell/ptychography/options.hpp>
 #include <bracewell/ptychography/scan_positions.hpp>
@@ -110,10 +111,9 @@ struct GatherObjectGradient {
     return i >= 0 && i < selection.count;
   }
 
-  /// Adds what window j has for `columns` neighbouring pixels of one row.
-  template <int columns>
-  KOKKOS_INLINE_FUNCTION void add(std::int64_t i, int row, int column, T (&re)[columns], T (&im)[columns],
-                                  T (&energy)[columns], int from, int to) const {
+  /// Adds what window i has for pixels `from` to `to` of a row of the tile.
+  KOKKOS_INLINE_FUNCTION void add_row(std::int64_t i, int row, int column, T (&re)[width], T (&im)[width],
+                                      T (&energy)[width], int from, int to) const {
     const int m = scan.probe;
     const T f = waves.factors ? waves.factors[2 * i] : T(1),
             h = waves.factors ? waves.factors[2 * i + 1] : T(0);
@@ -151,29 +151,91 @@ struct GatherObjectGradient {
         const int column = static_cast<int>(left - scan.positions[2 * j + 1]);
         const int from = Kokkos::max(0, -column), to = Kokkos::min(width, scan.probe - column);
         for (int y = Kokkos::max(0, -row); y < Kokkos::min(height, scan.probe - row); ++y)
-          add(i, row + y, column, re[y], im[y], energy[y], from, to);
+          add_row(i, row + y, column, re[y], im[y], energy[y], from, to);
       }
       for (int y = 0; y < height; ++y)
         for (int x = 0; x < width; ++x)
           if (top + y < scan.rows && left + x < scan.columns)
             store(top + y, left + x, re[y][x], im[y][x], energy[y][x]);
     } else {
-      const std::int64_t y = top + team.team_rank() / width, x = left + team.team_rank() % width;
-      T re[1] = {0}, im[1] = {0}, energy[1] = {0};
-      for (std::int64_t entry = tiles.first[tile]; entry < tiles.first[tile + 1]; ++entry) {
-        std::int64_t j, i;
-        if (!slot(entry, j, i))
-          continue;
-        const int row = static_cast<int>(y) - scan.positions[2 * j];
-        const int column = static_cast<int>(x) - scan.positions[2 * j + 1];
-        if (row >= 0 && row < scan.probe && column >= 0 && column < scan.probe)
-          add(i, row, column, re, im, energy, 0, 1);
+      const int y = team.team_rank() / width, x = team.team_rank() % width;
+      T re = 0, im = 0, energy = 0;
+      const Windows windows(team.team_scratch(0), team_size);
+      for (std::int64_t first = tiles.first[tile]; first < tiles.first[tile + 1]; first += team_size) {
+        const int count =
+            static_cast<int>(Kokkos::min<std::int64_t>(team_size, tiles.first[tile + 1] - first));
+        windows(team.team_rank()) = window(first + team.team_rank(), team.team_rank() < count, top, left);
+        team.team_barrier();
+        for (int begin = 0; begin < count; begin += together)
+          add(&windows(begin), y, x, re, im, energy);
+        team.team_barrier();
       }
-      if (y < scan.rows && x < scan.columns)
-        store(y, x, re[0], im[0], energy[0]);
+      if (top + y < scan.rows && left + x < scan.columns)
+        store(top + y, left + x, re, im, energy);
+    }
+  }
+
+  /// A window and where the tile lies in it; a window that does not count has factors of zero.
+  struct Window {
+    int i, row, column;
+    T f, h;
+  };
+  using Windows =
+      Kokkos::View<Window*, typename Space::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  static constexpr int together = 4; ///< windows whose numbers are on their way at the same time
+  static_assert(is_host<Space> || team_size % together == 0);
+  static std::size_t scratch_bytes() { return is_host<Space> ? 0 : Windows::shmem_size(team_size); }
+
+  KOKKOS_INLINE_FUNCTION Window window(std::int64_t entry, bool given, std::int64_t top,
+                                       std::int64_t left) const {
+    Window result{0, -scan.probe - height, 0, T(0), T(0)};
+    std::int64_t j, i;
+    if (given && slot(entry, j, i)) {
+      result.i = static_cast<int>(i);
+      result.row = static_cast<int>(top - scan.positions[2 * j]);
+      result.column = static_cast<int>(left - scan.positions[2 * j + 1]);
+      result.f = waves.factors ? waves.factors[2 * i] : T(1);
+      result.h = waves.factors ? waves.factors[2 * i + 1] : T(0);
+    }
+    return result;
+  }
+
+  /// Adds what a few windows have for one pixel. Windows that do not reach it are read at their first pixel
+  /// and multiplied by zero, so that nothing waits for a branch.
+  KOKKOS_INLINE_FUNCTION void add(const Window* windows, int y, int x, T& re, T& im, T& energy) const {
+    const int m = scan.probe;
+    for (int mode = 0; mode < probes.modes; ++mode) {
+      Kokkos::complex<T> probe[together], wave[together];
+      T f[together], h[together];
+      BRACEWELL_UNROLL
+      for (int w = 0; w < together; ++w) {
+        const Window window = windows[w];
+        const int row = window.row + y, column = window.column + x;
+        const bool reaches = row >= 0 && row < m && column >= 0 && column < m;
+        const int at = reaches ? row * m + column : 0;
+        f[w] = reaches ? window.f : T(0);
+        h[w] = reaches ? window.h : T(0);
+        probe[w] = probes.data[window.i * probes.stride + std::int64_t(mode) * m * m + at];
+        wave[w] = waves(window.i, mode, reaches ? row : 0, reaches ? column : 0);
+      }
+      BRACEWELL_UNROLL
+      for (int w = 0; w < together; ++w) {
+        const Kokkos::complex<T> product = conjugate_product(probe[w], wave[w]);
+        re += f[w] * product.real();
+        im += f[w] * product.imag();
+        energy += h[w] * (probe[w].real() * probe[w].real() + probe[w].imag() * probe[w].imag());
+      }
     }
   }
 };
+
+/// Runs the gathering kernel with its scratch memory.
+template <class Space, class Gather>
+void launch_gather(const Space& space, const std::string& label, const Gather& gather) {
+  Kokkos::TeamPolicy<Space> policy(space, static_cast<int>(gather.tiles.count), +Gather::team_size);
+  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Gather::scratch_bytes())));
+  Kokkos::parallel_for(label, policy, gather);
+}
 
 /// The same sum by atomic additions, one thread per pixel of a window.
 template <class T, class Stored>
@@ -340,11 +402,9 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
                                             probes.modes * n * n, n * n, n, nullptr};
   using Gather = Impl::GatherObjectGradient<ExecutionSpace, T, T>;
   if (outputs.object)
-    Kokkos::parallel_for(
-        "Bracewell::exit_wave_gradients::object",
-        Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(scan.tiles().count), +Gather::team_size),
-        Gather{scan.device(), scan.tiles(), all, nullptr, o.data, probes, gradients, outputs.object.data,
-               false});
+    Impl::launch_gather(space, "Bracewell::exit_wave_gradients::object",
+                        Gather{scan.device(), scan.tiles(), all, nullptr, o.data, probes, gradients,
+                               outputs.object.data, false});
   if (outputs.probe)
     Kokkos::parallel_for(
         "Bracewell::exit_wave_gradients::probe",

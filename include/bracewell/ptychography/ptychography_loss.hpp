@@ -372,11 +372,10 @@ private:
       return;
     }
     using Gather = Impl::GatherObjectGradient<ExecutionSpace, Real, Stored>;
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::gather_object_gradient",
-        Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(scan.tiles().count), +Gather::team_size),
-        Gather{scan.device(), scan.tiles(), selection, selection.numbers ? slots.data() : nullptr, object,
-               probes, waves, gradient, selection.first > 0});
+    Impl::launch_gather(space, "Bracewell::PtychographyLoss::gather_object_gradient",
+                        Gather{scan.device(), scan.tiles(), selection,
+                               selection.numbers ? slots.data() : nullptr, object, probes, waves, gradient,
+                               selection.first > 0});
   }
 
   template <class Stored>
