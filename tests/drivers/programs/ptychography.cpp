@@ -314,7 +314,7 @@ TEST_CASE("far field: a Siemens star measured with X-rays") {
   const fs::path data = shared_data("ptychography/siemens-star-small.h5");
   const TemporaryFolder folder;
   const std::string summary =
-      run_well(folder, program + " --data " + data.string() + " --out star.h5 --passes 20 --batches 16");
+      run_well(folder, program + " --data " + data.string() + " --out star.h5 --passes 12 --batches 32");
   CHECK(number_after(summary, "amplitude residual ") <= 0.02);
 }
 
@@ -323,6 +323,6 @@ TEST_CASE("near field: a Siemens star measured with X-rays") {
   const TemporaryFolder folder;
   const std::string summary =
       run_well(folder, program + " --data " + data.string() +
-                           " --out star.h5 --focus-distance 3.65e-3 --passes 15 --batches 8");
+                           " --out star.h5 --focus-distance 3.65e-3 --passes 6 --batches 20");
   CHECK(number_after(summary, "amplitude residual ") <= 0.01);
 }
