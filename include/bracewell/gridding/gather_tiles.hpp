@@ -8,7 +8,7 @@ namespace Bracewell::Impl {
 /// GriddingStrategy::Tiles on GPUs. A team of 32 lanes owns a tile of the grid, a lane one slice of it, in
 /// registers. Lanes compute the weights of 32 samples at a time, one sample each, which all slices share;
 /// then the team goes through these samples together. Weights of all cells of a row are used, zeros too, so
-/// that the registers are addressed by constants; rows out of reach are skipped.
+/// that the registers are addressed by constants; pairs of rows out of reach are skipped.
 template <class Space, int MaxWidth, class T, int Dim>
 struct GatherTiles {
   using Edges = TileEdges<Space, T, Dim>;
@@ -34,7 +34,7 @@ struct GatherTiles {
 
   static constexpr std::size_t scratch_bytes() {
     return (weights_size > exchange_size ? weights_size : exchange_size) * sizeof(T) +
-           (lanes + ahead) * sizeof(std::uint32_t) + 64;
+           (lanes + ahead) * sizeof(std::uint64_t) + 64;
   }
 
   struct alignas(4 * sizeof(T)) Quad {
@@ -48,8 +48,8 @@ struct GatherTiles {
     const bool active = slice < problem.slices;
     auto* const weights = static_cast<T*>(team.team_scratch(0).get_shmem_aligned(
         (weights_size > exchange_size ? weights_size : exchange_size) * sizeof(T), 32));
-    auto* const points = static_cast<std::uint32_t*>(
-        team.team_scratch(0).get_shmem_aligned(lanes * sizeof(std::uint32_t), 16));
+    auto* const offsets = static_cast<std::uint64_t*>(
+        team.team_scratch(0).get_shmem_aligned((lanes + ahead) * sizeof(std::uint64_t), 16));
     int origin[Dim];
     tiles.origin(task.tile, origin);
 
@@ -62,17 +62,18 @@ struct GatherTiles {
 
     const Complex* const source = samples.data + (active ? slice : 0) * samples.slice_stride;
     const auto point_stride = static_cast<std::uint32_t>(samples.point_stride);
-    const auto load = [&](int i) { return source[std::uint64_t(points[i]) * point_stride]; };
+    const auto load = [&](int i) { return source[offsets[i]]; };
     for (std::int64_t base = task.begin; base < task.end; base += lanes) {
       const int count = static_cast<int>(Kokkos::min(std::int64_t(lanes), task.end - base));
       team.team_barrier();
-      const std::uint32_t point =
-          list[base + (lane < count ? lane : 0)]; // what is loaded in vain must be there
-      points[lane] = point;
+      // Lanes without a sample repeat the first one with weights of zero: the loop below works in whole
+      // groups.
+      const std::uint32_t point = list[base + (lane < count ? lane : 0)];
+      const std::uint64_t offset = std::uint64_t(point) * point_stride;
+      offsets[lane] = offset;
       if (lane < ahead)
-        points[lanes + lane] = point;
-      if (lane < count)
-        prepare(point, origin, weights + lane * stride);
+        offsets[lanes + lane] = offset;
+      prepare(point, origin, lane < count, weights + lane * stride);
       team.team_barrier();
       Complex value[ahead]; // of samples i .. i + ahead - 1, on their way
       BRACEWELL_UNROLL
@@ -80,11 +81,10 @@ struct GatherTiles {
         value[u] = load(u);
       for (int i = 0; i < count; i += ahead)
         BRACEWELL_UNROLL
-      for (int u = 0; u < ahead; ++u)
-        if (i + u < count) {
-          add(value[u], weights + (i + u) * stride, real, imaginary);
-          value[u] = load(i + u + ahead);
-        }
+      for (int u = 0; u < ahead; ++u) {
+        add(value[u], weights + (i + u) * stride, real, imaginary);
+        value[u] = load(i + u + ahead);
+      }
     }
     if (task.slot >= 0)
       store_partial(task.slot, chunk, lane, real, imaginary);
@@ -94,7 +94,7 @@ struct GatherTiles {
 
 private:
   /// Weights of the tile's columns and rows for one sample.
-  KOKKOS_FUNCTION void prepare(std::uint32_t point, const int (&origin)[Dim], T* target) const {
+  KOKKOS_FUNCTION void prepare(std::uint32_t point, const int (&origin)[Dim], bool used, T* target) const {
     const Location<T, Dim> at = problem.locations[point];
     T values[Dim][MaxWidth], all[columns + rows];
     evaluate_taps(taps, at, values);
@@ -103,10 +103,10 @@ private:
       shift(values[d], tiles.relative(at.first[d], origin[d], d));
     BRACEWELL_UNROLL
     for (int c = 0; c < columns; ++c)
-      all[c] = values[0][c];
+      all[c] = used ? values[0][c] : T(0);
     BRACEWELL_UNROLL
     for (int r = 0; r < rows; ++r) {
-      all[columns + r] = values[1][r % Edges::y];
+      all[columns + r] = used ? values[1][r % Edges::y] : T(0);
       if constexpr (Dim == 3)
         all[columns + r] *= values[2][r / Edges::y];
     }
@@ -145,15 +145,17 @@ private:
     for (int r = 0; r < rows; r += 4)
       *reinterpret_cast<Quad*>(down + r) = *reinterpret_cast<const Quad*>(weights + columns + r);
     BRACEWELL_UNROLL
-    for (int r = 0; r < rows; ++r)
-      if (down[r] != 0) {
-        const T re = down[r] * value.real(), im = down[r] * value.imag();
+    for (int pair = 0; pair < rows; pair += 2) // pairs: every branch costs as much as a few additions
+      if (down[pair] != 0 || down[pair + 1] != 0)
         BRACEWELL_UNROLL
-        for (int c = 0; c < columns; ++c) {
-          real[r][c] += across[c] * re;
-          imaginary[r][c] += across[c] * im;
-        }
+    for (int r = pair; r < pair + 2; ++r) {
+      const T re = down[r] * value.real(), im = down[r] * value.imag();
+      BRACEWELL_UNROLL
+      for (int c = 0; c < columns; ++c) {
+        real[r][c] += across[c] * re;
+        imaginary[r][c] += across[c] * im;
       }
+    }
   }
 
   KOKKOS_FUNCTION void store_partial(int slot, int chunk, int lane, const T (&real)[rows][columns],

@@ -42,9 +42,9 @@ struct TileGrid {
     return product;
   }
 
-  KOKKOS_FUNCTION void origin(std::int64_t tile, int (&first)[Dim]) const {
+  KOKKOS_FUNCTION void origin(std::int32_t tile, int (&first)[Dim]) const {
     for (int d = 0; d < Dim; ++d) {
-      first[d] = static_cast<int>(tile % tiles[d]) * Edges::edge(d);
+      first[d] = tile % tiles[d] * Edges::edge(d);
       tile /= tiles[d];
     }
   }
