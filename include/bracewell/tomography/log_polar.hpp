@@ -122,7 +122,7 @@ struct LogPolarSample {
   T* samples;           ///< [slices, spans, rows, columns]
   int level;            ///< of the scratch memory
 
-  static std::size_t scratch_bytes(int values) { return 2 * std::size_t(values) * sizeof(T) + 64; }
+  static std::size_t scratch_bytes(int values) { return 2 * std::size_t(values + reach) * sizeof(T) + 64; }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const int n = grid.width * grid.row_upsampling, row = member.league_rank() % grid.rows;
@@ -134,20 +134,21 @@ struct LogPolarSample {
       Kokkos::parallel_for(Kokkos::TeamThreadRange(member, grid.columns), [&](int j) { out[j] = T(0); });
       return;
     }
-    auto* const values = static_cast<T*>(member.team_scratch(level).get_shmem_aligned(2 * n * sizeof(T), 16));
-    T* const coefficients = values + n;
+    auto* const values =
+        static_cast<T*>(member.team_scratch(level).get_shmem_aligned(2 * (n + reach) * sizeof(T), 16));
+    T* const coefficients = values + n + 2 * reach;
     const T* const in = projections + (std::int64_t(slice) * grid.angles + p) * n;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, n), [&](int i) { values[i] = in[i]; });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, n + 2 * reach), [&](int i) {
+      const int wrapped = (i - reach) % n; // rows go on periodically
+      values[i] = in[wrapped < 0 ? wrapped + n : wrapped];
+    });
     member.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, n), [&](int i) {
       const T pole = T(-0.26794919243112270647), gain = T(1.7320508075688772935);
-      T sum = values[i], power = pole;
-      int left = i, right = i;
-      for (int k = 1; k <= reach; ++k, power *= pole) {
-        left = left > 0 ? left - 1 : n - 1;
-        right = right + 1 < n ? right + 1 : 0;
-        sum += power * (values[left] + values[right]);
-      }
+      const T* const here = values + i + reach;
+      T sum = here[0], power = pole;
+      for (int k = 1; k <= reach; ++k, power *= pole)
+        sum += power * (here[-k] + here[k]);
       coefficients[i] = gain * sum;
     });
     member.team_barrier();
@@ -215,25 +216,29 @@ struct LogPolarSymbol {
   }
 };
 
-/// Convolution in frequencies, on finer rows: the spectrum of the data repeats itself between them. Some
-/// arrays of the batch at a time, for the symbol to be read once for them.
+/// Convolution in frequencies, on finer rows: the spectrum of the data repeats itself between them. All spans
+/// of a slice at a time, for the symbol to be read once for them.
 template <class T>
 struct LogPolarConvolve {
-  static constexpr int at_once = 12;
+  static constexpr int at_once = LogPolarGrid::spans;
 
   const Kokkos::complex<T>*data, *symbol; ///< [batch, rows, k], [fine rows, k]
   Kokkos::complex<T>* result;             ///< [batch, fine rows, k]
-  int rows, refinement, half_columns, batch;
+  int rows, refinement, half_columns;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
-    const int fine_rows = rows * refinement, l = static_cast<int>(line % fine_rows), coarse = l % rows;
-    const int first = static_cast<int>(line / fine_rows) * at_once, end = Kokkos::min(first + at_once, batch);
+    const std::int64_t fine_rows = std::int64_t(rows) * refinement, l = line % fine_rows, coarse = l % rows;
+    const std::int64_t first = line / fine_rows * at_once;
+    const Kokkos::complex<T>* const in = data + (first * rows + coarse) * half_columns;
+    Kokkos::complex<T>* const out = result + (first * fine_rows + l) * half_columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, half_columns), [&](int k) {
-      const Kokkos::complex<T> factor = symbol[std::int64_t(l) * half_columns + k];
-      for (int b = first; b < end; ++b)
-        result[(b * std::int64_t(fine_rows) + l) * half_columns + k] =
-            factor * data[(b * std::int64_t(rows) + coarse) * half_columns + k];
+      const Kokkos::complex<T> factor = symbol[l * half_columns + k];
+      Kokkos::complex<T> values[at_once]; // all loads before the first store
+      for (int b = 0; b < at_once; ++b)
+        values[b] = in[b * std::int64_t(rows) * half_columns + k];
+      for (int b = 0; b < at_once; ++b)
+        out[b * fine_rows * half_columns + k] = factor * values[b];
     });
   }
 };
@@ -407,11 +412,10 @@ private:
                          Sample{grid_, projections, real_samples, level});
     forward_.execute(space, Unmanaged<T>(real_samples, batch, rows, columns),
                      Unmanaged<Complex>(results_.data(), batch, rows, half_columns()), workspace_);
-    using Convolve = Impl::LogPolarConvolve<T>;
-    const int arrays = count * Grid::spans, parts = (arrays + Convolve::at_once - 1) / Convolve::at_once;
-    Impl::for_each_row(space, "Bracewell::LogPolarTomography::convolve", parts * std::int64_t(fine),
-                       Convolve{results_.data(), symbol_.data(), samples_.data(), grid_.rows,
-                                grid_.refinement, int(half_columns()), arrays});
+    Impl::for_each_row(space, "Bracewell::LogPolarTomography::convolve",
+                       std::int64_t(count) * grid_.fine_rows(),
+                       Impl::LogPolarConvolve<T>{results_.data(), symbol_.data(), samples_.data(), grid_.rows,
+                                                 grid_.refinement, int(half_columns())});
     backward_.execute(space, Unmanaged<Complex>(samples_.data(), batch, fine, half_columns()),
                       Unmanaged<T>(coefficients, batch, fine, columns), workspace_);
     const int across = (grid_.width + Evaluate::columns - 1) / Evaluate::columns;
