@@ -128,10 +128,10 @@ void check_message(const Arguments& arguments, const std::string& message, const
 /// Every operator refuses what `spoil` makes of the arguments.
 template <class Spoil>
 void all_refuse(const Spoil& spoil, const std::string& argument, const std::string& found) {
-  for (const auto& [name, call] : operators) {
+  for (const Operator& one : operators) {
     Arguments arguments;
     spoil(arguments);
-    check_message(arguments, message_of([&] { (arguments.*call)(); }), name, argument, found);
+    check_message(arguments, message_of([&] { (arguments.*one.call)(); }), one.name, argument, found);
   }
 }
 
@@ -279,7 +279,7 @@ TEST_CASE("widths that the columns contradict") {
 
 TEST_CASE("weights and weight volumes that do not fit") {
   using A = Arguments;
-  const Operator backproject = operators[2], backproject_gradients = operators[3];
+  const Operator &backproject = operators[2], &backproject_gradients = operators[3];
   refuses(
       backproject, [](A& a) { a.weights = {}; }, "weight", "one without the other");
   refuses(
@@ -323,8 +323,8 @@ TEST_CASE("back-projection into volumes of wrong rank") {
 }
 
 TEST_CASE("outputs that share memory with other arguments") {
-  const Operator project = operators[0], project_gradients = operators[1], backproject = operators[2],
-                 backproject_gradients = operators[3];
+  const Operator &project = operators[0], &project_gradients = operators[1], &backproject = operators[2],
+                 &backproject_gradients = operators[3];
   using A = Arguments;
   const auto untouched_cotangent = [](A& a) { Kokkos::deep_copy(a.cotangent, untouched); };
   const auto untouched_volume = [](A& a) { Kokkos::deep_copy(a.reconstruction, untouched); };

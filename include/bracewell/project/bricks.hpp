@@ -166,9 +166,10 @@ struct Bricks {
   template <class T>
   KOKKOS_INLINE_FUNCTION void reached_images(const T (&extent)[D], const int (&low)[D], const int (&high)[D],
                                              int width, int (&from)[D], int (&to)[D]) const {
+    const int reach = width / 2; // of a window
     for (int d = 0; d < D; ++d) {
-      from[d] = T(low[d] - width / 2 + layout.size[d]) <= extent[d] ? -1 : 0;
-      to[d] = T(layout.size[d] - high[d] - width / 2) <= extent[d] ? 1 : 0;
+      from[d] = T(low[d] - reach + layout.size[d]) <= extent[d] ? -1 : 0;
+      to[d] = T(layout.size[d] - high[d] - reach) <= extent[d] ? 1 : 0;
     }
   }
 
