@@ -7,8 +7,11 @@
 #include <bracewell/ptychography/ptychography_loss.hpp>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <optional>
 #include <random>
+#include <vector>
 
 namespace Bracewell {
 
