@@ -14,9 +14,10 @@ using namespace Golden::Ptychography;
 
 bool passes(const Errors& errors, bool half, double waves, double gradients, double parameters,
             double curve) {
-  // Half-precision storage is judged by the norms of the gradients; single parameters are small differences.
+  // Half-precision storage is judged by the norms of the first gradients and by the losses: single parameters
+  // are small differences, and Adam moves pixels without signal as far as the others.
   return errors.waves < waves && errors.loss < curve && errors.gradients < gradients &&
-         (half || errors.parameters < parameters) && errors.curve < curve && errors.final_state < gradients;
+         errors.curve < curve && (half || (errors.parameters < parameters && errors.final_state < gradients));
 }
 
 template <class T>

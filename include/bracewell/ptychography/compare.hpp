@@ -14,6 +14,7 @@ template <class T, class Storage>
 struct Targets {
   const Storage* values; ///< [N, n, n]
   const T* means;        ///< [N]: mean of t; 0 for patterns without counts, which do not count (null: all do)
+  const T* units;        ///< [N]: of counts in half precision, 0 where roots are stored; or null
   const T* pixel_weights;  ///< [N, n, n] or null
   const double* constants; ///< [N]: what the reduced grid leaves out of sum (J - t)^2 / n^2, or null
   T counts;                ///< C, or 0 where patterns are not scaled
@@ -37,7 +38,7 @@ struct ComparePatterns {
   Kokkos::complex<T>* waves;
   Selection selection;
   Targets<T, Storage> targets;
-  PatternTerm<kind, T, Storage> term;
+  T background;
   int modes;
   std::int64_t pixels;
   T norm; ///< 1 / (patterns pixels)
@@ -60,6 +61,7 @@ struct ComparePatterns {
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t i = team.league_rank(), j = selection(i), at = j * pixels;
     Kokkos::complex<T>* const wave = waves + i * modes * pixels;
+    const PatternTerm<kind, T, Storage> term{background, targets.units ? targets.units[j] : T(0)};
     const auto range = Kokkos::TeamThreadRange(team, pixels);
     double total = 0, weights = 0;
     if (targets.counts > 0) {
@@ -159,7 +161,8 @@ void compare_patterns(const ExecutionSpace& space, const WavesView& waves, const
   if (l.rank != 1 || l.size() != w.extents[0])
     Impl::fail("compare_patterns", "losses", "[" + std::to_string(w.extents[0]) + "]", l.shape());
   const std::int64_t pixels = w.extents[2] * w.extents[3];
-  const Impl::Targets<T, T> measured{t.data, nullptr, nullptr, nullptr, static_cast<T>(options.counts), true};
+  const Impl::Targets<T, T> measured{
+      t.data, nullptr, nullptr, nullptr, nullptr, static_cast<T>(options.counts), true};
   Impl::visit(options.loss, [&](auto kind) {
     using Compare = Impl::ComparePatterns<ExecutionSpace, T, T, decltype(kind)::value>;
     Kokkos::parallel_for(
@@ -168,7 +171,7 @@ void compare_patterns(const ExecutionSpace& space, const WavesView& waves, const
         Compare{w.data,
                 {nullptr, 0, w.extents[0]},
                 measured,
-                {static_cast<T>(options.background)},
+                static_cast<T>(options.background),
                 static_cast<int>(w.extents[1]),
                 pixels,
                 T(1) / (T(w.extents[0]) * T(pixels)),

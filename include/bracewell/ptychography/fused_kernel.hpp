@@ -79,6 +79,7 @@ struct FusedPatterns {
     int lane, group;
     T enlargement; ///< of psi: a power of two that makes its energy about 1
     T scale;       ///< of the intensity of the enlarged psi, to J
+    T target_unit; ///< of counts in half precision
     T unit;        ///< of the derivative, so that half precision holds it
     const Storage* targets;
   };
@@ -179,6 +180,7 @@ struct FusedPatterns {
         },
         energy);
     const T mean = targets.means[j];
+    at.target_unit = targets.units[j];
     if (!(mean > 0 && energy > 0)) { // the whole team goes on
       skip(at, team.team_rank());
       return;
@@ -245,6 +247,10 @@ struct FusedPatterns {
   KOKKOS_FORCEINLINE_FUNCTION void transform_column(const Context& at, int column, double& sum) const {
     const int m = scan.probe;
     const bool inside = column < n;
+    // The targets of the column come from far away: they are on their way while it is transformed.
+    if (!host && inside && at.lane < numbers)
+      for (int first = 0; first < lanes; first += PatternLayout::group)
+        prefetch(at.targets + std::int64_t(column) * n + first * numbers + at.lane * PatternLayout::group);
     for_lanes(at, [&](int lane) {
       Number x[numbers];
       BRACEWELL_UNROLL
@@ -335,7 +341,7 @@ struct FusedPatterns {
   KOKKOS_FORCEINLINE_FUNCTION T compare_by(const Context& at, const Storage* measured,
                                            Number (&psi)[lanes]) const {
     constexpr int group = PatternLayout::group;
-    const PatternTerm<kind, T, Storage> term{background};
+    const PatternTerm<kind, T, Storage> term{background, at.target_unit};
     T sum = 0;
     BRACEWELL_UNROLL
     for (int first = 0; first < lanes; first += group) {

@@ -126,8 +126,8 @@ public:
   template <PatternLoss kind>
   WaveGradients<T, T> compute(const Space& space, const Scan& scan, const Complex* object,
                               const Probes<T>& given, const Selection& selection,
-                              const Targets<T, Storage>& targets, const PatternTerm<kind, T, Storage>& term,
-                              T norm, double* losses, bool gradients) const {
+                              const Targets<T, Storage>& targets, T background, T norm, double* losses,
+                              bool gradients) const {
     const int n = static_cast<int>(waves.extent(3));
     const std::int64_t pixels = std::int64_t(n) * n;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::exit_waves",
@@ -138,7 +138,7 @@ public:
     Kokkos::parallel_for(
         "Bracewell::PtychographyLoss::compare",
         Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Compare::team_size),
-        Compare{waves.data(), selection, targets, term, given.modes, pixels, norm, losses, gradients});
+        Compare{waves.data(), selection, targets, background, given.modes, pixels, norm, losses, gradients});
     if (gradients)
       propagator.adjoint(space, waves);
     return {reinterpret_cast<const StoredComplex<T>*>(waves.data()), given.modes * pixels, pixels, n,

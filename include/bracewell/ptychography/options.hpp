@@ -55,7 +55,7 @@ struct PtychographyOptions {
   std::optional<double> fresnel_number = {};
   Strategy object_gradient = Strategy::Owned; ///< or Strategy::Atomic
   PatternPath path = PatternPath::Automatic;
-  std::size_t workspace_bytes = std::size_t(64)
+  std::size_t workspace_bytes = std::size_t(160)
                                 << 20; ///< patterns are computed in groups that need about this
 };
 

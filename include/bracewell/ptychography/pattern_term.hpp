@@ -39,13 +39,17 @@ struct TargetStorage {
 template <PatternLoss kind, class T, class Storage>
 struct PatternTerm {
   T background; ///< of PatternLoss::Poisson
+  T unit;       ///< of counts in half precision; 0 where roots are stored
 
   /// @param value, slope  the loss of this pixel and its derivative with respect to J
   KOKKOS_INLINE_FUNCTION void operator()(T J, T stored, T& value, T& slope) const {
-    // The amplitude loss wants the root itself.
-    const T t = TargetStorage<T, Storage>::holds_root(kind) && kind != PatternLoss::Amplitude
-                    ? stored * Kokkos::abs(stored)
-                    : stored;
+    T t = stored; // the root of it for the amplitude loss
+    if constexpr (sizeof(Storage) < sizeof(T)) {
+      if (kind == PatternLoss::Amplitude)
+        t = unit > 0 ? Kokkos::sqrt(stored * unit) : stored;
+      else
+        t = unit > 0 ? stored * unit : stored * Kokkos::abs(stored);
+    }
     if constexpr (kind == PatternLoss::LeastSquares) {
       value = (J - t) * (J - t);
       slope = 2 * (J - t);

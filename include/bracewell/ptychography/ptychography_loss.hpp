@@ -59,7 +59,7 @@ public:
       : options(settings), measured(check(sizes, settings)), shape(compared(sizes, settings)),
         scan(space, positions, sizes.object, sizes.probe),
         values(make<Storage*>(space, "targets", scan.count() * pixels())),
-        means(make<Real*>(space, "means", scan.count())),
+        means(make<Real*>(space, "means", scan.count())), units(make<Real*>(space, "units", scan.count())),
         losses(make<double*>(space, "losses", scan.count())),
         slots(make<int*>(space, "slots", scan.count())) {
     if (use_fused())
@@ -73,6 +73,7 @@ public:
     const std::int64_t window = std::int64_t(shape.probe) * shape.probe * shape.modes;
     slice_count = Impl::is_host<ExecutionSpace> ? 1 : std::clamp<std::int64_t>((1 << 18) / window, 1, 256);
     slices = make<Complex*>(space, "slices", slice_count * window);
+    Kokkos::deep_copy(space, units, Real(0));
     Kokkos::deep_copy(space, means, Real(0)); // patterns that were not set do not count
   }
 
@@ -87,8 +88,8 @@ public:
   /// Bytes that the plan holds.
   std::size_t memory_bytes() const {
     return scan.memory_bytes() + (fused ? fused->memory_bytes() : general->memory_bytes()) +
-           values.size() * sizeof(Storage) + means.size() * sizeof(Real) + losses.size() * sizeof(double) +
-           slots.size() * sizeof(int) + pixel_weights.size() * sizeof(Real) +
+           values.size() * sizeof(Storage) + (means.size() + units.size()) * sizeof(Real) +
+           losses.size() * sizeof(double) + slots.size() * sizeof(int) + pixel_weights.size() * sizeof(Real) +
            constants.size() * sizeof(double) + slices.size() * sizeof(Complex);
   }
 
@@ -297,7 +298,7 @@ private:
         "Bracewell::PtychographyLoss::store",
         Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(patterns.extent(0)), +Store::team_size),
         Store{patterns.data(), weights, weights_stride, first, at, measured.detector, scaled_counts(), where,
-              target, to, means.data(), pixel_weights.data(), found});
+              target, to, means.data(), units.data(), pixel_weights.data(), found});
   }
 
   /// The same through the reduced grid, a group at a time.
@@ -321,10 +322,14 @@ private:
     const bool gradients = outputs.object_gradient || outputs.probe_gradient;
     const Real norm = Real(1) / (Real(used) * Real(pixels()));
     double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses.data();
-    const Impl::Targets<Real, Storage> targets{values.data(),        means.data(),
-                                               pixel_weights.data(), constants.data(),
-                                               scaled_counts(),      options.weights == PixelWeights::Mask};
-    const Impl::PatternTerm<kind, Real, Storage> term{static_cast<Real>(options.background)};
+    const Impl::Targets<Real, Storage> targets{values.data(),
+                                               means.data(),
+                                               units.data(),
+                                               pixel_weights.data(),
+                                               constants.data(),
+                                               scaled_counts(),
+                                               options.weights == PixelWeights::Mask};
+    const Real background = static_cast<Real>(options.background);
     const Impl::Probes<Real> given{probe.data, 0, shape.modes};
     if (subset && outputs.object_gradient) {
       Kokkos::parallel_for("Bracewell::PtychographyLoss::no_slots", Range(space, 0, count()),
@@ -348,8 +353,9 @@ private:
                                   norm, per_pattern + first, gradients));
       } else {
         const auto probes = general->shifted_probes(space, scan, given, selection);
-        add(probes, general->template compute<kind>(space, scan.device(), object.data, probes, selection,
-                                                    targets, term, norm, per_pattern + first, gradients));
+        add(probes,
+            general->template compute<kind>(space, scan.device(), object.data, probes, selection, targets,
+                                            background, norm, per_pattern + first, gradients));
       }
     }
     if (outputs.loss) {
@@ -404,7 +410,7 @@ private:
   std::optional<Impl::FusedPlan<ExecutionSpace, Real, Storage>> fused;
   std::optional<Impl::GeneralPatterns<ExecutionSpace, Real, Storage>> general;
   View<Storage*> values;
-  View<Real*> means, pixel_weights;
+  View<Real*> means, units, pixel_weights;
   View<double*> constants, losses;
   View<int*> slots;
   std::int64_t slice_count = 1, empty = 0;
