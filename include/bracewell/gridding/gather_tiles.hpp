@@ -14,8 +14,12 @@ struct GatherTiles {
   using Edges = TileEdges<Space, T, Dim>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Complex = Kokkos::complex<T>;
+#ifdef KOKKOS_ENABLE_CUDA
   static constexpr int teams_per_multiprocessor =
       sizeof(T) <= 4 ? 16 : 12; ///< 128 or 168 registers for a lane
+#else
+  static constexpr int teams_per_multiprocessor = 1; ///< HIP allots registers as it likes
+#endif
   static constexpr int lanes = 32, columns = Edges::columns, rows = Edges::rows;
   static constexpr int ahead = 4; ///< samples that are loaded before they are used
   /// Of the weights of one sample: an odd number of quadruples, which lanes write without bank conflicts.
