@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -65,15 +66,18 @@ struct Tiles {
 };
 
 /// Runs functor(team) for `teams_per_pose` teams of every pose, in as few launches as a league of 2^31 teams
-/// allows.
-template <class Space, class Functor>
+/// allows. `resident`: teams that a multiprocessor should hold at least (0: as many as registers allow).
+template <int resident = 0, class Space, class Functor>
 void launch_tiles(const Space& space, const std::string& label, Functor functor, std::int64_t poses,
                   int teams_per_pose) {
   const std::int64_t most = std::numeric_limits<int>::max() / teams_per_pose;
   for (std::int64_t first = 0; first < poses; first += most) {
     functor.tiles.first_pose = first;
     const int league = static_cast<int>(std::min(most, poses - first)) * teams_per_pose;
-    Kokkos::parallel_for(label, Kokkos::TeamPolicy<Space>(space, league, tile_team_size<Space>), functor);
+    using Bounds = std::conditional_t<resident == 0, Kokkos::LaunchBounds<>,
+                                      Kokkos::LaunchBounds<tile_team_size<Space>, resident>>;
+    Kokkos::parallel_for(label, Kokkos::TeamPolicy<Space, Bounds>(space, league, tile_team_size<Space>),
+                         functor);
   }
 }
 

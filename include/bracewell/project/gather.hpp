@@ -233,13 +233,13 @@ struct GatherBricks;
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volume>
 void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
                          const Gather<Kernel, T, M, D, mates, Volume>& gather, std::int64_t poses) {
-  if constexpr (mates == Mates::Single && M == 2 && D == 3 && Kernel::width > 2) {
+  if constexpr (mates == Mates::Single && M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
     const auto& samples = gather.amplitudes.samples;
     const int* const size = samples.reconstruction.size;
     if (samples.poses >= 1024 && *std::min_element(size, size + D) >= 64)
       return GatherBricks<ExecutionSpace, Kernel, T, M, D, Volume>(gather).launch(space, label);
   }
-  launch_tiles(space, label, gather, poses, gather.tiles.per_pose);
+  launch_tiles<3>(space, label, gather, poses, gather.tiles.per_pose);
 }
 
 /// Launches the gather alone.

@@ -11,16 +11,16 @@
 
 namespace Bracewell {
 
-/// What Strategy::Automatic means for a kernel of `width` taps and `poses` poses per volume. On hosts Owned:
-/// an atomic addition costs more than finding the samples of a brick. On GPUs Owned for wide kernels and many
-/// poses, where it adds a sample's taps from registers at up to twice the rate of atomics, else Atomic
-/// (measured: docs/performance.md). Duplicated is never chosen: it needs memory that only the caller can
-/// give.
+/// What Strategy::Automatic means for a kernel of `width` taps, `poses` poses per volume and `elements`
+/// stored elements of all volumes. On hosts Owned: an atomic addition costs more than finding the samples of
+/// a brick. On GPUs Owned where it is up to twice as fast as atomics: for wide kernels, whose taps it adds
+/// from registers, with poses and bricks enough to fill the device; else Atomic (measured on an H200:
+/// docs/performance.md). Duplicated is never chosen: it needs memory that only the caller can give.
 template <class ExecutionSpace>
-constexpr Strategy choose_strategy(Strategy asked, int width, std::int64_t poses) {
+constexpr Strategy choose_strategy(Strategy asked, int width, std::int64_t poses, std::int64_t elements) {
   if (asked != Strategy::Automatic)
     return asked;
-  const bool owned = Impl::is_host<ExecutionSpace> || (width > 2 && poses >= 64);
+  const bool owned = Impl::is_host<ExecutionSpace> || (width > 2 && poses >= 64 && elements >= 65536);
   return owned ? Strategy::Owned : Strategy::Atomic;
 }
 
@@ -53,7 +53,8 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
   const auto& samples = amplitudes.samples;
   const std::int64_t poses = samples.batches * samples.poses;
   const auto tiles = Tiles<M>::make(space, samples.projection, poses);
-  const Strategy strategy = choose_strategy<ExecutionSpace>(asked, Kernel::width, poses / target.batches);
+  const Strategy strategy = choose_strategy<ExecutionSpace>(
+      asked, Kernel::width, poses / target.batches, target.batches * samples.reconstruction.elements());
   if (poses == 0)
     return;
   if (strategy == Strategy::Atomic) {
