@@ -174,8 +174,8 @@ double best_turn(const ExecutionSpace& space, const T* half, int angles, int wid
 /// The detector pixel of the rotation axis, from one sinogram: half a turn and its mirror image make a whole
 /// turn, whose spectrum is empty outside of a double wedge when they fit together (Vo, Drakopoulos, Atwood
 /// and Reinhard, Opt. Express 22, 2014). First on a reduced sinogram over the whole range, then around
-/// that, without the means of the columns, in steps of half a pixel and between these by a parabola.
-/// Allocates what it needs, and waits for the result.
+/// that without the means of the columns, at last within a pixel with them; in steps of half a pixel, between
+/// these by a parabola. Allocates what it needs, and waits for the result.
 /// @param sinogram  [P, n] attenuation, not filtered
 /// @param angles    P angles in radians, any order, at least half a turn; the first half turn is used
 /// @throws Error on shapes that do not fit, a span of less than 170 degrees, and an empty range
@@ -243,8 +243,12 @@ double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const 
   const int bin = std::max(1, n / 320), skip = std::max(1, static_cast<int>(rows.size()) / 360);
   const double coarse = search(bin, skip, first, last, false);
   const double reach = std::max(2. * bin, n / 100.);
-  const double fine = search(1, std::max(1, static_cast<int>(rows.size()) / 1000),
-                             std::max(first, coarse - reach), std::min(last, coarse + reach), true);
+  const auto around = [&](double pixel, double distance, bool centre_columns) {
+    return search(1, std::max(1, static_cast<int>(rows.size()) / 1000), std::max(first, pixel - distance),
+                  std::min(last, pixel + distance), centre_columns);
+  };
+  // Rings mislead by several pixels, the means of the columns tell fractions of one.
+  const double fine = around(around(coarse, reach, true), 1, false);
   return std::clamp(fine, first, last);
 }
 
