@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/interpolation/stencil.hpp>
 #include <bracewell/project/bricks.hpp>
 
 namespace Bracewell::Impl {
@@ -25,16 +26,14 @@ struct BrickSearch {
     FrequencyRange<M> range; ///< of the samples that may lie near the brick
     bool bounded;
 
-    /// Position of a sample, or its mate.
-    KOKKOS_INLINE_FUNCTION void position(const HalfSpectrumLayout<D>& layout, const int (&k)[M],
+    /// Position of a sample, or its mate; false where there is none (fold).
+    KOKKOS_INLINE_FUNCTION bool position(const HalfSpectrumLayout<D>& layout, const int (&k)[M],
                                          T (&q)[D]) const {
       pose.position(k, q);
-      for (int d = 0; d < D; ++d) {
-        const T n = static_cast<T>(layout.size[d]);
-        if (!bounded)
-          q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
+      const bool usable = bounded || fold(layout, q);
+      for (int d = 0; d < D; ++d)
         q[d] *= T(sign);
-      }
+      return usable;
     }
   };
 

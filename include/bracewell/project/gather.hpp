@@ -239,7 +239,7 @@ void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
     if (samples.poses >= 1024 && *std::min_element(size, size + D) >= 64)
       return GatherBricks<ExecutionSpace, Kernel, T, M, D, Volume>(gather).launch(space, label);
   }
-  launch_tiles<3>(space, label, gather, poses, gather.tiles.per_pose);
+  launch_tiles<(Kernel::width > 2 ? 3 : 0)>(space, label, gather, poses, gather.tiles.per_pose);
 }
 
 /// Launches the gather alone.

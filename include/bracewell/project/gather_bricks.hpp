@@ -108,12 +108,12 @@ struct GatherBricks {
       int k[M], corner = 0;
       T q[D], weight[D][width];
       found.frequency(i, k);
-      candidate.position(bricks.layout, k, q);
+      bool own = candidate.position(bricks.layout, k, q) && samples.inside(k);
       const T n = static_cast<T>(bricks.layout.size[0]);
       T side = T(candidate.sign) * q[0]; // of the sample itself, within the period
       if (2 * Kokkos::abs(side) > n)
         side -= n * Kokkos::floor(side / n + T(0.5));
-      bool own = samples.inside(k) && (side >= 0) == (candidate.sign > 0);
+      own = own && (side >= 0) == (candidate.sign > 0);
       for (int d = D - 1; d >= 0; --d) {
         const T lower = Kokkos::floor(q[d]);
         const int tap = static_cast<int>(lower) - candidate.origin[d];

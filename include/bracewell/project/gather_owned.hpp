@@ -120,8 +120,7 @@ struct GatherOwned {
       int k[M];
       T q[D];
       found.frequency(i, k);
-      candidate.position(bricks.layout, k, q);
-      bool near = samples.inside(k);
+      bool near = candidate.position(bricks.layout, k, q) && samples.inside(k);
       for (int d = 0; d < D; ++d) {
         q[d] -= T(candidate.origin[d]);
         near = near && q[d] > -T(width / 2) && q[d] < T(bricks.edge[d] - 1 + width / 2);
