@@ -58,7 +58,8 @@ public:
   }
 
   /// Sinograms [count, angles, width] from what was read.
-  void normalise(const Space& space, const Sinograms& sinograms, const NormaliseOptions& options) const {
+  void normalise(const Space& space, const Sinograms& sinograms,
+                 const ProjectionNormalisation& options) const {
     Kokkos::deep_copy(space, frames_, host_frames_);
     Kokkos::deep_copy(space, flat_, host_flat_);
     Kokkos::deep_copy(space, dark_, host_dark_);
@@ -81,7 +82,7 @@ private:
   std::int64_t first_ = 0, count_ = 0;
 };
 
-NormaliseOptions normalise_options(const RunOptions& options) {
+ProjectionNormalisation normalise_options(const RunOptions& options) {
   const IndexRange air = options.air.value_or(IndexRange{});
   return {.logarithm = options.logarithm, .air_begin = int(air.begin), .air_end = int(air.end)};
 }

@@ -33,11 +33,11 @@
 #include <bracewell/reconstruct/shells.hpp>
 #include <bracewell/tomography/centre.hpp>
 #include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/fourier.hpp>
 #include <bracewell/tomography/geometry.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
-#include <bracewell/tomography/fourier.hpp>
 #include <bracewell/types.hpp>
 #include <bracewell/version.hpp>

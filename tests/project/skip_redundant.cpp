@@ -122,6 +122,7 @@ TEST_CASE("skip_redundant leaves the projections themselves as they are") {
     problem.operators.project_gradients(problem.reconstruction, problem.poses, problem.projections, gradients,
                                         problem.options);
     CHECK(relative_error(projections, problem.reference_projections()) < 1e-12 * std::max(1., shape.scale));
-    CHECK(relative_error(gradients.projections, projections) < 1e-13);
+    // Positions, which the two passes round on their own, are as large as `scale`.
+    CHECK(relative_error(gradients.projections, projections) < 1e-13 * std::max(1., shape.scale));
   }
 }

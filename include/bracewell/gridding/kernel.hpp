@@ -206,7 +206,8 @@ struct TapTable {
   T coefficients[powers][MaxWidth];
   int width;
 
-  TapTable(const TapWeights<T>& weights, const std::vector<T>& values)
+  /// Not inlined: GCC 12 would write rows of a table on the stack as if it had aligned them (-O3, AVX-512).
+  [[gnu::noinline]] TapTable(const TapWeights<T>& weights, const std::vector<T>& values)
       : coefficients{}, width(weights.width) {
     for (int power = 0; power <= weights.degree; ++power)
       for (int tap = 0; tap < MaxWidth; ++tap)

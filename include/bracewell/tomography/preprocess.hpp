@@ -9,7 +9,7 @@
 namespace Bracewell {
 
 /// How raw frames become attenuation.
-struct NormaliseOptions {
+struct ProjectionNormalisation {
   bool logarithm =
       true;          ///< minus the logarithm of the transmission; without it values are attenuation already
   int air_begin = 0; ///< columns [begin, end) see air: each row is divided by its mean there; none if empty
@@ -24,7 +24,7 @@ struct NormaliseProjections {
   const T *raw, *dark, *flat; ///< raw [P, S, n]; dark and flat [S, n], or null
   T* sinograms;               ///< [S, P, n]
   int angles, slices, width;
-  NormaliseOptions options;
+  ProjectionNormalisation options;
 
   /// Transmission, not a number where there is none.
   KOKKOS_FUNCTION T transmission(const T* row, std::int64_t slice, int i) const {
@@ -93,7 +93,7 @@ struct NormaliseProjections {
 /// @throws Error on shapes that do not fit, air columns outside the row, shared memory, dark without flat
 template <class ExecutionSpace, class Raw, class Dark, class Flat, class Sinograms>
 void normalise_projections(const ExecutionSpace& space, const Raw& raw, const Dark& dark, const Flat& flat,
-                           const Sinograms& sinograms, const NormaliseOptions& options = {}) {
+                           const Sinograms& sinograms, const ProjectionNormalisation& options = {}) {
   using T = typename Sinograms::value_type;
   using MemorySpace = typename ExecutionSpace::memory_space;
   constexpr const char* function = "normalise_projections";
