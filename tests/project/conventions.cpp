@@ -1,6 +1,8 @@
 // The worked examples of docs/conventions.md: what stands between "// [name" and "// name]" is shown there,
 // word for word.
 
+#include "../page_examples.hpp"
+
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
@@ -9,8 +11,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <fstream>
-#include <sstream>
-#include <vector>
 
 using namespace Bracewell;
 
@@ -309,32 +309,6 @@ TEST_CASE("weights") {
 }
 
 TEST_CASE("the page shows this code") {
-  const auto read = [](const char* path) {
-    std::ifstream file(std::string(BRACEWELL_SOURCE_DIR) + path);
-    REQUIRE(file);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(file, line);)
-      lines.push_back(line);
-    return lines;
-  };
-  // Blocks by name, without the indentation of a test's body.
-  const auto source = read("/tests/project/conventions.cpp"), page = read("/docs/conventions.md");
-  int blocks = 0;
-  for (std::size_t i = 0; i < page.size(); ++i) {
-    if (!page[i].starts_with("<!-- example: "))
-      continue;
-    ++blocks;
-    const std::string name = page[i].substr(14, page[i].find(" -->") - 14);
-    CAPTURE(name);
-    REQUIRE(page.at(i + 1) == "```cpp");
-    std::size_t shown = i + 2;
-    auto line = std::find(source.begin(), source.end(), "  // [" + name);
-    REQUIRE(line != source.end());
-    for (++line; line != source.end() && *line != "  // " + name + "]"; ++line, ++shown)
-      CHECK(page.at(shown) == (line->starts_with("  ") ? line->substr(2) : *line));
-    CHECK(page.at(shown) == "```");
-  }
-  const auto examples =
-      std::count_if(source.begin(), source.end(), [](const auto& l) { return l.starts_with("  // ["); });
-  CHECK(blocks == examples);
+  const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
+  Test::check_page_examples(root / "tests/project/conventions.cpp", root / "docs/conventions.md");
 }

@@ -29,6 +29,31 @@ struct Spoiled {
   }
 };
 
+/// The second of three poses, spoiled, adds nothing: as if its projection and weights were zero.
+void check_adds_nothing(Problem<double> good, const HostPoses<double>& spoiled, const Shape& shape) {
+  auto images = good.projections;
+  auto weights = good.weights;
+  const std::size_t elements = good.image_elements();
+  std::fill_n(images.values.begin() + elements, elements, 0.);
+  std::fill_n(weights.values.begin() + elements, elements, 0.);
+  for (const Strategy strategy : strategies()) {
+    CAPTURE(int(strategy));
+    good.options.strategy = strategy;
+    auto expected = zero_like(good.reconstruction), data = expected;
+    auto expected_weight = spectra<double>({1}, shape.volume), weight = expected_weight;
+    good.operators.backproject(images, good.poses, expected, expected_weight, weights, good.options);
+    good.operators.backproject(good.projections, spoiled, data, weight, good.weights, good.options);
+    CHECK(relative_error(data, expected) < 1e-14);
+    CHECK(relative_error(weight, expected_weight) < 1e-14);
+
+    Operators<double>::ProjectGradients some, all;
+    some.reconstruction = all.reconstruction = zero_like(good.reconstruction);
+    good.operators.project_gradients(good.reconstruction, good.poses, images, some, good.options);
+    good.operators.project_gradients(good.reconstruction, spoiled, good.projections, all, good.options);
+    CHECK(relative_error(all.reconstruction, some.reconstruction) < 1e-14);
+  }
+}
+
 } // namespace
 
 TEST_CASE("matrices that are not finite spoil their own projection only") {
@@ -54,32 +79,8 @@ TEST_CASE("matrices that are not finite add nothing") {
   const auto shape = GENERATE(from_range(pairs));
   const double value = GENERATE(double(NAN), double(INFINITY), -double(INFINITY));
   CAPTURE(kernel, describe(shape), value);
-  Problem<double> good(shape, kernel, 1, 3);
-  const Spoiled spoiled(shape, kernel, value, true);
-  // Without the second pose: its projection and weights are zero.
-  auto images = good.projections;
-  auto weights = good.weights;
-  const std::size_t elements = good.image_elements();
-  std::fill_n(images.values.begin() + elements, elements, 0.);
-  std::fill_n(weights.values.begin() + elements, elements, 0.);
-  for (const Strategy strategy : strategies()) {
-    CAPTURE(int(strategy));
-    good.options.strategy = strategy;
-    auto expected = zero_like(good.reconstruction), data = expected;
-    auto expected_weight = spectra<double>({1}, shape.volume), weight = expected_weight;
-    good.operators.backproject(images, good.poses, expected, expected_weight, weights, good.options);
-    good.operators.backproject(good.projections, spoiled.problem.poses, data, weight, good.weights,
-                               good.options);
-    CHECK(relative_error(data, expected) < 1e-14);
-    CHECK(relative_error(weight, expected_weight) < 1e-14);
-
-    Operators<double>::ProjectGradients some, all;
-    some.reconstruction = all.reconstruction = zero_like(good.reconstruction);
-    good.operators.project_gradients(good.reconstruction, good.poses, images, some, good.options);
-    good.operators.project_gradients(good.reconstruction, spoiled.problem.poses, good.projections, all,
-                                     good.options);
-    CHECK(relative_error(all.reconstruction, some.reconstruction) < 1e-14);
-  }
+  const Problem<double> good(shape, kernel, 1, 3);
+  check_adds_nothing(good, Spoiled(shape, kernel, value, true).problem.poses, shape);
 }
 
 TEST_CASE("shifts that are not finite spoil their own projection only") {
@@ -103,30 +104,10 @@ TEST_CASE("shifts that are not finite add nothing") {
   const auto shape = GENERATE(from_range(pairs));
   const double value = GENERATE(double(NAN), double(INFINITY), std::numeric_limits<double>::max());
   CAPTURE(describe(shape), value);
-  Problem<double> good(shape, "catmull_rom", 1, 3);
+  const Problem<double> good(shape, "catmull_rom", 1, 3);
   auto poses = good.poses;
   poses.shifts[2 * shape.image.size() - 1] = value;
-  auto images = good.projections;
-  auto weights = good.weights;
-  const std::size_t elements = good.image_elements();
-  std::fill_n(images.values.begin() + elements, elements, 0.);
-  std::fill_n(weights.values.begin() + elements, elements, 0.);
-  for (const Strategy strategy : strategies()) {
-    CAPTURE(int(strategy));
-    good.options.strategy = strategy;
-    auto expected = zero_like(good.reconstruction), data = expected;
-    auto expected_weight = spectra<double>({1}, shape.volume), weight = expected_weight;
-    good.operators.backproject(images, good.poses, expected, expected_weight, weights, good.options);
-    good.operators.backproject(good.projections, poses, data, weight, good.weights, good.options);
-    CHECK(relative_error(data, expected) < 1e-14);
-    CHECK(relative_error(weight, expected_weight) < 1e-14);
-
-    Operators<double>::ProjectGradients some, all;
-    some.reconstruction = all.reconstruction = zero_like(good.reconstruction);
-    good.operators.project_gradients(good.reconstruction, good.poses, images, some, good.options);
-    good.operators.project_gradients(good.reconstruction, poses, good.projections, all, good.options);
-    CHECK(relative_error(all.reconstruction, some.reconstruction) < 1e-14);
-  }
+  check_adds_nothing(good, poses, shape);
 }
 
 TEST_CASE("poses that are not finite have gradients that are not") {

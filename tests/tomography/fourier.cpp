@@ -146,7 +146,7 @@ TEST_CASE("a uniform disc of attenuation 1 reconstructs to 1") {
   }
 }
 
-TEST_CASE("the Shepp-Logan phantom, from shuffled and from uneven angles with density weights") {
+TEST_CASE("the Shepp-Logan phantom, from angles in order and shuffled") {
   const int n = 128;
   const auto object = shepp_logan(0.45 * n);
   const Values exact = image(object, n);

@@ -2,6 +2,8 @@
 // The worked examples of docs/tomography.md: what stands between "// [name" and "// name]" is shown there,
 // word for word.
 
+#include "../page_examples.hpp"
+
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/fourier.hpp>
@@ -10,9 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <numbers>
-#include <string>
 #include <vector>
 
 using namespace Bracewell;
@@ -84,32 +84,6 @@ TEST_CASE("nonuniform") {
 
 // clang-format on
 TEST_CASE("the page shows this code") {
-  const auto read = [](const std::filesystem::path& path) {
-    std::ifstream file(path);
-    REQUIRE(file);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(file, line);)
-      lines.push_back(line);
-    return lines;
-  };
   const std::filesystem::path here(__FILE__);
-  const auto source = read(here), page = read(here.parent_path() / "../../docs/tomography.md");
-  int blocks = 0;
-  for (std::size_t i = 0; i < page.size(); ++i) {
-    if (!page[i].starts_with("<!-- example: "))
-      continue;
-    ++blocks;
-    const std::string name = page[i].substr(14, page[i].find(" -->") - 14);
-    CAPTURE(name);
-    REQUIRE(page.at(i + 1) == "```cpp");
-    std::size_t shown = i + 2;
-    auto line = std::find(source.begin(), source.end(), "  // [" + name);
-    REQUIRE(line != source.end());
-    for (++line; line != source.end() && *line != "  // " + name + "]"; ++line, ++shown)
-      CHECK(page.at(shown) == (line->starts_with("  ") ? line->substr(2) : *line));
-    CHECK(page.at(shown) == "```");
-  }
-  const auto examples =
-      std::count_if(source.begin(), source.end(), [](const auto& l) { return l.starts_with("  // ["); });
-  CHECK(blocks == examples);
+  Test::check_page_examples(here, here.parent_path() / "../../docs/tomography.md");
 }
