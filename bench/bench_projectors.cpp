@@ -1,6 +1,9 @@
 // Projection operators: bench_projectors --benchmark_filter='project/3d_to_2d/.*/box:256/batch:8/poses:2048'
 // Random half spectra and uniformly distributed rotations with shifts of a few pixels; float unless the name
-// says otherwise.
+// says otherwise. Before it is timed, every operator is compared with its definition (definition.hpp) on the
+// same inputs: `error` is the relative error in L2.
+
+#include "definition.hpp"
 
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
@@ -10,7 +13,9 @@
 #include <Kokkos_Random.hpp>
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -52,7 +57,7 @@ auto random_rotations(std::int64_t batch, std::int64_t poses) {
   return matrices;
 }
 
-template <class T, int M, int D>
+template <class Kernel, class T, int M, int D>
 struct Problem {
   using Complex = Kokkos::complex<T>;
   template <class Value, int rank>
@@ -96,6 +101,16 @@ struct Problem {
 
   Poses<T, Space::memory_space> pose_arrays() const { return {.matrices = matrices, .shifts = shifts}; }
 
+  /// The last batch, by definition.
+  Bench::Definition<Kernel, T, M, D> definition() const {
+    return {static_cast<int>(box), poses, last(matrices), last(shifts)};
+  }
+  /// Where the last batch begins.
+  template <class AnyView>
+  auto* last(const AnyView& view) const {
+    return view.data() + (batch - 1) * (std::int64_t(view.size()) / batch);
+  }
+
   /// Projections, taps and the least bytes (projections, and volumes once) per second.
   void count(benchmark::State& state, int taps_per_axis, double image_bytes, double volume_bytes) const {
     const double samples =
@@ -112,11 +127,18 @@ struct Problem {
   }
 };
 
-template <class Run>
-void measure(benchmark::State& state, const Space& space, const Run& run) {
+/// Runs once, compares (check() gives a relative error), and measures.
+template <class Run, class Check>
+void measure(benchmark::State& state, const Space& space, double tolerance, const Run& run,
+             const Check& check) {
   try {
-    run(); // warm-up
-    space.fence();
+    run();
+    const double error = check();
+    state.counters["error"] = error;
+    if (!(error < tolerance)) {
+      state.SkipWithError(("differs from the definition by " + std::to_string(error)).c_str());
+      return;
+    }
     for (auto _ : state) {
       run();
       space.fence();
@@ -126,33 +148,105 @@ void measure(benchmark::State& state, const Space& space, const Run& run) {
   }
 }
 
+template <class Functor>
+double relative_error(const Space& space, std::int64_t count, const Functor& compare) {
+  Bench::Squares squares;
+  Kokkos::parallel_reduce("check", Kokkos::RangePolicy<Space>(space, 0, count), compare,
+                          Kokkos::Sum<Bench::Squares>(squares));
+  return squares.relative_error();
+}
+
+constexpr std::int64_t checked_samples = 512;
+
+/// Positions are rounded at up to box / 2, which costs that many roundings of values that change from voxel
+/// to voxel, as random ones do.
+template <class T>
+double tolerance(std::int64_t box) {
+  return 2 * double(box) * std::numeric_limits<T>::epsilon();
+}
+
 template <class Kernel, class T, int M, int D>
 void project_benchmark(benchmark::State& state) {
-  const Problem<T, M, D> problem(state);
-  measure(state, problem.space,
-          [&] { project<Kernel>(problem.space, problem.volume, problem.pose_arrays(), problem.images); });
+  const Problem<Kernel, T, M, D> problem(state);
+  measure(
+      state, problem.space, tolerance<T>(problem.box),
+      [&] { project<Kernel>(problem.space, problem.volume, problem.pose_arrays(), problem.images); },
+      [&] {
+        return relative_error(problem.space, checked_samples,
+                              Bench::CheckProjections<Kernel, T, M, D>{problem.definition(),
+                                                                       problem.last(problem.volume),
+                                                                       problem.last(problem.images)});
+      });
   problem.count(state, Kernel::width, sizeof(Kokkos::complex<T>), sizeof(Kokkos::complex<T>));
+}
+
+/// Relative error of sums over all samples at some voxels.
+template <class Kernel, class T, int M, int D, class Data, class Weight, class Weights>
+double scatter_error(const Problem<Kernel, T, M, D>& problem, bool both, const Data& data,
+                     const Weight& weight, const Weights& weights) {
+  using Sums = Bench::SumAtVoxels<Kernel, T, M, D>;
+  const Kokkos::View<Kokkos::complex<double>*, Space> sums("sums", +Sums::voxels);
+  const Kokkos::View<double*, Space> weight_sums("weight_sums", +Sums::voxels);
+  const bool weighted = weights.data() != nullptr;
+  const Sums sum{problem.definition(),
+                 both,
+                 problem.last(problem.images),
+                 weighted ? problem.last(weights) : nullptr,
+                 sums.data(),
+                 weight_sums.data()};
+  Kokkos::parallel_for("sum_at_voxels",
+                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                           problem.space, 0, problem.poses * sum.defined.elements(M)),
+                       sum);
+  return relative_error(problem.space, Sums::voxels,
+                        Bench::CheckVoxels<Kernel, T, M, D>{sum, problem.last(data),
+                                                            weighted ? problem.last(weight) : nullptr});
 }
 
 template <class Kernel, class T, int M, int D>
 void backproject_benchmark(benchmark::State& state, Strategy strategy) {
-  const Problem<T, M, D> problem(state);
+  const Problem<Kernel, T, M, D> problem(state);
+  Kokkos::deep_copy(problem.volume, 0);
   const auto weight = problem.template make_volume<T>();
   const auto weights = problem.template make_images<T>();
   fill_random(weights);
-  measure(state, problem.space, [&] {
-    backproject<Kernel>(problem.space, problem.images, problem.pose_arrays(),
-                        {.data = problem.volume, .weight = weight, .weights = weights},
-                        {.strategy = strategy});
-  });
+  measure(
+      state, problem.space, tolerance<T>(problem.box),
+      [&] {
+        backproject<Kernel>(problem.space, problem.images, problem.pose_arrays(),
+                            {.data = problem.volume, .weight = weight, .weights = weights},
+                            {.strategy = strategy});
+      },
+      [&] { return scatter_error(problem, true, problem.volume, weight, weights); });
   problem.count(state, Kernel::width, 1.5 * sizeof(Kokkos::complex<T>), 3 * sizeof(Kokkos::complex<T>));
 }
 
 enum class Gradients { Reconstruction, Poses, All };
 
+/// Relative error of the gradients of a few poses.
+template <class Kernel, class T, int M, int D, class Matrices, class Shifts>
+double pose_error(const Problem<Kernel, T, M, D>& problem, const Matrices& matrices, const Shifts& shifts) {
+  Bench::Squares squares;
+  const auto found_matrices = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), matrices);
+  const auto found_shifts = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shifts);
+  for (std::int64_t pose = 0; pose < problem.poses; pose += (problem.poses + 3) / 4)
+    for (int entry = 0; entry < (D + 1) * M; ++entry) {
+      double expected = 0;
+      const Bench::PoseDerivative<Kernel, T, M, D> derivative{
+          problem.definition(), problem.last(problem.volume), problem.last(problem.images), pose, entry};
+      Kokkos::parallel_reduce("pose_derivative",
+                              Kokkos::RangePolicy<Space>(problem.space, 0, derivative.defined.elements(M)),
+                              derivative, expected);
+      squares.add(double(entry < D * M ? problem.last(found_matrices)[(pose * D + entry / M) * D + entry % M]
+                                       : problem.last(found_shifts)[pose * M + entry - D * M]),
+                  expected);
+    }
+  return squares.relative_error();
+}
+
 template <class Kernel, class T, int M, int D>
 void project_gradients_benchmark(benchmark::State& state, Gradients wanted, Strategy strategy) {
-  const Problem<T, M, D> problem(state);
+  const Problem<Kernel, T, M, D> problem(state);
   const auto gradient = problem.template make_volume<Kokkos::complex<T>>();
   const auto matrices = Kokkos::create_mirror(Space(), problem.matrices);
   const auto shifts = Kokkos::create_mirror(Space(), problem.shifts);
@@ -161,30 +255,54 @@ void project_gradients_benchmark(benchmark::State& state, Gradients wanted, Stra
     gradients.reconstruction = gradient;
   if (wanted != Gradients::Reconstruction)
     gradients.matrices = matrices, gradients.shifts = shifts;
-  measure(state, problem.space, [&] {
-    project_gradients<Kernel>(problem.space, problem.volume, problem.pose_arrays(), problem.images, gradients,
-                              {.strategy = strategy});
-  });
+  // The slope of a linear kernel jumps from voxel to voxel: rounding puts about 3 box epsilon of the samples,
+  // each of which is as good as random, on the other side.
+  double bound = tolerance<T>(problem.box);
+  if (wanted != Gradients::Reconstruction && Kernel::width == 2)
+    bound = std::sqrt(3 * double(problem.box) * std::numeric_limits<T>::epsilon());
+  measure(
+      state, problem.space, bound,
+      [&] {
+        project_gradients<Kernel>(problem.space, problem.volume, problem.pose_arrays(), problem.images,
+                                  gradients, {.strategy = strategy});
+      },
+      [&] {
+        double error = 0;
+        if (gradients.reconstruction)
+          error =
+              scatter_error(problem, false, gradient, Kokkos::View<T*, Space>(), Kokkos::View<T*, Space>());
+        if (gradients.matrices)
+          error = std::max(error, pose_error(problem, matrices, shifts));
+        return error;
+      });
   problem.count(state, Kernel::width, sizeof(Kokkos::complex<T>), 2 * sizeof(Kokkos::complex<T>));
 }
 
 template <class Kernel, class T, int M, int D>
 void backproject_gradients_benchmark(benchmark::State& state) {
-  const Problem<T, M, D> problem(state);
+  const Problem<Kernel, T, M, D> problem(state);
   const auto weight = problem.template make_volume<T>();
   const auto weights = problem.template make_images<T>();
   const auto gradient = problem.template make_images<Kokkos::complex<T>>();
   const auto weights_gradient = problem.template make_images<T>();
   fill_random(weight);
   fill_random(weights);
-  measure(state, problem.space, [&] {
-    backproject_gradients<Kernel>(problem.space, problem.images, problem.pose_arrays(),
-                                  {.data = problem.volume,
-                                   .weight = weight,
-                                   .weights = weights,
-                                   .projections = gradient,
-                                   .projection_weights = weights_gradient});
-  });
+  measure(
+      state, problem.space, tolerance<T>(problem.box),
+      [&] {
+        backproject_gradients<Kernel>(problem.space, problem.images, problem.pose_arrays(),
+                                      {.data = problem.volume,
+                                       .weight = weight,
+                                       .weights = weights,
+                                       .projections = gradient,
+                                       .projection_weights = weights_gradient});
+      },
+      [&] {
+        return relative_error(problem.space, checked_samples,
+                              Bench::CheckProjectionGradients<Kernel, T, M, D>{
+                                  problem.definition(), problem.last(problem.volume), problem.last(weight),
+                                  problem.last(gradient), problem.last(weights_gradient)});
+      });
   problem.count(state, Kernel::width, 1.5 * sizeof(Kokkos::complex<T>), 1.5 * sizeof(Kokkos::complex<T>));
 }
 

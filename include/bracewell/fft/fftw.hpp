@@ -5,6 +5,7 @@
 #include <bracewell/fft/fftw_columns.hpp>
 #include <bracewell/impl/tiles.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -36,9 +37,15 @@ public:
     block->prepare(reinterpret_cast<std::uintptr_t>(in), reinterpret_cast<std::uintptr_t>(out), blocks());
     if constexpr (Problem::to_real)
       transform_columns(space, in);
-    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-    Kokkos::parallel_for("Bracewell::FFT::blocks", Policy(space, 0, blocks()),
-                         TransformBlock{block.get(), in, out});
+    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>,
+                                       Kokkos::IndexType<std::int64_t>>;
+    constexpr std::int64_t worth_taking =
+        16 * 1024; // bytes, so that small blocks are taken several at a time
+    const std::int64_t bytes = block->output_elements() * std::int64_t(sizeof(Output));
+    Kokkos::parallel_for(
+        "Bracewell::FFT::blocks",
+        Policy(space, 0, blocks()).set_chunk_size(static_cast<int>(1 + worth_taking / bytes)),
+        TransformBlock{block.get(), in, out});
     if constexpr (!Problem::to_real)
       transform_columns(space, out);
   }
@@ -49,7 +56,13 @@ private:
     Input* in;
     Output* out;
     void operator()(std::int64_t b) const {
-      block->execute(in + b * block->input_elements(), out + b * block->output_elements());
+      Input* const from = in + b * block->input_elements();
+      Output* const to = out + b * block->output_elements();
+      // Half the planes of a map padded to twice its edge hold nothing.
+      if (std::all_of(from, from + block->input_elements(), [](const Input& x) { return x == Input(0); }))
+        std::fill_n(to, block->output_elements(), Output(0));
+      else
+        block->execute(from, to);
     }
   };
 
