@@ -137,7 +137,7 @@ constexpr double tolerance = std::is_same_v<T, float> ? 4e-7 : 1e-15;
 
 template <class Input, class Output, std::size_t Dim>
 void check(const std::array<int, Dim>& shape, std::int64_t batch, const Bracewell::FFTOptions& options = {},
-           int offset = 0) {
+           int offset = 0, bool padded = false) {
   using Problem = Bracewell::Impl::FFTProblem<int(Dim), Input, Output>;
   CAPTURE(Dim, shape[0], shape[Dim - 1], batch, offset, sizeof(Input), sizeof(Output));
   std::array<int, Dim> in_shape = shape, out_shape = shape;
@@ -161,6 +161,8 @@ void check(const std::array<int, Dim>& shape, std::int64_t batch, const Bracewel
     const auto real = random_values<Output>(out_size, 2);
     forward.execute(space, shaped(real, batch, shape), shaped(in, batch, in_shape));
   }
+  if (padded)
+    Kokkos::deep_copy(Kokkos::subview(in, std::pair(in_size / 4, 3 * in_size / 4)), Input(0));
   const auto before = on_host(in);
 
   const FFT<Space, int(Dim), Input, Output> plan(space, shape, batch, options);
@@ -212,6 +214,13 @@ TEMPLATE_TEST_CASE("arrays beyond the cache equal direct sums", "[fft]", float, 
   check_kinds<T>(std::array<int, 3>{37, 40, 45}, 1);
   check_kinds<T>(std::array<int, 3>{21, 260, 131}, 1);
   check_kinds<T>(std::array<int, 3>{37, 41, 45}, 2);
+}
+
+TEMPLATE_TEST_CASE("zeros around a padded volume", "[fft]", float, double) {
+  using T = TestType;
+  check<T, C<T>>(std::array<int, 3>{38, 40, 45}, 1, {}, 0, true);
+  check<C<T>, C<T>>(std::array<int, 3>{38, 40, 45}, 1, {}, 0, true);
+  check<T, C<T>>(std::array<int, 1>{24}, 8, {}, 0, true);
 }
 
 TEMPLATE_TEST_CASE("measured plans and unaligned arrays", "[fft]", float, double) {
