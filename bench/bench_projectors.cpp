@@ -1,7 +1,8 @@
 // Projection operators: bench_projectors --benchmark_filter='project/3d_to_2d/.*/box:256/batch:8/poses:2048'
 // Random half spectra and uniformly distributed rotations with shifts of a few pixels; float unless the name
 // says otherwise. Before it is timed, every operator is compared with its definition (definition.hpp) on the
-// same inputs: `error` is the relative error in L2.
+// same inputs: `error` is the relative error in L2. Rates come from the median of at least 15 runs, whatever
+// --benchmark_min_time.
 
 #include "definition.hpp"
 
@@ -14,10 +15,12 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -112,40 +115,51 @@ struct Problem {
   }
 
   /// Projections, taps and the least bytes (projections, and volumes once) per second.
-  void count(benchmark::State& state, int taps_per_axis, double image_bytes, double volume_bytes) const {
+  void count(benchmark::State& state, double seconds, int taps_per_axis, double image_bytes,
+             double volume_bytes) const {
     const double samples =
         M == 2 ? std::acos(-1.) / 8 * std::pow(box, 2) : std::acos(-1.) / 12 * std::pow(box, 3);
     const double elements = std::pow(box, M - 1) * double(box / 2 + 1),
                  voxels = std::pow(box, D - 1) * double(box / 2 + 1);
     const double projections = double(batch * poses);
-    const auto rate = benchmark::Counter::kIsIterationInvariantRate;
-    state.counters["kproj_per_s"] = benchmark::Counter(projections / 1e3, rate);
-    state.counters["Gtaps_per_s"] =
-        benchmark::Counter(projections * samples * std::pow(taps_per_axis, D) / 1e9, rate);
-    state.counters["GB_per_s"] = benchmark::Counter(
-        (projections * elements * image_bytes + double(batch) * voxels * volume_bytes) / 1e9, rate);
+    state.counters["kproj_per_s"] = projections / 1e3 / seconds;
+    state.counters["Gtaps_per_s"] = projections * samples * std::pow(taps_per_axis, D) / 1e9 / seconds;
+    state.counters["GB_per_s"] =
+        (projections * elements * image_bytes + double(batch) * voxels * volume_bytes) / 1e9 / seconds;
   }
 };
 
-/// Runs once, compares (check() gives a relative error), and measures.
+/// Runs once, compares (check() gives a relative error), and measures: the median of at least 15 runs, each
+/// up to a fence, in seconds.
 template <class Run, class Check>
-void measure(benchmark::State& state, const Space& space, double tolerance, const Run& run,
-             const Check& check) {
+double measure(benchmark::State& state, const Space& space, double tolerance, const Run& run,
+               const Check& check) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> seconds;
+  const auto timed = [&] {
+    const auto start = Clock::now();
+    run();
+    space.fence();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  };
   try {
     run();
     const double error = check();
     state.counters["error"] = error;
     if (!(error < tolerance)) {
       state.SkipWithError(("differs from the definition by " + std::to_string(error)).c_str());
-      return;
+      return std::numeric_limits<double>::infinity();
     }
-    for (auto _ : state) {
-      run();
-      space.fence();
-    }
+    for (auto _ : state)
+      timed();
+    while (seconds.size() < 15)
+      timed();
   } catch (const std::exception& error) {
     state.SkipWithError(error.what());
+    return std::numeric_limits<double>::infinity();
   }
+  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+  return seconds[seconds.size() / 2];
 }
 
 template <class Functor>
@@ -168,7 +182,7 @@ double tolerance(std::int64_t box) {
 template <class Kernel, class T, int M, int D>
 void project_benchmark(benchmark::State& state) {
   const Problem<Kernel, T, M, D> problem(state);
-  measure(
+  const double seconds = measure(
       state, problem.space, tolerance<T>(problem.box),
       [&] { project<Kernel>(problem.space, problem.volume, problem.pose_arrays(), problem.images); },
       [&] {
@@ -177,7 +191,7 @@ void project_benchmark(benchmark::State& state) {
                                                                        problem.last(problem.volume),
                                                                        problem.last(problem.images)});
       });
-  problem.count(state, Kernel::width, sizeof(Kokkos::complex<T>), sizeof(Kokkos::complex<T>));
+  problem.count(state, seconds, Kernel::width, sizeof(Kokkos::complex<T>), sizeof(Kokkos::complex<T>));
 }
 
 /// Relative error of sums over all samples at some voxels.
@@ -210,7 +224,7 @@ void backproject_benchmark(benchmark::State& state, Strategy strategy) {
   const auto weight = problem.template make_volume<T>();
   const auto weights = problem.template make_images<T>();
   fill_random(weights);
-  measure(
+  const double seconds = measure(
       state, problem.space, tolerance<T>(problem.box),
       [&] {
         backproject<Kernel>(problem.space, problem.images, problem.pose_arrays(),
@@ -218,7 +232,8 @@ void backproject_benchmark(benchmark::State& state, Strategy strategy) {
                             {.strategy = strategy});
       },
       [&] { return scatter_error(problem, true, problem.volume, weight, weights); });
-  problem.count(state, Kernel::width, 1.5 * sizeof(Kokkos::complex<T>), 3 * sizeof(Kokkos::complex<T>));
+  problem.count(state, seconds, Kernel::width, 1.5 * sizeof(Kokkos::complex<T>),
+                3 * sizeof(Kokkos::complex<T>));
 }
 
 enum class Gradients { Reconstruction, Poses, All };
@@ -260,7 +275,7 @@ void project_gradients_benchmark(benchmark::State& state, Gradients wanted, Stra
   double bound = tolerance<T>(problem.box);
   if (wanted != Gradients::Reconstruction && Kernel::width == 2)
     bound = std::sqrt(3 * double(problem.box) * std::numeric_limits<T>::epsilon());
-  measure(
+  const double seconds = measure(
       state, problem.space, bound,
       [&] {
         project_gradients<Kernel>(problem.space, problem.volume, problem.pose_arrays(), problem.images,
@@ -275,7 +290,7 @@ void project_gradients_benchmark(benchmark::State& state, Gradients wanted, Stra
           error = std::max(error, pose_error(problem, matrices, shifts));
         return error;
       });
-  problem.count(state, Kernel::width, sizeof(Kokkos::complex<T>), 2 * sizeof(Kokkos::complex<T>));
+  problem.count(state, seconds, Kernel::width, sizeof(Kokkos::complex<T>), 2 * sizeof(Kokkos::complex<T>));
 }
 
 template <class Kernel, class T, int M, int D>
@@ -287,7 +302,7 @@ void backproject_gradients_benchmark(benchmark::State& state) {
   const auto weights_gradient = problem.template make_images<T>();
   fill_random(weight);
   fill_random(weights);
-  measure(
+  const double seconds = measure(
       state, problem.space, tolerance<T>(problem.box),
       [&] {
         backproject_gradients<Kernel>(problem.space, problem.images, problem.pose_arrays(),
@@ -303,7 +318,8 @@ void backproject_gradients_benchmark(benchmark::State& state) {
                                   problem.definition(), problem.last(problem.volume), problem.last(weight),
                                   problem.last(gradient), problem.last(weights_gradient)});
       });
-  problem.count(state, Kernel::width, 1.5 * sizeof(Kokkos::complex<T>), 1.5 * sizeof(Kokkos::complex<T>));
+  problem.count(state, seconds, Kernel::width, 1.5 * sizeof(Kokkos::complex<T>),
+                1.5 * sizeof(Kokkos::complex<T>));
 }
 
 template <class Kernel, class T, int M, int D>

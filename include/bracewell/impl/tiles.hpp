@@ -76,8 +76,8 @@ void launch_tiles(const Space& space, const std::string& label, Functor functor,
     const int league = static_cast<int>(std::min(most, poses - first)) * teams_per_pose;
     using Bounds = std::conditional_t<resident == 0, Kokkos::LaunchBounds<>,
                                       Kokkos::LaunchBounds<tile_team_size<Space>, resident>>;
-    Kokkos::parallel_for(label, Kokkos::TeamPolicy<Space, Bounds>(space, league, tile_team_size<Space>),
-                         functor);
+    using Policy = Kokkos::TeamPolicy<Space, Bounds, Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
+    Kokkos::parallel_for(label, Policy(space, league, tile_team_size<Space>), functor);
   }
 }
 

@@ -36,7 +36,8 @@ struct ScatterOwned {
   /// Adds to all volumes.
   void launch(const Space& space, const std::string& label) const {
     const int league = static_cast<int>(target.batches * bricks.count());
-    Kokkos::TeamPolicy<Space> policy(space, league, 1);
+    using Policy = Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>; // inner bricks: more work
+    Policy policy(space, league, 1);
     policy.set_scratch_size(+scratch_level, Kokkos::PerTeam(static_cast<int>(scratch_bytes())));
     Kokkos::parallel_for(label, policy, *this);
   }
