@@ -114,6 +114,8 @@ int main(int argc, char* argv[]) {
   register_benchmark("spread_atomic", {.strategy = GriddingStrategy::Atomic, .order = first}, true);
   register_benchmark("spread_atomic_slices_last", {.strategy = GriddingStrategy::Atomic, .order = last},
                      true);
+  if (Impl::is_host<Space>)
+    register_benchmark("spread_duplicated", {.strategy = GriddingStrategy::Duplicated, .order = last}, true);
   register_benchmark("interpolate", {.order = first}, false);
   register_benchmark("interpolate_slices_last", {.order = last}, false);
   benchmark::Initialize(&argc, argv);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Parallel-beam back-projection and projection without filter, `angles` over pi, detectors of n pixels,
-// float, error
-// <= 1e-4. GB_per_s counts projections and images once.
+// float; the Fourier method at tolerance 1e-4. GB_per_s counts projections and images once. `error` is the
+// relative error (L2) at 256 values chosen at random, against the sums that define them: of random numbers
+// for the Fourier method, of filtered projections of a phantom (Hann) for the log-polar one.
 
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/fourier.hpp>
@@ -11,8 +12,10 @@
 #include <Kokkos_Random.hpp>
 #include <benchmark/benchmark.h>
 
+#include <cmath>
 #include <memory>
 #include <numbers>
+#include <random>
 #include <string>
 
 namespace {
@@ -28,6 +31,84 @@ std::vector<double> half_turn(std::int64_t count) {
   for (std::int64_t p = 0; p < count; ++p)
     angles[p] = std::numbers::pi * double(p) / double(count);
   return angles;
+}
+
+/// The sums that define back-projection and projection, in double, of slice 0: trigonometric interpolation of
+/// rows of `values`, `upsampling` per pixel, about the centre n / 2.
+struct DirectSums {
+  View<const float***> projections, images;
+  View<const double*> angles;
+  View<const int**> chosen; ///< pixels (x, y), or (angle, value)
+  View<double*> sums;
+  int n, upsampling;
+  bool backproject;
+  using Team = Kokkos::TeamPolicy<Space>::member_type;
+
+  KOKKOS_FUNCTION double kernel(double u) const { // u in values of the row
+    const double pi = Kokkos::numbers::pi, values = double(n) * upsampling, small = pi * u / values;
+    if (Kokkos::abs(Kokkos::sin(small)) < 1e-13)
+      return 1;
+    return Kokkos::sin(pi * u) / (values * (int(values) % 2 ? Kokkos::sin(small) : Kokkos::tan(small)));
+  }
+
+  KOKKOS_FUNCTION double position(double theta, int x, int y) const {
+    return ((x - n / 2) * Kokkos::cos(theta) + (y - n / 2) * Kokkos::sin(theta) + n / 2) * upsampling;
+  }
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const int i = team.league_rank(), a = chosen(i, 0), b = chosen(i, 1);
+    const int lines = backproject ? int(angles.size()) : n, count = backproject ? n * upsampling : n;
+    double sum = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, lines),
+        [&](int line, double& partial) {
+          for (int j = 0; j < count; ++j)
+            partial += backproject ? kernel(position(angles(line), a, b) - j) * projections(0, line, j)
+                                   : kernel(position(angles(a), j, line) - b) * images(0, line, j);
+        },
+        sum);
+    Kokkos::single(Kokkos::PerTeam(team),
+                   [&] { sums(i) = sum * Kokkos::numbers::pi / double(angles.size()); });
+  }
+};
+
+/// Relative error at values chosen at random: images within the disc, rows anywhere.
+double error(const Space& space, const Volume& projections, const Volume& images, bool backproject) {
+  const int n = int(images.extent(1)), count = 256, P = int(projections.extent(1));
+  const int values = int(projections.extent(2));
+  const View<int**> chosen("chosen", count, 2);
+  const View<double*> angles("angles", P), sums("sums", count);
+  const View<float*> found("found", count);
+  const auto host_angles = Kokkos::create_mirror_view(angles);
+  const auto host_chosen = Kokkos::create_mirror_view(chosen);
+  const auto at = half_turn(P);
+  std::copy(at.begin(), at.end(), host_angles.data());
+  std::mt19937 generator(1);
+  for (int i = 0; i < count;) {
+    const int a = int(generator() % unsigned(backproject ? n : P)),
+              b = int(generator() % unsigned(backproject ? n : values));
+    if (backproject && std::hypot(a - n / 2, b - n / 2) > n / 2 - 2)
+      continue;
+    host_chosen(i, 0) = a;
+    host_chosen(i++, 1) = b;
+  }
+  Kokkos::deep_copy(angles, host_angles);
+  Kokkos::deep_copy(chosen, host_chosen);
+  Kokkos::parallel_for("direct", Kokkos::TeamPolicy<Space>(space, count, Kokkos::AUTO),
+                       DirectSums{projections, images, angles, chosen, sums, n, values / n, backproject});
+  Kokkos::parallel_for(
+      "found", Kokkos::RangePolicy<Space>(space, 0, count), KOKKOS_LAMBDA(int i) {
+        found(i) =
+            backproject ? images(0, chosen(i, 1), chosen(i, 0)) : projections(0, chosen(i, 0), chosen(i, 1));
+      });
+  const auto exact = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
+  const auto ours = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), found);
+  double difference = 0, norm = 0;
+  for (int i = 0; i < count; ++i) {
+    difference += std::pow(ours(i) - exact(i), 2);
+    norm += std::pow(exact(i), 2);
+  }
+  return std::sqrt(difference / norm);
 }
 
 void fourier(benchmark::State& state, bool backproject, FourierTomographyOptions options) {
@@ -52,6 +133,7 @@ void fourier(benchmark::State& state, bool backproject, FourierTomographyOptions
     run(); // warm-up
     for (auto _ : state)
       run();
+    state.counters["error"] = error(space, projections, images, backproject);
     const auto rate = benchmark::Counter::kIsIterationInvariantRate;
     state.counters["GB_per_s"] =
         benchmark::Counter(double(projections.size() + images.size()) * sizeof(float) / 1e9, rate);
@@ -63,17 +145,17 @@ void fourier(benchmark::State& state, bool backproject, FourierTomographyOptions
 }
 
 struct Size {
-  int n, angles, slices;
+  int n, angles, slices, upsampling; ///< values per pixel of the rows
 };
 
 /// Times what make(space, size) returns: a function of (space, projections, images).
 template <class Make>
-void run_on_random(benchmark::State& state, const Make& make) {
+void run_on_random(benchmark::State& state, const Make& make, int upsampling) {
   try {
     const Space space;
-    const Size size{int(state.range(0)), int(state.range(1)), int(state.range(2))};
+    const Size size{int(state.range(0)), int(state.range(1)), int(state.range(2)), upsampling};
     const auto call = make(space, size);
-    const Volume projections("projections", size.slices, size.angles, size.n),
+    const Volume projections("projections", size.slices, size.angles, size.upsampling * size.n),
         images("images", size.slices, size.n, size.n);
     for (const auto& view : {projections, images})
       Kokkos::fill_random(space, View<float*>(view.data(), view.size()),
@@ -112,13 +194,25 @@ auto line_project(const Space& space, const Size& size) {
   };
 }
 
+auto log_polar(const Space& space, const Size& size) {
+  return std::make_shared<LogPolarTomography<Space, float>>(
+      space, LogPolarTomographyOptions{.angles = half_turn(size.angles),
+                                       .width = size.n,
+                                       .slices = size.slices,
+                                       .row_upsampling = size.upsampling});
+}
+
 auto log_polar_backproject(const Space& space, const Size& size) {
-  const auto plan = std::make_shared<LogPolarTomography<Space, float>>(
-      space,
-      LogPolarTomographyOptions{.angles = half_turn(size.angles), .width = size.n, .slices = size.slices});
-  return [plan](const Space& instance, const Volume& projections, const Volume& images) {
+  return [plan = log_polar(space, size)](const Space& instance, const Volume& projections,
+                                         const Volume& images) {
     plan->backproject(instance, projections, images);
   };
+}
+
+auto log_polar_project(const Space& space, const Size& size) {
+  return
+      [plan = log_polar(space, size)](const Space& instance, const Volume& projections,
+                                      const Volume& images) { plan->project(instance, images, projections); };
 }
 
 auto filter(const Space& space, const Size& size) {
@@ -130,9 +224,9 @@ auto filter(const Space& space, const Size& size) {
 }
 
 template <class Make>
-void register_method(const char* name, const Make& make) {
+void register_method(const char* name, const Make& make, int upsampling = 1) {
   benchmark::RegisterBenchmark((std::string("tomography/") + name).c_str(),
-                               [=](benchmark::State& state) { run_on_random(state, make); })
+                               [=](benchmark::State& state) { run_on_random(state, make, upsampling); })
       ->ArgNames({"n", "angles", "slices"})
       ->Args({724, 1447, 64})
       ->Args({1448, 2895, 64})
@@ -161,6 +255,9 @@ int main(int argc, char* argv[]) {
   register_fourier("backproject_sigma_2", true, {.oversampling = 2});
   register_fourier("project", false);
   register_method("log_polar/backproject", log_polar_backproject);
+  register_method("log_polar/backproject_rows_2", log_polar_backproject, 2);
+  register_method("log_polar/project", log_polar_project);
+  register_method("log_polar/project_rows_2", log_polar_project, 2);
   register_method("line/backproject", line_backproject);
   register_method("line/project", line_project);
   register_method("filter", filter);

@@ -52,7 +52,7 @@ TEMPLATE_TEST_CASE("sums over samples anywhere meet every tolerance with every k
   const auto points = Points<2>::random(150);
   for (const GriddingKernel kernel : kernels)
     for (const double tolerance : tolerances<TestType>)
-      for (const auto strategy : {GriddingStrategy::Atomic, GriddingStrategy::Tiles}) {
+      for (const auto strategy : strategies()) {
         GriddingOptions options{.slices = 3, .tolerance = tolerance, .kernel = kernel, .strategy = strategy};
         if (kernel == GriddingKernel::Gaussian && tolerance < 1e-11)
           options.oversampling = 3; // at twice the image it would be too wide
@@ -72,8 +72,7 @@ TEMPLATE_TEST_CASE("polar samples: any angles, with every strategy", "", float, 
   }
   for (const auto& angles : {half_turn, full_turn, random, same, axes, {1.}})
     for (const int samples : {24, 25})
-      for (const auto strategy :
-           {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather, GriddingStrategy::Tiles}) {
+      for (const auto strategy : strategies(true)) {
         const Bracewell::PolarPoints rays{.angles = angles, .samples = samples};
         check<TestType, 2>(rays, Points<2>::polar(rays), {19, 26},
                            {.slices = 2, .tolerance = 1e-5, .strategy = strategy});
@@ -84,8 +83,7 @@ TEMPLATE_TEST_CASE("the numbers of slices and both orders of the axes", "", floa
   const Bracewell::PolarPoints rays{.angles = {0.1, 1, 2, 3}, .samples = 21};
   for (const std::int64_t slices : {1, 2, 5, 17, 33, 70})
     for (const auto order : {SampleOrder::SlicesFirst, SampleOrder::SlicesLast})
-      for (const auto strategy : {GriddingStrategy::Automatic, GriddingStrategy::Atomic,
-                                  GriddingStrategy::PrunedGather, GriddingStrategy::Tiles})
+      for (const auto strategy : strategies(true))
         check<TestType, 2>(rays, Points<2>::polar(rays), {16, 16},
                            {.slices = slices, .tolerance = 1e-4, .strategy = strategy, .order = order});
 }
@@ -101,7 +99,7 @@ TEST_CASE("less oversampling, and more") {
 
 TEMPLATE_TEST_CASE("volumes", "", float, double) {
   const auto points = Points<3>::random(60);
-  for (const auto strategy : {GriddingStrategy::Atomic, GriddingStrategy::Tiles})
+  for (const auto strategy : strategies())
     for (const std::int64_t slices : {1, 3})
       check<TestType, 3>(points.device(), points, {7, 10, 9},
                          {.slices = slices, .tolerance = 1e-4, .strategy = strategy});

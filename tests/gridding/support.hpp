@@ -24,6 +24,16 @@ using Bracewell::SampleOrder;
 inline constexpr std::array kernels{GriddingKernel::KaiserBessel, GriddingKernel::ExponentialOfSemicircle,
                                     GriddingKernel::Gaussian};
 
+/// Those that take any points, and those of polar points.
+inline std::vector<GriddingStrategy> strategies(bool polar = false) {
+  std::vector<GriddingStrategy> result{GriddingStrategy::Atomic, GriddingStrategy::Tiles};
+  if (Bracewell::Impl::is_host<Space>)
+    result.push_back(GriddingStrategy::Duplicated);
+  if (polar)
+    result.push_back(GriddingStrategy::PrunedGather);
+  return result;
+}
+
 inline Values random_values(std::size_t count, unsigned seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);

@@ -22,7 +22,9 @@ double every_operator(const Space& space, const View<T***>& projections, const V
   const LineTomography<Space, T> line(space, {.angles = angles, .width = n});
   line.backproject(space, projections, images);
   line.project(space, images, projections);
-  LogPolarTomography<Space, T>(space, {.angles = angles, .width = n}).backproject(space, projections, images);
+  const LogPolarTomography<Space, T> log_polar(space, {.angles = angles, .width = n});
+  log_polar.backproject(space, projections, images);
+  log_polar.project(space, images, projections);
   return find_centre(space, frame, angles);
 }
 

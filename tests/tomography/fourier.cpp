@@ -3,6 +3,7 @@
 
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/geometry.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -72,14 +73,16 @@ Filter<T> filter_view(const Values& values) {
 
 /// Filtered back-projection of exact line integrals, from rows padded to twice the width.
 Values reconstruct(const std::vector<Ellipse>& object, int n, const Values& angles, double centre,
-                   Bracewell::TomographyFilter window = Bracewell::TomographyFilter::Ramp) {
+                   Bracewell::TomographyFilter window = Bracewell::TomographyFilter::Ramp,
+                   const Values& weights = {}) {
   const Space space;
   const auto projections = to_device<float>(sinogram(object, n, angles, centre), int(angles.size()), n);
   const Volume<float> image("image", 1, n, n);
   const Bracewell::ProjectionFilter<Space, float> filter(space, std::int64_t(angles.size()), n,
                                                          {.filter = window});
   filter.execute(space, projections, projections);
-  const FourierTomography<Space, float> tomography(space, {.angles = angles, .width = n, .centre = centre});
+  const FourierTomography<Space, float> tomography(
+      space, {.angles = angles, .width = n, .centre = centre, .weights = weights});
   tomography.backproject(space, projections, image);
   return to_host(image);
 }
@@ -156,6 +159,46 @@ TEST_CASE("the Shepp-Logan phantom, from angles in order and shuffled") {
   CHECK(error_in_disc(regular, exact, n, 0.48 * n) < 0.2);
   std::shuffle(angles.begin(), angles.end(), std::mt19937(3));
   CHECK(relative_error(reconstruct(object, n, angles, 63.2), regular) < 1e-5);
+}
+
+TEST_CASE("density weights make up for uneven angles") {
+  // Angles u + 0.3 sin(2u) at P even values of u: up to 1.6 pi / P apart, which with P = 320 still resolves
+  // what lies within 58 pixels (pi / (2 * 58) would do for half a cycle per pixel). Differences of neighbours
+  // are the derivative 1 + 0.6 cos(2u) but for 0.6 (2 pi / P)^2 / 6 = 4e-5: by so much the sum differs from
+  // that of even angles, where rows hold no frequencies beyond half a cycle per pixel.
+  const Space space;
+  const int n = 128, count = 320;
+  Values uneven = even_angles(count);
+  for (double& angle : uneven)
+    angle += 0.3 * std::sin(2 * angle);
+  std::shuffle(uneven.begin(), uneven.end(), std::mt19937(5));
+  const Values weights = Bracewell::angular_density_weights(uneven);
+
+  const auto blobs = [&](const Values& angles, const Values& angle_weights) {
+    Values rows;
+    for (const double theta : angles)
+      for (int i = 0; i < n; ++i) { // Gaussians of deviation 2.5
+        double sum = 0;
+        for (const auto& [x, y, height] : {std::tuple{0., 0., 1.}, {30., -20., 0.7}, {-10., 40., -0.4}})
+          sum += height * std::exp(-std::pow(i - 63.2 - x * std::cos(theta) - y * std::sin(theta), 2) / 12.5);
+        rows.push_back(sum);
+      }
+    const FourierTomography<Space, double> tomography(
+        space, {.angles = angles, .width = n, .centre = 63.2, .tolerance = 1e-8, .weights = angle_weights});
+    const Volume<double> result("image", 1, n, n);
+    tomography.backproject(space, to_device<double>(rows, count, n), result);
+    return to_host(result);
+  };
+  const Values even = blobs(even_angles(count), {});
+  CHECK(error_in_disc(blobs(uneven, weights), even, n, 58) < 1e-4);
+  CHECK(error_in_disc(blobs(uneven, {}), even, n, 58) > 0.1);
+
+  // An object with edges, whose rows do hold such frequencies, after filtering.
+  const auto hann = Bracewell::TomographyFilter::Hann;
+  const auto head = shepp_logan(0.45 * n);
+  const Values regular = reconstruct(head, n, even_angles(count), 63.2, hann);
+  CHECK(error_in_disc(reconstruct(head, n, uneven, 63.2, hann, weights), regular, n, 58) < 5e-3);
+  CHECK(error_in_disc(reconstruct(head, n, uneven, 63.2, hann), regular, n, 58) > 0.2);
 }
 
 TEST_CASE("wrong arguments are refused with a sentence") {

@@ -92,6 +92,73 @@ TEST_CASE("finer rows leave no error of interpolation") {
   CHECK(error(2) < 2e-3);
 }
 
+TEMPLATE_TEST_CASE("log-polar projection is the transpose", "", float, double) {
+  const Space space;
+  for (const auto& [n, angles, slices, upsampling, centre, spans] : {std::tuple{32, 48, 3, 1, 16.0, 0},
+                                                                     {33, 40, 2, 2, 15.3, 5},
+                                                                     {24, 13, 1, 3, 40.2, 0},
+                                                                     {64, 1030, 2, 1, 31.5, 4}}) {
+    CAPTURE(n, angles, spans);
+    const LogPolarTomography<Space, TestType> plan(space,
+                                                   {.angles = even_angles(angles, std::numbers::pi, 0.3),
+                                                    .width = n,
+                                                    .slices = 2,
+                                                    .centre = centre,
+                                                    .row_upsampling = upsampling,
+                                                    .spans = spans});
+    const Values q = random_values(static_cast<std::size_t>(slices * angles * upsampling * n), -1, 1, 3),
+                 y = random_values(static_cast<std::size_t>(slices * n * n), -1, 1, 4);
+    const Volume<TestType> image("image", slices, n, n),
+        projections("projections", slices, angles, upsampling * n);
+    plan.backproject(space, to_device<TestType>(q, angles, upsampling * n), image);
+    plan.project(space, to_device<TestType>(y, n, n), projections);
+    const Values f = to_host(image);
+    CHECK(std::abs(dot(f, y) - dot(q, to_host(projections))) <
+          (sizeof(TestType) == 4 ? 1e-5 : 1e-13) * std::sqrt(dot(f, f) * dot(y, y)));
+  }
+}
+
+TEST_CASE("log-polar projections of Gaussians are known") {
+  // The back-projection weighs angles with pi / P; a Gaussian of deviation d projects to one of height d
+  // sqrt(2 pi).
+  const Space space;
+  const int n = 64, angles = 150;
+  const Values theta = even_angles(angles, std::numbers::pi, -0.4);
+  Values image, expected;
+  const double deviation = 2, x0 = 12, y0 = -9, centre = 30.25;
+  for (int y = 0; y < n; ++y)
+    for (int x = 0; x < n; ++x)
+      image.push_back(std::exp((std::pow(x - n / 2 - x0, 2) + std::pow(y - n / 2 - y0, 2)) /
+                               (-2 * deviation * deviation)));
+  for (const double angle : theta)
+    for (int i = 0; i < n; ++i) {
+      const double s = i - centre - x0 * std::cos(angle) - y0 * std::sin(angle);
+      expected.push_back(std::numbers::pi / angles * deviation * std::sqrt(2 * std::numbers::pi) *
+                         std::exp(s * s / (-2 * deviation * deviation)));
+    }
+  const auto projections = to_device<double>(Values(expected.size(), NAN), angles, n);
+  for (const auto& [oversampling, tolerance] : {std::pair{1.1, 2e-2}, {2.0, 3e-3}}) {
+    LogPolarTomography<Space, double>(
+        space, {.angles = theta, .width = n, .centre = centre, .oversampling = oversampling})
+        .project(space, to_device<double>(image, n, n), projections);
+    CHECK(relative_error(to_host(projections), expected) < tolerance);
+  }
+}
+
+TEST_CASE("the number of spans changes nothing") {
+  const Space space;
+  const int n = 64, angles = 130;
+  const Wave wave{2.5, 10, 0.3};
+  const Values theta = even_angles(angles), expected = backprojection(wave, n, theta);
+  for (const int spans : {4, 5, 7, 12}) {
+    CAPTURE(spans);
+    const auto image = to_device<double>(Values(n * n), n, n);
+    LogPolarTomography<Space, double>(space, {.angles = theta, .width = n, .spans = spans})
+        .backproject(space, to_device<double>(rows(wave, n, theta, 32), angles, n), image);
+    CHECK(error_in_disc(to_host(image), expected, n, n / 2 - 2) < 1e-3);
+  }
+}
+
 TEST_CASE("a disc of attenuation 1 comes back as 1 by convolution too") {
   const Space space;
   const int n = 128;

@@ -55,6 +55,7 @@ std::vector<Function> functions(const Plans& p) {
       {"LineTomography", [&](const Space& space) { p.line.backproject(space, p.projections, p.images); }},
       {"LineTomography", [&](const Space& space) { p.line.project(space, p.images, p.projections); }},
       {"", [&](const Space& space) { p.log_polar.backproject(space, p.projections, p.images); }},
+      {"", [&](const Space& space) { p.log_polar.project(space, p.images, p.projections); }},
   };
 }
 

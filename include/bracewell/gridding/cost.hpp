@@ -21,10 +21,13 @@ struct GriddingWork {
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work) {
   const double taps = std::pow(work.width, work.dimensions);
   const double writing = work.cells * work.slices * (work.host ? 1 : 2e-3);
+  const double points_of_slices = work.points * work.slices;
   if (strategy == GriddingStrategy::Atomic)
-    return writing + work.points * work.slices * taps * (work.host ? 5 : 2e-2);
+    return writing + points_of_slices * taps * (work.host ? 5 : 2e-2);
+  if (strategy == GriddingStrategy::Duplicated) // computes weights anew for every slice; a core has one copy
+    return 3 * writing + points_of_slices * (30 + 2 * taps);
   if (strategy == GriddingStrategy::PrunedGather) // computes weights anew for every slice or few
-    return writing + work.points * work.slices * taps * (work.host ? 50 : 1e-2);
+    return writing + points_of_slices * taps * (work.host ? 50 : 1e-2);
   // Lanes are paid for, used or not; a sample is visited once per tile that it reaches.
   const double chunks = std::ceil(work.slices / (work.host ? 16 : 32));
   const double visits = std::pow(1 + (work.width - 1) / (work.host ? 16. : 5.5), work.dimensions);

@@ -7,6 +7,7 @@
 #include <bracewell/gridding/gather_samples.hpp>
 #include <bracewell/gridding/gather_tiles.hpp>
 #include <bracewell/gridding/scatter_atomic.hpp>
+#include <bracewell/gridding/scatter_duplicated.hpp>
 #include <bracewell/gridding/scatter_tiles.hpp>
 #include <bracewell/types.hpp>
 
@@ -29,7 +30,7 @@ namespace Bracewell {
 ///
 /// Movable, not copyable. The constructor sorts the points; spread and interpolate are const and run on the
 /// instance that they are given without waiting. Calls of spread that can overlap need a plan each where the
-/// strategy is Tiles on a GPU (it has memory for partial sums).
+/// strategy is Tiles on a GPU or Duplicated (they have memory for partial sums).
 template <class ExecutionSpace, int Dim, class T>
 class Gridding {
   static_assert(Dim == 2 || Dim == 3, "Bracewell::Gridding: grids have two or three dimensions.");
@@ -108,7 +109,9 @@ public:
       if (chosen == GriddingStrategy::Atomic)
         spread_atomic<MaxWidth>(space, values, out.data);
       else if constexpr (Impl::is_host<ExecutionSpace>) {
-        if (chosen == GriddingStrategy::Tiles && problem.slices <= 4)
+        if (chosen == GriddingStrategy::Duplicated)
+          spread_duplicated<MaxWidth>(space, values, out.data);
+        else if (chosen == GriddingStrategy::Tiles && problem.slices <= 4)
           spread_tiles_on_host<4, MaxWidth>(space, values, out.data);
         else if (chosen == GriddingStrategy::Tiles)
           spread_tiles_on_host<16, MaxWidth>(space, values, out.data);
@@ -134,7 +137,7 @@ public:
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::interpolate");
     Impl::with_max_width<T>(problem.kernel.width, [&]<int MaxWidth>() {
       const Impl::GatherSamples<ExecutionSpace, MaxWidth, T, Dim> functor{
-          problem, taps<MaxWidth>(), in.data, {out.data, point_stride(), slice_stride()}};
+          {problem, taps<MaxWidth>()}, in.data, {out.data, point_stride(), slice_stride()}};
       Kokkos::parallel_for("Bracewell::Gridding::interpolate", Range(space, 0, functor.threads()), functor);
     });
   }
@@ -207,6 +210,8 @@ private:
     if (chosen == GriddingStrategy::PrunedGather && !rays)
       Impl::fail("Gridding", "options.strategy", "Atomic or Tiles for points that are not on rays in 2D",
                  "PrunedGather");
+    if (chosen == GriddingStrategy::Duplicated && !Impl::is_host<ExecutionSpace>)
+      Impl::fail("Gridding", "options.strategy", "Duplicated on hosts only", "it on a GPU");
     make_kernel(space);
     locations =
         Impl::device_vector<Impl::Location<T, Dim>>(space, "Bracewell::Gridding::locations", problem.points);
@@ -217,6 +222,9 @@ private:
         Impl::Locate<Points, T, Dim>{points, locations.data(), problem.grid, kernel->width}, not_finite);
     if (not_finite > 0)
       Impl::fail("Gridding", "points", "finite frequencies", std::to_string(not_finite) + " that are not");
+    if (chosen == GriddingStrategy::Duplicated)
+      partial = Impl::device_vector<Complex>(space, "Bracewell::Gridding::duplicates",
+                                             problem.grid.elements() * space.concurrency());
     if (chosen == GriddingStrategy::Tiles) {
       tiles = Impl::TileLists<ExecutionSpace, T, Dim>(space, problem);
       partial = Impl::device_vector<Complex>(space, "Bracewell::Gridding::partial_sums",
@@ -261,8 +269,24 @@ private:
     Kokkos::parallel_for("Bracewell::Gridding::zero",
                          Range(space, 0, problem.slices * problem.grid.elements()),
                          Impl::SetZero<Complex>{grid});
-    const Impl::ScatterSamples<MaxWidth, T, Dim> functor{problem, taps<MaxWidth>(), samples, grid};
+    const Impl::ScatterSamples<MaxWidth, T, Dim> functor{{problem, taps<MaxWidth>()}, samples, grid};
     Kokkos::parallel_for("Bracewell::Gridding::spread_atomic", Range(space, 0, functor.threads()), functor);
+  }
+
+  template <int MaxWidth>
+  void spread_duplicated(const ExecutionSpace& space, const Impl::SampleArray<const Complex>& samples,
+                         Complex* grid) const {
+    const std::int64_t elements = problem.grid.elements();
+    const int copies = static_cast<int>(std::int64_t(partial.size()) / elements);
+    for (std::int64_t slice = 0; slice < problem.slices; ++slice) {
+      Kokkos::parallel_for("Bracewell::Gridding::spread_duplicated",
+                           Kokkos::RangePolicy<ExecutionSpace>(space, 0, copies, Kokkos::ChunkSize(1)),
+                           Impl::ScatterDuplicated<MaxWidth, T, Dim>{problem, taps<MaxWidth>(), samples,
+                                                                     partial.data(), slice, copies});
+      Kokkos::parallel_for(
+          "Bracewell::Gridding::join_duplicates", Range(space, 0, elements),
+          Impl::JoinDuplicates<T>{partial.data(), grid + slice * elements, elements, copies});
+    }
   }
 
   template <int Lanes, int MaxWidth>

@@ -21,6 +21,8 @@ enum class GriddingStrategy {
   Atomic,       ///< one thread per sample, atomic additions; any space; last bits vary from run to run
   PrunedGather, ///< one thread per grid point visits the rays that pass it; polar points in 2D only; bitwise
                 ///< reproducible
+  Duplicated,   ///< hosts only: every thread adds its samples to a grid of its own, slice by slice; bitwise
+                ///< reproducible for a number of threads
   Tiles ///< samples are listed once per tile of the grid that they reach and a team owns a tile; bitwise
         ///< reproducible
 };

@@ -32,8 +32,10 @@ TomographyErrors run_gridding(const TomographyCase& golden, double tolerance) {
   };
   for (const auto kernel :
        {GriddingKernel::ExponentialOfSemicircle, GriddingKernel::KaiserBessel, GriddingKernel::Gaussian})
-    for (const auto strategy : {GriddingStrategy::Automatic, GriddingStrategy::Atomic,
-                                GriddingStrategy::PrunedGather, GriddingStrategy::Tiles}) {
+    for (const auto strategy :
+         {GriddingStrategy::Automatic, GriddingStrategy::Atomic, GriddingStrategy::PrunedGather,
+          GriddingStrategy::Tiles,
+          Impl::is_host<Space> ? GriddingStrategy::Duplicated : GriddingStrategy::Tiles}) {
       const Complex nan(Kokkos::Experimental::quiet_NaN_v<T>); // every element must be written
       const NonuniformFFT<Space, 2, T> transform(
           space, PolarPoints{.angles = theta, .samples = n}, {n, n},

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/tomography/log_polar_rows.hpp>
+
+namespace Bracewell::Impl {
+
+/// Pixels of the disc: the sum over spans of what the convolutions have there. Zero outside the disc.
+template <class ExecutionSpace, class T>
+struct LogPolarEvaluate {
+  using Complex = Kokkos::complex<T>;
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+  static constexpr bool host = is_host<ExecutionSpace>;
+  static constexpr int pairs_at_once = 2, columns = 8, rows = host ? 8 : 32;
+  static constexpr int team_size = host ? 1 : columns * rows;
+
+  LogPolarGrid grid;
+  const Complex* coefficients; ///< [pairs, spans, result rows, columns]
+  T* images;                   ///< [slices, width, width]
+  int slices, tiles_across, groups;
+
+  LogPolarEvaluate(const LogPolarGrid& grid_, const Complex* coefficients_, T* images_, int slices_)
+      : grid(grid_), coefficients(coefficients_), images(images_), slices(slices_),
+        tiles_across((grid.width + columns - 1) / columns),
+        groups(((slices + 1) / 2 + pairs_at_once - 1) / pairs_at_once) {}
+
+  void launch(const ExecutionSpace& space, const char* label) const {
+    const int tiles_down = (grid.width + rows - 1) / rows;
+    Kokkos::parallel_for(
+        label, Kokkos::TeamPolicy<ExecutionSpace>(space, tiles_across * tiles_down * groups, +team_size),
+        *this);
+  }
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const int tile = member.league_rank() / groups, first = member.league_rank() % groups * pairs_at_once;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, columns * rows), [&](int pixel) {
+      const int x = tile % tiles_across * columns + pixel % columns,
+                y = tile / tiles_across * rows + pixel / columns;
+      if (x < grid.width && y < grid.width)
+        evaluate(x, y, first);
+    });
+  }
+
+private:
+  KOKKOS_INLINE_FUNCTION void evaluate(int x, int y, int first) const {
+    const int n = grid.width, count = Kokkos::min(+pairs_at_once, (slices + 1) / 2 - first);
+    const T X = T(x - n / 2), Y = T(y - n / 2), radius = T(grid.radius), a = T(grid.shrink);
+    Complex sums[pairs_at_once] = {};
+    const std::int64_t span_size = std::int64_t(grid.result_rows()) * grid.columns,
+                       pair_size = grid.spans * span_size;
+    if (X * X + Y * Y <= radius * radius)
+      for (int span = 0; span < grid.spans; ++span) {
+        const T alpha = T(grid.alpha(span)), cosine = Kokkos::cos(alpha), sine = Kokkos::sin(alpha);
+        const T z1 = (1 - a) + a / radius * (X * cosine + Y * sine),
+                z2 = a / radius * (Y * cosine - X * sine);
+        const T rho = T(0.5) * Kokkos::log(z1 * z1 + z2 * z2), phi = Kokkos::atan2(z2, z1);
+        const T v = (rho - T(grid.rho_begin)) / T(grid.rho_step), u = phi / T(grid.result_step());
+        const T u_cell = Kokkos::floor(u), v_cell = Kokkos::floor(v);
+        T u_weights[4], v_weights[4];
+        bspline_weights(u - u_cell, u_weights);
+        bspline_weights(v - v_cell, v_weights);
+        const int row = static_cast<int>(u_cell) - 1 + grid.result_steps() * grid.refinement;
+        const Complex* line = coefficients + first * pair_size + span * span_size +
+                              std::int64_t(row) * grid.columns + static_cast<int>(v_cell) - 1;
+        for (int i = 0; i < 4; ++i, line += grid.columns)
+          for (int z = 0; z < pairs_at_once; ++z)
+            if (z < count)
+              for (int j = 0; j < 4; ++j)
+                sums[z] += u_weights[i] * v_weights[j] * line[z * pair_size + j];
+      }
+    for (int z = 0; z < count; ++z) {
+      T* const out = images + (std::int64_t(2 * (first + z)) * n + y) * n + x;
+      out[0] = sums[z].real();
+      if (2 * (first + z) + 1 < slices)
+        out[std::int64_t(n) * n] = sums[z].imag();
+    }
+  }
+};
+
+/// The transpose: every cell gathers from the pixels of the disc whose interpolation has a part of it, with
+/// the same weights. These lie in a ring's sector around the cell.
+template <class ExecutionSpace, class T>
+struct LogPolarEvaluateTransposed {
+  using Complex = Kokkos::complex<T>;
+  static constexpr int pairs_at_once = is_host<ExecutionSpace> ? 1 : 4;
+
+  LogPolarGrid grid;
+  const T* images;
+  Complex* cells; ///< as the coefficients
+  int slices;
+
+  void launch(const ExecutionSpace& space, const char* label) const {
+    const std::int64_t groups = ((slices + 1) / 2 + pairs_at_once - 1) / pairs_at_once;
+    Kokkos::parallel_for(label,
+                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, groups * grid.spans * grid.result_rows() * grid.columns),
+                         *this);
+  }
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const int column = static_cast<int>(index % grid.columns);
+    const std::int64_t line = index / grid.columns, rows = grid.result_rows();
+    const int row = static_cast<int>(line % rows), span = static_cast<int>(line / rows % grid.spans);
+    const int first = static_cast<int>(line / rows / grid.spans) * pairs_at_once;
+    const int count = Kokkos::min(+pairs_at_once, (slices + 1) / 2 - first);
+    Complex sums[pairs_at_once] = {};
+    gather(column, row - grid.result_steps() * grid.refinement, span, first, count, sums);
+    for (int z = 0; z < count; ++z)
+      cells[(std::int64_t(first + z) * grid.spans + span) * rows * grid.columns +
+            row * std::int64_t(grid.columns) + column] = sums[z];
+  }
+
+private:
+  KOKKOS_INLINE_FUNCTION void gather(int column, int row, int span, int first, int count,
+                                     Complex (&sums)[pairs_at_once]) const {
+    const int n = grid.width;
+    const std::int64_t pixels = std::int64_t(n) * n;
+    const T scale = T(grid.radius / grid.shrink), step = T(grid.rho_step), fine = T(grid.result_step());
+    const T alpha = T(grid.alpha(span)), disc = T(grid.radius);
+    // The origin of log-polar coordinates, and the cell as it is seen from there, in pixels.
+    const T away = (1 - T(grid.shrink)) * scale;
+    const T origin_x = -away * Kokkos::cos(alpha), origin_y = -away * Kokkos::sin(alpha);
+    const T distance = scale * Kokkos::exp(T(grid.rho_begin) + T(column) * step);
+    const T phi = T(row) * fine, cosine = Kokkos::cos(alpha + phi), sine = Kokkos::sin(alpha + phi);
+    const T x0 = origin_x + distance * cosine, y0 = origin_y + distance * sine;
+    // Two cells outwards, inwards and to the sides.
+    const T growth = Kokkos::exp(2 * step), slack = T(1e-3);
+    const T radial = distance * Kokkos::max(growth - 1, 1 - Kokkos::cos(2 * fine) / growth) + slack;
+    const T tangential = distance * growth * Kokkos::sin(2 * fine) + slack;
+    const T reach = disc + radial + tangential;
+    if (x0 * x0 + y0 * y0 > reach * reach)
+      return;
+    const T c = Kokkos::abs(cosine), s = Kokkos::abs(sine);
+    const T down = radial * s + tangential * c, across = radial * c + tangential * s;
+    const T bottom = Kokkos::max(-disc, y0 - down), top = Kokkos::min(disc, y0 + down);
+    for (int Y = static_cast<int>(Kokkos::ceil(bottom)); T(Y) <= top; ++Y) {
+      const T dy = T(Y) - y0;
+      T left = -across, right = across;
+      narrow(-dy * sine, cosine, radial, left, right);    // |dx cos + dy sin| <= radial
+      narrow(dy * cosine, sine, tangential, left, right); // |-dx sin + dy cos| <= tangential
+      for (int X = static_cast<int>(Kokkos::ceil(x0 + left)); T(X) <= x0 + right; ++X) {
+        const int x = X + n / 2, y = Y + n / 2;
+        if (T(X) * T(X) + T(Y) * T(Y) > disc * disc || x < 0 || x >= n || y < 0 || y >= n)
+          continue;
+        const T dx = T(X) - origin_x, dY = T(Y) - origin_y;
+        const T along = (dx * cosine + dY * sine) / distance, aside = (dY * cosine - dx * sine) / distance;
+        const T weight = bspline(T(0.5) * Kokkos::log(along * along + aside * aside) / step) *
+                         bspline(Kokkos::atan2(aside, along) / fine);
+        const T* const pixel = images + 2 * first * pixels + std::int64_t(y) * n + x;
+        for (int z = 0; z < pairs_at_once; ++z)
+          if (z < count)
+            sums[z] += weight * Complex(pixel[2 * z * pixels],
+                                        2 * (first + z) + 1 < slices ? pixel[(2 * z + 1) * pixels] : T(0));
+      }
+    }
+  }
+
+  /// left <= dx <= right where |factor dx - middle| <= most, too.
+  KOKKOS_INLINE_FUNCTION static void narrow(T middle, T factor, T most, T& left, T& right) {
+    if (Kokkos::abs(factor) < T(1e-3))
+      return;
+    const T centre = middle / factor, half = Kokkos::abs(most / factor);
+    left = Kokkos::max(left, centre - half);
+    right = Kokkos::min(right, centre + half);
+  }
+};
+
+} // namespace Bracewell::Impl
