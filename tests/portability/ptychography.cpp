@@ -19,10 +19,16 @@ void launch(const Space& space, const Impl::FusedPatterns<Space, T, Storage, Siz
   policy.set_scratch_size(+Kernel::scratch_level, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
   Kokkos::parallel_for("fused", policy, kernel);
 }
+template <class T, class Storage, class Sizes>
+void launch(const Space& space, const Impl::FusedPatterns<Space, T, Storage, Sizes, true>& kernel) {
+  Impl::launch_on_chip(space, "fused on the chip", 1, kernel.chip_bytes(1), kernel);
+}
 
 using Half = Kokkos::Experimental::half_t;
 template void launch(const Space&,
                      const Impl::FusedPatterns<Space, float, float, Impl::FusedSizes<16, 16, 5>>&);
+template void launch(const Space&,
+                     const Impl::FusedPatterns<Space, float, float, Impl::FusedSizes<16, 16, 5>, true>&);
 template void launch(const Space&,
                      const Impl::FusedPatterns<Space, float, Half, Impl::FusedSizes<16, 10, 5>>&);
 template void launch(const Space&,

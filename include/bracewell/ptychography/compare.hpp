@@ -101,7 +101,7 @@ struct ComparePatterns {
       if (counted && w > 0) {
         T value, slope;
         term(scale * intensity(wave, k), stored, value, slope);
-        factor = 2 * norm * scale * w * (slope - mean_slope);
+        factor = 2 * slope_unit(kind) * norm * scale * w * (slope - mean_slope);
       }
       for (int mode = 0; mode < modes; ++mode)
         wave[mode * pixels + k] *= factor;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/register_fft.hpp>
@@ -10,48 +11,72 @@ namespace Bracewell::Impl {
 
 /// Sizes of the fused kernel. A transform of n = lanes x numbers is done by `lanes` neighbouring lanes that
 /// hold `numbers` (or more) numbers each in registers, with one exchange through scratch memory:
-///   X(k + numbers g) = sum_t exp(-2 pi i g t / lanes) exp(-2 pi i k t / n)
+///   X(k + numbers g) = sum_t exp(-2 pi i (g + k / numbers) t / lanes)
 ///                      sum_j exp(-2 pi i k j / numbers) x(t + lanes j).
 /// Lane t does the inner sum; lane u the outer one for k = u, u + lanes, ...; of the inputs, those with
-/// j < leading are not zero.
+/// j < leading are not zero. The adjoint goes the other way, and there the inner sums are at shifted
+/// frequencies:
+///   x(t + lanes j) = sum_k exp(2 pi i (j + t / lanes) k / numbers) sum_g exp(2 pi i g t / lanes) X(k +
+///   numbers g).
 template <int lanes_, int numbers_, int leading_>
 struct FusedSizes {
   static constexpr int lanes = lanes_, numbers = numbers_, n = lanes * numbers, leading = leading_;
   static constexpr int turns = (numbers + lanes - 1) / lanes; ///< outer sums of a lane
-  static constexpr int pitch = lanes + 1; ///< of the exchange: odd, so that it runs over different banks
+  static constexpr int warp = 32, groups = warp / lanes;      ///< groups of lanes that exchange side by side
+  static constexpr int pitch = warp + 1; ///< of the exchange: odd, so that it runs over different banks
   static constexpr int exchange = numbers * pitch;
-  static_assert(lanes % PatternLayout::group == 0);
+  static_assert(lanes % PatternLayout::group == 0 && warp % lanes == 0);
 
-  /// Lanes of a team on GPUs: as many as their exchange fits into scratch memory.
+  /// Lanes of a team of a Kokkos policy on GPUs: as many as their exchange fits into scratch memory.
   template <class T>
   static constexpr int team_size() {
-    const int warps = 44000 / (32 / lanes * exchange * 2 * int(sizeof(T)));
-    return 32 * (warps > 10 ? 10 : warps < 1 ? 1 : warps);
+    const int warps = 44000 / (exchange * 2 * int(sizeof(T)));
+    return warp * (warps > 10 ? 10 : warps < 1 ? 1 : warps);
+  }
+
+  /// Bytes on the chip of a team that keeps a window of m rows there.
+  template <class T>
+  static constexpr std::size_t chip_bytes(int m, int size) {
+    return (std::size_t(m) * (n + 1) + std::size_t(size / warp) * (exchange + 2)) * 2 * sizeof(T);
+  }
+  /// Of 16 warps on a multiprocessor, two teams where two windows fit.
+  template <class T>
+  static constexpr int chip_teams() {
+    const int m = leading < numbers ? lanes * leading : n;
+    return 2 * (chip_bytes<T>(m, 256) + 1024) <= 228 * 1024 ? 2 : 1;
   }
 };
 
 /// Patterns from the exit wave to its gradient, a team at a time, in three steps with the window of m rows
-/// (its transforms along the rows) between them in a workspace that stays in the cache: teams go through the
-/// patterns and keep theirs. Nothing of the detector's size is written.
+/// (its transforms along the rows) between them. The window lies in the memory of the chip (on_chip) or in a
+/// workspace that stays in the cache: teams go through the patterns and keep theirs. Nothing of the
+/// detector's size is written.
 ///   rows:     exit wave, transform
 ///   columns:  transform, comparison, adjoint of the transform
 ///   rows:     adjoint of the transform
 /// Leaves B = IDFT(l'(J) Psi) on the window, in units that suit half precision, and two factors with which
 /// G = f B - h psi (WaveGradients).
-///   m = sum |psi|^2 (Parseval: the mean of I), J = I C / m, c = Re<psi, B> / (n^2 m).
-template <class Space, class T, class Storage, class Sizes>
+///   m = sum |psi|^2 (Parseval: the mean of I), J = I C / m, c = Re<psi, B> / (n^2 m) = sum l' I / (n^2 m).
+template <class Space, class T, class Storage, class Sizes, bool on_chip = false>
 struct FusedPatterns {
   static constexpr bool host = is_host<Space>;
   static constexpr int lanes = Sizes::lanes, numbers = Sizes::numbers, n = Sizes::n, leading = Sizes::leading;
   static constexpr int turns = Sizes::turns;
-  static constexpr int team_size = host ? 1 : Sizes::template team_size<T>();
+  static constexpr int chip_teams = Sizes::template chip_teams<T>(), chip_team_size = 512 / chip_teams;
+  static constexpr int team_size = host ? 1 : on_chip ? chip_team_size : Sizes::template team_size<T>();
   static constexpr int groups = host ? 1 : team_size / lanes; ///< that do a transform each
+  static constexpr int warps = host ? 1 : team_size / Sizes::warp;
   static constexpr int scratch_level = host ? 1 : 0;
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Sizes::template team_size<T>(), 2>>;
-  using Team = typename Policy::member_type;
   using Number = Pair<T>;
   using Stored = StoredComplex<Storage>;
   using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+
+  /// Transforms of a lane. Outer factors are its own (k = lane) and stay in registers.
+  using Outer = RegisterFFT<lanes, false>;
+  using Inner = RegisterFFT<numbers, true>;
+  static constexpr bool own_factors = !host && turns == 1, same_factors = lanes == numbers;
+  static constexpr int table_size = numbers * Outer::factors + lanes * Inner::factors;
 
   Scan scan;
   Selection selection;
@@ -59,50 +84,48 @@ struct FusedPatterns {
   Targets<T, Storage> targets;
   PatternLoss loss;
   T background, norm;
-  const Number* roots; ///< [numbers, lanes]: exp(-2 pi i k t / n)
+  const Number* table; ///< factors of the outer transforms for every k, then of the inner ones for every lane
   double* losses;
-  Stored* workspace; ///< [teams, window]
+  Number* workspace; ///< [teams, window], where windows are not on the chip
   Stored* waves;     ///< [patterns, m, m]
   T* factors;        ///< [patterns, 2]
   bool gradients;
 
-  static std::size_t scratch_bytes() { return Scratch::shmem_size(groups * Sizes::exchange + n); }
+  static std::size_t scratch_bytes() { return Scratch::shmem_size(warps * Sizes::exchange); }
+  static std::size_t chip_bytes(int m) { return Sizes::template chip_bytes<T>(m, team_size); }
   /// Numbers that a team keeps between the steps.
   KOKKOS_INLINE_FUNCTION static std::int64_t window(int m) { return std::int64_t(m + m % 2) * n; }
+
+  /// Sums of a lane over its part of a pattern.
+  struct Sums {
+    double loss, moment; ///< of l(J) and l'(J) I
+  };
 
   /// A pattern and what a team has for it.
   struct Context {
     std::int64_t i, corner;
-    Stored* window;
+    Number* window;
     Number* exchange; ///< of the group of lanes
-    const Number* roots;
     int lane, group;
-    T enlargement; ///< of psi: a power of two that makes its energy about 1
-    T scale;       ///< of the intensity of the enlarged psi, to J
+    T scale;       ///< of the intensity, to J
     T target_unit; ///< of counts in half precision
-    T unit;        ///< of the derivative, so that half precision holds it
+    T unit;        ///< of the derivative, so that half precision holds B
     const Storage* targets;
+    Number outer[own_factors ? Outer::factors : 1], inner[own_factors && !same_factors ? Inner::factors : 1];
   };
 
-  /// Pairs of columns side by side, and in each pair the rows: both directions of access are contiguous.
-  KOKKOS_FORCEINLINE_FUNCTION Stored& element(const Context& at, int row, int column) const {
-    return at.window[(column / 2 * (scan.probe + scan.probe % 2) + row) * 2 + column % 2];
+  /// In a workspace pairs of columns side by side, and in each pair the rows: both directions of access are
+  /// contiguous. On the chip row by row with an odd pitch: they run over different banks.
+  KOKKOS_FORCEINLINE_FUNCTION Number& element(const Context& at, int row, int column) const {
+    if constexpr (on_chip)
+      return at.window[row * (n + 1) + column];
+    else
+      return at.window[(column / 2 * (scan.probe + scan.probe % 2) + row) * 2 + column % 2];
   }
 
   KOKKOS_FORCEINLINE_FUNCTION Number exit_wave(const Context& at, int y, int x) const {
     const Kokkos::complex<T> o = object[at.corner + y * scan.columns + x], p = probe[y * scan.probe + x];
     return turn<false>(Number{o.real(), o.imag()}, Number{p.real(), p.imag()});
-  }
-
-  KOKKOS_FORCEINLINE_FUNCTION static void put(Stored& to, const Number& value) {
-    Stored stored;
-    stored.re = static_cast<Storage>(value.re);
-    stored.im = static_cast<Storage>(value.im);
-    to = stored;
-  }
-  KOKKOS_FORCEINLINE_FUNCTION static Number get(const Stored& from) {
-    const Stored stored = from;
-    return {static_cast<T>(stored.re), static_cast<T>(stored.im)};
   }
 
   /// step(lane): on GPUs side by side, on hosts one after the other. What it leaves in the exchange can be
@@ -121,17 +144,16 @@ struct FusedPatterns {
   /// Inner sums of a lane, into the exchange.
   KOKKOS_FORCEINLINE_FUNCTION static void inner_forward(const Context& at, int lane, Number (&x)[numbers]) {
     RegisterFFT<numbers, false>::template run_leading<leading>(x);
-    at.exchange[lane] = x[0];
     BRACEWELL_UNROLL
-    for (int k = 1; k < numbers; ++k)
-      at.exchange[k * Sizes::pitch + lane] = turn<false>(x[k], at.roots[k * lanes + lane]);
+    for (int k = 0; k < numbers; ++k)
+      at.exchange[k * Sizes::pitch + lane] = x[k];
   }
   /// Outer sums of a lane for one k.
-  KOKKOS_FORCEINLINE_FUNCTION static void outer_forward(const Context& at, int k, Number (&y)[lanes]) {
+  KOKKOS_FORCEINLINE_FUNCTION void outer_forward(const Context& at, int k, Number (&y)[lanes]) const {
     BRACEWELL_UNROLL
     for (int t = 0; t < lanes; ++t)
       y[t] = at.exchange[k * Sizes::pitch + t];
-    RegisterFFT<lanes, false>::run(y);
+    Outer::run_shifted(y, own_factors ? at.outer : table + k * Outer::factors);
   }
   KOKKOS_FORCEINLINE_FUNCTION static void outer_adjoint(const Context& at, int k, Number (&y)[lanes]) {
     RegisterFFT<lanes, true>::run(y);
@@ -139,80 +161,129 @@ struct FusedPatterns {
     for (int t = 0; t < lanes; ++t)
       at.exchange[k * Sizes::pitch + t] = y[t];
   }
-  KOKKOS_FORCEINLINE_FUNCTION static void inner_adjoint(const Context& at, int lane, Number (&x)[numbers]) {
-    x[0] = at.exchange[lane];
+  KOKKOS_FORCEINLINE_FUNCTION void inner_adjoint(const Context& at, int lane, Number (&x)[numbers]) const {
     BRACEWELL_UNROLL
-    for (int k = 1; k < numbers; ++k)
-      x[k] = turn<true>(at.exchange[k * Sizes::pitch + lane], at.roots[k * lanes + lane]);
-    RegisterFFT<numbers, true>::run(x);
+    for (int k = 0; k < numbers; ++k)
+      x[k] = at.exchange[k * Sizes::pitch + lane];
+    Inner::run_shifted(x, !own_factors   ? table + numbers * Outer::factors + lane * Inner::factors
+                          : same_factors ? at.outer
+                                         : at.inner);
   }
 
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const Scratch scratch(team.team_scratch(+scratch_level), groups * Sizes::exchange + n);
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const Scratch scratch(member.team_scratch(+scratch_level), warps * Sizes::exchange);
+    run(PolicyTeam<Member>{member}, scratch.data(), workspace + member.league_rank() * window(scan.probe));
+  }
+
+#if defined(KOKKOS_ENABLE_CUDA)
+  /// As a team of launch_on_chip.
+  KOKKOS_FUNCTION void operator()(double2* memory) const {
+    Number* const exchange = reinterpret_cast<Number*>(memory);
+    using Team = ChipTeam<T>;
+    const auto partials = reinterpret_cast<typename Team::Partial*>(exchange + warps * Sizes::exchange);
+    run(Team{partials}, exchange, reinterpret_cast<Number*>(partials + 2 * warps));
+  }
+#endif
+
+  /// All patterns of a team.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* exchange, Number* window) const {
+    const int rank = team.rank();
     Context at;
-    at.lane = team.team_rank() % lanes;
-    at.group = host ? 0 : team.team_rank() / lanes;
-    Number* const table = scratch.data() + groups * Sizes::exchange;
-    at.exchange = scratch.data() + at.group * Sizes::exchange;
-    at.roots = table;
-    at.window = workspace + team.league_rank() * window(scan.probe);
-    for (int k = team.team_rank(); k < n; k += team_size)
-      table[k] = roots[k];
-    for (at.i = team.league_rank(); at.i < selection.count; at.i += team.league_size())
+    at.lane = rank % lanes;
+    at.group = host ? 0 : rank / lanes;
+    at.exchange = exchange + rank / Sizes::warp * Sizes::exchange + (rank % Sizes::warp - at.lane);
+    at.window = window;
+    if constexpr (own_factors) {
+      BRACEWELL_UNROLL
+      for (int f = 0; f < Outer::factors; ++f)
+        at.outer[f] = table[(at.lane < numbers ? at.lane : 0) * Outer::factors + f];
+      if constexpr (!same_factors) {
+        BRACEWELL_UNROLL
+        for (int f = 0; f < Inner::factors; ++f)
+          at.inner[f] = table[numbers * Outer::factors + at.lane * Inner::factors + f];
+      }
+    }
+    for (at.i = team.number(); at.i < selection.count; at.i += team.count())
       pattern(team, at);
   }
 
+  template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void pattern(const Team& team, Context& at) const {
     const int m = scan.probe;
     const std::int64_t j = selection(at.i);
     at.corner = scan.corner(j);
     at.targets = targets.values + j * n * n;
-    double energy = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, m),
-        [&](int y, double& total) {
-          T sum = 0;
-          for (int x = 0; x < m; ++x) {
-            const Number psi = exit_wave(at, y, x);
-            sum += psi.re * psi.re + psi.im * psi.im;
-          }
-          total += double(sum);
-        },
-        energy);
-    const T mean = targets.means[j];
     at.target_unit = targets.units[j];
+    double own_energy = 0;
+    for (int y = at.group; y < m; y += groups)
+      for_lanes(at, [&](int lane) { own_energy += double(form_row(at, y, lane)); });
+    const double energy = team.sum({own_energy, 0}).first;
+    const T mean = targets.means[j];
     if (!(mean > 0 && energy > 0)) { // the whole team goes on
-      skip(at, team.team_rank());
+      skip(at, team.rank());
       return;
     }
     const bool scaled = targets.counts > 0;
-    const T to_model = scaled ? static_cast<T>(targets.counts / energy) : T(1);
-    at.enlargement = static_cast<T>(Kokkos::exp2(-Kokkos::floor(0.5 * Kokkos::log2(energy) + 0.5)));
-    at.scale = to_model / (at.enlargement * at.enlargement);
+    const T to_model = scaled ? targets.counts / static_cast<T>(energy) : T(1);
     at.unit = 1 / (T(n) * (loss == PatternLoss::LeastSquares ? mean : T(1)));
+    if constexpr (sizeof(Storage) < sizeof(T)) // as if the energy of psi were about 1
+      at.unit *= Kokkos::exp2(-Kokkos::floor(T(0.5) * Kokkos::log2(static_cast<T>(energy)) + T(0.5)));
+    at.scale = to_model;
     // Groups of a warp have the same number of turns: they meet at every exchange.
     for (int first = 0; first < m; first += groups)
       transform_row(at, first + at.group);
-    team.team_barrier();
-    double sum = 0, moment = 0;
+    team.barrier();
+    Sums sums{0, 0};
     for (int first = 0; first < n; first += groups)
-      transform_column(at, first + at.group, sum);
-    team.team_barrier();
+      transform_column(at, first + at.group, sums);
+    const TeamSums total = team.sum({sums.loss, sums.moment});
+    if (team.rank() == 0) {
+      losses[at.i] = targets.loss(j, total.first, norm, double(n) * n);
+      const T f = 2 * slope_unit(loss) * norm * to_model * T(n) / at.unit;
+      const T product = static_cast<T>(total.second) * at.unit / T(n); // Re<psi, B>
+      factors[2 * at.i] = f;
+      factors[2 * at.i + 1] = scaled ? f * product / static_cast<T>(energy) : T(0);
+    }
     if (gradients)
       for (int first = 0; first < m; first += groups)
-        adjoint_row(at, first + at.group, moment);
-    finish(team, at, scaled, to_model, energy, sum, moment);
+        adjoint_row(at, first + at.group);
   }
 
   KOKKOS_INLINE_FUNCTION void skip(const Context& at, int rank) const {
     const int pixels = scan.probe * scan.probe;
     if (gradients)
       for (int pixel = rank; pixel < pixels; pixel += team_size)
-        put(waves[at.i * pixels + pixel], Number{0, 0});
+        waves[at.i * pixels + pixel].store(Kokkos::complex<T>(0));
     if (rank == 0) {
       losses[at.i] = 0;
       factors[2 * at.i] = factors[2 * at.i + 1] = 0;
     }
+  }
+
+  /// Energy of what a lane has of a row of the exit wave; a window on the chip keeps the row.
+  KOKKOS_FORCEINLINE_FUNCTION T form_row(const Context& at, int y, int lane) const {
+    const int m = scan.probe;
+    T energy = 0;
+    BRACEWELL_UNROLL
+    for (int j = 0; j < leading; ++j) {
+      const int x = lane + lanes * j;
+      if (x < m) {
+        const Number psi = exit_wave(at, y, x);
+        energy += psi.re * psi.re + psi.im * psi.im;
+        if constexpr (on_chip)
+          element(at, y, x) = psi;
+      }
+    }
+    return energy;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION Number formed(const Context& at, int y, int x) const {
+    if constexpr (on_chip)
+      return element(at, y, x);
+    else
+      return exit_wave(at, y, x);
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void transform_row(const Context& at, int y) const {
@@ -221,11 +292,8 @@ struct FusedPatterns {
       Number x[numbers];
       BRACEWELL_UNROLL
       for (int j = 0; j < leading; ++j) {
-        x[j] = {0, 0};
-        if (y < m && lane + lanes * j < m) {
-          x[j] = exit_wave(at, y, lane + lanes * j);
-          x[j] = {x[j].re * at.enlargement, x[j].im * at.enlargement};
-        }
+        const int column = lane + lanes * j;
+        x[j] = y < m && column < m ? formed(at, y, column) : Number{0, 0};
       }
       inner_forward(at, lane, x);
     });
@@ -238,25 +306,42 @@ struct FusedPatterns {
           outer_forward(at, k, values);
           BRACEWELL_UNROLL
           for (int g = 0; g < lanes; ++g)
-            put(element(at, y, k + numbers * g), values[g]);
+            element(at, y, k + numbers * g) = values[g];
         }
       }
     });
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void transform_column(const Context& at, int column, double& sum) const {
+  struct alignas(sizeof(Storage) * PatternLayout::group) Group {
+    Storage value[PatternLayout::group];
+  };
+  /// Targets of the frequencies k + numbers g of a column.
+  struct Measured {
+    Group groups[lanes / PatternLayout::group];
+  };
+  KOKKOS_FORCEINLINE_FUNCTION static Measured measured(const Context& at, int column, int k) {
+    const Storage* const first = at.targets + (std::int64_t(column) * n + k * PatternLayout::group);
+    Measured result;
+    BRACEWELL_UNROLL
+    for (int g = 0; g < lanes / PatternLayout::group; ++g)
+      result.groups[g] = *reinterpret_cast<const Group*>(first + g * PatternLayout::group * numbers);
+    return result;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void transform_column(const Context& at, int column, Sums& sums) const {
     const int m = scan.probe;
     const bool inside = column < n;
     // The targets of the column come from far away: they are on their way while it is transformed.
-    if (!host && inside && at.lane < numbers)
-      for (int first = 0; first < lanes; first += PatternLayout::group)
-        prefetch(at.targets + std::int64_t(column) * n + first * numbers + at.lane * PatternLayout::group);
+    Measured early;
+    if constexpr (own_factors)
+      if (inside && at.lane < numbers)
+        early = measured(at, column, at.lane);
     for_lanes(at, [&](int lane) {
       Number x[numbers];
       BRACEWELL_UNROLL
       for (int j = 0; j < leading; ++j) {
         const int row = lane + lanes * j;
-        x[j] = inside && row < m ? get(element(at, row, column)) : Number{0, 0};
+        x[j] = inside && row < m ? element(at, row, column) : Number{0, 0};
       }
       inner_forward(at, lane, x);
     });
@@ -267,8 +352,7 @@ struct FusedPatterns {
         if (k < numbers && inside) {
           Number values[lanes];
           outer_forward(at, k, values);
-          sum +=
-              double(compare(at, at.targets + (std::int64_t(column) * n + k * PatternLayout::group), values));
+          compare(at, own_factors ? early : measured(at, column, k), values, sums);
           outer_adjoint(at, k, values);
         }
       }
@@ -282,12 +366,12 @@ struct FusedPatterns {
       for (int j = 0; j < leading; ++j) {
         const int row = lane + lanes * j;
         if (inside && row < m)
-          put(element(at, row, column), x[j]);
+          element(at, row, column) = x[j];
       }
     });
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void adjoint_row(const Context& at, int y, double& moment) const {
+  KOKKOS_FORCEINLINE_FUNCTION void adjoint_row(const Context& at, int y) const {
     const int m = scan.probe;
     for_lanes(at, [&](int lane) {
       BRACEWELL_UNROLL
@@ -297,7 +381,7 @@ struct FusedPatterns {
           Number values[lanes];
           BRACEWELL_UNROLL
           for (int g = 0; g < lanes; ++g)
-            values[g] = get(element(at, y, k + numbers * g));
+            values[g] = element(at, y, k + numbers * g);
           outer_adjoint(at, k, values);
         }
       }
@@ -305,78 +389,59 @@ struct FusedPatterns {
     for_lanes(at, [&](int lane) {
       Number x[numbers];
       inner_adjoint(at, lane, x);
-      T along = 0;
       BRACEWELL_UNROLL
       for (int j = 0; j < leading; ++j) {
         const int column = lane + lanes * j;
-        if (y < m && column < m) {
-          const Number value{x[j].re * (T(1) / n), x[j].im * (T(1) / n)}, psi = exit_wave(at, y, column);
-          put(waves[(at.i * m + y) * m + column], value);
-          along += psi.re * value.re + psi.im * value.im;
-        }
+        if (y < m && column < m)
+          waves[(at.i * m + y) * m + column].store(
+              Kokkos::complex<T>(x[j].re * (T(1) / n), x[j].im * (T(1) / n)));
       }
-      moment += double(along);
     });
   }
 
   /// Multiplies Psi by the derivative of the loss.
-  KOKKOS_FORCEINLINE_FUNCTION T compare(const Context& at, const Storage* measured,
-                                        Number (&psi)[lanes]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void compare(const Context& at, const Measured& measured, Number (&psi)[lanes],
+                                           Sums& sums) const {
     switch (loss) {
     case PatternLoss::LeastSquares:
-      return compare_by<PatternLoss::LeastSquares>(at, measured, psi);
+      return compare_by<PatternLoss::LeastSquares>(at, measured, psi, sums);
     case PatternLoss::Amplitude:
-      return compare_by<PatternLoss::Amplitude>(at, measured, psi);
+      return compare_by<PatternLoss::Amplitude>(at, measured, psi, sums);
     case PatternLoss::Poisson:
-      return compare_by<PatternLoss::Poisson>(at, measured, psi);
+      return compare_by<PatternLoss::Poisson>(at, measured, psi, sums);
     }
-    return 0;
   }
-
-  struct alignas(sizeof(Storage) * PatternLayout::group) Group {
-    Storage value[PatternLayout::group];
-  };
-
   template <PatternLoss kind>
-  KOKKOS_FORCEINLINE_FUNCTION T compare_by(const Context& at, const Storage* measured,
-                                           Number (&psi)[lanes]) const {
-    constexpr int group = PatternLayout::group;
-    const PatternTerm<kind, T, Storage> term{background, at.target_unit};
-    T sum = 0;
-    BRACEWELL_UNROLL
-    for (int first = 0; first < lanes; first += group) {
-      const Group stored = *reinterpret_cast<const Group*>(measured + first * numbers);
-      BRACEWELL_UNROLL
-      for (int v = 0; v < group; ++v) {
-        const T t = static_cast<T>(stored.value[v]);
-        Number& wave = psi[first + v];
-        T value, slope;
-        term(at.scale * (wave.re * wave.re + wave.im * wave.im), t, value, slope);
-        const bool counts = !targets.masked || t >= 0;
-        sum += counts ? value : T(0);
-        const T factor = counts ? slope * at.unit : T(0);
-        wave = {wave.re * factor, wave.im * factor};
-      }
-    }
-    return sum;
+  KOKKOS_FORCEINLINE_FUNCTION void compare_by(const Context& at, const Measured& measured,
+                                              Number (&psi)[lanes], Sums& sums) const {
+    if (targets.masked)
+      compare_pixels<kind, true>(at, measured, psi, sums);
+    else
+      compare_pixels<kind, false>(at, measured, psi, sums);
   }
-
-  KOKKOS_INLINE_FUNCTION void finish(const Team& team, const Context& at, bool scaled, T to_model,
-                                     double energy, double sum, double moment) const {
-    double total = 0, product = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, +team_size),
-        [&](int, double& partial, double& partial_product) {
-          partial += sum;
-          partial_product += moment;
-        },
-        total, product);
-    if (team.team_rank() == 0) {
-      losses[at.i] = targets.loss(selection(at.i), total, norm, double(n) * n);
-      const T f = 2 * norm * to_model * T(n) / (at.unit * at.enlargement);
-      factors[2 * at.i] = f;
-      factors[2 * at.i + 1] = scaled ? f * static_cast<T>(product / energy) : T(0);
+  template <PatternLoss kind, bool masked>
+  KOKKOS_FORCEINLINE_FUNCTION void compare_pixels(const Context& at, const Measured& measured,
+                                                  Number (&psi)[lanes], Sums& sums) const {
+    const PatternTerm<kind, T, Storage> term{background, at.target_unit};
+    T sum = 0, moment = 0;
+    BRACEWELL_UNROLL
+    for (int g = 0; g < lanes; ++g) {
+      const T t = static_cast<T>(measured.groups[g / PatternLayout::group].value[g % PatternLayout::group]);
+      Number& wave = psi[g];
+      const T intensity = wave.re * wave.re + wave.im * wave.im;
+      T value, slope;
+      term(at.scale * intensity, t, value, slope);
+      if constexpr (masked) {
+        value = t >= 0 ? value : T(0);
+        slope = t >= 0 ? slope : T(0);
+      }
+      sum += value;
+      moment += slope * intensity;
+      const T factor = slope * at.unit;
+      wave = {wave.re * factor, wave.im * factor};
     }
+    sums.loss += double(sum);
+    sums.moment += double(moment);
   }
 };
 

@@ -4,8 +4,8 @@
 #include <bracewell/ptychography/fused_kernel.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -69,20 +69,24 @@ public:
         waves(make<StoredComplex<Storage>>(space, "waves", group * m * m)),
         factors(make<T>(space, "factors", 2 * group)) {
     visit_fused_sizes(n, m, [&](auto sizes) {
-      using Kernel = FusedPatterns<Space, T, Storage, decltype(sizes)>;
-      // Two teams of a multiprocessor at a time: their windows stay in its share of the cache.
-      teams = is_host<Space> ? space.concurrency() : std::max(1, space.concurrency() / 1024);
+      using Kernel = FusedPatterns<Space, T, Storage, decltype(sizes), true>;
+      const int multiprocessors =
+          is_host<Space> ? space.concurrency() : std::max(1, space.concurrency() / 2048);
+      on_chip = Kernel::chip_bytes(m) <= chip_memory(space);
+      // Elsewhere two teams of a multiprocessor: their windows stay in its share of the cache.
+      teams = multiprocessors * (is_host<Space> ? 1 : on_chip ? +Kernel::chip_teams : 2);
       teams = std::min(teams, group);
-      workspace = make<StoredComplex<Storage>>(space, "windows", teams * Kernel::window(m));
-      make_roots(space, sizes);
+      if (!on_chip)
+        workspace = make<Pair<T>>(space, "windows", teams * Kernel::window(m));
+      make_table<Kernel>(space);
     });
   }
 
   std::int64_t group_size() const { return group; }
 
   std::size_t memory_bytes() const {
-    return (waves.size() + workspace.size()) * sizeof(StoredComplex<Storage>) + factors.size() * sizeof(T) +
-           roots.size() * sizeof(Pair<T>);
+    return waves.size() * sizeof(StoredComplex<Storage>) + factors.size() * sizeof(T) +
+           (workspace.size() + table.size()) * sizeof(Pair<T>);
   }
 
   PatternLayout layout() const {
@@ -95,16 +99,38 @@ public:
                                     const Kokkos::complex<T>* probe, const Selection& selection,
                                     const Targets<T, Storage>& targets, const PtychographyOptions& options,
                                     T norm, double* losses, bool gradients) const {
+    const int used = static_cast<int>(std::min(teams, selection.count));
+    const std::string label = "Bracewell::PtychographyLoss::fused_patterns";
     visit_fused_sizes(n, m, [&](auto sizes) {
-      using Kernel = FusedPatterns<Space, T, Storage, decltype(sizes)>;
-      typename Kernel::Policy policy(space, static_cast<int>(std::min(teams, selection.count)),
-                                     +Kernel::team_size);
-      policy.set_scratch_size(+Kernel::scratch_level,
-                              Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::fused_patterns", policy,
-                           Kernel{scan, selection, object, probe, targets, options.loss,
-                                  static_cast<T>(options.background), norm, roots.data(), losses,
-                                  workspace.data(), waves.data(), factors.data(), gradients});
+      const auto run = [&](auto chip) {
+        using Kernel = FusedPatterns<Space, T, Storage, decltype(sizes), decltype(chip)::value>;
+        const Kernel kernel{scan,
+                            selection,
+                            object,
+                            probe,
+                            targets,
+                            options.loss,
+                            static_cast<T>(options.background),
+                            norm,
+                            table.data(),
+                            losses,
+                            workspace.data(),
+                            waves.data(),
+                            factors.data(),
+                            gradients};
+        if constexpr (decltype(chip)::value) {
+          launch_on_chip(space, label, used, Kernel::chip_bytes(m), kernel);
+        } else {
+          typename Kernel::Policy policy(space, used, +Kernel::team_size);
+          policy.set_scratch_size(+Kernel::scratch_level,
+                                  Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
+          Kokkos::parallel_for(label, policy, kernel);
+        }
+      };
+      if (on_chip)
+        run(std::true_type());
+      else
+        run(std::false_type());
     });
     return {waves.data(), std::int64_t(m) * m, 0, m, factors.data()};
   }
@@ -126,25 +152,26 @@ private:
         Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::PtychographyLoss::" + name), size);
   }
 
-  template <class Sizes>
-  void make_roots(const Space& space, Sizes) {
-    roots = make<Pair<T>>(space, "roots", +Sizes::n);
-    const auto host = Kokkos::create_mirror_view(roots);
-    for (int k = 0; k < Sizes::numbers; ++k)
-      for (int t = 0; t < Sizes::lanes; ++t) {
-        const double angle = -2 * Kokkos::numbers::pi * (k * t) / Sizes::n;
-        host(k * Sizes::lanes + t) = {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
-      }
-    Kokkos::deep_copy(space, roots, host);
+  template <class Kernel>
+  void make_table(const Space& space) {
+    table = make<Pair<T>>(space, "table", +Kernel::table_size);
+    const auto host = Kokkos::create_mirror_view(table);
+    Pair<T>* next = host.data();
+    for (int k = 0; k < Kernel::numbers; ++k, next += Kernel::Outer::factors)
+      Kernel::Outer::write_factors(double(k) / Kernel::numbers, next);
+    for (int t = 0; t < Kernel::lanes; ++t, next += Kernel::Inner::factors)
+      Kernel::Inner::write_factors(double(t) / Kernel::lanes, next);
+    Kokkos::deep_copy(space, table, host);
     space.fence("Bracewell::PtychographyLoss: the table on the host ends here");
   }
 
   int n, m;
   std::int64_t group;
   std::int64_t teams = 1;
-  View<StoredComplex<Storage>> waves, workspace;
+  bool on_chip = false;
+  View<StoredComplex<Storage>> waves;
   View<T> factors;
-  View<Pair<T>> roots;
+  View<Pair<T>> workspace, table;
 };
 
 } // namespace Bracewell::Impl

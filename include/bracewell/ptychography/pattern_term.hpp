@@ -35,13 +35,18 @@ struct TargetStorage {
   }
 };
 
+/// What the slopes of PatternTerm have to be multiplied by.
+KOKKOS_INLINE_FUNCTION constexpr int slope_unit(PatternLoss kind) {
+  return kind == PatternLoss::LeastSquares ? 2 : 1;
+}
+
 /// One pixel's share of a loss: modelled intensity J, measured t.
 template <PatternLoss kind, class T, class Storage>
 struct PatternTerm {
   T background; ///< of PatternLoss::Poisson
   T unit;       ///< of counts in half precision; 0 where roots are stored
 
-  /// @param value, slope  the loss of this pixel and its derivative with respect to J
+  /// @param value, slope  the loss of this pixel and its derivative with respect to J, divided by slope_unit
   KOKKOS_INLINE_FUNCTION void operator()(T J, T stored, T& value, T& slope) const {
     T t = stored; // the root of it for the amplitude loss
     if constexpr (sizeof(Storage) < sizeof(T)) {
@@ -52,7 +57,7 @@ struct PatternTerm {
     }
     if constexpr (kind == PatternLoss::LeastSquares) {
       value = (J - t) * (J - t);
-      slope = 2 * (J - t);
+      slope = J - t;
     } else if constexpr (kind == PatternLoss::Amplitude) {
       const T amplitude = Kokkos::sqrt(J);
       value = (amplitude - t) * (amplitude - t);

@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/lanes.hpp>
 
+#include <cmath>
 #include <utility>
 
 namespace Bracewell::Impl {
@@ -57,56 +58,156 @@ constexpr double turn_cosine(int k, int n) { // of k / n turns, any k
   return 8 * k <= n ? cosine_series(two_pi * k / n) : sine_series(two_pi * (n - 4 * k) / (4 * n));
 }
 
-/// x *= exp(-+2 pi i K / N), + for the inverse.
-template <int K, int N, bool inverse, class T>
-KOKKOS_FORCEINLINE_FUNCTION void multiply_by_root(Pair<T>& x) {
-  constexpr int k = (inverse ? N - K % N : K) % N;
-  const Pair<T> a = x;
-  if constexpr (k == 0)
-    return;
-  else if constexpr (4 * k == N)
-    x = {a.im, -a.re};
-  else if constexpr (2 * k == N)
-    x = {-a.re, -a.im};
-  else if constexpr (4 * k == 3 * N)
-    x = {-a.im, a.re};
-  else {
-    constexpr double c = turn_cosine(k, N), s = turn_cosine(4 * k + N, 4 * N); // s = cos(angle + 1/4) = -sin
-    if constexpr (8 * k == N || 8 * k == 5 * N) {
-      x = {(a.re + a.im) * T(c), (a.im - a.re) * T(c)};
-    } else if constexpr (8 * k == 3 * N || 8 * k == 7 * N) {
-      x = {(a.re - a.im) * T(c), (a.im + a.re) * T(c)};
-    } else {
-      x = {a.re * T(c) - a.im * T(s), a.im * T(c) + a.re * T(s)};
-    }
-  }
+/// exp(-2 pi i turns), on the host.
+template <class T>
+Pair<T> unit_root(double turns) {
+  const double angle = -2 * Kokkos::numbers::pi * turns;
+  return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
 }
 
-/// DFT of N = 2^a 3^b 5^c numbers in registers, in natural order, not scaled; exp(-2 pi i k x / N), or + for
-/// the inverse. Cooley and Tukey with every index and factor known to the compiler.
-template <int N, bool inverse>
-struct RegisterFFT;
+/// Zeros in place of numbers that are not given.
+template <int given, int N, class T>
+KOKKOS_FORCEINLINE_FUNCTION void fill_zeros(Pair<T> (&x)[N]) {
+  BRACEWELL_UNROLL
+  for (int i = given; i < N; ++i)
+    x[i] = {0, 0};
+}
 
-template <bool inverse>
-struct RegisterFFT<1, inverse> {
+/// a + w b and a - w b, six multiply-adds; w or its conjugate.
+template <bool conjugate, class T, class U>
+KOKKOS_FORCEINLINE_FUNCTION void butterfly(const Pair<T>& a, const Pair<T>& b, U re, U im, Pair<T>& sum,
+                                           Pair<T>& difference) {
+  const U s = conjugate ? -im : im;
+  sum = {a.re + re * b.re - s * b.im, a.im + re * b.im + s * b.re};
+  difference = {U(2) * a.re - sum.re, U(2) * a.im - sum.im};
+}
+
+/// DFT of N = 2^a, 3 2^a or 5 2^a numbers in registers, in natural order, not scaled; exp(-2 pi i k x / N),
+/// or
+/// + for the inverse. Even and odd numbers are transformed and joined (Cooley and Tukey), with every index
+/// and factor known to the compiler.
+template <int N, bool inverse>
+struct RegisterFFT {
+  static_assert(N % 2 == 0, "RegisterFFT: sizes are 1, 3 or 5 times a power of two.");
+  static constexpr int half = N / 2;
+  using Half = RegisterFFT<half, inverse>;
+  static constexpr int own_factors = N % 4 == 0 ? N / 4 : half, factors = own_factors + Half::factors;
+
   template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&)[1]) {}
+  BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[N]) {
+    run_leading<N>(x);
+  }
+
+  /// The same where only the first `leading` numbers are given and the others are zeros, which are not read.
+  template <int leading, class T>
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&x)[N]) {
+    if constexpr (leading == 1) {
+      BRACEWELL_UNROLL
+      for (int i = 1; i < N; ++i)
+        x[i] = x[0];
+    } else {
+      Pair<T> even[half], odd[half];
+      split<leading>(x, even, odd);
+      Half::template run_leading<(leading + 1) / 2>(even);
+      Half::template run_leading<leading / 2>(odd);
+      join(even, odd, x, std::make_integer_sequence<int, half>());
+    }
+  }
+
+  /// At shifted frequencies, sum_x exp(-2 pi i (k + shift) x / N): what a transform that follows another one
+  /// has to do, factors between the two included. `factors` numbers from write_factors.
+  template <class T>
+  BRACEWELL_REGISTER_FUNCTION static void run_shifted(Pair<T> (&x)[N], const Pair<T>* w) {
+    Pair<T> even[half], odd[half];
+    split<N>(x, even, odd);
+    Half::run_shifted(even, w + own_factors);
+    Half::run_shifted(odd, w + own_factors);
+    BRACEWELL_UNROLL
+    for (int k = 0; k < half; ++k)
+      if (k < own_factors)
+        butterfly<inverse>(even[k], odd[k], w[k].re, w[k].im, x[k], x[k + half]);
+      else // a quarter of a turn further
+        butterfly<inverse>(even[k], odd[k], w[k - own_factors].im, -w[k - own_factors].re, x[k], x[k + half]);
+  }
+
+  /// The factors, those of the forward transform (the inverse takes them conjugate).
+  template <class T>
+  static void write_factors(double shift, Pair<T>* w) {
+    for (int k = 0; k < own_factors; ++k)
+      w[k] = unit_root<T>((k + shift) / N);
+    Half::write_factors(shift, w + own_factors);
+  }
+
+private:
+  template <int leading, class T>
+  BRACEWELL_REGISTER_FUNCTION static void split(const Pair<T> (&x)[N], Pair<T> (&even)[half],
+                                                Pair<T> (&odd)[half]) {
+    BRACEWELL_UNROLL
+    for (int i = 0; i < half; ++i) {
+      if (2 * i < leading)
+        even[i] = x[2 * i];
+      if (2 * i + 1 < leading)
+        odd[i] = x[2 * i + 1];
+    }
+  }
+
+  template <class T, int... k>
+  BRACEWELL_REGISTER_FUNCTION static void join(const Pair<T> (&even)[half], const Pair<T> (&odd)[half],
+                                               Pair<T> (&x)[N], std::integer_sequence<int, k...>) {
+    (pair<k>(even[k], odd[k], x[k], x[k + half]), ...);
+  }
+
+  template <int k, class T>
+  BRACEWELL_REGISTER_FUNCTION static void pair(const Pair<T>& a, const Pair<T>& b, Pair<T>& sum,
+                                               Pair<T>& difference) {
+    if constexpr (k == 0) {
+      sum = a + b;
+      difference = a - b;
+    } else if constexpr (4 * k == N) {
+      const Pair<T> turned = inverse ? Pair<T>{-b.im, b.re} : Pair<T>{b.im, -b.re};
+      sum = a + turned;
+      difference = a - turned;
+    } else {
+      constexpr double c = turn_cosine(k, N), s = turn_cosine(4 * k + N, 4 * N); // s = cos(angle + 1/4)
+      butterfly<inverse>(a, b, static_cast<T>(c), static_cast<T>(s), sum, difference);
+    }
+  }
 };
 
-template <bool inverse>
-struct RegisterFFT<2, inverse> {
+/// Transforms of odd size at shifted frequencies: first every number is turned by its share of the shift.
+template <int N, bool inverse>
+struct OddShifted {
+  static constexpr int factors = N - 1;
+
   template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[2]) {
-    const Pair<T> a = x[0];
-    x[0] = a + x[1];
-    x[1] = a - x[1];
+  BRACEWELL_REGISTER_FUNCTION static void run_shifted(Pair<T> (&x)[N], const Pair<T>* w) {
+    BRACEWELL_UNROLL
+    for (int i = 1; i < N; ++i)
+      x[i] = turn<inverse>(x[i], w[i - 1]);
+    RegisterFFT<N, inverse>::template run_leading<N>(x);
+  }
+  template <class T>
+  static void write_factors(double shift, Pair<T>* w) {
+    for (int i = 1; i < N; ++i)
+      w[i - 1] = unit_root<T>(shift * i / N);
   }
 };
 
 template <bool inverse>
-struct RegisterFFT<3, inverse> {
+struct RegisterFFT<1, inverse> : OddShifted<1, inverse> {
+  template <int leading, class T>
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&)[1]) {}
+};
+
+template <bool inverse>
+struct RegisterFFT<3, inverse> : OddShifted<3, inverse> {
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[3]) {
+    run_leading<3>(x);
+  }
+  template <int leading, class T>
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&x)[3]) {
+    fill_zeros<leading>(x);
     constexpr double s = inverse ? 0.866025403784438646764 : -0.866025403784438646764;
     const Pair<T> sum = x[1] + x[2], difference = x[1] - x[2];
     const Pair<T> middle{x[0].re - sum.re * T(0.5), x[0].im - sum.im * T(0.5)};
@@ -117,23 +218,14 @@ struct RegisterFFT<3, inverse> {
 };
 
 template <bool inverse>
-struct RegisterFFT<4, inverse> {
-  template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[4]) {
-    const Pair<T> a = x[0] + x[2], b = x[0] - x[2], c = x[1] + x[3];
-    Pair<T> d = x[1] - x[3];
-    multiply_by_root<1, 4, inverse>(d);
-    x[0] = a + c;
-    x[1] = b + d;
-    x[2] = a - c;
-    x[3] = b - d;
-  }
-};
-
-template <bool inverse>
-struct RegisterFFT<5, inverse> {
+struct RegisterFFT<5, inverse> : OddShifted<5, inverse> {
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[5]) {
+    run_leading<5>(x);
+  }
+  template <int leading, class T>
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&x)[5]) {
+    fill_zeros<leading>(x);
     constexpr double c1 = 0.309016994374947424102, c2 = -0.809016994374947424102;
     constexpr double s1 = inverse ? 0.951056516295153572116 : -0.951056516295153572116;
     constexpr double s2 = inverse ? 0.587785252292473129169 : -0.587785252292473129169;
@@ -147,83 +239,6 @@ struct RegisterFFT<5, inverse> {
     x[4] = {a.re + u.im, a.im - u.re};
     x[2] = {b.re - v.im, b.im + v.re};
     x[3] = {b.re + v.im, b.im - v.re};
-  }
-};
-
-/// The factor that is split off first.
-constexpr int leading_factor(int n) {
-  if (n == 16)
-    return 4;
-  for (const int factor : {8, 4, 5, 3, 2})
-    if (n % factor == 0 && n > factor)
-      return factor;
-  return 1;
-}
-
-template <int N, bool inverse>
-struct RegisterFFT {
-  static constexpr int outer = leading_factor(N), inner = N / outer;
-  static_assert(outer > 1, "RegisterFFT: sizes have the prime factors 2, 3 and 5.");
-
-  template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[N]) {
-    run_leading<N>(x);
-  }
-
-  /// The same where only the first `leading` numbers are given and the others are zeros, which are not read.
-  template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&x)[N]) {
-    first<leading>(x, std::make_integer_sequence<int, outer>());
-    Pair<T> y[N];
-    second(x, y, std::make_integer_sequence<int, inner>());
-    copy(y, x, std::make_integer_sequence<int, N>());
-  }
-
-private:
-  template <class T, int... i>
-  BRACEWELL_REGISTER_FUNCTION static void copy(const Pair<T> (&from)[N], Pair<T> (&to)[N],
-                                               std::integer_sequence<int, i...>) {
-    ((to[i] = from[i]), ...);
-  }
-
-  template <int leading, class T, int... a>
-  BRACEWELL_REGISTER_FUNCTION static void first(Pair<T> (&x)[N], std::integer_sequence<int, a...>) {
-    (column<a, (leading - a + outer - 1) / outer>(x, std::make_integer_sequence<int, inner>()), ...);
-  }
-
-  /// DFT of x[a + outer b] over b, of which `given` are not zero, and factors.
-  template <int a, int given, class T, int... b>
-  BRACEWELL_REGISTER_FUNCTION static void column(Pair<T> (&x)[N], std::integer_sequence<int, b...>) {
-    if constexpr (given == 1) {
-      const Pair<T> value = x[a];
-      ((x[a + outer * b] = value), ...);
-    } else if constexpr (given == 2 && inner == 4) {
-      const Pair<T> p = x[a];
-      Pair<T> q = x[a + outer];
-      x[a] = p + q;
-      x[a + 2 * outer] = p - q;
-      multiply_by_root<1, 4, inverse>(q);
-      x[a + outer] = p + q;
-      x[a + 3 * outer] = p - q;
-    } else {
-      Pair<T> part[inner] = {(b < given ? x[a + outer * (b < given ? b : 0)] : Pair<T>{0, 0})...};
-      RegisterFFT<inner, inverse>::run(part);
-      ((x[a + outer * b] = part[b]), ...);
-    }
-    (multiply_by_root<a * b, N, inverse>(x[a + outer * b]), ...);
-  }
-
-  template <class T, int... b>
-  BRACEWELL_REGISTER_FUNCTION static void second(const Pair<T> (&x)[N], Pair<T> (&y)[N],
-                                                 std::integer_sequence<int, b...>) {
-    (row<b>(x, y, std::make_integer_sequence<int, outer>()), ...);
-  }
-  template <int b, class T, int... a>
-  BRACEWELL_REGISTER_FUNCTION static void row(const Pair<T> (&x)[N], Pair<T> (&y)[N],
-                                              std::integer_sequence<int, a...>) {
-    Pair<T> part[outer] = {x[a + outer * b]...};
-    RegisterFFT<outer, inverse>::run(part);
-    ((y[inner * a + b] = part[a]), ...);
   }
 };
 

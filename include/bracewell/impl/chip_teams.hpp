@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace Bracewell::Impl {
+
+/// Two sums over the lanes of a team.
+struct TeamSums {
+  double first, second;
+};
+
+/// What a kernel asks of its team, asked of a team of a Kokkos policy.
+template <class Member>
+struct PolicyTeam {
+  const Member& member;
+
+  KOKKOS_INLINE_FUNCTION int rank() const { return member.team_rank(); }
+  KOKKOS_INLINE_FUNCTION std::int64_t number() const { return member.league_rank(); }
+  KOKKOS_INLINE_FUNCTION std::int64_t count() const { return member.league_size(); }
+  KOKKOS_INLINE_FUNCTION void barrier() const { member.team_barrier(); }
+  /// Known to all lanes; waits for all of them, as the barrier does.
+  KOKKOS_INLINE_FUNCTION TeamSums sum(const TeamSums& own) const {
+    TeamSums sums{0, 0};
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(member, member.team_size()),
+        [&](int, double& first, double& second) {
+          first += own.first;
+          second += own.second;
+        },
+        sums.first, sums.second);
+    return sums;
+  }
+};
+
+/// Bytes of memory on the chip that a team of launch_on_chip may have: Kokkos grants 48 KB on NVIDIA GPUs,
+/// a quarter or less of what there is. 0 where a policy of Kokkos gives all.
+template <class Space>
+std::size_t chip_memory([[maybe_unused]] const Space& space) {
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Space, Kokkos::Cuda>)
+    return space.cuda_device_prop().sharedMemPerBlockOptin;
+#endif
+  return 0;
+}
+
+#if defined(KOKKOS_ENABLE_CUDA)
+
+/// The same asked of a team of launch_on_chip.
+template <class T>
+struct ChipTeam {
+  static constexpr int most_warps = 32;
+  struct Partial {
+    T first, second;
+  };
+  Partial* partials; ///< [2, warps]
+  mutable int parity = 0;
+
+  static std::size_t bytes(int size) { return 2 * std::size_t(size / 32) * sizeof(Partial); }
+
+  KOKKOS_FUNCTION int rank() const {
+    KOKKOS_IF_ON_DEVICE((return threadIdx.x;))
+    KOKKOS_IF_ON_HOST((return 0;))
+  }
+  KOKKOS_FUNCTION std::int64_t number() const {
+    KOKKOS_IF_ON_DEVICE((return blockIdx.x;))
+    KOKKOS_IF_ON_HOST((return 0;))
+  }
+  KOKKOS_FUNCTION std::int64_t count() const {
+    KOKKOS_IF_ON_DEVICE((return gridDim.x;))
+    KOKKOS_IF_ON_HOST((return 1;))
+  }
+  KOKKOS_FUNCTION void barrier() const { KOKKOS_IF_ON_DEVICE((__syncthreads();)) }
+  /// Sums of two calls lie apart, so that one barrier is enough.
+  KOKKOS_FUNCTION TeamSums sum(TeamSums own) const {
+    KOKKOS_IF_ON_DEVICE((
+        const int warps = blockDim.x / 32; Partial* const own_partials = partials + parity * warps;
+        for (int distance = 16; distance > 0; distance /= 2) {
+          own.first += __shfl_xor_sync(~0u, own.first, distance);
+          own.second += __shfl_xor_sync(~0u, own.second, distance);
+        } if (threadIdx.x % 32 == 0)
+            own_partials[threadIdx.x / 32] = {static_cast<T>(own.first), static_cast<T>(own.second)};
+        __syncthreads(); own = {0, 0}; for (int warp = 0; warp < warps; ++warp) {
+          own.first += own_partials[warp].first;
+          own.second += own_partials[warp].second;
+        } parity = 1 - parity;))
+    return own;
+  }
+};
+
+template <class Functor>
+__global__ void __launch_bounds__(Functor::chip_team_size, Functor::chip_teams)
+    run_on_chip(const Functor functor) {
+  extern __shared__ double2 chip_scratch[];
+  functor(chip_scratch);
+}
+
+#endif
+
+/// Runs functor(scratch) by `teams` teams of Functor::chip_team_size lanes with `bytes` of memory on the chip
+/// each, Functor::chip_teams of them on a multiprocessor. Where chip_memory is not 0.
+template <class Space, class Functor>
+void launch_on_chip([[maybe_unused]] const Space& space, [[maybe_unused]] const std::string& label,
+                    [[maybe_unused]] int teams, [[maybe_unused]] std::size_t bytes,
+                    [[maybe_unused]] const Functor& functor) {
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Space, Kokkos::Cuda>) {
+    const auto check = [&](cudaError_t error) {
+      if (error != cudaSuccess)
+        throw std::runtime_error(label + ": " + cudaGetErrorString(error));
+    };
+    std::uint64_t kernel = 0;
+    Kokkos::Tools::beginParallelFor(label, Kokkos::Tools::Experimental::device_id(space), &kernel);
+    check(cudaSetDevice(space.cuda_device()));
+    check(cudaFuncSetAttribute(run_on_chip<Functor>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes)));
+    const std::size_t all = space.cuda_device_prop().sharedMemPerMultiprocessor;
+    const std::size_t share = 100 * Functor::chip_teams * (bytes + 1024) / all + 1; // 1 KB is the system's
+    check(cudaFuncSetAttribute(run_on_chip<Functor>, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               static_cast<int>(std::min<std::size_t>(share, 100))));
+    run_on_chip<<<teams, Functor::chip_team_size, bytes, space.cuda_stream()>>>(functor);
+    check(cudaGetLastError());
+    Kokkos::Tools::endParallelFor(kernel);
+  }
+#endif
+}
+
+} // namespace Bracewell::Impl
