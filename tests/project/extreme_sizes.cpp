@@ -154,29 +154,31 @@ TEST_CASE("back-projection into volumes beyond 2^33 elements") {
 
 TEST_CASE("tiles cover every stored element of a projection once") {
   const Space space;
-  const auto check = [&]<int M>(const HalfSpectrumLayout<M>& layout, std::int64_t poses) {
+  const auto check = [&]<int M, int lanes>(const HalfSpectrumLayout<M>& layout, std::int64_t poses) {
     const auto tiles = Impl::Tiles<M>::make(space, layout, poses);
     std::vector<int> visits(layout.elements());
     int wrong = 0;
     for (int tile = 0; tile < tiles.per_pose; ++tile)
-      for (int i = 0; i < tiles.elements; ++i) {
-        int k[M], expected[M];
-        std::int64_t element;
-        if (!tiles.element(tiles.tile(tile), i, k, element))
-          continue;
-        ++visits.at(element);
-        layout.frequency(element, expected);
-        wrong += !std::equal(k, k + M, expected);
-      }
+      for (int lane = 0; lane < lanes; ++lane)
+        tiles.template for_each<lanes>(tile, lane, [&](const int(&k)[M], std::int64_t element) {
+          int expected[M];
+          ++visits.at(element);
+          layout.frequency(element, expected);
+          wrong += !std::equal(k, k + M, expected);
+        });
     CHECK(wrong == 0);
     CHECK(std::count(visits.begin(), visits.end(), 1) == layout.elements());
+  };
+  const auto check_all = [&]<int M>(const HalfSpectrumLayout<M>& layout, std::int64_t poses) {
+    check.template operator()<M, 1>(layout, poses);
+    check.template operator()<M, 32>(layout, poses);
   };
   for (const std::int64_t poses : {1, 1000000}) {
     for (const int width : {1, 2, 14, 15, 16, 17})
       for (const int height : {1, 31, 32, 33, 600})
-        check(HalfSpectrumLayout<2>{width, height}, poses);
-    check(HalfSpectrumLayout<3>{9, 7, 12}, poses);
-    check(HalfSpectrumLayout<3>{16, 33, 1}, poses);
+        check_all(HalfSpectrumLayout<2>{width, height}, poses);
+    check_all(HalfSpectrumLayout<3>{9, 7, 12}, poses);
+    check_all(HalfSpectrumLayout<3>{16, 33, 1}, poses);
   }
 }
 
@@ -191,13 +193,16 @@ TEST_CASE("tiles of projections beyond 2^33 elements") {
       const std::int64_t column = element % layout.columns(), row = element / layout.columns();
       const std::int64_t tile = row / tiles.rows * tiles.across + column / tiles.columns;
       REQUIRE(tile < tiles.per_pose);
-      int k[M], expected[M];
-      std::int64_t found;
-      CHECK(tiles.element(tiles.tile(int(tile)),
-                          int(row % tiles.rows * tiles.columns + column % tiles.columns), k, found));
-      CHECK(found == element);
-      layout.frequency(element, expected);
-      CHECK(std::equal(k, k + M, expected));
+      int visits = 0;
+      tiles.template for_each<1>(int(tile), 0, [&](const int(&k)[M], std::int64_t found) {
+        if (found != element)
+          return;
+        ++visits;
+        int expected[M];
+        layout.frequency(element, expected);
+        CHECK(std::equal(k, k + M, expected));
+      });
+      CHECK(visits == 1);
     }
   };
   check(HalfSpectrumLayout<3>{3002, 3001, 3000});

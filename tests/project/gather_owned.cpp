@@ -66,12 +66,12 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
       problem.options);
   const Kokkos::DefaultHostExecutionSpace space;
   using Direct = Gather<Kernel, double, 2, 3, Mates::Single>;
-  GatherBricks<Kokkos::DefaultHostExecutionSpace, Kernel, double, 2, 3, complex<double>>(
-      Direct{.tiles = {},
-             .amplitudes = {.samples = samples},
-             .volume = volume.data,
-             .volume_batch_stride = samples.reconstruction.elements(),
-             .values = images.data})
+  GatherBricks<Kokkos::DefaultHostExecutionSpace, Kernel, double, 2, 3, Mates::Single, complex<double>,
+               false>(Direct{.tiles = {},
+                             .amplitudes = {.samples = samples},
+                             .volume = volume.data,
+                             .volume_batch_stride = samples.reconstruction.elements(),
+                             .values = images.data})
       .launch(space, "gather_bricks");
   space.fence();
   return result;

@@ -38,4 +38,62 @@ KOKKOS_FORCEINLINE_FUNCTION void synchronise_lanes() {
 #endif
 }
 
+/// Whether something holds for any of the lanes of a warp that take the same branch; on hosts, for the
+/// caller.
+KOKKOS_FORCEINLINE_FUNCTION bool any_lane(bool holds) {
+#if defined(__CUDA_ARCH__)
+  return __any_sync(__activemask(), holds);
+#elif defined(__HIP_DEVICE_COMPILE__)
+  return __any(holds);
+#else
+  return holds;
+#endif
+}
+
+/// Bit i: holds(i), for every i < count <= 32. The lanes of a thread of a team share the work; on CUDA they
+/// are 32.
+template <class Team, class Predicate>
+KOKKOS_INLINE_FUNCTION unsigned lane_bits([[maybe_unused]] const Team& team, int count,
+                                          const Predicate& holds) {
+#if defined(__CUDA_ARCH__)
+  const int lane = threadIdx.x;
+  return __ballot_sync(~0u, lane < count && holds(lane));
+#else
+  unsigned all = 0;
+  Kokkos::parallel_reduce(
+      Kokkos::ThreadVectorRange(team, count), [&](int i, unsigned& bits) { bits |= unsigned(holds(i)) << i; },
+      Kokkos::BOr<unsigned>(all));
+  return all;
+#endif
+}
+
+/// Replaces 32 numbers in scratch memory by their running sums, and returns the last.
+template <class Team>
+KOKKOS_INLINE_FUNCTION int sum_lanes([[maybe_unused]] const Team& team, int* numbers) {
+#if defined(__CUDA_ARCH__)
+  const int lane = threadIdx.x;
+  int sum = numbers[lane];
+  BRACEWELL_UNROLL
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const int other = __shfl_up_sync(~0u, sum, distance);
+    sum += lane >= distance ? other : 0;
+  }
+  numbers[lane] = sum;
+  __syncwarp();
+  return __shfl_sync(~0u, sum, 31);
+#else
+  int total = 0;
+  Kokkos::parallel_scan(
+      Kokkos::ThreadVectorRange(team, 32),
+      [&](int i, int& sum, bool final) {
+        sum += numbers[i];
+        if (final)
+          numbers[i] = sum;
+      },
+      total);
+  Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, 1), [](int) {}); // all lanes see the sums
+  return total;
+#endif
+}
+
 } // namespace Bracewell::Impl

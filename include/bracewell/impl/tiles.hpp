@@ -14,10 +14,10 @@ template <class Space>
 inline constexpr bool
     is_host = bool(Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible);
 
-/// Threads of a team that shares one tile: a warp covers 8 columns x 4 rows, so that its taps stay close
-/// together. One on hosts.
+/// Threads that go through a tile together. On GPUs the lanes of a warp: they cover 8 columns x 4 rows at a
+/// time, so that their taps stay close together, and each of them keeps to one column.
 template <class Space>
-inline constexpr int tile_team_size = is_host<Space> ? 1 : 256;
+inline constexpr int tile_lanes = is_host<Space> ? 1 : 32;
 
 /// The stored elements of every projection in tiles of 8 columns (rows of all slow axes in one sequence).
 template <int M>
@@ -25,21 +25,19 @@ struct Tiles {
   static constexpr int columns = 8;
 
   HalfSpectrumLayout<M> layout;
-  int rows = 32, across = 0, per_pose = 0, elements = 0;
-  std::int64_t first_pose = 0; ///< of batch and pose axes in one sequence
+  int rows = 4, across = 0, per_pose = 0;
 
-  /// Tiles of 32 rows, and higher where poses are many: what a team loads once then serves more samples.
+  /// As high as there is work enough for all threads: what a lane prepares once then serves more samples.
   template <class Space>
-  static Tiles make(const Space& space, const HalfSpectrumLayout<M>& layout, std::int64_t poses) {
+  static Tiles make(const Space& space, const HalfSpectrumLayout<M>& layout, std::int64_t poses,
+                    int most_rows = 64) {
     const std::int64_t all_rows = layout.elements() / layout.columns();
-    const std::int64_t enough_teams = 16 * (space.concurrency() / tile_team_size<Space>);
     Tiles tiles{.layout = layout};
     tiles.across = (layout.columns() + columns - 1) / columns;
-    while (tiles.rows < 256 && tiles.rows < all_rows &&
-           poses * tiles.across * (all_rows / tiles.rows / 2) >= enough_teams)
+    while (tiles.rows < most_rows && tiles.rows < all_rows &&
+           poses * tiles.across * (all_rows / tiles.rows / 2) * tile_lanes<Space> >= 2 * space.concurrency())
       tiles.rows *= 2;
     tiles.per_pose = tiles.across * static_cast<int>((all_rows + tiles.rows - 1) / tiles.rows);
-    tiles.elements = columns * tiles.rows;
     return tiles;
   }
 
@@ -51,34 +49,75 @@ struct Tiles {
     return {(index - down * across) * columns, down * rows};
   }
 
-  /// Element i of a tile: its frequency and its index within the projection; false outside the projection.
-  KOKKOS_INLINE_FUNCTION bool element(const Tile& tile, int i, int (&k)[M], std::int64_t& index) const {
-    k[0] = tile.column + i % columns;
-    int row = tile.row + i / columns;
-    index = std::int64_t(row) * layout.columns() + k[0];
-    for (int c = 1; c < M - 1; ++c) {
-      k[c] = layout.frequency(row % layout.size[c], layout.size[c]);
-      row /= layout.size[c];
+  /// Calls visit(k, index) with frequency and index within the projection of the elements of a tile that
+  /// belong to one of `lanes` threads.
+  template <int lanes, class Visit>
+  KOKKOS_INLINE_FUNCTION void for_each(int index, int lane, const Visit& visit) const {
+    static_assert(lanes == 1 || lanes % columns == 0);
+    const Tile own = tile(index);
+    if constexpr (lanes == 1) {
+      for (int column = 0; column < columns; ++column)
+        for_each_row<1>(own.column + column, own.row, own.row + rows, visit);
+    } else {
+      for_each_row<lanes / columns>(own.column + lane % columns, own.row + lane / columns, own.row + rows,
+                                    visit);
     }
-    k[M - 1] = layout.frequency(row, layout.size[M - 1]);
-    return k[0] < layout.columns() && row < layout.size[M - 1];
+  }
+
+private:
+  template <int step, class Visit>
+  KOKKOS_INLINE_FUNCTION void for_each_row(int column, int row, int end, const Visit& visit) const {
+    const int width = layout.columns();
+    int all_rows = layout.size[1];
+    if constexpr (M == 3)
+      all_rows *= layout.size[2];
+    end = column < width ? Kokkos::min(end, all_rows) : 0;
+    std::int64_t index = std::int64_t(row) * width + column;
+    for (; row < end; row += step, index += step * width) {
+      int k[M] = {column}, rest = row;
+      for (int c = 1; c < M - 1; ++c) {
+        k[c] = layout.frequency(rest % layout.size[c], layout.size[c]);
+        rest /= layout.size[c];
+      }
+      k[M - 1] = layout.frequency(rest, layout.size[M - 1]);
+      visit(k, index);
+    }
   }
 };
 
-/// Runs functor(team) for `teams_per_pose` teams of every pose, in as few launches as a league of 2^31 teams
-/// allows. `resident`: teams that a multiprocessor should hold at least (0: as many as registers allow).
-template <int resident = 0, class Space, class Functor>
-void launch_tiles(const Space& space, const std::string& label, Functor functor, std::int64_t poses,
-                  int teams_per_pose) {
-  const std::int64_t most = std::numeric_limits<int>::max() / teams_per_pose;
-  for (std::int64_t first = 0; first < poses; first += most) {
-    functor.tiles.first_pose = first;
-    const int league = static_cast<int>(std::min(most, poses - first)) * teams_per_pose;
-    using Bounds = std::conditional_t<resident == 0, Kokkos::LaunchBounds<>,
-                                      Kokkos::LaunchBounds<tile_team_size<Space>, resident>>;
-    using Policy = Kokkos::TeamPolicy<Space, Bounds, Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
-    Kokkos::parallel_for(label, Policy(space, league, tile_team_size<Space>), functor);
+/// functor.sample(functor.of_pose(pose), k, element) for every stored element of every projection; poses of
+/// batch and pose axes are counted in one sequence.
+template <class Functor, int M, int lanes>
+struct TileLoop {
+  Functor functor;
+  Tiles<M> tiles;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t item = i / lanes, pose = divide(item, tiles.per_pose);
+    const auto at = functor.of_pose(pose);
+    tiles.template for_each<lanes>(
+        static_cast<int>(item - pose * tiles.per_pose), static_cast<int>(i % lanes),
+        [&](const int(&k)[M], std::int64_t element) { functor.sample(at, k, element); });
   }
+
+  /// Short where it does: a long division takes as many instructions as a sample.
+  KOKKOS_INLINE_FUNCTION static std::int64_t divide(std::int64_t a, int b) {
+    return a < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
+  }
+};
+
+/// Runs a TileLoop. `resident`: blocks of 256 threads that a multiprocessor should hold at least (0: as many
+/// as registers allow).
+template <int resident = 0, class Space, class Functor, int M>
+void launch_tiles(const Space& space, const std::string& label, const Functor& functor, const Tiles<M>& tiles,
+                  std::int64_t poses) {
+  constexpr int lanes = tile_lanes<Space>;
+  using Bounds =
+      std::conditional_t<resident == 0, Kokkos::LaunchBounds<>, Kokkos::LaunchBounds<256, resident>>;
+  using Policy = Kokkos::RangePolicy<Space, Bounds, Kokkos::IndexType<std::int64_t>,
+                                     Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
+  Kokkos::parallel_for(label, Policy(space, 0, poses * tiles.per_pose * lanes).set_chunk_size(1),
+                       TileLoop<Functor, M, lanes>{functor, tiles});
 }
 
 } // namespace Bracewell::Impl

@@ -5,9 +5,9 @@
 
 namespace Bracewell::Impl {
 
-/// exp(2 pi i turns), to 2e-7 (float) or 3e-16 (double) absolute for |turns| up to a few hundred: Chebyshev
-/// interpolants of sin(2 pi y) / y and cos(2 pi y) in y^2 on |y| <= 1/4. Unlike a library sine it is
-/// branch-free, inlined and vectorised on every backend.
+/// exp(2 pi i turns), to 2e-7 (float; on CUDA 1e-6) or 3e-16 (double) absolute for |turns| up to a few
+/// hundred: Chebyshev interpolants of sin(2 pi y) / y and cos(2 pi y) in y^2 on |y| <= 1/4. Unlike a library
+/// sine it is branch-free, inlined and vectorised on every backend.
 template <class T>
 KOKKOS_INLINE_FUNCTION Kokkos::complex<T> unit_phase(T turns) {
   const T half_turns = Kokkos::nearbyint(2 * turns); // nearbyint raises no flag: compilers vectorise it
@@ -49,5 +49,14 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<T> unit_phase(T turns) {
   }
   return {sign * cosine, sign * y * sine};
 }
+
+#if defined(__CUDA_ARCH__)
+/// By the special function units, which take a third of the instructions.
+template <>
+KOKKOS_INLINE_FUNCTION Kokkos::complex<float> unit_phase(float turns) {
+  const float angle = 6.28318531f * (turns - Kokkos::nearbyint(turns));
+  return {__cosf(angle), __sinf(angle)};
+}
+#endif
 
 } // namespace Bracewell::Impl

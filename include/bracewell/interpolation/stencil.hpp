@@ -2,9 +2,19 @@
 #pragma once
 
 #include <bracewell/half.hpp>
+#include <bracewell/impl/lanes.hpp>
+#include <bracewell/impl/split.hpp>
 #include <bracewell/rfft/access.hpp>
 
 namespace Bracewell::Impl {
+
+/// Brings a coordinate back by whole periods of n.
+template <class T>
+KOKKOS_INLINE_FUNCTION void fold_axis(int n, T& q) {
+  const T period = static_cast<T>(n);
+  if (2 * Kokkos::abs(q) > period)
+    q -= period * Kokkos::floor(q / period + T(0.5));
+}
 
 /// Brings a position back by whole periods, to at most n/2 + 1/2 on each axis. False where it is not finite,
 /// or so far out that its fraction is lost (2^21 in float, 2^50 in double): it is then unusable.
@@ -12,10 +22,8 @@ template <class T, int Dim>
 KOKKOS_INLINE_FUNCTION bool fold(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim]) {
   bool usable = true;
   for (int d = 0; d < Dim; ++d) {
-    const T n = static_cast<T>(layout.size[d]);
     usable = usable && Kokkos::abs(q[d]) <= T(0.25) / Kokkos::Experimental::epsilon_v<T>;
-    if (2 * Kokkos::abs(q[d]) > n)
-      q[d] -= n * Kokkos::floor(q[d] / n + T(0.5));
+    fold_axis(layout.size[d], q[d]);
   }
   return usable;
 }
@@ -39,9 +47,8 @@ struct Stencil {
     window.mirrored = q[0] < 0;
     for (int d = 0; d < Dim; ++d) {
       const T position = window.mirrored ? -q[d] : q[d];
-      const T lower = Kokkos::floor(position);
-      window.first[d] = static_cast<int>(lower) - (width / 2 - 1);
-      fraction[d] = position - lower;
+      split(position, window.first[d], fraction[d]);
+      window.first[d] -= width / 2 - 1;
       Kernel::weights(fraction[d], weight[d]);
     }
     return true;
@@ -57,7 +64,7 @@ struct Stencil {
   /// Sum of weight times spectrum over the taps.
   template <class Stored>
   KOKKOS_INLINE_FUNCTION computed_with<Stored> gather(const Stored* spectrum) const {
-    const auto sum = window.interior() ? gather_rows<true>(spectrum) : gather_rows<false>(spectrum);
+    const auto sum = all_direct() ? gather_rows<true>(spectrum) : gather_rows<false>(spectrum);
     return window.mirrored ? conjugate(sum) : sum;
   }
 
@@ -79,8 +86,8 @@ struct Stencil {
       }
     for (int d = 0; d < Dim; ++d)
       gradient[d] = Value(0);
-    const Value sum = window.interior() ? gather_rows<true>(spectrum, value, derivative, gradient)
-                                        : gather_rows<false>(spectrum, value, derivative, gradient);
+    const Value sum = all_direct() ? gather_rows<true>(spectrum, value, derivative, gradient)
+                                   : gather_rows<false>(spectrum, value, derivative, gradient);
     if (!window.mirrored)
       return sum;
     for (int d = 0; d < Dim; ++d)
@@ -93,14 +100,17 @@ struct Stencil {
   template <class Value, class Add>
   KOKKOS_INLINE_FUNCTION void scatter(Value* spectrum, const Value& value, const Add& add) const {
     const Value amplitude = window.mirrored ? conjugate(value) : value;
-    if (window.interior())
+    if (all_direct())
       scatter_rows<true>(spectrum, amplitude, add);
     else
       scatter_rows<false>(spectrum, amplitude, add);
   }
 
 private:
-  KOKKOS_INLINE_FUNCTION static void split(int r, int (&row)[Dim - 1]) {
+  /// Of the lanes of a warp all or none take the long way: going both would take longer.
+  KOKKOS_INLINE_FUNCTION bool all_direct() const { return !any_lane(!window.direct()); }
+
+  KOKKOS_INLINE_FUNCTION static void count(int r, int (&row)[Dim - 1]) {
     row[0] = r % width;
     if constexpr (Dim == 3)
       row[1] = r / width;
@@ -112,15 +122,15 @@ private:
       return factor[1][row[0]] * factor[2][row[1]];
   }
 
-  template <bool interior, class Stored>
+  template <bool direct, class Stored>
   KOKKOS_INLINE_FUNCTION computed_with<Stored> gather_rows(const Stored* spectrum) const {
     using Value = computed_with<Stored>;
     Value sum(0);
     for (int r = 0; r < rows; ++r) {
       int row[Dim - 1];
-      split(r, row);
+      count(r, row);
       Value tap[width];
-      window.template read<interior>(spectrum, row, tap);
+      window.template read<direct>(spectrum, row, tap);
       Value row_sum = weight[0][0] * tap[0];
       for (int i = 1; i < width; ++i)
         row_sum += weight[0][i] * tap[i];
@@ -129,15 +139,15 @@ private:
     return sum;
   }
 
-  template <bool interior, class Value>
+  template <bool direct, class Value>
   KOKKOS_INLINE_FUNCTION Value gather_rows(const Value* spectrum, const T (&value)[Dim][width],
                                            const T (&derivative)[Dim][width], Value (&gradient)[Dim]) const {
     Value sum(0);
     for (int r = 0; r < rows; ++r) {
       int row[Dim - 1];
-      split(r, row);
+      count(r, row);
       Value tap[width];
-      window.template read<interior>(spectrum, row, tap);
+      window.template read<direct>(spectrum, row, tap);
       Value row_sum(0), row_slope(0);
       for (int i = 0; i < width; ++i) {
         row_sum += value[0][i] * tap[i];
@@ -156,16 +166,16 @@ private:
     return sum;
   }
 
-  template <bool interior, class Value, class Add>
+  template <bool direct, class Value, class Add>
   KOKKOS_INLINE_FUNCTION void scatter_rows(Value* spectrum, const Value& amplitude, const Add& add) const {
     for (int r = 0; r < rows; ++r) {
       int row[Dim - 1];
-      split(r, row);
+      count(r, row);
       const Value across = product(weight, row) * amplitude;
       Value tap[width];
       for (int i = 0; i < width; ++i)
         tap[i] = weight[0][i] * across;
-      window.template add<interior>(spectrum, row, tap, add);
+      window.template add<direct>(spectrum, row, tap, add);
     }
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/lanes.hpp>
 #include <bracewell/interpolation/stencil.hpp>
 #include <bracewell/project/bricks.hpp>
 
@@ -41,26 +42,24 @@ struct BrickSearch {
   struct Workspace {
     Candidate candidates[signs * group];
     std::int64_t list[lanes + group]; ///< poses (times `images`, plus image) near the brick's planes
-    int row_count[lanes];             ///< samples in a row
-    int row_end[lanes];               ///< and with those in the rows before
+    int row_end[lanes];               ///< samples in a row and those before it
     int row_column[lanes];            ///< first column
   };
 
-  /// Up to 32 of the samples found.
+  /// Samples found: those in up to 32 rows.
   struct Found {
     const Candidate& candidate;
     const Workspace& workspace;
-    int first_row, layer, start, count;
+    int first_row, layer, count;
 
     KOKKOS_INLINE_FUNCTION void frequency(int i, int (&k)[M]) const {
-      const int number = start + i;
-      int row = 0; // the first that ends beyond `number`
+      int row = 0; // the first that ends beyond i
       for (int half = lanes / 2; half > 0; half /= 2)
-        if (workspace.row_end[row + half - 1] <= number)
+        if (workspace.row_end[row + half - 1] <= i)
           row += half;
       k[M - 1] = candidate.range.low[M - 1] + layer;
       k[1] = candidate.range.low[1] + first_row + row;
-      k[0] = workspace.row_column[row] + number - (row == 0 ? 0 : workspace.row_end[row - 1]);
+      k[0] = workspace.row_column[row] + i - (row == 0 ? 0 : workspace.row_end[row - 1]);
     }
   };
 
@@ -68,20 +67,23 @@ struct BrickSearch {
   Bricks<D> bricks;
   int lower, upper; ///< a sample at q is near when -lower <= q - first element < edge - 1 + upper
 
-  /// Calls visit(Found) for all samples of poses begin ... end - 1, up to 32 at a time and in fixed order,
-  /// finish() after those of a few poses. sign: 1, samples; -1, their mates (not used for both).
+  /// Calls visit(Found) for all samples of poses begin ... end - 1 in fixed order, finish() after those of a
+  /// few poses. sign: 1, samples; -1, their mates (not used for both).
   template <class Team, class Visit, class Finish>
   KOKKOS_INLINE_FUNCTION void for_each(const Team& team, Workspace& workspace, const int (&first)[D],
                                        std::int64_t begin, std::int64_t end, int sign, const Visit& visit,
                                        const Finish& finish) const {
     int listed = 0;
+    const Plain plain = make_plain(first);
     const std::int64_t stride = std::int64_t(lanes) * team.team_size();
     for (std::int64_t chunk = begin + team.team_rank() * lanes; chunk < end; chunk += stride) {
       const int count = static_cast<int>(Kokkos::min<std::int64_t>(lanes, end - chunk));
       unsigned reached = 0; // images that any pose reaches
       int image = 0;
       do {
-        const unsigned near = survey(team, chunk, count, image, first, reached);
+        unsigned near = 0;
+        if (image > 0 || !plain.survey(team, samples, chunk, count, near))
+          near = survey(team, chunk, count, image, first, reached);
         listed += list_poses(team, chunk, near, image, workspace.list + listed);
         image = next_image(image, reached);
         const bool last = image == 0 && chunk + stride >= end;
@@ -104,11 +106,8 @@ private:
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, signs * count), [&](int i) {
       workspace.candidates[i] = make_candidate(list[i / signs], signs == 1 ? sign : 1 - 2 * (i % 2), first);
     });
-    unsigned reaching = 0; // bits: candidates
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, signs * count),
-        [&](int i, unsigned& bits) { bits |= unsigned(!workspace.candidates[i].range.empty()) << i; },
-        Kokkos::BOr<unsigned>(reaching));
+    const unsigned reaching = // bits: candidates
+        lane_bits(team, signs * count, [&](int i) { return !workspace.candidates[i].range.empty(); });
     for (int i = 0; reaching >> i != 0; ++i) {
       if ((reaching >> i & 1u) == 0)
         continue;
@@ -119,8 +118,8 @@ private:
       for (int layer = 0; layer < layers; ++layer)
         for (int row = 0; row < rows; row += lanes) {
           const int total = find_rows(team, workspace, candidate, row, layer);
-          for (int start = 0; start < total; start += lanes)
-            visit(Found{candidate, workspace, row, layer, start, Kokkos::min(int(+lanes), total - start)});
+          if (total > 0)
+            visit(Found{candidate, workspace, row, layer, total});
         }
     }
   }
@@ -138,6 +137,69 @@ private:
         return image;
     }
     return 0;
+  }
+
+  /// A quick look at poses (3D -> 2D) whose positions all lie within the period, so that their samples reach
+  /// the brick itself but no image of it, and whose matrices are well conditioned.
+  struct Plain {
+    T centre[D], half[D]; ///< where samples are near
+    T squared_distance;   ///< of that box from the origin
+    T most[D];            ///< largest squared row norms of the matrix that keep positions within the period
+    T squared_radius;     ///< of the samples; the margins cover rounding
+    bool possible;
+
+    /// Sets the bits of the poses among chunk ... chunk + count - 1 whose samples may lie near the brick;
+    /// false where it cannot tell.
+    template <class Team>
+    KOKKOS_INLINE_FUNCTION bool survey(const Team& team, const Samples<T, M, D>& samples, std::int64_t chunk,
+                                       int count, unsigned& near) const {
+      if (M != 2 || D != 3 || !possible)
+        return false;
+      bool unclear = false;
+      near = lane_bits(team, count, [&](int i) {
+        std::int64_t batch, index;
+        samples.split(chunk + i, batch, index);
+        const T* const m = samples.matrices(batch, index);
+        T a[D], b[D], aa = 0, bb = 0, ab = 0, nn = 0, distance = 0, allowed = 0;
+        bool clear = true;
+        for (int d = 0; d < D; ++d) {
+          a[d] = samples.oversampling * m[d * D];
+          b[d] = samples.oversampling * m[d * D + 1];
+          clear = clear && a[d] * a[d] + b[d] * b[d] < most[d];
+          aa += a[d] * a[d];
+          bb += b[d] * b[d];
+          ab += a[d] * b[d];
+        }
+        for (int d = 0; d < D; ++d) {
+          const T normal = a[(d + 1) % D] * b[(d + 2) % D] - a[(d + 2) % D] * b[(d + 1) % D];
+          nn += normal * normal;
+          distance += normal * centre[d];
+          allowed += Kokkos::abs(normal) * half[d];
+        }
+        clear = clear && nn > T(2e-3) * aa * bb;
+        unclear = unclear || !clear;
+        return Kokkos::abs(distance) <= T(1.001) * allowed &&
+               squared_distance <= squared_radius * (Kokkos::max(aa, bb) + Kokkos::abs(ab));
+      });
+      return lane_bits(team, count, [&](int) { return unclear; }) == 0;
+    }
+  };
+
+  KOKKOS_INLINE_FUNCTION Plain make_plain(const int (&first)[D]) const {
+    Plain plain;
+    middle(first, plain.centre, plain.half);
+    plain.possible = !samples.curved();
+    plain.squared_distance = 0;
+    plain.squared_radius = samples.radius * samples.radius * T(1.004);
+    for (int d = 0; d < D; ++d) {
+      const T outside = Kokkos::max(T(0), Kokkos::abs(plain.centre[d]) - plain.half[d]);
+      plain.squared_distance += outside * outside;
+      const int n = bricks.layout.size[d], reach = reach_width() / 2;
+      const T extent = T(Kokkos::min(n + first[d], n + 1 - first[d] - bricks.edge[d]) - reach);
+      const T bound = Kokkos::min(extent, T(1.5) * T(n) - T(reach_width()));
+      plain.most[d] = bound > 0 ? bound * bound / plain.squared_radius : T(-1);
+    }
+    return plain;
   }
 
   /// Where the brick's first element lies, seen from the samples that reach it as an image.
@@ -258,19 +320,9 @@ private:
       const bool some = row[1] <= range.high[1] && rest >= 0 && low <= high;
       const int column = static_cast<int>(Kokkos::ceil(low));
       workspace.row_column[i] = column;
-      workspace.row_count[i] = some ? Kokkos::max(0, static_cast<int>(Kokkos::floor(high)) - column + 1) : 0;
+      workspace.row_end[i] = some ? Kokkos::max(0, static_cast<int>(Kokkos::floor(high)) - column + 1) : 0;
     });
-    int total = 0;
-    Kokkos::parallel_scan(
-        Kokkos::ThreadVectorRange(team, int(+lanes)),
-        [&](int i, int& sum, bool final) {
-          sum += workspace.row_count[i];
-          if (final)
-            workspace.row_end[i] = sum;
-        },
-        total);
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, 1), [](int) {}); // all lanes see row_end
-    return total;
+    return sum_lanes(team, workspace.row_end);
   }
 };
 

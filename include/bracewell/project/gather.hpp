@@ -48,71 +48,54 @@ struct Gather {
   std::int64_t volume_batch_stride = 0;
   bool absolute = false;
 
-  Kokkos::complex<T>* values = nullptr; ///< sampled volume times phase and factor; null: not wanted
-  T* weights = nullptr;                 ///< sampled weight volume times scale; null: not wanted
+  /// Sampled volume times phase and factor; null: not wanted (with Mates::Both, or beside sums over a pose).
+  Kokkos::complex<T>* values = nullptr;
+  T* weights = nullptr; ///< sampled weight volume times scale; null: not wanted (always with Mates::Single)
 
-  /// What belongs to one pose: its volumes, its outputs and its filter, where there are any.
+  /// What belongs to one pose: where its volumes and outputs begin, its filter if there is one.
   struct OfPose {
-    const Volume* volume;
-    const T* weight_volume;
-    Kokkos::complex<T>* values;
-    T* weights;
+    Pose<T, M, D> pose;
+    std::int64_t volume, output;
     const T* filter;
   };
 
-  KOKKOS_INLINE_FUNCTION OfPose of_pose(std::int64_t batch, std::int64_t index) const {
+  KOKKOS_INLINE_FUNCTION OfPose of_pose(std::int64_t flat) const {
     const auto& samples = amplitudes.samples;
-    const std::int64_t begin = batch * volume_batch_stride;
-    const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements();
-    return {volume ? volume + begin : nullptr, weight_volume ? weight_volume + begin : nullptr,
-            values ? values + output : nullptr, weights ? weights + output : nullptr,
+    std::int64_t batch, index;
+    samples.split(flat, batch, index);
+    return {samples.pose(batch, index), batch * volume_batch_stride, flat * samples.projection.elements(),
             samples.filters ? samples.filters(batch, index) : nullptr};
   }
 
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
+  KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const int (&k)[M], std::int64_t element) const {
     const auto& samples = amplitudes.samples;
-    std::int64_t batch, index;
-    samples.split(tiles.first_pose + team.league_rank() / tiles.per_pose, batch, index);
-    const auto tile = tiles.tile(team.league_rank() % tiles.per_pose);
-    const auto pose = samples.pose(batch, index);
-    const OfPose at = of_pose(batch, index);
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
-      int k[M];
-      std::int64_t element;
-      if (tiles.element(tile, i, k, element))
-        sample(at, pose, k, element);
-    });
-  }
-
-  KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const Pose<T, M, D>& pose, const int (&k)[M],
-                                     std::int64_t element) const {
-    const auto& samples = amplitudes.samples;
+    const bool valued = mates == Mates::Single || values, weighted = mates == Mates::Both && weights;
     Kokkos::complex<T> value(0);
     T weight(0);
     if (samples.inside(k)) {
       T q[D];
-      pose.position(k, q);
+      at.pose.position(k, q);
       Stencil<Kernel, D, mates, T> stencil;
-      if (stencil.place(samples.reconstruction, q, pose.folds)) {
-        if (at.values) {
-          const T factor = amplitudes.scale(k) * (at.filter ? at.filter[element] : T(1));
-          value = factor * stencil.gather(at.volume) * samples.phase(pose, k);
+      if (stencil.place(samples.reconstruction, q, at.pose.folds)) {
+        if (valued) {
+          value = amplitudes.scale(k) * stencil.gather(volume + at.volume) * at.pose.phase(k);
+          if (at.filter)
+            value *= at.filter[element];
         }
-        if (at.weights) {
+        if (weighted) {
           if (absolute)
             stencil.make_absolute();
-          weight = amplitudes.scale(k) * stencil.gather(at.weight_volume);
+          weight = amplitudes.scale(k) * stencil.gather(weight_volume + at.volume);
         }
       } else {
         weight = Kokkos::Experimental::quiet_NaN_v<T>;
         value = Kokkos::complex<T>(weight, weight);
       }
     }
-    if (at.values)
-      at.values[element] = value;
-    if (at.weights)
-      at.weights[element] = weight;
+    if (valued)
+      values[at.output + element] = value;
+    if (weighted)
+      weights[at.output + element] = weight;
   }
 };
 
@@ -122,27 +105,29 @@ template <class Kernel, class T, int M, int D, Mates mates>
 struct GatherGradients {
   Gather<Kernel, T, M, D, mates> gather;
   Tiles<M> tiles;
-  int parts;   ///< teams that share a pose
-  T* matrices; ///< like Samples::matrices, accumulated; null: not wanted
-  T* shifts;   ///< like Samples::shifts, accumulated; null: not wanted
+  std::int64_t first_pose; ///< of batch and pose axes in one sequence
+  int parts;               ///< teams that share a pose
+  T* matrices;             ///< like Samples::matrices, accumulated; null: not wanted
+  T* shifts;               ///< like Samples::shifts, accumulated; null: not wanted
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
+    constexpr int lanes = tile_lanes<typename Team::execution_space>;
     const auto& samples = gather.amplitudes.samples;
-    const std::int64_t flat = tiles.first_pose + team.league_rank() / parts;
+    const std::int64_t flat = first_pose + team.league_rank() / parts;
     const int part = team.league_rank() % parts;
-    const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
+    std::int64_t batch, index;
+    samples.split(flat, batch, index);
     const auto pose = samples.pose(batch, index);
     PoseSums<T, M, D> sums; // of one thread, then of the team
-    for (int own = part; own < tiles.per_pose; own += parts) {
-      const auto tile = tiles.tile(own);
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
-        int k[M];
-        std::int64_t element;
-        if (tiles.element(tile, i, k, element))
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, team.team_size()), [&](int thread) {
+      const int groups = team.team_size() / lanes * parts;
+      for (int tile = part * (team.team_size() / lanes) + thread / lanes; tile < tiles.per_pose;
+           tile += groups)
+        tiles.template for_each<lanes>(tile, thread % lanes, [&](const int(&k)[M], std::int64_t element) {
           sample(batch, index, pose, k, element, sums);
-      });
-    }
+        });
+    });
     team.team_reduce(Kokkos::Sum<PoseSums<T, M, D>>(sums));
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       if (matrices) {
@@ -217,29 +202,27 @@ struct GatherGradients {
   }
 };
 
-/// Teams that share a pose when sums over poses are wanted: one where poses fill the device, more for few
-/// poses.
-template <class ExecutionSpace>
-int parts_per_pose(const ExecutionSpace& space, std::int64_t poses, int tiles_per_pose) {
-  const std::int64_t teams = is_host<ExecutionSpace> ? space.concurrency() : space.concurrency() / 128;
-  return static_cast<int>(std::clamp<std::int64_t>(teams / poses, 1, tiles_per_pose));
-}
-
-template <class Space, class Kernel, class T, int M, int D, class Volume>
+template <class Space, class Kernel, class T, int M, int D, Mates mates, class Volume, bool weighted>
 struct GatherBricks;
 
-/// Gather on GPUs: from bricks of the reconstruction in scratch where windows are wide and poses many enough
-/// to pay for copying the bricks (measured: docs/performance.md), else directly.
+/// Gather on GPUs: from bricks of the volume in scratch where windows are wide and poses many enough to pay
+/// for copying the bricks (measured: docs/performance.md), else directly.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volume>
 void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
                          const Gather<Kernel, T, M, D, mates, Volume>& gather, std::int64_t poses) {
-  if constexpr (mates == Mates::Single && M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
+  if constexpr (M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
     const auto& samples = gather.amplitudes.samples;
     const int* const size = samples.reconstruction.size;
-    if (samples.poses >= 1024 && *std::min_element(size, size + D) >= 64)
-      return GatherBricks<ExecutionSpace, Kernel, T, M, D, Volume>(gather).launch(space, label);
+    if (gather.values && samples.poses >= 1024 && *std::min_element(size, size + D) >= 64) {
+      if (!gather.weights)
+        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Volume, false>(gather).launch(space,
+                                                                                                  label);
+      if constexpr (mates == Mates::Both)
+        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Volume, true>(gather).launch(space,
+                                                                                                 label);
+    }
   }
-  launch_tiles<(Kernel::width > 2 ? 3 : 0)>(space, label, gather, poses, gather.tiles.per_pose);
+  launch_tiles<3>(space, label, gather, gather.tiles, poses);
 }
 
 /// Launches the gather alone.
@@ -255,6 +238,21 @@ void launch_gather(const ExecutionSpace& space, const std::string& label,
     launch_gather_tiles(space, label, gather, poses);
 }
 
+/// Launches one team per pose, or more for few poses, in as few launches as a league of 2^31 teams allows.
+template <class ExecutionSpace, class Functor>
+void launch_pose_sums(const ExecutionSpace& space, const std::string& label, Functor functor,
+                      std::int64_t poses) {
+  constexpr int team_size = is_host<ExecutionSpace> ? 1 : 256;
+  const std::int64_t teams = space.concurrency() / (is_host<ExecutionSpace> ? 1 : 128);
+  functor.parts = static_cast<int>(std::clamp<std::int64_t>(teams / poses, 1, functor.tiles.per_pose));
+  const std::int64_t most = std::numeric_limits<int>::max() / functor.parts;
+  for (; functor.first_pose < poses; functor.first_pose += most) {
+    const int league = static_cast<int>(std::min(most, poses - functor.first_pose)) * functor.parts;
+    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
+    Kokkos::parallel_for(label, Policy(space, league, team_size), functor);
+  }
+}
+
 /// Launches the gather alone, or, where gradients with respect to poses are wanted, both in one pass.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates>
 void launch_gather(const ExecutionSpace& space, const std::string& label,
@@ -264,10 +262,9 @@ void launch_gather(const ExecutionSpace& space, const std::string& label,
   const std::int64_t poses = gather.amplitudes.samples.batches * gather.amplitudes.samples.poses;
   if (poses == 0)
     return;
-  const int parts = parts_per_pose(space, poses, gather.tiles.per_pose);
-  launch_tiles(space, label + "::poses",
-               GatherGradients<Kernel, T, M, D, mates>{gather, gather.tiles, parts, matrices, shifts}, poses,
-               parts);
+  const auto tiles = Tiles<M>::make(space, gather.amplitudes.samples.projection, poses, 16);
+  launch_pose_sums(space, label + "::poses",
+                   GatherGradients<Kernel, T, M, D, mates>{gather, tiles, 0, 1, matrices, shifts}, poses);
 }
 
 } // namespace Bracewell::Impl

@@ -99,10 +99,13 @@ struct GatherOwned {
     search.for_each(
         team, workspace.search, first, begin, end, 1,
         [&](const typename Search::Found& found) {
-          if (queued + found.count > queue_length)
-            add_queued();
-          enqueue(team, found, first[0], workspace.queue + queued);
-          queued += found.count;
+          for (int start = 0; start < found.count; start += lanes) {
+            const int count = Kokkos::min(int(+lanes), found.count - start);
+            if (queued + count > queue_length)
+              add_queued();
+            enqueue(team, found, start, count, first[0], workspace.queue + queued);
+            queued += count;
+          }
           touched = true;
         },
         add_queued);
@@ -112,14 +115,14 @@ struct GatherOwned {
   }
 
   /// Writes samples into the queue.
-  KOKKOS_INLINE_FUNCTION void enqueue(const Team& team, const typename Search::Found& found, int first_column,
-                                      Sample* queue) const {
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, found.count), [&](int i) {
+  KOKKOS_INLINE_FUNCTION void enqueue(const Team& team, const typename Search::Found& found, int start,
+                                      int count, int first_column, Sample* queue) const {
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, count), [&](int i) {
       const auto& samples = amplitudes.samples;
       const auto& candidate = found.candidate;
       int k[M];
       T q[D];
-      found.frequency(i, k);
+      found.frequency(start + i, k);
       bool near = candidate.position(bricks.layout, k, q) && samples.inside(k);
       for (int d = 0; d < D; ++d) {
         q[d] -= T(candidate.origin[d]);

@@ -24,16 +24,16 @@ struct GatherRows {
     const auto& layout = samples.projection;
     const std::int64_t flat = item / parts, part = item % parts;
     const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
-    const auto pose = samples.pose(batch, index);
+    const auto at = gather.of_pose(flat);
     const std::int64_t rows = layout.elements() / layout.columns();
     for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
       int k[M];
       layout.frequency(row * layout.columns(), k);
-      if (pose.folds)
+      if (at.pose.folds)
         for (; k[0] < layout.columns(); ++k[0])
-          gather.sample(gather.of_pose(batch, index), pose, k, row * layout.columns() + k[0]);
+          gather.sample(at, k, row * layout.columns() + k[0]);
       else
-        add_row(batch, index, pose, k, row * layout.columns());
+        add_row(batch, index, at.pose, k, row * layout.columns());
     }
   }
 

@@ -25,6 +25,15 @@ struct Poses {
 
 namespace Impl {
 
+template <class T, int M, int D>
+KOKKOS_INLINE_FUNCTION void multiply(const T (&matrix)[D][M], const int (&k)[M], T (&q)[D]) {
+  for (int d = 0; d < D; ++d) {
+    q[d] = matrix[d][0] * static_cast<T>(k[0]);
+    for (int c = 1; c < M; ++c)
+      q[d] += matrix[d][c] * static_cast<T>(k[c]);
+  }
+}
+
 /// One pose, loaded once and applied to many samples.
 template <class T, int M, int D>
 struct Pose {
@@ -38,11 +47,7 @@ struct Pose {
 
   /// Position in the reconstruction of projection frequency k.
   KOKKOS_INLINE_FUNCTION void position(const int (&k)[M], T (&q)[D]) const {
-    for (int d = 0; d < D; ++d) {
-      q[d] = matrix[d][0] * static_cast<T>(k[0]);
-      for (int c = 1; c < M; ++c)
-        q[d] += matrix[d][c] * static_cast<T>(k[c]);
-    }
+    multiply(matrix, k, q);
     if (bends && curved)
       for (int d = 0; d < D; ++d)
         q[d] += bend[d] * static_cast<T>(k[0] * k[0] + k[1] * k[1]);

@@ -58,8 +58,8 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
   if (poses == 0)
     return;
   if (strategy == Strategy::Atomic) {
-    launch_tiles(space, label + "::atomic", ScatterAtomic<Kernel, T, M, D, mates>{tiles, amplitudes, target},
-                 poses, tiles.per_pose);
+    launch_tiles(space, label + "::atomic", ScatterAtomic<Kernel, T, M, D, mates>{amplitudes, target}, tiles,
+                 poses);
   } else if (strategy == Strategy::Owned) {
     using Owned =
         std::conditional_t<is_host<ExecutionSpace>, ScatterOwned<ExecutionSpace, Kernel, T, M, D, mates>,

@@ -10,26 +10,26 @@ namespace Bracewell::Impl {
 /// last bits, vary.
 template <class Kernel, class T, int M, int D, Mates mates>
 struct ScatterAtomic {
-  Tiles<M> tiles;
   Amplitudes<T, M, D, mates> amplitudes;
   ScatterTarget<T> target;
 
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const auto& samples = amplitudes.samples;
-    const std::int64_t flat = tiles.first_pose + team.league_rank() / tiles.per_pose;
-    const auto tile = tiles.tile(team.league_rank() % tiles.per_pose);
-    const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
-    const auto pose = samples.pose(batch, index);
-    const std::int64_t begin = batch * target.batch_stride;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tiles.elements), [&](int i) {
-      int k[M];
-      std::int64_t element;
-      if (tiles.element(tile, i, k, element))
-        scatter_sample<Kernel>(amplitudes, batch, index, pose, k, element, target.data + begin,
-                               target.weight ? target.weight + begin : nullptr, target.absolute,
-                               [](auto* address, const auto& run) { atomic_add_run(address, run); });
-    });
+  struct OfPose {
+    std::int64_t batch, index;
+    Pose<T, M, D> pose;
+  };
+
+  KOKKOS_INLINE_FUNCTION OfPose of_pose(std::int64_t flat) const {
+    OfPose at;
+    amplitudes.samples.split(flat, at.batch, at.index);
+    at.pose = amplitudes.samples.pose(at.batch, at.index);
+    return at;
+  }
+
+  KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const int (&k)[M], std::int64_t element) const {
+    const std::int64_t begin = at.batch * target.batch_stride;
+    scatter_sample<Kernel>(amplitudes, at.batch, at.index, at.pose, k, element, target.data + begin,
+                           target.weight ? target.weight + begin : nullptr, target.absolute,
+                           [](auto* address, const auto& run) { atomic_add_run(address, run); });
   }
 };
 

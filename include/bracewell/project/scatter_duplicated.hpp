@@ -45,16 +45,13 @@ struct ScatterDuplicated {
       auto* const data = reinterpret_cast<Kokkos::complex<T>*>(own) + begin;
       T* const weight = target.weight ? own + 2 * elements() + begin : nullptr;
       for (int tile = 0; tile < tiles.per_pose; ++tile)
-        for (int i = 0; i < tiles.elements; ++i) {
-          int k[M];
-          std::int64_t element;
-          if (tiles.element(tiles.tile(tile), i, k, element))
-            scatter_sample<Kernel>(amplitudes, batch, index, pose, k, element, data, weight, target.absolute,
-                                   [](auto* address, const auto& run) {
-                                     for (const auto& value : run)
-                                       *address++ += value;
-                                   });
-        }
+        tiles.template for_each<1>(tile, 0, [&](const int(&k)[M], std::int64_t element) {
+          scatter_sample<Kernel>(amplitudes, batch, index, pose, k, element, data, weight, target.absolute,
+                                 [](auto* address, const auto& run) {
+                                   for (const auto& value : run)
+                                     *address++ += value;
+                                 });
+        });
     }
   }
 

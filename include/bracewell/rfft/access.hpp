@@ -33,70 +33,73 @@ struct TapWindow {
   bool mirrored;  ///< the window is that of -q: what is read from it, or added to it, is conjugated
 
   /// Every tap is stored as it is and stands for itself alone.
-  KOKKOS_FUNCTION bool interior() const {
-    return first[0] > 0 && 2 * (first[0] + Width - 1) < layout.size[0];
+  KOKKOS_FUNCTION bool direct() const {
+    const int margin = mates == Mates::Both || mirrored;
+    return first[0] >= margin && 2 * (first[0] + Width - 1) <= layout.size[0] - margin;
   }
 
-  template <bool is_interior, class Stored, class Value>
+  template <bool is_direct, class Stored, class Value>
   KOKKOS_INLINE_FUNCTION void read(const Stored* spectrum, const int (&row)[Dim - 1],
                                    Value (&value)[Width]) const {
-    int tap[Dim];
-    start(row, tap);
-    if constexpr (is_interior) {
-      const Stored* begin = spectrum + layout.row(tap) + tap[0];
+    if constexpr (is_direct) {
+      const Stored* const taps = start<1>(spectrum, row, first[0]);
       for (int i = 0; i < Width; ++i)
-        value[i] = begin[i];
+        value[i] = taps[i];
     } else {
+      const Stored* const own = start<1>(spectrum, row, 0);
+      const Stored* const opposite = start<-1>(spectrum, row, 0);
       for (int i = 0; i < Width; ++i) {
-        value[i] = Value(0);
-        each(tap, i, [&](std::int64_t index, bool conjugated) {
-          const Value stored = spectrum[index];
-          value[i] += conjugated ? conjugate(stored) : stored;
-        });
+        value[i] = stands_for_itself(i) ? Value(own[first[0] + i]) : Value(0);
+        if (stands_for_mate(i))
+          value[i] += conjugate(Value(opposite[mate(i)]));
       }
     }
   }
 
   /// Adds values to the taps of one row by add(address, values), for runs of neighbours in memory.
-  template <bool is_interior, class Value, class Add>
+  template <bool is_direct, class Value, class Add>
   KOKKOS_INLINE_FUNCTION void add(Value* spectrum, const int (&row)[Dim - 1], const Value (&value)[Width],
                                   const Add& add_run) const {
-    int tap[Dim];
-    start(row, tap);
-    if constexpr (is_interior) {
-      add_run(spectrum + layout.row(tap) + tap[0], value);
+    if constexpr (is_direct) {
+      add_run(start<1>(spectrum, row, first[0]), value);
     } else {
-      for (int i = 0; i < Width; ++i)
-        each(tap, i, [&](std::int64_t index, bool conjugated) {
-          const Value one[1] = {conjugated ? conjugate(value[i]) : value[i]};
-          add_run(spectrum + index, one);
-        });
+      Value* const own = start<1>(spectrum, row, 0);
+      Value* const opposite = start<-1>(spectrum, row, 0);
+      for (int i = 0; i < Width; ++i) {
+        const Value one[1] = {value[i]}, mated[1] = {conjugate(value[i])};
+        if (stands_for_itself(i))
+          add_run(own + first[0] + i, one);
+        if (stands_for_mate(i))
+          add_run(opposite + mate(i), mated);
+      }
     }
   }
 
 private:
-  KOKKOS_INLINE_FUNCTION void start(const int (&row)[Dim - 1], int (&tap)[Dim]) const {
-    tap[0] = first[0];
-    for (int d = 1; d < Dim; ++d)
-      tap[d] = first[d] + row[d - 1];
+  /// A column of a row of taps, or (side = -1) of the row of their Friedel mates.
+  template <int side, class Value>
+  KOKKOS_INLINE_FUNCTION Value* start(Value* spectrum, const int (&row)[Dim - 1], int column) const {
+    if constexpr (Dim == 3) {
+      const unsigned plane = layout.size[1] * layout.columns(); // less than 2^30
+      spectrum += std::uint64_t(unsigned(layout.wrap(side * (first[2] + row[1]), layout.size[2]))) * plane;
+    }
+    return spectrum +
+           unsigned(layout.wrap(side * (first[1] + row[0]), layout.size[1]) * layout.columns() + column);
   }
 
-  /// Calls visit(index, conjugated) for the element, or the two elements, that tap i of a row stands for.
-  template <class Visit>
-  KOKKOS_INLINE_FUNCTION void each(const int (&row)[Dim], int i, const Visit& visit) const {
-    int tap[Dim];
-    for (int d = 0; d < Dim; ++d)
-      tap[d] = mirrored ? -row[d] : row[d];
-    tap[0] += mirrored ? -i : i;
-    const auto stored = layout.resolve(tap);
-    visit(stored.index, stored.conjugate != mirrored);
-    if constexpr (mates == Mates::Both) {
-      if (layout.self_mated(stored.column)) {
-        for (int d = 1; d < Dim; ++d)
-          tap[d] = -tap[d];
-        visit(layout.row(tap) + stored.column, !mirrored);
-      }
-    }
+  /// Tap i of a row is, or counts as, an element of the stored half, seen from the position itself.
+  KOKKOS_INLINE_FUNCTION bool stands_for_itself(int i) const {
+    const int column = first[0] + i, margin = mates == Mates::Single && mirrored;
+    return column >= margin && 2 * column <= layout.size[0] - margin;
+  }
+  /// Tap i of a row is, or counts as, the mate of a stored element.
+  KOKKOS_INLINE_FUNCTION bool stands_for_mate(int i) const {
+    if constexpr (mates == Mates::Single)
+      return !stands_for_itself(i);
+    return first[0] + i <= 0 || 2 * (first[0] + i) >= layout.size[0];
+  }
+  KOKKOS_INLINE_FUNCTION int mate(int i) const {
+    return first[0] + i <= 0 ? -(first[0] + i) : layout.size[0] - (first[0] + i);
   }
 };
 

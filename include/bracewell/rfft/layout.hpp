@@ -30,7 +30,14 @@ struct HalfSpectrumLayout {
   KOKKOS_FUNCTION static int frequency(int i, int n) { return i <= n / 2 ? i : i - n; }
 
   /// Index on a full axis of length n of a tap in [-n, 2n).
-  KOKKOS_FUNCTION static int wrap(int tap, int n) { return tap < 0 ? tap + n : (tap >= n ? tap - n : tap); }
+  KOKKOS_FUNCTION static int wrap(int tap, int n) {
+#if defined(__CUDA_ARCH__) // as unsigned numbers, those out of range are the largest
+    const unsigned up = Kokkos::min(unsigned(tap), unsigned(tap) + unsigned(n));
+    return static_cast<int>(Kokkos::min(up, up - unsigned(n)));
+#else
+    return tap < 0 ? tap + n : (tap >= n ? tap - n : tap);
+#endif
+  }
 
   /// Columns whose Friedel mates are stored too: x = 0 and, for even widths, x = W/2.
   KOKKOS_FUNCTION bool self_mated(int x) const { return x == 0 || 2 * x == size[0]; }
@@ -52,7 +59,7 @@ struct HalfSpectrumLayout {
     for (int d = Dim - 1; d > 0; --d)
       index = index * size[d] + wrap(conjugate ? -tap[d] : tap[d], size[d]);
     const int stored = conjugate ? size[0] - column : column;
-    return {std::int64_t(index) * columns() + stored, stored, conjugate};
+    return {row_begin(index) + stored, stored, conjugate};
   }
 
   /// Where the row at integer frequencies (tap[1][, tap[2]]) begins.
@@ -60,7 +67,12 @@ struct HalfSpectrumLayout {
     int index = 0;
     for (int d = Dim - 1; d > 0; --d)
       index = index * size[d] + wrap(tap[d], size[d]);
-    return std::int64_t(index) * columns();
+    return row_begin(index);
+  }
+
+  /// Where row `index` begins: an unsigned product of 32-bit numbers is one instruction.
+  KOKKOS_FUNCTION std::int64_t row_begin(int index) const {
+    return static_cast<std::int64_t>(std::uint64_t(std::uint32_t(index)) * std::uint32_t(columns()));
   }
 
   /// Frequency (x, y[, z]) of a stored element.
