@@ -114,16 +114,19 @@ struct Problem {
     return view.data() + (batch - 1) * (std::int64_t(view.size()) / batch);
   }
 
+  /// Of a projection, within the radius.
+  double samples() const {
+    return M == 2 ? std::acos(-1.) / 8 * std::pow(box, 2) : std::acos(-1.) / 12 * std::pow(box, 3);
+  }
+
   /// Projections, taps and the least bytes (projections, and volumes once) per second.
   void count(benchmark::State& state, double seconds, int taps_per_axis, double image_bytes,
              double volume_bytes) const {
-    const double samples =
-        M == 2 ? std::acos(-1.) / 8 * std::pow(box, 2) : std::acos(-1.) / 12 * std::pow(box, 3);
     const double elements = std::pow(box, M - 1) * double(box / 2 + 1),
                  voxels = std::pow(box, D - 1) * double(box / 2 + 1);
     const double projections = double(batch * poses);
     state.counters["kproj_per_s"] = projections / 1e3 / seconds;
-    state.counters["Gtaps_per_s"] = projections * samples * std::pow(taps_per_axis, D) / 1e9 / seconds;
+    state.counters["Gtaps_per_s"] = projections * samples() * std::pow(taps_per_axis, D) / 1e9 / seconds;
     state.counters["GB_per_s"] =
         (projections * elements * image_bytes + double(batch) * voxels * volume_bytes) / 1e9 / seconds;
   }
@@ -270,11 +273,13 @@ void project_gradients_benchmark(benchmark::State& state, Gradients wanted, Stra
     gradients.reconstruction = gradient;
   if (wanted != Gradients::Reconstruction)
     gradients.matrices = matrices, gradients.shifts = shifts;
-  // The slope of a linear kernel jumps from voxel to voxel: rounding puts about 3 box epsilon of the samples,
-  // each of which is as good as random, on the other side.
+  // The slope of a linear kernel jumps from voxel to voxel. Rounding puts about 3 box epsilon of the samples
+  // on the other side; each of them is off by as much as a sample brings.
   double bound = tolerance<T>(problem.box);
-  if (wanted != Gradients::Reconstruction && Kernel::width == 2)
-    bound = std::sqrt(3 * double(problem.box) * std::numeric_limits<T>::epsilon());
+  const double samples = problem.samples(),
+               flips = 3 * samples * double(problem.box) * std::numeric_limits<T>::epsilon();
+  if (wanted != Gradients::Reconstruction && Kernel::width == 2 && flips > 1e-3)
+    bound = std::sqrt((flips + 3) / samples);
   const double seconds = measure(
       state, problem.space, bound,
       [&] {
