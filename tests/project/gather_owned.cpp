@@ -77,6 +77,35 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   return result;
 }
 
+/// Gradients of back-projection into 3D with respect to projections and weights, from the cotangents of data
+/// and weight.
+template <class Kernel>
+void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>& data,
+                   const Tensor<double>& weight, bool absolute, Tensor<complex<double>>& projections,
+                   Tensor<double>& weights) {
+  using namespace Bracewell::Impl;
+  const Arguments arguments{"test"};
+  const auto images = array_of<complex<double>>(projections);
+  const auto volume = array_of<const complex<double>>(data);
+  const auto samples = arguments.samples<2, 3>(
+      "data", volume, "projections", images,
+      Bracewell::Poses<double, Kokkos::HostSpace>{array_of<const double>(problem.poses.matrices),
+                                                  array_of<const double>(problem.poses.shifts)},
+      problem.options);
+  const Kokkos::DefaultHostExecutionSpace space;
+  GatherBricks<Kokkos::DefaultHostExecutionSpace, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
+      Gather<Kernel, double, 2, 3, Mates::Both>{.tiles = {},
+                                                .amplitudes = {.samples = samples},
+                                                .volume = volume.data,
+                                                .weight_volume = weight.values.data(),
+                                                .volume_batch_stride = samples.reconstruction.elements(),
+                                                .absolute = absolute,
+                                                .values = images.data,
+                                                .weights = weights.values.data()})
+      .launch(space, "gather_bricks");
+  space.fence();
+}
+
 template <class Kernel, int M, int D>
 void check(const Shape& shape) {
   const Problem<double> problem(shape, Kernel::name, 1, 2);
@@ -115,6 +144,35 @@ TEMPLATE_TEST_CASE("bricks give the projections of the definition", "", Bracewel
   const Problem<double> problem(shape, TestType::name, 2, 3);
   CHECK(relative_error(gather_bricks<TestType>(problem), problem.reference_projections()) <
         1e-12 * std::max(1., shape.scale));
+}
+
+TEMPLATE_TEST_CASE("bricks give the transpose of back-projection", "", Bracewell::Linear,
+                   Bracewell::CatmullRom) {
+  const auto shape = GENERATE(from_range(shapes()));
+  if (shape.volume.size() != 3 || shape.image.size() != 2)
+    return;
+  CAPTURE(describe(shape));
+  Problem<double> problem(shape, TestType::name, 2, 3);
+  Random random(43);
+  const auto data = random_like(problem.reconstruction, random);
+  const auto weight = random_like(spectra<double>({2}, shape.volume), random);
+  for (const bool absolute : {false, true}) {
+    auto projections = zero_like(problem.projections);
+    auto weights = zero_like(problem.weights);
+    gather_bricks<TestType>(problem, data, weight, absolute, projections, weights);
+    for (int probe = 0; probe < 3; ++probe) {
+      fill(problem.projections, random);
+      fill(problem.weights, random);
+      auto expected = zero_like(data);
+      auto expected_weight = zero_like(weight);
+      problem.reference_backprojections(absolute, expected, expected_weight);
+      const double rounding = 1e-12 * std::max(1., shape.scale);
+      CHECK(std::abs(dot(projections, problem.projections) - dot(data, expected)) <=
+            rounding * (norm(projections) * norm(problem.projections) + norm(data) * norm(expected)));
+      CHECK(std::abs(dot(weights, problem.weights) - dot(weight, expected_weight)) <=
+            rounding * (norm(weights) * norm(problem.weights) + norm(weight) * norm(expected_weight)));
+    }
+  }
 }
 
 TEMPLATE_TEST_CASE("elements gather what the definition scatters", "", Bracewell::Linear,

@@ -128,9 +128,8 @@ private:
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, int(+tile_elements)), [&](int i) {
       int tap[D], left = i;
       for (int d = 0; d < D; ++d) {
-        const int n = layout.size[d];
-        tap[d] = sign * (first[d] - (width / 2 - 1) + left % tile(d));
-        tap[d] += tap[d] < -n ? n : (tap[d] >= n ? -n : 0); // bricks may end beyond the volume
+        tap[d] =
+            sign * (first[d] - (width / 2 - 1) + left % tile(d)) % layout.size[d]; // ends beyond the volume
         left /= tile(d);
       }
       const auto address = layout.resolve(tap);
