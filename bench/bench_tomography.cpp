@@ -148,9 +148,45 @@ struct Size {
   int n, angles, slices, upsampling; ///< values per pixel of the rows
 };
 
+/// Line integrals of an ellipse's rim and some ellipses within, about the centre n / 2.
+struct Phantom {
+  Volume rows; ///< [1, angles, n]
+
+  KOKKOS_FUNCTION void operator()(int index) const {
+    const double table[6][6] = {{0, 0, 0.62, 0.83, 0, 1},        {0, -0.02, 0.6, 0.79, 0, -0.8},
+                                {0.2, 0, 0.1, 0.28, -0.3, -0.2}, {-0.2, 0, 0.14, 0.37, 0.3, -0.2},
+                                {0, 0.3, 0.19, 0.22, 0, 0.1},    {0.05, -0.5, 0.02, 0.05, 0.5, 0.3}};
+    const int n = int(rows.extent(2)), p = index / n;
+    const double theta = Kokkos::numbers::pi * p / double(rows.extent(1)), half = 0.5 * n;
+    double sum = 0;
+    for (const auto& e : table) {
+      const double s = (index % n - n / 2) / half - e[0] * Kokkos::cos(theta) - e[1] * Kokkos::sin(theta);
+      const double c = e[2] * Kokkos::cos(theta - e[4]), d = e[3] * Kokkos::sin(theta - e[4]);
+      const double inside = c * c + d * d - s * s;
+      sum += inside > 0 ? 2 * half * e[5] * e[2] * e[3] * Kokkos::sqrt(inside) / (c * c + d * d) : 0;
+    }
+    rows(0, p, index % n) = float(sum);
+  }
+};
+
+/// The relative error of the back-projection of a phantom, as slice 0.
+template <class Call>
+double error_of_phantom(const Space& space, const Size& size, const Call& call, const Volume& projections,
+                        const Volume& images) {
+  const Volume rows("rows", 1, size.angles, size.n), fine("fine", 1, size.angles, size.n * size.upsampling);
+  Kokkos::parallel_for("phantom", Kokkos::RangePolicy<Space>(space, 0, size.angles * size.n), Phantom{rows});
+  ProjectionFilter<Space, float>(space, size.angles, size.n,
+                                 {.filter = TomographyFilter::Hann, .upsampling = size.upsampling})
+      .execute(space, rows, fine);
+  const auto slice = Kokkos::subview(projections, std::pair(0, 1), Kokkos::ALL, Kokkos::ALL);
+  Kokkos::deep_copy(space, slice, fine);
+  call(space, projections, images);
+  return error(space, projections, images, true);
+}
+
 /// Times what make(space, size) returns: a function of (space, projections, images).
 template <class Make>
-void run_on_random(benchmark::State& state, const Make& make, int upsampling) {
+void run_on_random(benchmark::State& state, const Make& make, int upsampling, bool check) {
   try {
     const Space space;
     const Size size{int(state.range(0)), int(state.range(1)), int(state.range(2)), upsampling};
@@ -166,6 +202,8 @@ void run_on_random(benchmark::State& state, const Make& make, int upsampling) {
       call(space, projections, images);
       space.fence();
     }
+    if (check)
+      state.counters["error"] = error_of_phantom(space, size, call, projections, images);
     state.counters["GB_per_s"] =
         benchmark::Counter(double(projections.size() + images.size()) * sizeof(float) / 1e9,
                            benchmark::Counter::kIsIterationInvariantRate);
@@ -224,9 +262,10 @@ auto filter(const Space& space, const Size& size) {
 }
 
 template <class Make>
-void register_method(const char* name, const Make& make, int upsampling = 1) {
-  benchmark::RegisterBenchmark((std::string("tomography/") + name).c_str(),
-                               [=](benchmark::State& state) { run_on_random(state, make, upsampling); })
+void register_method(const char* name, const Make& make, int upsampling = 1, bool check = false) {
+  benchmark::RegisterBenchmark(
+      (std::string("tomography/") + name).c_str(),
+      [=](benchmark::State& state) { run_on_random(state, make, upsampling, check); })
       ->ArgNames({"n", "angles", "slices"})
       ->Args({724, 1447, 64})
       ->Args({1448, 2895, 64})
@@ -254,8 +293,8 @@ int main(int argc, char* argv[]) {
   register_fourier("backproject", true);
   register_fourier("backproject_sigma_2", true, {.oversampling = 2});
   register_fourier("project", false);
-  register_method("log_polar/backproject", log_polar_backproject);
-  register_method("log_polar/backproject_rows_2", log_polar_backproject, 2);
+  register_method("log_polar/backproject", log_polar_backproject, 1, true);
+  register_method("log_polar/backproject_rows_2", log_polar_backproject, 2, true);
   register_method("log_polar/project", log_polar_project);
   register_method("log_polar/project_rows_2", log_polar_project, 2);
   register_method("line/backproject", line_backproject);

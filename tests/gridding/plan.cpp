@@ -122,6 +122,8 @@ TEST_CASE("the cost function prefers tiles where slices are many, atomics where 
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
   CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Tiles);
+  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, true, 2}) == GriddingStrategy::Duplicated);
+  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, true, 64}) == GriddingStrategy::Tiles);
 }
 
 TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {

@@ -14,6 +14,7 @@ struct GriddingWork {
   double points, slices, cells; ///< cells of one grid
   int width, dimensions;        ///< of the kernel
   bool host;                    ///< the execution space shares the host's memory
+  double threads = 1;           ///< of a host
 };
 
 /// Estimated time of spreading: nanoseconds of an NVIDIA H200, or of one core of a host
@@ -24,8 +25,8 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
   const double points_of_slices = work.points * work.slices;
   if (strategy == GriddingStrategy::Atomic)
     return writing + points_of_slices * taps * (work.host ? 5 : 2e-2);
-  if (strategy == GriddingStrategy::Duplicated) // computes weights anew for every slice; a core has one copy
-    return 3 * writing + points_of_slices * (30 + 2 * taps);
+  if (strategy == GriddingStrategy::Duplicated) // computes weights anew for every slice
+    return (1 + 2 * work.threads) * writing + points_of_slices * (20 + 2 * taps);
   if (strategy == GriddingStrategy::PrunedGather) // computes weights anew for every slice or few
     return writing + points_of_slices * taps * (work.host ? 50 : 1e-2);
   // Lanes are paid for, used or not; a sample is visited once per tile that it reaches.
@@ -35,11 +36,15 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
   return writing + tiles + work.points * chunks * (work.host ? 50 * visits + 2 * taps : 0.15 * visits);
 }
 
-/// Tiles or Atomic, whichever is expected to be faster; PrunedGather never is.
+/// Tiles, Atomic or, on hosts, Duplicated (one slice or two, on few threads), whichever is expected to be the
+/// fastest; PrunedGather never is.
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
-  return gridding_cost(GriddingStrategy::Tiles, work) <= gridding_cost(GriddingStrategy::Atomic, work)
-             ? GriddingStrategy::Tiles
-             : GriddingStrategy::Atomic;
+  GriddingStrategy best = GriddingStrategy::Tiles;
+  for (const GriddingStrategy other : {GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
+    if ((other == GriddingStrategy::Atomic || work.host) &&
+        gridding_cost(other, work) < gridding_cost(best, work))
+      best = other;
+  return best;
 }
 
 /// Estimated time of spreading by the best strategy and of the FFT of the grids, which decides between a

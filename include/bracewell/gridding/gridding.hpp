@@ -50,7 +50,7 @@ public:
   template <class Points>
   requires Kokkos::is_view_v<Points> Gridding(const ExecutionSpace& space, const Points& points,
                                               const Shape& shape, const GriddingOptions& options = {})
-      : Gridding(shape, static_cast<std::int64_t>(points.extent(0)), options) {
+      : Gridding(space, shape, static_cast<std::int64_t>(points.extent(0)), options) {
     static_assert(Points::rank() == 2 && std::is_same_v<typename Points::non_const_value_type, double>,
                   "Bracewell::Gridding: points are a View [points, axes] of double.");
     if (points.extent(1) != Dim)
@@ -61,7 +61,7 @@ public:
   /// Points on rays, for 2D grids; the only ones that PrunedGather knows.
   Gridding(const ExecutionSpace& space, const PolarPoints& polar, const Shape& shape,
            const GriddingOptions& options = {})
-      : Gridding(shape, Impl::checked(polar, "Gridding").count(), options) {
+      : Gridding(space, shape, Impl::checked(polar, "Gridding").count(), options) {
     static_assert(Dim == 2, "Bracewell::Gridding: polar points lie in two dimensions.");
     rays.emplace(space, Impl::checked(polar, "Gridding"));
     plan(space, rays->points());
@@ -146,7 +146,8 @@ private:
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
   /// Kernel and grid, by default those that are expected to take the least time.
-  Gridding(const Shape& shape, std::int64_t points, const GriddingOptions& options)
+  Gridding(const ExecutionSpace& space, const Shape& shape, std::int64_t points,
+           const GriddingOptions& options)
       : image(shape), chosen(options.strategy), sample_order(options.order) {
     check(points, options);
     problem.points = points;
@@ -164,7 +165,8 @@ private:
                               double(grid.elements()),
                               candidate.width,
                               Dim,
-                              Impl::is_host<ExecutionSpace>};
+                              Impl::is_host<ExecutionSpace>,
+                              double(space.concurrency())};
       if (candidate.width > Impl::KernelShape::max_width || !(gridding_and_fft_cost(work) < least))
         continue;
       least = gridding_and_fft_cost(work);

@@ -26,13 +26,15 @@ class LogPolarTomography {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<T>;
   using Grid = Impl::LogPolarGrid;
+  using Pack = Impl::LogPolarPack<ExecutionSpace, T>;
 
 public:
   /// @throws Error on options out of range, and on angles that are not even over half a turn
   LogPolarTomography(const ExecutionSpace& space, const LogPolarTomographyOptions& options)
       : grid_(Grid::make(options)), pairs_(batch(options.slices, grid_)),
-        samples_(rows(space, "samples", sample_rows())), results_(rows(space, "results", result_rows())),
-        symbol_(make_symbol(space)), roots_(make_roots(space)),
+        samples_(rows(space, "samples", std::max(sample_rows(), packed_rows()))),
+        results_(rows(space, "results", result_rows())), symbol_(make_symbol(space)),
+        roots_(make_roots(space)),
         samples_forward_(space, {grid_.columns}, sample_rows(), {.external_workspace = true}),
         samples_backward_(space, {grid_.columns}, sample_rows(),
                           {.direction = FFTDirection::Backward, .external_workspace = true}),
@@ -63,7 +65,7 @@ public:
       using Sample = Impl::LogPolarSample<ExecutionSpace, T>;
       Sample::launch(space, "Bracewell::LogPolarTomography::sample",
                      Sample(grid_, in.data + first * sinogram(), count, samples_.data()));
-      samples_forward_.execute(space, samples_, samples_, workspace_);
+      samples_forward_.execute(space, samples(), samples(), workspace_);
       convolve<false>(space, "Bracewell::LogPolarTomography::convolve", count);
       results_backward_.execute(space, results_, results_, workspace_);
       Impl::LogPolarEvaluate<ExecutionSpace, T>(grid_, results_.data(), out.data + first * image(), count)
@@ -83,12 +85,14 @@ public:
                                                  out, in, grid_.row_upsampling);
     Kokkos::Profiling::ScopedRegion region("Bracewell::LogPolarTomography::project");
     for_batches(slices, [&](std::int64_t first, int count) {
-      Impl::LogPolarEvaluateTransposed<ExecutionSpace, T>{grid_, in.data + first * image(), results_.data(),
-                                                          count}
-          .launch(space, "Bracewell::LogPolarTomography::gather");
+      auto* const packed = reinterpret_cast<typename Pack::Pixel*>(samples_.data());
+      Pack{in.data + first * image(), packed, count, image()}.launch(space,
+                                                                     "Bracewell::LogPolarTomography::pack");
+      Impl::LogPolarEvaluateTransposed<ExecutionSpace, T>{grid_, packed, results_.data(), count}.launch(
+          space, "Bracewell::LogPolarTomography::gather");
       results_forward_.execute(space, results_, results_, workspace_);
       convolve<true>(space, "Bracewell::LogPolarTomography::correlate", count);
-      samples_backward_.execute(space, samples_, samples_, workspace_);
+      samples_backward_.execute(space, samples(), samples(), workspace_);
       using Sample = Impl::LogPolarSampleTransposed<ExecutionSpace, T>;
       Sample::launch(space, "Bracewell::LogPolarTomography::rows",
                      Sample(grid_, samples_.data(), out.data + first * sinogram(), count));
@@ -120,7 +124,17 @@ private:
   std::int64_t sinogram() const { return std::int64_t(grid_.angles) * grid_.row_values(); }
   std::int64_t image() const { return std::int64_t(grid_.width) * grid_.width; }
   std::int64_t sample_rows() const { return std::int64_t(pairs_) * grid_.angles; }
+  /// Of the memory of samples that packed images take.
+  std::int64_t packed_rows() const {
+    return (Pack::groups(2 * pairs_) * Pack::pairs_at_once * image() + grid_.columns - 1) / grid_.columns;
+  }
   std::int64_t result_rows() const { return std::int64_t(pairs_) * grid_.spans * grid_.result_rows(); }
+
+  /// What of their memory is samples.
+  auto samples() const {
+    return Kokkos::View<Complex**, Kokkos::LayoutRight, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+        samples_.data(), std::size_t(sample_rows()), std::size_t(grid_.columns));
+  }
 
   Matrix rows(const ExecutionSpace& space, const char* name, std::int64_t count) const {
     return Matrix(Kokkos::view_alloc(space, std::string("Bracewell::LogPolarTomography::") + name),

@@ -97,7 +97,7 @@ struct LogPolarGrid {
 
     LogPolarGrid best = grid;
     double least = std::numeric_limits<double>::infinity();
-    const int few = std::max(4, grid.angles * 4 / largest_period);
+    const int few = std::max(4, grid.angles * 2 / largest_period);
     for (int spans = options.spans ? options.spans : few; spans <= (options.spans ? options.spans : 4 * few);
          ++spans)
       if (grid.divide(spans, options.oversampling) && grid.cost() < least) {
@@ -132,8 +132,11 @@ private:
     const double fine_step = pixel / (std::sin(2 * half_span) * oversampling);
     refinement = std::max(1, static_cast<int>(std::ceil(angle_step / fine_step - 0.25)));
     const double least = std::log((1 - shrink) * std::cos(half_span) - shrink);
-    columns = static_cast<int>(
-        8 * next_fast_size((static_cast<std::int64_t>(-least / pixel * oversampling) + 4 * margin + 7) / 8));
+    std::int64_t eighth = (static_cast<std::int64_t>(-least / pixel * oversampling) + 4 * margin + 7) / 8;
+    do // no factor 7, either: one pass of cuFFT up to 8192
+      eighth = next_fast_size(eighth);
+    while (eighth % 7 == 0 && ++eighth);
+    columns = static_cast<int>(8 * eighth);
     rho_step = -least / (columns - 4 * margin);
     rho_begin = least - 2 * margin * rho_step;
     return true;

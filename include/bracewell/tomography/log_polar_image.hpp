@@ -77,23 +77,58 @@ private:
   }
 };
 
+/// Images of a few slices at a time side by side, zero where there are no more slices: what the transpose
+/// reads.
+template <class ExecutionSpace, class T>
+struct LogPolarPack {
+  static constexpr int pairs_at_once = is_host<ExecutionSpace> ? 1 : 4;
+  struct alignas(pairs_at_once == 1 ? alignof(Kokkos::complex<T>) : 16) Pixel {
+    Kokkos::complex<T> pairs[pairs_at_once];
+  };
+
+  const T* images; ///< [slices, pixels]
+  Pixel* packed;   ///< [groups, pixels]
+  int slices;
+  std::int64_t pixels;
+
+  static std::int64_t groups(int slices) { return ((slices + 1) / 2 + pairs_at_once - 1) / pairs_at_once; }
+
+  void launch(const ExecutionSpace& space, const char* label) const {
+    Kokkos::parallel_for(label,
+                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, groups(slices) * pixels),
+                         *this);
+  }
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t first = i / pixels * (2 * pairs_at_once);
+    const T* const in = images + first * pixels + i % pixels;
+    Pixel pixel;
+    for (int z = 0; z < pairs_at_once; ++z)
+      pixel.pairs[z] = Kokkos::complex<T>(first + 2 * z < slices ? in[2 * z * pixels] : T(0),
+                                          first + 2 * z + 1 < slices ? in[(2 * z + 1) * pixels] : T(0));
+    packed[i] = pixel;
+  }
+};
+
 /// The transpose: every cell gathers from the pixels of the disc whose interpolation has a part of it, with
 /// the same weights. These lie in a ring's sector around the cell.
 template <class ExecutionSpace, class T>
 struct LogPolarEvaluateTransposed {
   using Complex = Kokkos::complex<T>;
-  static constexpr int pairs_at_once = is_host<ExecutionSpace> ? 1 : 4;
+  using Pack = LogPolarPack<ExecutionSpace, T>;
+  using Pixel = typename Pack::Pixel;
+  static constexpr int pairs_at_once = Pack::pairs_at_once;
 
   LogPolarGrid grid;
-  const T* images;
+  const Pixel* packed;
   Complex* cells; ///< as the coefficients
   int slices;
 
   void launch(const ExecutionSpace& space, const char* label) const {
-    const std::int64_t groups = ((slices + 1) / 2 + pairs_at_once - 1) / pairs_at_once;
     Kokkos::parallel_for(label,
                          Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                             space, 0, groups * grid.spans * grid.result_rows() * grid.columns),
+                             space, 0, Pack::groups(slices) * grid.spans * grid.result_rows() * grid.columns),
                          *this);
   }
 
@@ -104,17 +139,17 @@ struct LogPolarEvaluateTransposed {
     const int first = static_cast<int>(line / rows / grid.spans) * pairs_at_once;
     const int count = Kokkos::min(+pairs_at_once, (slices + 1) / 2 - first);
     Complex sums[pairs_at_once] = {};
-    gather(column, row - grid.result_steps() * grid.refinement, span, first, count, sums);
+    gather(column, row - grid.result_steps() * grid.refinement, span,
+           packed + first / pairs_at_once * std::int64_t(grid.width) * grid.width, sums);
     for (int z = 0; z < count; ++z)
       cells[(std::int64_t(first + z) * grid.spans + span) * rows * grid.columns +
             row * std::int64_t(grid.columns) + column] = sums[z];
   }
 
 private:
-  KOKKOS_INLINE_FUNCTION void gather(int column, int row, int span, int first, int count,
+  KOKKOS_INLINE_FUNCTION void gather(int column, int row, int span, const Pixel* image,
                                      Complex (&sums)[pairs_at_once]) const {
     const int n = grid.width;
-    const std::int64_t pixels = std::int64_t(n) * n;
     const T scale = T(grid.radius / grid.shrink), step = T(grid.rho_step), fine = T(grid.result_step());
     const T alpha = T(grid.alpha(span)), disc = T(grid.radius);
     // The origin of log-polar coordinates, and the cell as it is seen from there, in pixels.
@@ -146,11 +181,9 @@ private:
         const T along = (dx * cosine + dY * sine) / distance, aside = (dY * cosine - dx * sine) / distance;
         const T weight = bspline(T(0.5) * Kokkos::log(along * along + aside * aside) / step) *
                          bspline(Kokkos::atan2(aside, along) / fine);
-        const T* const pixel = images + 2 * first * pixels + std::int64_t(y) * n + x;
+        const Pixel pixel = image[std::int64_t(y) * n + x];
         for (int z = 0; z < pairs_at_once; ++z)
-          if (z < count)
-            sums[z] += weight * Complex(pixel[2 * z * pixels],
-                                        2 * (first + z) + 1 < slices ? pixel[(2 * z + 1) * pixels] : T(0));
+          sums[z] += weight * pixel.pairs[z];
       }
     }
   }

@@ -53,101 +53,114 @@ struct PolarSampleLayout {
   }
 };
 
-/// Half spectra of real slices A = 2 z and B = 2 z + 1 to samples of the complex slice A + i B, at k and -k.
-/// A team transposes frequencies x slices: spectra have the slice as their slowest axis, samples as their
-/// fastest.
+/// What the kernels between half spectra of real slices A = 2 z and B = 2 z + 1 and samples of the complex
+/// slice A + i B, at k and -k, share: a team transposes frequencies x slices in scratch memory, as spectra
+/// have the slice as their slowest axis, samples as their fastest.
 template <class Space, class T>
-struct SamplesFromSpectra {
+struct SpectraAndSamples {
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Complex = Kokkos::complex<T>;
   static constexpr int side = 32, team_size = is_host<Space> ? 1 : 256, stride = side + 1;
 
   PolarSampleView<T> polar;
-  const Complex* spectra; ///< [slices, rays, frequencies]
-  std::int64_t slices;    ///< real ones
-  SampleArray<Complex> samples;
-  int frequency_blocks, slice_blocks;
+  std::int64_t slices; ///< real ones
+  int frequency_blocks = 0, slice_blocks = 0;
 
   static constexpr std::size_t scratch_bytes() { return 2 * side * stride * sizeof(Complex) + 16; }
 
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const int first_k = team.league_rank() % frequency_blocks * side;
+  struct Block {
+    int first_k;
+    std::int64_t first_pair, ray, pairs;
+    Complex* values;
+  };
+
+  KOKKOS_FUNCTION Block block(const Team& team) const {
     const std::int64_t rest = team.league_rank() / frequency_blocks;
-    const std::int64_t first_pair = rest % slice_blocks * side, ray = rest / slice_blocks;
-    const std::int64_t pairs = (slices + 1) / 2;
-    auto* const block = static_cast<Complex*>(
-        team.team_scratch(is_host<Space> ? 1 : 0).get_shmem_aligned(2 * side * stride * sizeof(Complex), 16));
+    return {team.league_rank() % frequency_blocks * side, rest % slice_blocks * side, rest / slice_blocks,
+            (slices + 1) / 2,
+            static_cast<Complex*>(team.team_scratch(is_host<Space> ? 1 : 0)
+                                      .get_shmem_aligned(2 * side * stride * sizeof(Complex), 16))};
+  }
+
+  /// visit(slice, index in the spectra, value in scratch memory); of an odd number of slices the last pair
+  /// has one slice too many.
+  template <class Visit>
+  KOKKOS_FUNCTION void for_each_frequency(const Team& team, const Block& at, const Visit& visit) const {
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 2 * side * side), [&](int i) {
       const int k = i % side, s = i / side;
-      const std::int64_t slice = 2 * first_pair + s;
-      if (slice < 2 * pairs && first_k + k < polar.frequencies)
-        block[(s % 2 * side + s / 2) * stride + k] =
-            slice < slices ? spectra[(slice * polar.rays + ray) * polar.frequencies + first_k + k]
-                           : Complex(0);
+      const std::int64_t slice = 2 * at.first_pair + s;
+      if (slice < 2 * at.pairs && at.first_k + k < polar.frequencies)
+        visit(slice, (slice * polar.rays + at.ray) * polar.frequencies + at.first_k + k,
+              at.values[(s % 2 * side + s / 2) * stride + k]);
+    });
+  }
+
+  /// visit(k, pair, point of k, values of A and B in scratch memory).
+  template <class Visit>
+  KOKKOS_FUNCTION void for_each_sample(const Team& team, const Block& at, const Visit& visit) const {
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, side * side), [&](int i) {
+      const int z = i % side, k = at.first_k + i / side;
+      if (at.first_pair + z < at.pairs && k < polar.frequencies)
+        visit(k, at.first_pair + z, polar.point(at.ray, k), at.values[z * stride + i / side],
+              at.values[(side + z) * stride + i / side]);
+    });
+  }
+};
+
+template <class Space, class T>
+struct SamplesFromSpectra : SpectraAndSamples<Space, T> {
+  using Base = SpectraAndSamples<Space, T>;
+  using typename Base::Complex;
+
+  const Complex* spectra; ///< [slices, rays, frequencies]
+  SampleArray<Complex> samples;
+
+  KOKKOS_FUNCTION void operator()(const typename Base::Team& team) const {
+    const auto at = this->block(team);
+    this->for_each_frequency(team, at, [&](std::int64_t slice, std::int64_t index, Complex& value) {
+      value = slice < this->slices ? spectra[index] : Complex(0);
     });
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, side * side), [&](int i) {
-      const int z = i % side, k = first_k + i / side;
-      if (first_pair + z >= pairs || k >= polar.frequencies)
-        return;
-      const Complex a = block[z * stride + i / side], b = block[(side + z) * stride + i / side];
-      const Complex factor = polar.at(ray, k);
-      const std::int64_t point = polar.point(ray, k);
-      samples(point, first_pair + z) = factor * Complex(a.real() - b.imag(), a.imag() + b.real());
-      if (k > 0)
-        samples(point - 2 * k, first_pair + z) =
-            Complex(factor.real(), -factor.imag()) * Complex(a.real() + b.imag(), b.real() - a.imag());
-    });
+    this->for_each_sample(
+        team, at, [&](int k, std::int64_t pair, std::int64_t point, const Complex& a, const Complex& b) {
+          const Complex factor = this->polar.at(at.ray, k);
+          samples(point, pair) = factor * Complex(a.real() - b.imag(), a.imag() + b.real());
+          if (k > 0)
+            samples(point - 2 * k, pair) =
+                Complex(factor.real(), -factor.imag()) * Complex(a.real() + b.imag(), b.real() - a.imag());
+        });
   }
 };
 
 /// The transpose, into what a half-spectrum-to-real FFT turns into the transpose of the projections.
 template <class Space, class T>
-struct SpectraFromSamples {
-  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
-  using Complex = Kokkos::complex<T>;
-  static constexpr int side = 32, team_size = is_host<Space> ? 1 : 256, stride = side + 1;
+struct SpectraFromSamples : SpectraAndSamples<Space, T> {
+  using Base = SpectraAndSamples<Space, T>;
+  using typename Base::Complex;
 
-  PolarSampleView<T> polar;
   SampleArray<const Complex> samples;
-  std::int64_t slices;
   Complex* spectra;
-  int frequency_blocks, slice_blocks;
 
-  static constexpr std::size_t scratch_bytes() { return 2 * side * stride * sizeof(Complex) + 16; }
-
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const int first_k = team.league_rank() % frequency_blocks * side;
-    const std::int64_t rest = team.league_rank() / frequency_blocks;
-    const std::int64_t first_pair = rest % slice_blocks * side, ray = rest / slice_blocks;
-    const std::int64_t pairs = (slices + 1) / 2;
-    auto* const block = static_cast<Complex*>(
-        team.team_scratch(is_host<Space> ? 1 : 0).get_shmem_aligned(2 * side * stride * sizeof(Complex), 16));
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, side * side), [&](int i) {
-      const int z = i % side, k = first_k + i / side;
-      if (first_pair + z >= pairs || k >= polar.frequencies)
-        return;
-      Complex factor = polar.at(ray, k);
-      factor.imag() = -factor.imag();
-      const std::int64_t point = polar.point(ray, k);
-      const Complex u = samples(point, first_pair + z), v = samples(point - 2 * k, first_pair + z);
-      // The FFT counts 0 < k < width / 2 twice, k = 0 once. At k = 0, u = v; at Nyquist both halves meet in
-      // one.
-      factor *= 2 * k == polar.width ? T(1) : T(0.5);
-      Complex a = factor * Complex(u.real() + v.real(), u.imag() - v.imag());
-      Complex b = factor * Complex(u.imag() + v.imag(), v.real() - u.real());
-      if (k == 0 || 2 * k == polar.width)
-        a.imag() = b.imag() = 0;
-      block[z * stride + i / side] = a;
-      block[(side + z) * stride + i / side] = b;
-    });
+  KOKKOS_FUNCTION void operator()(const typename Base::Team& team) const {
+    const auto at = this->block(team);
+    this->for_each_sample(team, at,
+                          [&](int k, std::int64_t pair, std::int64_t point, Complex& a, Complex& b) {
+                            Complex factor = this->polar.at(at.ray, k);
+                            factor.imag() = -factor.imag();
+                            const Complex u = samples(point, pair), v = samples(point - 2 * k, pair);
+                            // The FFT counts 0 < k < width / 2 twice, k = 0 once. At k = 0, u = v; at Nyquist
+                            // both halves meet in one.
+                            const bool nyquist = 2 * k == this->polar.width;
+                            factor *= nyquist ? T(1) : T(0.5);
+                            a = factor * Complex(u.real() + v.real(), u.imag() - v.imag());
+                            b = factor * Complex(u.imag() + v.imag(), v.real() - u.real());
+                            if (k == 0 || nyquist)
+                              a.imag() = b.imag() = 0;
+                          });
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 2 * side * side), [&](int i) {
-      const int k = i % side, s = i / side;
-      const std::int64_t slice = 2 * first_pair + s;
-      if (slice < slices && first_k + k < polar.frequencies)
-        spectra[(slice * polar.rays + ray) * polar.frequencies + first_k + k] =
-            block[(s % 2 * side + s / 2) * stride + k];
+    this->for_each_frequency(team, at, [&](std::int64_t slice, std::int64_t index, const Complex& value) {
+      if (slice < this->slices)
+        spectra[index] = value;
     });
   }
 };
@@ -170,7 +183,7 @@ void samples_from_spectra(const Space& space, const PolarSampleView<T>& polar,
                           const Kokkos::complex<T>* spectra, std::int64_t slices,
                           const SampleArray<Kokkos::complex<T>>& samples) {
   launch_transposition("Bracewell::FourierTomography::samples", space,
-                       SamplesFromSpectra<Space, T>{polar, spectra, slices, samples, 0, 0});
+                       SamplesFromSpectra<Space, T>{{polar, slices}, spectra, samples});
 }
 
 template <class Space, class T>
@@ -180,7 +193,7 @@ void spectra_from_samples(const Space& space, const PolarSampleView<T>& polar,
   launch_transposition(
       "Bracewell::FourierTomography::spectra", space,
       SpectraFromSamples<Space, T>{
-          polar, {samples.data, samples.point_stride, samples.slice_stride}, slices, spectra, 0, 0});
+          {polar, slices}, {samples.data, samples.point_stride, samples.slice_stride}, spectra});
 }
 
 } // namespace Bracewell::Impl
