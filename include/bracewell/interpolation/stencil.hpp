@@ -100,7 +100,7 @@ struct Stencil {
   template <class Value, class Add>
   KOKKOS_INLINE_FUNCTION void scatter(Value* spectrum, const Value& value, const Add& add) const {
     const Value amplitude = window.mirrored ? conjugate(value) : value;
-    if (all_direct())
+    if (window.direct())
       scatter_rows<true>(spectrum, amplitude, add);
     else
       scatter_rows<false>(spectrum, amplitude, add);

@@ -248,7 +248,9 @@ void launch_pose_sums(const ExecutionSpace& space, const std::string& label, Fun
   const std::int64_t most = std::numeric_limits<int>::max() / functor.parts;
   for (; functor.first_pose < poses; functor.first_pose += most) {
     const int league = static_cast<int>(std::min(most, poses - functor.first_pose)) * functor.parts;
-    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
+    using Bounds = Kokkos::LaunchBounds<team_size, 2>; // Catmull-Rom in 2D 1.7 times as fast
+    using Policy =
+        Kokkos::TeamPolicy<ExecutionSpace, Bounds, Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
     Kokkos::parallel_for(label, Policy(space, league, team_size), functor);
   }
 }
