@@ -47,10 +47,12 @@ svg.append(f'<text x="{left + width / 2}" y="{top + height + 38}" text-anchor="m
            'detector pixels n, with 2n angles and 64 slices</text>')
 svg.append(f'<text transform="translate(16 {top + height / 2}) rotate(-90)" text-anchor="middle">'
            'spreading, milliseconds</text>')
-for key, name, colour, dashes in curves:
+label = math.inf
+for key, name, colour, dashes in sorted(curves, key=lambda curve: rows[curve[0]][-1]):
     times = rows[key]
     points = " ".join(f"{x(i):.1f},{y(t):.1f}" for i, t in enumerate(times))
     svg.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>')
     svg += [f'<circle cx="{x(i):.1f}" cy="{y(t):.1f}" r="3" fill="{colour}"/>' for i, t in enumerate(times)]
-    svg.append(f'<text x="{left + width + 8}" y="{y(times[-1]) + 4:.1f}" fill="{colour}">{name} ({times[-1]:g})</text>')
+    label = min(label - 14, y(times[-1]) + 4)  # names must not cover each other
+    svg.append(f'<text x="{left + width + 8}" y="{label:.1f}" fill="{colour}">{name} ({times[-1]:g})</text>')
 (folder / "gridding-strategies.svg").write_text("\n".join(svg + ["</svg>"]) + "\n")

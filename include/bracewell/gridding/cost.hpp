@@ -24,7 +24,7 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
   const double writing = work.cells * work.slices * (work.host ? 1 : 2e-3);
   const double points_of_slices = work.points * work.slices;
   if (strategy == GriddingStrategy::Atomic)
-    return writing + points_of_slices * taps * (work.host ? 5 : 2e-2);
+    return writing + points_of_slices * taps * (work.host ? 8 : 2e-2);
   if (strategy == GriddingStrategy::Duplicated) // computes weights anew for every slice
     return (1 + 2 * work.threads) * writing + points_of_slices * (20 + 2 * taps);
   if (strategy == GriddingStrategy::PrunedGather) // computes weights anew for every slice or few
