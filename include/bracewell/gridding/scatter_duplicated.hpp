@@ -3,6 +3,8 @@
 
 #include <bracewell/gridding/locations.hpp>
 
+#include <algorithm>
+
 namespace Bracewell::Impl {
 
 /// GriddingStrategy::Duplicated, on hosts: a thread adds its share of the samples of one slice to a grid of
