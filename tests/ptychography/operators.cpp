@@ -72,7 +72,7 @@ double shifted_error(double shift) {
   for (int k = 0; k < N; ++k) {
     std::complex<double> sum = 0;
     for (int i = 0; i < N; ++i)
-      sum += in[i] * std::polar(1.0, (inverse ? 2 : -2) * M_PI * std::remainder((k + shift) * i / N, 1));
+      sum += in[i] * std::polar(1.0, (inverse ? 2 : -2) * M_PI * (k * i % N + shift * i) / N);
     error = std::max(error, std::abs(sum - std::complex(x[k].re, x[k].im)));
   }
   return error;
