@@ -30,7 +30,7 @@ template void launch(const Space&,
 template void launch(const Space&,
                      const Impl::FusedPatterns<Space, float, float, Impl::FusedSizes<16, 16, 5>, true>&);
 template void launch(const Space&,
-                     const Impl::FusedPatterns<Space, float, Half, Impl::FusedSizes<16, 10, 5>>&);
+                     const Impl::FusedPatterns<Space, float, Half, Impl::FusedSizes<8, 20, 10>>&);
 template void launch(const Space&,
                      const Impl::FusedPatterns<Space, double, double, Impl::FusedSizes<4, 12, 12>>&);
 

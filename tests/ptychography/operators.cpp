@@ -72,7 +72,7 @@ double shifted_error(double shift) {
   for (int k = 0; k < N; ++k) {
     std::complex<double> sum = 0;
     for (int i = 0; i < N; ++i)
-      sum += in[i] * std::polar(1.0, (inverse ? 2 : -2) * M_PI * std::remainder((k + shift) * i / N, 1));
+      sum += in[i] * std::polar(1.0, (inverse ? 2 : -2) * M_PI * (k * i % N + shift * i) / N);
     error = std::max(error, std::abs(sum - std::complex(x[k].re, x[k].im)));
   }
   return error;
@@ -111,6 +111,7 @@ TEST_CASE("transforms in registers are the DFT, also where trailing inputs are z
   CHECK(register_error<16, true>() < 1e-14);
   CHECK(register_error<16, false, 5>() < 1e-14);
   CHECK(register_error<16, false, 8>() < 1e-14);
+  CHECK(register_error<20, false, 10>() < 1e-14);
   CHECK(register_error<32, false, 10>() < 1e-13);
   CHECK(register_error<32, true>() < 1e-13);
   CHECK(register_error<40, false, 13>() < 1e-13);
@@ -120,6 +121,7 @@ TEST_CASE("transforms in registers are the DFT, also where trailing inputs are z
     CHECK(shifted_error<10, true>(shift) < 1e-14);
     CHECK(shifted_error<12, false>(shift) < 1e-14);
     CHECK(shifted_error<16, false>(shift) < 1e-14);
+    CHECK(shifted_error<20, true>(shift) < 1e-14);
     CHECK(shifted_error<32, true>(shift) < 1e-13);
   }
 }

@@ -11,8 +11,9 @@
 namespace Bracewell::Impl {
 
 /// Two sums over the lanes of a team.
+template <class T>
 struct TeamSums {
-  double first, second;
+  T first, second;
 };
 
 /// What a kernel asks of its team, asked of a team of a Kokkos policy.
@@ -25,8 +26,8 @@ struct PolicyTeam {
   KOKKOS_INLINE_FUNCTION std::int64_t count() const { return member.league_size(); }
   KOKKOS_INLINE_FUNCTION void barrier() const { member.team_barrier(); }
   /// Known to all lanes; waits for all of them, as the barrier does.
-  KOKKOS_INLINE_FUNCTION TeamSums sum(const TeamSums& own) const {
-    TeamSums sums{0, 0};
+  KOKKOS_INLINE_FUNCTION TeamSums<double> sum(const TeamSums<double>& own) const {
+    TeamSums<double> sums{0, 0};
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(member, member.team_size()),
         [&](int, double& first, double& second) {
@@ -51,17 +52,11 @@ std::size_t chip_memory([[maybe_unused]] const Space& space) {
 
 #if defined(KOKKOS_ENABLE_CUDA)
 
-/// The same asked of a team of launch_on_chip.
+/// The same asked of a team of launch_on_chip, of a power of two of warps.
 template <class T>
 struct ChipTeam {
-  static constexpr int most_warps = 32;
-  struct Partial {
-    T first, second;
-  };
-  Partial* partials; ///< [2, warps]
+  TeamSums<T>* partials; ///< [2, warps]
   mutable int parity = 0;
-
-  static std::size_t bytes(int size) { return 2 * std::size_t(size / 32) * sizeof(Partial); }
 
   KOKKOS_FUNCTION int rank() const {
     KOKKOS_IF_ON_DEVICE((return threadIdx.x;))
@@ -76,20 +71,21 @@ struct ChipTeam {
     KOKKOS_IF_ON_HOST((return 1;))
   }
   KOKKOS_FUNCTION void barrier() const { KOKKOS_IF_ON_DEVICE((__syncthreads();)) }
-  /// Sums of two calls lie apart, so that one barrier is enough.
-  KOKKOS_FUNCTION TeamSums sum(TeamSums own) const {
-    KOKKOS_IF_ON_DEVICE((
-        const int warps = blockDim.x / 32; Partial* const own_partials = partials + parity * warps;
-        for (int distance = 16; distance > 0; distance /= 2) {
-          own.first += __shfl_xor_sync(~0u, own.first, distance);
-          own.second += __shfl_xor_sync(~0u, own.second, distance);
-        } if (threadIdx.x % 32 == 0)
-            own_partials[threadIdx.x / 32] = {static_cast<T>(own.first), static_cast<T>(own.second)};
-        __syncthreads(); own = {0, 0}; for (int warp = 0; warp < warps; ++warp) {
-          own.first += own_partials[warp].first;
-          own.second += own_partials[warp].second;
-        } parity = 1 - parity;))
+  /// The partial sums of two calls lie apart, so that one barrier is enough.
+  KOKKOS_FUNCTION TeamSums<T> sum(TeamSums<T> own) const {
+    KOKKOS_IF_ON_DEVICE((const int warps = blockDim.x / 32;
+                         TeamSums<T>* const shared = partials + parity * warps; add_lanes(own, 32);
+                         if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = own; __syncthreads();
+                         own = shared[threadIdx.x % warps]; add_lanes(own, warps); parity = 1 - parity;))
     return own;
+  }
+
+private:
+  KOKKOS_FUNCTION static void add_lanes([[maybe_unused]] TeamSums<T>& sums, [[maybe_unused]] int lanes) {
+    KOKKOS_IF_ON_DEVICE((for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      sums.first += __shfl_xor_sync(~0u, sums.first, distance);
+      sums.second += __shfl_xor_sync(~0u, sums.second, distance);
+    }))
   }
 };
 

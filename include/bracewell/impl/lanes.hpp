@@ -20,6 +20,13 @@
 
 namespace Bracewell::Impl {
 
+/// 2 a - b as one instruction: a compiler of device code would add a twice.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION T twice_minus(T a, T b) {
+  KOKKOS_IF_ON_DEVICE((return Kokkos::fma(T(2), a, -b);))
+  KOKKOS_IF_ON_HOST((return 2 * a - b;))
+}
+
 /// Asks for a cache line of global memory that will be read soon.
 template <class T>
 KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] const T* address) {

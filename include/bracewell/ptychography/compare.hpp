@@ -112,7 +112,7 @@ struct ComparePatterns {
 /// Sum of the losses of all patterns by one team, in fixed order.
 template <class Space>
 struct SumLosses {
-  static constexpr int team_size = is_host<Space> ? 1 : 256;
+  static constexpr int team_size = is_host<Space> ? 1 : 1024;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
   const double* losses;

@@ -67,14 +67,22 @@ struct ExitWaves {
   }
 };
 
-/// Gradients with respect to the exit waves, wherever they lie. With factors, the gradient of pattern i is
-/// factor[2 i] stored - factor[2 i + 1] (exit wave): what the fused kernel leaves to its reader.
+/// Gradients with respect to the exit waves, wherever they lie: those of pattern i are factor(i) times what
+/// is stored. Half precision needs factors for its range.
 template <class T, class Stored>
 struct WaveGradients {
+  static constexpr bool scaled = sizeof(Stored) < sizeof(T);
+
   const StoredComplex<Stored>* data;
   std::int64_t pattern_stride, mode_stride, row_stride;
-  const T* factors;
+  const T* factors; ///< [patterns], where scaled
 
+  KOKKOS_INLINE_FUNCTION T factor(std::int64_t i) const {
+    if constexpr (scaled)
+      return factors[i];
+    else
+      return T(1);
+  }
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t i, int mode, int row, int column) const {
     return data[i * pattern_stride + mode * mode_stride + row * row_stride + column].template load<T>();
   }
@@ -87,143 +95,117 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<T> conjugate_product(const Kokkos::comple
 }
 
 /// Object gradient sum_j conj(p(r - y_j)) G_j(r - y_j), by tiles of the object: a team owns a tile, goes
-/// through the windows that reach it in rising order and stores each pixel once. `slots` says which place in
-/// the selection a pattern has (none: its own number).
+/// through the windows that reach it and stores each pixel once. On GPUs the lanes of a warp are neighbouring
+/// columns and hold all rows; the warps take the windows in turn and add what they have at the end, in fixed
+/// order. `slots` says which place in the selection a pattern has (none: its own number).
 template <class Space, class T, class Stored>
 struct GatherObjectGradient {
   static constexpr int width = ScanTiles::width, height = ScanTiles::height;
-  static constexpr int team_size = is_host<Space> ? 1 : width * height;
+  static constexpr int shares = is_host<Space> ? 1 : 8; ///< of the windows
+  static constexpr int team_size = is_host<Space> ? 1 : width * shares;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
   Scan scan;
   ScanTiles tiles;
   Selection selection;
   const int* slots;
-  const Kokkos::complex<T>* object;
   Probes<T> probes;
   WaveGradients<T, Stored> waves;
   Kokkos::complex<T>* gradient;
   bool accumulate;
 
-  KOKKOS_INLINE_FUNCTION bool slot(std::int64_t entry, std::int64_t& j, std::int64_t& i) const {
-    j = tiles.windows[entry];
-    i = (slots ? slots[j] : j) - selection.first;
-    return i >= 0 && i < selection.count;
+  /// A window and where the tile lies in it.
+  struct Window {
+    int i, row, column;
+    T factor;
+  };
+
+  /// False for windows of patterns that were not selected.
+  KOKKOS_INLINE_FUNCTION bool window(std::int64_t entry, std::int64_t top, std::int64_t left,
+                                     Window& result) const {
+    const std::int64_t j = tiles.windows[entry], i = (slots ? slots[j] : j) - selection.first;
+    if (i < 0 || i >= selection.count)
+      return false;
+    result = {static_cast<int>(i), static_cast<int>(top - scan.positions[2 * j]),
+              static_cast<int>(left - scan.positions[2 * j + 1]), waves.factor(i)};
+    return true;
   }
 
-  /// Adds what window i has for pixels `from` to `to` of a row of the tile.
-  KOKKOS_INLINE_FUNCTION void add_row(std::int64_t i, int row, int column, T (&re)[width], T (&im)[width],
-                                      T (&energy)[width], int from, int to) const {
-    const int m = scan.probe;
-    const T f = waves.factors ? waves.factors[2 * i] : T(1),
-            h = waves.factors ? waves.factors[2 * i + 1] : T(0);
+  /// Adds what a window has for a column of the tile.
+  KOKKOS_INLINE_FUNCTION void add(const Window& window, int x, T (&re)[height], T (&im)[height]) const {
+    const int m = scan.probe, column = window.column + x;
+    const int from = Kokkos::max(0, -window.row), to = Kokkos::min(+height, m - window.row);
+    if (from >= to || column < 0 || column >= m)
+      return;
     for (int mode = 0; mode < probes.modes; ++mode) {
-      const Kokkos::complex<T>* const p =
-          probes.data + i * probes.stride + (std::int64_t(mode) * m + row) * m;
-      for (int x = from; x < to; ++x) {
-        const Kokkos::complex<T> probe = p[column + x];
-        const Kokkos::complex<T> product = conjugate_product(probe, waves(i, mode, row, column + x));
-        re[x] += f * product.real();
-        im[x] += f * product.imag();
-        energy[x] += h * (probe.real() * probe.real() + probe.imag() * probe.imag());
+      const Kokkos::complex<T>* const p = probes.data + window.i * probes.stride + std::int64_t(mode) * m * m;
+      Kokkos::complex<T> probe[height], wave[height];
+      BRACEWELL_UNROLL
+      for (int y = 0; y < height; ++y) { // all on their way at the same time
+        const bool inside = y >= from && y < to;
+        probe[y] = inside ? p[(window.row + y) * m + column] : Kokkos::complex<T>(0);
+        wave[y] = inside ? waves(window.i, mode, window.row + y, column) : Kokkos::complex<T>(0);
+      }
+      BRACEWELL_UNROLL
+      for (int y = 0; y < height; ++y) {
+        if constexpr (waves.scaled)
+          wave[y] *= window.factor;
+        re[y] += probe[y].real() * wave[y].real() + probe[y].imag() * wave[y].imag();
+        im[y] += probe[y].real() * wave[y].imag() - probe[y].imag() * wave[y].real();
       }
     }
   }
 
-  KOKKOS_INLINE_FUNCTION void store(std::int64_t row, std::int64_t column, T re, T im, T energy) const {
+  KOKKOS_INLINE_FUNCTION void store(std::int64_t row, std::int64_t column,
+                                    const Kokkos::complex<T>& sum) const {
+    if (row >= scan.rows || column >= scan.columns)
+      return;
     const std::int64_t index = row * scan.columns + column;
-    Kokkos::complex<T> sum(re, im);
-    if (waves.factors)
-      sum -= energy * object[index];
     gradient[index] = accumulate ? gradient[index] + sum : sum;
   }
 
+  using Scratch =
+      Kokkos::View<Kokkos::complex<T>*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  static constexpr int scratch_size = is_host<Space> ? 0 : shares * height * width;
+  static_assert(sizeof(Window) <= height * sizeof(Kokkos::complex<T>));
+  static std::size_t scratch_bytes() { return Scratch::shmem_size(scratch_size); }
+
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t tile = team.league_rank();
+    const std::int64_t tile = team.league_rank(), begin = tiles.first[tile], end = tiles.first[tile + 1];
     const std::int64_t top = tile / tiles.across * height, left = tile % tiles.across * width;
     if constexpr (is_host<Space>) {
-      T re[height][width] = {}, im[height][width] = {}, energy[height][width] = {};
-      for (std::int64_t entry = tiles.first[tile]; entry < tiles.first[tile + 1]; ++entry) {
-        std::int64_t j, i;
-        if (!slot(entry, j, i))
-          continue;
-        const int row = static_cast<int>(top - scan.positions[2 * j]);
-        const int column = static_cast<int>(left - scan.positions[2 * j + 1]);
-        const int from = Kokkos::max(0, -column), to = Kokkos::min(width, scan.probe - column);
-        for (int y = Kokkos::max(0, -row); y < Kokkos::min(height, scan.probe - row); ++y)
-          add_row(i, row + y, column, re[y], im[y], energy[y], from, to);
-      }
+      T re[width][height] = {}, im[width][height] = {};
+      Window now;
+      for (std::int64_t entry = begin; entry < end; ++entry)
+        if (window(entry, top, left, now))
+          for (int x = 0; x < width; ++x)
+            add(now, x, re[x], im[x]);
       for (int y = 0; y < height; ++y)
         for (int x = 0; x < width; ++x)
-          if (top + y < scan.rows && left + x < scan.columns)
-            store(top + y, left + x, re[y][x], im[y][x], energy[y][x]);
+          store(top + y, left + x, {re[x][y], im[x][y]});
     } else {
-      const int y = team.team_rank() / width, x = team.team_rank() % width;
-      T re = 0, im = 0, energy = 0;
-      const Windows windows(team.team_scratch(0), team_size);
-      for (std::int64_t first = tiles.first[tile]; first < tiles.first[tile + 1]; first += team_size) {
-        const int count =
-            static_cast<int>(Kokkos::min<std::int64_t>(team_size, tiles.first[tile + 1] - first));
-        windows(team.team_rank()) = window(first + team.team_rank(), team.team_rank() < count, top, left);
+      const int rank = team.team_rank(), x = rank % width, share = rank / width;
+      const Scratch scratch(team.team_scratch(0), +scratch_size);
+      Window* const windows = reinterpret_cast<Window*>(scratch.data());
+      T re[height] = {}, im[height] = {};
+      for (std::int64_t first = begin; first < end; first += team_size) {
+        const int count = static_cast<int>(Kokkos::min<std::int64_t>(team_size, end - first));
+        if (rank < count && !window(first + rank, top, left, windows[rank]))
+          windows[rank] = {0, scan.probe, 0, T(0)}; // reaches nothing
         team.team_barrier();
-        for (int begin = 0; begin < count; begin += together)
-          add(&windows(begin), y, x, re, im, energy);
+        for (int w = share; w < count; w += shares)
+          add(windows[w], x, re, im);
         team.team_barrier();
       }
-      if (top + y < scan.rows && left + x < scan.columns)
-        store(top + y, left + x, re, im, energy);
-    }
-  }
-
-  /// A window and where the tile lies in it; a window that does not count has factors of zero.
-  struct Window {
-    int i, row, column;
-    T f, h;
-  };
-  using Windows =
-      Kokkos::View<Window*, typename Space::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  static constexpr int together = 4; ///< windows whose numbers are on their way at the same time
-  static_assert(is_host<Space> || team_size % together == 0);
-  static std::size_t scratch_bytes() { return is_host<Space> ? 0 : Windows::shmem_size(team_size); }
-
-  KOKKOS_INLINE_FUNCTION Window window(std::int64_t entry, bool given, std::int64_t top,
-                                       std::int64_t left) const {
-    Window result{0, -scan.probe - height, 0, T(0), T(0)};
-    std::int64_t j, i;
-    if (given && slot(entry, j, i)) {
-      result.i = static_cast<int>(i);
-      result.row = static_cast<int>(top - scan.positions[2 * j]);
-      result.column = static_cast<int>(left - scan.positions[2 * j + 1]);
-      result.f = waves.factors ? waves.factors[2 * i] : T(1);
-      result.h = waves.factors ? waves.factors[2 * i + 1] : T(0);
-    }
-    return result;
-  }
-
-  /// Adds what a few windows have for one pixel. Windows that do not reach it are read at their first pixel
-  /// and multiplied by zero, so that nothing waits for a branch.
-  KOKKOS_INLINE_FUNCTION void add(const Window* windows, int y, int x, T& re, T& im, T& energy) const {
-    const int m = scan.probe;
-    for (int mode = 0; mode < probes.modes; ++mode) {
-      Kokkos::complex<T> probe[together], wave[together];
-      T f[together], h[together];
       BRACEWELL_UNROLL
-      for (int w = 0; w < together; ++w) {
-        const Window window = windows[w];
-        const int row = window.row + y, column = window.column + x;
-        const bool reaches = row >= 0 && row < m && column >= 0 && column < m;
-        const int at = reaches ? row * m + column : 0;
-        f[w] = reaches ? window.f : T(0);
-        h[w] = reaches ? window.h : T(0);
-        probe[w] = probes.data[window.i * probes.stride + std::int64_t(mode) * m * m + at];
-        wave[w] = waves(window.i, mode, reaches ? row : 0, reaches ? column : 0);
-      }
-      BRACEWELL_UNROLL
-      for (int w = 0; w < together; ++w) {
-        const Kokkos::complex<T> product = conjugate_product(probe[w], wave[w]);
-        re += f[w] * product.real();
-        im += f[w] * product.imag();
-        energy += h[w] * (probe[w].real() * probe[w].real() + probe[w].imag() * probe[w].imag());
+      for (int y = 0; y < height; ++y)
+        scratch((share * height + y) * width + x) = Kokkos::complex<T>(re[y], im[y]);
+      team.team_barrier();
+      for (int pixel = rank; pixel < width * height; pixel += team_size) {
+        Kokkos::complex<T> sum(0);
+        for (int s = 0; s < shares; ++s)
+          sum += scratch(s * height * width + pixel);
+        store(top + pixel / width, left + pixel % width, sum);
       }
     }
   }
@@ -242,7 +224,6 @@ template <class T, class Stored>
 struct ScatterObjectGradient {
   Scan scan;
   Selection selection;
-  const Kokkos::complex<T>* object;
   Probes<T> probes;
   WaveGradients<T, Stored> waves;
   Kokkos::complex<T>* gradient;
@@ -251,18 +232,11 @@ struct ScatterObjectGradient {
     const int m = scan.probe, column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
     const std::int64_t i = index / m / m;
     const std::int64_t at = scan.corner(selection(i)) + row * scan.columns + column;
-    const T f = waves.factors ? waves.factors[2 * i] : T(1),
-            h = waves.factors ? waves.factors[2 * i + 1] : T(0);
     Kokkos::complex<T> sum(0);
-    T energy = 0;
-    for (int mode = 0; mode < probes.modes; ++mode) {
-      const auto probe = probes.data[i * probes.stride + (std::int64_t(mode) * m + row) * m + column];
-      sum += conjugate_product(probe, waves(i, mode, row, column));
-      energy += probe.real() * probe.real() + probe.imag() * probe.imag();
-    }
-    sum *= f;
-    if (waves.factors)
-      sum -= h * energy * object[at];
+    for (int mode = 0; mode < probes.modes; ++mode)
+      sum += conjugate_product(probes.data[i * probes.stride + (std::int64_t(mode) * m + row) * m + column],
+                               waves(i, mode, row, column));
+    sum *= waves.factor(i);
     T* const target = reinterpret_cast<T*>(gradient + at);
     Kokkos::atomic_add(target, sum.real());
     Kokkos::atomic_add(target + 1, sum.imag());
@@ -287,20 +261,29 @@ struct SliceProbeGradient {
     const int mode = static_cast<int>(element / pixels);
     const int row = static_cast<int>(pixel / m), column = static_cast<int>(pixel % m);
     const std::int64_t end = Kokkos::min(selection.count, (slice + 1) * per_slice);
-    T re = 0, im = 0, energy = 0;
-    for (std::int64_t i = slice * per_slice; i < end; ++i) {
-      const auto value = object[scan.corner(selection(i)) + row * scan.columns + column];
-      const auto product = conjugate_product(value, waves(i, mode, row, column));
-      const T f = waves.factors ? waves.factors[2 * i] : T(1);
-      re += f * product.real();
-      im += f * product.imag();
-      if (waves.factors)
-        energy += waves.factors[2 * i + 1] * (value.real() * value.real() + value.imag() * value.imag());
-    }
-    Kokkos::complex<T> sum(re, im);
-    if (waves.factors)
-      sum -= energy * probes.data[element];
+    Kokkos::complex<T> sum(0);
+    std::int64_t i = slice * per_slice;
+    for (; i + together <= end; i += together)
+      add<together>(i, mode, row, column, sum);
+    for (; i < end; ++i)
+      add<1>(i, mode, row, column, sum);
     slices[index] = sum;
+  }
+
+  static constexpr int together = 4; ///< patterns whose numbers are on their way at the same time
+
+  template <int count>
+  KOKKOS_INLINE_FUNCTION void add(std::int64_t first, int mode, int row, int column,
+                                  Kokkos::complex<T>& sum) const {
+    Kokkos::complex<T> value[count], wave[count];
+    BRACEWELL_UNROLL
+    for (int c = 0; c < count; ++c) {
+      value[c] = object[scan.corner(selection(first + c)) + row * scan.columns + column];
+      wave[c] = waves(first + c, mode, row, column);
+    }
+    BRACEWELL_UNROLL
+    for (int c = 0; c < count; ++c)
+      sum += waves.factor(first + c) * conjugate_product(value[c], wave[c]);
   }
 };
 
@@ -313,6 +296,9 @@ struct SumSlices {
 
   KOKKOS_FUNCTION void operator()(std::int64_t element) const {
     Kokkos::complex<T> sum(0);
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#pragma unroll 8
+#endif
     for (std::int64_t slice = 0; slice < count; ++slice)
       sum += slices[slice * elements + element];
     gradient[element] = accumulate ? gradient[element] + sum : sum;
@@ -402,9 +388,9 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
                                             probes.modes * n * n, n * n, n, nullptr};
   using Gather = Impl::GatherObjectGradient<ExecutionSpace, T, T>;
   if (outputs.object)
-    Impl::launch_gather(space, "Bracewell::exit_wave_gradients::object",
-                        Gather{scan.device(), scan.tiles(), all, nullptr, o.data, probes, gradients,
-                               outputs.object.data, false});
+    Impl::launch_gather(
+        space, "Bracewell::exit_wave_gradients::object",
+        Gather{scan.device(), scan.tiles(), all, nullptr, probes, gradients, outputs.object.data, false});
   if (outputs.probe)
     Kokkos::parallel_for(
         "Bracewell::exit_wave_gradients::probe",

@@ -34,16 +34,26 @@ struct FusedSizes {
     return warp * (warps > 10 ? 10 : warps < 1 ? 1 : warps);
   }
 
+  /// Factors of the outer transforms for every k, then of the inner ones of the adjoint for every lane. A
+  /// lane with one outer sum keeps its own in registers.
+  static constexpr int outer_factors = RegisterFFT<lanes, false>::factors,
+                       inner_factors = RegisterFFT<numbers, true>::factors;
+  static constexpr int table = numbers * outer_factors + lanes * inner_factors;
+
   /// Bytes on the chip of a team that keeps a window of m rows there.
   template <class T>
   static constexpr std::size_t chip_bytes(int m, int size) {
-    return (std::size_t(m) * (n + 1) + std::size_t(size / warp) * (exchange + 2)) * 2 * sizeof(T);
+    return (std::size_t(m) * (n + 1) + std::size_t(size / warp) * (exchange + 2) + (turns > 1 ? table : 0)) *
+           2 * sizeof(T);
   }
-  /// Of 16 warps on a multiprocessor, two teams where two windows fit.
+  /// Of 16 warps on a multiprocessor (228 KB, of which a team costs 1 more): two teams where two of the
+  /// largest windows fit, none where not even one does.
   template <class T>
   static constexpr int chip_teams() {
-    const int m = leading < numbers ? lanes * leading : n;
-    return 2 * (chip_bytes<T>(m, 256) + 1024) <= 228 * 1024 ? 2 : 1;
+    constexpr int m = leading < numbers ? lanes * leading : n;
+    return 2 * (chip_bytes<T>(m, 256) + 1024) <= 228 * 1024 ? 2
+           : chip_bytes<T>(m, 512) + 1024 <= 228 * 1024     ? 1
+                                                            : 0;
   }
 };
 
@@ -54,15 +64,16 @@ struct FusedSizes {
 ///   rows:     exit wave, transform
 ///   columns:  transform, comparison, adjoint of the transform
 ///   rows:     adjoint of the transform
-/// Leaves B = IDFT(l'(J) Psi) on the window, in units that suit half precision, and two factors with which
-/// G = f B - h psi (WaveGradients).
+/// Leaves the gradient G = f (B - c psi) with B = IDFT(l'(J) Psi) on the window; in half precision B - c psi,
+/// in units that suit it, and f (WaveGradients).
 ///   m = sum |psi|^2 (Parseval: the mean of I), J = I C / m, c = Re<psi, B> / (n^2 m) = sum l' I / (n^2 m).
 template <class Space, class T, class Storage, class Sizes, bool on_chip = false>
 struct FusedPatterns {
   static constexpr bool host = is_host<Space>;
   static constexpr int lanes = Sizes::lanes, numbers = Sizes::numbers, n = Sizes::n, leading = Sizes::leading;
   static constexpr int turns = Sizes::turns;
-  static constexpr int chip_teams = Sizes::template chip_teams<T>(), chip_team_size = 512 / chip_teams;
+  static constexpr int chip_teams = Sizes::template chip_teams<T>(),
+                       chip_team_size = chip_teams == 2 ? 256 : 512;
   static constexpr int team_size = host ? 1 : on_chip ? chip_team_size : Sizes::template team_size<T>();
   static constexpr int groups = host ? 1 : team_size / lanes; ///< that do a transform each
   static constexpr int warps = host ? 1 : team_size / Sizes::warp;
@@ -72,11 +83,7 @@ struct FusedPatterns {
   using Stored = StoredComplex<Storage>;
   using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
 
-  /// Transforms of a lane. Outer factors are its own (k = lane) and stay in registers.
-  using Outer = RegisterFFT<lanes, false>;
-  using Inner = RegisterFFT<numbers, true>;
   static constexpr bool own_factors = !host && turns == 1, same_factors = lanes == numbers;
-  static constexpr int table_size = numbers * Outer::factors + lanes * Inner::factors;
 
   Scan scan;
   Selection selection;
@@ -84,11 +91,11 @@ struct FusedPatterns {
   Targets<T, Storage> targets;
   PatternLoss loss;
   T background, norm;
-  const Number* table; ///< factors of the outer transforms for every k, then of the inner ones for every lane
+  const Number* table; ///< see FusedSizes
   double* losses;
   Number* workspace; ///< [teams, window], where windows are not on the chip
   Stored* waves;     ///< [patterns, m, m]
-  T* factors;        ///< [patterns, 2]
+  T* factors;        ///< [patterns], for half precision
   bool gradients;
 
   static std::size_t scratch_bytes() { return Scratch::shmem_size(warps * Sizes::exchange); }
@@ -96,22 +103,23 @@ struct FusedPatterns {
   /// Numbers that a team keeps between the steps.
   KOKKOS_INLINE_FUNCTION static std::int64_t window(int m) { return std::int64_t(m + m % 2) * n; }
 
-  /// Sums of a lane over its part of a pattern.
-  struct Sums {
-    double loss, moment; ///< of l(J) and l'(J) I
-  };
+  /// Sums of a lane over its part of a pattern, of l(J) and l'(J) I. On the chip these are few numbers.
+  using Sums = TeamSums<std::conditional_t<on_chip, T, double>>;
 
   /// A pattern and what a team has for it.
   struct Context {
     std::int64_t i, corner;
     Number* window;
     Number* exchange; ///< of the group of lanes
+    const Number* table;
     int lane, group;
     T scale;       ///< of the intensity, to J
     T target_unit; ///< of counts in half precision
     T unit;        ///< of the derivative, so that half precision holds B
+    T b, psi;      ///< G = b B - psi psi
     const Storage* targets;
-    Number outer[own_factors ? Outer::factors : 1], inner[own_factors && !same_factors ? Inner::factors : 1];
+    Number outer[own_factors ? Sizes::outer_factors : 1];
+    Number inner[own_factors && !same_factors ? Sizes::inner_factors : 1];
   };
 
   /// In a workspace pairs of columns side by side, and in each pair the rows: both directions of access are
@@ -123,9 +131,22 @@ struct FusedPatterns {
       return at.window[(column / 2 * (scan.probe + scan.probe % 2) + row) * 2 + column % 2];
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION Number exit_wave(const Context& at, int y, int x) const {
-    const Kokkos::complex<T> o = object[at.corner + y * scan.columns + x], p = probe[y * scan.probe + x];
-    return turn<false>(Number{o.real(), o.imag()}, Number{p.real(), p.imag()});
+  /// What a lane has of a row of the exit wave: pixels lane + lanes j, zero outside the window.
+  struct Row {
+    const Kokkos::complex<T>*object, *probe;
+    int pixels; ///< from the lane on
+
+    KOKKOS_FORCEINLINE_FUNCTION bool has(int j) const { return lanes * j < pixels; }
+    KOKKOS_FORCEINLINE_FUNCTION Number operator()(int j) const {
+      if (!has(j))
+        return {0, 0};
+      const Kokkos::complex<T> o = object[lanes * j], p = probe[lanes * j];
+      return turn<false>(Number{o.real(), o.imag()}, Number{p.real(), p.imag()});
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Row exit_wave(const Context& at, int y, int lane) const {
+    return {object + (at.corner + y * scan.columns + lane), probe + (y * scan.probe + lane),
+            y < scan.probe ? scan.probe - lane : 0};
   }
 
   /// step(lane): on GPUs side by side, on hosts one after the other. What it leaves in the exchange can be
@@ -153,7 +174,7 @@ struct FusedPatterns {
     BRACEWELL_UNROLL
     for (int t = 0; t < lanes; ++t)
       y[t] = at.exchange[k * Sizes::pitch + t];
-    Outer::run_shifted(y, own_factors ? at.outer : table + k * Outer::factors);
+    RegisterFFT<lanes, false>::run_shifted(y, own_factors ? at.outer : at.table + k * Sizes::outer_factors);
   }
   KOKKOS_FORCEINLINE_FUNCTION static void outer_adjoint(const Context& at, int k, Number (&y)[lanes]) {
     RegisterFFT<lanes, true>::run(y);
@@ -165,48 +186,73 @@ struct FusedPatterns {
     BRACEWELL_UNROLL
     for (int k = 0; k < numbers; ++k)
       x[k] = at.exchange[k * Sizes::pitch + lane];
-    Inner::run_shifted(x, !own_factors   ? table + numbers * Outer::factors + lane * Inner::factors
-                          : same_factors ? at.outer
-                                         : at.inner);
+    const Number* const inner = at.table + numbers * Sizes::outer_factors + lane * Sizes::inner_factors;
+    RegisterFFT<numbers, true>::run_shifted(x, !own_factors ? inner : same_factors ? at.outer : at.inner);
   }
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const Scratch scratch(member.team_scratch(+scratch_level), warps * Sizes::exchange);
-    run(PolicyTeam<Member>{member}, scratch.data(), workspace + member.league_rank() * window(scan.probe));
+    run(PolicyTeam<Member>{member}, scratch.data(), workspace + member.league_rank() * window(scan.probe),
+        table);
   }
 
 #if defined(KOKKOS_ENABLE_CUDA)
   /// As a team of launch_on_chip.
   KOKKOS_FUNCTION void operator()(double2* memory) const {
     Number* const exchange = reinterpret_cast<Number*>(memory);
-    using Team = ChipTeam<T>;
-    const auto partials = reinterpret_cast<typename Team::Partial*>(exchange + warps * Sizes::exchange);
-    run(Team{partials}, exchange, reinterpret_cast<Number*>(partials + 2 * warps));
+    Number* const partials = exchange + warps * Sizes::exchange;
+    Number* const own_table = partials + 2 * warps;
+    const ChipTeam<T> team{reinterpret_cast<TeamSums<T>*>(partials)};
+    if constexpr (own_factors) {
+      run(team, exchange, own_table, table);
+    } else { // the first sum of a pattern waits for it
+      for (int f = team.rank(); f < Sizes::table; f += team_size)
+        own_table[f] = table[f];
+      run(team, exchange, own_table + Sizes::table, own_table);
+    }
   }
 #endif
 
   /// All patterns of a team.
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* exchange, Number* window) const {
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* exchange, Number* window,
+                                       const Number* factor_table) const {
     const int rank = team.rank();
     Context at;
     at.lane = rank % lanes;
     at.group = host ? 0 : rank / lanes;
     at.exchange = exchange + rank / Sizes::warp * Sizes::exchange + (rank % Sizes::warp - at.lane);
     at.window = window;
+    at.table = factor_table;
     if constexpr (own_factors) {
       BRACEWELL_UNROLL
-      for (int f = 0; f < Outer::factors; ++f)
-        at.outer[f] = table[(at.lane < numbers ? at.lane : 0) * Outer::factors + f];
+      for (int f = 0; f < Sizes::outer_factors; ++f)
+        at.outer[f] = table[(at.lane < numbers ? at.lane : 0) * Sizes::outer_factors + f];
       if constexpr (!same_factors) {
         BRACEWELL_UNROLL
-        for (int f = 0; f < Inner::factors; ++f)
-          at.inner[f] = table[numbers * Outer::factors + at.lane * Inner::factors + f];
+        for (int f = 0; f < Sizes::inner_factors; ++f)
+          at.inner[f] = table[numbers * Sizes::outer_factors + at.lane * Sizes::inner_factors + f];
       }
     }
     for (at.i = team.number(); at.i < selection.count; at.i += team.count())
       pattern(team, at);
+  }
+
+  /// step(line) for the rows or columns of a group. Groups of a warp do the same number of them, some maybe
+  /// from `count` on: they meet at every exchange. On the chip the groups among 16 neighbouring lanes have
+  /// lines that are `lanes` apart, so that the 16 lanes run over different banks.
+  template <class Step>
+  KOKKOS_FORCEINLINE_FUNCTION static void for_lines(const Context& at, int count, const Step& step) {
+    constexpr int side = on_chip && lanes < 16 ? 16 / lanes : 1;
+    for (int group = at.group; line<side>(host ? group : group - group % Sizes::groups) < count;
+         group += groups)
+      step(line<side>(group));
+  }
+  template <int side>
+  KOKKOS_FORCEINLINE_FUNCTION static int line(int group) {
+    const int first = group / side;
+    return first / lanes * (side * lanes) + first % lanes + group % side * lanes;
   }
 
   template <class Team>
@@ -216,39 +262,36 @@ struct FusedPatterns {
     at.corner = scan.corner(j);
     at.targets = targets.values + j * n * n;
     at.target_unit = targets.units[j];
-    double own_energy = 0;
-    for (int y = at.group; y < m; y += groups)
-      for_lanes(at, [&](int lane) { own_energy += double(form_row(at, y, lane)); });
-    const double energy = team.sum({own_energy, 0}).first;
+    Sums own{0, 0};
+    for_lines(at, m, [&](int y) { for_lanes(at, [&](int lane) { own.first += form_row(at, y, lane); }); });
+    const T energy = static_cast<T>(team.sum(own).first);
     const T mean = targets.means[j];
     if (!(mean > 0 && energy > 0)) { // the whole team goes on
       skip(at, team.rank());
       return;
     }
     const bool scaled = targets.counts > 0;
-    const T to_model = scaled ? targets.counts / static_cast<T>(energy) : T(1);
+    const T to_model = scaled ? targets.counts / energy : T(1);
     at.unit = 1 / (T(n) * (loss == PatternLoss::LeastSquares ? mean : T(1)));
     if constexpr (sizeof(Storage) < sizeof(T)) // as if the energy of psi were about 1
-      at.unit *= Kokkos::exp2(-Kokkos::floor(T(0.5) * Kokkos::log2(static_cast<T>(energy)) + T(0.5)));
+      at.unit *= Kokkos::exp2(-Kokkos::floor(T(0.5) * Kokkos::log2(energy) + T(0.5)));
     at.scale = to_model;
-    // Groups of a warp have the same number of turns: they meet at every exchange.
-    for (int first = 0; first < m; first += groups)
-      transform_row(at, first + at.group);
+    for_lines(at, m, [&](int y) { transform_row(at, y); });
     team.barrier();
-    Sums sums{0, 0};
-    for (int first = 0; first < n; first += groups)
-      transform_column(at, first + at.group, sums);
-    const TeamSums total = team.sum({sums.loss, sums.moment});
+    own = {0, 0};
+    for_lines(at, n, [&](int column) { transform_column(at, column, own); });
+    const Sums total = team.sum(own);
+    const T f = 2 * slope_unit(loss) * norm * to_model * T(n) / at.unit;
     if (team.rank() == 0) {
-      losses[at.i] = targets.loss(j, total.first, norm, double(n) * n);
-      const T f = 2 * slope_unit(loss) * norm * to_model * T(n) / at.unit;
-      const T product = static_cast<T>(total.second) * at.unit / T(n); // Re<psi, B>
-      factors[2 * at.i] = f;
-      factors[2 * at.i + 1] = scaled ? f * product / static_cast<T>(energy) : T(0);
+      losses[at.i] = targets.loss(j, double(total.first), norm, double(n) * n);
+      factors[at.i] = f;
     }
+    const T f_here = sizeof(Storage) < sizeof(T) ? T(1) : f;
+    const T product = static_cast<T>(total.second) * at.unit / T(n); // Re<psi, B>
+    at.b = f_here / T(n);
+    at.psi = scaled ? f_here * product / energy : T(0);
     if (gradients)
-      for (int first = 0; first < m; first += groups)
-        adjoint_row(at, first + at.group);
+      for_lines(at, m, [&](int y) { adjoint_row(at, y); });
   }
 
   KOKKOS_INLINE_FUNCTION void skip(const Context& at, int rank) const {
@@ -258,43 +301,36 @@ struct FusedPatterns {
         waves[at.i * pixels + pixel].store(Kokkos::complex<T>(0));
     if (rank == 0) {
       losses[at.i] = 0;
-      factors[2 * at.i] = factors[2 * at.i + 1] = 0;
+      factors[at.i] = 0;
     }
   }
 
   /// Energy of what a lane has of a row of the exit wave; a window on the chip keeps the row.
   KOKKOS_FORCEINLINE_FUNCTION T form_row(const Context& at, int y, int lane) const {
-    const int m = scan.probe;
+    const Row psi = exit_wave(at, y, lane);
     T energy = 0;
     BRACEWELL_UNROLL
     for (int j = 0; j < leading; ++j) {
-      const int x = lane + lanes * j;
-      if (x < m) {
-        const Number psi = exit_wave(at, y, x);
-        energy += psi.re * psi.re + psi.im * psi.im;
-        if constexpr (on_chip)
-          element(at, y, x) = psi;
-      }
+      const Number value = psi(j);
+      energy += value.re * value.re + value.im * value.im;
+      if constexpr (on_chip)
+        if (psi.has(j))
+          element(at, y, lane + lanes * j) = value;
     }
     return energy;
-  }
-
-  KOKKOS_FORCEINLINE_FUNCTION Number formed(const Context& at, int y, int x) const {
-    if constexpr (on_chip)
-      return element(at, y, x);
-    else
-      return exit_wave(at, y, x);
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void transform_row(const Context& at, int y) const {
     const int m = scan.probe;
     for_lanes(at, [&](int lane) {
       Number x[numbers];
+      const Row psi = exit_wave(at, y, lane);
       BRACEWELL_UNROLL
-      for (int j = 0; j < leading; ++j) {
-        const int column = lane + lanes * j;
-        x[j] = y < m && column < m ? formed(at, y, column) : Number{0, 0};
-      }
+      for (int j = 0; j < leading; ++j)
+        if constexpr (on_chip)
+          x[j] = psi.has(j) ? element(at, y, lane + lanes * j) : Number{0, 0};
+        else
+          x[j] = psi(j);
       inner_forward(at, lane, x);
     });
     for_lanes(at, [&](int lane) {
@@ -332,10 +368,14 @@ struct FusedPatterns {
     const int m = scan.probe;
     const bool inside = column < n;
     // The targets of the column come from far away: they are on their way while it is transformed.
-    Measured early;
-    if constexpr (own_factors)
-      if (inside && at.lane < numbers)
-        early = measured(at, column, at.lane);
+    constexpr bool ahead = !host && turns * lanes <= 24;
+    Measured early[ahead ? turns : 1];
+    if constexpr (ahead) {
+      BRACEWELL_UNROLL
+      for (int c = 0; c < turns; ++c)
+        if (inside && at.lane + lanes * c < numbers)
+          early[c] = measured(at, column, at.lane + lanes * c);
+    }
     for_lanes(at, [&](int lane) {
       Number x[numbers];
       BRACEWELL_UNROLL
@@ -352,7 +392,7 @@ struct FusedPatterns {
         if (k < numbers && inside) {
           Number values[lanes];
           outer_forward(at, k, values);
-          compare(at, own_factors ? early : measured(at, column, k), values, sums);
+          compare(at, ahead ? early[ahead ? c : 0] : measured(at, column, k), values, sums);
           outer_adjoint(at, k, values);
         }
       }
@@ -373,6 +413,13 @@ struct FusedPatterns {
 
   KOKKOS_FORCEINLINE_FUNCTION void adjoint_row(const Context& at, int y) const {
     const int m = scan.probe;
+    const Row psi = exit_wave(at, y, at.lane);
+    Number early[host ? 1 : leading]; // exit waves that are on their way during the transform
+    if constexpr (!host) {
+      BRACEWELL_UNROLL
+      for (int j = 0; j < leading; ++j)
+        early[j] = psi(j);
+    }
     for_lanes(at, [&](int lane) {
       BRACEWELL_UNROLL
       for (int c = 0; c < turns; ++c) {
@@ -389,13 +436,15 @@ struct FusedPatterns {
     for_lanes(at, [&](int lane) {
       Number x[numbers];
       inner_adjoint(at, lane, x);
+      const Row own = exit_wave(at, y, lane);
+      Stored* const to = waves + ((at.i * m + y) * m + lane);
       BRACEWELL_UNROLL
-      for (int j = 0; j < leading; ++j) {
-        const int column = lane + lanes * j;
-        if (y < m && column < m)
-          waves[(at.i * m + y) * m + column].store(
-              Kokkos::complex<T>(x[j].re * (T(1) / n), x[j].im * (T(1) / n)));
-      }
+      for (int j = 0; j < leading; ++j)
+        if (own.has(j)) {
+          const Number wave = host ? own(j) : early[host ? 0 : j];
+          to[lanes * j].store(
+              Kokkos::complex<T>(at.b * x[j].re - at.psi * wave.re, at.b * x[j].im - at.psi * wave.im));
+        }
     });
   }
 
@@ -440,8 +489,8 @@ struct FusedPatterns {
       const T factor = slope * at.unit;
       wave = {wave.re * factor, wave.im * factor};
     }
-    sums.loss += double(sum);
-    sums.moment += double(moment);
+    sums.first += sum;
+    sums.second += moment;
   }
 };
 

@@ -37,7 +37,7 @@ bool visit_fused_sizes(int n, int m, const Action& action) {
   case 128:
     return visit_leading<8, 16>(m, action), true;
   case 160:
-    return visit_leading<16, 10>(m, action), true;
+    return visit_leading<8, 20>(m, action), true;
   case 192:
     return visit_leading<16, 12>(m, action), true;
   case 256:
@@ -67,18 +67,18 @@ public:
             const PtychographyOptions& options)
       : n(shape.detector), m(shape.probe), group(group_size(patterns, shape, options)),
         waves(make<StoredComplex<Storage>>(space, "waves", group * m * m)),
-        factors(make<T>(space, "factors", 2 * group)) {
+        factors(make<T>(space, "factors", group)) {
     visit_fused_sizes(n, m, [&](auto sizes) {
       using Kernel = FusedPatterns<Space, T, Storage, decltype(sizes), true>;
       const int multiprocessors =
           is_host<Space> ? space.concurrency() : std::max(1, space.concurrency() / 2048);
-      on_chip = Kernel::chip_bytes(m) <= chip_memory(space);
+      on_chip = Kernel::chip_teams > 0 && Kernel::chip_bytes(m) <= chip_memory(space);
       // Elsewhere two teams of a multiprocessor: their windows stay in its share of the cache.
       teams = multiprocessors * (is_host<Space> ? 1 : on_chip ? +Kernel::chip_teams : 2);
       teams = std::min(teams, group);
       if (!on_chip)
         workspace = make<Pair<T>>(space, "windows", teams * Kernel::window(m));
-      make_table<Kernel>(space);
+      make_table(space, sizes);
     });
   }
 
@@ -127,10 +127,10 @@ public:
           Kokkos::parallel_for(label, policy, kernel);
         }
       };
-      if (on_chip)
-        run(std::true_type());
-      else
-        run(std::false_type());
+      if constexpr (!is_host<Space> && decltype(sizes)::template chip_teams<T>() > 0)
+        if (on_chip)
+          return run(std::true_type());
+      run(std::false_type());
     });
     return {waves.data(), std::int64_t(m) * m, 0, m, factors.data()};
   }
@@ -152,15 +152,15 @@ private:
         Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::PtychographyLoss::" + name), size);
   }
 
-  template <class Kernel>
-  void make_table(const Space& space) {
-    table = make<Pair<T>>(space, "table", +Kernel::table_size);
+  template <class Sizes>
+  void make_table(const Space& space, Sizes) {
+    table = make<Pair<T>>(space, "table", +Sizes::table);
     const auto host = Kokkos::create_mirror_view(table);
     Pair<T>* next = host.data();
-    for (int k = 0; k < Kernel::numbers; ++k, next += Kernel::Outer::factors)
-      Kernel::Outer::write_factors(double(k) / Kernel::numbers, next);
-    for (int t = 0; t < Kernel::lanes; ++t, next += Kernel::Inner::factors)
-      Kernel::Inner::write_factors(double(t) / Kernel::lanes, next);
+    for (int k = 0; k < Sizes::numbers; ++k, next += Sizes::outer_factors)
+      RegisterFFT<Sizes::lanes, false>::write_factors(double(k) / Sizes::numbers, next);
+    for (int t = 0; t < Sizes::lanes; ++t, next += Sizes::inner_factors)
+      RegisterFFT<Sizes::numbers, true>::write_factors(double(t) / Sizes::lanes, next);
     Kokkos::deep_copy(space, table, host);
     space.fence("Bracewell::PtychographyLoss: the table on the host ends here");
   }

@@ -344,7 +344,7 @@ private:
       const Impl::Selection selection{subset, first, std::min(group, used - first)};
       const auto add = [&](const auto& probes, const auto& waves) {
         if (outputs.object_gradient)
-          add_object_gradient(space, selection, object.data, probes, waves, outputs.object_gradient.data);
+          add_object_gradient(space, selection, probes, waves, outputs.object_gradient.data);
         if (outputs.probe_gradient)
           add_probe_gradient(space, selection, object.data, given, waves, outputs.probe_gradient.data);
       };
@@ -368,19 +368,19 @@ private:
 
   template <class Stored>
   void add_object_gradient(const ExecutionSpace& space, const Impl::Selection& selection,
-                           const Complex* object, const Impl::Probes<Real>& probes,
-                           const Impl::WaveGradients<Real, Stored>& waves, Complex* gradient) const {
+                           const Impl::Probes<Real>& probes, const Impl::WaveGradients<Real, Stored>& waves,
+                           Complex* gradient) const {
     if (options.object_gradient == Strategy::Atomic) {
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::scatter_object_gradient",
-                           Range(space, 0, selection.count * shape.probe * shape.probe),
-                           Impl::ScatterObjectGradient<Real, Stored>{scan.device(), selection, object, probes,
-                                                                     waves, gradient});
+      Kokkos::parallel_for(
+          "Bracewell::PtychographyLoss::scatter_object_gradient",
+          Range(space, 0, selection.count * shape.probe * shape.probe),
+          Impl::ScatterObjectGradient<Real, Stored>{scan.device(), selection, probes, waves, gradient});
       return;
     }
     using Gather = Impl::GatherObjectGradient<ExecutionSpace, Real, Stored>;
     Impl::launch_gather(space, "Bracewell::PtychographyLoss::gather_object_gradient",
                         Gather{scan.device(), scan.tiles(), selection,
-                               selection.numbers ? slots.data() : nullptr, object, probes, waves, gradient,
+                               selection.numbers ? slots.data() : nullptr, probes, waves, gradient,
                                selection.first > 0});
   }
 

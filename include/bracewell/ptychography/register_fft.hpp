@@ -79,7 +79,7 @@ KOKKOS_FORCEINLINE_FUNCTION void butterfly(const Pair<T>& a, const Pair<T>& b, U
                                            Pair<T>& difference) {
   const U s = conjugate ? -im : im;
   sum = {a.re + re * b.re - s * b.im, a.im + re * b.im + s * b.re};
-  difference = {U(2) * a.re - sum.re, U(2) * a.im - sum.im};
+  difference = {twice_minus(a.re, sum.re), twice_minus(a.im, sum.im)};
 }
 
 /// DFT of N = 2^a, 3 2^a or 5 2^a numbers in registers, in natural order, not scaled; exp(-2 pi i k x / N),
