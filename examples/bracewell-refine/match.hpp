@@ -31,6 +31,8 @@ struct Kokkos::reduction_identity<Bracewell::Examples::MatchSums> {
 
 namespace Bracewell::Examples {
 
+inline constexpr int team_size_per_image = Impl::is_host<Space> ? 1 : 256;
+
 /// The loss of images I given projections P, and its cotangent with respect to them, one team per image. With
 /// the scale s that fits best,
 ///   min over s of sum |s CTF P - I|^2 = sum |I|^2 - overlap^2 / power,  s = overlap / power,
@@ -91,9 +93,9 @@ struct Match {
   }
 
   void run(const Space& space, std::size_t count) const {
-    Kokkos::parallel_for(
-        "Bracewell::examples::match",
-        Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), Impl::tile_team_size<Space>), *this);
+    Kokkos::parallel_for("Bracewell::examples::match",
+                         Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), team_size_per_image),
+                         *this);
   }
 };
 
@@ -123,9 +125,9 @@ struct ImagePower {
   }
 
   void run(const Space& space, std::size_t count) const {
-    Kokkos::parallel_for(
-        "Bracewell::examples::image_power",
-        Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), Impl::tile_team_size<Space>), *this);
+    Kokkos::parallel_for("Bracewell::examples::image_power",
+                         Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), team_size_per_image),
+                         *this);
   }
 };
 
