@@ -283,8 +283,8 @@ private:
     for (std::int64_t slice = 0; slice < problem.slices; ++slice) {
       Kokkos::parallel_for("Bracewell::Gridding::spread_duplicated",
                            Kokkos::RangePolicy<ExecutionSpace>(space, 0, copies, Kokkos::ChunkSize(1)),
-                           Impl::ScatterDuplicated<MaxWidth, T, Dim>{problem, taps<MaxWidth>(), samples,
-                                                                     partial.data(), slice, copies});
+                           Impl::ScatterCopies<MaxWidth, T, Dim>{problem, taps<MaxWidth>(), samples,
+                                                                 partial.data(), slice, copies});
       Kokkos::parallel_for(
           "Bracewell::Gridding::join_duplicates", Range(space, 0, elements),
           Impl::JoinDuplicates<T>{partial.data(), grid + slice * elements, elements, copies});

@@ -10,7 +10,7 @@ namespace Bracewell::Impl {
 /// GriddingStrategy::Duplicated, on hosts: a thread adds its share of the samples of one slice to a grid of
 /// its own.
 template <int MaxWidth, class T, int Dim>
-struct ScatterDuplicated {
+struct ScatterCopies {
   SpreadingProblem<T, Dim> problem;
   TapTable<T, MaxWidth> taps;
   SampleArray<const Kokkos::complex<T>> samples;

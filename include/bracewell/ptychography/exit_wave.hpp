@@ -148,7 +148,7 @@ struct GatherObjectGradient {
       }
       BRACEWELL_UNROLL
       for (int y = 0; y < height; ++y) {
-        if constexpr (waves.scaled)
+        if constexpr (WaveGradients<T, Stored>::scaled)
           wave[y] *= window.factor;
         re[y] += probe[y].real() * wave[y].real() + probe[y].imag() * wave[y].imag();
         im[y] += probe[y].real() * wave[y].imag() - probe[y].imag() * wave[y].real();
