@@ -1,6 +1,6 @@
 // The projection operators by their definition, in double precision, at a few outputs chosen at random: what
-// the benchmarks compare the library's results with before they measure. Nothing here is shared with the
-// library.
+// the benchmarks compare the library's results with before they measure. Of the library only names and
+// widths of kernels are used.
 #pragma once
 
 #include <bracewell/interpolation/catmull_rom.hpp>

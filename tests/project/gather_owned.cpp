@@ -24,25 +24,31 @@ auto array_of(Tensor& tensor) {
   return array;
 }
 
+template <int M, int D, class Volume, class Images>
+auto samples_of(const Problem<double>& problem, const Volume& volume, const Images& images) {
+  return Bracewell::Impl::Arguments{"test"}.samples<M, D>(
+      "volume", volume, "projections", images,
+      Bracewell::Poses<double, Kokkos::HostSpace>{array_of<const double>(problem.poses.matrices),
+                                                  array_of<const double>(problem.poses.shifts)},
+      problem.options);
+}
+
 /// Back-projection into data and weight, or with Mates::Single the gradient of the reconstruction.
 template <class Kernel, int M, int D, Mates mates>
 void gather_owned(const Problem<double>& problem, Tensor<complex<double>>& data, Tensor<double>* weight,
                   bool absolute) {
   using namespace Bracewell::Impl;
-  const Arguments arguments{"test"};
   const auto images = array_of<const complex<double>>(problem.projections);
-  const auto samples = arguments.samples<M, D>(
-      "data", array_of<const complex<double>>(problem.reconstruction), "projections", images,
-      Bracewell::Poses<double, Kokkos::HostSpace>{array_of<const double>(problem.poses.matrices),
-                                                  array_of<const double>(problem.poses.shifts)},
-      problem.options);
+  const auto samples =
+      samples_of<M, D>(problem, array_of<const complex<double>>(problem.reconstruction), images);
   Amplitudes<double, M, D, mates> amplitudes{.samples = samples, .values = images.data};
   ScatterTarget<double> target{.data = data.values.data(),
                                .batches = samples.batches,
                                .batch_stride = samples.reconstruction.elements(),
                                .absolute = absolute};
   if (weight) {
-    amplitudes.weights = arguments.per_projection("weights", array_of<const double>(problem.weights), images);
+    amplitudes.weights =
+        Arguments{"test"}.per_projection("weights", array_of<const double>(problem.weights), images);
     target.weight = weight->values.data();
   }
   const Kokkos::DefaultHostExecutionSpace space;
@@ -55,15 +61,10 @@ void gather_owned(const Problem<double>& problem, Tensor<complex<double>>& data,
 template <class Kernel>
 Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   using namespace Bracewell::Impl;
-  const Arguments arguments{"test"};
   auto result = zero_like(problem.projections);
   const auto images = array_of<complex<double>>(result);
   const auto volume = array_of<const complex<double>>(problem.reconstruction);
-  const auto samples = arguments.samples<2, 3>(
-      "reconstruction", volume, "projections", images,
-      Bracewell::Poses<double, Kokkos::HostSpace>{array_of<const double>(problem.poses.matrices),
-                                                  array_of<const double>(problem.poses.shifts)},
-      problem.options);
+  const auto samples = samples_of<2, 3>(problem, volume, images);
   const Kokkos::DefaultHostExecutionSpace space;
   using Direct = Gather<Kernel, double, 2, 3, Mates::Single>;
   GatherBricks<Kokkos::DefaultHostExecutionSpace, Kernel, double, 2, 3, Mates::Single, complex<double>,
@@ -84,14 +85,9 @@ void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>
                    const Tensor<double>& weight, bool absolute, Tensor<complex<double>>& projections,
                    Tensor<double>& weights) {
   using namespace Bracewell::Impl;
-  const Arguments arguments{"test"};
   const auto images = array_of<complex<double>>(projections);
   const auto volume = array_of<const complex<double>>(data);
-  const auto samples = arguments.samples<2, 3>(
-      "data", volume, "projections", images,
-      Bracewell::Poses<double, Kokkos::HostSpace>{array_of<const double>(problem.poses.matrices),
-                                                  array_of<const double>(problem.poses.shifts)},
-      problem.options);
+  const auto samples = samples_of<2, 3>(problem, volume, images);
   const Kokkos::DefaultHostExecutionSpace space;
   GatherBricks<Kokkos::DefaultHostExecutionSpace, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
       Gather<Kernel, double, 2, 3, Mates::Both>{.tiles = {},

@@ -39,8 +39,7 @@ public:
       transform_columns(space, in);
     using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>,
                                        Kokkos::IndexType<std::int64_t>>;
-    constexpr std::int64_t worth_taking =
-        16 * 1024; // bytes, so that small blocks are taken several at a time
+    constexpr std::int64_t worth_taking = 16 * 1024; // bytes: small blocks are taken several at a time
     const std::int64_t bytes = block->output_elements() * std::int64_t(sizeof(Output));
     Kokkos::parallel_for(
         "Bracewell::FFT::blocks",

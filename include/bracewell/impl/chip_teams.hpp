@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/error.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -108,7 +109,7 @@ void launch_on_chip([[maybe_unused]] const Space& space, [[maybe_unused]] const 
   if constexpr (std::is_same_v<Space, Kokkos::Cuda>) {
     const auto check = [&](cudaError_t error) {
       if (error != cudaSuccess)
-        throw std::runtime_error(label + ": " + cudaGetErrorString(error));
+        throw Error(label + ": " + cudaGetErrorString(error));
     };
     std::uint64_t kernel = 0;
     Kokkos::Tools::beginParallelFor(label, Kokkos::Tools::Experimental::device_id(space), &kernel);
