@@ -1,10 +1,12 @@
-// The kernels that search bricks on GPUs, run by the host: against the definition.
+// The kernels of GPUs that work in scratch memory, on GPUs and on hosts, for problems of all kinds: against
+// the definition.
 
 #include "problems.hpp"
 
 #include <bracewell/project/arguments.hpp>
 #include <bracewell/project/gather.hpp>
 #include <bracewell/project/gather_owned.hpp>
+#include <bracewell/project/scatter_patches.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -14,67 +16,109 @@ using Bracewell::Mates;
 
 namespace {
 
-template <class Value, class Tensor>
-auto array_of(Tensor& tensor) {
-  Bracewell::Array<Value, Kokkos::HostSpace> array;
-  array.data = tensor.values.data();
-  array.rank = static_cast<int>(tensor.extents.size());
-  std::copy(tensor.extents.begin(), tensor.extents.end(), array.extents);
-  array.width = tensor.width;
-  return array;
-}
+using Space = Kokkos::DefaultExecutionSpace;
 
-template <int M, int D, class Volume, class Images>
-auto samples_of(const Problem<double>& problem, const Volume& volume, const Images& images) {
-  return Bracewell::Impl::Arguments{"test"}.samples<M, D>(
-      "volume", volume, "projections", images,
-      Bracewell::Poses<double, Kokkos::HostSpace>{array_of<const double>(problem.poses.matrices),
-                                                  array_of<const double>(problem.poses.shifts)},
-      problem.options);
-}
+/// A tensor of the host and its copy where the kernels run.
+template <class Value>
+struct Copy {
+  Tensor<Value>& tensor;
+  Kokkos::View<Value*, Space> values;
+
+  explicit Copy(Tensor<Value>& source)
+      : tensor(source), values(Kokkos::view_alloc("copy", Kokkos::WithoutInitializing), source.size()) {
+    Kokkos::deep_copy(values, host());
+  }
+  explicit Copy(const Tensor<Value>& source) : Copy(const_cast<Tensor<Value>&>(source)) {}
+
+  void fetch() { Kokkos::deep_copy(host(), values); }
+
+  template <class Element = Value>
+  Bracewell::Array<Element, Space::memory_space> array() const {
+    Bracewell::Array<Element, Space::memory_space> result;
+    result.data = values.data();
+    result.rank = static_cast<int>(tensor.extents.size());
+    std::copy(tensor.extents.begin(), tensor.extents.end(), result.extents);
+    result.width = tensor.width;
+    return result;
+  }
+
+private:
+  auto host() const {
+    return Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(tensor.values.data(),
+                                                                            tensor.size());
+  }
+};
+
+/// What every kernel reads.
+struct Inputs {
+  Copy<complex<double>> volume, images;
+  Copy<double> weights, matrices, shifts;
+  const Bracewell::ProjectionOptions& options;
+
+  explicit Inputs(const Problem<double>& problem)
+      : volume(problem.reconstruction), images(problem.projections), weights(problem.weights),
+        matrices(problem.poses.matrices), shifts(problem.poses.shifts), options(problem.options) {}
+
+  template <int M, int D>
+  auto samples() const {
+    return Bracewell::Impl::Arguments{"test"}.samples<M, D>(
+        "volume", volume.array<const complex<double>>(), "projections", images.array<const complex<double>>(),
+        Bracewell::Poses<double, Space::memory_space>{matrices.array<const double>(),
+                                                      shifts.array<const double>()},
+        options);
+  }
+};
+
+enum class Way { Owned, Patches };
 
 /// Back-projection into data and weight, or with Mates::Single the gradient of the reconstruction.
 template <class Kernel, int M, int D, Mates mates>
-void gather_owned(const Problem<double>& problem, Tensor<complex<double>>& data, Tensor<double>* weight,
-                  bool absolute) {
+void scatter(Way way, const Problem<double>& problem, Tensor<complex<double>>& data, Tensor<double>* weight,
+             bool absolute) {
   using namespace Bracewell::Impl;
-  const auto images = array_of<const complex<double>>(problem.projections);
-  const auto samples =
-      samples_of<M, D>(problem, array_of<const complex<double>>(problem.reconstruction), images);
-  Amplitudes<double, M, D, mates> amplitudes{.samples = samples, .values = images.data};
-  ScatterTarget<double> target{.data = data.values.data(),
+  const Inputs inputs(problem);
+  const auto samples = inputs.samples<M, D>();
+  Copy<complex<double>> sums(data);
+  Tensor<double> none({1});
+  Copy<double> weight_sums(weight ? *weight : none);
+  Amplitudes<double, M, D, mates> amplitudes{.samples = samples, .values = inputs.images.values.data()};
+  ScatterTarget<double> target{.data = sums.values.data(),
                                .batches = samples.batches,
                                .batch_stride = samples.reconstruction.elements(),
                                .absolute = absolute};
   if (weight) {
-    amplitudes.weights =
-        Arguments{"test"}.per_projection("weights", array_of<const double>(problem.weights), images);
-    target.weight = weight->values.data();
+    amplitudes.weights = Arguments{"test"}.per_projection("weights", inputs.weights.array<const double>(),
+                                                          inputs.images.array<const complex<double>>());
+    target.weight = weight_sums.values.data();
   }
-  const Kokkos::DefaultHostExecutionSpace space;
-  GatherOwned<Kokkos::DefaultHostExecutionSpace, Kernel, double, M, D, mates>(amplitudes, target)
-      .launch(space, "gather_owned");
-  space.fence();
+  const Space space;
+  if (way == Way::Owned)
+    GatherOwned<Space, Kernel, double, M, D, mates>(amplitudes, target).launch(space, "gather_owned");
+  else if constexpr (M == 2)
+    ScatterPatches<Space, Kernel, double, D, mates, mates == Mates::Both>(space, amplitudes, target)
+        .launch(space, "scatter_patches");
+  sums.fetch();
+  weight_sums.fetch();
 }
 
 /// Projections of 3D reconstructions.
 template <class Kernel>
 Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   using namespace Bracewell::Impl;
+  const Inputs inputs(problem);
+  const auto samples = inputs.samples<2, 3>();
   auto result = zero_like(problem.projections);
-  const auto images = array_of<complex<double>>(result);
-  const auto volume = array_of<const complex<double>>(problem.reconstruction);
-  const auto samples = samples_of<2, 3>(problem, volume, images);
-  const Kokkos::DefaultHostExecutionSpace space;
+  Copy<complex<double>> images(result);
+  const Space space;
   using Direct = Gather<Kernel, double, 2, 3, Mates::Single>;
-  GatherBricks<Kokkos::DefaultHostExecutionSpace, Kernel, double, 2, 3, Mates::Single, complex<double>,
-               false>(Direct{.tiles = {},
-                             .amplitudes = {.samples = samples},
-                             .volume = volume.data,
-                             .volume_batch_stride = samples.reconstruction.elements(),
-                             .values = images.data})
+  GatherBricks<Space, Kernel, double, 2, 3, Mates::Single, complex<double>, false>(
+      Direct{.tiles = {},
+             .amplitudes = {.samples = samples},
+             .volume = inputs.volume.values.data(),
+             .volume_batch_stride = samples.reconstruction.elements(),
+             .values = images.values.data()})
       .launch(space, "gather_bricks");
-  space.fence();
+  images.fetch();
   return result;
 }
 
@@ -85,38 +129,42 @@ void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>
                    const Tensor<double>& weight, bool absolute, Tensor<complex<double>>& projections,
                    Tensor<double>& weights) {
   using namespace Bracewell::Impl;
-  const auto images = array_of<complex<double>>(projections);
-  const auto volume = array_of<const complex<double>>(data);
-  const auto samples = samples_of<2, 3>(problem, volume, images);
-  const Kokkos::DefaultHostExecutionSpace space;
-  GatherBricks<Kokkos::DefaultHostExecutionSpace, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
+  const Inputs inputs(problem);
+  const auto samples = inputs.samples<2, 3>();
+  const Copy<complex<double>> volume(data);
+  const Copy<double> weight_volume(weight);
+  Copy<complex<double>> images(projections);
+  Copy<double> image_weights(weights);
+  const Space space;
+  GatherBricks<Space, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
       Gather<Kernel, double, 2, 3, Mates::Both>{.tiles = {},
                                                 .amplitudes = {.samples = samples},
-                                                .volume = volume.data,
-                                                .weight_volume = weight.values.data(),
+                                                .volume = volume.values.data(),
+                                                .weight_volume = weight_volume.values.data(),
                                                 .volume_batch_stride = samples.reconstruction.elements(),
                                                 .absolute = absolute,
-                                                .values = images.data,
-                                                .weights = weights.values.data()})
+                                                .values = images.values.data(),
+                                                .weights = image_weights.values.data()})
       .launch(space, "gather_bricks");
-  space.fence();
+  images.fetch();
+  image_weights.fetch();
 }
 
 template <class Kernel, int M, int D>
-void check(const Shape& shape) {
+void check(Way way, const Shape& shape) {
   const Problem<double> problem(shape, Kernel::name, 1, 2);
   const double rounding = 1e-12 * std::max(1., shape.scale);
   for (const bool absolute : {false, true}) {
     auto data = zero_like(problem.reconstruction), expected = data;
     auto weight = spectra<double>({1}, shape.volume), expected_weight = weight;
-    gather_owned<Kernel, M, D, Mates::Both>(problem, data, &weight, absolute);
+    scatter<Kernel, M, D, Mates::Both>(way, problem, data, &weight, absolute);
     problem.reference_backprojections(absolute, expected, expected_weight);
     CHECK(relative_error(data, expected) < rounding);
     CHECK(relative_error(weight, expected_weight) < rounding);
   }
   // The gradient of the reconstruction is the transpose of project, by definition.
   auto gradient = zero_like(problem.reconstruction);
-  gather_owned<Kernel, M, D, Mates::Single>(problem, gradient, nullptr, false);
+  scatter<Kernel, M, D, Mates::Single>(way, problem, gradient, nullptr, false);
   Random random(41);
   Problem<double> other = problem;
   for (int probe = 0; probe < 3; ++probe) {
@@ -176,9 +224,21 @@ TEMPLATE_TEST_CASE("elements gather what the definition scatters", "", Bracewell
   const auto shape = GENERATE(from_range(shapes()));
   CAPTURE(describe(shape));
   if (shape.volume.size() == 2)
-    check<TestType, 2, 2>(shape);
+    check<TestType, 2, 2>(Way::Owned, shape);
   else if (shape.image.size() == 2)
-    check<TestType, 2, 3>(shape);
+    check<TestType, 2, 3>(Way::Owned, shape);
   else
-    check<TestType, 3, 3>(shape);
+    check<TestType, 3, 3>(Way::Owned, shape);
+}
+
+TEMPLATE_TEST_CASE("patches of samples add what the definition scatters", "", Bracewell::Linear,
+                   Bracewell::CatmullRom) {
+  const auto shape = GENERATE(from_range(shapes()));
+  if (shape.image.size() != 2)
+    return;
+  CAPTURE(describe(shape));
+  if (shape.volume.size() == 2)
+    check<TestType, 2, 2>(Way::Patches, shape);
+  else
+    check<TestType, 2, 3>(Way::Patches, shape);
 }

@@ -3,11 +3,12 @@
 
 #include "reference.hpp"
 
+#include <numeric>
 #include <optional>
 
 namespace Test {
 
-enum class Matrices { General, Identity, Singular, Zero };
+enum class Matrices { General, Rotation, Identity, Singular, Zero };
 
 struct Shape {
   const char* name;
@@ -30,7 +31,9 @@ inline std::vector<Shape> shapes() {
       {"2D corners", {10, 12}, {9, 8}, 1, 20.},
       {"2D smallest", {4, 4}, {5, 6}, 1, 9.},
       {"2D one pixel", {5, 4}, {1, 1}},
+      {"2D rotations", {31, 34}, {33, 30}, 1, 17., Matrices::Rotation},
       {"3D to 2D even", {8, 8, 8}, {8, 8}},
+      {"3D to 2D rotations", {28, 31, 30}, {31, 34}, 1, 16., Matrices::Rotation},
       {"3D to 2D odd", {7, 9, 5}, {5, 7}, 1.25},
       {"3D to 2D mixed, padded", {12, 10, 14}, {7, 6}, 1.5},
       {"3D to 2D several bricks", {36, 20, 40}, {19, 20}, 2},
@@ -104,9 +107,23 @@ struct Problem {
         element = static_cast<T>(-0.5) * poses.matrices[i - 1];
       element *= static_cast<T>(shape.scale);
     }
+    if (shape.kind == Matrices::Rotation)
+      for (std::size_t pose = 0; pose < batches * pose_count; ++pose)
+        orthonormalise(&poses.matrices[pose * d * d], d);
     poses.shifts = random_like(Tensor<T>({batches, pose_count, m}), random);
     for (T& shift : poses.shifts.values)
       shift *= 5;
+  }
+
+  /// Rows of length 1 at right angles (Gram and Schmidt).
+  static void orthonormalise(T* rows, std::size_t d) {
+    for (std::size_t i = 0; i < d; ++i)
+      for (std::size_t j = 0; j <= i; ++j) {
+        const T product = std::inner_product(rows + i * d, rows + (i + 1) * d, rows + j * d, T(0));
+        for (std::size_t c = 0; c < d; ++c)
+          rows[i * d + c] =
+              i == j ? rows[i * d + c] / std::sqrt(product) : rows[i * d + c] - product * rows[j * d + c];
+      }
   }
 
   /// Random spectra of real volumes: on self-mated columns the two stored mates are conjugates.

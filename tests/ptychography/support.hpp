@@ -108,10 +108,11 @@ struct Experiment {
                    subset.size() > 0 ? Array<const int, Space::memory_space>(subset)
                                      : Array<const int, Space::memory_space>());
     space.fence();
+    const auto losses = on_host(each);
     return {on_host(loss)(),
             numbers(object_gradient),
             numbers(probe_gradient),
-            {on_host(each).data(), on_host(each).data() + each.size()}};
+            {losses.data(), losses.data() + losses.size()}};
   }
 
   template <class Source>

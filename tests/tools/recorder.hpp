@@ -45,8 +45,11 @@ inline Report report(const std::function<void()>& call) {
     if (std::string(label).find("Profile Tool Fence") == std::string::npos) // one that these callbacks cause
       current.fences.push_back(label);
   });
-  Tools::set_allocate_data_callback([](Kokkos::Tools::SpaceHandle, const char* label, const void*,
-                                       std::uint64_t) { current.allocations.push_back(label); });
+  Tools::set_allocate_data_callback(
+      [](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t bytes) {
+        if (bytes > 0) // CUDA teams without scratch in global memory report one of nothing at every launch
+          current.allocations.push_back(label);
+      });
   Tools::set_begin_deep_copy_callback(
       [](Kokkos::Tools::SpaceHandle, const char* to, const void*, Kokkos::Tools::SpaceHandle,
          const char* from, const void*,

@@ -60,4 +60,36 @@ KOKKOS_INLINE_FUNCTION void atomic_add_run(Kokkos::complex<T>* address,
   atomic_add_run(reinterpret_cast<T*>(address), parts);
 }
 
+/// An atomic addition if `wanted`.
+template <class T>
+KOKKOS_INLINE_FUNCTION void atomic_add_if(bool wanted, T* address, T value) {
+  if (wanted)
+    Kokkos::atomic_add(address, value);
+}
+template <class T>
+KOKKOS_INLINE_FUNCTION void atomic_add_if(bool wanted, Kokkos::complex<T>* address,
+                                          const Kokkos::complex<T>& value) {
+  const Kokkos::complex<T> run[1] = {value};
+  if (wanted)
+    atomic_add_run(address, run);
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 // without a branch
+template <>
+KOKKOS_INLINE_FUNCTION void atomic_add_if(bool wanted, float* address, float value) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.u32 p, %0, 0; @p red.global.add.f32 [%1], %2;}" ::"r"(unsigned(wanted)),
+      "l"(address), "f"(value)
+      : "memory");
+}
+template <>
+KOKKOS_INLINE_FUNCTION void atomic_add_if(bool wanted, Kokkos::complex<float>* address,
+                                          const Kokkos::complex<float>& value) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %0, 0; @p red.global.add.v2.f32 [%1], {%2, %3};}" ::"r"(
+                   unsigned(wanted)),
+               "l"(address), "f"(value.real()), "f"(value.imag())
+               : "memory");
+}
+#endif
+
 } // namespace Bracewell::Impl

@@ -30,13 +30,22 @@ struct Amplitudes {
     return scale(k) * samples.filter(batch, pose, element);
   }
 
+  KOKKOS_INLINE_FUNCTION const Kokkos::complex<T>* address(std::int64_t batch, std::int64_t pose,
+                                                           std::int64_t element) const {
+    return values + (batch * samples.poses + pose) * samples.projection.elements() + element;
+  }
+
+  /// `read`: what stands at `address`.
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t batch, std::int64_t pose, std::int64_t element,
-                                                  const int (&k)[M], const Kokkos::complex<T>& phase) const {
+                                                  const int (&k)[M], const Kokkos::complex<T>& phase,
+                                                  const Kokkos::complex<T>& read) const {
     if (skip_redundant && samples.redundant(k))
       return Kokkos::complex<T>(0);
-    const std::int64_t elements = samples.projection.elements();
-    return factor(batch, pose, element, k) * values[(batch * samples.poses + pose) * elements + element] *
-           conjugate(phase);
+    return factor(batch, pose, element, k) * read * conjugate(phase);
+  }
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t batch, std::int64_t pose, std::int64_t element,
+                                                  const int (&k)[M], const Kokkos::complex<T>& phase) const {
+    return value(batch, pose, element, k, phase, *address(batch, pose, element));
   }
 
   KOKKOS_INLINE_FUNCTION T weight(std::int64_t batch, std::int64_t pose, std::int64_t element,

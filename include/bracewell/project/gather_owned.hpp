@@ -7,16 +7,17 @@
 namespace Bracewell::Impl {
 
 /// Strategy::Owned on GPUs. A team owns a brick of the stored half spectrum, and every lane of its threads
-/// (warps) keeps a column of eight elements of the brick in registers. The samples that reach the brick are
-/// written into a queue, one per lane, as separable weights laid out by the brick's elements; then all lanes
-/// go through the queue and add every sample to their elements. The sums of the threads are added in fixed
-/// order at the end.
+/// (warps) keeps a column of eight elements (four in 2D) of the brick in registers. The samples that reach
+/// the brick are written into a queue, one per lane, as separable weights laid out by the brick's elements;
+/// then all lanes go through the queue and add every sample to their elements. The sums of the threads are
+/// added in fixed order at the end.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
 struct GatherOwned {
   using Search = BrickSearch<T, M, D, 2>;
   static constexpr int width = Kernel::width;
-  static constexpr int lanes = Search::lanes, lanes_x = 8, lanes_y = 4, slots = 8; ///< elements of a lane
-  static constexpr bool host = is_host<Space>;                                     ///< for tests
+  static constexpr int lanes = Search::lanes, lanes_x = 8, lanes_y = 4;
+  static constexpr int slots = D == 3 ? 8 : 4;                          ///< elements of a lane
+  static constexpr bool host = is_host<Space>;                          ///< for tests
   static constexpr int team_size = host ? 1 : (sizeof(T) == 4 ? 4 : 2); ///< as many as scratch holds
   static constexpr int queue_length = D == 3 ? 48 : 36;
   static constexpr int scratch_level = host ? 1 : 0;

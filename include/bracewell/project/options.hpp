@@ -8,7 +8,8 @@ namespace Bracewell {
 /// How samples are accumulated into a volume.
 enum class Strategy {
   Automatic,  ///< chosen by choose_strategy (project/scatter.hpp)
-  Atomic,     ///< one thread per sample, atomic additions; any space; last bits vary from run to run
+  Atomic,     ///< atomic additions, on GPUs of sums over neighbouring samples; any space; last bits vary
+              ///< from run to run
   Owned,      ///< teams own bricks of the volume; any space; no atomics, bitwise reproducible
   Duplicated, ///< one copy per thread, summed in fixed order; hosts only; needs scratch memory
 };

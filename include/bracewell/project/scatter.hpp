@@ -6,22 +6,20 @@
 #include <bracewell/project/scatter_atomic.hpp>
 #include <bracewell/project/scatter_duplicated.hpp>
 #include <bracewell/project/scatter_owned.hpp>
+#include <bracewell/project/scatter_patches.hpp>
 
 #include <string>
 
 namespace Bracewell {
 
-/// What Strategy::Automatic means for a kernel of `width` taps, `poses` poses per volume and `elements`
-/// stored elements of all volumes. On hosts Owned: an atomic addition costs more than finding the samples of
-/// a brick. On GPUs Owned where it is up to twice as fast as atomics: for wide kernels, whose taps it adds
-/// from registers, with poses and bricks enough to fill the device; else Atomic (measured on an H200:
+/// What Strategy::Automatic means: on hosts Owned, because an atomic addition costs more than finding the
+/// samples of a brick; on GPUs Atomic, the fastest for all kernels and sizes (measured on an H200:
 /// docs/performance.md). Duplicated is never chosen: it needs memory that only the caller can give.
 template <class ExecutionSpace>
-constexpr Strategy choose_strategy(Strategy asked, int width, std::int64_t poses, std::int64_t elements) {
+constexpr Strategy choose_strategy(Strategy asked) {
   if (asked != Strategy::Automatic)
     return asked;
-  const bool owned = Impl::is_host<ExecutionSpace> || (width > 2 && poses >= 64 && elements >= 65536);
-  return owned ? Strategy::Owned : Strategy::Atomic;
+  return Impl::is_host<ExecutionSpace> ? Strategy::Owned : Strategy::Atomic;
 }
 
 /// Scratch values (of the real type) that Strategy::Duplicated needs for volumes of `elements` stored
@@ -45,6 +43,13 @@ std::int64_t accumulation_bytes(const ExecutionSpace& space, Strategy strategy, 
 
 namespace Impl {
 
+/// Whether to sum patches of samples in scratch memory before they are added to the volume: once there are
+/// enough of them, 8 x 16 samples each, to keep a GPU busy; a thousand for two taps an axis, fewer for more
+/// (measured on an H200: docs/performance.md).
+inline bool patches_pay(std::int64_t concurrency, int width, std::int64_t samples) {
+  return samples * width * width / 2 >= concurrency;
+}
+
 /// Scatters all samples into the target with the strategy asked for.
 template <class Kernel, class ExecutionSpace, class T, int M, int D, Mates mates, class MemorySpace>
 void scatter(const ExecutionSpace& space, const Arguments& arguments, const std::string& label,
@@ -53,11 +58,22 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
   const auto& samples = amplitudes.samples;
   const std::int64_t poses = samples.batches * samples.poses;
   const auto tiles = Tiles<M>::make(space, samples.projection, poses);
-  const Strategy strategy = choose_strategy<ExecutionSpace>(
-      asked, Kernel::width, poses / target.batches, target.batches * samples.reconstruction.elements());
+  const Strategy strategy = choose_strategy<ExecutionSpace>(asked);
   if (poses == 0)
     return;
   if (strategy == Strategy::Atomic) {
+    if constexpr (M == 2 && !is_host<ExecutionSpace>) {
+      const bool pays =
+          patches_pay(space.concurrency(), Kernel::width, poses * samples.projection.elements());
+      if (pays && !samples.curved() && samples.poses <= std::numeric_limits<int>::max()) {
+        if (!target.weight)
+          return ScatterPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
+              .launch(space, label + "::patches");
+        if constexpr (mates == Mates::Both)
+          return ScatterPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
+              .launch(space, label + "::patches");
+      }
+    }
     launch_tiles(space, label + "::atomic", ScatterAtomic<Kernel, T, M, D, mates>{amplitudes, target}, tiles,
                  poses);
   } else if (strategy == Strategy::Owned) {
