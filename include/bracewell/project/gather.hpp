@@ -251,7 +251,8 @@ void launch_pose_sums(const ExecutionSpace& space, const std::string& label, Fun
   for (; functor.first_pose < poses; functor.first_pose += most) {
     const int league = static_cast<int>(std::min(most, poses - functor.first_pose)) * functor.parts;
     // Two teams on a multiprocessor: Catmull-Rom in 2D 1.7 times as fast, linear a fifth slower.
-    using Bounds = Kokkos::LaunchBounds<team_size, Functor::width == 2 ? 1 : 2>;
+    using Bounds =
+        std::conditional_t<Functor::width == 2, Kokkos::LaunchBounds<>, Kokkos::LaunchBounds<team_size, 2>>;
     using Policy =
         Kokkos::TeamPolicy<ExecutionSpace, Bounds, Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
     Kokkos::parallel_for(label, Policy(space, league, team_size), functor);
