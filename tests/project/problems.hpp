@@ -1,9 +1,9 @@
 // Random problems of every dimension pair, easy and hostile, shared by the tests of the operators.
 #pragma once
 
+#include "molecule.hpp"
 #include "reference.hpp"
 
-#include <numeric>
 #include <optional>
 
 namespace Test {
@@ -108,22 +108,14 @@ struct Problem {
       element *= static_cast<T>(shape.scale);
     }
     if (shape.kind == Matrices::Rotation)
-      for (std::size_t pose = 0; pose < batches * pose_count; ++pose)
-        orthonormalise(&poses.matrices[pose * d * d], d);
+      for (std::size_t pose = 0; pose < batches * pose_count; ++pose) {
+        const Matrix3 rotation = random_rotation(static_cast<int>(d), random);
+        for (std::size_t i = 0; i < d * d; ++i)
+          poses.matrices[pose * d * d + i] = static_cast<T>(rotation[i / d][i % d]);
+      }
     poses.shifts = random_like(Tensor<T>({batches, pose_count, m}), random);
     for (T& shift : poses.shifts.values)
       shift *= 5;
-  }
-
-  /// Rows of length 1 at right angles (Gram and Schmidt).
-  static void orthonormalise(T* rows, std::size_t d) {
-    for (std::size_t i = 0; i < d; ++i)
-      for (std::size_t j = 0; j <= i; ++j) {
-        const T product = std::inner_product(rows + i * d, rows + (i + 1) * d, rows + j * d, T(0));
-        for (std::size_t c = 0; c < d; ++c)
-          rows[i * d + c] =
-              i == j ? rows[i * d + c] / std::sqrt(product) : rows[i * d + c] - product * rows[j * d + c];
-      }
   }
 
   /// Random spectra of real volumes: on self-mated columns the two stored mates are conjugates.
