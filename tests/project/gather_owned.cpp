@@ -6,10 +6,12 @@
 #include <bracewell/project/arguments.hpp>
 #include <bracewell/project/gather.hpp>
 #include <bracewell/project/gather_owned.hpp>
+#include <bracewell/project/project.hpp>
 #include <bracewell/project/scatter_patches.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 using namespace Test;
 using Bracewell::Mates;
@@ -112,12 +114,38 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   const Space space;
   using Direct = Gather<Kernel, double, 2, 3, Mates::Single>;
   GatherBricks<Space, Kernel, double, 2, 3, Mates::Single, complex<double>, false>(
-      Direct{.tiles = {},
-             .amplitudes = {.samples = samples},
-             .volume = inputs.volume.values.data(),
-             .volume_batch_stride = samples.reconstruction.elements(),
+      Direct{.amplitudes = {.samples = samples},
+             .volumes = {inputs.volume.values.data(), samples.reconstruction.elements()},
              .values = images.values.data()})
       .launch(space, "gather_bricks");
+  images.fetch();
+  return result;
+}
+
+/// The same, and volumes, from a copy in blocked order.
+template <class Kernel, int M>
+Tensor<complex<double>> gather_blocked(const Problem<double>& problem) {
+  using namespace Bracewell::Impl;
+  using Volumes = BlockedVolumes<complex<double>>;
+  const Inputs inputs(problem);
+  const auto samples = inputs.samples<M, 3>();
+  const auto& layout = samples.reconstruction;
+  auto result = zero_like(problem.projections);
+  Copy<complex<double>> images(result);
+  const Space space;
+  const BlockedOrder<complex<double>> order(layout);
+  const Kokkos::View<complex<double>*, Space> blocks("blocks", samples.batches * order.size);
+  const CopyToBlocks<complex<double>> copy{
+      layout, {{inputs.volume.values.data(), layout.elements()}, blocks.data(), order}};
+  Kokkos::parallel_for(Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                           space, 0, copy.rows(samples.batches) * copy.lanes),
+                       copy);
+  const std::int64_t poses = samples.batches * samples.poses;
+  launch_tiles(space, "gather_blocked",
+               Gather<Kernel, double, M, 3, Mates::Single, Volumes>{.amplitudes = {.samples = samples},
+                                                                    .volumes = copy.volumes,
+                                                                    .values = images.values.data()},
+               Tiles<M>::make(space, samples.projection, poses), poses);
   images.fetch();
   return result;
 }
@@ -137,14 +165,13 @@ void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>
   Copy<double> image_weights(weights);
   const Space space;
   GatherBricks<Space, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
-      Gather<Kernel, double, 2, 3, Mates::Both>{.tiles = {},
-                                                .amplitudes = {.samples = samples},
-                                                .volume = volume.values.data(),
-                                                .weight_volume = weight_volume.values.data(),
-                                                .volume_batch_stride = samples.reconstruction.elements(),
-                                                .absolute = absolute,
-                                                .values = images.values.data(),
-                                                .weights = image_weights.values.data()})
+      Gather<Kernel, double, 2, 3, Mates::Both>{
+          .amplitudes = {.samples = samples},
+          .volumes = {volume.values.data(), samples.reconstruction.elements()},
+          .weight_volumes = {weight_volume.values.data(), samples.reconstruction.elements()},
+          .absolute = absolute,
+          .values = images.values.data(),
+          .weights = image_weights.values.data()})
       .launch(space, "gather_bricks");
   images.fetch();
   image_weights.fetch();
@@ -188,6 +215,51 @@ TEMPLATE_TEST_CASE("bricks give the projections of the definition", "", Bracewel
   const Problem<double> problem(shape, TestType::name, 2, 3);
   CHECK(relative_error(gather_bricks<TestType>(problem), problem.reference_projections()) <
         1e-12 * std::max(1., shape.scale));
+}
+
+TEMPLATE_TEST_CASE("copies in blocked order give the projections of the definition", "", Bracewell::Linear,
+                   Bracewell::CatmullRom) {
+  const auto shape = GENERATE(from_range(shapes()));
+  if (shape.volume.size() != 3)
+    return;
+  CAPTURE(describe(shape));
+  const Problem<double> problem(shape, TestType::name, 2, 3);
+  const auto projections =
+      shape.image.size() == 2 ? gather_blocked<TestType, 2>(problem) : gather_blocked<TestType, 3>(problem);
+  CHECK(relative_error(projections, problem.reference_projections()) < 1e-12 * std::max(1., shape.scale));
+}
+
+TEST_CASE("project with scratch for a copy gives what it gives without") {
+  const Problem<double> problem({"many poses", {8, 9, 7}, {7, 8}}, Bracewell::Linear::name, 2, 40);
+  const Inputs inputs(problem);
+  const Space space;
+  using View = Kokkos::View<complex<double>****, Kokkos::LayoutRight, Space>;
+  const View volume(inputs.volume.values.data(), 2, 8, 9, 4);
+  const Kokkos::View<double****, Kokkos::LayoutRight, Space> matrices(inputs.matrices.values.data(), 2, 40, 3, 3);
+  const View with("with", 2, 40, 7, 5), without("without", 2, 40, 7, 5);
+  const Bracewell::HalfSpectrum reconstruction{volume, 7};
+  const std::int64_t size = Bracewell::projection_scratch_size(space, reconstruction);
+  CHECK(size == (Bracewell::Impl::is_host<Space> ? 0 : 2 * 2 * (4 * 10 * 8)));
+  REQUIRE(Bracewell::Impl::blocks_pay(std::int64_t(with.size()), std::int64_t(volume.size())));
+  const Kokkos::View<double*, Kokkos::LayoutRight, Space> scratch("scratch", size + 1);
+  const Bracewell::Poses<double, Space::memory_space> poses{.matrices = matrices};
+  Bracewell::project<Bracewell::Linear>(space, reconstruction, poses, without);
+  Bracewell::project<Bracewell::Linear>(space, reconstruction, poses, with, {}, scratch);
+  const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), with),
+             b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), without);
+  double difference = 0, largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference = std::max(difference, Kokkos::abs(a.data()[i] - b.data()[i]));
+    largest = std::max(largest, Kokkos::abs(b.data()[i]));
+  }
+  CHECK(largest > 0);
+  CHECK(difference <= 1e-13 * largest);
+  if (size > 0) {
+    const auto small = Kokkos::subview(scratch, std::pair<std::int64_t, std::int64_t>(0, size - 1));
+    CHECK_THROWS_WITH(
+        Bracewell::project<Bracewell::Linear>(space, reconstruction, poses, with, {}, small),
+        "Bracewell::project: scratch: expected 1280 aligned values (projection_scratch_size), found 1279");
+  }
 }
 
 TEMPLATE_TEST_CASE("bricks give the transpose of back-projection", "", Bracewell::Linear,

@@ -3,6 +3,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <cstddef>
+
 /// Unrolls the loop that follows completely, so that the arrays it indexes can live in registers.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #define BRACEWELL_UNROLL _Pragma("unroll")
@@ -25,6 +27,19 @@ template <class T>
 KOKKOS_FORCEINLINE_FUNCTION T twice_minus(T a, T b) {
   KOKKOS_IF_ON_DEVICE((return Kokkos::fma(T(2), a, -b);))
   KOKKOS_IF_ON_HOST((return 2 * a - b;))
+}
+
+/// A pointer to global memory, computed here and now: a compiler of device code would rather repeat its
+/// arithmetic in every iteration of a loop that uses it.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION T* computed_once(T* pointer) {
+#if defined(__CUDA_ARCH__)
+  std::size_t address = __cvta_generic_to_global(pointer);
+  asm("" : "+l"(address));
+  return static_cast<T*>(__cvta_global_to_generic(address));
+#else
+  return pointer;
+#endif
 }
 
 /// Asks for a cache line of global memory that will be read soon.

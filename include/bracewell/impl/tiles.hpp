@@ -14,16 +14,14 @@ template <class Space>
 inline constexpr bool
     is_host = bool(Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible);
 
-/// Threads that go through a tile together. On GPUs the lanes of a warp: they cover 8 columns x 4 rows at a
-/// time, so that their taps stay close together, and each of them keeps to one column.
+/// Threads that go through a tile together. On GPUs the lanes of a warp: they cover its columns and as many rows
+/// at a time as there are lanes for, so that their taps stay close together, and each keeps to one column.
 template <class Space>
 inline constexpr int tile_lanes = is_host<Space> ? 1 : 32;
 
-/// The stored elements of every projection in tiles of 8 columns (rows of all slow axes in one sequence).
-template <int M>
+/// The stored elements of every projection in tiles (rows of all slow axes in one sequence).
+template <int M, int columns = 8>
 struct Tiles {
-  static constexpr int columns = 8;
-
   HalfSpectrumLayout<M> layout;
   int rows = 4, across = 0, per_pose = 0;
 
@@ -72,7 +70,8 @@ private:
     if constexpr (M == 3)
       all_rows *= layout.size[2];
     end = column < width ? Kokkos::min(end, all_rows) : 0;
-    std::int64_t index = std::int64_t(row) * width + column;
+    using Index = std::conditional_t<M == 2, unsigned, std::int64_t>; // of a projection: less than 2^30 in 2D
+    Index index = static_cast<Index>(row) * width + column;
     for (; row < end; row += step, index += step * width) {
       int k[M] = {column}, rest = row;
       for (int c = 1; c < M - 1; ++c) {
@@ -87,17 +86,17 @@ private:
 
 /// functor.sample(functor.of_pose(pose), k, element) for every stored element of every projection; poses of
 /// batch and pose axes are counted in one sequence.
-template <class Functor, int M, int lanes>
+template <class Functor, int M, int columns, int lanes>
 struct TileLoop {
   Functor functor;
-  Tiles<M> tiles;
+  Tiles<M, columns> tiles;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const std::int64_t item = i / lanes, pose = divide(item, tiles.per_pose);
     const auto at = functor.of_pose(pose);
     tiles.template for_each<lanes>(
         static_cast<int>(item - pose * tiles.per_pose), static_cast<int>(i % lanes),
-        [&](const int(&k)[M], std::int64_t element) { functor.sample(at, k, element); });
+        [&](const int(&k)[M], auto element) { functor.sample(at, k, element); });
   }
 
   /// Short where it does: a long division takes as many instructions as a sample.
@@ -106,18 +105,18 @@ struct TileLoop {
   }
 };
 
-/// Runs a TileLoop. `resident`: blocks of 256 threads that a multiprocessor should hold at least (0: as many
-/// as registers allow).
-template <int resident = 0, class Space, class Functor, int M>
-void launch_tiles(const Space& space, const std::string& label, const Functor& functor, const Tiles<M>& tiles,
-                  std::int64_t poses) {
+/// Runs a TileLoop. `resident`: blocks of `threads` threads that a multiprocessor should hold at least (0: as
+/// many as registers allow).
+template <int threads = 0, int resident = 0, class Space, class Functor, int M, int columns>
+void launch_tiles(const Space& space, const std::string& label, const Functor& functor,
+                  const Tiles<M, columns>& tiles, std::int64_t poses) {
   constexpr int lanes = tile_lanes<Space>;
   using Bounds =
-      std::conditional_t<resident == 0, Kokkos::LaunchBounds<>, Kokkos::LaunchBounds<256, resident>>;
+      std::conditional_t<threads == 0, Kokkos::LaunchBounds<>, Kokkos::LaunchBounds<threads, resident>>;
   using Policy = Kokkos::RangePolicy<Space, Bounds, Kokkos::IndexType<std::int64_t>,
                                      Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
   Kokkos::parallel_for(label, Policy(space, 0, poses * tiles.per_pose * lanes).set_chunk_size(1),
-                       TileLoop<Functor, M, lanes>{functor, tiles});
+                       TileLoop<Functor, M, columns, lanes>{functor, tiles});
 }
 
 } // namespace Bracewell::Impl

@@ -6,6 +6,8 @@
 #include <bracewell/impl/split.hpp>
 #include <bracewell/rfft/access.hpp>
 
+#include <utility>
+
 namespace Bracewell::Impl {
 
 /// Brings a coordinate back by whole periods of n.
@@ -27,6 +29,14 @@ KOKKOS_INLINE_FUNCTION bool fold(const HalfSpectrumLayout<Dim>& layout, T (&q)[D
   }
   return usable;
 }
+
+/// What the elements of a spectrum, given by a pointer or as BlockedSpectrum, are computed with.
+template <class Stored>
+computed_with<Stored> value_in(const Stored*);
+template <class Stored>
+computed_with<Stored> value_in(const BlockedSpectrum<Stored>&);
+template <class Spectrum>
+using value_of = decltype(value_in(std::declval<Spectrum>()));
 
 /// The separable weights around a position, and how to sum a spectrum over them or spread a value onto them.
 template <class Kernel, int Dim, Mates mates, class T>
@@ -62,17 +72,18 @@ struct Stencil {
   }
 
   /// Sum of weight times spectrum over the taps.
-  template <class Stored>
-  KOKKOS_INLINE_FUNCTION computed_with<Stored> gather(const Stored* spectrum) const {
+  template <class Spectrum>
+  KOKKOS_INLINE_FUNCTION value_of<Spectrum> gather(const Spectrum& spectrum) const {
     const auto sum = all_direct() ? gather_rows<true>(spectrum) : gather_rows<false>(spectrum);
     return window.mirrored ? conjugate(sum) : sum;
   }
 
   /// The same and its gradient with respect to the position. `absolute`: that of the sum with absolute
   /// weights.
-  template <class Value>
-  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum, Value (&gradient)[Dim],
-                                      bool absolute = false) const {
+  template <class Spectrum>
+  KOKKOS_INLINE_FUNCTION value_of<Spectrum>
+  gather(const Spectrum& spectrum, value_of<Spectrum> (&gradient)[Dim], bool absolute = false) const {
+    using Value = value_of<Spectrum>;
     T derivative[Dim][width];
     for (int d = 0; d < Dim; ++d)
       Kernel::derivatives(fraction[d], derivative[d]);
@@ -108,7 +119,7 @@ struct Stencil {
 
 private:
   /// Of the lanes of a warp all or none take the long way: going both would take longer.
-  KOKKOS_INLINE_FUNCTION bool all_direct() const { return !any_lane(!window.direct()); }
+  KOKKOS_INLINE_FUNCTION bool all_direct() const { return !any_lane(!window.clearly_direct()); }
 
   KOKKOS_INLINE_FUNCTION static void count(int r, int (&row)[Dim - 1]) {
     row[0] = r % width;
@@ -122,10 +133,11 @@ private:
       return factor[1][row[0]] * factor[2][row[1]];
   }
 
-  template <bool direct, class Stored>
-  KOKKOS_INLINE_FUNCTION computed_with<Stored> gather_rows(const Stored* spectrum) const {
-    using Value = computed_with<Stored>;
+  template <bool direct, class Spectrum>
+  KOKKOS_INLINE_FUNCTION value_of<Spectrum> gather_rows(const Spectrum& spectrum) const {
+    using Value = value_of<Spectrum>;
     Value sum(0);
+    BRACEWELL_UNROLL
     for (int r = 0; r < rows; ++r) {
       int row[Dim - 1];
       count(r, row);
@@ -139,8 +151,8 @@ private:
     return sum;
   }
 
-  template <bool direct, class Value>
-  KOKKOS_INLINE_FUNCTION Value gather_rows(const Value* spectrum, const T (&value)[Dim][width],
+  template <bool direct, class Spectrum, class Value>
+  KOKKOS_INLINE_FUNCTION Value gather_rows(const Spectrum& spectrum, const T (&value)[Dim][width],
                                            const T (&derivative)[Dim][width], Value (&gradient)[Dim]) const {
     Value sum(0);
     for (int r = 0; r < rows; ++r) {

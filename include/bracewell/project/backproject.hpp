@@ -101,14 +101,13 @@ void backproject_gradients(const ExecutionSpace& space,
   arguments.require_disjoint(outputs, inputs);
   if (!gradients.projections && !gradients.projection_weights && !gradients.matrices && !gradients.shifts)
     return;
+  const std::int64_t stride = gradients.data.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   launch_gather(
       space, "Bracewell::backproject_gradients",
       Gather<Kernel, T, M, D, Mates::Both>{
-          .tiles = Tiles<M>::make(space, samples.projection, samples.batches * samples.poses),
           .amplitudes = amplitudes,
-          .volume = gradients.data.data,
-          .weight_volume = gradients.weight.data,
-          .volume_batch_stride = gradients.data.extents[0] == 1 ? 0 : samples.reconstruction.elements(),
+          .volumes = {gradients.data.data, stride},
+          .weight_volumes = {gradients.weight.data, stride},
           .absolute = options.kernel_weights == KernelWeights::Absolute,
           .values = gradients.projections.data,
           .weights = gradients.projection_weights.data},

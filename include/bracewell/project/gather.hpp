@@ -39,23 +39,24 @@ namespace Bracewell::Impl {
 
 /// Samples a volume (a reconstruction, or the cotangents of back-projected data and weight) at every stored
 /// frequency of every pose.
-template <class Kernel, class T, int M, int D, Mates mates, class Volume = Kokkos::complex<T>>
+template <class Kernel, class T, int M, int D, Mates mates, class Volumes = StoredVolumes<Kokkos::complex<T>>>
 struct Gather {
-  Tiles<M> tiles;
   Amplitudes<T, M, D, mates> amplitudes; ///< `values` is read only for the sums over a pose
-  const Volume* volume = nullptr;        ///< [B|1, ...], complex numbers as stored; null: no values
-  const T* weight_volume = nullptr;      ///< [B|1, ...]; null: no weights
-  std::int64_t volume_batch_stride = 0;
+  Volumes volumes = {};                  ///< complex numbers as stored; none: no values
+  StoredVolumes<T> weight_volumes = {};  ///< none: no weights
   bool absolute = false;
 
   /// Sampled volume times phase and factor; null: not wanted (with Mates::Both, or beside sums over a pose).
   Kokkos::complex<T>* values = nullptr;
   T* weights = nullptr; ///< sampled weight volume times scale; null: not wanted (always with Mates::Single)
 
-  /// What belongs to one pose: where its volumes and outputs begin, its filter if there is one.
+  /// What belongs to one pose: its volumes, outputs, and filter if there is one.
   struct OfPose {
     Pose<T, M, D> pose;
-    std::int64_t volume, output;
+    decltype(volumes(0)) volume;
+    const T* weight_volume;
+    Kokkos::complex<T>* values;
+    T* weights;
     const T* filter;
   };
 
@@ -63,11 +64,17 @@ struct Gather {
     const auto& samples = amplitudes.samples;
     std::int64_t batch, index;
     samples.split(flat, batch, index);
-    return {samples.pose(batch, index), batch * volume_batch_stride, flat * samples.projection.elements(),
+    const std::int64_t output = flat * samples.projection.elements();
+    return {samples.pose(batch, index),
+            volumes(batch),
+            weight_volumes(batch),
+            computed_once(values + output),
+            computed_once(weights + output),
             samples.filters ? samples.filters(batch, index) : nullptr};
   }
 
-  KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const int (&k)[M], std::int64_t element) const {
+  template <class Index>
+  KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const int (&k)[M], Index element) const {
     const auto& samples = amplitudes.samples;
     const bool valued = mates == Mates::Single || values, weighted = mates == Mates::Both && weights;
     Kokkos::complex<T> value(0);
@@ -78,14 +85,14 @@ struct Gather {
       Stencil<Kernel, D, mates, T> stencil;
       if (stencil.place(samples.reconstruction, q, at.pose.folds)) {
         if (valued) {
-          value = amplitudes.scale(k) * stencil.gather(volume + at.volume) * at.pose.phase(k);
+          value = amplitudes.scale(k) * stencil.gather(at.volume) * at.pose.phase(k);
           if (at.filter)
             value *= at.filter[element];
         }
         if (weighted) {
           if (absolute)
             stencil.make_absolute();
-          weight = amplitudes.scale(k) * stencil.gather(weight_volume + at.volume);
+          weight = amplitudes.scale(k) * stencil.gather(at.weight_volume);
         }
       } else {
         weight = Kokkos::Experimental::quiet_NaN_v<T>;
@@ -93,9 +100,9 @@ struct Gather {
       }
     }
     if (valued)
-      values[at.output + element] = value;
+      at.values[element] = value;
     if (weighted)
-      weights[at.output + element] = weight;
+      at.weights[element] = weight;
   }
 };
 
@@ -155,7 +162,7 @@ struct GatherGradients {
     const auto& amplitudes = gather.amplitudes;
     const auto& samples = amplitudes.samples;
     const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
-    const std::int64_t begin = batch * gather.volume_batch_stride;
+    const std::int64_t begin = batch * gather.volumes.batch_stride;
     Kokkos::complex<T> value(0);
     T weight(0);
     if (samples.inside(k)) {
@@ -165,9 +172,9 @@ struct GatherGradients {
       if (stencil.place(samples.reconstruction, q, pose.folds)) {
         const Kokkos::complex<T> phase = samples.phase(pose, k);
         T slope[D] = {};
-        if (gather.volume) {
+        if (gather.volumes) {
           Kokkos::complex<T> gradient[D];
-          const Kokkos::complex<T> sampled = stencil.gather(gather.volume + begin, gradient);
+          const Kokkos::complex<T> sampled = stencil.gather(gather.volumes.data + begin, gradient);
           const Kokkos::complex<T> amplitude = amplitudes.value(batch, index, element, k, phase);
           value = amplitudes.factor(batch, index, element, k) * sampled * phase;
           for (int d = 0; d < D; ++d)
@@ -176,10 +183,10 @@ struct GatherGradients {
           for (int c = 0; c < M; ++c)
             sum.shift[c] += T(k[c]) * turned;
         }
-        if (gather.weight_volume) {
+        if (gather.weight_volumes) {
           T gradient[D];
           weight =
-              amplitudes.scale(k) * stencil.gather(gather.weight_volume + begin, gradient, gather.absolute);
+              amplitudes.scale(k) * stencil.gather(gather.weight_volumes.data + begin, gradient, gather.absolute);
           const T amplitude = amplitudes.weight(batch, index, element, k);
           for (int d = 0; d < D; ++d)
             slope[d] += amplitude * gradient[d];
@@ -204,40 +211,31 @@ struct GatherGradients {
   }
 };
 
-template <class Space, class Kernel, class T, int M, int D, Mates mates, class Volume, bool weighted>
+template <class Space, class Kernel, class T, int M, int D, Mates mates, class Value, bool weighted>
 struct GatherBricks;
 
 /// Gather on GPUs: from bricks of the volume in scratch where windows are wide and poses many enough to pay
 /// for copying the bricks (measured: docs/performance.md), else directly.
-template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volume>
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volumes>
 void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
-                         const Gather<Kernel, T, M, D, mates, Volume>& gather, std::int64_t poses) {
-  if constexpr (M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
+                         const Gather<Kernel, T, M, D, mates, Volumes>& gather, std::int64_t poses) {
+  using Value = typename Volumes::Value;
+  if constexpr (M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4 &&
+                std::is_same_v<Volumes, StoredVolumes<Value>>) {
     const auto& samples = gather.amplitudes.samples;
     const int* const size = samples.reconstruction.size;
     if (gather.values && samples.poses >= 1024 && *std::min_element(size, size + D) >= 64) {
       if (!gather.weights)
-        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Volume, false>(gather).launch(space,
-                                                                                                  label);
+        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Value, false>(gather).launch(space, label);
       if constexpr (mates == Mates::Both)
-        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Volume, true>(gather).launch(space,
-                                                                                                 label);
+        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Value, true>(gather).launch(space, label);
     }
   }
-  launch_tiles<3>(space, label, gather, gather.tiles, poses);
-}
-
-/// Launches the gather alone.
-template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volume>
-void launch_gather(const ExecutionSpace& space, const std::string& label,
-                   const Gather<Kernel, T, M, D, mates, Volume>& gather) {
-  const std::int64_t poses = gather.amplitudes.samples.batches * gather.amplitudes.samples.poses;
-  if (poses == 0)
-    return;
-  if constexpr (is_host<ExecutionSpace>)
-    launch_gather_rows<Kernel, T, M, D, mates>(space, label, gather, poses);
-  else
-    launch_gather_tiles(space, label, gather, poses);
+  // Measured on an H200: registers for 16 to 32 warps, tiles whose rows complete cache lines of projections.
+  constexpr bool wide = D == 3 && Kernel::width > 2, light = sizeof(T) == 4 && (D == 2 || mates == Mates::Single);
+  const auto tiles = Tiles<M, D == 2 ? 16 : 8>::make(space, gather.amplitudes.samples.projection, poses,
+                                                     D == 2 ? 32 : 64);
+  launch_tiles<wide ? 128 : 256, wide ? 5 : light ? 4 : 3>(space, label, gather, tiles, poses);
 }
 
 /// Launches one team per pose, or more for few poses, in as few launches as a league of 2^31 teams allows.
@@ -259,7 +257,20 @@ void launch_pose_sums(const ExecutionSpace& space, const std::string& label, Fun
   }
 }
 
-/// Launches the gather alone, or, where gradients with respect to poses are wanted, both in one pass.
+/// Launches a gather alone.
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volumes>
+void launch_gather(const ExecutionSpace& space, const std::string& label,
+                   const Gather<Kernel, T, M, D, mates, Volumes>& gather) {
+  const std::int64_t poses = gather.amplitudes.samples.batches * gather.amplitudes.samples.poses;
+  if (poses == 0)
+    return;
+  if constexpr (is_host<ExecutionSpace>)
+    launch_gather_rows<Kernel, T, M, D, mates>(space, label, gather, poses);
+  else
+    launch_gather_tiles(space, label, gather, poses);
+}
+
+/// Launches a gather alone, or, where gradients with respect to poses are wanted, both in one pass.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates>
 void launch_gather(const ExecutionSpace& space, const std::string& label,
                    const Gather<Kernel, T, M, D, mates>& gather, T* matrices, T* shifts) {
@@ -271,6 +282,26 @@ void launch_gather(const ExecutionSpace& space, const std::string& label,
   const auto tiles = Tiles<M>::make(space, gather.amplitudes.samples.projection, poses, 16);
   launch_pose_sums(space, label + "::poses",
                    GatherGradients<Kernel, T, M, D, mates>{gather, tiles, 0, 1, matrices, shifts}, poses);
+}
+
+/// Whether sampling a copy of the volumes in blocked order pays for copying them, on GPUs: where there are
+/// twice as many samples as elements (measured on an H200: docs/performance.md).
+inline bool blocks_pay(std::int64_t samples, std::int64_t elements) { return samples >= 2 * elements; }
+
+/// Launches a gather from a copy of the `volumes` volumes in blocked order.
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Value>
+void launch_gather_blocked(const ExecutionSpace& space, const std::string& label,
+                           const Gather<Kernel, T, M, D, mates, StoredVolumes<Value>>& gather,
+                           std::int64_t volumes, Value* blocks) {
+  const auto& layout = gather.amplitudes.samples.reconstruction;
+  const CopyToBlocks<Value> copy{layout, {gather.volumes, blocks, BlockedOrder<Value>(layout)}};
+  Kokkos::parallel_for(label + "::blocks",
+                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                           space, 0, copy.rows(volumes) * copy.lanes),
+                       copy);
+  launch_gather(space, label,
+                Gather<Kernel, T, M, D, mates, BlockedVolumes<Value>>{
+                    .amplitudes = gather.amplitudes, .volumes = copy.volumes, .values = gather.values});
 }
 
 } // namespace Bracewell::Impl

@@ -11,7 +11,7 @@ namespace Bracewell::Impl {
 /// sample; scratch serves scattered reads several times faster than the caches, and a brick is read once for
 /// thousands of poses. For +q and for -q (windows of x < 0 are those of the mates) there are teams of their
 /// own. weighted: two volumes, that of the values and that of the weights.
-template <class Space, class Kernel, class T, int M, int D, Mates mates, class Volume, bool weighted>
+template <class Space, class Kernel, class T, int M, int D, Mates mates, class Value, bool weighted>
 struct GatherBricks {
   static_assert(M == 2 && D == 3);
   using Search = BrickSearch<T, M, D, 1>;
@@ -32,11 +32,11 @@ struct GatherBricks {
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size * lanes, 3>>;
   using Team = typename Policy::member_type;
 
-  Gather<Kernel, T, M, D, mates, Volume> gather;
+  Gather<Kernel, T, M, D, mates, StoredVolumes<Value>> gather;
   Bricks<D> bricks;
   std::int64_t pieces = 1, first_piece = 0; ///< a piece: poses_per_team poses of one batch
 
-  explicit GatherBricks(const Gather<Kernel, T, M, D, mates, Volume>& gather_)
+  explicit GatherBricks(const Gather<Kernel, T, M, D, mates, StoredVolumes<Value>>& gather_)
       : gather(gather_), bricks{gather_.amplitudes.samples.reconstruction, {edge(0), edge(1), edge(2)}} {}
 
   struct Workspace {
@@ -69,7 +69,7 @@ struct GatherBricks {
   template <int row_lanes>
   struct Fill {
     static constexpr int parts = 8; ///< of the rows of a projection
-    Gather<Kernel, T, M, D, mates, Volume> gather;
+    Gather<Kernel, T, M, D, mates, StoredVolumes<Value>> gather;
 
     KOKKOS_FUNCTION void operator()(std::int64_t i) const {
       const auto& samples = gather.amplitudes.samples;
@@ -83,10 +83,10 @@ struct GatherBricks {
           if (inside && usable(at.pose, k))
             continue;
           const T value = inside ? Kokkos::Experimental::quiet_NaN_v<T> : T(0);
-          const std::int64_t element = at.output + layout.row_begin(row) + column;
-          gather.values[element] = Kokkos::complex<T>(value, value);
+          const std::int64_t element = layout.row_begin(row) + column;
+          at.values[element] = Kokkos::complex<T>(value, value);
           if constexpr (weighted)
-            gather.weights[element] = value;
+            at.weights[element] = value;
         }
     }
 
@@ -111,7 +111,7 @@ struct GatherBricks {
     const std::int64_t end = Kokkos::min(begin + poses_per_team, (batch + 1) * samples.poses);
     int first[D];
     bricks.first(brick, first);
-    copy(team, batch * gather.volume_batch_stride, first, sign, workspace);
+    copy(team, batch, first, sign, workspace);
     team.team_barrier();
 
     const Search search{samples, bricks, 0, 1};
@@ -122,9 +122,11 @@ struct GatherBricks {
 
 private:
   /// The brick's elements, or (sign < 0) those of its mates.
-  KOKKOS_INLINE_FUNCTION void copy(const Team& team, std::int64_t volume, const int (&first)[D], int sign,
+  KOKKOS_INLINE_FUNCTION void copy(const Team& team, std::int64_t batch, const int (&first)[D], int sign,
                                    Workspace& workspace) const {
     const auto& layout = gather.amplitudes.samples.reconstruction;
+    const auto* const volume = gather.volumes(batch);
+    const T* const weight_volume = gather.weight_volumes(batch);
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, int(+tile_elements)), [&](int i) {
       int tap[D], left = i;
       for (int d = 0; d < D; ++d) {
@@ -134,19 +136,19 @@ private:
       }
       const auto address = layout.resolve(tap);
       const bool conjugated = address.conjugate != (sign < 0);
-      const Kokkos::complex<T> value = gather.volume[volume + address.index];
+      const Kokkos::complex<T> value = volume[address.index];
       workspace.values[i] = conjugated ? conjugate(value) : value;
       if constexpr (weighted)
-        workspace.weights[i] = gather.weight_volume[volume + address.index];
+        workspace.weights[i] = weight_volume[address.index];
       if constexpr (mates == Mates::Both) {
         if (layout.self_mated(address.column)) {
           for (int d = 1; d < D; ++d)
             tap[d] = -tap[d];
-          const std::int64_t mate = volume + layout.row(tap) + address.column;
-          const Kokkos::complex<T> other = gather.volume[mate];
+          const std::int64_t mate = layout.row(tap) + address.column;
+          const Kokkos::complex<T> other = volume[mate];
           workspace.values[i] += conjugated ? other : conjugate(other);
           if constexpr (weighted)
-            workspace.weights[i] += gather.weight_volume[mate];
+            workspace.weights[i] += weight_volume[mate];
         }
       }
     });
@@ -211,14 +213,14 @@ private:
     });
   }
 
-  template <class Value>
-  KOKKOS_INLINE_FUNCTION static Value sum(const Value* taps, const T (&weight)[D][width]) {
-    Value total(0);
+  template <class Sum>
+  KOKKOS_INLINE_FUNCTION static Sum sum(const Sum* taps, const T (&weight)[D][width]) {
+    Sum total(0);
     for (int z = 0; z < width; ++z) {
-      Value plane(0);
+      Sum plane(0);
       for (int y = 0; y < width; ++y) {
-        const Value* const row = taps + (z * tile(1) + y) * tile(0);
-        Value line = weight[0][0] * row[0];
+        const Sum* const row = taps + (z * tile(1) + y) * tile(0);
+        Sum line = weight[0][0] * row[0];
         for (int x = 1; x < width; ++x)
           line += weight[0][x] * row[x];
         plane += weight[1][y] * line;

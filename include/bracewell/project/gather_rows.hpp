@@ -60,7 +60,6 @@ private:
                  int last, std::int64_t element) const {
     const auto& amplitudes = gather.amplitudes;
     const auto& samples = amplitudes.samples;
-    const std::int64_t volume_begin = batch * gather.volume_batch_stride;
     const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
     const int count = std::min(int(Block::size), last + 1 - k[0]);
     Block block;
@@ -71,7 +70,7 @@ private:
         own[i][c] = c == 0 ? std::min(k[0] + i, last) : k[c];
     if (gather.values) {
       T sum[2][Block::size], phase[2][Block::size];
-      block.gather(samples.reconstruction, gather.volume + volume_begin, sum);
+      block.gather(samples.reconstruction, gather.volumes(batch), sum);
       for (int i = 0; i < Block::size; ++i) {
         const Kokkos::complex<T> one = pose.phase(own[i]);
         phase[0][i] = one.real();
@@ -86,7 +85,7 @@ private:
       if (gather.absolute)
         block.make_absolute();
       T sum[1][Block::size];
-      block.gather(samples.reconstruction, gather.weight_volume + volume_begin, sum);
+      block.gather(samples.reconstruction, gather.weight_volumes(batch), sum);
       for (int i = 0; i < count; ++i)
         gather.weights[output + i] = amplitudes.scale(own[i]) * sum[0][i];
     }

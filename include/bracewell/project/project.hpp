@@ -17,6 +17,22 @@ struct ProjectGradients {
   Array<T, MemorySpace> scratch = {}; ///< only for Strategy::Duplicated (duplicated_scratch_size)
 };
 
+/// Values of the real type that `project` can use as scratch on GPUs for 3D reconstructions [B|1, D, H,
+/// W/2+1]: a copy of them, each axis rounded up to a multiple of at most four. 0 on hosts, in 2D, and beyond
+/// 2^32 elements, where it does not use any.
+template <class ExecutionSpace, class Reconstruction>
+std::int64_t projection_scratch_size(const ExecutionSpace&, const Reconstruction& reconstruction) {
+  using T = Impl::real_of<Reconstruction>;
+  using Stored = Impl::spectrum_value_of<Reconstruction>;
+  const Array<const Stored, typename ExecutionSpace::memory_space> array(reconstruction);
+  if (Impl::is_host<ExecutionSpace> || array.rank != 4)
+    return 0;
+  const HalfSpectrumLayout<3> layout{static_cast<int>(array.width), static_cast<int>(array.extents[2]),
+                                     static_cast<int>(array.extents[1])};
+  return array.extents[0] * Impl::BlockedOrder<Stored>(layout).usable_size() *
+         std::int64_t(sizeof(Stored) / sizeof(T));
+}
+
 /// Samples the transform of projections from that of a reconstruction: P(k) = F(M oversampling k) exp(-2 pi i
 /// k.s / n) for every stored frequency k with |k| <= radius, zero elsewhere, where F is the reconstruction's
 /// spectrum interpolated by Kernel. 2D -> 2D, 3D -> 2D (the projection-slice theorem, Bracewell 1956; k =
@@ -27,13 +43,16 @@ struct ProjectGradients {
 /// at index 0; HalfComplex for float projections where memory counts
 /// @param poses           matrices and shifts, see Poses
 /// @param projections     complex [B, P, (d,) h, w/2+1], overwritten
+/// @param scratch         real, projection_scratch_size(space, reconstruction) values, overwritten: room for a
+/// copy of 3D reconstructions that GPUs sample a third faster, made where projections are many; optional
 /// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
 /// Poses that are not finite give NaN projections, as do samples beyond 2^21 (float) or 2^50 (double)
 /// elements from the origin, and shifts beyond 1e9 boxes: their fractions are lost.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction, class Projections>
 void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
              const Poses<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& poses,
-             const Projections& projections, const ProjectionOptions& options = {}) {
+             const Projections& projections, const ProjectionOptions& options = {},
+             const Array<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& scratch = {}) {
   using T = Impl::real_of<Reconstruction>;
   using Memory = typename ExecutionSpace::memory_space;
   constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1,
@@ -48,20 +67,28 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
   const Array<Kokkos::complex<T>, Memory> output(projections);
   const auto samples =
       arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
-  const Impl::NamedMemory outputs[] = {Impl::NamedMemory("projections", output)};
+  const Impl::NamedMemory outputs[] = {Impl::NamedMemory("projections", output),
+                                       Impl::NamedMemory("scratch", scratch)};
   const Impl::NamedMemory inputs[] = {
       Impl::NamedMemory("reconstruction", input), Impl::NamedMemory("poses.matrices", poses.matrices),
       Impl::NamedMemory("poses.shifts", poses.shifts), Impl::NamedMemory("poses.filters", poses.filters)};
   arguments.require_disjoint(outputs, inputs);
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
-  Impl::launch_gather(
-      space, "Bracewell::project",
-      Impl::Gather<Kernel, T, M, D, Mates::Single, Stored>{
-          .tiles = Impl::Tiles<M>::make(space, samples.projection, samples.batches * samples.poses),
-          .amplitudes = {.samples = samples},
-          .volume = input.data,
-          .volume_batch_stride = stride,
-          .values = output.data});
+  const Impl::Gather<Kernel, T, M, D, Mates::Single, Impl::StoredVolumes<Stored>> gather{
+      .amplitudes = {.samples = samples}, .volumes = {input.data, stride}, .values = output.data};
+  if constexpr (D == 3 && !Impl::is_host<ExecutionSpace>) {
+    const std::int64_t needed = projection_scratch_size(space, reconstruction);
+    if (scratch && needed > 0) {
+      const bool aligned = reinterpret_cast<std::uintptr_t>(scratch.data) % alignof(Kokkos::complex<T>) == 0;
+      arguments.require(aligned && scratch.size() >= needed, "scratch",
+                        std::to_string(needed) + " aligned values (projection_scratch_size)",
+                        std::to_string(scratch.size()));
+      if (Impl::blocks_pay(output.size(), input.size()))
+        return Impl::launch_gather_blocked(space, "Bracewell::project", gather, input.extents[0],
+                                           reinterpret_cast<Stored*>(scratch.data));
+    }
+  }
+  Impl::launch_gather(space, "Bracewell::project", gather);
 }
 
 /// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i
@@ -123,10 +150,8 @@ void project_gradients(
     Impl::launch_gather(
         space, "Bracewell::project_gradients",
         Impl::Gather<Kernel, T, M, D, Mates::Single>{
-            .tiles = Impl::Tiles<M>::make(space, samples.projection, samples.batches * samples.poses),
             .amplitudes = amplitudes,
-            .volume = input.data,
-            .volume_batch_stride = stride,
+            .volumes = {input.data, stride},
             .values = gradients.projections.data},
         gradients.matrices.data, gradients.shifts.data);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/rfft/blocked.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 namespace Bracewell {
@@ -38,6 +39,12 @@ struct TapWindow {
     return first[0] >= margin && 2 * (first[0] + Width - 1) <= layout.size[0] - margin;
   }
 
+  /// The same by one comparison: false, too, where only windows that are not mirrored would be direct.
+  KOKKOS_FUNCTION bool clearly_direct() const {
+    return static_cast<unsigned>(first[0] - 1) <
+           static_cast<unsigned>(Kokkos::max(0, (layout.size[0] + 1) / 2 - Width));
+  }
+
   template <bool is_direct, class Stored, class Value>
   KOKKOS_INLINE_FUNCTION void read(const Stored* spectrum, const int (&row)[Dim - 1],
                                    Value (&value)[Width]) const {
@@ -53,6 +60,20 @@ struct TapWindow {
         if (stands_for_mate(i))
           value[i] += conjugate(Value(opposite[mate(i)]));
       }
+    }
+  }
+
+  template <bool is_direct, class Stored, class Value>
+  KOKKOS_INLINE_FUNCTION void read(const BlockedSpectrum<Stored>& spectrum, const int (&row)[Dim - 1],
+                                   Value (&value)[Width]) const {
+    if constexpr (is_direct) {
+      const auto& order = spectrum.order;
+      const unsigned line = order.layer(layout.wrap(first[2] + row[1], layout.size[2])) +
+                            order.line(layout.wrap(first[1] + row[0], layout.size[1]));
+      for (int i = 0; i < Width; ++i)
+        value[i] = spectrum.blocks[line + order.column(first[0] + i)];
+    } else {
+      read<false>(spectrum.stored, row, value);
     }
   }
 
