@@ -10,6 +10,7 @@
 #include <bracewell/project/scatter_patches.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 
@@ -230,21 +231,23 @@ TEMPLATE_TEST_CASE("copies in blocked order give the projections of the definiti
 }
 
 TEST_CASE("project with scratch for a copy gives what it gives without") {
-  const Problem<double> problem({"many poses", {8, 9, 7}, {7, 8}}, Bracewell::Linear::name, 2, 40);
+  using Kernel = Bracewell::CatmullRom;
+  const Problem<double> problem({"many poses", {8, 9, 7}, {7, 8}}, Kernel::name, 2, 40);
   const Inputs inputs(problem);
   const Space space;
   using View = Kokkos::View<complex<double>****, Kokkos::LayoutRight, Space>;
   const View volume(inputs.volume.values.data(), 2, 8, 9, 4);
-  const Kokkos::View<double****, Kokkos::LayoutRight, Space> matrices(inputs.matrices.values.data(), 2, 40, 3, 3);
+  const Kokkos::View<double****, Kokkos::LayoutRight, Space> matrices(inputs.matrices.values.data(), 2, 40, 3,
+                                                                      3);
   const View with("with", 2, 40, 7, 5), without("without", 2, 40, 7, 5);
   const Bracewell::HalfSpectrum reconstruction{volume, 7};
   const std::int64_t size = Bracewell::projection_scratch_size(space, reconstruction);
   CHECK(size == (Bracewell::Impl::is_host<Space> ? 0 : 2 * 2 * (4 * 10 * 8)));
-  REQUIRE(Bracewell::Impl::blocks_pay(std::int64_t(with.size()), std::int64_t(volume.size())));
+  REQUIRE(Bracewell::Impl::blocks_pay(Kernel::width, std::int64_t(with.size()), 2, 8 * 9 * 4));
   const Kokkos::View<double*, Kokkos::LayoutRight, Space> scratch("scratch", size + 1);
   const Bracewell::Poses<double, Space::memory_space> poses{.matrices = matrices};
-  Bracewell::project<Bracewell::Linear>(space, reconstruction, poses, without);
-  Bracewell::project<Bracewell::Linear>(space, reconstruction, poses, with, {}, scratch);
+  Bracewell::project<Kernel>(space, reconstruction, poses, without);
+  Bracewell::project<Kernel>(space, reconstruction, poses, with, {}, scratch);
   const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), with),
              b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), without);
   double difference = 0, largest = 0;
@@ -257,7 +260,7 @@ TEST_CASE("project with scratch for a copy gives what it gives without") {
   if (size > 0) {
     const auto small = Kokkos::subview(scratch, std::pair<std::int64_t, std::int64_t>(0, size - 1));
     CHECK_THROWS_WITH(
-        Bracewell::project<Bracewell::Linear>(space, reconstruction, poses, with, {}, small),
+        Bracewell::project<Kernel>(space, reconstruction, poses, with, {}, small),
         "Bracewell::project: scratch: expected 1280 aligned values (projection_scratch_size), found 1279");
   }
 }

@@ -46,7 +46,8 @@ TEMPLATE_TEST_CASE("blocked order holds every element of every volume once", "",
   CHECK(order.width * order.height * order.depth * sizeof(TestType) == 128);
   CHECK(order.usable_size() == order.size);
 
-  const Kokkos::View<TestType*, Space> stored("stored", volumes * elements), blocks("blocks", volumes * order.size);
+  const Kokkos::View<TestType*, Space> stored("stored", volumes * elements),
+      blocks("blocks", volumes * order.size);
   const auto host = Kokkos::create_mirror_view(stored);
   for (std::int64_t i = 0; i < volumes * elements; ++i)
     host(i) = numbered<TestType>(i);

@@ -4,6 +4,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 /// Unrolls the loop that follows completely, so that the arrays it indexes can live in registers.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
@@ -29,16 +30,16 @@ KOKKOS_FORCEINLINE_FUNCTION T twice_minus(T a, T b) {
   KOKKOS_IF_ON_HOST((return 2 * a - b;))
 }
 
-/// A pointer to global memory, computed here and now: a compiler of device code would rather repeat its
-/// arithmetic in every iteration of a loop that uses it.
+/// pointer + offset (null stays null on hosts) in global memory, computed here and now: a compiler of device
+/// code would rather repeat the arithmetic in every iteration of a loop that uses it.
 template <class T>
-KOKKOS_FORCEINLINE_FUNCTION T* computed_once(T* pointer) {
+KOKKOS_FORCEINLINE_FUNCTION T* computed_once(T* pointer, std::int64_t offset) {
 #if defined(__CUDA_ARCH__)
-  std::size_t address = __cvta_generic_to_global(pointer);
+  std::size_t address = __cvta_generic_to_global(pointer + offset);
   asm("" : "+l"(address));
   return static_cast<T*>(__cvta_global_to_generic(address));
 #else
-  return pointer;
+  return pointer ? pointer + offset : nullptr;
 #endif
 }
 

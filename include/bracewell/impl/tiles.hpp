@@ -14,8 +14,9 @@ template <class Space>
 inline constexpr bool
     is_host = bool(Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible);
 
-/// Threads that go through a tile together. On GPUs the lanes of a warp: they cover its columns and as many rows
-/// at a time as there are lanes for, so that their taps stay close together, and each keeps to one column.
+/// Threads that go through a tile together. On GPUs the lanes of a warp: they cover its columns and as many
+/// rows at a time as there are lanes for, so that their taps stay close together, and each keeps to one
+/// column.
 template <class Space>
 inline constexpr int tile_lanes = is_host<Space> ? 1 : 32;
 
@@ -94,9 +95,9 @@ struct TileLoop {
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const std::int64_t item = i / lanes, pose = divide(item, tiles.per_pose);
     const auto at = functor.of_pose(pose);
-    tiles.template for_each<lanes>(
-        static_cast<int>(item - pose * tiles.per_pose), static_cast<int>(i % lanes),
-        [&](const int(&k)[M], auto element) { functor.sample(at, k, element); });
+    tiles.template for_each<lanes>(static_cast<int>(item - pose * tiles.per_pose),
+                                   static_cast<int>(i % lanes),
+                                   [&](const int(&k)[M], auto element) { functor.sample(at, k, element); });
   }
 
   /// Short where it does: a long division takes as many instructions as a sample.

@@ -104,13 +104,12 @@ void backproject_gradients(const ExecutionSpace& space,
   const std::int64_t stride = gradients.data.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   launch_gather(
       space, "Bracewell::backproject_gradients",
-      Gather<Kernel, T, M, D, Mates::Both>{
-          .amplitudes = amplitudes,
-          .volumes = {gradients.data.data, stride},
-          .weight_volumes = {gradients.weight.data, stride},
-          .absolute = options.kernel_weights == KernelWeights::Absolute,
-          .values = gradients.projections.data,
-          .weights = gradients.projection_weights.data},
+      Gather<Kernel, T, M, D, Mates::Both>{.amplitudes = amplitudes,
+                                           .volumes = {gradients.data.data, stride},
+                                           .weight_volumes = {gradients.weight.data, stride},
+                                           .absolute = options.kernel_weights == KernelWeights::Absolute,
+                                           .values = gradients.projections.data,
+                                           .weights = gradients.projection_weights.data},
       gradients.matrices.data, gradients.shifts.data);
 }
 

@@ -65,12 +65,9 @@ struct Gather {
     std::int64_t batch, index;
     samples.split(flat, batch, index);
     const std::int64_t output = flat * samples.projection.elements();
-    return {samples.pose(batch, index),
-            volumes(batch),
-            weight_volumes(batch),
-            computed_once(values + output),
-            computed_once(weights + output),
-            samples.filters ? samples.filters(batch, index) : nullptr};
+    return {samples.pose(batch, index),     volumes(batch),
+            weight_volumes(batch),          computed_once(values, output),
+            computed_once(weights, output), samples.filters ? samples.filters(batch, index) : nullptr};
   }
 
   template <class Index>
@@ -185,8 +182,8 @@ struct GatherGradients {
         }
         if (gather.weight_volumes) {
           T gradient[D];
-          weight =
-              amplitudes.scale(k) * stencil.gather(gather.weight_volumes.data + begin, gradient, gather.absolute);
+          weight = amplitudes.scale(k) *
+                   stencil.gather(gather.weight_volumes.data + begin, gradient, gather.absolute);
           const T amplitude = amplitudes.weight(batch, index, element, k);
           for (int d = 0; d < D; ++d)
             slope[d] += amplitude * gradient[d];
@@ -226,15 +223,17 @@ void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
     const int* const size = samples.reconstruction.size;
     if (gather.values && samples.poses >= 1024 && *std::min_element(size, size + D) >= 64) {
       if (!gather.weights)
-        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Value, false>(gather).launch(space, label);
+        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Value, false>(gather).launch(space,
+                                                                                                 label);
       if constexpr (mates == Mates::Both)
         return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Value, true>(gather).launch(space, label);
     }
   }
   // Measured on an H200: registers for 16 to 32 warps, tiles whose rows complete cache lines of projections.
-  constexpr bool wide = D == 3 && Kernel::width > 2, light = sizeof(T) == 4 && (D == 2 || mates == Mates::Single);
-  const auto tiles = Tiles<M, D == 2 ? 16 : 8>::make(space, gather.amplitudes.samples.projection, poses,
-                                                     D == 2 ? 32 : 64);
+  constexpr bool wide = D == 3 && Kernel::width > 2,
+                 light = sizeof(T) == 4 && (D == 2 || mates == Mates::Single);
+  constexpr int columns = D == 2 ? 16 : 8, most_rows = D == 2 ? 32 : 64;
+  const auto tiles = Tiles<M, columns>::make(space, gather.amplitudes.samples.projection, poses, most_rows);
   launch_tiles<wide ? 128 : 256, wide ? 5 : light ? 4 : 3>(space, label, gather, tiles, poses);
 }
 
@@ -284,9 +283,12 @@ void launch_gather(const ExecutionSpace& space, const std::string& label,
                    GatherGradients<Kernel, T, M, D, mates>{gather, tiles, 0, 1, matrices, shifts}, poses);
 }
 
-/// Whether sampling a copy of the volumes in blocked order pays for copying them, on GPUs: where there are
-/// twice as many samples as elements (measured on an H200: docs/performance.md).
-inline bool blocks_pay(std::int64_t samples, std::int64_t elements) { return samples >= 2 * elements; }
+/// Whether sampling copies of volumes in blocked order pays for copying them, on GPUs: where samples are
+/// several times as many as elements; not for windows of two taps in a volume that fits the L1 cache
+/// (measured on an H200: docs/performance.md).
+inline bool blocks_pay(int width, std::int64_t samples, std::int64_t volumes, std::int64_t elements) {
+  return samples * width >= 8 * volumes * elements && (width > 2 || elements >= 1 << 16);
+}
 
 /// Launches a gather from a copy of the `volumes` volumes in blocked order.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Value>

@@ -33,7 +33,8 @@ std::int64_t duplicated_scratch_size(const ExecutionSpace& space, std::int64_t e
 /// Bytes that backproject, or the gradient of the reconstruction in project_gradients, needs beside its
 /// arguments when it accumulates with `strategy` into volumes of `elements` stored elements over all batches:
 /// the scratch of Strategy::Duplicated, nothing else. Owned, and Atomic on GPUs, sum in the scratch memory of
-/// their teams, whose size does not depend on the data. project and backproject_gradients need nothing.
+/// their teams, whose size does not depend on the data. project and backproject_gradients need nothing
+/// (projection_scratch_size says what project can make use of).
 template <class T, class ExecutionSpace>
 std::int64_t accumulation_bytes(const ExecutionSpace& space, Strategy strategy, std::int64_t elements,
                                 bool weight) {

@@ -6,9 +6,10 @@
 
 namespace Bracewell::Impl {
 
-/// An order of the elements of half spectrum volumes in which 128 bytes, a cache line of GPUs, hold neighbours
-/// on all axes (4 x 2 x 2 of complex<float>) instead of a part of a row. The windows of neighbouring samples
-/// then lie in fewer lines, and rarely in the same bank of different lines, whatever the orientation.
+/// An order of the elements of half spectrum volumes in which 128 bytes, a cache line of GPUs, hold
+/// neighbours on all axes (4 x 2 x 2 of complex<float>) instead of a part of a row. The windows of
+/// neighbouring samples then lie in fewer lines, and rarely in the same bank of different lines, whatever the
+/// orientation.
 template <class Value>
 struct BlockedOrder {
   static constexpr unsigned elements = 128 / sizeof(Value); ///< of a block
@@ -53,7 +54,7 @@ struct StoredVolumes {
 
   KOKKOS_FUNCTION explicit operator bool() const { return data != nullptr; }
   KOKKOS_INLINE_FUNCTION const Value* operator()(std::int64_t batch) const {
-    return computed_once(data + batch * batch_stride);
+    return computed_once(data, batch * batch_stride);
   }
 };
 
@@ -68,7 +69,8 @@ struct BlockedVolumes {
 
   KOKKOS_FUNCTION explicit operator bool() const { return bool(stored); }
   KOKKOS_INLINE_FUNCTION BlockedSpectrum<Value> operator()(std::int64_t batch) const {
-    return {stored(batch), computed_once(blocks + (stored.batch_stride ? batch * order.size : 0)), order};
+    return {stored(batch), computed_once<const Value>(blocks, stored.batch_stride ? batch * order.size : 0),
+            order};
   }
 };
 
@@ -87,7 +89,8 @@ struct CopyToBlocks {
     const unsigned down = (layout.size[1] + Order::height - 1) / Order::height,
                    deep = (layout.size[2] + Order::depth - 1) / Order::depth;
     const std::int64_t row = i / lanes, layer = row / down, batch = layer / deep;
-    const int y = static_cast<int>(row % down * Order::height), z = static_cast<int>(layer % deep * Order::depth);
+    const int y = static_cast<int>(row % down * Order::height),
+              z = static_cast<int>(layer % deep * Order::depth);
     const Value* const from = volumes.stored(batch);
     Value* const to = volumes.blocks + row * volumes.order.row;
     for (unsigned e = static_cast<unsigned>(i % lanes); e < volumes.order.row; e += lanes) {
