@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 /// Unrolls the loop that follows completely, so that the arrays it indexes can live in registers.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
@@ -40,6 +41,18 @@ KOKKOS_FORCEINLINE_FUNCTION T* computed_once(T* pointer, std::int64_t offset) {
   return static_cast<T*>(__cvta_global_to_generic(address));
 #else
   return pointer ? pointer + offset : nullptr;
+#endif
+}
+
+/// Writes what is not read again soon, so that caches keep what is.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION void store_streaming(Kokkos::complex<T>* address,
+                                                 const Kokkos::complex<T>& value) {
+#if defined(__CUDA_ARCH__)
+  using Parts = std::conditional_t<sizeof(T) == 4, float2, double2>;
+  __stcs(reinterpret_cast<Parts*>(address), Parts{value.real(), value.imag()});
+#else
+  *address = value;
 #endif
 }
 

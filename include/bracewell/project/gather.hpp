@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/tiles.hpp>
 #include <bracewell/interpolation/stencil.hpp>
 #include <bracewell/project/amplitudes.hpp>
@@ -97,7 +98,7 @@ struct Gather {
       }
     }
     if (valued)
-      at.values[element] = value;
+      store_streaming(at.values + element, value);
     if (weighted)
       at.weights[element] = weight;
   }

@@ -44,8 +44,8 @@ std::int64_t projection_scratch_size(const ExecutionSpace&, const Reconstruction
 /// @param poses           matrices and shifts, see Poses
 /// @param projections     complex [B, P, (d,) h, w/2+1], overwritten
 /// @param scratch         real, projection_scratch_size(space, reconstruction) values, overwritten: room for
-/// a copy of 3D reconstructions that GPUs sample faster (by a fifth to a third), made where projections are
-/// many; optional
+/// a copy of 3D reconstructions, made where projections are many, that GPUs sample up to a third faster;
+/// optional
 /// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
 /// Poses that are not finite give NaN projections, as do samples beyond 2^21 (float) or 2^50 (double)
 /// elements from the origin, and shifts beyond 1e9 boxes: their fractions are lost.
