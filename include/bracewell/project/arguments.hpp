@@ -5,11 +5,12 @@
 #include <bracewell/project/samples.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
 #include <string>
-#include <vector>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -30,10 +31,20 @@ struct NamedMemory {
 struct Arguments {
   const char* function;
 
-  void require(bool holds, const char* argument, const std::string& expected,
-               const std::string& found) const {
+  template <class Text>
+  static std::string text(const Text& one) {
+    if constexpr (std::is_invocable_v<Text>)
+      return one();
+    else
+      return one;
+  }
+
+  /// `expected` and `found`: texts, or functions that make them only where they are needed (a dozen of texts
+  /// take as long as a launch).
+  template <class Expected, class Found>
+  void require(bool holds, const char* argument, const Expected& expected, const Found& found) const {
     if (!holds)
-      fail(function, argument, expected, found);
+      fail(function, argument, text(expected), text(found));
   }
 
   /// A half spectrum of Dim dimensions behind `leading` batch axes.
@@ -41,16 +52,23 @@ struct Arguments {
   HalfSpectrumLayout<Dim> spectrum(const char* argument, const Array<Value, MemorySpace>& array, int leading,
                                    int least) const {
     require(bool(array), argument, "an allocated View", "an empty one");
-    require(array.rank == leading + Dim, argument, std::to_string(leading + Dim) + " axes", array.shape());
+    const auto shape = [&] { return array.shape(); };
+    require(
+        array.rank == leading + Dim, argument, [&] { return std::to_string(leading + Dim) + " axes"; },
+        shape);
     const std::int64_t columns = array.extents[array.rank - 1];
-    require(array.width / 2 + 1 == columns, argument,
-            std::to_string(array.width / 2 + 1) + " columns for width " + std::to_string(array.width),
-            array.shape());
+    require(
+        array.width / 2 + 1 == columns, argument,
+        [&] {
+          return std::to_string(array.width / 2 + 1) + " columns for width " + std::to_string(array.width);
+        },
+        shape);
     HalfSpectrumLayout<Dim> layout;
     for (int d = 0; d < Dim; ++d) {
       const std::int64_t size = d == 0 ? array.width : array.extents[array.rank - 1 - d];
-      require(size >= least && size <= 32768, argument,
-              "axes of " + std::to_string(least) + " to 32768 elements", array.shape());
+      require(
+          size >= least && size <= 32768, argument,
+          [&] { return "axes of " + std::to_string(least) + " to 32768 elements"; }, shape);
       layout.size[d] = static_cast<int>(size);
     }
     return layout;
@@ -59,18 +77,22 @@ struct Arguments {
   /// An array [B|1, P|1, rest...].
   template <class T, class MemorySpace>
   PerPose<T> per_pose(const char* argument, const Array<const T, MemorySpace>& array, std::int64_t batches,
-                      std::int64_t poses, const std::vector<std::int64_t>& rest) const {
+                      std::int64_t poses, std::span<const std::int64_t> rest) const {
     bool fits = array.rank == 2 + static_cast<int>(rest.size());
-    std::string expected = "[1|" + std::to_string(batches) + ", 1|" + std::to_string(poses);
     std::int64_t elements = 1;
     for (std::size_t axis = 0; axis < rest.size(); ++axis) {
       fits = fits && array.extents[2 + axis] == rest[axis];
-      expected += ", " + std::to_string(rest[axis]);
       elements *= rest[axis];
     }
     fits = fits && (array.extents[0] == 1 || array.extents[0] == batches) &&
            (array.extents[1] == 1 || array.extents[1] == poses);
-    require(fits, argument, expected + "]", array.shape());
+    const auto expected = [&] {
+      std::string text = "[1|" + std::to_string(batches) + ", 1|" + std::to_string(poses);
+      for (const std::int64_t extent : rest)
+        text += ", " + std::to_string(extent);
+      return text + "]";
+    };
+    require(fits, argument, expected, [&] { return array.shape(); });
     return {array.data, array.extents[0] == 1 ? 0 : array.extents[1] * elements,
             array.extents[1] == 1 ? 0 : elements};
   }
@@ -79,10 +101,12 @@ struct Arguments {
   template <class T, class P, class MemorySpace>
   PerPose<T> per_projection(const char* argument, const Array<const T, MemorySpace>& array,
                             const Array<P, MemorySpace>& projections) const {
-    require(array.width == projections.width, argument, "width " + std::to_string(projections.width),
-            "width " + std::to_string(array.width));
+    require(
+        array.width == projections.width, argument,
+        [&] { return "width " + std::to_string(projections.width); },
+        [&] { return "width " + std::to_string(array.width); });
     return per_pose(argument, array, projections.extents[0], projections.extents[1],
-                    {projections.extents + 2, projections.extents + projections.rank});
+                    {projections.extents + 2, static_cast<std::size_t>(projections.rank - 2)});
   }
 
   template <class A, class SpaceA, class B, class SpaceB>
@@ -90,8 +114,11 @@ struct Arguments {
     bool same = array.rank == like.rank && array.width == like.width;
     for (int axis = 0; same && axis < array.rank; ++axis)
       same = array.extents[axis] == like.extents[axis];
-    require(same, argument, like.shape() + " (width " + std::to_string(like.width) + ")",
-            array.shape() + " (width " + std::to_string(array.width) + ")");
+    const auto shape = [](const auto& one) {
+      return one.shape() + " (width " + std::to_string(one.width) + ")";
+    };
+    require(
+        same, argument, [&] { return shape(like); }, [&] { return shape(array); });
   }
 
   /// Outputs must share memory neither with each other nor with an input.
@@ -99,8 +126,8 @@ struct Arguments {
     const auto check = [this](const NamedMemory& output, const NamedMemory& other) {
       const bool apart = output.begin == output.end || other.begin == other.end ||
                          output.end <= other.begin || other.end <= output.begin;
-      require(apart, output.name, std::string("memory of its own"),
-              std::string("memory shared with ") + other.name);
+      require(apart, output.name, "memory of its own",
+              [&] { return std::string("memory shared with ") + other.name; });
     };
     for (std::size_t output = 0; output < outputs.size(); ++output) {
       for (const NamedMemory& input : inputs)
@@ -119,14 +146,17 @@ struct Arguments {
     result.projection = spectrum<M>(projections_name, projections, 2, 1);
     result.batches = projections.extents[0];
     result.poses = projections.extents[1];
-    require(reconstruction.extents[0] == 1 || reconstruction.extents[0] == result.batches,
-            reconstruction_name, "batch axis of 1 or " + std::to_string(result.batches),
-            reconstruction.shape());
+    require(
+        reconstruction.extents[0] == 1 || reconstruction.extents[0] == result.batches, reconstruction_name,
+        [&] { return "batch axis of 1 or " + std::to_string(result.batches); },
+        [&] { return reconstruction.shape(); });
 
     require(bool(poses.matrices), "poses.matrices", "an allocated View", "an empty one");
-    result.matrices = per_pose("poses.matrices", poses.matrices, result.batches, result.poses, {D, D});
+    result.matrices = per_pose("poses.matrices", poses.matrices, result.batches, result.poses,
+                               std::array<std::int64_t, 2>{D, D});
     if (poses.shifts)
-      result.shifts = per_pose("poses.shifts", poses.shifts, result.batches, result.poses, {M});
+      result.shifts = per_pose("poses.shifts", poses.shifts, result.batches, result.poses,
+                               std::array<std::int64_t, 1>{M});
     if (poses.filters)
       result.filters = per_projection("poses.filters", poses.filters, projections);
 
@@ -135,13 +165,15 @@ struct Arguments {
     const double n = *std::min_element(result.projection.size, result.projection.size + M);
     const double N = *std::min_element(result.reconstruction.size, result.reconstruction.size + D);
     const double radius = options.radius.value_or(std::min(n / 2, N / (2 * options.oversampling)));
-    require(radius >= 0 && radius <= 1e9, "options.radius", "a value in [0, 1e9]", std::to_string(radius));
+    require(radius >= 0 && radius <= 1e9, "options.radius", "a value in [0, 1e9]",
+            [&] { return std::to_string(radius); });
     result.curvature = 0;
     if (options.ewald_radius) {
       const double ewald = *options.ewald_radius;
-      require(std::abs(ewald) >= 1, "options.ewald_radius", "|R| >= 1", std::to_string(ewald));
+      require(std::abs(ewald) >= 1, "options.ewald_radius", "|R| >= 1",
+              [&] { return std::to_string(ewald); });
       require(Samples<T, M, D>::bends, "options.ewald_radius", "3D -> 2D where an Ewald sphere is given",
-              std::to_string(D) + "D -> " + std::to_string(M) + "D");
+              [] { return std::to_string(D) + "D -> " + std::to_string(M) + "D"; });
       result.curvature = static_cast<T>(1 / (2 * ewald));
     }
     // |k|^2 is an integer, at most 3 * 16384^2: the limit is inclusive whatever the rounding of the radius.

@@ -120,7 +120,8 @@ void with_dimensions(const Arguments& arguments, const Array<Value, MemorySpace>
     if (data.rank == 3)
       return run.template operator()<2, 2>();
   }
-  arguments.require(data.rank == 4, "data", M == 2 ? "[B, (D,) H, W/2+1]" : "[B, D, H, W/2+1]", data.shape());
+  arguments.require(data.rank == 4, "data", M == 2 ? "[B, (D,) H, W/2+1]" : "[B, D, H, W/2+1]",
+                    [&] { return data.shape(); });
   run.template operator()<M, 3>();
 }
 
