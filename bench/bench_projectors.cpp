@@ -1,8 +1,8 @@
 // Projection operators: bench_projectors --benchmark_filter='project/3d_to_2d/.*/box:256/batch:8/poses:2048'
 // Random half spectra and uniformly distributed rotations with shifts of a few pixels; float unless the name
 // says otherwise. Before it is timed, every operator is compared with its definition (definition.hpp) on the
-// same inputs: `error` is the relative error in L2. Rates come from the median of at least 15 runs, whatever
-// --benchmark_min_time.
+// same inputs: `error` is the relative error in L2. `project` has the scratch memory that it can use. Rates
+// come from the median of at least 15 runs, whatever --benchmark_min_time.
 
 #include "definition.hpp"
 

@@ -127,25 +127,21 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
 template <class Kernel, int M>
 Tensor<complex<double>> gather_blocked(const Problem<double>& problem) {
   using namespace Bracewell::Impl;
-  using Volumes = BlockedVolumes<complex<double>>;
   const Inputs inputs(problem);
   const auto samples = inputs.samples<M, 3>();
   const auto& layout = samples.reconstruction;
   auto result = zero_like(problem.projections);
   Copy<complex<double>> images(result);
   const Space space;
-  const BlockedOrder<complex<double>> order(layout);
-  const Kokkos::View<complex<double>*, Space> blocks("blocks", samples.batches * order.size);
-  const CopyToBlocks<complex<double>> copy{
-      layout, {{inputs.volume.values.data(), layout.elements()}, blocks.data(), order}};
-  Kokkos::parallel_for(Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
-                           space, 0, copy.rows(samples.batches) * copy.lanes),
-                       copy);
+  const Kokkos::View<complex<double>*, Space> blocks(
+      "blocks", samples.batches * BlockedOrder<complex<double>>(layout).size);
+  const auto volumes = copy_to_blocks(
+      space, "blocks", layout, StoredVolumes<complex<double>>{inputs.volume.values.data(), layout.elements()},
+      samples.batches, blocks.data());
   const std::int64_t poses = samples.batches * samples.poses;
   launch_tiles(space, "gather_blocked",
-               Gather<Kernel, double, M, 3, Mates::Single, Volumes>{.amplitudes = {.samples = samples},
-                                                                    .volumes = copy.volumes,
-                                                                    .values = images.values.data()},
+               Gather<Kernel, double, M, 3, Mates::Single, BlockedVolumes<complex<double>>>{
+                   .amplitudes = {.samples = samples}, .volumes = volumes, .values = images.values.data()},
                Tiles<M>::make(space, samples.projection, poses), poses);
   images.fetch();
   return result;

@@ -52,9 +52,8 @@ TEMPLATE_TEST_CASE("blocked order holds every element of every volume once", "",
   for (std::int64_t i = 0; i < volumes * elements; ++i)
     host(i) = numbered<TestType>(i);
   Kokkos::deep_copy(stored, host);
-  const CopyToBlocks<TestType> copy{layout, {{stored.data(), elements}, blocks.data(), order}};
-  Kokkos::parallel_for(
-      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(0, copy.rows(volumes) * copy.lanes), copy);
+  copy_to_blocks(Space(), "blocks", layout, StoredVolumes<TestType>{stored.data(), elements}, volumes,
+                 blocks.data());
 
   const auto copied = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), blocks);
   std::set<std::int64_t> places;

@@ -56,14 +56,6 @@ KOKKOS_FORCEINLINE_FUNCTION void store_streaming(Kokkos::complex<T>* address,
 #endif
 }
 
-/// Asks for a cache line of global memory that will be read soon.
-template <class T>
-KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] const T* address) {
-#if defined(__CUDA_ARCH__)
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-#endif
-}
-
 /// Orders what the lanes of a warp read and write in scratch memory.
 KOKKOS_FORCEINLINE_FUNCTION void synchronise_lanes() {
 #if defined(__CUDA_ARCH__)

@@ -21,8 +21,10 @@ template <class Space>
 inline constexpr int tile_lanes = is_host<Space> ? 1 : 32;
 
 /// The stored elements of every projection in tiles (rows of all slow axes in one sequence).
-template <int M, int columns = 8>
+template <int M, int columns_ = 8>
 struct Tiles {
+  static constexpr int columns = columns_;
+
   HalfSpectrumLayout<M> layout;
   int rows = 4, across = 0, per_pose = 0;
 
@@ -71,7 +73,8 @@ private:
     if constexpr (M == 3)
       all_rows *= layout.size[2];
     end = column < width ? Kokkos::min(end, all_rows) : 0;
-    using Index = std::conditional_t<M == 2, unsigned, std::int64_t>; // of a projection: less than 2^30 in 2D
+    // On GPUs 32 bits where they do: 2D projections that operators accept have less than 2^30 elements.
+    using Index = std::conditional_t<M == 2 && (step > 1), unsigned, std::int64_t>;
     Index index = static_cast<Index>(row) * width + column;
     for (; row < end; row += step, index += step * width) {
       int k[M] = {column}, rest = row;

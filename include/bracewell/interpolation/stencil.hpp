@@ -80,10 +80,9 @@ struct Stencil {
 
   /// The same and its gradient with respect to the position. `absolute`: that of the sum with absolute
   /// weights.
-  template <class Spectrum>
-  KOKKOS_INLINE_FUNCTION value_of<Spectrum>
-  gather(const Spectrum& spectrum, value_of<Spectrum> (&gradient)[Dim], bool absolute = false) const {
-    using Value = value_of<Spectrum>;
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum, Value (&gradient)[Dim],
+                                      bool absolute = false) const {
     T derivative[Dim][width];
     for (int d = 0; d < Dim; ++d)
       Kernel::derivatives(fraction[d], derivative[d]);
@@ -151,8 +150,8 @@ private:
     return sum;
   }
 
-  template <bool direct, class Spectrum, class Value>
-  KOKKOS_INLINE_FUNCTION Value gather_rows(const Spectrum& spectrum, const T (&value)[Dim][width],
+  template <bool direct, class Value>
+  KOKKOS_INLINE_FUNCTION Value gather_rows(const Value* spectrum, const T (&value)[Dim][width],
                                            const T (&derivative)[Dim][width], Value (&gradient)[Dim]) const {
     Value sum(0);
     for (int r = 0; r < rows; ++r) {

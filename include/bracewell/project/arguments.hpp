@@ -121,6 +121,16 @@ struct Arguments {
         same, argument, [&] { return shape(like); }, [&] { return shape(array); });
   }
 
+  /// Memory for `needed` values, complex ones among them.
+  template <class T, class MemorySpace>
+  void scratch(const Array<T, MemorySpace>& array, std::int64_t needed, const char* purpose) const {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(array.data) % alignof(Kokkos::complex<T>) == 0;
+    require(
+        array && aligned && array.size() >= needed, "scratch",
+        [&] { return std::to_string(needed) + " aligned values " + purpose; },
+        [&] { return std::to_string(array ? array.size() : 0); });
+  }
+
   /// Outputs must share memory neither with each other nor with an input.
   void require_disjoint(std::span<const NamedMemory> outputs, std::span<const NamedMemory> inputs) const {
     const auto check = [this](const NamedMemory& output, const NamedMemory& other) {

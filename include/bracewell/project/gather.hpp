@@ -296,15 +296,11 @@ template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates
 void launch_gather_blocked(const ExecutionSpace& space, const std::string& label,
                            const Gather<Kernel, T, M, D, mates, StoredVolumes<Value>>& gather,
                            std::int64_t volumes, Value* blocks) {
-  const auto& layout = gather.amplitudes.samples.reconstruction;
-  const CopyToBlocks<Value> copy{layout, {gather.volumes, blocks, BlockedOrder<Value>(layout)}};
-  Kokkos::parallel_for(label + "::blocks",
-                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                           space, 0, copy.rows(volumes) * copy.lanes),
-                       copy);
+  const auto blocked = copy_to_blocks(space, label + "::blocks", gather.amplitudes.samples.reconstruction,
+                                      gather.volumes, volumes, blocks);
   launch_gather(space, label,
                 Gather<Kernel, T, M, D, mates, BlockedVolumes<Value>>{
-                    .amplitudes = gather.amplitudes, .volumes = copy.volumes, .values = gather.values});
+                    .amplitudes = gather.amplitudes, .volumes = blocked, .values = gather.values});
 }
 
 } // namespace Bracewell::Impl

@@ -81,10 +81,7 @@ void project(
   if constexpr (D == 3 && !Impl::is_host<ExecutionSpace>) {
     const std::int64_t needed = projection_scratch_size(space, reconstruction);
     if (scratch && needed > 0) {
-      const bool aligned = reinterpret_cast<std::uintptr_t>(scratch.data) % alignof(Kokkos::complex<T>) == 0;
-      arguments.require(aligned && scratch.size() >= needed, "scratch",
-                        std::to_string(needed) + " aligned values (projection_scratch_size)",
-                        std::to_string(scratch.size()));
+      arguments.scratch(scratch, needed, "(projection_scratch_size)");
       const std::int64_t volumes = input.extents[0];
       if (Impl::blocks_pay(Kernel::width, output.size(), volumes, samples.reconstruction.elements()))
         return Impl::launch_gather_blocked(space, "Bracewell::project", gather, volumes,

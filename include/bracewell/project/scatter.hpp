@@ -84,16 +84,13 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
     const Owned functor(amplitudes, target);
     const std::int64_t league = target.batches * functor.bricks.count();
     arguments.require(league <= std::numeric_limits<int>::max(), "options.strategy", "at most 2^31 bricks",
-                      std::to_string(league));
+                      [&] { return std::to_string(league); });
     functor.launch(space, label + "::owned");
   } else if constexpr (is_host<ExecutionSpace>) {
     using Functor = ScatterDuplicated<Kernel, T, M, D, mates>;
     const Functor functor{tiles, amplitudes, target, scratch.data, space.concurrency()};
     const std::int64_t needed = functor.copies * functor.copy_size();
-    const bool aligned = reinterpret_cast<std::uintptr_t>(scratch.data) % alignof(Kokkos::complex<T>) == 0;
-    arguments.require(scratch && aligned && scratch.size() >= needed, "scratch",
-                      std::to_string(needed) + " aligned values for Strategy::Duplicated",
-                      std::to_string(scratch ? scratch.size() : 0));
+    arguments.scratch(scratch, needed, "for Strategy::Duplicated");
     Kokkos::parallel_for(label + "::duplicated",
                          Kokkos::RangePolicy<ExecutionSpace, typename Functor::Add>(space, 0, functor.copies)
                              .set_chunk_size(1),

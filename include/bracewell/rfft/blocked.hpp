@@ -4,6 +4,8 @@
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/rfft/layout.hpp>
 
+#include <string>
+
 namespace Bracewell::Impl {
 
 /// An order of the elements of half spectrum volumes in which 128 bytes, a cache line of GPUs, hold
@@ -67,7 +69,6 @@ struct BlockedVolumes {
   Value* blocks = nullptr; ///< as many volumes as are stored
   BlockedOrder<Value> order = {};
 
-  KOKKOS_FUNCTION explicit operator bool() const { return bool(stored); }
   KOKKOS_INLINE_FUNCTION BlockedSpectrum<Value> operator()(std::int64_t batch) const {
     return {stored(batch), computed_once<const Value>(blocks, stored.batch_stride ? batch * order.size : 0),
             order};
@@ -103,5 +104,18 @@ struct CopyToBlocks {
     }
   }
 };
+
+/// Launches the copy of `count` volumes to memory for as many volumes of BlockedOrder.
+template <class ExecutionSpace, class Value>
+BlockedVolumes<Value> copy_to_blocks(const ExecutionSpace& space, const std::string& label,
+                                     const HalfSpectrumLayout<3>& layout, const StoredVolumes<Value>& stored,
+                                     std::int64_t count, Value* blocks) {
+  const CopyToBlocks<Value> copy{layout, {stored, blocks, BlockedOrder<Value>(layout)}};
+  Kokkos::parallel_for(label,
+                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                           space, 0, copy.rows(count) * copy.lanes),
+                       copy);
+  return copy.volumes;
+}
 
 } // namespace Bracewell::Impl
