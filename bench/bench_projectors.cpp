@@ -186,7 +186,7 @@ template <class Kernel, class T, int M, int D>
 void project_benchmark(benchmark::State& state) {
   const Problem<Kernel, T, M, D> problem(state);
   const Kokkos::View<T*, Kokkos::LayoutRight, Space> scratch(
-      "scratch", projection_scratch_size(problem.space, problem.volume));
+      "scratch", projection_scratch_size<Kernel>(problem.space, problem.volume));
   const double seconds = measure(
       state, problem.space, tolerance<T>(problem.box),
       [&] {

@@ -123,26 +123,23 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   return result;
 }
 
-/// The same, and volumes, from a copy in blocked order.
-template <class Kernel, int M>
-Tensor<complex<double>> gather_blocked(const Problem<double>& problem) {
+/// The same, projections of images, and volumes, from padded copies.
+template <class Kernel, int M, int D>
+Tensor<complex<double>> gather_padded(const Problem<double>& problem) {
   using namespace Bracewell::Impl;
   const Inputs inputs(problem);
-  const auto samples = inputs.samples<M, 3>();
+  const auto samples = inputs.samples<M, D>();
   const auto& layout = samples.reconstruction;
   auto result = zero_like(problem.projections);
   Copy<complex<double>> images(result);
   const Space space;
-  const Kokkos::View<complex<double>*, Space> blocks(
-      "blocks", samples.batches * BlockedOrder<complex<double>>(layout).size);
-  const auto volumes = copy_to_blocks(
-      space, "blocks", layout, StoredVolumes<complex<double>>{inputs.volume.values.data(), layout.elements()},
-      samples.batches, blocks.data());
-  const std::int64_t poses = samples.batches * samples.poses;
-  launch_tiles(space, "gather_blocked",
-               Gather<Kernel, double, M, 3, Mates::Single, BlockedVolumes<complex<double>>>{
-                   .amplitudes = {.samples = samples}, .volumes = volumes, .values = images.values.data()},
-               Tiles<M>::make(space, samples.projection, poses), poses);
+  using Order = PaddedOrder<complex<double>, D, Kernel::width>;
+  const Kokkos::View<typename Order::Entry*, Space> entries("entries", samples.batches * Order(layout).size);
+  const auto copies = copy_to_padded<Kernel::width>(
+      space, "copy", layout, StoredSpectra<complex<double>>{inputs.volume.values.data(), layout.elements()},
+      samples.batches, entries.data());
+  GatherPadded<Kernel, double, M, D, complex<double>>(samples, copies, images.values.data())
+      .launch(space, "gather_padded");
   images.fetch();
   return result;
 }
@@ -214,51 +211,15 @@ TEMPLATE_TEST_CASE("bricks give the projections of the definition", "", Bracewel
         1e-12 * std::max(1., shape.scale));
 }
 
-TEMPLATE_TEST_CASE("copies in blocked order give the projections of the definition", "", Bracewell::Linear,
+TEMPLATE_TEST_CASE("padded copies give the projections of the definition", "", Bracewell::Linear,
                    Bracewell::CatmullRom) {
   const auto shape = GENERATE(from_range(shapes()));
-  if (shape.volume.size() != 3)
-    return;
   CAPTURE(describe(shape));
   const Problem<double> problem(shape, TestType::name, 2, 3);
-  const auto projections =
-      shape.image.size() == 2 ? gather_blocked<TestType, 2>(problem) : gather_blocked<TestType, 3>(problem);
+  const auto projections = shape.volume.size() == 2  ? gather_padded<TestType, 2, 2>(problem)
+                           : shape.image.size() == 2 ? gather_padded<TestType, 2, 3>(problem)
+                                                     : gather_padded<TestType, 3, 3>(problem);
   CHECK(relative_error(projections, problem.reference_projections()) < 1e-12 * std::max(1., shape.scale));
-}
-
-TEST_CASE("project with scratch for a copy gives what it gives without") {
-  using Kernel = Bracewell::CatmullRom;
-  const Problem<double> problem({"many poses", {8, 9, 7}, {7, 8}}, Kernel::name, 2, 40);
-  const Inputs inputs(problem);
-  const Space space;
-  using View = Kokkos::View<complex<double>****, Kokkos::LayoutRight, Space>;
-  const View volume(inputs.volume.values.data(), 2, 8, 9, 4);
-  const Kokkos::View<double****, Kokkos::LayoutRight, Space> matrices(inputs.matrices.values.data(), 2, 40, 3,
-                                                                      3);
-  const View with("with", 2, 40, 7, 5), without("without", 2, 40, 7, 5);
-  const Bracewell::HalfSpectrum reconstruction{volume, 7};
-  const std::int64_t size = Bracewell::projection_scratch_size(space, reconstruction);
-  CHECK(size == (Bracewell::Impl::is_host<Space> ? 0 : 2 * 2 * (4 * 10 * 8)));
-  REQUIRE(Bracewell::Impl::blocks_pay(Kernel::width, std::int64_t(with.size()), 2, 8 * 9 * 4));
-  const Kokkos::View<double*, Kokkos::LayoutRight, Space> scratch("scratch", size + 1);
-  const Bracewell::Poses<double, Space::memory_space> poses{.matrices = matrices};
-  Bracewell::project<Kernel>(space, reconstruction, poses, without);
-  Bracewell::project<Kernel>(space, reconstruction, poses, with, {}, scratch);
-  const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), with),
-             b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), without);
-  double difference = 0, largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = std::max(difference, Kokkos::abs(a.data()[i] - b.data()[i]));
-    largest = std::max(largest, Kokkos::abs(b.data()[i]));
-  }
-  CHECK(largest > 0);
-  CHECK(difference <= 1e-13 * largest);
-  if (size > 0) {
-    const auto small = Kokkos::subview(scratch, std::pair<std::int64_t, std::int64_t>(0, size - 1));
-    CHECK_THROWS_WITH(
-        Bracewell::project<Kernel>(space, reconstruction, poses, with, {}, small),
-        "Bracewell::project: scratch: expected 1280 aligned values (projection_scratch_size), found 1279");
-  }
 }
 
 TEMPLATE_TEST_CASE("bricks give the transpose of back-projection", "", Bracewell::Linear,

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/unroll.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-
-/// Unrolls the loop that follows completely, so that the arrays it indexes can live in registers.
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-#define BRACEWELL_UNROLL _Pragma("unroll")
-#else
-#define BRACEWELL_UNROLL
-#endif
 
 /// A function that must become part of its caller on a GPU, where its arguments are arrays in registers. Host
 /// compilers choose for themselves: they would spend minutes on code that a call does not slow down.

@@ -6,8 +6,6 @@
 #include <bracewell/impl/split.hpp>
 #include <bracewell/rfft/access.hpp>
 
-#include <utility>
-
 namespace Bracewell::Impl {
 
 /// Brings a coordinate back by whole periods of n.
@@ -29,14 +27,6 @@ KOKKOS_INLINE_FUNCTION bool fold(const HalfSpectrumLayout<Dim>& layout, T (&q)[D
   }
   return usable;
 }
-
-/// What the elements of a spectrum, given by a pointer or as BlockedSpectrum, are computed with.
-template <class Stored>
-computed_with<Stored> value_in(const Stored*);
-template <class Stored>
-computed_with<Stored> value_in(const BlockedSpectrum<Stored>&);
-template <class Spectrum>
-using value_of = decltype(value_in(std::declval<Spectrum>()));
 
 /// The separable weights around a position, and how to sum a spectrum over them or spread a value onto them.
 template <class Kernel, int Dim, Mates mates, class T>
@@ -72,8 +62,8 @@ struct Stencil {
   }
 
   /// Sum of weight times spectrum over the taps.
-  template <class Spectrum>
-  KOKKOS_INLINE_FUNCTION value_of<Spectrum> gather(const Spectrum& spectrum) const {
+  template <class Stored>
+  KOKKOS_INLINE_FUNCTION computed_with<Stored> gather(const Stored* spectrum) const {
     const auto sum = all_direct() ? gather_rows<true>(spectrum) : gather_rows<false>(spectrum);
     return window.mirrored ? conjugate(sum) : sum;
   }
@@ -132,9 +122,9 @@ private:
       return factor[1][row[0]] * factor[2][row[1]];
   }
 
-  template <bool direct, class Spectrum>
-  KOKKOS_INLINE_FUNCTION value_of<Spectrum> gather_rows(const Spectrum& spectrum) const {
-    using Value = value_of<Spectrum>;
+  template <bool direct, class Stored>
+  KOKKOS_INLINE_FUNCTION computed_with<Stored> gather_rows(const Stored* spectrum) const {
+    using Value = computed_with<Stored>;
     Value sum(0);
     BRACEWELL_UNROLL
     for (int r = 0; r < rows; ++r) {

@@ -121,10 +121,11 @@ struct Arguments {
         same, argument, [&] { return shape(like); }, [&] { return shape(array); });
   }
 
-  /// Memory for `needed` values, complex ones among them.
+  /// Memory for `needed` values at a multiple of `alignment` bytes, by default that of complex numbers.
   template <class T, class MemorySpace>
-  void scratch(const Array<T, MemorySpace>& array, std::int64_t needed, const char* purpose) const {
-    const bool aligned = reinterpret_cast<std::uintptr_t>(array.data) % alignof(Kokkos::complex<T>) == 0;
+  void scratch(const Array<T, MemorySpace>& array, std::int64_t needed, const char* purpose,
+               std::size_t alignment = alignof(Kokkos::complex<T>)) const {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(array.data) % alignment == 0;
     require(
         array && aligned && array.size() >= needed, "scratch",
         [&] { return std::to_string(needed) + " aligned values " + purpose; },

@@ -6,6 +6,7 @@
 #include <bracewell/interpolation/stencil.hpp>
 #include <bracewell/project/amplitudes.hpp>
 #include <bracewell/project/gather_rows.hpp>
+#include <bracewell/rfft/padded.hpp>
 
 namespace Bracewell {
 namespace Impl {
@@ -40,11 +41,11 @@ namespace Bracewell::Impl {
 
 /// Samples a volume (a reconstruction, or the cotangents of back-projected data and weight) at every stored
 /// frequency of every pose.
-template <class Kernel, class T, int M, int D, Mates mates, class Volumes = StoredVolumes<Kokkos::complex<T>>>
+template <class Kernel, class T, int M, int D, Mates mates, class Stored = Kokkos::complex<T>>
 struct Gather {
   Amplitudes<T, M, D, mates> amplitudes; ///< `values` is read only for the sums over a pose
-  Volumes volumes = {};                  ///< complex numbers as stored; none: no values
-  StoredVolumes<T> weight_volumes = {};  ///< none: no weights
+  StoredSpectra<Stored> volumes = {};    ///< none: no values
+  StoredSpectra<T> weight_volumes = {};  ///< none: no weights
   bool absolute = false;
 
   /// Sampled volume times phase and factor; null: not wanted (with Mates::Both, or beside sums over a pose).
@@ -54,7 +55,7 @@ struct Gather {
   /// What belongs to one pose: its volumes, outputs, and filter if there is one.
   struct OfPose {
     Pose<T, M, D> pose;
-    decltype(volumes(0)) volume;
+    const Stored* volume;
     const T* weight_volume;
     Kokkos::complex<T>* values;
     T* weights;
@@ -209,25 +210,25 @@ struct GatherGradients {
   }
 };
 
-template <class Space, class Kernel, class T, int M, int D, Mates mates, class Value, bool weighted>
+template <class Space, class Kernel, class T, int M, int D, Mates mates, class Stored, bool weighted>
 struct GatherBricks;
 
-/// Gather on GPUs: from bricks of the volume in scratch where windows are wide and poses many enough to pay
-/// for copying the bricks (measured: docs/performance.md), else directly.
-template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volumes>
+/// Gather on GPUs: from bricks of the volume in scratch where windows are wide, poses many enough to pay for
+/// copying the bricks, and bricks many enough for all multiprocessors (measured: docs/performance.md); else
+/// directly.
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Stored>
 void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
-                         const Gather<Kernel, T, M, D, mates, Volumes>& gather, std::int64_t poses) {
-  using Value = typename Volumes::Value;
-  if constexpr (M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4 &&
-                std::is_same_v<Volumes, StoredVolumes<Value>>) {
+                         const Gather<Kernel, T, M, D, mates, Stored>& gather, std::int64_t poses) {
+  if constexpr (M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
     const auto& samples = gather.amplitudes.samples;
-    const int* const size = samples.reconstruction.size;
-    if (gather.values && samples.poses >= 1024 && *std::min_element(size, size + D) >= 64) {
+    if (gather.values && samples.poses >= 1024 &&
+        samples.batches * samples.reconstruction.elements() >= 1 << 22) {
       if (!gather.weights)
-        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Value, false>(gather).launch(space,
-                                                                                                 label);
+        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, false>(gather).launch(space,
+                                                                                                  label);
       if constexpr (mates == Mates::Both)
-        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Value, true>(gather).launch(space, label);
+        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, true>(gather).launch(space,
+                                                                                                 label);
     }
   }
   // Measured on an H200: registers for 16 to 32 warps, tiles whose rows complete cache lines of projections.
@@ -258,9 +259,9 @@ void launch_pose_sums(const ExecutionSpace& space, const std::string& label, Fun
 }
 
 /// Launches a gather alone.
-template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Volumes>
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Stored>
 void launch_gather(const ExecutionSpace& space, const std::string& label,
-                   const Gather<Kernel, T, M, D, mates, Volumes>& gather) {
+                   const Gather<Kernel, T, M, D, mates, Stored>& gather) {
   const std::int64_t poses = gather.amplitudes.samples.batches * gather.amplitudes.samples.poses;
   if (poses == 0)
     return;
@@ -282,25 +283,6 @@ void launch_gather(const ExecutionSpace& space, const std::string& label,
   const auto tiles = Tiles<M>::make(space, gather.amplitudes.samples.projection, poses, 16);
   launch_pose_sums(space, label + "::poses",
                    GatherGradients<Kernel, T, M, D, mates>{gather, tiles, 0, 1, matrices, shifts}, poses);
-}
-
-/// Whether sampling copies of volumes in blocked order pays for copying them, on GPUs: where samples are
-/// several times as many as elements; not for windows of two taps in a volume that fits the L1 cache
-/// (measured on an H200: docs/performance.md).
-inline bool blocks_pay(int width, std::int64_t samples, std::int64_t volumes, std::int64_t elements) {
-  return samples * width >= 8 * volumes * elements && (width > 2 || elements >= 1 << 16);
-}
-
-/// Launches a gather from a copy of the `volumes` volumes in blocked order.
-template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Value>
-void launch_gather_blocked(const ExecutionSpace& space, const std::string& label,
-                           const Gather<Kernel, T, M, D, mates, StoredVolumes<Value>>& gather,
-                           std::int64_t volumes, Value* blocks) {
-  const auto blocked = copy_to_blocks(space, label + "::blocks", gather.amplitudes.samples.reconstruction,
-                                      gather.volumes, volumes, blocks);
-  launch_gather(space, label,
-                Gather<Kernel, T, M, D, mates, BlockedVolumes<Value>>{
-                    .amplitudes = gather.amplitudes, .volumes = blocked, .values = gather.values});
 }
 
 } // namespace Bracewell::Impl

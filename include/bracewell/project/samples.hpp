@@ -94,7 +94,10 @@ struct Samples {
 
   KOKKOS_INLINE_FUNCTION bool curved() const { return bends && curvature != 0; }
 
-  KOKKOS_INLINE_FUNCTION Pose<T, M, D> pose(std::int64_t batch, std::int64_t index) const {
+  /// `within_half`: positions beyond half a period are to be brought back, not only those whose windows would
+  /// leave a whole one.
+  KOKKOS_INLINE_FUNCTION Pose<T, M, D> pose(std::int64_t batch, std::int64_t index,
+                                            bool within_half = false) const {
     Pose<T, M, D> result;
     const T* m = matrices(batch, index);
     bool finite = true;
@@ -109,7 +112,9 @@ struct Samples {
         result.matrix[d][c] = oversampling * m[d * D + c];
         norm += result.matrix[d][c] * result.matrix[d][c];
       }
-      const T limit = static_cast<T>(reconstruction.size[d] - 4); // the widest window stays within one period
+      const T size = static_cast<T>(reconstruction.size[d]);
+      const T limit =
+          within_half ? T(0.5) * size + T(0.25) : Kokkos::max(T(0), size - 4); // of the widest window
       result.bend[d] = 0;
       if (curved()) {
         result.bend[d] = oversampling * curvature * m[d * D + D - 1];

@@ -45,10 +45,11 @@ std::int64_t accumulation_bytes(const ExecutionSpace& space, Strategy strategy, 
 namespace Impl {
 
 /// Whether to sum patches of samples in scratch memory before they are added to the volume: once there are
-/// enough of them, 8 x 16 samples each, to keep a GPU busy; a thousand for two taps an axis, fewer for more
-/// (measured on an H200: docs/performance.md).
-inline bool patches_pay(std::int64_t concurrency, int width, std::int64_t samples) {
-  return samples * width * width / 2 >= concurrency;
+/// enough of them, 8 x 16 samples each, to keep a GPU busy; a thousand for two taps an axis in 3D, fewer for
+/// more, and in 2D, where additions sample by sample meet on fewer elements (measured on an H200:
+/// docs/performance.md).
+inline bool patches_pay(std::int64_t concurrency, int dimension, int width, std::int64_t samples) {
+  return samples * width * width * (dimension == 2 ? 4 : 1) / 2 >= concurrency;
 }
 
 /// Scatters all samples into the target with the strategy asked for.
@@ -65,7 +66,7 @@ void scatter(const ExecutionSpace& space, const Arguments& arguments, const std:
   if (strategy == Strategy::Atomic) {
     if constexpr (M == 2 && !is_host<ExecutionSpace>) {
       const bool pays =
-          patches_pay(space.concurrency(), Kernel::width, poses * samples.projection.elements());
+          patches_pay(space.concurrency(), D, Kernel::width, poses * samples.projection.elements());
       if (pays && !samples.curved() && samples.poses <= std::numeric_limits<int>::max()) {
         if (!target.weight)
           return ScatterPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)

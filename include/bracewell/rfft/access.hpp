@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/rfft/blocked.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 namespace Bracewell {
@@ -60,20 +59,6 @@ struct TapWindow {
         if (stands_for_mate(i))
           value[i] += conjugate(Value(opposite[mate(i)]));
       }
-    }
-  }
-
-  template <bool is_direct, class Stored, class Value>
-  KOKKOS_INLINE_FUNCTION void read(const BlockedSpectrum<Stored>& spectrum, const int (&row)[Dim - 1],
-                                   Value (&value)[Width]) const {
-    if constexpr (is_direct) {
-      const auto& order = spectrum.order;
-      const unsigned line = order.layer(layout.wrap(first[2] + row[1], layout.size[2])) +
-                            order.line(layout.wrap(first[1] + row[0], layout.size[1]));
-      for (int i = 0; i < Width; ++i)
-        value[i] = spectrum.blocks[line + order.column(first[0] + i)];
-    } else {
-      read<false>(spectrum.stored, row, value);
     }
   }
 
