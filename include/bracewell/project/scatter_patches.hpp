@@ -329,55 +329,71 @@ private:
   KOKKOS_INLINE_FUNCTION void store(const Box& box, std::int64_t volume, int lane,
                                     const Workspace& workspace) const {
     const auto& layout = amplitudes.samples.reconstruction;
+    if constexpr (D == 3)
+      if (box.axis[2] == 0)
+        return store_along_x(box, volume, lane, workspace);
     const bool along_y = D == 2 || box.axis[D - 1] == 1;
+    const int period = along_y ? layout.size[1] : layout.size[D - 1];
+    const unsigned stride = along_y ? layout.columns() : layout.size[1] * layout.columns();
     const T per_row = T(1) / T(box.count[0]);
     for (int flat = lane; flat < box.columns(); flat += lanes) {
-      int column[D - 1] = {flat};
-      if constexpr (D == 3) {
-        column[1] = static_cast<int>((T(flat) + T(0.5)) * per_row);
-        column[0] = flat - column[1] * box.count[0];
-      }
+      int column[D - 1];
+      split_index(flat, box.count[0], per_row, column);
       const int lowest = box.lowest(column), element = flat * box.deep;
-      const int first = box.first[0] + column[0]; // x, but where columns run along it
-      int tap[D] = {};                            // the row where a column begins, from 0 on the axis along
-      if constexpr (D == 3) {
-        const int second = box.first[1] + column[1];
-        tap[1] = box.axis[2] == 0 ? first : along_y ? 0 : second;
-        tap[2] = box.axis[2] == 2 ? 0 : second;
-      }
-      const auto row = [&](bool of_mates) {
-        int at[D];
-        for (int d = 1; d < D; ++d)
-          at[d] = of_mates ? -tap[d] : tap[d];
-        return volume + layout.row(at);
-      };
-      if (D == 3 && box.axis[D - 1] == 0) {
-        const std::int64_t begin = row(false), begin_of_mates = row(true);
+      int tap[D] = {}; // the row where a column begins, from 0 on the axis along
+      if constexpr (D == 3)
+        tap[along_y ? 2 : 1] = box.first[1] + column[1];
+      const int x = layout.wrap(box.first[0] + column[0], layout.size[0]);
+      const auto add_column = [&](bool mirrored, int stored) {
+        const std::int64_t begin = volume + row(tap, mirrored) + stored;
         for (int i = 0; i < box.deep; ++i) {
-          const int x = layout.wrap(lowest + i, layout.size[0]);
-          const bool mirrored = x > layout.size[0] / 2;
-          add(workspace, element + i, mirrored, (mirrored ? begin_of_mates + layout.size[0] - x : begin + x));
-          if (mates == Mates::Both && layout.self_mated(x))
-            add(workspace, element + i, true, begin_of_mates + x);
+          const unsigned step = layout.wrap(mirrored ? -(lowest + i) : lowest + i, period);
+          add(workspace, element + i, mirrored,
+              begin + static_cast<std::int64_t>(std::uint64_t(step) * stride));
         }
-      } else {
-        const int x = layout.wrap(first, layout.size[0]),
-                  period = along_y ? layout.size[1] : layout.size[D - 1];
-        const unsigned stride = along_y ? layout.columns() : layout.size[1] * layout.columns();
-        const auto add_column = [&](bool mirrored, int stored) {
-          const std::int64_t begin = row(mirrored) + stored;
-          for (int i = 0; i < box.deep; ++i) {
-            const unsigned step = layout.wrap(mirrored ? -(lowest + i) : lowest + i, period);
-            add(workspace, element + i, mirrored,
-                begin + static_cast<std::int64_t>(std::uint64_t(step) * stride));
-          }
-        };
-        const bool beyond = x > layout.size[0] / 2;
-        add_column(beyond, beyond ? layout.size[0] - x : x);
-        if (mates == Mates::Both && layout.self_mated(x))
-          add_column(true, x);
-      }
+      };
+      const bool beyond = x > layout.size[0] / 2;
+      add_column(beyond, beyond ? layout.size[0] - x : x);
+      if (mates == Mates::Both && layout.self_mated(x))
+        add_column(true, x);
     }
+  }
+
+  /// The same where columns run along x: lanes side by side take elements of one column, for additions to
+  /// neighbours in memory are made together.
+  KOKKOS_INLINE_FUNCTION void store_along_x(const Box& box, std::int64_t volume, int lane,
+                                            const Workspace& workspace) const {
+    const auto& layout = amplitudes.samples.reconstruction;
+    const T per_column = T(1) / T(box.deep), per_row = T(1) / T(box.count[0]);
+    for (int element = lane; element < box.elements(); element += lanes) {
+      int within[2], column[D - 1];
+      split_index(element, box.deep, per_column, within);
+      split_index(within[1], box.count[0], per_row, column);
+      const int tap[3] = {0, box.first[0] + column[0], box.first[D - 2] + column[D - 2]};
+      const int x = layout.wrap(box.lowest(column) + within[0], layout.size[0]);
+      const bool mirrored = x > layout.size[0] / 2;
+      add(workspace, element, mirrored, volume + row(tap, mirrored) + (mirrored ? layout.size[0] - x : x));
+      if (mates == Mates::Both && layout.self_mated(x))
+        add(workspace, element, true, volume + row(tap, true) + x);
+    }
+  }
+
+  /// index as (index % count, index / count); per_one: 1 / count.
+  template <int axes>
+  KOKKOS_INLINE_FUNCTION static void split_index(int index, int count, T per_one, int (&result)[axes]) {
+    result[0] = index;
+    if constexpr (axes == 2) {
+      result[1] = static_cast<int>((T(index) + T(0.5)) * per_one);
+      result[0] -= result[1] * count;
+    }
+  }
+
+  /// Where the row through a tap, or through its mate, begins.
+  KOKKOS_INLINE_FUNCTION std::int64_t row(const int (&tap)[D], bool of_mate) const {
+    int at[D];
+    for (int d = 1; d < D; ++d)
+      at[d] = of_mate ? -tap[d] : tap[d];
+    return amplitudes.samples.reconstruction.row(at);
   }
 
   /// Adds a sum, or its conjugate, to an element.
