@@ -15,7 +15,7 @@ TEST_CASE("quotients and remainders are exact") {
   std::vector<std::uint32_t> divisors{1,   2,    3,    5,    7,        9,    17,      65,
                                       641, 2047, 2048, 2049, most - 1, most, 1u << 31};
   for (int i = 0; i < 300; ++i)
-    divisors.push_back(1 + engine() % most >> engine() % 31 | 1u);
+    divisors.push_back(1 + (engine() % most >> engine() % 31));
   for (const std::uint32_t d : divisors) {
     const Divisor divisor(d);
     std::vector<std::uint32_t> numbers{0, 1, most, most - 1, d - 1, d, d + 1, most / d * d, most / d * d - 1};

@@ -222,7 +222,7 @@ void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
   if constexpr (M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
     const auto& samples = gather.amplitudes.samples;
     if (gather.values && samples.poses >= 1024 &&
-        samples.batches * samples.reconstruction.elements() >= 1 << 22) {
+        samples.batches * samples.reconstruction.elements() >= (gather.weights ? 1 << 20 : 1 << 22)) {
       if (!gather.weights)
         return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, false>(gather).launch(space,
                                                                                                   label);

@@ -182,7 +182,7 @@ inline bool copies_pay(int dimension, int width, std::int64_t samples, std::int6
     return samples * width >= 8'600'000 && samples >= 32 * spectra * elements;
   if (width > 2)
     return samples >= spectra * elements;
-  return samples >= 4 * spectra * elements && elements >= 1 << 16;
+  return samples >= 4 * spectra * elements && elements >= 1 << 15;
 }
 
 } // namespace Bracewell::Impl
