@@ -71,7 +71,7 @@ void check(const HalfSpectrumLayout<D>& layout) {
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     int high[D], k[D];
     for (int d = 0; d < D; ++d)
-      high[d] = layout.size[d] / 2 + (D == 3 && d == 0 ? width : 1 + width / 2);
+      high[d] = layout.size[d] / 2 + (d == 0 ? width : 1 + width / 2);
     std::copy(std::begin(order.low), std::end(order.low), k);
     for (int d = 0; d < D;) {
       std::int64_t place = order.column(k[0]) + order.line(k[1]);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -33,7 +34,8 @@ struct GatherPadded {
   static constexpr int columns = by_sectors || D == 3 ? 8 : 16, step = lanes / columns, most_rows = 72;
   static constexpr int sector = 32 / sizeof(Complex);
   static_assert(step % sector == 0 || !by_sectors);
-  static constexpr int threads = 128, resident = (D == 2 ? 10 : width == 2 ? 9 : 6) * 4 / sizeof(T);
+  static constexpr int threads = 128,
+                       resident = (D == 2 ? (width == 2 ? 10 : 9) : (width == 2 ? 9 : 6)) * 4 / sizeof(T);
 
   Samples<T, M, D> samples; ///< of fewer than 2^31 poses
   Spectra spectra;
@@ -111,21 +113,27 @@ struct GatherPadded {
     multiply(pose.matrix, k, origin);
     const T squared = static_cast<T>(k[0] * k[0]);
     T along = static_cast<T>(y);
-    for (; y < end; y += step, along += step, element += step * length) {
-      Complex value(0);
-      if (y * y <= left) {
-        T q[D];
-        for (int d = 0; d < D; ++d)
-          q[d] = origin[d] + pose.matrix[d][1] * along;
-        if (pose.curved)
+    const auto sample_rows = [&](auto plain) { // plain: nothing to bring back and no filter
+      for (; y < end; y += step, along += step, element += step * length) {
+        Complex value(0);
+        if (y * y <= left) {
+          T q[D];
           for (int d = 0; d < D; ++d)
-            q[d] += pose.bend[d] * (squared + along * along);
-        value = sample(entries, q, pose.folds) * unit_phase(turns + pose.turns[1] * along);
-        if (filter)
-          value *= filter[element];
+            q[d] = origin[d] + pose.matrix[d][1] * along;
+          if (pose.curved)
+            for (int d = 0; d < D; ++d)
+              q[d] += pose.bend[d] * (squared + along * along);
+          value = sample(entries, q, !plain && pose.folds) * unit_phase(turns + pose.turns[1] * along);
+          if (!plain && filter)
+            value *= filter[element];
+        }
+        store_streaming(out + element, value);
       }
-      store_streaming(out + element, value);
-    }
+    };
+    if (D == 2 && !pose.folds && !filter)
+      sample_rows(std::true_type());
+    else
+      sample_rows(std::false_type());
   }
 
 private:
@@ -133,13 +141,10 @@ private:
   KOKKOS_INLINE_FUNCTION Complex sample(const typename Order::Entry* entries, T (&q)[D], bool folds) const {
     if (folds && !fold(samples.reconstruction, q))
       return {Kokkos::Experimental::quiet_NaN_v<T>, Kokkos::Experimental::quiet_NaN_v<T>};
-    bool mirrored = false;
-    if constexpr (D == 3) { // copies reach a window beyond x = 0, and a window beyond x = n/2
-      const T period = static_cast<T>(samples.reconstruction.size[0]);
-      if (q[0] <= T(width / 2) - period / 2)
-        q[0] += period;
-      mirrored = q[0] < -T(width / 2);
-    }
+    const T period = static_cast<T>(samples.reconstruction.size[0]);
+    if (q[0] <= T(width / 2) - period / 2) // copies reach a window beyond x = 0, and a window beyond x = n/2
+      q[0] += period;
+    const bool mirrored = q[0] < -T(width / 2);
     int first[D];
     T weight[D][width];
     for (int d = 0; d < D; ++d) {

@@ -19,10 +19,9 @@ struct ProjectGradients {
 };
 
 /// Values of the real type that `project` with the same kernel can use as scratch on GPUs for reconstructions
-/// [B|1, (D,) H, W/2+1]: a copy of them, continued a little beyond the stored half (in 2D to the whole
-/// plane). In float, of 128 elements a side: 4.5 times the memory of images, 1.1 times that of volumes for
-/// the linear kernel, 2.4 times for wider ones. 0 on hosts, and beyond 2^32 elements, where `project` does
-/// not use any.
+/// [B|1, (D,) H, W/2+1]: a copy of them, continued a little beyond the stored half. In float, of 128 elements
+/// a side: 1.1 times the memory of volumes for the linear kernel, else 2.3 to 2.4 times that of images or
+/// volumes. 0 on hosts, and beyond 2^32 elements, where `project` does not use any.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction>
 std::int64_t projection_scratch_size(const ExecutionSpace&, const Reconstruction& reconstruction) {
   using T = Impl::real_of<Reconstruction>;

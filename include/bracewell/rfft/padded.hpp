@@ -22,28 +22,23 @@ struct StoredSpectra {
   }
 };
 
-/// Copies of spectra for sampling with windows of `width` taps: continued beyond the stored half so far that
-/// no window has to be resolved tap by tap, and in an order in which the windows of neighbouring samples
-/// rarely meet in a bank of a GPU's cache. In 2D the whole plane, row by row, rows half a cache line further
-/// than a multiple of lines; in 3D the half with x >= 0 and some columns beside it, in blocks of a cache
-/// line.
+/// Copies of spectra for sampling with windows of `width` taps: continued beyond the ends of the stored half
+/// so far that no window has to be resolved tap by tap, and in an order in which the windows of neighbouring
+/// samples rarely meet in a bank of a GPU's cache. In 2D row by row, rows half a cache line further than a
+/// multiple of lines; in 3D in blocks of a cache line.
 template <class Stored, int D, int width>
 struct PaddedOrder {
-  /// Neighbours along x that are read together: as many as fit 16 bytes, each element being in as many
-  /// entries; in 3D for wide windows alone, for the memory is read from.
-  static constexpr int run = D == 2 || width > 2 ? std::max<int>(1, 16 / std::max<int>(8, sizeof(Stored)))
-                                                 : 1;
+  /// Neighbours along x that are read together, each element in as many entries: 16 bytes, but 8 for windows
+  /// of two taps in 3D, which wait for memory.
+  static constexpr bool paired = (D == 2 || width > 2) && sizeof(Stored) <= 8;
+  static constexpr int run = paired ? 2 : 1;
   struct alignas(run * sizeof(Stored)) Entry {
     Stored value[run];
   };
 
-  static constexpr unsigned elements = 128 / sizeof(Entry); ///< entries of a cache line
-  static constexpr unsigned across = D == 2           ? 1
-                                     : elements >= 16 ? 4
-                                                      : 2, ///< entries of a block
-      down = D == 2           ? 1
-             : elements >= 32 ? 4
-                              : 2,
+  /// Entries of a cache line, and of a block on each axis.
+  static constexpr unsigned elements = 128 / sizeof(Entry), across = D == 2 ? 1 : (elements >= 16 ? 4 : 2),
+                            down = D == 2 ? 1 : (elements >= 32 ? 4 : 2),
                             deep = D == 2 ? 1 : elements / across / down;
 
   int low[D] = {};             ///< lowest frequency that has an entry
@@ -54,8 +49,8 @@ struct PaddedOrder {
   explicit PaddedOrder(const HalfSpectrumLayout<D>& layout) {
     unsigned extent[D];
     for (int d = 0; d < D; ++d) {
-      const int half = layout.size[d] / 2, high = D == 3 && d == 0 ? half + width : half + 1 + width / 2;
-      low[d] = D == 3 && d == 0 ? 1 - width : -half - width / 2;
+      const int half = layout.size[d] / 2, high = d == 0 ? half + width : half + 1 + width / 2;
+      low[d] = d == 0 ? 1 - width : -half - width / 2;
       extent[d] = static_cast<unsigned>(high - low[d] + 1);
     }
     if constexpr (D == 2) {
