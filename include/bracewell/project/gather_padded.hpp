@@ -113,7 +113,8 @@ struct GatherPadded {
     multiply(pose.matrix, k, origin);
     const T squared = static_cast<T>(k[0] * k[0]);
     T along = static_cast<T>(y);
-    const auto sample_rows = [&](auto plain) { // plain: nothing to bring back and no filter
+    // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/performance.md).
+    const auto sample_rows = [&](auto plain) {
       for (; y < end; y += step, along += step, element += step * length) {
         Complex value(0);
         if (y * y <= left) {
