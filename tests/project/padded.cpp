@@ -42,12 +42,14 @@ Array<Value, Memory> array(Value* data, std::initializer_list<std::int64_t> exte
 }
 
 /// Projections [poses, (n,) n + 1, n/2+1] of one reconstruction that batches share, of axes N, N + 1[, N +
-/// 3], without copies and from them; the last poses reach beyond a period or are not finite.
+/// 3], without copies and from them; the last poses reach beyond a period or are not finite. `hole`: two
+/// elements of the reconstruction are NaN, and no pose puts samples on elements (where a weight of zero may
+/// belong to it).
 template <class Kernel, class Stored, int M, int D>
-void compare(int N, int n, bool ewald) {
+void compare(int N, int n, bool ewald, bool hole = false) {
   using T = Impl::RealOf<Stored>::type;
   using Complex = Kokkos::complex<T>;
-  CAPTURE(Kernel::name, M, D, N, n, ewald, sizeof(Stored));
+  CAPTURE(Kernel::name, M, D, N, n, ewald, hole, sizeof(Stored));
   const std::int64_t batches = 2, poses = 6;
   HalfSpectrumLayout<D> volume{{N, N + 1}};
   HalfSpectrumLayout<M> image{{n, n + 1}};
@@ -57,14 +59,16 @@ void compare(int N, int n, bool ewald) {
     image.size[2] = n;
   std::mt19937 engine(1);
   std::uniform_real_distribution<T> random(-1, 1);
-  const auto stored = filled<Stored>(volume.elements(), [&](std::int64_t) {
-    return Stored(Impl::computed_with<Stored>(random(engine), random(engine)));
+  const auto stored = filled<Stored>(volume.elements(), [&](std::int64_t i) {
+    const T real = random(engine), imaginary = random(engine);
+    return Stored(Impl::computed_with<Stored>(hole && i / 2 == 1 ? std::numeric_limits<T>::quiet_NaN() : real,
+                                              imaginary));
   });
   const auto matrices = filled<T>(batches * poses * D * D, [&](std::int64_t i) {
     const std::int64_t pose = i / (D * D) % poses, element = i % (D * D);
-    if (pose == 0) // the identity: positions on elements, self-mated columns among them
+    if (pose == 0 && !hole) // the identity: positions on elements, self-mated columns among them
       return T(element % (D + 1) == 0);
-    if (pose == 1) // half a turn: mirrored positions on elements
+    if (pose == 1 && !hole) // half a turn: mirrored positions on elements
       return element % (D + 1) == 0 ? T(D == 3 && element == 4 ? 1 : -1) : T(0);
     const T scale = pose == 4 ? T(20) : T(0.9);
     return pose == 5 && element == 0 ? std::numeric_limits<T>::quiet_NaN() : scale * random(engine);
@@ -136,6 +140,14 @@ TEMPLATE_TEST_CASE("padded copies are sampled like what they are copies of", "",
   }
   compare<Linear, TestType, 3, 3>(8, 9, false);
   compare<CubicBSpline, TestType, 3, 3>(9, 8, false);
+}
+
+TEMPLATE_TEST_CASE("an element that is not finite spoils the samples whose windows it is in", "", HalfComplex,
+                   Kokkos::complex<float>, Kokkos::complex<double>) {
+  compare<Linear, TestType, 2, 2>(30, 30, false, true);
+  compare<CatmullRom, TestType, 2, 2>(30, 30, false, true);
+  compare<Linear, TestType, 2, 3>(30, 30, false, true);
+  compare<CatmullRom, TestType, 2, 3>(30, 30, false, true);
 }
 
 TEST_CASE("projections large enough for several tiles, and for rows of every sign") {

@@ -73,6 +73,36 @@ KOKKOS_FORCEINLINE_FUNCTION bool any_lane(bool holds) {
 #endif
 }
 
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+/// What the lanes of a warp tell each other; all 32 must take part. Bit i: whether something holds for lane
+/// i.
+__device__ __forceinline__ unsigned bits_of_lanes(bool holds) {
+#if defined(__CUDA_ARCH__)
+  return __ballot_sync(~0u, holds);
+#else
+  return static_cast<unsigned>(__ballot(holds) >> (__lane_id() & 32));
+#endif
+}
+/// The value of lane `other` of the `width` that this one is among.
+template <int width, class T>
+__device__ __forceinline__ T from_lane(T value, int other) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_sync(~0u, value, other, width);
+#else
+  return __shfl(value, other, width);
+#endif
+}
+/// The value of the lane whose number differs in `bit`.
+template <class T>
+__device__ __forceinline__ T from_opposite_lane(T value, int bit) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_xor_sync(~0u, value, bit);
+#else
+  return __shfl_xor(value, bit);
+#endif
+}
+#endif
+
 /// Bit i: holds(i), for every i < count <= 32. The lanes of a thread of a team share the work; on CUDA they
 /// are 32.
 template <class Team, class Predicate>

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/divisor.hpp>
-#include <bracewell/impl/split.hpp>
-#include <bracewell/impl/tiles.hpp>
 #include <bracewell/interpolation/stencil.hpp>
+#include <bracewell/project/padded_windows.hpp>
 #include <bracewell/project/samples.hpp>
 #include <bracewell/rfft/padded.hpp>
 
@@ -34,8 +33,9 @@ struct GatherPadded {
   static constexpr int columns = by_sectors || D == 3 ? 8 : 16, step = lanes / columns, most_rows = 72;
   static constexpr int sector = 32 / sizeof(Complex);
   static_assert(step % sector == 0 || !by_sectors);
-  static constexpr int threads = 128,
-                       resident = (D == 2 ? (width == 2 ? 10 : 9) : (width == 2 ? 9 : 6)) * 4 / sizeof(T);
+  static constexpr int threads = Order::shared ? 64 : 128;
+  static constexpr int wide = D == 2 ? 36 : (Order::shared ? 20 : 24), narrow = D == 2 ? 40 : 36,
+                       resident = (width == 2 ? narrow : wide) * lanes / threads * 4 / sizeof(T);
 
   Samples<T, M, D> samples; ///< of fewer than 2^31 poses
   Spectra spectra;
@@ -95,7 +95,8 @@ struct GatherPadded {
     int k[M] = {int(tile * columns + lane % 4 + eighth % (columns / 4) * 4)};
     if constexpr (by_sectors)
       k[0] -= (reinterpret_cast<std::uintptr_t>(out) / sizeof(Complex) + element) % sector;
-    if (static_cast<unsigned>(k[0]) >= length)
+    const bool outside = static_cast<unsigned>(k[0]) >= length;
+    if (!Order::shared && outside)
       return;
     element += k[0];
 
@@ -113,68 +114,73 @@ struct GatherPadded {
     multiply(pose.matrix, k, origin);
     const T squared = static_cast<T>(k[0] * k[0]);
     T along = static_cast<T>(y);
-    // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/performance.md).
-    const auto sample_rows = [&](auto plain) {
-      for (; y < end; y += step, along += step, element += step * length) {
+    const auto position = [&](T(&q)[D]) {
+      for (int d = 0; d < D; ++d)
+        q[d] = origin[d] + pose.matrix[d][1] * along;
+      if (pose.curved)
+        for (int d = 0; d < D; ++d)
+          q[d] += pose.bend[d] * (squared + along * along);
+    };
+    if constexpr (Order::shared) {
+      // All lanes of a warp go through all rows, to sample together.
+      const SharedWindows<Kernel, T, Stored> windows(spectra.order, entries, lane);
+      for (int row = start; row < end; row += step, y += step, along += step, element += step * length) {
+        const bool stored = !outside && y < end, inside = stored && y * y <= left;
+        T q[D];
+        position(q);
+        bool mirrored;
+        const bool usable = bring_back(q, pose.folds, mirrored);
+        const Complex sum = windows(q, inside && usable);
         Complex value(0);
-        if (y * y <= left) {
-          T q[D];
-          for (int d = 0; d < D; ++d)
-            q[d] = origin[d] + pose.matrix[d][1] * along;
-          if (pose.curved)
-            for (int d = 0; d < D; ++d)
-              q[d] += pose.bend[d] * (squared + along * along);
-          value = sample(entries, q, !plain && pose.folds) * unit_phase(turns + pose.turns[1] * along);
-          if (!plain && filter)
+        if (inside) {
+          value = finish(sum, usable, mirrored) * unit_phase(turns + pose.turns[1] * along);
+          if (filter)
             value *= filter[element];
         }
-        store_streaming(out + element, value);
+        if (stored)
+          store_streaming(out + element, value);
       }
-    };
-    if (D == 2 && !pose.folds && !filter)
-      sample_rows(std::true_type());
-    else
-      sample_rows(std::false_type());
+    } else {
+      // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/performance.md).
+      const auto sample_rows = [&](auto plain) {
+        for (; y < end; y += step, along += step, element += step * length) {
+          Complex value(0);
+          if (y * y <= left) {
+            T q[D];
+            position(q);
+            bool mirrored;
+            const bool usable = bring_back(q, !plain && pose.folds, mirrored);
+            const Complex sum = usable ? sum_of_window<Kernel>(spectra.order, entries, q) : Complex(0);
+            value = finish(sum, usable, mirrored) * unit_phase(turns + pose.turns[1] * along);
+            if (!plain && filter)
+              value *= filter[element];
+          }
+          store_streaming(out + element, value);
+        }
+      };
+      if (D == 2 && !pose.folds && !filter)
+        sample_rows(std::true_type());
+      else
+        sample_rows(std::false_type());
+    }
   }
 
 private:
-  /// The spectrum at position q, which `folds` allows to be anywhere.
-  KOKKOS_INLINE_FUNCTION Complex sample(const typename Order::Entry* entries, T (&q)[D], bool folds) const {
-    if (folds && !fold(samples.reconstruction, q))
-      return {Kokkos::Experimental::quiet_NaN_v<T>, Kokkos::Experimental::quiet_NaN_v<T>};
+  /// Brings position q, which `folds` allows to be anywhere, to where copies reach; `mirrored`: the conjugate
+  /// of what is there is wanted. False where that cannot be done.
+  KOKKOS_INLINE_FUNCTION bool bring_back(T (&q)[D], bool folds, bool& mirrored) const {
+    const bool usable = !folds || fold(samples.reconstruction, q);
     const T period = static_cast<T>(samples.reconstruction.size[0]);
     if (q[0] <= T(width / 2) - period / 2) // copies reach a window beyond x = 0, and a window beyond x = n/2
       q[0] += period;
-    const bool mirrored = q[0] < -T(width / 2);
-    int first[D];
-    T weight[D][width];
-    for (int d = 0; d < D; ++d) {
-      T fraction;
-      split(mirrored ? -q[d] : q[d], first[d], fraction);
-      first[d] -= width / 2 - 1;
-      Kernel::weights(fraction, weight[d]);
-    }
-    constexpr int runs = width / Order::run;
-    unsigned column[runs];
-    for (int r = 0; r < runs; ++r)
-      column[r] = spectra.order.column(first[0] + r * Order::run);
-    Complex sum(0);
-    BRACEWELL_UNROLL
-    for (int j = 0; j < (D == 3 ? width * width : width); ++j) {
-      unsigned line = spectra.order.line(first[1] + j % width);
-      T across_rows = weight[1][j % width];
-      if constexpr (D == 3) {
-        line += spectra.order.layer(first[2] + j / width);
-        across_rows *= weight[2][j / width];
-      }
-      Complex row_sum(0);
-      for (int r = 0; r < runs; ++r) {
-        const auto entry = entries[line + column[r]];
-        for (int e = 0; e < Order::run; ++e)
-          row_sum += weight[0][r * Order::run + e] * Complex(entry.value[e]);
-      }
-      sum += across_rows * row_sum;
-    }
+    mirrored = q[0] < -T(width / 2);
+    for (int d = 0; d < D; ++d)
+      q[d] = mirrored ? -q[d] : q[d];
+    return usable;
+  }
+  static KOKKOS_INLINE_FUNCTION Complex finish(const Complex& sum, bool usable, bool mirrored) {
+    if (!usable)
+      return {Kokkos::Experimental::quiet_NaN_v<T>, Kokkos::Experimental::quiet_NaN_v<T>};
     return mirrored ? conjugate(sum) : sum;
   }
 };

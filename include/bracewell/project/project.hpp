@@ -20,8 +20,8 @@ struct ProjectGradients {
 
 /// Values of the real type that `project` with the same kernel can use as scratch on GPUs for reconstructions
 /// [B|1, (D,) H, W/2+1]: a copy of them, continued a little beyond the stored half. In float, of 128 elements
-/// a side: 1.1 times the memory of volumes for the linear kernel, else 2.3 to 2.4 times that of images or
-/// volumes. 0 on hosts, and beyond 2^32 elements, where `project` does not use any.
+/// a side: 1.1 (linear) or 1.2 times the memory of volumes, 2.2 to 2.4 times that of images. 0 on hosts, and
+/// beyond 2^32 elements, where `project` does not use any.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction>
 std::int64_t projection_scratch_size(const ExecutionSpace&, const Reconstruction& reconstruction) {
   using T = Impl::real_of<Reconstruction>;
@@ -52,8 +52,8 @@ std::int64_t projection_scratch_size(const ExecutionSpace&, const Reconstruction
 /// @param poses           matrices and shifts, see Poses
 /// @param projections     complex [B, P, (d,) h, w/2+1], overwritten
 /// @param scratch         real, projection_scratch_size<Kernel>(space, reconstruction) values, overwritten:
-/// room for a copy of the reconstruction, made where projections are many, that GPUs sample up to half as
-/// fast again; optional
+/// room for a copy of the reconstruction, made where projections are many, that GPUs sample up to 1.7 times
+/// as fast; optional
 /// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
 /// Poses that are not finite give NaN projections, as do samples beyond 2^21 (float) or 2^50 (double)
 /// elements from the origin, and shifts beyond 1e9 boxes: their fractions are lost.

@@ -28,39 +28,49 @@ struct StoredSpectra {
 /// multiple of lines; in 3D in blocks of a cache line.
 template <class Stored, int D, int width>
 struct PaddedOrder {
-  /// Neighbours along x that are read together, each element in as many entries: 16 bytes, but 8 for windows
-  /// of two taps in 3D, which wait for memory.
-  static constexpr bool paired = (D == 2 || width > 2) && sizeof(Stored) <= 8;
-  static constexpr int run = paired ? 2 : 1;
+  /// Whether lanes of a GPU share the windows of their samples (gather_padded.hpp). In a block of 4 x 4
+  /// elements, pairs along x of the four rows then come first for one half, then for the other, so that the
+  /// rows of a window never meet in a bank, nor do its pairs of one half with another's of the other half;
+  /// blocks follow each other along z.
+  static constexpr bool shared = D == 3 && width == 4 && sizeof(Stored) <= 8;
+
+  /// Neighbours along x that are read together, each element in as many entries: 16 bytes in 2D.
+  static constexpr int run = D == 2 && sizeof(Stored) <= 8 ? 2 : 1;
   struct alignas(run * sizeof(Stored)) Entry {
     Stored value[run];
   };
 
-  /// Entries of a cache line, and of a block on each axis.
+  /// Entries of a cache line; of a block on each axis, and together.
   static constexpr unsigned elements = 128 / sizeof(Entry), across = D == 2 ? 1 : (elements >= 16 ? 4 : 2),
-                            down = D == 2 ? 1 : (elements >= 32 ? 4 : 2),
-                            deep = D == 2 ? 1 : elements / across / down;
+                            down = D == 2 ? 1 : (elements >= 32 || shared ? 4 : 2),
+                            deep = D == 2 ? 1 : elements / across / down, block = across * down * deep;
 
-  int low[D] = {};             ///< lowest frequency that has an entry
-  unsigned row = 0, plane = 0; ///< entries of a row of blocks, and of a plane of them
-  std::int64_t size = 0;       ///< entries of a spectrum
+  int low[D] = {};         ///< lowest frequency that has an entry
+  unsigned blocks[D] = {}; ///< on each axis
+  unsigned stride[D] = {}; ///< entries from one block to the next
+  std::int64_t size = 0;   ///< entries of a spectrum
 
   PaddedOrder() = default;
   explicit PaddedOrder(const HalfSpectrumLayout<D>& layout) {
-    unsigned extent[D];
+    constexpr unsigned extent[] = {across, down, deep};
     for (int d = 0; d < D; ++d) {
       const int half = layout.size[d] / 2, high = d == 0 ? half + width : half + 1 + width / 2;
       low[d] = d == 0 ? 1 - width : -half - width / 2;
-      extent[d] = static_cast<unsigned>(high - low[d] + 1);
+      blocks[d] = (static_cast<unsigned>(high - low[d] + 1) + extent[d] - 1) / extent[d];
     }
     if constexpr (D == 2) {
       const unsigned offset = std::min(elements / 2, 4u), period = 2 * offset;
-      row = (extent[0] + period - 1 - offset) / period * period + offset;
-      size = std::int64_t(extent[1]) * row;
+      stride[0] = 1;
+      stride[1] = (blocks[0] + period - 1 - offset) / period * period + offset;
+      size = std::int64_t(blocks[1]) * stride[1];
     } else {
-      row = (extent[0] + across - 1) / across * elements;
-      plane = (extent[1] + down - 1) / down * row;
-      size = std::int64_t((extent[2] + deep - 1) / deep) * plane;
+      std::int64_t next = block;
+      for (int i = 0; i < D; ++i) {
+        const int d = shared ? (i + 2) % 3 : i; // z first where lanes share
+        stride[d] = static_cast<unsigned>(next);
+        next *= blocks[d];
+      }
+      size = next;
     }
   }
 
@@ -70,27 +80,37 @@ struct PaddedOrder {
   /// The entry of an element is at the sum of what its frequencies on each axis give.
   KOKKOS_INLINE_FUNCTION unsigned column(int x) const {
     const unsigned i = static_cast<unsigned>(x - low[0]);
-    return D == 2 ? i : i / across * elements + i % across;
+    if constexpr (D == 2)
+      return i;
+    return i / across * (shared ? stride[0] : block) + (shared ? i % 2 + i % 4 / 2 * 8 : i % across);
   }
   KOKKOS_INLINE_FUNCTION unsigned line(int y) const {
     const unsigned i = static_cast<unsigned>(y - low[1]);
-    return i / down * row + i % down * across;
+    return i / down * stride[1] + i % down * (shared ? 2 : across);
   }
   KOKKOS_INLINE_FUNCTION unsigned layer(int z) const {
     const unsigned i = static_cast<unsigned>(z - low[2]);
-    return i / deep * plane + i % deep * (across * down);
+    return shared ? i * (across * down) : i / deep * stride[2] + i % deep * (across * down);
   }
 
-  /// Frequencies of entry `within` a row of blocks; rows are counted through all layers.
-  KOKKOS_INLINE_FUNCTION void frequency(unsigned line, unsigned within, int (&k)[D]) const {
+  /// Entries of blocks side by side along x, and how many such rows there are.
+  KOKKOS_FUNCTION unsigned row_entries() const { return blocks[0] * block; }
+  KOKKOS_FUNCTION std::int64_t rows() const {
+    return D == 2 ? blocks[1] : std::int64_t(blocks[1]) * blocks[D - 1];
+  }
+
+  /// The place of an entry of a row; k: its frequencies.
+  KOKKOS_INLINE_FUNCTION unsigned place(unsigned row, unsigned entry, int (&k)[D]) const {
+    const unsigned within = entry % block;
+    k[0] = low[0] + static_cast<int>(entry / block * across +
+                                     (shared ? within % 2 + within / 8 % 2 * 2 : within % across));
     if constexpr (D == 2) {
-      k[0] = low[0] + static_cast<int>(within);
-      k[1] = low[1] + static_cast<int>(line);
+      k[1] = low[1] + static_cast<int>(row);
+      return column(k[0]) + line(k[1]);
     } else {
-      const unsigned lines = plane / row, in_block = within % elements;
-      k[0] = low[0] + static_cast<int>(within / elements * across + in_block % across);
-      k[1] = low[1] + static_cast<int>(line % lines * down + in_block / across % down);
-      k[2] = low[2] + static_cast<int>(line / lines * deep + in_block / (across * down));
+      k[1] = low[1] + static_cast<int>(row % blocks[1] * down + within / (shared ? 2 : across) % down);
+      k[2] = low[2] + static_cast<int>(row / blocks[1] * deep + within / (across * down));
+      return column(k[0]) + line(k[1]) + layer(k[2]);
     }
   }
 };
@@ -117,22 +137,19 @@ struct CopyToPadded {
   StoredSpectra<Stored> from;
   PaddedSpectra<Stored, D, width> to;
 
-  /// Rows of blocks of a spectrum; `lanes` threads share one.
-  KOKKOS_FUNCTION std::int64_t rows() const { return to.order.size / to.order.row; }
-
+  /// `lanes` threads share a row of blocks.
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const auto& order = to.order;
-    const std::int64_t batch = i / lanes / rows();
-    const unsigned row = static_cast<unsigned>(i / lanes - batch * rows());
+    const std::int64_t batch = i / lanes / order.rows();
+    const unsigned row = static_cast<unsigned>(i / lanes - batch * order.rows());
     const Stored* const source = from(batch);
-    auto* const target = to.entries + batch * order.size + std::int64_t(row) * order.row;
-    for (unsigned e = static_cast<unsigned>(i % lanes); e < order.row; e += lanes) {
+    for (unsigned e = static_cast<unsigned>(i % lanes); e < order.row_entries(); e += lanes) {
       int k[D];
-      order.frequency(row, e, k);
-      typename PaddedOrder<Stored, D, width>::Entry entry;
+      auto& entry = to.entries[batch * order.size + order.place(row, e, k)];
+      typename PaddedOrder<Stored, D, width>::Entry values;
       for (int r = 0; r < order.run; ++r, ++k[0])
-        entry.value[r] = element(source, k);
-      target[e] = entry;
+        values.value[r] = element(source, k);
+      entry = values;
     }
   }
 
@@ -163,7 +180,7 @@ copy_to_padded(const ExecutionSpace& space, const std::string& label, const Half
       layout, stored, {static_cast<typename Order::Entry*>(memory), Order(layout), stored.batch_stride == 0}};
   Kokkos::parallel_for(label,
                        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                           space, 0, count * copy.rows() * copy.lanes),
+                           space, 0, count * copy.to.order.rows() * copy.lanes),
                        copy);
   return copy.to;
 }
