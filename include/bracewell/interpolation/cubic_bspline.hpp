@@ -15,17 +15,17 @@ struct CubicBSpline {
   template <class T>
   KOKKOS_INLINE_FUNCTION static T value(T x) {
     const T a = Kokkos::min(T(2), Kokkos::abs(x)), b = 2 - a;
-    return a < 1 ? T(2) / 3 + a * a * (a / 2 - 1) : b * b * b / 6;
+    return a < 1 ? T(2) / 3 + a * a * (a / 2 - 1) : b * b * b * (T(1) / 6);
   }
 
   /// Weights of the taps at floor(q) - 1 ... floor(q) + 2; f = q - floor(q).
   template <class T>
   KOKKOS_INLINE_FUNCTION static void weights(T f, T (&w)[width]) {
     const T g = 1 - f;
-    w[0] = g * g * g / 6;
+    w[0] = g * g * g * (T(1) / 6); // a product, which GPUs do in one instruction, unlike the division
     w[1] = T(2) / 3 + f * f * (f / 2 - 1);
     w[2] = T(2) / 3 + g * g * (g / 2 - 1);
-    w[3] = f * f * f / 6;
+    w[3] = f * f * f * (T(1) / 6);
   }
 
   /// Derivatives of the weights with respect to q.
