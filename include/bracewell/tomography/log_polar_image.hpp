@@ -45,20 +45,20 @@ private:
   KOKKOS_INLINE_FUNCTION void evaluate(int x, int y, int first) const {
     const int n = grid.width, count = Kokkos::min(+pairs_at_once, (slices + 1) / 2 - first);
     const T X = T(x - n / 2), Y = T(y - n / 2), radius = T(grid.radius), a = T(grid.shrink);
+    const T scale = a / radius, per_rho = 1 / T(grid.rho_step), per_phi = 1 / T(grid.result_step());
     Complex sums[pairs_at_once] = {};
     const std::int64_t span_size = std::int64_t(grid.result_rows()) * grid.columns,
                        pair_size = grid.spans * span_size;
     if (X * X + Y * Y <= radius * radius)
       for (int span = 0; span < grid.spans; ++span) {
         const T alpha = T(grid.alpha(span)), cosine = Kokkos::cos(alpha), sine = Kokkos::sin(alpha);
-        const T z1 = (1 - a) + a / radius * (X * cosine + Y * sine),
-                z2 = a / radius * (Y * cosine - X * sine);
+        const T z1 = (1 - a) + scale * (X * cosine + Y * sine), z2 = scale * (Y * cosine - X * sine);
         const T rho = T(0.5) * Kokkos::log(z1 * z1 + z2 * z2), phi = Kokkos::atan2(z2, z1);
-        const T v = (rho - T(grid.rho_begin)) / T(grid.rho_step), u = phi / T(grid.result_step());
+        const T v = (rho - T(grid.rho_begin)) * per_rho, u = phi * per_phi;
         const T u_cell = Kokkos::floor(u), v_cell = Kokkos::floor(v);
         T u_weights[4], v_weights[4];
-        bspline_weights(u - u_cell, u_weights);
-        bspline_weights(v - v_cell, v_weights);
+        CubicBSpline::weights(u - u_cell, u_weights);
+        CubicBSpline::weights(v - v_cell, v_weights);
         const int row = static_cast<int>(u_cell) - 1 + grid.result_steps() * grid.refinement;
         const Complex* line = coefficients + first * pair_size + span * span_size +
                               std::int64_t(row) * grid.columns + static_cast<int>(v_cell) - 1;
@@ -81,7 +81,7 @@ private:
 /// reads.
 template <class ExecutionSpace, class T>
 struct LogPolarPack {
-  static constexpr int pairs_at_once = is_host<ExecutionSpace> ? 1 : 4;
+  static constexpr int pairs_at_once = is_host<ExecutionSpace> ? 1 : 8;
   struct alignas(pairs_at_once == 1 ? alignof(Kokkos::complex<T>) : 16) Pixel {
     Kokkos::complex<T> pairs[pairs_at_once];
   };
@@ -165,6 +165,7 @@ private:
     const T reach = disc + radial + tangential;
     if (x0 * x0 + y0 * y0 > reach * reach)
       return;
+    const T per_distance = 1 / distance, per_rho = 1 / step, per_phi = 1 / fine;
     const T c = Kokkos::abs(cosine), s = Kokkos::abs(sine);
     const T down = radial * s + tangential * c, across = radial * c + tangential * s;
     const T bottom = Kokkos::max(-disc, y0 - down), top = Kokkos::min(disc, y0 + down);
@@ -178,9 +179,10 @@ private:
         if (T(X) * T(X) + T(Y) * T(Y) > disc * disc || x < 0 || x >= n || y < 0 || y >= n)
           continue;
         const T dx = T(X) - origin_x, dY = T(Y) - origin_y;
-        const T along = (dx * cosine + dY * sine) / distance, aside = (dY * cosine - dx * sine) / distance;
-        const T weight = bspline(T(0.5) * Kokkos::log(along * along + aside * aside) / step) *
-                         bspline(Kokkos::atan2(aside, along) / fine);
+        const T along = (dx * cosine + dY * sine) * per_distance,
+                aside = (dY * cosine - dx * sine) * per_distance;
+        const T weight = CubicBSpline::value(T(0.5) * Kokkos::log(along * along + aside * aside) * per_rho) *
+                         CubicBSpline::value(Kokkos::atan2(aside, along) * per_phi);
         const Pixel pixel = image[std::int64_t(y) * n + x];
         for (int z = 0; z < pairs_at_once; ++z)
           sums[z] += weight * pixel.pairs[z];

@@ -2,26 +2,10 @@
 #pragma once
 
 #include <bracewell/impl/tiles.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/tomography/log_polar_grid.hpp>
 
 namespace Bracewell::Impl {
-
-/// Cubic B-spline weights of the four cells around a point at `t` of the way from the second to the third.
-template <class T>
-KOKKOS_INLINE_FUNCTION void bspline_weights(T t, T (&weights)[4]) {
-  const T u = 1 - t;
-  weights[0] = u * u * u / 6;
-  weights[1] = (4 - 3 * t * t * (2 - t)) / 6;
-  weights[2] = (4 - 3 * u * u * (2 - u)) / 6;
-  weights[3] = t * t * t / 6;
-}
-
-/// The same weight by its distance.
-template <class T>
-KOKKOS_INLINE_FUNCTION T bspline(T distance) {
-  const T d = Kokkos::abs(distance), u = Kokkos::max(T(0), 2 - d);
-  return d < 1 ? (4 - 3 * d * d * (2 - d)) / 6 : u * u * u / 6;
-}
 
 /// Rows of two real slices as one row of complex numbers.
 template <class T>
@@ -195,7 +179,7 @@ struct LogPolarSample : LogPolarRows<ExecutionSpace, T, const T> {
       if (row.sees(s)) {
         const T x = row.position(s), floor = Kokkos::floor(x);
         T weights[4];
-        bspline_weights(x - floor, weights);
+        CubicBSpline::weights(x - floor, weights);
         const int i = Kokkos::max(0, Kokkos::min(static_cast<int>(floor) - 1 - first, count - 4));
         for (int k = 0; k < 4; ++k)
           value += weights[k] * at.scratch.coefficients[Part::place(i + k)];
@@ -234,7 +218,7 @@ struct LogPolarSampleTransposed : LogPolarRows<ExecutionSpace, T, T> {
         for (int j = begin; j < end; ++j) {
           const T s = row.distance(j);
           if (row.sees(s))
-            sum += bspline(row.position(s) - T(x)) * in[j];
+            sum += CubicBSpline::value(row.position(s) - T(x)) * in[j];
         }
       }
       at.scratch.values[Part::place(i)] = sum;
