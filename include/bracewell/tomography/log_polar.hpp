@@ -34,7 +34,12 @@ public:
       : grid_(Grid::make(options)), pairs_(batch(options.slices, grid_)),
         samples_(rows(space, "samples", std::max(sample_rows(), packed_rows()))),
         results_(rows(space, "results", result_rows())), symbol_(make_symbol(space)),
-        roots_(make_roots(space)),
+        roots_(table<Complex>(
+            space, "roots", grid_.period,
+            [&](int j) { return Kokkos::polar(1.0, -2 * std::numbers::pi * j / grid_.period); })),
+        directions_(table<Complex>(space, "directions", grid_.spans,
+                                   [&](int span) { return Kokkos::polar(1.0, grid_.alpha(span)); })),
+        origins_(table<T>(space, "origins", grid_.angles, [&](int p) { return grid_.origin(p); })),
         samples_forward_(space, {grid_.columns}, sample_rows(), {.external_workspace = true}),
         samples_backward_(space, {grid_.columns}, sample_rows(),
                           {.direction = FFTDirection::Backward, .external_workspace = true}),
@@ -48,7 +53,9 @@ public:
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return (samples_.size() + results_.size() + symbol_.size()) * sizeof(Complex) + workspace_.size();
+    return (samples_.size() + results_.size() + symbol_.size() + roots_.size() + directions_.size()) *
+               sizeof(Complex) +
+           origins_.size() * sizeof(T) + workspace_.size();
   }
 
   /// @param projections  [S, P, row_upsampling * n], any number of slices
@@ -64,11 +71,12 @@ public:
     for_batches(slices, [&](std::int64_t first, int count) {
       using Sample = Impl::LogPolarSample<ExecutionSpace, T>;
       Sample::launch(space, "Bracewell::LogPolarTomography::sample",
-                     Sample(grid_, in.data + first * sinogram(), count, samples_.data()));
+                     Sample(grid_, origins_.data(), in.data + first * sinogram(), count, samples_.data()));
       samples_forward_.execute(space, samples(), samples(), workspace_);
       convolve<false>(space, "Bracewell::LogPolarTomography::convolve", count);
       results_backward_.execute(space, results_, results_, workspace_);
-      Impl::LogPolarEvaluate<ExecutionSpace, T>(grid_, results_.data(), out.data + first * image(), count)
+      Impl::LogPolarEvaluate<ExecutionSpace, T>(grid_, directions_.data(), results_.data(),
+                                                out.data + first * image(), count)
           .launch(space, "Bracewell::LogPolarTomography::evaluate");
     });
   }
@@ -88,14 +96,15 @@ public:
       auto* const packed = reinterpret_cast<typename Pack::Pixel*>(samples_.data());
       Pack{in.data + first * image(), packed, count, image()}.launch(space,
                                                                      "Bracewell::LogPolarTomography::pack");
-      Impl::LogPolarEvaluateTransposed<ExecutionSpace, T>{grid_, packed, results_.data(), count}.launch(
-          space, "Bracewell::LogPolarTomography::gather");
+      Impl::LogPolarEvaluateTransposed<ExecutionSpace, T>{grid_, directions_.data(), packed, results_.data(),
+                                                          count}
+          .launch(space, "Bracewell::LogPolarTomography::gather");
       results_forward_.execute(space, results_, results_, workspace_);
       convolve<true>(space, "Bracewell::LogPolarTomography::correlate", count);
       samples_backward_.execute(space, samples(), samples(), workspace_);
       using Sample = Impl::LogPolarSampleTransposed<ExecutionSpace, T>;
       Sample::launch(space, "Bracewell::LogPolarTomography::rows",
-                     Sample(grid_, samples_.data(), out.data + first * sinogram(), count));
+                     Sample(grid_, origins_.data(), samples_.data(), out.data + first * sinogram(), count));
     });
   }
 
@@ -156,18 +165,20 @@ private:
     });
   }
 
-  Values make_roots(const ExecutionSpace& space) const {
-    const Values roots(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::LogPolarTomography::roots"),
-        std::size_t(grid_.period));
-    const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), roots);
-    for (int j = 0; j < grid_.period; ++j) {
-      const double angle = -2 * std::numbers::pi * j / grid_.period;
-      host(std::size_t(j)) = Complex(T(std::cos(angle)), T(std::sin(angle)));
-    }
-    Kokkos::deep_copy(space, roots, host);
-    space.fence("Bracewell::LogPolarTomography::roots"); // the host's copy ends here
-    return roots;
+  /// value(j), computed in double, for j < count.
+  template <class Number, class Value>
+  static Kokkos::View<Number*, MemorySpace> table(const ExecutionSpace& space, const char* name, int count,
+                                                  const Value& value) {
+    const Kokkos::View<Number*, MemorySpace> numbers(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                           std::string("Bracewell::LogPolarTomography::") + name),
+        std::size_t(count));
+    const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), numbers);
+    for (int j = 0; j < count; ++j)
+      host(std::size_t(j)) = Number(value(j));
+    Kokkos::deep_copy(space, numbers, host);
+    space.fence("Bracewell::LogPolarTomography::table"); // the host's copy ends here
+    return numbers;
   }
 
   Values make_symbol(const ExecutionSpace& space) const {
@@ -195,8 +206,9 @@ private:
 
   Grid grid_;
   int pairs_;
-  Matrix samples_, results_; ///< [pairs, angles, columns], [pairs, spans, result rows, columns]
-  Values symbol_, roots_;
+  Matrix samples_, results_;              ///< [pairs, angles, columns], [pairs, spans, result rows, columns]
+  Values symbol_, roots_, directions_;    ///< of the convolution; of the middles of spans
+  Kokkos::View<T*, MemorySpace> origins_; ///< of angles
   RowFFT samples_forward_, samples_backward_, results_forward_, results_backward_;
   Kokkos::View<char*, MemorySpace> workspace_;
 };

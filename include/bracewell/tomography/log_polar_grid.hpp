@@ -52,10 +52,12 @@ struct LogPolarGrid {
     return static_cast<int>(std::int64_t(span) * angles / spans);
   }
   KOKKOS_FUNCTION int span_middle(int span) const { return (span_begin(span) + span_begin(span + 1)) / 2; }
-  KOKKOS_FUNCTION int span_of(int angle) const {
-    return static_cast<int>(((angle + std::int64_t(1)) * spans - 1) / angles);
+  int span_of(int angle) const { return static_cast<int>(((angle + std::int64_t(1)) * spans - 1) / angles); }
+  double alpha(int span) const { return first_angle + span_middle(span) * angle_step; }
+  /// (1 - a) cos(theta) of an angle, where the axis is on its row as it is shrunk and moved.
+  double origin(int angle) const {
+    return (1 - shrink) * std::cos((angle - span_middle(span_of(angle))) * angle_step);
   }
-  KOKKOS_FUNCTION double alpha(int span) const { return first_angle + span_middle(span) * angle_step; }
   /// Steps of the angle that results reach on either side of a span's middle, and their rows.
   KOKKOS_FUNCTION int result_steps() const { return most + margin; }
   KOKKOS_FUNCTION int result_rows() const { return 2 * result_steps() * refinement; }

@@ -69,12 +69,10 @@ struct LogPolarRow {
   T scale, origin, begin, step, centre, limit;
   int upsampling, values;
 
-  KOKKOS_FUNCTION LogPolarRow(const LogPolarGrid& grid, int p)
-      : scale(T(grid.radius / grid.shrink)),
-        origin(T((1 - grid.shrink) * Kokkos::cos((p - grid.span_middle(grid.span_of(p))) * grid.angle_step))),
-        begin(T(grid.rho_begin)), step(T(grid.rho_step)), centre(T(grid.centre)),
-        limit(T(grid.radius + LogPolarGrid::margin)), upsampling(grid.row_upsampling),
-        values(grid.row_values()) {}
+  KOKKOS_FUNCTION LogPolarRow(const LogPolarGrid& grid, T origin_)
+      : scale(T(grid.radius / grid.shrink)), origin(origin_), begin(T(grid.rho_begin)),
+        step(T(grid.rho_step)), centre(T(grid.centre)), limit(T(grid.radius + LogPolarGrid::margin)),
+        upsampling(grid.row_upsampling), values(grid.row_values()) {}
 
   /// Of column j: the distance from the axis, and from there the position on the row.
   KOKKOS_FUNCTION T distance(int j) const { return (Kokkos::exp(begin + T(j) * step) - origin) * scale; }
@@ -87,6 +85,8 @@ struct LogPolarRow {
   }
   /// Rows go on periodically.
   KOKKOS_FUNCTION int wrap(int i) const {
+    if (i >= 0 && i < values)
+      return i;
     i %= values;
     return i < 0 ? i + values : i;
   }
@@ -102,12 +102,12 @@ struct LogPolarRows {
   static constexpr int part_values = Part::most_values - 2 * Part::reach - 8;
 
   LogPolarGrid grid;
+  const T* origins;   ///< [angles], LogPolarGrid::origin
   Value* projections; ///< [slices, angles, row_upsampling * width]
   int slices, parts;
 
   struct Place {
-    int p, part;
-    std::int64_t row; ///< of [pairs, angles]
+    int p, part, row; ///< angle; row of [pairs, angles]
     PairOfRows<Value> rows;
     Part scratch;
   };
@@ -116,9 +116,10 @@ struct LogPolarRows {
     Place at;
     at.part = member.league_rank() % parts;
     at.row = member.league_rank() / parts;
-    at.p = static_cast<int>(at.row % grid.angles);
-    const std::int64_t pair = at.row / grid.angles, n = grid.row_values();
-    Value* const first = projections + (2 * pair * grid.angles + at.p) * n;
+    at.p = at.row % grid.angles;
+    const int pair = at.row / grid.angles;
+    const std::int64_t n = grid.row_values();
+    Value* const first = projections + (std::int64_t(2 * pair) * grid.angles + at.p) * n;
     at.rows = {first, 2 * pair + 1 < slices ? first + grid.angles * n : nullptr};
     at.scratch.values =
         static_cast<Complex*>(member.team_scratch(+level).get_shmem_aligned(Part::bytes(), 16));
@@ -147,8 +148,9 @@ struct LogPolarSample : LogPolarRows<ExecutionSpace, T, const T> {
   Complex* samples; ///< [pairs, angles, columns]
   int columns;      ///< of a part
 
-  LogPolarSample(const LogPolarGrid& grid_, const T* projections_, int slices_, Complex* samples_)
-      : Base{grid_, projections_, slices_, 0}, samples(samples_) {
+  LogPolarSample(const LogPolarGrid& grid_, const T* origins_, const T* projections_, int slices_,
+                 Complex* samples_)
+      : Base{grid_, origins_, projections_, slices_, 0}, samples(samples_) {
     // So many that their positions fit in a part.
     const double farthest = std::exp(grid_.rho_begin + grid_.columns * grid_.rho_step);
     const double apart = farthest * grid_.rho_step * grid_.radius / grid_.shrink * grid_.row_upsampling;
@@ -159,9 +161,9 @@ struct LogPolarSample : LogPolarRows<ExecutionSpace, T, const T> {
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const auto at = this->place(member);
-    const LogPolarRow<T> row(this->grid, at.p);
+    const LogPolarRow<T> row(this->grid, this->origins[at.p]);
     const int begin = at.part * columns, end = Kokkos::min(begin + columns, this->grid.columns);
-    Complex* const out = samples + at.row * this->grid.columns;
+    Complex* const out = samples + std::int64_t(at.row) * this->grid.columns;
     const auto cell = [&](int j) { // of the nearest position that the row sees
       const T s = Kokkos::max(-row.limit, Kokkos::min(row.distance(j), row.limit));
       return static_cast<int>(Kokkos::floor(row.position(s)));
@@ -197,14 +199,16 @@ struct LogPolarSampleTransposed : LogPolarRows<ExecutionSpace, T, T> {
 
   const Complex* samples; ///< [pairs, angles, columns]
 
-  LogPolarSampleTransposed(const LogPolarGrid& grid_, const Complex* samples_, T* projections_, int slices_)
-      : Base{grid_, projections_, slices_, (grid_.row_values() + Base::part_values - 1) / Base::part_values},
+  LogPolarSampleTransposed(const LogPolarGrid& grid_, const T* origins_, const Complex* samples_,
+                           T* projections_, int slices_)
+      : Base{grid_, origins_, projections_, slices_,
+             (grid_.row_values() + Base::part_values - 1) / Base::part_values},
         samples(samples_) {}
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const auto at = this->place(member);
-    const LogPolarRow<T> row(this->grid, at.p);
-    const Complex* const in = samples + at.row * this->grid.columns;
+    const LogPolarRow<T> row(this->grid, this->origins[at.p]);
+    const Complex* const in = samples + std::int64_t(at.row) * this->grid.columns;
     const int first = at.part * Base::part_values,
               count = Kokkos::min(+Base::part_values, row.values - first);
     const int least = static_cast<int>(Kokkos::floor(row.position(-row.limit))) - 2,
