@@ -5,6 +5,7 @@
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/tomography/fourier.hpp>
 
+#include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -90,6 +91,30 @@ TEST_CASE("interpolation is the transpose of spreading, element by element") {
   plan.interpolate(Space(), grid, values);
   const auto left = dot(spread(plan, samples), field), right = dot(samples, to_host(values));
   CHECK(std::abs(left - right) < 1e-12 * std::abs(left));
+}
+
+TEMPLATE_TEST_CASE("interpolation in both orders of the samples, kernels of every width", "", float, double) {
+  const PolarPoints points = rays(40, 31); // hundreds of samples around the origin, none in the corners
+  for (const double tolerance : {0.3, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6})
+    for (const std::int64_t slices : {4, 5, 9, 17, 33, 70}) {
+      CAPTURE(tolerance, slices);
+      Values values[2];
+      for (const auto order : {SampleOrder::SlicesFirst, SampleOrder::SlicesLast}) {
+        const bool last = order == SampleOrder::SlicesLast;
+        const Gridding<Space, 2, TestType> plan(
+            Space(), points, {29, 38},
+            {.slices = slices, .tolerance = tolerance, .strategy = GriddingStrategy::Tiles, .order = order});
+        const auto grid = images<TestType, 2>(slices, plan.grid_shape());
+        const auto field = to_device<TestType>(random_values(grid.size(), 5), 1);
+        Kokkos::deep_copy(View<Kokkos::complex<TestType>*>(grid.data(), grid.size()),
+                          Kokkos::subview(field, 0, Kokkos::ALL));
+        const View<Kokkos::complex<TestType>**> samples("samples", last ? plan.points() : slices,
+                                                        last ? slices : plan.points());
+        plan.interpolate(Space(), grid, samples);
+        values[last] = last ? to_host(samples) : transposed(to_host(samples), std::size_t(slices));
+      }
+      CHECK(relative_error(values[1], values[0]) < (sizeof(TestType) == 4 ? 1e-6 : 1e-14));
+    }
 }
 
 TEST_CASE("grid indices beyond 2^31 elements do not wrap") {

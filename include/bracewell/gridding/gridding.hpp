@@ -6,6 +6,7 @@
 #include <bracewell/gridding/gather_pruned.hpp>
 #include <bracewell/gridding/gather_samples.hpp>
 #include <bracewell/gridding/gather_tiles.hpp>
+#include <bracewell/gridding/interpolate_tiles.hpp>
 #include <bracewell/gridding/scatter_atomic.hpp>
 #include <bracewell/gridding/scatter_duplicated.hpp>
 #include <bracewell/gridding/scatter_tiles.hpp>
@@ -135,6 +136,11 @@ public:
     const Array<Complex, MemorySpace> out(samples);
     check("interpolate", out, in);
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::interpolate");
+    if constexpr (Dim == 2 && !Impl::is_host<ExecutionSpace>)
+      if (chosen == GriddingStrategy::Tiles && sample_order == SampleOrder::SlicesLast &&
+          (interpolate_tiles<32>(space, in.data, out.data) ||
+           interpolate_tiles<16>(space, in.data, out.data) || interpolate_tiles<8>(space, in.data, out.data)))
+        return;
     Impl::with_max_width<T>(problem.kernel.width, [&]<int MaxWidth>() {
       const Impl::GatherSamples<ExecutionSpace, MaxWidth, T, Dim> functor{
           {problem, taps<MaxWidth>()}, in.data, {out.data, point_stride(), slice_stride()}};
@@ -322,6 +328,26 @@ private:
         problem, tiles.tiles, tiles.split.data(), slice_chunks(), partial.data(), grid};
     Kokkos::parallel_for("Bracewell::Gridding::join_partial_sums",
                          Range(space, 0, join.threads(static_cast<std::int64_t>(tiles.split.size()))), join);
+  }
+
+  /// False, without having done anything, where scratch memory is too small for so many lanes and where half
+  /// of them or more would have no slice.
+  template <int lanes>
+  bool interpolate_tiles(const ExecutionSpace& space, const Complex* grid, Complex* samples) const {
+    using Functor = Impl::InterpolateTiles<ExecutionSpace, lanes, T>;
+    constexpr std::size_t most_scratch = 36 * 1024 + 256; // of each of six teams on a multiprocessor
+    if (problem.kernel.width > Functor::most_width || 2 * problem.slices <= lanes ||
+        Functor::scratch_bytes(problem.kernel.width) > most_scratch)
+      return false;
+    Functor{problem,
+            taps<Functor::most_width>(),
+            tiles.tiles,
+            tiles.list.data(),
+            tiles.tasks.data(),
+            grid,
+            {samples, point_stride(), slice_stride()}}
+        .launch(space, static_cast<int>(tiles.tasks.size()));
+    return true;
   }
 
   template <class Samples, class Grid>
