@@ -136,11 +136,13 @@ public:
     const Array<Complex, MemorySpace> out(samples);
     check("interpolate", out, in);
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::interpolate");
-    if constexpr (Dim == 2 && !Impl::is_host<ExecutionSpace>)
+    if constexpr (Dim == 2 && !Impl::is_host<ExecutionSpace>) {
+      constexpr int line = 128 / sizeof(Complex); // lanes that share a cache line
       if (chosen == GriddingStrategy::Tiles && sample_order == SampleOrder::SlicesLast &&
-          (interpolate_tiles<32>(space, in.data, out.data) ||
-           interpolate_tiles<16>(space, in.data, out.data) || interpolate_tiles<8>(space, in.data, out.data)))
+          (interpolate_tiles<2 * line>(space, in.data, out.data) ||
+           interpolate_tiles<line>(space, in.data, out.data)))
         return;
+    }
     Impl::with_max_width<T>(problem.kernel.width, [&]<int MaxWidth>() {
       const Impl::GatherSamples<ExecutionSpace, MaxWidth, T, Dim> functor{
           {problem, taps<MaxWidth>()}, in.data, {out.data, point_stride(), slice_stride()}};
@@ -330,14 +332,11 @@ private:
                          Range(space, 0, join.threads(static_cast<std::int64_t>(tiles.split.size()))), join);
   }
 
-  /// False, without having done anything, where scratch memory is too small for so many lanes and where half
-  /// of them or more would have no slice.
+  /// False, without having done anything, where it does not pay with so many lanes.
   template <int lanes>
   bool interpolate_tiles(const ExecutionSpace& space, const Complex* grid, Complex* samples) const {
     using Functor = Impl::InterpolateTiles<ExecutionSpace, lanes, T>;
-    constexpr std::size_t most_scratch = 36 * 1024 + 256; // of each of six teams on a multiprocessor
-    if (problem.kernel.width > Functor::most_width || 2 * problem.slices <= lanes ||
-        Functor::scratch_bytes(problem.kernel.width) > most_scratch)
+    if (!Functor::pays(problem.kernel.width, problem.slices))
       return false;
     Functor{problem,
             taps<Functor::most_width>(),

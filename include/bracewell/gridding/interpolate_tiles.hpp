@@ -18,7 +18,8 @@ struct InterpolateTiles {
 #else
   static constexpr int teams_per_multiprocessor = 1; ///< HIP allots registers as it likes
 #endif
-  static constexpr int stride = lanes + 1; ///< numbers from one cell to the next
+  static constexpr int stride = lanes + 1;                     ///< numbers from one cell to the next
+  static constexpr std::size_t most_scratch = 36 * 1024 + 256; ///< bytes, of each of six teams
   using Edges = TileEdges<Space, T, 2>;
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size, teams_per_multiprocessor>>;
   using Team = typename Policy::member_type;
@@ -44,7 +45,17 @@ struct InterpolateTiles {
            at_once * sizeof(Prepared) + 64;
   }
 
-  KOKKOS_FUNCTION int slice_chunks() const { return static_cast<int>((problem.slices + lanes - 1) / lanes); }
+  /// Whether scratch memory suffices, and two thirds of the lanes have a slice: with fewer, samples one by
+  /// one are faster (measured on an H200: docs/performance.md).
+  static bool pays(int width, std::int64_t slices) {
+    return width <= most_width && scratch_bytes(width) <= most_scratch &&
+           3 * slices > 2 * lanes * chunks(slices);
+  }
+
+  KOKKOS_FUNCTION static int chunks(std::int64_t slices) {
+    return static_cast<int>((slices + lanes - 1) / lanes);
+  }
+  KOKKOS_FUNCTION int slice_chunks() const { return chunks(problem.slices); }
 
   void launch(const Space& space, int task_count) const {
     Kokkos::parallel_for("Bracewell::Gridding::interpolate_tiles",
