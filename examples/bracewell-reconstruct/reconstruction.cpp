@@ -5,8 +5,8 @@
 #include "cryoem/scale_within.hpp"
 
 #include <bracewell/project/backproject.hpp>
-#include <bracewell/reconstruct/centre.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "cryoem/views.hpp"
 
-#include <bracewell/impl/tiles.hpp>
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 namespace Bracewell::Examples {

@@ -3,8 +3,8 @@
 
 #include "common/input_error.hpp"
 
+#include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/fourier.hpp>
-#include <bracewell/tomography/geometry.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 

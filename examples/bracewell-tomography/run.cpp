@@ -8,7 +8,7 @@
 #include "common/progress.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
-#include <bracewell/tomography/centre.hpp>
+#include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "cryoem/sampling.hpp"
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/reconstruct/centre.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
 
 namespace Bracewell::Examples {
 

@@ -3,6 +3,7 @@
 
 /// The whole library. Each header also stands alone.
 
+#include <bracewell/array.hpp>
 #include <bracewell/error.hpp>
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/fft/plan.hpp>
@@ -25,19 +26,18 @@
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/ptychography/solver.hpp>
-#include <bracewell/reconstruct/centre.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
-#include <bracewell/tomography/centre.hpp>
+#include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
-#include <bracewell/tomography/geometry.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
-#include <bracewell/types.hpp>
 #include <bracewell/version.hpp>

@@ -40,8 +40,12 @@ KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value) {
 /// reconstruction may be made of that `project` samples (in float). Each part keeps 11 significant bits
 /// (relative error up to 2^-11 = 4.9e-4) from 6.1e-5 to 65504 in magnitude; smaller parts have an absolute
 /// error up to 3e-8, larger ones are infinite. Scale a spectrum so that its largest value stays below: the
-/// zero frequency is the sum over all voxels. \code Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) {
-/// stored.data()[i] = HalfComplex(scale * spectrum.data()[i]); }); \endcode
+/// zero frequency is the sum over all voxels.
+/// \code
+/// Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) {
+///   stored.data()[i] = HalfComplex(scale * spectrum.data()[i]);
+/// });
+/// \endcode
 struct HalfComplex {
   std::uint16_t real_bits = 0, imaginary_bits = 0;
 

@@ -4,7 +4,7 @@
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
-#include <bracewell/interpolation/stencil.hpp>
+#include <bracewell/project/detail/stencil.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>

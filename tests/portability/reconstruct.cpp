@@ -5,10 +5,10 @@
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
-#include <bracewell/reconstruct/centre.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 
 namespace {

@@ -1,7 +1,7 @@
 // Every kernel of tomography/ but those of the Fourier method.
 
-#include <bracewell/tomography/centre.hpp>
 #include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>

@@ -6,7 +6,7 @@
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
-#include <bracewell/reconstruct/centre.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 

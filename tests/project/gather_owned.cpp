@@ -3,11 +3,11 @@
 
 #include "problems.hpp"
 
-#include <bracewell/project/arguments.hpp>
-#include <bracewell/project/gather.hpp>
-#include <bracewell/project/gather_owned.hpp>
+#include <bracewell/project/detail/insert_owned_gpu.hpp>
+#include <bracewell/project/detail/insert_patches.hpp>
+#include <bracewell/project/detail/problem.hpp>
+#include <bracewell/project/detail/sample_tiles.hpp>
 #include <bracewell/project/project.hpp>
-#include <bracewell/project/scatter_patches.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,7 @@
 #include "support.hpp"
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/reconstruct/centre.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>

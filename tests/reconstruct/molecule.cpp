@@ -11,9 +11,9 @@
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
-#include <bracewell/reconstruct/centre.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,7 @@
 // Addresses in half spectra against full spectra, and index arithmetic beyond 32 bits.
 
+#include <bracewell/array.hpp>
 #include <bracewell/rfft/layout.hpp>
-#include <bracewell/types.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>

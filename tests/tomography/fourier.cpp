@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "phantom.hpp"
 
+#include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/fourier.hpp>
-#include <bracewell/tomography/geometry.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "phantom.hpp"
 
-#include <bracewell/tomography/geometry.hpp>
+#include <bracewell/tomography/angle_weights.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 

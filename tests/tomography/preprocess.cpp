@@ -2,8 +2,8 @@
 // From raw frames to sinograms: normalisation, stripes, the rotation axis.
 #include "phantom.hpp"
 
-#include <bracewell/tomography/centre.hpp>
-#include <bracewell/tomography/geometry.hpp>
+#include <bracewell/tomography/angle_weights.hpp>
+#include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
 

@@ -6,10 +6,10 @@
 #include <bracewell/geometry/ctf.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/interpolation/linear.hpp>
-#include <bracewell/reconstruct/centre.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/fft/cufft.hpp>
-#include <bracewell/fft/fftw.hpp>
-#include <bracewell/fft/hipfft.hpp>
+#include <bracewell/fft/detail/cufft.hpp>
+#include <bracewell/fft/detail/fftw.hpp>
+#include <bracewell/fft/detail/hipfft.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/reconstruct/row_loop.hpp>
+#include <bracewell/impl/row_loop.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 #include <cmath>

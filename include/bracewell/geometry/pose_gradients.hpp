@@ -4,7 +4,7 @@
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/geometry/quaternion.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
-#include <bracewell/reconstruct/row_loop.hpp>
+#include <bracewell/impl/row_loop.hpp>
 
 namespace Bracewell {
 namespace Impl {

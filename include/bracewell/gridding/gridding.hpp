@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/array.hpp>
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/gridding/cost.hpp>
-#include <bracewell/gridding/gather_pruned.hpp>
-#include <bracewell/gridding/gather_samples.hpp>
-#include <bracewell/gridding/gather_tiles.hpp>
-#include <bracewell/gridding/interpolate_tiles.hpp>
-#include <bracewell/gridding/scatter_atomic.hpp>
-#include <bracewell/gridding/scatter_duplicated.hpp>
-#include <bracewell/gridding/scatter_tiles.hpp>
-#include <bracewell/types.hpp>
+#include <bracewell/gridding/detail/interpolate_samples.hpp>
+#include <bracewell/gridding/detail/interpolate_tiles.hpp>
+#include <bracewell/gridding/detail/spread_atomic.hpp>
+#include <bracewell/gridding/detail/spread_duplicated.hpp>
+#include <bracewell/gridding/detail/spread_pruned.hpp>
+#include <bracewell/gridding/detail/spread_tiles_gpu.hpp>
+#include <bracewell/gridding/detail/spread_tiles_host.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -276,9 +276,7 @@ private:
   template <int MaxWidth>
   void spread_atomic(const ExecutionSpace& space, const Impl::SampleArray<const Complex>& samples,
                      Complex* grid) const {
-    Kokkos::parallel_for("Bracewell::Gridding::zero",
-                         Range(space, 0, problem.slices * problem.grid.elements()),
-                         Impl::SetZero<Complex>{grid});
+    Impl::fill(space, "Bracewell::Gridding::zero", grid, problem.slices * problem.grid.elements());
     const Impl::ScatterSamples<MaxWidth, T, Dim> functor{{problem, taps<MaxWidth>()}, samples, grid};
     Kokkos::parallel_for("Bracewell::Gridding::spread_atomic", Range(space, 0, functor.threads()), functor);
   }

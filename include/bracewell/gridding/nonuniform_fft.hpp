@@ -3,7 +3,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/gridding/gridding.hpp>
-#include <bracewell/gridding/image_on_grid.hpp>
+#include <bracewell/impl/image_on_grid.hpp>
 
 namespace Bracewell {
 

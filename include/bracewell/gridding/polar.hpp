@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/error.hpp>
-#include <bracewell/gridding/device_vector.hpp>
+#include <bracewell/impl/memory.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/interpolation/sinc.hpp>
+#include <bracewell/impl/sinc.hpp>
 
 namespace Bracewell {
 

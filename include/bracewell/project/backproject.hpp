@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bracewell/interpolation/catmull_rom.hpp>
-#include <bracewell/project/gather.hpp>
-#include <bracewell/project/scatter.hpp>
+#include <bracewell/project/choose_insertion.hpp>
+#include <bracewell/project/detail/sample_tiles.hpp>
 
 namespace Bracewell {
 
@@ -35,14 +35,14 @@ template <int M, int D, class Kernel, class ExecutionSpace, class T, class Memor
 void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<T>, MemorySpace>& projections,
                  const Poses<T, MemorySpace>& poses, const Backprojection<T, MemorySpace>& target,
                  const ProjectionOptions& options) {
-  const Arguments arguments{"backproject"};
+  const ProjectionArguments arguments{{"backproject"}};
   const auto samples =
       arguments.samples<M, D>("data", target.data, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
   arguments.require(bool(target.weight) == bool(target.weights), "weight", "weight and weights together",
                     "one without the other");
   if (target.weight) {
-    arguments.same_shape("weight", target.weight, target.data);
+    arguments.same_spectrum("weight", target.weight, target.data);
     amplitudes.weights = arguments.per_projection("weights", target.weights, projections);
   }
   const NamedMemory outputs[] = {NamedMemory("data", target.data), NamedMemory("weight", target.weight),
@@ -51,7 +51,7 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
       NamedMemory("projections", projections), NamedMemory("weights", target.weights),
       NamedMemory("poses.matrices", poses.matrices), NamedMemory("poses.shifts", poses.shifts),
       NamedMemory("poses.filters", poses.filters)};
-  arguments.require_disjoint(outputs, inputs);
+  arguments.disjoint(outputs, inputs);
   const std::int64_t batches = target.data.extents[0];
   scatter<Kernel>(space, arguments, "Bracewell::backproject", options.strategy, amplitudes,
                   ScatterTarget<T>{.data = target.data.data,
@@ -68,27 +68,27 @@ void backproject_gradients(const ExecutionSpace& space,
                            const Poses<T, MemorySpace>& poses,
                            const BackprojectGradients<T, MemorySpace>& gradients,
                            const ProjectionOptions& options) {
-  const Arguments arguments{"backproject_gradients"};
+  const ProjectionArguments arguments{{"backproject_gradients"}};
   const auto samples =
       arguments.samples<M, D>("data", gradients.data, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
   arguments.require(bool(gradients.weight) == bool(gradients.weights), "weight",
                     "weight and weights together", "one without the other");
   if (gradients.weight) {
-    arguments.same_shape("weight", gradients.weight, gradients.data);
+    arguments.same_spectrum("weight", gradients.weight, gradients.data);
     amplitudes.weights = arguments.per_projection("weights", gradients.weights, projections);
   }
   if (gradients.projections)
-    arguments.same_shape("projections", gradients.projections, projections);
+    arguments.same_spectrum("projections", gradients.projections, projections);
   if (gradients.projection_weights) {
     arguments.require(bool(gradients.weight), "projection_weights", "a cotangent of the weight volume",
                       "none");
-    arguments.same_shape("projection_weights", gradients.projection_weights, projections);
+    arguments.same_spectrum("projection_weights", gradients.projection_weights, projections);
   }
   if (gradients.matrices)
-    arguments.same_shape("matrices", gradients.matrices, poses.matrices);
+    arguments.same_spectrum("matrices", gradients.matrices, poses.matrices);
   if (gradients.shifts)
-    arguments.same_shape("shifts", gradients.shifts, poses.shifts);
+    arguments.same_spectrum("shifts", gradients.shifts, poses.shifts);
   const NamedMemory outputs[] = {NamedMemory("projections", gradients.projections),
                                  NamedMemory("projection_weights", gradients.projection_weights),
                                  NamedMemory("matrices", gradients.matrices),
@@ -98,7 +98,7 @@ void backproject_gradients(const ExecutionSpace& space,
       NamedMemory("weights", gradients.weights),     NamedMemory("projections (input)", projections),
       NamedMemory("poses.matrices", poses.matrices), NamedMemory("poses.shifts", poses.shifts),
       NamedMemory("poses.filters", poses.filters)};
-  arguments.require_disjoint(outputs, inputs);
+  arguments.disjoint(outputs, inputs);
   if (!gradients.projections && !gradients.projection_weights && !gradients.matrices && !gradients.shifts)
     return;
   const std::int64_t stride = gradients.data.extents[0] == 1 ? 0 : samples.reconstruction.elements();
@@ -115,7 +115,8 @@ void backproject_gradients(const ExecutionSpace& space,
 
 /// Calls run.template operator()<M, D>() for the dimensions of projections [B, P, ...] and volumes [B, ...].
 template <int M, class MemorySpace, class Value, class Run>
-void with_dimensions(const Arguments& arguments, const Array<Value, MemorySpace>& data, const Run& run) {
+void with_dimensions(const ProjectionArguments& arguments, const Array<Value, MemorySpace>& data,
+                     const Run& run) {
   if constexpr (M == 2) {
     if (data.rank == 3)
       return run.template operator()<2, 2>();
@@ -150,7 +151,7 @@ void backproject(
                 "Bracewell::backproject: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
   const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
       projections);
-  Impl::with_dimensions<M>({"backproject"}, target.data, [&]<int m, int D>() {
+  Impl::with_dimensions<M>({{"backproject"}}, target.data, [&]<int m, int D>() {
     Impl::backproject<m, D, Kernel>(space, input, poses, target, options);
   });
 }
@@ -173,7 +174,7 @@ void backproject_gradients(
       "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
   const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
       projections);
-  Impl::with_dimensions<M>({"backproject_gradients"}, gradients.data, [&]<int m, int D>() {
+  Impl::with_dimensions<M>({{"backproject_gradients"}}, gradients.data, [&]<int m, int D>() {
     Impl::backproject_gradients<m, D, Kernel>(space, input, poses, gradients, options);
   });
 }

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/strategy.hpp>
+
 #include <optional>
 
 namespace Bracewell {
-
-/// How samples are accumulated into a volume.
-enum class Strategy {
-  Automatic,  ///< chosen by choose_strategy (project/scatter.hpp)
-  Atomic,     ///< atomic additions, on GPUs of sums over neighbouring samples; any space; last bits vary
-              ///< from run to run
-  Owned,      ///< teams own bricks of the volume; any space; no atomics, bitwise reproducible
-  Duplicated, ///< one copy per thread, summed in fixed order; hosts only; needs scratch memory
-};
 
 /// Kernel values that carry weights into the weight volume. Signed is the default: data and weight then see
 /// the same kernel and their quotient is unbiased (a Catmull-Rom insertion with absolute weights has a gain

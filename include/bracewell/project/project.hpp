@@ -2,9 +2,9 @@
 #pragma once
 
 #include <bracewell/interpolation/catmull_rom.hpp>
-#include <bracewell/project/gather.hpp>
-#include <bracewell/project/gather_padded.hpp>
-#include <bracewell/project/scatter.hpp>
+#include <bracewell/project/choose_insertion.hpp>
+#include <bracewell/project/detail/sample_padded.hpp>
+#include <bracewell/project/detail/sample_tiles.hpp>
 
 namespace Bracewell {
 
@@ -71,7 +71,7 @@ void project(
       (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3)),
       "Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections [B, P, h, w/2+1], or "
       "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
-  const Impl::Arguments arguments{"project"};
+  const Impl::ProjectionArguments arguments{{"project"}};
   using Stored = Impl::spectrum_value_of<Reconstruction>;
   const Array<const Stored, Memory> input(reconstruction);
   const Array<Kokkos::complex<T>, Memory> output(projections);
@@ -82,13 +82,13 @@ void project(
   const Impl::NamedMemory inputs[] = {
       Impl::NamedMemory("reconstruction", input), Impl::NamedMemory("poses.matrices", poses.matrices),
       Impl::NamedMemory("poses.shifts", poses.shifts), Impl::NamedMemory("poses.filters", poses.filters)};
-  arguments.require_disjoint(outputs, inputs);
+  arguments.disjoint(outputs, inputs);
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   const Impl::StoredSpectra<Stored> stored{input.data, stride};
   if constexpr (!Impl::is_host<ExecutionSpace>) {
     const std::int64_t needed = projection_scratch_size<Kernel>(space, reconstruction);
     if (scratch && needed > 0) {
-      arguments.scratch(scratch, needed, "(projection_scratch_size<Kernel>)", 32);
+      arguments.scratch("scratch", scratch, needed, "(projection_scratch_size<Kernel>)", 32);
       const std::int64_t spectra = input.extents[0];
       if (Impl::copies_pay(D, Kernel::width, output.size(), spectra, samples.reconstruction.elements()) &&
           samples.batches * samples.poses < std::int64_t(1) << 31)
@@ -129,17 +129,17 @@ void project_gradients(
                 "Bracewell::project_gradients: expected a reconstruction [B, H, W/2+1] with a cotangent [B, "
                 "P, h, w/2+1], or "
                 "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
-  const Impl::Arguments arguments{"project_gradients"};
+  const Impl::ProjectionArguments arguments{{"project_gradients"}};
   const Array<const Kokkos::complex<T>, Memory> input(reconstruction), slopes(cotangent);
   const auto samples = arguments.samples<M, D>("reconstruction", input, "cotangent", slopes, poses, options);
   if (gradients.projections)
-    arguments.same_shape("gradients.projections", gradients.projections, slopes);
+    arguments.same_spectrum("gradients.projections", gradients.projections, slopes);
   if (gradients.reconstruction)
-    arguments.same_shape("gradients.reconstruction", gradients.reconstruction, input);
+    arguments.same_spectrum("gradients.reconstruction", gradients.reconstruction, input);
   if (gradients.matrices)
-    arguments.same_shape("gradients.matrices", gradients.matrices, poses.matrices);
+    arguments.same_spectrum("gradients.matrices", gradients.matrices, poses.matrices);
   if (gradients.shifts)
-    arguments.same_shape("gradients.shifts", gradients.shifts, poses.shifts);
+    arguments.same_spectrum("gradients.shifts", gradients.shifts, poses.shifts);
   const Impl::NamedMemory outputs[] = {
       Impl::NamedMemory("gradients.projections", gradients.projections),
       Impl::NamedMemory("gradients.reconstruction", gradients.reconstruction),
@@ -150,7 +150,7 @@ void project_gradients(
       Impl::NamedMemory("reconstruction", input), Impl::NamedMemory("cotangent", slopes),
       Impl::NamedMemory("poses.matrices", poses.matrices), Impl::NamedMemory("poses.shifts", poses.shifts),
       Impl::NamedMemory("poses.filters", poses.filters)};
-  arguments.require_disjoint(outputs, inputs);
+  arguments.disjoint(outputs, inputs);
   const std::int64_t stride = input.extents[0] == 1 ? 0 : samples.reconstruction.elements();
   const Impl::Amplitudes<T, M, D, Mates::Single> amplitudes{
       .samples = samples, .values = slopes.data, .skip_redundant = options.skip_redundant};

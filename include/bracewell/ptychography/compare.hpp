@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/tiles.hpp>
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/ptychography/detail/pattern_term.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
-#include <bracewell/ptychography/pattern_term.hpp>
 
 namespace Bracewell {
 

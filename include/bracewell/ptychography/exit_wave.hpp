@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/lanes.hpp>
-#include <bracewell/impl/tiles.hpp>
+#include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/options.hpp>
 #include <bracewell/ptychography/scan_positions.hpp>
 
@@ -20,14 +21,6 @@ struct Selection {
   KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t i) const {
     return numbers ? numbers[first + i] : first + i;
   }
-};
-
-template <class Value>
-struct Fill {
-  Value* values;
-  Value value;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] = value; }
 };
 
 /// Where in a selection a pattern stands.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/types.hpp>
+#include <bracewell/array.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/options.hpp>
-#include <bracewell/types.hpp>
+#include <bracewell/array.hpp>
+#include <bracewell/strategy.hpp>
 
 #include <array>
 #include <cstdint>

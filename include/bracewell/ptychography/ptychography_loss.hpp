@@ -2,10 +2,10 @@
 #pragma once
 
 #include <bracewell/fft/fast_size.hpp>
-#include <bracewell/ptychography/fused_patterns.hpp>
-#include <bracewell/ptychography/general_patterns.hpp>
-#include <bracewell/ptychography/reduced_grid.hpp>
-#include <bracewell/ptychography/store_patterns.hpp>
+#include <bracewell/ptychography/detail/fused_plan.hpp>
+#include <bracewell/ptychography/detail/general_plan.hpp>
+#include <bracewell/ptychography/detail/reduced_grid.hpp>
+#include <bracewell/ptychography/detail/store_patterns.hpp>
 
 #include <limits>
 #include <optional>

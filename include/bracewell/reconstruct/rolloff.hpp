@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/interpolation/sinc.hpp>
-#include <bracewell/reconstruct/row_loop.hpp>
+#include <bracewell/impl/row_loop.hpp>
+#include <bracewell/impl/sinc.hpp>
 
 #include <array>
 

@@ -3,7 +3,7 @@
 
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/reconstruct/row_loop.hpp>
+#include <bracewell/impl/row_loop.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,8 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/gridding/gridding.hpp>
-#include <bracewell/gridding/image_on_grid.hpp>
-#include <bracewell/tomography/polar_samples.hpp>
+#include <bracewell/impl/image_on_grid.hpp>
+#include <bracewell/tomography/detail/polar_samples.hpp>
 
 #include <numbers>
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/tiles.hpp>
-#include <bracewell/tomography/geometry.hpp>
-#include <bracewell/types.hpp>
+#include <bracewell/array.hpp>
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/tomography/angle_weights.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/tomography/geometry.hpp>
-#include <bracewell/tomography/log_polar_convolution.hpp>
-#include <bracewell/tomography/log_polar_grid.hpp>
-#include <bracewell/tomography/log_polar_image.hpp>
-#include <bracewell/tomography/log_polar_rows.hpp>
+#include <bracewell/tomography/angle_weights.hpp>
+#include <bracewell/tomography/detail/log_polar_convolution.hpp>
+#include <bracewell/tomography/detail/log_polar_grid.hpp>
+#include <bracewell/tomography/detail/log_polar_image.hpp>
+#include <bracewell/tomography/detail/log_polar_rows.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

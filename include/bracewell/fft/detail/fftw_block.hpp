@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/fft/detail/fftw_library.hpp>
+#include <bracewell/fft/options.hpp>
+
+#include <atomic>
+
+namespace Bracewell::Impl {
+
+/// FFTW plans of one contiguous transform over the axes from `first_axis` on. FFTW picks its SIMD codes by
+/// the alignment of the arrays, so there is one plan for every alignment (modulo 16 bytes) of input and
+/// output, made when first needed.
+template <int Dim, class Input, class Output>
+class FFTWBlock {
+  using Problem = FFTProblem<Dim, Input, Output>;
+  using T = typename Problem::Real;
+  using Library = FFTW<T>;
+  using Plan = typename Library::Plan;
+  using Complex = typename Library::Complex;
+  static constexpr std::uintptr_t alignment = 16;
+
+public:
+  FFTWBlock(const Problem& problem_, int first_axis_, unsigned flags_)
+      : problem(problem_), first_axis(first_axis_), flags(flags_) {}
+
+  ~FFTWBlock() {
+    const std::lock_guard lock(fftw_planner());
+    for (auto& by_input : plans)
+      for (auto& by_output : by_input)
+        for (auto& plan : by_output)
+          if (Plan p = plan.load())
+            Library::destroy(p);
+  }
+
+  std::int64_t input_elements() const { return problem.elements(first_axis, Problem::from_real); }
+  std::int64_t output_elements() const { return problem.elements(first_axis, Problem::to_real); }
+
+  /// Makes the plans for `blocks` consecutive transforms, arrays beginning at these addresses.
+  void prepare(std::uintptr_t input, std::uintptr_t output, std::int64_t blocks) {
+    for (std::int64_t b = 0; b < blocks && b < std::int64_t(alignment / sizeof(T)); ++b) {
+      const std::uintptr_t in = input + b * input_elements() * sizeof(Input);
+      const std::uintptr_t out = output + b * output_elements() * sizeof(Output);
+      std::atomic<Plan>& plan = find(in, out);
+      if (plan.load(std::memory_order_acquire))
+        continue;
+      const std::lock_guard lock(fftw_planner());
+      if (!plan.load())
+        plan.store(make(in % alignment, out % alignment, in == out), std::memory_order_release);
+    }
+  }
+
+  void execute(Input* in, Output* out) const {
+    const Plan plan = find(reinterpret_cast<std::uintptr_t>(in), reinterpret_cast<std::uintptr_t>(out))
+                          .load(std::memory_order_acquire);
+    if constexpr (Problem::from_real)
+      Library::execute_r2c(plan, in, reinterpret_cast<Complex*>(out));
+    else if constexpr (Problem::to_real)
+      Library::execute_c2r(plan, reinterpret_cast<Complex*>(in), out);
+    else
+      Library::execute_c2c(plan, reinterpret_cast<Complex*>(in), reinterpret_cast<Complex*>(out));
+  }
+
+private:
+  std::atomic<Plan>& find(std::uintptr_t in, std::uintptr_t out) const {
+    return plans[in == out][in % alignment / sizeof(T)][out % alignment / sizeof(T)];
+  }
+
+  Plan make(std::uintptr_t in_offset, std::uintptr_t out_offset, bool in_place) const {
+    // Planning by measurement writes to the arrays: never to the caller's.
+    const auto in_memory = fftw_memory<T>(input_elements() * sizeof(Input) + alignment);
+    const auto out_memory = fftw_memory<T>(output_elements() * sizeof(Output) + alignment);
+    void* in = static_cast<char*>(in_memory.get()) + in_offset;
+    void* out = in_place ? in : static_cast<char*>(out_memory.get()) + out_offset;
+    const int* shape = problem.shape + first_axis;
+    Plan plan;
+    if constexpr (Problem::from_real)
+      plan =
+          Library::plan_r2c(Dim - first_axis, shape, static_cast<T*>(in), static_cast<Complex*>(out), flags);
+    else if constexpr (Problem::to_real)
+      plan =
+          Library::plan_c2r(Dim - first_axis, shape, static_cast<Complex*>(in), static_cast<T*>(out), flags);
+    else
+      plan = Library::plan_c2c(Dim - first_axis, shape, static_cast<Complex*>(in), static_cast<Complex*>(out),
+                               problem.forward ? FFTW_FORWARD : FFTW_BACKWARD, flags);
+    if (!plan)
+      throw Error("Bracewell::FFT: FFTW could not plan the transform");
+    return plan;
+  }
+
+  Problem problem;
+  int first_axis;
+  unsigned flags;
+  mutable std::atomic<Plan> plans[2][4][4] = {};
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/tile_lists.hpp>
+
+namespace Bracewell::Impl {
+
+/// Interpolation of many slices on GPUs, from 2D grids. A team copies a tile of the grid, as far as the taps
+/// of its samples reach, to scratch memory, where `lanes` slices are neighbours; then its groups of as many
+/// lanes go through the samples whose first tap lies in the tile, a lane for each slice. Threads that take
+/// samples of their own from the grid itself meet in banks of the L1 cache (docs/performance.md).
+template <class Space, int lanes, class T>
+struct InterpolateTiles {
+  static constexpr int most_width = 8, team_size = 128, groups = team_size / lanes;
+  static constexpr int at_once = 64; ///< samples that are prepared together
+#ifdef KOKKOS_ENABLE_CUDA
+  static constexpr int teams_per_multiprocessor = 24 / sizeof(T);
+#else
+  static constexpr int teams_per_multiprocessor = 1; ///< HIP allots registers as it likes
+#endif
+  static constexpr int stride = lanes + 1;                     ///< numbers from one cell to the next
+  static constexpr std::size_t most_scratch = 36 * 1024 + 256; ///< bytes, of each of six teams
+  using Edges = TileEdges<Space, T, 2>;
+  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size, teams_per_multiprocessor>>;
+  using Team = typename Policy::member_type;
+  using Complex = Kokkos::complex<T>;
+
+  SpreadingProblem<T, 2> problem;
+  TapTable<T, most_width> taps;
+  TileGrid<Edges, 2> tiles;
+  const std::uint32_t* list;
+  const TileTask* tasks;
+  const Complex* grid;
+  SampleArray<Complex> samples;
+
+  /// Of a sample, for the lanes of a group.
+  struct alignas(16) Prepared {
+    T weights[2][most_width];
+    std::uint32_t point;
+    int cell; ///< of the first tap; negative where it lies in another tile
+  };
+
+  static constexpr std::size_t scratch_bytes(int width) {
+    return (Edges::x + width - 1) * (Edges::y + width - 1) * stride * sizeof(Complex) +
+           at_once * sizeof(Prepared) + 64;
+  }
+
+  /// Whether scratch memory suffices, and two thirds of the lanes have a slice: with fewer, samples one by
+  /// one are faster (measured on an H200: docs/performance.md).
+  static bool pays(int width, std::int64_t slices) {
+    return width <= most_width && scratch_bytes(width) <= most_scratch &&
+           3 * slices > 2 * lanes * chunks(slices);
+  }
+
+  KOKKOS_FUNCTION static int chunks(std::int64_t slices) {
+    return static_cast<int>((slices + lanes - 1) / lanes);
+  }
+  KOKKOS_FUNCTION int slice_chunks() const { return chunks(problem.slices); }
+
+  void launch(const Space& space, int task_count) const {
+    Kokkos::parallel_for("Bracewell::Gridding::interpolate_tiles",
+                         Policy(space, task_count * slice_chunks(), +team_size)
+                             .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes(problem.kernel.width))),
+                         *this);
+  }
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const { of_width<2>(team); }
+
+private:
+  /// So that loops over taps have fixed lengths.
+  template <int width>
+  KOKKOS_FUNCTION void of_width(const Team& team) const {
+    if constexpr (width < most_width)
+      if (problem.kernel.width != width)
+        return of_width<width + 1>(team);
+    interpolate<width>(team);
+  }
+
+  template <int width>
+  KOKKOS_FUNCTION void interpolate(const Team& team) const {
+    constexpr int across = Edges::x + width - 1, cells = across * (Edges::y + width - 1);
+    const TileTask task = tasks[team.league_rank() / slice_chunks()];
+    if (task.begin == task.end)
+      return;
+    const std::int64_t first_slice = std::int64_t(team.league_rank() % slice_chunks()) * lanes;
+    const int lane = team.team_rank() % lanes, group = team.team_rank() / lanes;
+    auto* const values =
+        static_cast<Complex*>(team.team_scratch(0).get_shmem_aligned(cells * stride * sizeof(Complex), 16));
+    auto* const prepared =
+        static_cast<Prepared*>(team.team_scratch(0).get_shmem_aligned(at_once * sizeof(Prepared), 16));
+    int origin[2];
+    tiles.origin(task.tile, origin);
+    copy<across, cells>(origin, first_slice, lane, group, values);
+
+    const std::int64_t slice = first_slice + lane;
+    for (std::int64_t base = task.begin; base < task.end; base += at_once) {
+      const int rank = team.team_rank();
+      if (rank < at_once)
+        prepared[rank] =
+            base + rank < task.end ? prepare(list[base + rank], origin, across) : Prepared{.cell = -1};
+      team.team_barrier();
+      for (int i = group; i < at_once; i += groups) {
+        const Prepared& sample = prepared[i];
+        if (sample.cell < 0)
+          continue;
+        const Complex* const from = values + sample.cell * stride + lane;
+        Complex sum(0);
+        BRACEWELL_UNROLL
+        for (int y = 0; y < width; ++y) {
+          Complex row(0);
+          BRACEWELL_UNROLL
+          for (int x = 0; x < width; ++x)
+            row += sample.weights[0][x] * from[(y * across + x) * stride];
+          sum += sample.weights[1][y] * row;
+        }
+        if (slice < problem.slices)
+          samples(sample.point, slice) = sum;
+      }
+      team.team_barrier();
+    }
+  }
+
+  /// Cells of the tile and beyond, of slices from `first_slice` on; lanes side by side take neighbours of the
+  /// grid.
+  template <int across, int cells>
+  KOKKOS_FUNCTION void copy(const int (&origin)[2], std::int64_t first_slice, int lane, int group,
+                            Complex* values) const {
+    const GridShape<2>& shape = problem.grid;
+    for (int cell = lane; cell < cells; cell += lanes) {
+      int x = origin[0] + cell % across, y = origin[1] + cell / across;
+      x -= x >= shape.size[0] ? shape.size[0] : 0;
+      y -= y >= shape.size[1] ? shape.size[1] : 0;
+      const Complex* const source = grid + std::int64_t(y) * shape.size[0] + x;
+      BRACEWELL_UNROLL
+      for (int s = group; s < lanes; s += groups)
+        if (first_slice + s < problem.slices)
+          values[cell * stride + s] = source[(first_slice + s) * shape.elements()];
+    }
+  }
+
+  KOKKOS_FUNCTION Prepared prepare(std::uint32_t point, const int (&origin)[2], int across) const {
+    const Location<T, 2> at = problem.locations[point];
+    const int x = tiles.relative(at.first[0], origin[0], 0), y = tiles.relative(at.first[1], origin[1], 1);
+    Prepared result;
+    result.point = point;
+    result.cell = x >= 0 && y >= 0 ? y * across + x : -1;
+    if (result.cell >= 0)
+      evaluate_taps(taps, at, result.weights);
+    return result;
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/kernel.hpp>
+#include <bracewell/impl/image_on_grid.hpp>
+#include <bracewell/impl/sample_array.hpp>
+
+namespace Bracewell::Impl {
+
+/// Where a sample reaches the grid: taps first .. first + width - 1 along every axis, modulo the grid, tap i
+/// at distance offset - i.
+template <class T, int Dim>
+struct alignas(sizeof(T) == 4 && Dim == 2 ? 16 : sizeof(T)) Location {
+  T offset[Dim];
+  int first[Dim];
+};
+
+/// Points (double: in float the places on a large grid would be off by 1e-4) to locations.
+template <class Points, class T, int Dim>
+struct Locate {
+  Points points; ///< [points, Dim], cycles per pixel
+  Location<T, Dim>* locations;
+  GridShape<Dim> grid;
+  int width;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {
+    for (int d = 0; d < Dim; ++d) {
+      const double frequency = points(i, d);
+      const double x = (frequency - Kokkos::floor(frequency)) * grid.size[d];
+      const double lower = Kokkos::ceil(x - 0.5 * width);
+      if (!(x >= 0)) {
+        ++not_finite;
+        return;
+      }
+      const int first = static_cast<int>(lower);
+      locations[i].offset[d] = static_cast<T>(x - lower);
+      locations[i].first[d] = first < 0               ? first + grid.size[d]
+                              : first >= grid.size[d] ? first - grid.size[d]
+                                                      : first;
+    }
+  }
+};
+
+/// Calls visit(index on the grid, weight) for every tap of a sample.
+template <int MaxWidth, class T, class Visit>
+KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 2>& at, const GridShape<2>& grid,
+                                         const TapWeights<T>& kernel, const T (&weights)[2][MaxWidth],
+                                         const Visit& visit) {
+  BRACEWELL_UNROLL
+  for (int j = 0; j < MaxWidth; ++j) {
+    if (j >= kernel.width)
+      continue; // not break: loops of fixed length keep the weights in registers
+    const int y = at.first[1] + j;
+    const std::int64_t row = std::int64_t(y < grid.size[1] ? y : y - grid.size[1]) * grid.size[0];
+    BRACEWELL_UNROLL
+    for (int i = 0; i < MaxWidth; ++i) {
+      if (i >= kernel.width)
+        continue;
+      const int x = at.first[0] + i;
+      visit(row + (x < grid.size[0] ? x : x - grid.size[0]), weights[1][j] * weights[0][i]);
+    }
+  }
+}
+
+template <int MaxWidth, class T, class Visit>
+KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 3>& at, const GridShape<3>& grid,
+                                         const TapWeights<T>& kernel, const T (&weights)[3][MaxWidth],
+                                         const Visit& visit) {
+  const Location<T, 2> plane{{at.offset[0], at.offset[1]}, {at.first[0], at.first[1]}};
+  T slice[2][MaxWidth];
+  for (int i = 0; i < MaxWidth; ++i)
+    slice[0][i] = weights[0][i];
+  const GridShape<2> plane_shape{{grid.size[0], grid.size[1]}};
+  for (int k = 0; k < MaxWidth; ++k) {
+    if (k >= kernel.width)
+      continue;
+    const int z = at.first[2] + k;
+    const std::int64_t above = (z < grid.size[2] ? z : z - grid.size[2]) * plane_shape.elements();
+    for (int i = 0; i < MaxWidth; ++i)
+      slice[1][i] = weights[1][i] * weights[2][k];
+    for_each_tap(plane, plane_shape, kernel, slice,
+                 [&](std::int64_t index, T weight) { visit(above + index, weight); });
+  }
+}
+
+template <class T, int Dim, int MaxWidth>
+KOKKOS_INLINE_FUNCTION void evaluate_taps(const TapTable<T, MaxWidth>& taps, const Location<T, Dim>& at,
+                                          T (&weights)[Dim][MaxWidth]) {
+  BRACEWELL_UNROLL
+  for (int d = 0; d < Dim; ++d)
+    taps.evaluate(at.offset[d], weights[d]);
+}
+
+/// What every spreading and interpolating kernel reads.
+template <class T, int Dim>
+struct SpreadingProblem {
+  const Location<T, Dim>* locations;
+  std::int64_t points, slices;
+  GridShape<Dim> grid;
+  TapWeights<T> kernel;
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/per_sample.hpp>
+
+namespace Bracewell::Impl {
+
+/// GriddingStrategy::Atomic: a thread adds the taps of one sample, for a few slices, to a grid that is zero.
+template <int MaxWidth, class T, int Dim>
+struct ScatterSamples : PerSample<8, MaxWidth, T, Dim> {
+  SampleArray<const Kokkos::complex<T>> samples;
+  Kokkos::complex<T>* grid;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
+    this->for_each_slice(thread, [&](std::int64_t point, std::int64_t slice, const auto& for_each) {
+      const Kokkos::complex<T> value = samples(point, slice);
+      T* const target = reinterpret_cast<T*>(grid + slice * this->problem.grid.elements());
+      for_each([&](std::int64_t index, T weight) {
+        Kokkos::atomic_add(target + 2 * index, weight * value.real());
+        Kokkos::atomic_add(target + 2 * index + 1, weight * value.imag());
+      });
+    });
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/memory.hpp>
+
+#include <algorithm>
+
+namespace Bracewell::Impl {
+
+/// Edges of the tiles of the grid that teams own. On GPUs a lane keeps a tile of one slice in registers: 32
+/// complex numbers. On hosts a tile of a few slices stays in the first cache.
+template <class Space, class T, int Dim>
+struct TileEdges {
+  static constexpr bool host = is_host<Space>;
+  static constexpr int x = host ? (Dim == 2 ? 16 : 8) : (Dim == 2 ? 8 : 4);
+  static constexpr int y = host ? (Dim == 2 ? 16 : 8) : 4;
+  static constexpr int z = Dim == 2 ? 1 : (host ? 4 : 2);
+  static constexpr int columns = x, rows = y * z, cells = columns * rows;
+
+  KOKKOS_FUNCTION static constexpr int edge(int axis) { return axis == 0 ? x : axis == 1 ? y : z; }
+};
+
+/// The tiles of a grid, and those that a sample reaches.
+template <class Edges, int Dim>
+struct TileGrid {
+  GridShape<Dim> grid;
+  int tiles[Dim];
+
+  static TileGrid make(const GridShape<Dim>& grid) {
+    TileGrid result{.grid = grid, .tiles = {}};
+    for (int d = 0; d < Dim; ++d)
+      result.tiles[d] = (grid.size[d] + Edges::edge(d) - 1) / Edges::edge(d);
+    return result;
+  }
+
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int d = 0; d < Dim; ++d)
+      product *= tiles[d];
+    return product;
+  }
+
+  KOKKOS_FUNCTION void origin(std::int32_t tile, int (&first)[Dim]) const {
+    for (int d = 0; d < Dim; ++d) {
+      first[d] = tile % tiles[d] * Edges::edge(d);
+      tile /= tiles[d];
+    }
+  }
+
+  /// First tap of a sample as seen from a tile that it reaches: -width < result < edge.
+  KOKKOS_FUNCTION int relative(int first, int origin, int axis) const {
+    const int distance = first - origin;
+    return distance >= Edges::edge(axis) ? distance - grid.size[axis] : distance;
+  }
+
+  template <class T, class Visit>
+  KOKKOS_FUNCTION void for_each(const Location<T, Dim>& at, int width, const Visit& visit) const {
+    int begin[Dim], number[Dim], total = 1;
+    for (int d = 0; d < Dim; ++d) {
+      const int last = at.first[d] + width - 1;
+      begin[d] = at.first[d] / Edges::edge(d);
+      number[d] = last < grid.size[d] ? last / Edges::edge(d) - begin[d] + 1
+                                      : tiles[d] - begin[d] + (last - grid.size[d]) / Edges::edge(d) + 1;
+      total *= number[d];
+    }
+    for (int i = 0; i < total; ++i) {
+      std::int64_t tile = 0, stride = 1;
+      int rest = i;
+      for (int d = 0; d < Dim; ++d) {
+        const int index = begin[d] + rest % number[d];
+        rest /= number[d];
+        tile += stride * (index < tiles[d] ? index : index - tiles[d]);
+        stride *= tiles[d];
+      }
+      visit(tile);
+    }
+  }
+};
+
+/// Counts the samples of every tile, and lists them.
+template <class Edges, class T, int Dim>
+struct ListSamples {
+  TileGrid<Edges, Dim> tiles;
+  const Location<T, Dim>* locations;
+  int width;
+  std::int64_t* cursor;          ///< [tiles]
+  std::uint32_t* list = nullptr; ///< when null samples are only counted
+  std::uint32_t* list_tile = nullptr;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t point) const {
+    tiles.for_each(locations[point], width, [&](std::int64_t tile) {
+      const std::int64_t place = Kokkos::atomic_fetch_add(cursor + tile, std::int64_t(1));
+      if (list) {
+        list[place] = static_cast<std::uint32_t>(point);
+        list_tile[place] = static_cast<std::uint32_t>(tile);
+      }
+    });
+  }
+};
+
+/// The lists were filled in any order; ascending order makes sums reproducible and reads local. The place of
+/// an element is the number of smaller ones.
+struct OrderLists {
+  const std::int64_t* begin;
+  const std::uint32_t *list, *list_tile;
+  std::uint32_t* ordered;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t entry) const {
+    const std::uint32_t point = list[entry], tile = list_tile[entry];
+    std::int64_t place = begin[tile];
+    for (std::int64_t i = begin[tile]; i < begin[tile + 1]; ++i)
+      place += list[i] < point;
+    ordered[place] = point;
+  }
+};
+
+struct FirstOfTiles {
+  const std::int64_t* count;
+  std::int64_t *begin, *cursor;
+  std::int64_t tiles;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t tile, std::int64_t& sum, bool final) const {
+    if (final)
+      begin[tile] = sum;
+    if (tile == tiles)
+      return;
+    if (final)
+      cursor[tile] = sum;
+    sum += count[tile];
+  }
+};
+
+/// A piece of work: samples begin .. end of the lists, which belong to a tile. Of tiles with many samples
+/// there are several, each with a place of its own (slot) for partial sums; otherwise slot is negative.
+struct TileTask {
+  std::int64_t begin, end;
+  std::int32_t tile, slot;
+};
+
+/// A tile whose partial sums lie in slots first .. first + count - 1.
+struct SplitTile {
+  std::int32_t tile, first, count;
+};
+
+/// For every tile of the grid the samples that reach it, in ascending order, cut into tasks.
+template <class Space, class T, int Dim>
+struct TileLists {
+  using Edges = TileEdges<Space, T, Dim>;
+  template <class Value>
+  using Vector = Kokkos::View<Value*, Space>;
+
+  TileGrid<Edges, Dim> tiles;
+  Vector<std::uint32_t> list;
+  Vector<TileTask> tasks;
+  Vector<SplitTile> split;
+  int slots = 0;
+
+  TileLists() = default;
+
+  TileLists(const Space& space, const SpreadingProblem<T, Dim>& problem)
+      : tiles(TileGrid<Edges, Dim>::make(problem.grid)) {
+    const std::int64_t count = tiles.count();
+    const Vector<std::int64_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::tile_counts"), count);
+    const auto cursor = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_cursors", count);
+    const auto begin = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_begin", count + 1);
+    using Points = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+    ListSamples<Edges, T, Dim> lister{tiles, problem.locations, problem.kernel.width, counts.data()};
+    Kokkos::parallel_for("Bracewell::Gridding::count_samples", Points(space, 0, problem.points), lister);
+    Kokkos::parallel_scan("Bracewell::Gridding::first_of_tiles", Points(space, 0, count + 1),
+                          FirstOfTiles{counts.data(), begin.data(), cursor.data(), count});
+    const auto host_begin = Kokkos::create_mirror_view(Kokkos::HostSpace(), begin);
+    Kokkos::deep_copy(space, host_begin, begin);
+    space.fence("Bracewell::Gridding: tile sizes are needed on the host");
+    const std::int64_t entries = host_begin(count);
+
+    list = device_vector<std::uint32_t>(space, "Bracewell::Gridding::tile_samples", entries);
+    const auto unordered =
+        device_vector<std::uint32_t>(space, "Bracewell::Gridding::unordered_samples", entries);
+    const auto list_tile =
+        device_vector<std::uint32_t>(space, "Bracewell::Gridding::tiles_of_samples", entries);
+    lister.cursor = cursor.data();
+    lister.list = unordered.data();
+    lister.list_tile = list_tile.data();
+    Kokkos::parallel_for("Bracewell::Gridding::list_samples", Points(space, 0, problem.points), lister);
+    if constexpr (is_host<Space>) {
+      list = unordered;
+      const auto* first = begin.data();
+      auto* samples = list.data();
+      Kokkos::parallel_for(
+          "Bracewell::Gridding::order_samples", Points(space, 0, count),
+          [=](std::int64_t tile) { std::sort(samples + first[tile], samples + first[tile + 1]); });
+    } else
+      Kokkos::parallel_for("Bracewell::Gridding::order_samples", Points(space, 0, entries),
+                           OrderLists{begin.data(), unordered.data(), list_tile.data(), list.data()});
+    make_tasks(space, host_begin.data());
+  }
+
+private:
+  /// Tiles near the origin of polar points hold hundreds of times more samples than others. No task takes
+  /// more than a small share of what one of the teams that run at once does in all.
+  void make_tasks(const Space& space, const std::int64_t* begin) {
+    const std::int64_t count = tiles.count();
+    std::int64_t most = begin[count];
+    if constexpr (!is_host<Space>)
+      most = std::clamp<std::int64_t>(begin[count] / (space.concurrency() / 32), 128, 4096);
+    std::vector<TileTask> whole, parts;
+    std::vector<SplitTile> host_split;
+    for (std::int64_t tile = 0; tile < count; ++tile) {
+      const std::int64_t samples = begin[tile + 1] - begin[tile];
+      if (samples <= most) {
+        whole.push_back({begin[tile], begin[tile + 1], std::int32_t(tile), -1});
+        continue;
+      }
+      const std::int64_t pieces = (samples + most - 1) / most;
+      host_split.push_back({std::int32_t(tile), std::int32_t(parts.size()), std::int32_t(pieces)});
+      for (std::int64_t i = 0; i < pieces; ++i)
+        parts.push_back({begin[tile] + samples * i / pieces, begin[tile] + samples * (i + 1) / pieces,
+                         std::int32_t(tile), std::int32_t(parts.size())});
+    }
+    slots = static_cast<int>(parts.size());
+    parts.insert(parts.end(), whole.begin(), whole.end());
+    tasks = device_copy(space, "Bracewell::Gridding::tasks", parts);
+    split = device_copy(space, "Bracewell::Gridding::split_tiles", host_split);
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/array.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace Bracewell::Impl {
+
+/// A number as messages show it: six digits, or an exponent where it takes one (1e-07, not 0.000000).
+template <class Number>
+std::string number(Number value) {
+  if constexpr (std::is_integral_v<Number>) {
+    return std::to_string(value);
+  } else {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", static_cast<double>(value));
+    return text;
+  }
+}
+
+/// The memory of an argument; of one that is not given, none.
+struct NamedMemory {
+  const char* name;
+  const char* begin;
+  const char* end;
+
+  template <class T, class MemorySpace>
+  NamedMemory(const char* argument, const Array<T, MemorySpace>& array)
+      : name(argument), begin(reinterpret_cast<const char*>(array.data)),
+        end(begin + (begin ? array.size() * std::int64_t(sizeof(T)) : 0)) {}
+
+  bool overlaps(const NamedMemory& other) const {
+    return begin != end && other.begin != other.end && begin < other.end && other.begin < end;
+  }
+};
+
+/// Checks the arguments of a function that the user called; every failure is an Error that names the function
+/// and the argument. Texts are made only where there is an error: a dozen of them takes as long as a launch.
+struct Arguments {
+  const char* function; ///< without "Bracewell::"
+
+  /// `expected` and `found`: texts, or functions that make them.
+  template <class Expected, class Found>
+  void require(bool holds, const char* argument, const Expected& expected, const Found& found) const {
+    if (!holds)
+      fail(function, argument, text(expected), text(found));
+  }
+
+  template <class T, class MemorySpace>
+  void given(const char* argument, const Array<T, MemorySpace>& array) const {
+    require(bool(array), argument, "an allocated View", "an empty one");
+  }
+
+  /// An array of this shape.
+  template <class T, class MemorySpace>
+  void shape(const char* argument, const Array<T, MemorySpace>& array,
+             std::initializer_list<std::int64_t> extents) const {
+    bool same = bool(array) && array.rank == static_cast<int>(extents.size());
+    for (int axis = 0; same && axis < array.rank; ++axis)
+      same = array.extents[axis] == extents.begin()[axis];
+    require(
+        same, argument, [&] { return list(extents); }, [&] { return array.shape(); });
+  }
+
+  /// An array of the shape of another; of half spectra, of the same width, too.
+  template <class A, class SpaceA, class B, class SpaceB>
+  void same_shape(const char* argument, const Array<A, SpaceA>& array, const Array<B, SpaceB>& like) const {
+    same_shape(
+        argument, array, like, [](const auto& one) { return one.shape(); }, false);
+  }
+  template <class A, class SpaceA, class B, class SpaceB>
+  void same_spectrum(const char* argument, const Array<A, SpaceA>& array,
+                     const Array<B, SpaceB>& like) const {
+    same_shape(
+        argument, array, like,
+        [](const auto& one) { return one.shape() + " (width " + std::to_string(one.width) + ")"; }, true);
+  }
+
+  /// low <= value <= high; not a number is out of range.
+  template <class Number>
+  void within(const char* argument, Number value, Number low, Number high, const char* unit = "") const {
+    require(
+        value >= low && value <= high, argument,
+        [&] { return "from " + number(low) + " to " + number(high) + unit; }, [&] { return number(value); });
+  }
+  template <class Number>
+  void at_least(const char* argument, Number value, Number low) const {
+    require(
+        value >= low, argument, [&] { return "at least " + number(low); }, [&] { return number(value); });
+  }
+  template <class Number>
+  void positive(const char* argument, Number value) const {
+    require(value > 0 && value <= Number(1e30), argument, "a finite value > 0",
+            [&] { return number(value); });
+  }
+  template <class Number>
+  void finite(const char* argument, Number value) const {
+    require(std::isfinite(value), argument, "a finite value", [&] { return number(value); });
+  }
+
+  /// Memory for `needed` values at a multiple of `alignment` bytes, by default that of complex numbers.
+  template <class T, class MemorySpace>
+  void scratch(const char* argument, const Array<T, MemorySpace>& array, std::int64_t needed,
+               const char* purpose, std::size_t alignment = alignof(Kokkos::complex<T>)) const {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(array.data) % alignment == 0;
+    require(
+        needed == 0 || (array && aligned && array.size() >= needed), argument,
+        [&] { return std::to_string(needed) + " aligned values " + purpose; },
+        [&] { return std::to_string(array ? array.size() : 0); });
+  }
+
+  /// Outputs must share memory neither with each other nor with an input.
+  void disjoint(std::span<const NamedMemory> outputs, std::span<const NamedMemory> inputs) const {
+    for (std::size_t output = 0; output < outputs.size(); ++output) {
+      for (const NamedMemory& input : inputs)
+        apart(outputs[output], input);
+      for (std::size_t other = 0; other < output; ++other)
+        apart(outputs[output], outputs[other]);
+    }
+  }
+  void disjoint(std::initializer_list<NamedMemory> outputs, std::initializer_list<NamedMemory> inputs) const {
+    disjoint(std::span(outputs.begin(), outputs.size()), std::span(inputs.begin(), inputs.size()));
+  }
+
+private:
+  template <class Text>
+  static std::string text(const Text& one) {
+    if constexpr (std::is_invocable_v<Text>)
+      return one();
+    else
+      return one;
+  }
+
+  static std::string list(std::initializer_list<std::int64_t> extents) {
+    std::string result = "[";
+    for (const std::int64_t extent : extents)
+      result += (result.size() > 1 ? ", " : "") + std::to_string(extent);
+    return result + "]";
+  }
+
+  template <class A, class SpaceA, class B, class SpaceB, class Shape>
+  void same_shape(const char* argument, const Array<A, SpaceA>& array, const Array<B, SpaceB>& like,
+                  const Shape& shape, bool widths) const {
+    bool same = bool(array) && array.rank == like.rank && (!widths || array.width == like.width);
+    for (int axis = 0; same && axis < array.rank; ++axis)
+      same = array.extents[axis] == like.extents[axis];
+    require(
+        same, argument, [&] { return shape(like); }, [&] { return shape(array); });
+  }
+
+  void apart(const NamedMemory& output, const NamedMemory& other) const {
+    require(!output.overlaps(other), output.name, "memory of its own",
+            [&] { return std::string("memory shared with ") + other.name; });
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+namespace Bracewell::Impl {
+
+/// Whether a space works in the memory of the host.
+template <class Space>
+inline constexpr bool
+    is_host = bool(Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible);
+
+/// Teams that a multiprocessor should hold at least, for Kokkos::LaunchBounds: counted in the registers of an
+/// NVIDIA GPU, so elsewhere 1, with which a compiler allots registers as it likes.
+template <class Space>
+constexpr int resident_teams([[maybe_unused]] int on_cuda) {
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Space, Kokkos::Cuda>)
+    return on_cuda;
+#endif
+  return 1;
+}
+
+} // namespace Bracewell::Impl

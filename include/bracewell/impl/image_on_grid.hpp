@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/row_loop.hpp>
+
+#include <array>
+
+namespace Bracewell::Impl {
+
+/// Sizes of a periodic grid; axis 0 is the one whose elements are neighbours in memory.
+template <int Dim>
+struct GridShape {
+  int size[Dim];
+
+  KOKKOS_FUNCTION std::int64_t elements() const {
+    std::int64_t product = 1;
+    for (int d = 0; d < Dim; ++d)
+      product *= size[d];
+    return product;
+  }
+};
+
+/// Where the pixels of images [slices, (depth,) height, width] lie on the grids of FFTs: pixel X = index -
+/// size / 2 at X modulo the grid size.
+template <class T, int Dim>
+struct ImageOnGrid {
+  int image[Dim]; ///< fastest axis first
+  GridShape<Dim> grid;
+  const T* rolloff[Dim];
+
+  template <class Plan>
+  static ImageOnGrid make(const Plan& plan, const std::array<int, Dim>& shape) {
+    ImageOnGrid result;
+    for (int d = 0; d < Dim; ++d) {
+      result.image[d] = shape[Dim - 1 - d];
+      result.grid.size[d] = plan.grid_shape()[Dim - 1 - d];
+      result.rolloff[d] = plan.rolloff(Dim - 1 - d).data();
+    }
+    return result;
+  }
+
+  std::int64_t image_rows() const {
+    std::int64_t product = 1;
+    for (int d = 1; d < Dim; ++d)
+      product *= image[d];
+    return product;
+  }
+  std::int64_t grid_rows() const { return grid.elements() / grid.size[0]; }
+
+  KOKKOS_FUNCTION int to_grid(int index, int axis) const {
+    const int x = index - image[axis] / 2;
+    return x < 0 ? x + grid.size[axis] : x;
+  }
+
+  /// Negative outside the image.
+  KOKKOS_FUNCTION int to_image(int index, int axis) const {
+    const int half = image[axis] / 2;
+    return index < image[axis] - half ? index + half : index - grid.size[axis] + half;
+  }
+
+  /// The grid's row of an image's row, and the roll-off of the slow axes.
+  KOKKOS_FUNCTION std::int64_t row_to_grid(std::int64_t row, T& factor) const {
+    std::int64_t result = 0, stride = 1;
+    factor = 1;
+    for (int d = 1; d < Dim; ++d) {
+      const int index = static_cast<int>(row % image[d]);
+      row /= image[d];
+      factor *= rolloff[d][index];
+      result += stride * to_grid(index, d);
+      stride *= grid.size[d];
+    }
+    return result;
+  }
+
+  /// The image's row of a grid's row, or -1.
+  KOKKOS_FUNCTION std::int64_t row_to_image(std::int64_t row, T& factor) const {
+    std::int64_t result = 0, stride = 1;
+    factor = 1;
+    for (int d = 1; d < Dim; ++d) {
+      const int index = to_image(static_cast<int>(row % grid.size[d]), d);
+      row /= grid.size[d];
+      if (index < 0)
+        return -1;
+      factor *= rolloff[d][index];
+      result += stride * index;
+      stride *= image[d];
+    }
+    return result;
+  }
+};
+
+/// Images of complex values.
+template <class Complex>
+struct ComplexImages {
+  Complex* data;
+
+  template <class Value>
+  KOKKOS_FUNCTION void set(std::int64_t slice, std::int64_t pixel, std::int64_t pixels,
+                           const Value& value) const {
+    data[slice * pixels + pixel] = value;
+  }
+  KOKKOS_FUNCTION Complex get(std::int64_t slice, std::int64_t pixel, std::int64_t pixels) const {
+    return data[slice * pixels + pixel];
+  }
+};
+
+/// Real images, two to a complex slice: 2 z + i (2 z + 1). The last may be alone.
+template <class T>
+struct PairsOfImages {
+  T* data;
+  std::int64_t slices; ///< real ones
+
+  template <class Value>
+  KOKKOS_FUNCTION void set(std::int64_t pair, std::int64_t pixel, std::int64_t pixels,
+                           const Value& value) const {
+    data[2 * pair * pixels + pixel] = value.real();
+    if (2 * pair + 1 < slices)
+      data[(2 * pair + 1) * pixels + pixel] = value.imag();
+  }
+  KOKKOS_FUNCTION Kokkos::complex<std::remove_const_t<T>> get(std::int64_t pair, std::int64_t pixel,
+                                                              std::int64_t pixels) const {
+    return {data[2 * pair * pixels + pixel],
+            2 * pair + 1 < slices ? data[(2 * pair + 1) * pixels + pixel] : 0};
+  }
+};
+
+/// Grid to image, with the roll-off divided out.
+template <class T, int Dim, class Images>
+struct CropGrids {
+  ImageOnGrid<T, Dim> layout;
+  const Kokkos::complex<T>* grids;
+  Images images;
+  std::int64_t rows, grid_rows; ///< of a slice
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t all_rows, const Member& member) const {
+    const std::int64_t slice = all_rows / rows, row = all_rows % rows;
+    T factor;
+    const std::int64_t grid_row = layout.row_to_grid(row, factor);
+    const auto* const source = grids + (slice * grid_rows + grid_row) * layout.grid.size[0];
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, layout.image[0]), [&](int i) {
+      images.set(slice, row * layout.image[0] + i, rows * layout.image[0],
+                 factor * layout.rolloff[0][i] * source[layout.to_grid(i, 0)]);
+    });
+  }
+};
+
+/// Image to grid, zero around it: the transpose.
+template <class T, int Dim, class Images>
+struct PadImages {
+  ImageOnGrid<T, Dim> layout;
+  Images images;
+  Kokkos::complex<T>* grids;
+  std::int64_t rows, grid_rows;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t all_rows, const Member& member) const {
+    const std::int64_t slice = all_rows / grid_rows;
+    T factor = 0;
+    const std::int64_t row = layout.row_to_image(all_rows % grid_rows, factor);
+    auto* const target = grids + all_rows * layout.grid.size[0];
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, layout.grid.size[0]), [&](int x) {
+      const int i = layout.to_image(x, 0);
+      Kokkos::complex<T> value = 0;
+      if (row >= 0 && i >= 0)
+        value = factor * layout.rolloff[0][i] *
+                images.get(slice, row * layout.image[0] + i, rows * layout.image[0]);
+      target[x] = value;
+    });
+  }
+};
+
+template <class Space, class T, int Dim, class Images>
+void crop_grids(const Space& space, const char* label, const ImageOnGrid<T, Dim>& layout,
+                const Kokkos::complex<T>* grids, std::int64_t slices, const Images& images) {
+  for_each_row(space, label, slices * layout.image_rows(),
+               CropGrids<T, Dim, Images>{layout, grids, images, layout.image_rows(), layout.grid_rows()});
+}
+
+template <class Space, class T, int Dim, class Images>
+void pad_images(const Space& space, const char* label, const ImageOnGrid<T, Dim>& layout,
+                const Images& images, std::int64_t slices, Kokkos::complex<T>* grids) {
+  for_each_row(space, label, slices * layout.grid_rows(),
+               PadImages<T, Dim, Images>{layout, images, grids, layout.image_rows(), layout.grid_rows()});
+}
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Impl {
+
+/// Uninitialised memory of an execution space.
+template <class Value, class Space>
+Kokkos::View<Value*, Space> device_vector(const Space& space, const std::string& label, std::int64_t size) {
+  return Kokkos::View<Value*, Space>(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), size);
+}
+
+/// values[i] = value.
+template <class Value>
+struct Fill {
+  Value* values;
+  Value value;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] = value; }
+};
+
+template <class Space, class Value>
+void fill(const Space& space, const std::string& label, Value* values, std::int64_t size, Value value = {}) {
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
+                       Fill<Value>{values, value});
+}
+
+/// A copy of host values in the memory of an execution space; waits for it.
+template <class Space, class Value>
+Kokkos::View<Value*, Space> device_copy(const Space& space, const std::string& label,
+                                        const std::vector<Value>& values) {
+  const auto result = device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
+  Kokkos::deep_copy(
+      space, result,
+      Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+  space.fence("Bracewell: host values are copied");
+  return result;
+}
+
+} // namespace Bracewell::Impl

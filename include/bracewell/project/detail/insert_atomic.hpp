@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/atomic.hpp>
+#include <bracewell/project/detail/insert_sample.hpp>
+
+namespace Bracewell::Impl {
+
+/// Strategy::Atomic: one thread per sample, atomic additions to its taps. The order of additions, and so the
+/// last bits, vary.
+template <class Kernel, class T, int M, int D, Mates mates>
+struct ScatterAtomic {
+  Amplitudes<T, M, D, mates> amplitudes;
+  ScatterTarget<T> target;
+
+  struct OfPose {
+    std::int64_t batch, index;
+    Pose<T, M, D> pose;
+  };
+
+  KOKKOS_INLINE_FUNCTION OfPose of_pose(std::int64_t flat) const {
+    OfPose at;
+    amplitudes.samples.split(flat, at.batch, at.index);
+    at.pose = amplitudes.samples.pose(at.batch, at.index);
+    return at;
+  }
+
+  KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const int (&k)[M], std::int64_t element) const {
+    const std::int64_t begin = at.batch * target.batch_stride;
+    scatter_sample<Kernel>(amplitudes, at.batch, at.index, at.pose, k, element, target.data + begin,
+                           target.weight ? target.weight + begin : nullptr, target.absolute,
+                           [](auto* address, const auto& run) { atomic_add_run(address, run); });
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/divisor.hpp>
+#include <bracewell/project/detail/padded_copy.hpp>
+#include <bracewell/project/detail/padded_windows.hpp>
+#include <bracewell/project/detail/samples.hpp>
+#include <bracewell/project/detail/stencil.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+namespace Bracewell::Impl {
+
+/// Projections sampled from padded copies of spectra, whose windows are all alike: for GPUs, where samples
+/// are many. Each lane of a warp keeps to one column of a tile, and to rows of one sign, so that a sample is
+/// little more than its position, its taps and its phase.
+template <class Kernel, class T, int M, int D, class Stored>
+struct GatherPadded {
+  using Complex = Kokkos::complex<T>;
+  using Spectra = PaddedSpectra<Stored, D, Kernel::width>;
+  using Order = typename Spectra::Order;
+
+  static constexpr int lanes = 32, width = Kernel::width;
+  /// Narrow windows leave the time for writing projections to show: warps then write whole sectors of 32
+  /// bytes. The columns of a tile are shifted for that from row to row, which would cost wide windows more,
+  /// in conflicts of banks, than it saves. This, the shape of tiles and the teams that registers are shared
+  /// among: measured on an H200 (docs/performance.md).
+  static constexpr bool by_sectors = width == 2;
+  static constexpr int columns = by_sectors || D == 3 ? 8 : 16, step = lanes / columns, most_rows = 72;
+  static constexpr int sector = 32 / sizeof(Complex);
+  static_assert(step % sector == 0 || !by_sectors);
+  static constexpr int threads = Order::shared ? 64 : 128;
+  static constexpr int wide = D == 2 ? 36 : (Order::shared ? 20 : 24), narrow = D == 2 ? 40 : 36,
+                       resident = (width == 2 ? narrow : wide) * lanes / threads * 4 / sizeof(T);
+
+  Samples<T, M, D> samples; ///< of fewer than 2^31 poses
+  Spectra spectra;
+  Complex* values;
+  Divisor poses, across, per_plane, per_pose; ///< poses of a batch; tiles of a row, a plane and a pose
+  int rows = 0, upper = 0;                    ///< of a tile; tiles of frequencies >= 0 along y
+  std::uint32_t first_pose = 0;               ///< of batch and pose axes in one sequence
+
+  GatherPadded(const Samples<T, M, D>& samples_, const Spectra& spectra_, Complex* values_)
+      : samples(samples_), spectra(spectra_), values(values_), poses(samples_.poses) {}
+
+  /// In as few launches as 2^31 tiles allow.
+  template <class ExecutionSpace>
+  void launch(const ExecutionSpace& space, const std::string& label) {
+    const auto& size = samples.projection.size;
+    const std::int64_t all_poses = samples.batches * samples.poses, planes = M == 3 ? size[M - 1] : 1;
+    across = Divisor((samples.projection.columns() + (by_sectors ? sector - 1 : 0) + columns - 1) / columns);
+    const int positive = size[1] / 2 + 1;
+    upper = (positive + most_rows - 1) / most_rows;
+    while (positive > 8 * upper &&
+           all_poses * planes * across.value * 4 * upper * lanes < 2 * space.concurrency())
+      upper *= 2; // tiles enough for all threads
+    rows = ((positive + upper - 1) / upper + step - 1) / step * step;
+    upper = (positive + rows - 1) / rows;
+    per_plane = Divisor(across.value * (upper + (size[1] - positive + rows - 1) / rows));
+    per_pose = Divisor(per_plane.value * planes);
+    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::LaunchBounds<threads, resident>,
+                                       Kokkos::IndexType<std::int64_t>>;
+    const std::int64_t most = std::numeric_limits<std::int32_t>::max() / per_pose.value;
+    for (std::int64_t first = 0; first < all_poses; first += most) {
+      first_pose = static_cast<std::uint32_t>(first);
+      const std::int64_t tiles = std::min(most, all_poses - first) * per_pose.value;
+      Kokkos::parallel_for(label, Policy(space, 0, tiles * lanes), *this);
+    }
+  }
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const auto& layout = samples.projection;
+    const unsigned lane = static_cast<unsigned>(i) % lanes, eighth = lane / 8, length = layout.columns();
+    std::uint32_t tile = static_cast<std::uint32_t>(i / lanes);
+    const std::uint32_t flat = first_pose + per_pose.divide(tile),
+                        plane = M == 3 ? per_plane.divide(tile) : 0, down = across.divide(tile);
+    std::uint32_t index = flat;
+    const std::uint32_t batch = poses.divide(index);
+
+    // Eight lanes cover 4 columns of 2 rows, sixteen 8. In a tile, frequencies along y have one sign.
+    const bool negative = down >= unsigned(upper);
+    const int positive = layout.size[1] / 2 + 1;
+    const int start = negative ? positive - layout.size[1] + (int(down) - upper) * rows : int(down) * rows;
+    const int end = Kokkos::min(start + rows, negative ? 0 : positive);
+    int y = start + int(lane / 4 % 2 + eighth / (columns / 4) * 2);
+    unsigned element = unsigned(negative ? y + layout.size[1] : y) * length;
+    const unsigned elements_of_plane = unsigned(layout.size[1]) * length;
+    const std::uint64_t planes_before =
+        M == 3 ? std::uint64_t(flat) * unsigned(layout.size[M - 1]) + plane : flat;
+    Complex* const out = computed_once(values, planes_before * elements_of_plane);
+    int k[M] = {int(tile * columns + lane % 4 + eighth % (columns / 4) * 4)};
+    if constexpr (by_sectors)
+      k[0] -= (reinterpret_cast<std::uintptr_t>(out) / sizeof(Complex) + element) % sector;
+    const bool outside = static_cast<unsigned>(k[0]) >= length;
+    if (!Order::shared && outside)
+      return;
+    element += k[0];
+
+    const auto pose = samples.pose(batch, index, true);
+    const auto* const entries = spectra(batch);
+    const T* const filter =
+        samples.filters ? samples.filters(batch, index) + std::uint64_t(plane) * elements_of_plane : nullptr;
+    T origin[D], turns = pose.turns[0] * static_cast<T>(k[0]); // at y = 0
+    int left = samples.squared_radius - k[0] * k[0];           // for y^2
+    if constexpr (M == 3) {
+      k[2] = layout.frequency(static_cast<int>(plane), layout.size[2]);
+      turns += pose.turns[2] * static_cast<T>(k[2]);
+      left -= k[2] * k[2];
+    }
+    multiply(pose.matrix, k, origin);
+    const T squared = static_cast<T>(k[0] * k[0]);
+    T along = static_cast<T>(y);
+    const auto position = [&](T(&q)[D]) {
+      for (int d = 0; d < D; ++d)
+        q[d] = origin[d] + pose.matrix[d][1] * along;
+      if (pose.curved)
+        for (int d = 0; d < D; ++d)
+          q[d] += pose.bend[d] * (squared + along * along);
+    };
+    if constexpr (Order::shared) {
+      // All lanes of a warp go through all rows, to sample together.
+      const SharedWindows<Kernel, T, Stored> windows(spectra.order, entries, lane);
+      for (int row = start; row < end; row += step, y += step, along += step, element += step * length) {
+        const bool stored = !outside && y < end, inside = stored && y * y <= left;
+        T q[D];
+        position(q);
+        bool mirrored = false;
+        const bool usable = bring_back(q, pose.folds, mirrored);
+        const Complex sum = windows(q, inside && usable);
+        Complex value(0);
+        if (inside) {
+          value = finish(sum, usable, mirrored) * unit_phase(turns + pose.turns[1] * along);
+          if (filter)
+            value *= filter[element];
+        }
+        if (stored)
+          store_streaming(out + element, value);
+      }
+    } else {
+      // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/performance.md).
+      const auto sample_rows = [&](auto plain) {
+        for (; y < end; y += step, along += step, element += step * length) {
+          Complex value(0);
+          if (y * y <= left) {
+            T q[D];
+            position(q);
+            bool mirrored = false;
+            const bool usable = bring_back(q, !plain && pose.folds, mirrored);
+            const Complex sum = usable ? sum_of_window<Kernel>(spectra.order, entries, q) : Complex(0);
+            value = finish(sum, usable, mirrored) * unit_phase(turns + pose.turns[1] * along);
+            if (!plain && filter)
+              value *= filter[element];
+          }
+          store_streaming(out + element, value);
+        }
+      };
+      if (D == 2 && !pose.folds && !filter)
+        sample_rows(std::true_type());
+      else
+        sample_rows(std::false_type());
+    }
+  }
+
+private:
+  /// Brings position q, which `folds` allows to be anywhere, to where copies reach; `mirrored`: the conjugate
+  /// of what is there is wanted. False where that cannot be done, and at once: in double, kernels of two taps
+  /// then take fewer registers.
+  KOKKOS_INLINE_FUNCTION bool bring_back(T (&q)[D], bool folds, bool& mirrored) const {
+    if (folds && !fold(samples.reconstruction, q))
+      return false;
+    const T period = static_cast<T>(samples.reconstruction.size[0]);
+    if (q[0] <= T(width / 2) - period / 2) // copies reach a window beyond x = 0, and a window beyond x = n/2
+      q[0] += period;
+    mirrored = q[0] < -T(width / 2);
+    for (int d = 0; d < D; ++d)
+      q[d] = mirrored ? -q[d] : q[d];
+    return true;
+  }
+  static KOKKOS_INLINE_FUNCTION Complex finish(const Complex& sum, bool usable, bool mirrored) {
+    if (!usable)
+      return {Kokkos::Experimental::quiet_NaN_v<T>, Kokkos::Experimental::quiet_NaN_v<T>};
+    return mirrored ? conjugate(sum) : sum;
+  }
+};
+
+/// Whether sampling padded copies of spectra pays for copying them, on GPUs (measured on an H200:
+/// docs/performance.md): in 2D where samples outweigh a launch; in 3D where they are as many as elements, for
+/// windows of two taps several times as many, and these in no volume that fits the L1 cache.
+inline bool copies_pay(int dimension, int width, std::int64_t samples, std::int64_t spectra,
+                       std::int64_t elements) {
+  if (dimension == 2)
+    return samples * width >= 8'600'000 && samples >= 32 * spectra * elements;
+  if (width > 2)
+    return samples >= spectra * elements;
+  return samples >= 4 * spectra * elements && elements >= 1 << 15;
+}
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/project/detail/tiles.hpp>
+#include <bracewell/project/detail/window_block.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+namespace Bracewell::Impl {
+
+/// Gather on hosts, row by row of the projections, blocks of neighbouring samples at a time.
+template <class Kernel, class T, int M, int D, Mates mates, class Gather>
+struct GatherRows {
+  using Block = WindowBlock<Kernel, T, M, D, mates>;
+
+  Gather gather;
+  int parts; ///< work items per pose
+
+  void operator()(std::int64_t item) const {
+    const auto& samples = gather.amplitudes.samples;
+    const auto& layout = samples.projection;
+    const std::int64_t flat = item / parts, part = item % parts;
+    const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
+    const auto at = gather.of_pose(flat);
+    const std::int64_t rows = layout.elements() / layout.columns();
+    for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+      int k[M];
+      layout.frequency(row * layout.columns(), k);
+      if (at.pose.folds)
+        for (; k[0] < layout.columns(); ++k[0])
+          gather.sample(at, k, row * layout.columns() + k[0]);
+      else
+        add_row(batch, index, at.pose, k, row * layout.columns());
+    }
+  }
+
+private:
+  /// Columns of the row that begins at element `begin`.
+  void add_row(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose, int (&k)[M],
+               std::int64_t begin) const {
+    const auto& samples = gather.amplitudes.samples;
+    int left = samples.squared_radius;
+    for (int c = 1; c < M; ++c)
+      left -= k[c] * k[c];
+    const int columns = samples.projection.columns();
+    const int last = left < 0 ? -1 : std::min(columns - 1, static_cast<int>(std::sqrt(double(left))));
+    for (; k[0] <= last; k[0] += Block::size)
+      add_block(batch, index, pose, k, last, begin + k[0]);
+    const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + begin;
+    if (gather.values)
+      std::fill(gather.values + output + last + 1, gather.values + output + columns, Kokkos::complex<T>(0));
+    if (gather.weights)
+      std::fill(gather.weights + output + last + 1, gather.weights + output + columns, T(0));
+  }
+
+  void add_block(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose, const int (&k)[M],
+                 int last, std::int64_t element) const {
+    const auto& amplitudes = gather.amplitudes;
+    const auto& samples = amplitudes.samples;
+    const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
+    const int count = std::min(int(Block::size), last + 1 - k[0]);
+    Block block;
+    block.place(pose, k, last);
+    int own[Block::size][M];
+    for (int i = 0; i < Block::size; ++i)
+      for (int c = 0; c < M; ++c)
+        own[i][c] = c == 0 ? std::min(k[0] + i, last) : k[c];
+    if (gather.values) {
+      T sum[2][Block::size], phase[2][Block::size];
+      block.gather(samples.reconstruction, gather.volumes(batch), sum);
+      for (int i = 0; i < Block::size; ++i) {
+        const Kokkos::complex<T> one = pose.phase(own[i]);
+        phase[0][i] = one.real();
+        phase[1][i] = one.imag();
+      }
+      for (int i = 0; i < count; ++i)
+        gather.values[output + i] = amplitudes.factor(batch, index, element + i, own[i]) *
+                                    Kokkos::complex<T>(sum[0][i], sum[1][i]) *
+                                    Kokkos::complex<T>(phase[0][i], phase[1][i]);
+    }
+    if (gather.weights) {
+      if (gather.absolute)
+        block.make_absolute();
+      T sum[1][Block::size];
+      block.gather(samples.reconstruction, gather.weight_volumes(batch), sum);
+      for (int i = 0; i < count; ++i)
+        gather.weights[output + i] = amplitudes.scale(own[i]) * sum[0][i];
+    }
+  }
+};
+
+/// Launches a gather of `poses` projections on a host, in a few work items per thread or more.
+template <class Kernel, class T, int M, int D, Mates mates, class ExecutionSpace, class Gather>
+void launch_gather_rows(const ExecutionSpace& space, const std::string& label, const Gather& gather,
+                        std::int64_t poses) {
+  const auto& layout = gather.amplitudes.samples.projection;
+  const std::int64_t rows = layout.elements() / layout.columns();
+  const int parts = static_cast<int>(std::clamp<std::int64_t>(8 * space.concurrency() / poses, 1, rows));
+  using Policy =
+      Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
+  Kokkos::parallel_for(label, Policy(space, 0, poses * parts).set_chunk_size(1),
+                       GatherRows<Kernel, T, M, D, mates, Gather>{gather, parts});
+}
+
+} // namespace Bracewell::Impl

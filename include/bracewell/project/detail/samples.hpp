@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/array.hpp>
+#include <bracewell/impl/turns.hpp>
+#include <bracewell/rfft/layout.hpp>
+
+namespace Bracewell {
+
+/// Poses of projections, and what else belongs to each of them. An axis of extent 1 is shared by all batches
+/// or poses.
+template <class T, class MemorySpace>
+struct Poses {
+  /// [B|1, P|1, d, d], d the dimension of the reconstruction: maps projection frequencies (x, y[, z]) to
+  /// reconstruction frequencies. Any matrix: anisotropic magnification, for instance, is a factor of it. For
+  /// RELION's angles it is the transpose of RELION's matrix (geometry/euler.hpp).
+  Array<const T, MemorySpace> matrices;
+  /// [B|1, P|1, m], m the dimension of the projections, in pixels of the projection, ordered like its array
+  /// axes ((depth,) row, column): positive moves the image to higher index. Optional.
+  Array<const T, MemorySpace> shifts = {};
+  /// [B|1, P|1, (d,) h, w/2+1], real: multiplies every sample on its way out (project) and in (backproject),
+  /// for instance a CTF. Optional.
+  Array<const T, MemorySpace> filters = {};
+};
+
+namespace Impl {
+
+template <class T, int M, int D>
+KOKKOS_INLINE_FUNCTION void multiply(const T (&matrix)[D][M], const int (&k)[M], T (&q)[D]) {
+  for (int d = 0; d < D; ++d) {
+    q[d] = matrix[d][0] * static_cast<T>(k[0]);
+    for (int c = 1; c < M; ++c)
+      q[d] += matrix[d][c] * static_cast<T>(k[c]);
+  }
+}
+
+/// One pose, loaded once and applied to many samples.
+template <class T, int M, int D>
+struct Pose {
+  static constexpr bool bends = M == 2 && D == 3;
+
+  T matrix[D][M]; ///< times oversampling: projection frequencies to positions
+  T bend[D];      ///< displacement by the Ewald sphere per |k|^2 (3D -> 2D)
+  T turns[M];     ///< minus shift over box size: turns of phase per unit of frequency
+  bool curved;    ///< by an Ewald sphere
+  bool folds;     ///< positions may lie about a whole period out, and have to be brought back
+
+  /// Position in the reconstruction of projection frequency k.
+  KOKKOS_INLINE_FUNCTION void position(const int (&k)[M], T (&q)[D]) const {
+    multiply(matrix, k, q);
+    if (bends && curved)
+      for (int d = 0; d < D; ++d)
+        q[d] += bend[d] * static_cast<T>(k[0] * k[0] + k[1] * k[1]);
+  }
+
+  /// exp(-2 pi i k.s/n), the shift theorem's factor.
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase(const int (&k)[M]) const {
+    T angle = static_cast<T>(k[0]) * turns[0];
+    for (int c = 1; c < M; ++c)
+      angle += static_cast<T>(k[c]) * turns[c];
+    return unit_phase(angle);
+  }
+};
+
+/// An array per batch and pose, or shared by them (stride 0).
+template <class T>
+struct PerPose {
+  const T* data = nullptr; ///< null: none
+  std::int64_t batch_stride = 0, pose_stride = 0;
+
+  KOKKOS_FUNCTION explicit operator bool() const { return data != nullptr; }
+  KOKKOS_INLINE_FUNCTION std::int64_t offset(std::int64_t batch, std::int64_t pose) const {
+    return batch * batch_stride + pose * pose_stride;
+  }
+  KOKKOS_INLINE_FUNCTION const T* operator()(std::int64_t batch, std::int64_t pose) const {
+    return data + offset(batch, pose);
+  }
+};
+
+/// The samples that B x P poses of an M-dimensional projection take of a D-dimensional reconstruction.
+template <class T, int M, int D>
+struct Samples {
+  static constexpr bool bends = Pose<T, M, D>::bends;
+
+  HalfSpectrumLayout<M> projection;
+  HalfSpectrumLayout<D> reconstruction;
+  std::int64_t batches, poses;
+  PerPose<T> matrices, shifts, filters;
+  T oversampling;
+  T curvature;        ///< 1 / (2 Ewald radius)
+  T inverse_size[M];  ///< 1 / projection.size
+  T radius;           ///< largest |k|
+  int squared_radius; ///< samples with |k|^2 beyond it are zero
+
+  KOKKOS_INLINE_FUNCTION bool curved() const { return bends && curvature != 0; }
+
+  /// `within_half`: positions beyond half a period are to be brought back, not only those whose windows would
+  /// leave a whole one.
+  KOKKOS_INLINE_FUNCTION Pose<T, M, D> pose(std::int64_t batch, std::int64_t index,
+                                            bool within_half = false) const {
+    Pose<T, M, D> result;
+    const T* m = matrices(batch, index);
+    bool finite = true;
+    for (int c = 0; c < M; ++c) {
+      result.turns[c] = shifts ? -inverse_size[c] * shifts(batch, index)[M - 1 - c] : T(0);
+      finite = finite && Kokkos::abs(result.turns[c]) <= T(1e9); // far beyond it, phases overflow
+    }
+    result.folds = !finite;
+    for (int d = 0; d < D; ++d) {
+      T norm = 0;
+      for (int c = 0; c < M; ++c) {
+        result.matrix[d][c] = oversampling * m[d * D + c];
+        norm += result.matrix[d][c] * result.matrix[d][c];
+      }
+      const T size = static_cast<T>(reconstruction.size[d]);
+      const T limit =
+          within_half ? T(0.5) * size + T(0.25) : Kokkos::max(T(0), size - 4); // of the widest window
+      result.bend[d] = 0;
+      if (curved()) {
+        result.bend[d] = oversampling * curvature * m[d * D + D - 1];
+        const T reach = Kokkos::sqrt(norm) + radius * Kokkos::abs(result.bend[d]);
+        norm = reach * reach;
+      }
+      result.folds = result.folds || !(radius * radius * norm <= limit * limit);
+    }
+    result.curved = curved();
+    if (!finite) // of no use, as with a matrix that is not finite: no position can be placed
+      result.matrix[0][0] = Kokkos::Experimental::quiet_NaN_v<T>;
+    return result;
+  }
+
+  /// Batch and index of a pose of both axes in one sequence; short divisions where they do.
+  KOKKOS_INLINE_FUNCTION void split(std::int64_t flat, std::int64_t& batch, std::int64_t& index) const {
+    if (batches * poses < std::int64_t(1) << 32)
+      batch = static_cast<std::uint32_t>(flat) / static_cast<std::uint32_t>(poses);
+    else
+      batch = flat / poses;
+    index = flat - batch * poses;
+  }
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase(const Pose<T, M, D>& pose, const int (&k)[M]) const {
+    return shifts ? pose.phase(k) : Kokkos::complex<T>(1);
+  }
+
+  KOKKOS_INLINE_FUNCTION T filter(std::int64_t batch, std::int64_t index, std::int64_t element) const {
+    return filters ? filters(batch, index)[element] : T(1);
+  }
+
+  KOKKOS_INLINE_FUNCTION bool inside(const int (&k)[M]) const {
+    int sum = k[0] * k[0];
+    for (int c = 1; c < M; ++c)
+      sum += k[c] * k[c];
+    return sum <= squared_radius;
+  }
+
+  /// The other of the two stored elements of a Friedel pair on column 0: negative on the slowest axis that is
+  /// not self-conjugate (torch-projectors paper, section 2.3).
+  KOKKOS_INLINE_FUNCTION bool redundant(const int (&k)[M]) const {
+    if (k[0] != 0)
+      return false;
+    for (int c = M - 1; c > 0; --c)
+      if (k[c] != 0 && 2 * k[c] != projection.size[c])
+        return k[c] < 0;
+    return false;
+  }
+};
+
+} // namespace Impl
+} // namespace Bracewell

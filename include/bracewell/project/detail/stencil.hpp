@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/half.hpp>
+#include <bracewell/impl/lanes.hpp>
+#include <bracewell/impl/split.hpp>
+#include <bracewell/project/detail/taps.hpp>
+
+namespace Bracewell::Impl {
+
+/// Brings a coordinate back by whole periods of n.
+template <class T>
+KOKKOS_INLINE_FUNCTION void fold_axis(int n, T& q) {
+  const T period = static_cast<T>(n);
+  if (2 * Kokkos::abs(q) > period)
+    q -= period * Kokkos::floor(q / period + T(0.5));
+}
+
+/// Brings a position back by whole periods, to at most n/2 + 1/2 on each axis. False where it is not finite,
+/// or so far out that its fraction is lost (2^21 in float, 2^50 in double): it is then unusable.
+template <class T, int Dim>
+KOKKOS_INLINE_FUNCTION bool fold(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim]) {
+  bool usable = true;
+  for (int d = 0; d < Dim; ++d) {
+    usable = usable && Kokkos::abs(q[d]) <= T(0.25) / Kokkos::Experimental::epsilon_v<T>;
+    fold_axis(layout.size[d], q[d]);
+  }
+  return usable;
+}
+
+/// The separable weights around a position, and how to sum a spectrum over them or spread a value onto them.
+template <class Kernel, int Dim, Mates mates, class T>
+struct Stencil {
+  static constexpr int width = Kernel::width;
+  static constexpr int rows = Dim == 2 ? width : width * width;
+
+  TapWindow<width, Dim, mates> window;
+  T fraction[Dim];
+  T weight[Dim][width];
+
+  /// Puts the window around q. `folds`: q may lie about a period out, or anywhere, and is brought back first;
+  /// false is then returned where that cannot be done, and the window is unusable.
+  KOKKOS_INLINE_FUNCTION bool place(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim], bool folds) {
+    if (folds && !fold(layout, q))
+      return false;
+    window.layout = layout;
+    window.mirrored = q[0] < 0;
+    for (int d = 0; d < Dim; ++d) {
+      const T position = window.mirrored ? -q[d] : q[d];
+      split(position, window.first[d], fraction[d]);
+      window.first[d] -= width / 2 - 1;
+      Kernel::weights(fraction[d], weight[d]);
+    }
+    return true;
+  }
+
+  /// Replaces the weights by their absolute values.
+  KOKKOS_INLINE_FUNCTION void make_absolute() {
+    for (int d = 0; d < Dim; ++d)
+      for (int i = 0; i < width; ++i)
+        weight[d][i] = Kokkos::abs(weight[d][i]);
+  }
+
+  /// Sum of weight times spectrum over the taps.
+  template <class Stored>
+  KOKKOS_INLINE_FUNCTION computed_with<Stored> gather(const Stored* spectrum) const {
+    const auto sum = all_direct() ? gather_rows<true>(spectrum) : gather_rows<false>(spectrum);
+    return window.mirrored ? conjugate(sum) : sum;
+  }
+
+  /// The same and its gradient with respect to the position. `absolute`: that of the sum with absolute
+  /// weights.
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum, Value (&gradient)[Dim],
+                                      bool absolute = false) const {
+    T derivative[Dim][width];
+    for (int d = 0; d < Dim; ++d)
+      Kernel::derivatives(fraction[d], derivative[d]);
+    T value[Dim][width];
+    for (int d = 0; d < Dim; ++d)
+      for (int i = 0; i < width; ++i) {
+        const bool flip = absolute && weight[d][i] < 0;
+        value[d][i] = flip ? -weight[d][i] : weight[d][i];
+        if (flip)
+          derivative[d][i] = -derivative[d][i];
+      }
+    for (int d = 0; d < Dim; ++d)
+      gradient[d] = Value(0);
+    const Value sum = all_direct() ? gather_rows<true>(spectrum, value, derivative, gradient)
+                                   : gather_rows<false>(spectrum, value, derivative, gradient);
+    if (!window.mirrored)
+      return sum;
+    for (int d = 0; d < Dim; ++d)
+      gradient[d] = -conjugate(gradient[d]);
+    return conjugate(sum);
+  }
+
+  /// Adds weight times value to every tap by add(address, values), for runs of neighbours in memory: the
+  /// transpose of gather.
+  template <class Value, class Add>
+  KOKKOS_INLINE_FUNCTION void scatter(Value* spectrum, const Value& value, const Add& add) const {
+    const Value amplitude = window.mirrored ? conjugate(value) : value;
+    if (window.direct())
+      scatter_rows<true>(spectrum, amplitude, add);
+    else
+      scatter_rows<false>(spectrum, amplitude, add);
+  }
+
+private:
+  /// Of the lanes of a warp all or none take the long way: going both would take longer.
+  KOKKOS_INLINE_FUNCTION bool all_direct() const { return !any_lane(!window.clearly_direct()); }
+
+  KOKKOS_INLINE_FUNCTION static void count(int r, int (&row)[Dim - 1]) {
+    row[0] = r % width;
+    if constexpr (Dim == 3)
+      row[1] = r / width;
+  }
+  KOKKOS_INLINE_FUNCTION static T product(const T (&factor)[Dim][width], const int (&row)[Dim - 1]) {
+    if constexpr (Dim == 2)
+      return factor[1][row[0]];
+    else
+      return factor[1][row[0]] * factor[2][row[1]];
+  }
+
+  template <bool direct, class Stored>
+  KOKKOS_INLINE_FUNCTION computed_with<Stored> gather_rows(const Stored* spectrum) const {
+    using Value = computed_with<Stored>;
+    Value sum(0);
+    BRACEWELL_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      int row[Dim - 1];
+      count(r, row);
+      Value tap[width];
+      window.template read<direct>(spectrum, row, tap);
+      Value row_sum = weight[0][0] * tap[0];
+      for (int i = 1; i < width; ++i)
+        row_sum += weight[0][i] * tap[i];
+      sum += product(weight, row) * row_sum;
+    }
+    return sum;
+  }
+
+  template <bool direct, class Value>
+  KOKKOS_INLINE_FUNCTION Value gather_rows(const Value* spectrum, const T (&value)[Dim][width],
+                                           const T (&derivative)[Dim][width], Value (&gradient)[Dim]) const {
+    Value sum(0);
+    for (int r = 0; r < rows; ++r) {
+      int row[Dim - 1];
+      count(r, row);
+      Value tap[width];
+      window.template read<direct>(spectrum, row, tap);
+      Value row_sum(0), row_slope(0);
+      for (int i = 0; i < width; ++i) {
+        row_sum += value[0][i] * tap[i];
+        row_slope += derivative[0][i] * tap[i];
+      }
+      if constexpr (Dim == 2) {
+        gradient[1] += derivative[1][row[0]] * row_sum;
+      } else {
+        gradient[1] += derivative[1][row[0]] * value[2][row[1]] * row_sum;
+        gradient[2] += value[1][row[0]] * derivative[2][row[1]] * row_sum;
+      }
+      const T across = product(value, row);
+      gradient[0] += across * row_slope;
+      sum += across * row_sum;
+    }
+    return sum;
+  }
+
+  template <bool direct, class Value, class Add>
+  KOKKOS_INLINE_FUNCTION void scatter_rows(Value* spectrum, const Value& amplitude, const Add& add) const {
+    for (int r = 0; r < rows; ++r) {
+      int row[Dim - 1];
+      count(r, row);
+      const Value across = product(weight, row) * amplitude;
+      Value tap[width];
+      for (int i = 0; i < width; ++i)
+        tap[i] = weight[0][i] * across;
+      window.template add<direct>(spectrum, row, tap, add);
+    }
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/vector.hpp>
+#include <bracewell/project/detail/samples.hpp>
+#include <bracewell/project/detail/stencil.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace Bracewell::Impl {
+
+/// Windows of taps around neighbouring samples of a row. Every array has the samples as its last axis, and
+/// loops over them are plain and of fixed length, so that compilers vectorise them.
+template <class Kernel, class T, int M, int D, Mates mates>
+struct WindowBlock {
+  static constexpr int width = Kernel::width, size = 64 / sizeof(T); ///< the widest vectors of CPUs
+
+  T side[size]; ///< -1 where the window is that of -q (TapWindow::mirrored)
+  int first[D][size];
+  T weight[D][width][size];
+
+  /// Samples k, k + (1, 0), ... up to column `last`, which stands for those beyond it too.
+  void place(const Pose<T, M, D>& pose, const int (&k)[M], int last) {
+    T position[D][size];
+    for (int d = 0; d < D; ++d) {
+      T start = 0, across = 0;
+      for (int c = 1; c < M; ++c) {
+        start += pose.matrix[d][c] * static_cast<T>(k[c]);
+        across += static_cast<T>(k[c]) * static_cast<T>(k[c]);
+      }
+      const T step = pose.matrix[d][0], bend = pose.bend[d];
+      for (int i = 0; i < size; ++i) {
+        const T x = static_cast<T>(std::min(k[0] + i, last));
+        position[d][i] = start + step * x + bend * (across + x * x);
+      }
+    }
+    for (int i = 0; i < size; ++i)
+      side[i] = position[0][i] < 0 ? T(-1) : T(1);
+    for (int d = 0; d < D; ++d) {
+      T fraction[size];
+      for (int i = 0; i < size; ++i) { // Kokkos::floor is not vectorised: it may raise floating-point flags
+        const T q = side[i] * position[d][i];
+        const int cut = static_cast<int>(q), lower = cut - (static_cast<T>(cut) > q ? 1 : 0);
+        first[d][i] = lower - (width / 2 - 1);
+        fraction[i] = q - static_cast<T>(lower);
+      }
+      for (int i = 0; i < size; ++i) {
+        T one[width];
+        Kernel::weights(fraction[i], one);
+        for (int j = 0; j < width; ++j)
+          weight[d][j][i] = one[j];
+      }
+    }
+  }
+
+  void make_absolute() {
+    for (auto& axis : weight)
+      for (auto& tap : axis)
+        for (T& one : tap)
+          one = std::abs(one);
+  }
+
+  /// Sums of weight times volume over the windows: complex (two parts) or real.
+  template <class Stored, int parts>
+  void gather(const HalfSpectrumLayout<D>& layout, const Stored* volume, T (&sum)[parts][size]) const {
+    if (layout.columns() >= width)
+      gather_rows(layout, volume, sum);
+    for (int i = 0; i < size; ++i)
+      if (layout.columns() < width || !direct(layout, i))
+        gather_taps(layout, volume, i, sum);
+  }
+
+private:
+  /// Every tap is stored as it is and stands for itself alone. Where only the stored element counts, that
+  /// holds on the self-mated columns too, but not for their mates.
+  bool direct(const HalfSpectrumLayout<D>& layout, int i) const {
+    const int margin = mates == Mates::Both || side[i] < 0;
+    return first[0][i] >= margin && 2 * (first[0][i] + width - 1) <= layout.size[0] - margin;
+  }
+
+  /// Row after row of taps, as if all windows were direct: all columns of a row at once.
+  template <class Stored, int parts>
+  void gather_rows(const HalfSpectrumLayout<D>& layout, const Stored* volume, T (&sum)[parts][size]) const {
+    constexpr int planes = D == 3 ? width : 1;
+    std::int64_t plane[planes][size];
+    int line[width][size];
+    for (int z = 0; z < planes; ++z)
+      for (int i = 0; i < size; ++i) {
+        plane[z][i] = std::max(0, std::min(first[0][i], layout.columns() - width));
+        if constexpr (D == 3)
+          plane[z][i] += layout.wrap(first[2][i] + z, layout.size[2]) *
+                         (std::int64_t(layout.size[1]) * layout.columns());
+      }
+    for (int y = 0; y < width; ++y)
+      for (int i = 0; i < size; ++i)
+        line[y][i] = layout.wrap(first[1][i] + y, layout.size[1]) * layout.columns();
+
+    using Columns = typename Vector<T, parts * width>::type;
+    T columns[size][parts * width];
+    for (int i = 0; i < size; ++i) {
+      Columns sum_of_planes = {};
+      for (int z = 0; z < planes; ++z) {
+        Columns sum_of_lines = {};
+        for (int y = 0; y < width; ++y) {
+          Columns taps;
+          load(volume + plane[z][i] + line[y][i], taps);
+          sum_of_lines += weight[1][y][i] * taps;
+        }
+        if constexpr (D == 3)
+          sum_of_planes += weight[2][z][i] * sum_of_lines;
+        else
+          sum_of_planes = sum_of_lines;
+      }
+      std::memcpy(columns[i], &sum_of_planes, sizeof sum_of_planes);
+    }
+    for (int p = 0; p < parts; ++p)
+      for (int i = 0; i < size; ++i) {
+        T total = weight[0][0][i] * columns[i][p];
+        for (int x = 1; x < width; ++x)
+          total += weight[0][x][i] * columns[i][parts * x + p];
+        sum[p][i] = p == 0 ? total : side[i] * total;
+      }
+  }
+
+  template <class Stored, class Columns>
+  static void load(const Stored* taps, Columns& columns) {
+    if constexpr (std::is_same_v<Stored, HalfComplex>) {
+      std::uint16_t bits[2 * width];
+      T parts[2 * width];
+      std::memcpy(bits, taps, sizeof bits);
+      for (int column = 0; column < 2 * width; ++column)
+        parts[column] = widen(bits[column]);
+      std::memcpy(&columns, parts, sizeof columns);
+    } else {
+      static_assert(sizeof columns == width * sizeof(Stored));
+      std::memcpy(&columns, taps, sizeof columns);
+    }
+  }
+
+  template <class Stored, int parts>
+  void gather_taps(const HalfSpectrumLayout<D>& layout, const Stored* volume, int i,
+                   T (&sum)[parts][size]) const {
+    Stencil<Kernel, D, mates, T> stencil;
+    stencil.window.layout = layout;
+    stencil.window.mirrored = side[i] < 0;
+    for (int d = 0; d < D; ++d) {
+      stencil.window.first[d] = first[d][i];
+      for (int j = 0; j < width; ++j)
+        stencil.weight[d][j] = weight[d][j][i];
+    }
+    const auto value = stencil.gather(volume);
+    sum[0][i] = Kokkos::real(value);
+    if constexpr (parts == 2)
+      sum[1][i] = Kokkos::imag(value);
+  }
+};
+
+} // namespace Bracewell::Impl

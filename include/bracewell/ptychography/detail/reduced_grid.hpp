@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/ptychography/detail/store_patterns.hpp>
+
+#include <algorithm>
+
+namespace Bracewell::Impl {
+
+/// Real patterns as complex ones.
+template <class T>
+struct ToComplex {
+  const T* from;
+  Kokkos::complex<T>* to;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { to[i] = Kokkos::complex<T>(from[i], T(0)); }
+};
+
+/// Lags |l| < m of autocorrelations on n x n, on the smaller grid of n2 x n2, divided by n^2.
+template <class T>
+struct CropLags {
+  const Kokkos::complex<T>* from;
+  Kokkos::complex<T>* to;
+  int n, n2, m;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const int column = static_cast<int>(index % n2), row = static_cast<int>(index / n2 % n2);
+    const std::int64_t j = index / n2 / n2;
+    const int y = 2 * row < n2 ? row : row - n2, x = 2 * column < n2 ? column : column - n2;
+    Kokkos::complex<T> value(0);
+    if (Kokkos::abs(y) < m && Kokkos::abs(x) < m)
+      value = from[(j * n + (y + n) % n) * n + (x + n) % n] / T(std::int64_t(n) * n);
+    to[index] = value;
+  }
+};
+
+/// Stores resampled targets and, per pattern, mean t^2 on the full grid minus mean t^2 on the reduced one.
+template <class Space, class T, class Storage>
+struct StoreReduced {
+  static constexpr int team_size = is_host<Space> ? 1 : 256;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  const T* full;
+  const Kokkos::complex<T>* reduced;
+  std::int64_t first;
+  int n, n2;
+  PatternLayout layout;
+  Storage* values;
+  double* constants;
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t i = team.league_rank(), j = first + i, pixels = std::int64_t(n) * n;
+    const std::int64_t pixels2 = std::int64_t(n2) * n2;
+    double before = 0, after = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, pixels),
+        [&](std::int64_t k, double& sum) { sum += double(full[i * pixels + k]) * full[i * pixels + k]; },
+        before);
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, pixels2),
+        [&](std::int64_t k, double& sum) {
+          const T t = reduced[i * pixels2 + k].real();
+          sum += double(t) * t;
+          values[layout(j, static_cast<int>(k / n2), static_cast<int>(k % n2))] =
+              TargetStorage<T, Storage>{sizeof(Storage) < sizeof(T)}(t);
+        },
+        after);
+    Kokkos::single(Kokkos::PerTeam(team),
+                   [&]() { constants[j] = before / double(pixels) - after / double(pixels2); });
+  }
+};
+
+/// Resamples targets to the grid on which a least-squares loss needs no more pixels than |Psi|^2 has lags:
+/// |Psi|^2 is the transform of an autocorrelation whose lags are below m, so other lags of the target add a
+/// constant to the loss and nothing to any gradient.
+template <class Space, class T>
+class GridReduction {
+  using Complex = Kokkos::complex<T>;
+  using Memory = typename Space::memory_space;
+  using Patterns = Kokkos::View<Complex***, Kokkos::LayoutRight, Memory>;
+  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+  using Transform = FFT<Space, 2, Complex, Complex>;
+
+public:
+  GridReduction(const Space& space, int full, int reduced, int probe, std::int64_t group_)
+      : n(full), n2(reduced), m(probe), group(group_), large(allocate(space, "full", group, n)),
+        small(allocate(space, "reduced", group, n2)),
+        targets(
+            Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::PtychographyLoss::resample"),
+            group * n * n),
+        to_lags(space, {n, n}, group, {.direction = FFTDirection::Backward}),
+        from_lags(space, {n2, n2}, group, {}) {}
+
+  /// Targets [group, n, n], to be filled before store.
+  T* full_targets() const { return targets.data(); }
+
+  template <class Storage>
+  void store(const Space& space, std::int64_t first, std::int64_t count, const PatternLayout& layout,
+             Storage* values, double* constants) const {
+    const std::int64_t pixels = std::int64_t(n) * n, pixels2 = std::int64_t(n2) * n2;
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::resample", Range(space, 0, group * pixels),
+                         ToComplex<T>{targets.data(), large.data()});
+    to_lags.execute(space, large, large);
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::crop_lags", Range(space, 0, group * pixels2),
+                         CropLags<T>{large.data(), small.data(), n, n2, m});
+    from_lags.execute(space, small, small);
+    using Store = StoreReduced<Space, T, Storage>;
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::store_reduced",
+                         Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), +Store::team_size),
+                         Store{targets.data(), small.data(), first, n, n2, layout, values, constants});
+  }
+
+private:
+  static Patterns allocate(const Space& space, const std::string& name, std::int64_t count, int size) {
+    return Patterns(Kokkos::view_alloc(space, "Bracewell::PtychographyLoss::" + name), count, size, size);
+  }
+
+  int n, n2, m;
+  std::int64_t group;
+  Patterns large, small;
+  Kokkos::View<T*, Kokkos::LayoutRight, Memory> targets;
+  Transform to_lags, from_lags;
+};
+
+} // namespace Bracewell::Impl

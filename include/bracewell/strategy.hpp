@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace Bracewell {
+
+/// How samples are accumulated into a volume, or exit waves into an object.
+enum class Strategy {
+  Automatic,  ///< chosen by the operator: choose_insertion (project/choose_insertion.hpp)
+  Atomic,     ///< atomic additions, on GPUs of sums over neighbouring samples; any space; last bits vary
+              ///< from run to run
+  Owned,      ///< teams own bricks of the volume; any space; no atomics, bitwise reproducible
+  Duplicated, ///< one copy per thread, summed in fixed order; hosts only; needs scratch memory
+};
+
+} // namespace Bracewell
