@@ -47,7 +47,7 @@ public:
   /// @param points     View [points, Dim] of double: frequencies in cycles per pixel, finite, any (periodic with
   ///                   period 1); axis 0 (x) is the last axis of images
   /// @param shape      image size {(depth,) height, width}
-  /// @param arguments  whose errors name the caller, where the library makes the plan
+  /// @param arguments  the name in errors, where another class of the library makes the plan
   /// @throws Error on sizes and options out of range and points that are not finite
   template <class Points>
   requires Kokkos::is_view_v<Points> Gridding(const ExecutionSpace& space, const Points& points,
@@ -60,8 +60,8 @@ public:
            const GriddingOptions& options = {}, const Impl::Arguments& arguments = {"Gridding"})
       : plan(make(space, points, shape, options, arguments)) {}
 
-  Gridding(Gridding&&) = default;            ///< The other is empty afterwards.
-  Gridding& operator=(Gridding&&) = default; ///< The other is empty afterwards.
+  Gridding(Gridding&&) = default;            ///< The other can only be destroyed or assigned to.
+  Gridding& operator=(Gridding&&) = default; ///< The same.
 
   /// Grid size, slowest axis first: at least oversampling times the image, only factors 2, 3, 5 and 7.
   Shape grid_shape() const {
