@@ -14,9 +14,9 @@ struct TileShape {
   int x, y, z;
 };
 
-/// The constants of gridding for one architecture; `bench/tune_gridding` prints them again. Times are those of
-/// a whole GPU or of one core of a host, in nanoseconds; sizes of GPU kernels belong to its registers and
-/// scratch memory.
+/// The constants of gridding for one architecture. Times are those of a whole GPU or of one core of a host, in
+/// nanoseconds; `bench/tune_gridding` prints them again. Sizes belong to caches, registers and scratch memory:
+/// change one and run `bench_gridding`.
 struct GriddingTuning {
   // gridding_cost and gridding_and_fft_cost
   double write;             ///< an element of a grid
@@ -55,7 +55,7 @@ struct GriddingTuning {
   int interpolate_idle; ///< fewer than one lane in so many may be without a slice
 };
 
-/// Measured on 2026-11-21 on one thread of a host of two cores (2.6 GHz, AVX-512). It has no kernels with lanes.
+/// A host of two cores (2.6 GHz, AVX-512), 2026-11-21. It has no kernels with lanes.
 inline constexpr GriddingTuning host_gridding_tuning{
     .write = 1,
     .atomic_tap = 8,
@@ -68,14 +68,14 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .tile_edge = 16,
     .fft_element = 25,
     .smooth_up_to = std::numeric_limits<std::int64_t>::max(), // FFTW
-    .tile_2d = {16, 16, 1},                                   // of 16 slices: half a first cache in float
+    .tile_2d = {16, 16, 1},                                   // of 16 slices 32 KB in float: a first cache
     .tile_3d = {8, 8, 4},
     .tile_slices = 16,
     .few_slices = 4,
     .least_task = 0, // tasks are whole tiles
     .most_task = 0,
     .slices_per_thread = 8,
-    .interpolated_slices_per_thread = 1, // caches hold the grid of one slice better
+    .interpolated_slices_per_thread = 1, // the grid of one slice fits caches better
     .spread_teams_float = 1,
     .spread_teams_double = 1,
     .interpolate_width = 0,
@@ -87,7 +87,7 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .interpolate_idle = 1,
 };
 
-/// Measured on 2026-11-21 on an NVIDIA H200; used on all GPUs.
+/// An NVIDIA H200, 2026-11-21, and for interpolation 2026-11-22; used on all GPUs.
 inline constexpr GriddingTuning h200_gridding_tuning{
     .write = 2e-3,
     .atomic_tap = 2e-2,
