@@ -9,8 +9,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace GriddingTest;
-using Bracewell::Gridding;
 using Bracewell::choose_interpolation;
+using Bracewell::Gridding;
 using Bracewell::GriddingInterpolation;
 
 TEST_CASE("the cost function prefers tiles where slices are many, atomics where samples are few on a GPU") {

@@ -94,8 +94,8 @@ inline std::int64_t gridding_size(std::int64_t least, bool host) {
   return smooth;
 }
 
-/// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the grid to
-/// scratch memory and interpolates the samples in it; lanes side by side take slices.
+/// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the
+/// grid to scratch memory and interpolates the samples in it; lanes side by side take slices.
 enum class GriddingInterpolation {
   Samples,    ///< a thread per sample takes its taps from the grid; any space
   Tiles,      ///< lanes for two cache lines of a sample's slices: 32 in float, 16 in double

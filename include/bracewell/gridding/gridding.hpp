@@ -44,8 +44,8 @@ class Gridding {
 
 public:
   /// A plan for points anywhere.
-  /// @param points     View [points, Dim] of double: frequencies in cycles per pixel, finite, any (periodic with
-  ///                   period 1); axis 0 (x) is the last axis of images
+  /// @param points     View [points, Dim] of double: frequencies in cycles per pixel, finite, any (periodic
+  ///                   with period 1); axis 0 (x) is the last axis of images
   /// @param shape      image size {(depth,) height, width}
   /// @param arguments  the name in errors, where another class of the library makes the plan
   /// @throws Error on sizes and options out of range and points that are not finite

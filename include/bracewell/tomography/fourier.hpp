@@ -190,9 +190,7 @@ private:
              const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
     check(function, constant(projections), images, filter);
   }
-  static Array<const T, MemorySpace> constant(const Array<T, MemorySpace>& array) {
-    return array;
-  }
+  static Array<const T, MemorySpace> constant(const Array<T, MemorySpace>& array) { return array; }
 
   void check(const char* function, const Array<const T, MemorySpace>& projections,
              const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
