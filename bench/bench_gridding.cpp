@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Gridding of polar samples: pairs of real slices of `slices`, `angles` rays over pi of n samples, float,
-// error
-// <= 1e-4 unless the name says otherwise. Samples have the slices innermost, grids are planar. Counters: taps
-// (samples x slices x kernel points) and the least bytes (samples and grids once) per second.
+// Gridding of polar samples: `slices` real slices in pairs, `angles` rays over pi of n samples, float, error at
+// most 1e-4. Samples [points, slices] or [slices, points], grids [slices, rows, columns].
+// Counters: taps (samples x slices x kernel points) and the least bytes (samples and grids once) per second.
 
 #include <bracewell/gridding/nonuniform_fft.hpp>
 
@@ -33,8 +32,8 @@ struct Problem {
                     ? View<Complex**>("samples", plan.points(), plan.slices())
                     : View<Complex**>("samples", plan.slices(), plan.points())),
         grids("grids", plan.slices(), plan.grid_shape()[0], plan.grid_shape()[1]) {
-    const View<float*> numbers(reinterpret_cast<float*>(samples.data()), 2 * samples.size());
-    Kokkos::fill_random(space, numbers, Kokkos::Random_XorShift64_Pool<Space>(1), -1.f, 1.f);
+    const View<float*> parts(reinterpret_cast<float*>(samples.data()), 2 * samples.size());
+    Kokkos::fill_random(space, parts, Kokkos::Random_XorShift64_Pool<Space>(1), -1.f, 1.f);
     space.fence();
   }
 

@@ -2,13 +2,10 @@
 #include "../tools/checks.hpp"
 #include "support.hpp"
 
-#include <bracewell/gridding/cost.hpp>
 #include <bracewell/tomography/fourier.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_exception.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <limits>
 #include <random>
@@ -16,17 +13,8 @@
 using namespace GriddingTest;
 using Bracewell::Gridding;
 using Bracewell::PolarPoints;
-using Catch::Matchers::ContainsSubstring;
-using Catch::Matchers::MessageMatches;
 
 namespace {
-
-PolarPoints rays(int angles, int samples) {
-  PolarPoints points{.samples = samples};
-  for (int p = 0; p < angles; ++p)
-    points.angles.push_back(std::numbers::pi * p / angles);
-  return points;
-}
 
 template <class T>
 Values spread(const Gridding<Space, 2, T>& plan, const Values& samples) {
@@ -141,75 +129,12 @@ TEST_CASE("grid indices beyond 2^31 elements do not wrap") {
   CHECK(&samples(1LL << 27, 63) == static_cast<const float*>(nullptr) + (1LL << 33) + 63);
 }
 
-TEST_CASE("the cost function prefers tiles where slices are many, atomics where samples are few on a GPU") {
-  using Bracewell::choose_gridding_strategy;
-  const double n = 1448;
-  CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
-  CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
-  CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Tiles);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, true, 2}) == GriddingStrategy::Duplicated);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, true, 64}) == GriddingStrategy::Tiles);
-}
-
-TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {
-  using Bracewell::gridding_size;
-  CHECK(gridding_size(4344, false) == 4608);
-  CHECK(gridding_size(4344, true) == 4374);
-  CHECK(gridding_size(5792, false) == 5832);
-  CHECK(gridding_size(1086, false) == 1120);
-  for (const std::int64_t least : {2100, 3333, 7001, 40000})
-    CHECK((gridding_size(least, false) >= least && gridding_size(least, false) <= least + least / 8));
-}
-
 TEST_CASE("grids are fast sizes of at least the oversampling, kernels as wide as the tolerance asks") {
   const auto points = Points<2>::random(5).device();
   const Gridding<Space, 2, float> plan(Space(), points, {181, 99}, {.tolerance = 1e-4, .oversampling = 2});
   CHECK(plan.grid_shape() == std::array{375, 200});
   CHECK(plan.width() == 5);
   CHECK(Gridding<Space, 2, double>(Space(), points, {8, 8}, {.tolerance = 1e-12}).width() >= 13);
-}
-
-TEST_CASE("wrong arguments are refused with a sentence") {
-  const Space space;
-  const auto points = Points<2>::random(6).device();
-  using Plan = Gridding<Space, 2, float>;
-  const auto refuses = [&](const Bracewell::GriddingOptions& options, const std::string& text) {
-    CHECK_THROWS_MATCHES(Plan(space, points, {16, 16}, options), Bracewell::Error,
-                         MessageMatches(ContainsSubstring("Bracewell::Gridding: " + text)));
-  };
-  refuses({.slices = 0}, "options.slices: expected at least 1");
-  refuses({.tolerance = 0}, "options.tolerance: expected from 1e-7 to 1");
-  refuses({.tolerance = std::numeric_limits<double>::quiet_NaN()}, "options.tolerance");
-  refuses({.oversampling = 1.1}, "options.oversampling: expected from 1.2 to 8");
-  refuses({.tolerance = 1e-6, .kernel = GriddingKernel::Gaussian, .oversampling = 1.2}, "options.tolerance");
-  refuses({.strategy = GriddingStrategy::PrunedGather}, "options.strategy");
-  if (!Bracewell::Impl::is_host<Space>)
-    refuses({.strategy = GriddingStrategy::Duplicated}, "options.strategy");
-  CHECK_THROWS_MATCHES(Plan(space, points, {16, 0}), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("shape: expected sizes from 1 to 32768, found 0")));
-  CHECK_THROWS_MATCHES(Plan(space, Points<3>::random(2).device(), {16, 16}), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("points: expected 2 columns, found 3")));
-  CHECK_THROWS_MATCHES(Plan(space, View<double**>("none", 0, 2), {16, 16}), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("points: expected")));
-  Points<2> broken = Points<2>::random(6);
-  broken.list[3][1] = std::numeric_limits<double>::infinity();
-  CHECK_THROWS_MATCHES(Plan(space, broken.device(), {16, 16}), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("finite frequencies, found 1 that are not")));
-  CHECK_THROWS_MATCHES(Plan(space, PolarPoints{.angles = {}, .samples = 4}, {16, 16}), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("angles: expected at least one")));
-  CHECK_THROWS_MATCHES(Plan(space, PolarPoints{.angles = {1.}}, {16, 16}), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("samples: expected at least 1")));
-
-  const Plan plan(space, points, {16, 16}, {.slices = 2, .oversampling = 2});
-  const auto grid = images<float, 2>(2, plan.grid_shape());
-  const View<Kokkos::complex<float>**> samples("samples", 2, 6), wrong("wrong", 6, 2);
-  CHECK_THROWS_MATCHES(plan.spread(space, wrong, grid), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("samples: expected [2, 6], found [6, 2]")));
-  CHECK_THROWS_MATCHES(plan.interpolate(space, (images<float, 2>(2, {16, 16})), samples), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("grid: expected [2, 32, 32], found [2, 16, 16]")));
-  const View<Kokkos::complex<float>**> inside(grid.data(), 2, 6);
-  CHECK_THROWS_MATCHES(plan.spread(space, inside, grid), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("memory shared with samples")));
 }
 
 TEST_CASE("labels and instances") {

@@ -81,6 +81,14 @@ inline std::complex<double> dot(const Values& a, const Values& b) {
   return sum;
 }
 
+/// Rays over a half-turn.
+inline Bracewell::PolarPoints rays(int angles, int samples) {
+  Bracewell::PolarPoints points{.samples = samples};
+  for (int p = 0; p < angles; ++p)
+    points.angles.push_back(std::numbers::pi * p / angles);
+  return points;
+}
+
 /// Points in any periods.
 template <int Dim>
 struct Points {

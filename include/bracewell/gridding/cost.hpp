@@ -2,38 +2,54 @@
 #pragma once
 
 #include <bracewell/fft/fast_size.hpp>
+#include <bracewell/gridding/detail/tuning.hpp>
 #include <bracewell/gridding/options.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 
 namespace Bracewell {
 
 /// What the choices of strategy and oversampling depend on.
 struct GriddingWork {
-  double points, slices, cells; ///< cells of one grid
-  int width, dimensions;        ///< of the kernel
-  bool host;                    ///< the execution space shares the host's memory
-  double threads = 1;           ///< of a host
+  double points;      ///< samples of a slice
+  double slices;      ///< of one call
+  double cells;       ///< of one grid
+  int width;          ///< of the kernel, in grid points
+  int dimensions;     ///< 2 or 3
+  bool host;          ///< the execution space works in the host's memory
+  double threads = 1; ///< of a host
 };
 
-/// Estimated time of spreading: nanoseconds of an NVIDIA H200, or of one core of a host
-/// (docs/performance.md).
+/// Slices of a tile that a team adds at once where the strategy is Tiles. On GPUs every one has a lane.
+inline int slices_at_once(double slices, bool host) {
+  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(host);
+  return slices <= tuning.few_slices ? tuning.few_slices : tuning.tile_slices;
+}
+
+/// Estimated time of spreading: nanoseconds of an NVIDIA H200, or of one core of a host. Infinite where there
+/// is no such strategy.
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work) {
+  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
   const double taps = std::pow(work.width, work.dimensions);
-  const double writing = work.cells * work.slices * (work.host ? 1 : 2e-3);
+  const double writing = work.cells * work.slices * tuning.write;
   const double points_of_slices = work.points * work.slices;
   if (strategy == GriddingStrategy::Atomic)
-    return writing + points_of_slices * taps * (work.host ? 8 : 2e-2);
-  if (strategy == GriddingStrategy::Duplicated) // computes weights anew for every slice
-    return (1 + 2 * work.threads) * writing + points_of_slices * (20 + 2 * taps);
-  if (strategy == GriddingStrategy::PrunedGather) // computes weights anew for every slice or few
-    return writing + points_of_slices * taps * (work.host ? 50 : 1e-2);
-  // Lanes are paid for, used or not; a sample is visited once per tile that it reaches.
-  const double chunks = std::ceil(work.slices / (work.host ? 16 : 32));
-  const double visits = std::pow(1 + (work.width - 1) / (work.host ? 16. : 5.5), work.dimensions);
-  const double tiles = work.cells * chunks * (work.host ? 0.1 : 0.02); // even empty ones
-  return writing + tiles + work.points * chunks * (work.host ? 50 * visits + 2 * taps : 0.15 * visits);
+    return writing + points_of_slices * taps * tuning.atomic_tap;
+  if (strategy == GriddingStrategy::Duplicated)
+    return work.host ? (1 + 2 * work.threads) * writing +
+                           points_of_slices * (tuning.duplicated_sample + tuning.duplicated_tap * taps)
+                     : std::numeric_limits<double>::infinity();
+  if (strategy == GriddingStrategy::PrunedGather)
+    return writing + points_of_slices * taps * tuning.pruned_tap;
+  // Tiles: lanes are paid for, used or not; a sample is visited once per tile that it reaches.
+  const double chunks = std::ceil(work.slices / slices_at_once(work.slices, work.host));
+  const double visits = std::pow(1 + (work.width - 1) / tuning.tile_edge, work.dimensions);
+  return writing + work.cells * chunks * tuning.tile_cell +
+         work.points * chunks * (tuning.tile_visit * visits + tuning.tile_tap * taps);
 }
 
 /// Tiles, Atomic or, on hosts, Duplicated (one slice or two, on few threads), whichever is expected to be the
@@ -41,8 +57,7 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
   GriddingStrategy best = GriddingStrategy::Tiles;
   for (const GriddingStrategy other : {GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
-    if ((other == GriddingStrategy::Atomic || work.host) &&
-        gridding_cost(other, work) < gridding_cost(best, work))
+    if (gridding_cost(other, work) < gridding_cost(best, work))
       best = other;
   return best;
 }
@@ -51,7 +66,14 @@ inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
 /// large grid with a narrow kernel and a small grid with a wide one.
 inline double gridding_and_fft_cost(const GriddingWork& work) {
   return gridding_cost(choose_gridding_strategy(work), work) +
-         work.cells * work.slices * (work.host ? 25 : 0.014);
+         work.cells * work.slices * Impl::gridding_tuning(work.host).fft_element;
+}
+
+/// The least oversampling that a plan takes unasked; the other is 2. A smaller grid has a stronger roll-off,
+/// which amplifies rounding.
+/// @param epsilon  of the precision
+inline double least_oversampling(double tolerance, double epsilon) {
+  return tolerance < 20 * epsilon ? 2 : 1.5;
 }
 
 /// The size of a grid of at least `least` elements along an axis whose FFT is fast. Above 2048 cuFFT's
@@ -59,7 +81,7 @@ inline double gridding_and_fft_cost(const GriddingWork& work) {
 /// mostly 0.017 to 0.025.
 inline std::int64_t gridding_size(std::int64_t least, bool host) {
   const std::int64_t smooth = next_fast_size(least);
-  if (host || least <= 2048)
+  if (least <= Impl::gridding_tuning(host).smooth_up_to)
     return smooth;
   for (std::int64_t size = (least + 3) / 4 * 4; size < least + least / 8; size += 4) {
     std::int64_t rest = size;
@@ -70,6 +92,42 @@ inline std::int64_t gridding_size(std::int64_t least, bool host) {
       return size;
   }
   return smooth;
+}
+
+/// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the
+/// grid to scratch memory and interpolates the samples in it; lanes side by side take slices.
+enum class GriddingInterpolation {
+  Samples,    ///< a thread per sample takes its taps from the grid; any space
+  Tiles,      ///< lanes for two cache lines of a sample's slices: 32 in float, 16 in double
+  NarrowTiles ///< lanes for one cache line: half as many
+};
+
+/// What the choice of the interpolation depends on.
+struct InterpolationWork {
+  GriddingStrategy strategy; ///< of the plan: Tiles alone lists the samples of every tile
+  SampleOrder order;         ///< of the samples: lanes side by side write slices side by side
+  std::int64_t slices;       ///< of one call
+  int width;                 ///< of the kernel, in grid points
+  int dimensions;            ///< 2 or 3
+  std::size_t value_bytes;   ///< 4 for float, 8 for double
+  bool host;                 ///< the execution space works in the host's memory
+};
+
+/// From tiles where their scratch memory suffices and two thirds of the lanes have a slice: with fewer, samples
+/// one by one are faster.
+inline GriddingInterpolation choose_interpolation(const InterpolationWork& work) {
+  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  if (work.host || work.dimensions != 2 || work.strategy != GriddingStrategy::Tiles ||
+      work.order != SampleOrder::SlicesLast || work.width > tuning.interpolate_width)
+    return GriddingInterpolation::Samples;
+  for (const auto choice : {GriddingInterpolation::Tiles, GriddingInterpolation::NarrowTiles}) {
+    const int lanes = Impl::interpolation_lanes(choice == GriddingInterpolation::Tiles, work.value_bytes);
+    const std::int64_t all = (work.slices + lanes - 1) / lanes * lanes, idle = all - work.slices;
+    if (tuning.interpolate_idle * idle < all &&
+        Impl::interpolation_scratch_bytes(work.width, lanes, work.value_bytes) <= tuning.interpolate_scratch)
+      return choice;
+  }
+  return GriddingInterpolation::Samples;
 }
 
 } // namespace Bracewell

@@ -33,15 +33,16 @@ enum class SampleOrder {
   SlicesLast   ///< [points, slices]: what Tiles reads fastest
 };
 
+/// Options of Gridding and NonuniformFFT.
 struct GriddingOptions {
   std::int64_t slices = 1; ///< how many arrays one call transforms, all at the same points
   double tolerance = 1e-4; ///< relative error (L2) of sums over samples or pixels; 1e-2 to 1e-6 in float, to
                            ///< 1e-12 in double
-  GriddingKernel kernel = GriddingKernel::KaiserBessel;
+  GriddingKernel kernel = GriddingKernel::KaiserBessel; ///< carries samples to the grid
   std::optional<double> oversampling =
       std::nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 or 2, the faster
-  GriddingStrategy strategy = GriddingStrategy::Automatic;
-  SampleOrder order = SampleOrder::SlicesFirst;
+  GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of spreading
+  SampleOrder order = SampleOrder::SlicesFirst;            ///< of the axes of samples
 };
 
 } // namespace Bracewell

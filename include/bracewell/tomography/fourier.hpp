@@ -50,7 +50,8 @@ public:
   FourierTomography(const ExecutionSpace& space, const FourierTomographyOptions& options)
       : slices(options.slices), rays(static_cast<std::int64_t>(options.angles.size())),
         layout(make_layout(space, checked(options))), image(options.image ? options.image : options.width),
-        gridding(space, polar(options), {image, image}, gridding_options(options)),
+        gridding(space, polar(options), {image, image}, gridding_options(options),
+                 Impl::Arguments{"FourierTomography"}),
         // Plans without workspace of their own share one: they never run at the same time.
         along_detector(space, {options.width}, slices * rays, {.external_workspace = true}),
         to_detector(space, {options.width}, slices * rays, {.external_workspace = true}),
@@ -189,13 +190,7 @@ private:
              const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
     check(function, constant(projections), images, filter);
   }
-  static Array<const T, MemorySpace> constant(const Array<T, MemorySpace>& array) {
-    Array<const T, MemorySpace> result;
-    result.data = array.data;
-    result.rank = array.rank;
-    std::copy(array.extents, array.extents + array.max_rank, result.extents);
-    return result;
-  }
+  static Array<const T, MemorySpace> constant(const Array<T, MemorySpace>& array) { return array; }
 
   void check(const char* function, const Array<const T, MemorySpace>& projections,
              const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {

@@ -2,16 +2,24 @@
 #pragma once
 
 #include <bracewell/gridding/detail/per_sample.hpp>
-#include <bracewell/impl/execution.hpp>
 
 namespace Bracewell::Impl {
 
-/// Interpolation, the transpose of spreading: a thread sums the taps of one sample for a few slices. Hosts
-/// take slices one by one, whose grids fit their caches better.
+/// GriddingInterpolation::Samples, the transpose of spreading: a thread sums the taps of one sample for a few
+/// slices.
 template <class Space, int MaxWidth, class T, int Dim>
-struct GatherSamples : PerSample<is_host<Space> ? 1 : 8, MaxWidth, T, Dim> {
+struct InterpolateSamples : PerSample<tuning_of<Space>.interpolated_slices_per_thread, MaxWidth, T, Dim> {
+  using Plan = GriddingPlan<Space, T, Dim>;
+
   const Kokkos::complex<T>* grid;
   SampleArray<Kokkos::complex<T>> samples;
+
+  static void launch(const Space& space, const Plan& plan, const Kokkos::complex<T>* grid,
+                     const SampleArray<Kokkos::complex<T>>& samples) {
+    const InterpolateSamples functor{{plan.problem, plan.template taps<MaxWidth>()}, grid, samples};
+    Kokkos::parallel_for("Bracewell::Gridding::interpolate_samples",
+                         typename Plan::Range(space, 0, functor.threads()), functor);
+  }
 
   KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
     this->for_each_slice(thread, [&](std::int64_t point, std::int64_t slice, const auto& for_each) {

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/tile_lists.hpp>
+#include <bracewell/gridding/detail/plan.hpp>
 
 namespace Bracewell::Impl {
 
-/// Interpolation of many slices on GPUs, from 2D grids. A team copies a tile of the grid, as far as the taps
-/// of its samples reach, to scratch memory, where `lanes` slices are neighbours; then its groups of as many
-/// lanes go through the samples whose first tap lies in the tile, a lane for each slice. Threads that take
-/// samples of their own from the grid itself meet in banks of the L1 cache (docs/performance.md).
+/// GriddingInterpolation::Tiles and NarrowTiles: many slices on GPUs, from 2D grids. A team copies a tile of
+/// the grid, as far as the taps of its samples reach, to scratch memory, where `lanes` slices are neighbours;
+/// then its groups of as many lanes go through the samples whose first tap lies in the tile, a lane for each
+/// slice. Threads that take samples of their own from the grid itself meet in banks of the L1 cache.
 template <class Space, int lanes, class T>
 struct InterpolateTiles {
-  static constexpr int most_width = 8, team_size = 128, groups = team_size / lanes;
-  static constexpr int at_once = 64; ///< samples that are prepared together
-#ifdef KOKKOS_ENABLE_CUDA
-  static constexpr int teams_per_multiprocessor = 24 / sizeof(T);
-#else
-  static constexpr int teams_per_multiprocessor = 1; ///< HIP allots registers as it likes
-#endif
-  static constexpr int stride = lanes + 1;                     ///< numbers from one cell to the next
-  static constexpr std::size_t most_scratch = 36 * 1024 + 256; ///< bytes, of each of six teams
+  using Plan = GriddingPlan<Space, T, 2>;
+  static constexpr int most_width = tuning_of<Space>.interpolate_width;
+  static constexpr int team_size = tuning_of<Space>.interpolate_team, groups = team_size / lanes;
+  static constexpr int at_once = tuning_of<Space>.interpolate_at_once; ///< samples that are prepared together
+  static constexpr int stride = lanes + 1;                             ///< values from one cell to the next
+  static constexpr int teams =
+      sizeof(T) == 4 ? tuning_of<Space>.interpolate_teams_float : tuning_of<Space>.interpolate_teams_double;
   using Edges = TileEdges<Space, T, 2>;
-  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size, teams_per_multiprocessor>>;
+  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size, resident_teams<Space>(teams)>>;
   using Team = typename Policy::member_type;
   using Complex = Kokkos::complex<T>;
 
@@ -41,27 +39,30 @@ struct InterpolateTiles {
   };
 
   static constexpr std::size_t scratch_bytes(int width) {
-    return (Edges::x + width - 1) * (Edges::y + width - 1) * stride * sizeof(Complex) +
-           at_once * sizeof(Prepared) + 64;
+    static_assert(interpolation_scratch_bytes(2, lanes, sizeof(T)) ==
+                  (Edges::x + 1) * (Edges::y + 1) * stride * sizeof(Complex) + at_once * sizeof(Prepared) +
+                      64);
+    return interpolation_scratch_bytes(width, lanes, sizeof(T));
   }
 
-  /// Whether scratch memory suffices, and two thirds of the lanes have a slice: with fewer, samples one by
-  /// one are faster (measured on an H200: docs/performance.md).
-  static bool pays(int width, std::int64_t slices) {
-    return width <= most_width && scratch_bytes(width) <= most_scratch &&
-           3 * slices > 2 * lanes * chunks(slices);
-  }
+  KOKKOS_FUNCTION int slice_chunks() const { return static_cast<int>((problem.slices + lanes - 1) / lanes); }
 
-  KOKKOS_FUNCTION static int chunks(std::int64_t slices) {
-    return static_cast<int>((slices + lanes - 1) / lanes);
-  }
-  KOKKOS_FUNCTION int slice_chunks() const { return chunks(problem.slices); }
-
-  void launch(const Space& space, int task_count) const {
-    Kokkos::parallel_for("Bracewell::Gridding::interpolate_tiles",
-                         Policy(space, task_count * slice_chunks(), +team_size)
-                             .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes(problem.kernel.width))),
-                         *this);
+  static void launch(const Space& space, const Plan& plan, const Complex* grid,
+                     const SampleArray<Complex>& samples) {
+    const auto& lists = plan.tiles;
+    const InterpolateTiles functor{plan.problem,
+                                   plan.template taps<most_width>(),
+                                   lists.tiles,
+                                   lists.list.data(),
+                                   lists.tasks.data(),
+                                   grid,
+                                   samples};
+    Kokkos::parallel_for(
+        lanes == interpolation_lanes(true, sizeof(T)) ? "Bracewell::Gridding::interpolate_tiles"
+                                                      : "Bracewell::Gridding::interpolate_narrow_tiles",
+        Policy(space, static_cast<int>(lists.tasks.size()) * functor.slice_chunks(), +team_size)
+            .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes(plan.problem.kernel.width))),
+        functor);
   }
 
   KOKKOS_FUNCTION void operator()(const Team& team) const { of_width<2>(team); }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/error.hpp>
 #include <bracewell/gridding/options.hpp>
-#include <bracewell/impl/unroll.hpp>
-
-#include <Kokkos_Core.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -100,11 +96,11 @@ struct KernelPolynomials {
 
   /// Fourier transform at a frequency in cycles per grid point, by quadrature (real: the kernel is even).
   double transform(double frequency) const {
-    static const double turn = 2 * std::acos(-1.);
+    static const double two_pi = 2 * std::acos(-1.);
     double sum = 0;
     for (const auto& [u, weight] : nodes)
       for (int tap = 0; tap < width; ++tap)
-        sum += weight / 2 * value(tap, u) * std::cos(turn * frequency * ((u + width - 1) / 2 - tap));
+        sum += weight / 2 * value(tap, u) * std::cos(two_pi * frequency * ((u + width - 1) / 2 - tap));
     return sum;
   }
 
@@ -169,83 +165,6 @@ inline KernelPolynomials choose_kernel(GriddingKernel kernel, double tolerance, 
     if (width > KernelShape::max_width || polynomials.aliasing(oversampling, dimensions) <= 0.6 * tolerance)
       return polynomials;
   }
-}
-
-/// The polynomials on a device. Rows are padded with zeros to `stride` taps.
-template <class T>
-struct TapWeights {
-  const T* table;
-  int width, degree, stride;
-
-  /// Weights of all taps; those beyond the width are zero.
-  template <int MaxWidth>
-  KOKKOS_FUNCTION void evaluate(T offset, T (&weights)[MaxWidth]) const {
-    const T u = 2 * offset - T(width - 1);
-    for (int tap = 0; tap < MaxWidth; ++tap)
-      weights[tap] = table[tap];
-    for (int power = 1; power <= degree; ++power)
-      for (int tap = 0; tap < MaxWidth; ++tap)
-        weights[tap] = weights[tap] * u + table[power * stride + tap];
-  }
-
-  KOKKOS_FUNCTION T evaluate_one(T offset, int tap) const {
-    const T u = 2 * offset - T(width - 1);
-    T weight = table[tap];
-    for (int power = 1; power <= degree; ++power)
-      weight = weight * u + table[power * stride + tap];
-    return weight;
-  }
-};
-
-/// The polynomials of at most MaxWidth taps for kernels that evaluate many. A table held by value travels
-/// with the kernel's arguments, where GPUs read it at no cost; polynomials of lower degree begin with zeros.
-template <class T, int MaxWidth, bool by_value = (MaxWidth <= 16)>
-struct TapTable {
-  static constexpr int powers = MaxWidth + 5;
-
-  T coefficients[powers][MaxWidth];
-  int width;
-
-  /// Not inlined: GCC 12 would write rows of a table on the stack as if it had aligned them (-O3, AVX-512).
-  [[gnu::noinline]] TapTable(const TapWeights<T>& weights, const std::vector<T>& values)
-      : coefficients{}, width(weights.width) {
-    for (int power = 0; power <= weights.degree; ++power)
-      for (int tap = 0; tap < MaxWidth; ++tap)
-        coefficients[powers - 1 - weights.degree + power][tap] = values[power * weights.stride + tap];
-  }
-
-  KOKKOS_FUNCTION void evaluate(T offset, T (&result)[MaxWidth]) const {
-    const T u = 2 * offset - T(width - 1);
-    BRACEWELL_UNROLL
-    for (int tap = 0; tap < MaxWidth; ++tap)
-      result[tap] = coefficients[0][tap];
-    BRACEWELL_UNROLL
-    for (int power = 1; power < powers; ++power)
-      BRACEWELL_UNROLL
-    for (int tap = 0; tap < MaxWidth; ++tap)
-      result[tap] = result[tap] * u + coefficients[power][tap];
-  }
-};
-
-template <class T, int MaxWidth>
-struct TapTable<T, MaxWidth, false> {
-  TapWeights<T> weights;
-
-  TapTable(const TapWeights<T>& weights_, const std::vector<T>&) : weights(weights_) {}
-
-  KOKKOS_FUNCTION void evaluate(T offset, T (&result)[MaxWidth]) const { weights.evaluate(offset, result); }
-};
-
-/// Widths that kernels are compiled for; a narrower one uses the next.
-template <class T>
-inline constexpr int common_max_width = sizeof(T) <= 4 ? 8 : 16;
-
-template <class T, class Run>
-void with_max_width(int width, const Run& run) {
-  if (width <= common_max_width<T>)
-    run.template operator()<common_max_width<T>>();
-  else
-    run.template operator()<KernelShape::max_width>();
 }
 
 } // namespace Bracewell::Impl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/kernel.hpp>
+#include <bracewell/gridding/detail/taps.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/impl/sample_array.hpp>
 
@@ -15,7 +15,7 @@ struct alignas(sizeof(T) == 4 && Dim == 2 ? 16 : sizeof(T)) Location {
   int first[Dim];
 };
 
-/// Points (double: in float the places on a large grid would be off by 1e-4) to locations.
+/// Points (double: in float positions on a large grid would be off by 1e-4) to locations.
 template <class Points, class T, int Dim>
 struct Locate {
   Points points; ///< [points, Dim], cycles per pixel

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/plan.hpp>
 
 namespace Bracewell::Impl {
 
-/// What spreading and interpolating sample by sample share: a thread has one sample of a few slices, whose
-/// taps have the same weights.
+/// What spreading and interpolating sample by sample have in common: a thread has one sample of a few slices,
+/// whose taps have the same weights.
 template <int slices_per_thread, int MaxWidth, class T, int Dim>
 struct PerSample {
   SpreadingProblem<T, Dim> problem;

@@ -6,10 +6,20 @@
 namespace Bracewell::Impl {
 
 /// GriddingStrategy::Atomic: a thread adds the taps of one sample, for a few slices, to a grid that is zero.
-template <int MaxWidth, class T, int Dim>
-struct ScatterSamples : PerSample<8, MaxWidth, T, Dim> {
+template <class Space, int MaxWidth, class T, int Dim>
+struct SpreadAtomic : PerSample<tuning_of<Space>.slices_per_thread, MaxWidth, T, Dim> {
+  using Plan = GriddingPlan<Space, T, Dim>;
+
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* grid;
+
+  static void launch(const Space& space, const Plan& plan,
+                     const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
+    fill(space, "Bracewell::Gridding::zero", grid, plan.problem.slices * plan.problem.grid.elements());
+    const SpreadAtomic functor{{plan.problem, plan.template taps<MaxWidth>()}, samples, grid};
+    Kokkos::parallel_for("Bracewell::Gridding::spread_atomic",
+                         typename Plan::Range(space, 0, functor.threads()), functor);
+  }
 
   KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
     this->for_each_slice(thread, [&](std::int64_t point, std::int64_t slice, const auto& for_each) {

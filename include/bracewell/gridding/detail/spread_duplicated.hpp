@@ -1,22 +1,55 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/plan.hpp>
 
 #include <algorithm>
 
 namespace Bracewell::Impl {
 
+/// Adds the copies of a grid, in their order.
+template <class T>
+struct JoinDuplicates {
+  const Kokkos::complex<T>* copies;
+  Kokkos::complex<T>* grid; ///< of the slice
+  std::int64_t elements;
+  int count;
+
+  void operator()(std::int64_t i) const {
+    Kokkos::complex<T> sum = copies[i];
+    for (int copy = 1; copy < count; ++copy)
+      sum += copies[copy * elements + i];
+    grid[i] = sum;
+  }
+};
+
 /// GriddingStrategy::Duplicated, on hosts: a thread adds its share of the samples of one slice to a grid of
 /// its own.
-template <int MaxWidth, class T, int Dim>
-struct ScatterCopies {
+template <class Space, int MaxWidth, class T, int Dim>
+struct SpreadDuplicated {
+  using Plan = GriddingPlan<Space, T, Dim>;
+
   SpreadingProblem<T, Dim> problem;
   TapTable<T, MaxWidth> taps;
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* copies; ///< [count, grid]
   std::int64_t slice;
   int count;
+
+  static void launch(const Space& space, const Plan& plan,
+                     const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
+    const std::int64_t elements = plan.problem.grid.elements();
+    Kokkos::complex<T>* const copies = plan.partial.data();
+    const int count = static_cast<int>(std::int64_t(plan.partial.size()) / elements);
+    for (std::int64_t slice = 0; slice < plan.problem.slices; ++slice) {
+      Kokkos::parallel_for(
+          "Bracewell::Gridding::spread_duplicated",
+          Kokkos::RangePolicy<Space>(space, 0, count, Kokkos::ChunkSize(1)),
+          SpreadDuplicated{plan.problem, plan.template taps<MaxWidth>(), samples, copies, slice, count});
+      Kokkos::parallel_for("Bracewell::Gridding::join_duplicates", typename Plan::Range(space, 0, elements),
+                           JoinDuplicates<T>{copies, grid + slice * elements, elements, count});
+    }
+  }
 
   void operator()(int copy) const {
     T* const target = reinterpret_cast<T*>(copies + copy * problem.grid.elements());
@@ -32,22 +65,6 @@ struct ScatterCopies {
         target[2 * index + 1] += weight * value.imag();
       });
     }
-  }
-};
-
-/// Their sum, in the order of the copies.
-template <class T>
-struct JoinDuplicates {
-  const Kokkos::complex<T>* copies;
-  Kokkos::complex<T>* grid; ///< of the slice
-  std::int64_t elements;
-  int count;
-
-  void operator()(std::int64_t i) const {
-    Kokkos::complex<T> sum = copies[i];
-    for (int copy = 1; copy < count; ++copy)
-      sum += copies[copy * elements + i];
-    grid[i] = sum;
   }
 };
 

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/polar.hpp>
+#include <bracewell/gridding/detail/plan.hpp>
 
 namespace Bracewell::Impl {
 
 /// GriddingStrategy::PrunedGather: a thread owns a grid point of a few slices and visits the rays whose angle
 /// lets them pass its kernel, and on them the samples in reach.
 template <class Space, class T>
-struct GatherPruned {
-  static constexpr int slices_per_thread = 8;
+struct SpreadPruned {
+  using Plan = GriddingPlan<Space, T, 2>;
+  static constexpr int slices_per_thread = tuning_of<Space>.slices_per_thread;
 
   SpreadingProblem<T, 2> problem;
   Rays<Space> rays;
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* grid;
+
+  static void launch(const Space& space, const Plan& plan,
+                     const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
+    const SpreadPruned functor{plan.problem, *plan.rays, samples, grid};
+    Kokkos::parallel_for("Bracewell::Gridding::spread_pruned",
+                         typename Plan::Range(space, 0, functor.threads()), functor);
+  }
 
   std::int64_t threads() const {
     return problem.grid.elements() * ((problem.slices + slices_per_thread - 1) / slices_per_thread);
@@ -36,8 +43,8 @@ struct GatherPruned {
     // Samples near the edge of the grid reach beyond it, to the other side.
     for (int down = -1; down <= 1; ++down)
       for (int across = -1; across <= 1; ++across)
-        add_image(centred(sums.cell[0], 0) + across * problem.grid.size[0],
-                  centred(sums.cell[1], 1) + down * problem.grid.size[1], sums);
+        add_period(centred(sums.cell[0], 0) + across * problem.grid.size[0],
+                   centred(sums.cell[1], 1) + down * problem.grid.size[1], sums);
     for (int i = 0; i < slices_per_thread; ++i)
       if (sums.first_slice + i < problem.slices)
         grid[(sums.first_slice + i) * elements + element] =
@@ -49,7 +56,7 @@ private:
     return 2 * cell < problem.grid.size[axis] ? cell : cell - problem.grid.size[axis];
   }
 
-  KOKKOS_FUNCTION void add_image(double x, double y, Sums& sums) const {
+  KOKKOS_FUNCTION void add_period(double x, double y, Sums& sums) const {
     // On grids that are not square circles are ellipses: angles and radii are those in cycles per pixel.
     const double half = 0.5 * problem.kernel.width + 1e-3;
     const double fx = x / problem.grid.size[0], fy = y / problem.grid.size[1];

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/tile_lists.hpp>
+#include <bracewell/gridding/detail/join_partial_sums.hpp>
 
 namespace Bracewell::Impl {
 
 /// GriddingStrategy::Tiles on GPUs. A team of 32 lanes owns a tile of the grid, a lane one slice of it, in
 /// registers. Lanes compute the weights of 32 samples at a time, one sample each, which all slices share;
 /// then the team goes through these samples together. Weights of all cells of a row are used, zeros too, so
-/// that the registers are addressed by constants; pairs of rows out of reach are skipped.
+/// that the registers are addressed by constants; two rows at a time are skipped where both are out of reach.
 template <class Space, int MaxWidth, class T, int Dim>
-struct GatherTiles {
+struct SpreadTilesGpu {
+  using Plan = GriddingPlan<Space, T, Dim>;
   using Edges = TileEdges<Space, T, Dim>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Complex = Kokkos::complex<T>;
-#ifdef KOKKOS_ENABLE_CUDA
-  static constexpr int teams_per_multiprocessor =
-      sizeof(T) <= 4 ? 16 : 12; ///< 128 or 168 registers for a lane
-#else
-  static constexpr int teams_per_multiprocessor = 1; ///< HIP allots registers as it likes
-#endif
-  static constexpr int lanes = 32, columns = Edges::columns, rows = Edges::rows;
+  static constexpr int teams =
+      sizeof(T) == 4 ? tuning_of<Space>.spread_teams_float : tuning_of<Space>.spread_teams_double;
+  static constexpr int lanes = tuning_of<Space>.tile_slices, columns = Edges::columns, rows = Edges::rows;
   static constexpr int ahead = 4; ///< samples that are loaded before they are used
   /// Of the weights of one sample: an odd number of quadruples, which lanes write without bank conflicts.
   static constexpr int stride = (columns + rows) / 4 % 2 == 1 ? columns + rows : columns + rows + 4;
@@ -41,6 +38,26 @@ struct GatherTiles {
            (lanes + ahead) * sizeof(std::uint64_t) + 64;
   }
 
+  static void launch(const Space& space, const Plan& plan, const SampleArray<const Complex>& samples,
+                     Complex* grid) {
+    using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<lanes, resident_teams<Space>(teams)>>;
+    const auto& lists = plan.tiles;
+    const int chunks = plan.slice_chunks(), tasks = static_cast<int>(lists.tasks.size());
+    const SpreadTilesGpu functor{plan.problem,
+                                 plan.template taps<MaxWidth>(),
+                                 lists.tiles,
+                                 lists.list.data(),
+                                 lists.tasks.data(),
+                                 chunks,
+                                 samples,
+                                 grid,
+                                 plan.partial.data()};
+    Kokkos::parallel_for(
+        "Bracewell::Gridding::spread_tiles",
+        Policy(space, tasks * chunks, +lanes).set_scratch_size(0, Kokkos::PerTeam(scratch_bytes())), functor);
+    JoinPartialSums<Space, T, Dim>::launch(space, plan, grid);
+  }
+
   struct alignas(4 * sizeof(T)) Quad {
     T value[4];
   };
@@ -59,10 +76,11 @@ struct GatherTiles {
 
     T real[rows][columns], imaginary[rows][columns];
     BRACEWELL_UNROLL
-    for (int r = 0; r < rows; ++r)
+    for (int r = 0; r < rows; ++r) {
       BRACEWELL_UNROLL
-    for (int c = 0; c < columns; ++c)
-      real[r][c] = imaginary[r][c] = 0;
+      for (int c = 0; c < columns; ++c)
+        real[r][c] = imaginary[r][c] = 0;
+    }
 
     const Complex* const source = samples.data + (active ? slice : 0) * samples.slice_stride;
     const auto point_stride = static_cast<std::uint32_t>(samples.point_stride);
@@ -83,11 +101,12 @@ struct GatherTiles {
       BRACEWELL_UNROLL
       for (int u = 0; u < ahead; ++u)
         value[u] = load(u);
-      for (int i = 0; i < count; i += ahead)
+      for (int i = 0; i < count; i += ahead) {
         BRACEWELL_UNROLL
-      for (int u = 0; u < ahead; ++u) {
-        add(value[u], weights + (i + u) * stride, real, imaginary);
-        value[u] = load(i + u + ahead);
+        for (int u = 0; u < ahead; ++u) {
+          add(value[u], weights + (i + u) * stride, real, imaginary);
+          value[u] = load(i + u + ahead);
+        }
       }
     }
     if (task.slot >= 0)
@@ -149,15 +168,17 @@ private:
     for (int r = 0; r < rows; r += 4)
       *reinterpret_cast<Quad*>(down + r) = *reinterpret_cast<const Quad*>(weights + columns + r);
     BRACEWELL_UNROLL
-    for (int pair = 0; pair < rows; pair += 2) // pairs: every branch costs as much as a few additions
-      if (down[pair] != 0 || down[pair + 1] != 0)
-        BRACEWELL_UNROLL
-    for (int r = pair; r < pair + 2; ++r) {
-      const T re = down[r] * value.real(), im = down[r] * value.imag();
+    for (int first = 0; first < rows; first += 2) { // two rows: a branch costs as much as a few additions
+      if (down[first] == 0 && down[first + 1] == 0)
+        continue;
       BRACEWELL_UNROLL
-      for (int c = 0; c < columns; ++c) {
-        real[r][c] += across[c] * re;
-        imaginary[r][c] += across[c] * im;
+      for (int r = first; r < first + 2; ++r) {
+        const T re = down[r] * value.real(), im = down[r] * value.imag();
+        BRACEWELL_UNROLL
+        for (int c = 0; c < columns; ++c) {
+          real[r][c] += across[c] * re;
+          imaginary[r][c] += across[c] * im;
+        }
       }
     }
   }
@@ -167,10 +188,11 @@ private:
     Complex* const target =
         partial + (std::int64_t(slot) * slice_chunks + chunk) * Edges::cells * lanes + lane;
     BRACEWELL_UNROLL
-    for (int r = 0; r < rows; ++r)
+    for (int r = 0; r < rows; ++r) {
       BRACEWELL_UNROLL
-    for (int c = 0; c < columns; ++c)
-      target[(r * columns + c) * lanes] = Kokkos::complex<T>(real[r][c], imaginary[r][c]);
+      for (int c = 0; c < columns; ++c)
+        target[(r * columns + c) * lanes] = Kokkos::complex<T>(real[r][c], imaginary[r][c]);
+    }
   }
 
   /// Rows go through scratch memory, so that neighbouring lanes write neighbouring cells.
@@ -205,48 +227,6 @@ private:
           grid[slice * problem.grid.elements() + at + c] = row[i / columns * (columns + 1) + c];
       }
     }
-  }
-};
-
-/// Adds the partial sums of the tiles that several teams shared, in fixed order.
-template <class Space, class T, int Dim>
-struct JoinPartialSums {
-  using Edges = TileEdges<Space, T, Dim>;
-  static constexpr int lanes = 32;
-
-  SpreadingProblem<T, Dim> problem;
-  TileGrid<Edges, Dim> tiles;
-  const SplitTile* split;
-  int slice_chunks;
-  const Kokkos::complex<T>* partial;
-  Kokkos::complex<T>* grid;
-
-  std::int64_t threads(std::int64_t split_tiles) const {
-    return split_tiles * slice_chunks * Edges::cells * lanes;
-  }
-
-  KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
-    const int lane = thread % lanes, cell = thread / lanes % Edges::cells;
-    const std::int64_t rest = thread / lanes / Edges::cells;
-    const int chunk = rest % slice_chunks;
-    const SplitTile tile = split[rest / slice_chunks];
-    const std::int64_t slice = std::int64_t(chunk) * lanes + lane;
-    if (slice >= problem.slices)
-      return;
-    int at[Dim];
-    tiles.origin(tile.tile, at);
-    const int local[3] = {cell % Edges::x, cell / Edges::x % Edges::y, cell / Edges::x / Edges::y};
-    std::int64_t index = 0;
-    for (int d = Dim - 1; d >= 0; --d) {
-      if (at[d] + local[d] >= problem.grid.size[d])
-        return;
-      index = index * problem.grid.size[d] + at[d] + local[d];
-    }
-    Kokkos::complex<T> sum = 0;
-    for (int i = 0; i < tile.count; ++i)
-      sum += partial[((std::int64_t(tile.first + i) * slice_chunks + chunk) * Edges::cells + cell) * lanes +
-                     lane];
-    grid[slice * problem.grid.elements() + index] = sum;
   }
 };
 

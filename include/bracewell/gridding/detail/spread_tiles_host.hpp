@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/tile_lists.hpp>
+#include <bracewell/gridding/detail/plan.hpp>
 
 namespace Bracewell::Impl {
 
 /// GriddingStrategy::Tiles on hosts. A thread owns a tile of the grid and adds the taps of the samples that
-/// reach it to a buffer in which the slices are innermost, for SIMD instructions.
+/// reach it to a buffer in which `Lanes` slices are innermost, for SIMD instructions.
 template <class Space, int Lanes, int MaxWidth, class T, int Dim>
-struct ScatterTiles {
+struct SpreadTilesHost {
+  using Plan = GriddingPlan<Space, T, Dim>;
   using Edges = TileEdges<Space, T, Dim>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
-  static constexpr int numbers = 2 * Lanes; ///< of a cell: real and imaginary parts of the slices
-  static constexpr std::size_t scratch_bytes = Edges::cells * numbers * sizeof(T) + 64;
+  static constexpr int parts = 2 * Lanes; ///< of a cell: real and imaginary parts of the slices
 
   SpreadingProblem<T, Dim> problem;
   TapTable<T, MaxWidth> taps;
@@ -22,15 +22,28 @@ struct ScatterTiles {
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* grid;
 
+  static constexpr std::size_t scratch_bytes() { return Edges::cells * parts * sizeof(T) + 64; }
+
+  static void launch(const Space& space, const Plan& plan,
+                     const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
+    using Policy = Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>;
+    const auto& lists = plan.tiles;
+    Kokkos::parallel_for("Bracewell::Gridding::spread_tiles",
+                         Policy(space, static_cast<int>(lists.tasks.size()), 1)
+                             .set_scratch_size(1, Kokkos::PerTeam(scratch_bytes())),
+                         SpreadTilesHost{plan.problem, plan.template taps<MaxWidth>(), lists.tiles,
+                                         lists.list.data(), lists.tasks.data(), samples, grid});
+  }
+
   void operator()(const Team& team) const {
     const TileTask task = tasks[team.league_rank()];
     T* const sums =
-        static_cast<T*>(team.team_scratch(1).get_shmem_aligned(Edges::cells * numbers * sizeof(T), 64));
+        static_cast<T*>(team.team_scratch(1).get_shmem_aligned(Edges::cells * parts * sizeof(T), 64));
     int origin[Dim];
     tiles.origin(task.tile, origin);
     for (std::int64_t slice = 0; slice < problem.slices; slice += Lanes) {
       const int lanes = static_cast<int>(Kokkos::min(std::int64_t(Lanes), problem.slices - slice));
-      for (int i = 0; i < Edges::cells * numbers; ++i)
+      for (int i = 0; i < Edges::cells * parts; ++i)
         sums[i] = 0;
       for (std::int64_t i = task.begin; i < task.end; ++i)
         add(list[i], slice, lanes, origin, sums);
@@ -43,7 +56,7 @@ private:
     const Location<T, Dim> at = problem.locations[point];
     T weights[Dim][MaxWidth];
     evaluate_taps(taps, at, weights);
-    T value[numbers] = {};
+    T value[parts] = {};
     for (int i = 0; i < lanes; ++i) {
       const Kokkos::complex<T> sample = samples(point, slice + i);
       value[2 * i] = sample.real();
@@ -60,11 +73,11 @@ private:
         T down = weights[1][j];
         if constexpr (Dim == 3)
           down *= weights[2][k];
-        T* target = sums + ((first[2] + k) * Edges::y + first[1] + j) * Edges::x * numbers +
-                    (first[0] + from[0]) * numbers;
-        for (int i = from[0]; i < to[0]; ++i, target += numbers) {
+        T* target = sums + ((first[2] + k) * Edges::y + first[1] + j) * Edges::x * parts +
+                    (first[0] + from[0]) * parts;
+        for (int i = from[0]; i < to[0]; ++i, target += parts) {
           const T weight = down * weights[0][i];
-          for (int s = 0; s < numbers; ++s)
+          for (int s = 0; s < parts; ++s)
             target[s] += weight * value[s];
         }
       }
@@ -85,9 +98,9 @@ private:
           continue;
         Kokkos::complex<T>* const target =
             grid + (slice + lane) * problem.grid.elements() + row * problem.grid.size[0] + origin[0];
-        const T* const source = sums + r * Edges::x * numbers + 2 * lane;
+        const T* const source = sums + r * Edges::x * parts + 2 * lane;
         for (int c = 0; c < Edges::x && origin[0] + c < problem.grid.size[0]; ++c)
-          target[c] = Kokkos::complex<T>(source[c * numbers], source[c * numbers + 1]);
+          target[c] = Kokkos::complex<T>(source[c * parts], source[c * parts + 1]);
       }
   }
 };

@@ -2,21 +2,18 @@
 #pragma once
 
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/impl/execution.hpp>
+#include <bracewell/gridding/detail/tuning.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <algorithm>
 
 namespace Bracewell::Impl {
 
-/// Edges of the tiles of the grid that teams own. On GPUs a lane keeps a tile of one slice in registers: 32
-/// complex numbers. On hosts a tile of a few slices stays in the first cache.
+/// Edges of the tiles of the grid that teams own.
 template <class Space, class T, int Dim>
 struct TileEdges {
-  static constexpr bool host = is_host<Space>;
-  static constexpr int x = host ? (Dim == 2 ? 16 : 8) : (Dim == 2 ? 8 : 4);
-  static constexpr int y = host ? (Dim == 2 ? 16 : 8) : 4;
-  static constexpr int z = Dim == 2 ? 1 : (host ? 4 : 2);
+  static constexpr TileShape shape = Dim == 2 ? tuning_of<Space>.tile_2d : tuning_of<Space>.tile_3d;
+  static constexpr int x = shape.x, y = shape.y, z = shape.z;
   static constexpr int columns = x, rows = y * z, cells = columns * rows;
 
   KOKKOS_FUNCTION static constexpr int edge(int axis) { return axis == 0 ? x : axis == 1 ? y : z; }
@@ -91,17 +88,17 @@ struct ListSamples {
 
   KOKKOS_FUNCTION void operator()(std::int64_t point) const {
     tiles.for_each(locations[point], width, [&](std::int64_t tile) {
-      const std::int64_t place = Kokkos::atomic_fetch_add(cursor + tile, std::int64_t(1));
+      const std::int64_t entry = Kokkos::atomic_fetch_add(cursor + tile, std::int64_t(1));
       if (list) {
-        list[place] = static_cast<std::uint32_t>(point);
-        list_tile[place] = static_cast<std::uint32_t>(tile);
+        list[entry] = static_cast<std::uint32_t>(point);
+        list_tile[entry] = static_cast<std::uint32_t>(tile);
       }
     });
   }
 };
 
-/// The lists were filled in any order; ascending order makes sums reproducible and reads local. The place of
-/// an element is the number of smaller ones.
+/// The lists were filled in any order; ascending order makes sums reproducible and reads local. The index
+/// of an element is the number of smaller ones.
 struct OrderLists {
   const std::int64_t* begin;
   const std::uint32_t *list, *list_tile;
@@ -109,10 +106,10 @@ struct OrderLists {
 
   KOKKOS_FUNCTION void operator()(std::int64_t entry) const {
     const std::uint32_t point = list[entry], tile = list_tile[entry];
-    std::int64_t place = begin[tile];
+    std::int64_t index = begin[tile];
     for (std::int64_t i = begin[tile]; i < begin[tile + 1]; ++i)
-      place += list[i] < point;
-    ordered[place] = point;
+      index += list[i] < point;
+    ordered[index] = point;
   }
 };
 
@@ -133,7 +130,7 @@ struct FirstOfTiles {
 };
 
 /// A piece of work: samples begin .. end of the lists, which belong to a tile. Of tiles with many samples
-/// there are several, each with a place of its own (slot) for partial sums; otherwise slot is negative.
+/// there are several, each with memory of its own (slot) for partial sums; otherwise slot is negative.
 struct TileTask {
   std::int64_t begin, end;
   std::int32_t tile, slot;
@@ -201,10 +198,12 @@ private:
   /// Tiles near the origin of polar points hold hundreds of times more samples than others. No task takes
   /// more than a small share of what one of the teams that run at once does in all.
   void make_tasks(const Space& space, const std::int64_t* begin) {
+    constexpr const GriddingTuning& tuning = tuning_of<Space>;
     const std::int64_t count = tiles.count();
     std::int64_t most = begin[count];
     if constexpr (!is_host<Space>)
-      most = std::clamp<std::int64_t>(begin[count] / (space.concurrency() / 32), 128, 4096);
+      most = std::clamp<std::int64_t>(begin[count] / (space.concurrency() / tuning.tile_slices),
+                                      tuning.least_task, tuning.most_task);
     std::vector<TileTask> whole, parts;
     std::vector<SplitTile> host_split;
     for (std::int64_t tile = 0; tile < count; ++tile) {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/execution.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace Bracewell::Impl {
+
+/// Edges of a tile of a grid; x is the axis whose elements are neighbours in memory.
+struct TileShape {
+  int x, y, z;
+};
+
+/// The constants of gridding for one architecture. Times are those of a whole GPU or of one core of a host, in
+/// nanoseconds; `bench/tune_gridding` prints them again. Sizes belong to caches, registers and scratch memory:
+/// change one and run `bench_gridding`.
+struct GriddingTuning {
+  // gridding_cost and gridding_and_fft_cost
+  double write;             ///< an element of a grid
+  double atomic_tap;        ///< a tap of a sample of a slice
+  double duplicated_sample; ///< a sample of a slice: Duplicated computes weights anew for every slice
+  double duplicated_tap;    ///< a tap of it
+  double pruned_tap;        ///< a tap of a sample of a slice
+  double tile_cell;         ///< an element of a tile, for all slices of a team, even where there is no sample
+  double tile_visit;        ///< a sample of a tile, for all slices of a team
+  double tile_tap;          ///< a tap of a sample, for all slices of a team
+  double tile_edge;         ///< of a tile; in 3D the edge of a square tile that is visited as often
+  double fft_element;       ///< an element of a grid
+
+  // gridding_size
+  std::int64_t smooth_up_to; ///< up to this size factors 5 and 7 are as good as 2 and 3
+
+  // Tiles
+  TileShape tile_2d, tile_3d;
+  int tile_slices;           ///< that a team adds at once
+  int few_slices;            ///< up to this number of slices a team adds `few_slices` at once
+  int least_task, most_task; ///< samples of one team, where tiles hold more
+
+  // Kernels that go from sample to sample
+  int slices_per_thread; ///< spread by Atomic or PrunedGather
+  int interpolated_slices_per_thread;
+
+  // SpreadTilesGpu
+  int spread_teams_float, spread_teams_double; ///< of a multiprocessor, by registers
+
+  // choose_interpolation and InterpolateTiles
+  int interpolate_width;                                 ///< the widest kernel
+  int interpolate_team;                                  ///< lanes
+  int interpolate_at_once;                               ///< samples that are prepared together
+  int interpolate_teams_float, interpolate_teams_double; ///< of a multiprocessor, by registers
+  std::size_t interpolate_scratch;                       ///< the most bytes of a team
+  int interpolate_idle; ///< fewer than one lane in so many may be without a slice
+};
+
+/// A host of two cores (2.6 GHz, AVX-512), 2026-11-21. It has no kernels with lanes.
+inline constexpr GriddingTuning host_gridding_tuning{
+    .write = 1,
+    .atomic_tap = 8,
+    .duplicated_sample = 20,
+    .duplicated_tap = 2,
+    .pruned_tap = 50,
+    .tile_cell = 0.1,
+    .tile_visit = 50,
+    .tile_tap = 2,
+    .tile_edge = 16,
+    .fft_element = 25,
+    .smooth_up_to = std::numeric_limits<std::int64_t>::max(), // FFTW
+    .tile_2d = {16, 16, 1},                                   // of 16 slices 32 KB in float: a first cache
+    .tile_3d = {8, 8, 4},
+    .tile_slices = 16,
+    .few_slices = 4,
+    .least_task = 0, // tasks are whole tiles
+    .most_task = 0,
+    .slices_per_thread = 8,
+    .interpolated_slices_per_thread = 1, // the grid of one slice fits caches better
+    .spread_teams_float = 1,
+    .spread_teams_double = 1,
+    .interpolate_width = 0,
+    .interpolate_team = 1,
+    .interpolate_at_once = 1,
+    .interpolate_teams_float = 1,
+    .interpolate_teams_double = 1,
+    .interpolate_scratch = 0,
+    .interpolate_idle = 1,
+};
+
+/// An NVIDIA H200, 2026-11-21, and for interpolation 2026-11-22; used on all GPUs.
+inline constexpr GriddingTuning h200_gridding_tuning{
+    .write = 2e-3,
+    .atomic_tap = 2e-2,
+    .duplicated_sample = 20, // hosts only
+    .duplicated_tap = 2,
+    .pruned_tap = 1e-2,
+    .tile_cell = 0.02,
+    .tile_visit = 0.15,
+    .tile_tap = 0, // the cells of a tile cost the same whether a tap falls on them or not
+    .tile_edge = 5.5,
+    .fft_element = 0.014,
+    .smooth_up_to = 2048, // see gridding_size
+    .tile_2d = {8, 4, 1}, // a lane keeps a tile of one slice in registers: 32 complex numbers
+    .tile_3d = {4, 4, 2},
+    .tile_slices = 32, // a lane each
+    .few_slices = 32,
+    .least_task = 128,
+    .most_task = 4096,
+    .slices_per_thread = 8,
+    .interpolated_slices_per_thread = 8,
+    .spread_teams_float = 16,  // 128 registers for a lane
+    .spread_teams_double = 12, // 168
+    .interpolate_width = 8,
+    .interpolate_team = 128,
+    .interpolate_at_once = 64,
+    .interpolate_teams_float = 6,
+    .interpolate_teams_double = 3,
+    .interpolate_scratch = 36 * 1024 + 256, // of each of six teams
+    .interpolate_idle = 3,
+};
+
+constexpr const GriddingTuning& gridding_tuning(bool host) {
+  return host ? host_gridding_tuning : h200_gridding_tuning;
+}
+
+/// The constants that kernels of a space are compiled with.
+template <class Space>
+inline constexpr GriddingTuning tuning_of = gridding_tuning(is_host<Space>);
+
+/// Lanes of InterpolateTiles that take neighbouring slices: their samples fill two cache lines of 128 bytes,
+/// or one.
+constexpr int interpolation_lanes(bool two_lines, std::size_t value_bytes) {
+  return static_cast<int>((two_lines ? 256 : 128) / (2 * value_bytes));
+}
+
+/// Bytes of scratch memory of a team of InterpolateTiles: the cells of a tile and those that its samples reach
+/// beyond it, of all lanes (and one more, against bank conflicts), and what is prepared of its samples.
+constexpr std::size_t interpolation_scratch_bytes(int width, int lanes, std::size_t value_bytes) {
+  const GriddingTuning& tuning = h200_gridding_tuning;
+  const std::size_t cells = (tuning.tile_2d.x + width - 1) * (tuning.tile_2d.y + width - 1);
+  const std::size_t sample = (2 * tuning.interpolate_width * value_bytes + 2 * sizeof(int) + 15) / 16 * 16;
+  return cells * (lanes + 1) * 2 * value_bytes + tuning.interpolate_at_once * sample + 64;
+}
+
+} // namespace Bracewell::Impl

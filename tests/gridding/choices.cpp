@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Which kernel runs: the functions that decide, and that plans do as they say.
+#include "../tools/recorder.hpp"
+#include "support.hpp"
+
+#include <bracewell/gridding/cost.hpp>
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace GriddingTest;
+using Bracewell::choose_interpolation;
+using Bracewell::Gridding;
+using Bracewell::GriddingInterpolation;
+
+TEST_CASE("the cost function prefers tiles where slices are many, atomics where samples are few on a GPU") {
+  using Bracewell::choose_gridding_strategy;
+  const double n = 1448;
+  CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
+  CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
+  CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Tiles);
+  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, true, 2}) == GriddingStrategy::Duplicated);
+  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, true, 64}) == GriddingStrategy::Tiles);
+}
+
+TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {
+  using Bracewell::gridding_size;
+  CHECK(gridding_size(4344, false) == 4608);
+  CHECK(gridding_size(4344, true) == 4374);
+  CHECK(gridding_size(5792, false) == 5832);
+  CHECK(gridding_size(1086, false) == 1120);
+  for (const std::int64_t least : {2100, 3333, 7001, 40000})
+    CHECK((gridding_size(least, false) >= least && gridding_size(least, false) <= least + least / 8));
+}
+
+TEST_CASE("a strategy that a space lacks costs infinitely much") {
+  using Bracewell::gridding_cost;
+  CHECK(std::isinf(gridding_cost(GriddingStrategy::Duplicated, {100, 1, 1e4, 5, 2, false})));
+  for (const auto strategy :
+       {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather, GriddingStrategy::Tiles})
+    for (const bool host : {false, true})
+      for (const double slices : {0., 1., 70.})
+        CHECK(std::isfinite(gridding_cost(strategy, {0, slices, 1e4, 5, 2, host})));
+}
+
+TEST_CASE("hosts add four slices of a tile at once where there are no more, else sixteen; GPUs thirty-two") {
+  using Bracewell::slices_at_once;
+  CHECK(slices_at_once(1, true) == 4);
+  CHECK(slices_at_once(4, true) == 4);
+  CHECK(slices_at_once(5, true) == 16);
+  CHECK(slices_at_once(1, false) == 32);
+  CHECK(slices_at_once(100, false) == 32);
+}
+
+TEST_CASE(
+    "interpolation is from tiles where two thirds of the lanes have a slice and scratch memory suffices") {
+  const auto choice = [](std::int64_t slices, int width, std::size_t value_bytes) {
+    return choose_interpolation({.strategy = GriddingStrategy::Tiles,
+                                 .order = SampleOrder::SlicesLast,
+                                 .slices = slices,
+                                 .width = width,
+                                 .dimensions = 2,
+                                 .value_bytes = value_bytes,
+                                 .host = false});
+  };
+  using enum GriddingInterpolation;
+  // float: 32 lanes, or 16
+  for (const std::int64_t slices : {22, 32, 43, 64, 100})
+    CHECK(choice(slices, 6, 4) == Tiles);
+  for (const std::int64_t slices : {11, 16, 33, 42})
+    CHECK(choice(slices, 6, 4) == NarrowTiles);
+  for (const std::int64_t slices : {0, 1, 10, 17, 21})
+    CHECK(choice(slices, 6, 4) == Samples);
+  CHECK(choice(32, 7, 4) == NarrowTiles); // 14 x 10 cells of 33 slices are 36,960 bytes
+  CHECK(choice(32, 8, 4) == NarrowTiles);
+  CHECK(choice(32, 9, 4) == Samples);
+  // double: 16 lanes, or 8
+  CHECK(choice(16, 5, 8) == Tiles);
+  CHECK(choice(16, 6, 8) == NarrowTiles); // 13 x 9 cells of 17 slices are 31,824 bytes, samples 9,216
+  CHECK(choice(6, 5, 8) == NarrowTiles);
+  CHECK(choice(5, 5, 8) == Samples);
+
+  Bracewell::InterpolationWork work{.strategy = GriddingStrategy::Tiles,
+                                    .order = SampleOrder::SlicesLast,
+                                    .slices = 32,
+                                    .width = 5,
+                                    .dimensions = 2,
+                                    .value_bytes = 4,
+                                    .host = false};
+  CHECK(choose_interpolation(work) == Tiles);
+  for (const auto& change :
+       {+[](Bracewell::InterpolationWork& other) { other.host = true; },
+        +[](Bracewell::InterpolationWork& other) { other.dimensions = 3; },
+        +[](Bracewell::InterpolationWork& other) { other.order = SampleOrder::SlicesFirst; },
+        +[](Bracewell::InterpolationWork& other) { other.strategy = GriddingStrategy::Atomic; }}) {
+    auto other = work;
+    change(other);
+    CHECK(choose_interpolation(other) == Samples);
+  }
+}
+
+TEMPLATE_TEST_CASE("plans run the kernels that the functions choose", "", float, double) {
+  const Space space;
+  const std::string prefix = "Bracewell::Gridding::";
+  const auto label = [](GriddingStrategy strategy) {
+    switch (strategy) {
+    case GriddingStrategy::Atomic:
+      return "spread_atomic";
+    case GriddingStrategy::PrunedGather:
+      return "spread_pruned";
+    case GriddingStrategy::Duplicated:
+      return "spread_duplicated";
+    default:
+      return "spread_tiles";
+    }
+  };
+  const auto points = rays(12, 25);
+  auto all = strategies(true);
+  all.push_back(GriddingStrategy::Automatic);
+  for (const auto strategy : all)
+    for (const auto order : {SampleOrder::SlicesFirst, SampleOrder::SlicesLast})
+      for (const std::int64_t slices : {1, 4, 6, 11, 16, 22, 33}) {
+        CAPTURE(int(strategy), int(order), slices);
+        const Gridding<Space, 2, TestType> plan(space, points, {24, 25},
+                                                {.slices = slices, .strategy = strategy, .order = order});
+        CHECK(plan.strategy() != GriddingStrategy::Automatic);
+        const bool last = order == SampleOrder::SlicesLast;
+        const View<Kokkos::complex<TestType>**> samples("samples", last ? plan.points() : slices,
+                                                        last ? slices : plan.points());
+        const auto grid = images<TestType, 2>(slices, plan.grid_shape());
+        const auto spreads = Test::report([&] { plan.spread(space, samples, grid); });
+        CHECK(spreads.launches(prefix + label(plan.strategy())));
+
+        const auto interpolation = choose_interpolation({plan.strategy(), order, slices, plan.width(), 2,
+                                                         sizeof(TestType), Bracewell::Impl::is_host<Space>});
+        CHECK(plan.interpolation() == interpolation);
+        const auto interpolates = Test::report([&] { plan.interpolate(space, grid, samples); });
+        REQUIRE(interpolates.kernels.size() == 1);
+        CHECK(interpolates.kernels[0].label ==
+              prefix + (interpolation == GriddingInterpolation::Samples ? "interpolate_samples"
+                        : interpolation == GriddingInterpolation::Tiles ? "interpolate_tiles"
+                                                                        : "interpolate_narrow_tiles"));
+      }
+}
