@@ -9,7 +9,7 @@ namespace Bracewell {
 /// but zero: its direction alone counts, so a gradient step leaves it valid.
 template <class T>
 struct Quaternion {
-  T w, x, y, z;
+  T w, x, y, z; ///< the real part, then the axis
 };
 
 namespace Impl {
