@@ -31,8 +31,8 @@ struct CorrelationOfShell {
 
 /// Correlation of two spectra in every shell of the full spectrum,
 ///   sum Re(F1 conj F2) / sqrt(sum |F1|^2 sum |F2|^2)
-/// (Harauz & van Heel, Optik 73 (1986) 146); of images it is the Fourier ring correlation. Shell s
-/// holds s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; shells without signal give 0.
+/// (Harauz & van Heel, Optik 73 (1986) 146); of images it is the Fourier ring correlation. Shell s holds
+/// s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; shells without signal give 0.
 /// @param first, second  complex [B, (D,) H, W/2+1]
 /// @param correlation    double [B, S], S at will (W/2+1 up to Nyquist); overwritten
 /// @throws Error on shapes that do not fit and shared memory

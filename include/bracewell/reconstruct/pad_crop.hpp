@@ -8,8 +8,7 @@
 namespace Bracewell {
 namespace Impl {
 
-/// Fills padded rows: element o of a padded axis N holds element o + n/2 (mod N) of the centred axis n, else
-/// zero.
+/// Fills padded rows: element o of a padded axis N holds element o + n/2 (mod N) of the centred axis n, else 0.
 template <class Value, int Dim>
 struct PadCentre {
   const Value* centred;

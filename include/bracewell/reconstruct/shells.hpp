@@ -46,8 +46,7 @@ struct ShellSum {
 };
 
 /// One team per shell and batch element visits the shell's stretch of every row: no atomics, the same sum in
-/// every run. Term::add(index, multiplicity, sum) takes in an element, Term::result(sum) makes the output of
-/// it.
+/// every run. Term::add(index, multiplicity, sum) takes in an element, Term::result(sum) makes the output.
 template <class ExecutionSpace, class Term, int Dim>
 struct ReduceShells {
   using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>>;
