@@ -37,10 +37,14 @@ inline double electron_wavelength(double voltage) {
 /// (RELION; Mindell & Grigorieff, J. Struct. Biol. 142 (2003) 334). The phase, hundreds of radians, is kept
 /// in double, so values in float are good to float precision.
 struct CTF {
-  /// The phase in half turns is xx x^2 + xy x y + yy y^2 + quartic k^4 + offset at frequency k = (x, y).
-  double xx = 0, xy = 0, yy = 0, quartic = 0, offset = 0;
-  double decay = 0; ///< exponent of the envelope, per k^2
-  double scale = 0; ///< factor on the whole function
+  // The phase in half turns is xx x^2 + xy x y + yy y^2 + quartic k^4 + offset at frequency k = (x, y).
+  double xx = 0;      ///< of the phase
+  double xy = 0;      ///< of the phase
+  double yy = 0;      ///< of the phase
+  double quartic = 0; ///< of the phase
+  double offset = 0;  ///< of the phase
+  double decay = 0;   ///< exponent of the envelope, per k^2
+  double scale = 0;   ///< factor on the whole function
 
   /// Zero everywhere.
   CTF() = default;

@@ -7,17 +7,16 @@
 
 namespace Bracewell {
 
-/// @name The matrix as an Eigen expression on the same memory, which it must not outlive.
-/// @{
+/// The matrix as an Eigen expression on the same memory, which it must not outlive.
 template <class T>
 auto as_eigen(Matrix3<T>& matrix) {
   return Eigen::Map<Eigen::Matrix<T, 3, 3, Eigen::RowMajor>>(&matrix.elements[0][0]);
 }
+/// The same, read only.
 template <class T>
 auto as_eigen(const Matrix3<T>& matrix) {
   return Eigen::Map<const Eigen::Matrix<T, 3, 3, Eigen::RowMajor>>(&matrix.elements[0][0]);
 }
-/// @}
 
 /// A copy of any fixed 3x3 Eigen expression.
 template <class Derived>

@@ -14,11 +14,10 @@ template <class T>
 struct Matrix3 {
   T elements[3][3] = {}; ///< [row][column]
 
-  /// @name An element
-  /// @{
+  /// An element.
   KOKKOS_FUNCTION T& operator()(int row, int column) { return elements[row][column]; }
+  /// An element.
   KOKKOS_FUNCTION const T& operator()(int row, int column) const { return elements[row][column]; }
-  /// @}
 
   /// The rotation that turns nothing.
   KOKKOS_FUNCTION static Matrix3 identity() { return {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}; }

@@ -8,7 +8,9 @@ namespace Bracewell {
 /// A rotation by |v| radians about the direction of v = (x, y, z).
 template <class T>
 struct RotationVector {
-  T x, y, z; ///< in radians
+  T x; ///< in radians
+  T y; ///< in radians
+  T z; ///< in radians
 };
 
 namespace Impl {
