@@ -3,7 +3,6 @@
 
 #include "cryoem/views.hpp"
 
-#include <bracewell/impl/execution.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 namespace Bracewell::Examples {
@@ -31,7 +30,7 @@ struct Kokkos::reduction_identity<Bracewell::Examples::MatchSums> {
 
 namespace Bracewell::Examples {
 
-inline constexpr int team_size_per_image = Impl::is_host<Space> ? 1 : 256;
+inline constexpr int team_size_per_image = std::is_same_v<Space::memory_space, Kokkos::HostSpace> ? 1 : 256;
 
 /// The loss of images I given projections P, and its cotangent with respect to them, one team per image. With
 /// the scale s that fits best,

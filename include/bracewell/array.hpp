@@ -19,9 +19,10 @@ namespace Bracewell {
 /// \endcode
 template <class View>
 struct HalfSpectrum {
-  View view;
-  std::int64_t width;
+  View view;          ///< of W/2+1 columns
+  std::int64_t width; ///< W
 };
+/// Deduces the type of the View.
 template <class View>
 HalfSpectrum(View, int) -> HalfSpectrum<View>;
 
@@ -72,14 +73,15 @@ using spectrum_value_of =
 /// an extent other than 0. Does not own.
 template <class Value, class MemorySpace>
 struct Array {
-  static constexpr int max_rank = 6;
+  static constexpr int max_rank = 6; ///< of the Views that it can stand for
 
-  Value* data = nullptr;
-  int rank = 0;
-  std::int64_t extents[max_rank] = {};
-  std::int64_t width = 0; ///< full width of the last axis when the array is a half spectrum
-  bool given = false;     ///< stands for a View, which may have no elements
+  Value* data = nullptr;               ///< the first element
+  int rank = 0;                        ///< number of axes
+  std::int64_t extents[max_rank] = {}; ///< of the axes, slowest first
+  std::int64_t width = 0;              ///< full width of the last axis when the array is a half spectrum
+  bool given = false;                  ///< stands for a View, which may have no elements
 
+  /// An argument that is not given.
   Array() = default;
 
   /// The same array, read only.
@@ -91,6 +93,8 @@ struct Array {
       extents[axis] = other.extents[axis];
   }
 
+  /// The elements of a View.
+  /// @throws Error on gaps between its rows
   template <class View>
   requires Kokkos::is_view_v<View> Array(const View& view)
       : data(view.data()), rank(View::rank()), given(view.data() != nullptr || view.use_count() > 0) {
@@ -116,13 +120,16 @@ struct Array {
                   "': expected contiguous memory, found gaps between its rows");
   }
 
+  /// The elements of a half spectrum whose width is stated.
   template <class View>
   Array(const HalfSpectrum<View>& spectrum) : Array(spectrum.view) {
     width = spectrum.width;
   }
 
+  /// Whether the argument is given.
   explicit operator bool() const { return given; }
 
+  /// Number of elements.
   std::int64_t size() const {
     std::int64_t product = 1;
     for (int axis = 0; axis < rank; ++axis)

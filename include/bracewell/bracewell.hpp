@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/// \file
 /// The whole library. Each header also stands alone.
+
+/// \namespace Bracewell
+/// What the library offers. The names of Bracewell::Impl are its own and can change at any time.
 
 #include <bracewell/array.hpp>
 #include <bracewell/error.hpp>

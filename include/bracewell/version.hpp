@@ -4,12 +4,17 @@
 /// \file
 /// The version of Bracewell. This is its one source: CMake reads the three numbers from here.
 
+/// Changes where users have to change their code.
 #define BRACEWELL_VERSION_MAJOR 0
+/// Changes where something is added.
 #define BRACEWELL_VERSION_MINOR 1
+/// Changes where something is mended.
 #define BRACEWELL_VERSION_PATCH 0
 
+/// \cond
 #define BRACEWELL_STRINGIFY_TOKEN(token) #token
 #define BRACEWELL_STRINGIFY(macro) BRACEWELL_STRINGIFY_TOKEN(macro)
+/// \endcond
 
 /// The version as a string literal, for example "0.1.0".
 #define BRACEWELL_VERSION                                                                                    \

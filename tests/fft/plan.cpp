@@ -4,6 +4,7 @@
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 #include <complex>
 #include <random>
@@ -280,14 +281,33 @@ TEST_CASE("wrong arguments of a plan are named", "[fft]") {
   const Space space;
   using Plan = FFT<Space, 2, float, C<float>>;
   CHECK_THROWS_AS(Plan(space, {0, 8}), Bracewell::Error);
-  CHECK_THROWS_AS(Plan(space, {8, 8}, 0), Bracewell::Error);
+  CHECK_THROWS_AS(Plan(space, {8, 8}, -1), Bracewell::Error);
   const Plan plan(space, {8, 7}, 2);
   const Kokkos::View<float***, Kokkos::LayoutRight, Space> in("in", 2, 8, 7), narrow("narrow", 2, 8, 6);
   const Kokkos::View<C<float>***, Kokkos::LayoutRight, Space> out("out", 2, 8, 4), wide("wide", 2, 8, 5);
-  CHECK_THROWS_AS(plan.execute(space, narrow, out), Bracewell::Error);
+  CHECK_THROWS_WITH(plan.execute(space, narrow, out),
+                    "Bracewell::FFT::execute: input: expected [batches of 2, 8, 7], found [2, 8, 6]");
   CHECK_THROWS_AS(plan.execute(space, in, wide), Bracewell::Error);
   const Kokkos::View<float***, Kokkos::LayoutRight, Space> shared(reinterpret_cast<float*>(out.data()), 2, 8,
                                                                   7);
-  CHECK_THROWS_AS(plan.execute(space, shared, out), Bracewell::Error);
+  CHECK_THROWS_WITH(
+      plan.execute(space, shared, out),
+      "Bracewell::FFT::execute: output: expected memory of its own, found memory shared with input");
+  const Kokkos::View<char*, Space> bytes(reinterpret_cast<char*>(out.data()), 64);
+  if (plan.workspace_bytes() == 0)
+    CHECK_THROWS_WITH(
+        plan.execute(space, in, out, bytes),
+        "Bracewell::FFT::execute: workspace: expected memory of its own, found memory shared with "
+        "output");
   plan.execute(space, in, Bracewell::HalfSpectrum{out, 7});
+}
+
+TEST_CASE("a plan of no arrays does nothing", "[fft]") {
+  const Space space;
+  const FFT<Space, 2, float, C<float>> plan(space, {8, 7}, 0);
+  CHECK(plan.workspace_bytes() == 0);
+  const Kokkos::View<float***, Kokkos::LayoutRight, Space> in("in", 0, 8, 7), one("one", 1, 8, 7);
+  const Kokkos::View<C<float>***, Kokkos::LayoutRight, Space> out("out", 0, 8, 4);
+  CHECK_NOTHROW(plan.execute(space, in, out));
+  CHECK_THROWS_AS(plan.execute(space, one, out), Bracewell::Error);
 }

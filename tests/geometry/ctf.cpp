@@ -4,6 +4,7 @@
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 #include <limits>
 
@@ -133,7 +134,9 @@ TEST_CASE("wrong CTF arguments are named", "[ctf]") {
   CHECK_THROWS_AS(CTF(with([&](auto& p) { p.voltage = nan; })), Error);
   CHECK_THROWS_AS(CTF(with([&](auto& p) { p.defocus_u = nan; })), Error);
   CHECK_THROWS_AS(CTF(with([](auto& p) { p.amplitude_contrast = 1.1; })), Error);
-  CHECK_THROWS_AS(CTF(with([](auto& p) { p.b_factor = INFINITY; })), Error);
+  CHECK_THROWS_WITH(CTF(with([](auto& p) { p.b_factor = INFINITY; })),
+                    "Bracewell::CTF: b_factor: expected a finite value, found inf");
+  CHECK_THROWS_AS(electron_wavelength(-300), Error);
   const Space space;
   const auto ctfs = on_device({astigmatic, phase_plate});
   const Spectra<float> three("three", 3, 8, 5), two("two", 2, 8, 5);
@@ -142,4 +145,16 @@ TEST_CASE("wrong CTF arguments are named", "[ctf]") {
   CHECK_THROWS_AS(evaluate_ctf(space, ctfs, 1.0, HalfSpectrum{two, 10}), Error);
   const Spectra<Kokkos::complex<float>> spectra("spectra", 2, 8, 5);
   CHECK_THROWS_AS(apply_ctf(space, ctfs, 1.0, spectra, three), Error);
+  const Spectra<float> shared(reinterpret_cast<float*>(spectra.data()), 2, 8, 5);
+  CHECK_THROWS_WITH(
+      apply_ctf(space, ctfs, 1.0, spectra, shared),
+      "Bracewell::apply_ctf: weights: expected memory of its own, found memory shared with spectra");
+}
+
+TEST_CASE("the CTF of no particles is no work", "[ctf]") {
+  const Kokkos::View<CTF*, Space> none("none", 0);
+  const Spectra<float> values("values", 0, 8, 5);
+  const Spectra<Kokkos::complex<float>> spectra("spectra", 0, 8, 5);
+  CHECK_NOTHROW(evaluate_ctf(Space(), none, 1.0, values));
+  CHECK_NOTHROW(apply_ctf(Space(), none, 1.0, spectra, values));
 }

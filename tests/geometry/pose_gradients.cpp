@@ -4,6 +4,7 @@
 #include <bracewell/geometry/random_rotation.hpp>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 #include <random>
 #include <string>
@@ -213,7 +214,7 @@ TEST_CASE("wrong arguments of the pose gradients are named", "[geometry]") {
   const Space space;
   const Parameters<float, 3> vectors("test", batches, poses), fewer("test", batches, poses - 1);
   const Parameters<float, 4> quaternions("test", batches, poses);
-  const Matrices<float> matrices("test", batches, poses), none("test", 0, 0);
+  const Matrices<float> matrices("test", batches, poses);
   CHECK(message_of([&] { matrices_from_angles(space, fewer, matrices); }) ==
         "Bracewell::matrices_from_angles: matrices: expected [2, 6, 3, 3], found [2, 7, 3, 3]");
   CHECK(message_of([&] { matrices_from_angles(space, quaternions, matrices); }) ==
@@ -222,6 +223,17 @@ TEST_CASE("wrong arguments of the pose gradients are named", "[geometry]") {
         "Bracewell::rotation_vector_gradients: gradients: expected [2, 7, 3], found [2, 7, 4]");
   CHECK(message_of([&] { angle_gradients(space, vectors, matrices, vectors); }) ==
         "Bracewell::angle_gradients: gradients: expected memory of its own, found memory shared with angles");
-  CHECK_NOTHROW(
-      matrices_from_angles(space, Parameters<float, 3>("test", 0, 0), none)); // nothing to do is no error
+}
+
+TEST_CASE("no poses are no work", "[geometry]") {
+  const Space space;
+  const Parameters<float, 3> angles("test", 2, 0), gradients("test", 2, 0);
+  const Parameters<float, 4> quaternions("test", 2, 0), quaternion("test", 2, 0);
+  const Matrices<float> matrices("test", 2, 0), cotangents("test", 2, 0);
+  CHECK_NOTHROW(matrices_from_angles(space, angles, matrices));
+  CHECK_NOTHROW(matrices_from_quaternions(space, quaternions, matrices));
+  CHECK_NOTHROW(matrices_from_rotation_vectors(space, angles, matrices, matrices));
+  CHECK_NOTHROW(angle_gradients(space, angles, cotangents, gradients));
+  CHECK_NOTHROW(quaternion_gradients(space, quaternions, cotangents, quaternion));
+  CHECK_NOTHROW(rotation_vector_gradients(space, matrices, cotangents, gradients));
 }

@@ -1,10 +1,12 @@
-// Every kernel of reconstruct/ and geometry/ and every kind of FFT plan, in float and double.
+// Every kernel of reconstruct/, geometry/ and optimize/ and every kind of FFT plan, in float and double.
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf.hpp>
 #include <bracewell/geometry/euler.hpp>
+#include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/optimize/adam.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
@@ -17,6 +19,9 @@ using Space = Kokkos::DefaultExecutionSpace;
 
 template <class Value>
 using Volumes = Kokkos::View<Value****, Kokkos::LayoutRight, Space>;
+
+template <class Value>
+using Poses = Kokkos::View<Value***, Kokkos::LayoutRight, Space>;
 
 /// The parametrisations of rotations on the device.
 template <class T>
@@ -59,6 +64,21 @@ void every_operator(const Space& space, const Volumes<T>& real, const Volumes<T>
   Kokkos::parallel_for("rotate", Kokkos::RangePolicy(space, 0, 3), Rotate<T>{real});
 }
 
+template <class T>
+void every_pose_gradient(const Space& space, const Poses<T>& angles, const Poses<T>& quaternions,
+                         const Poses<T>& gradients, const Volumes<T>& matrices) {
+  using namespace Bracewell;
+  matrices_from_angles(space, angles, matrices);
+  matrices_from_quaternions(space, quaternions, matrices);
+  matrices_from_rotation_vectors(space, angles, matrices, matrices);
+  angle_gradients(space, angles, matrices, gradients);
+  quaternion_gradients(space, quaternions, matrices, gradients);
+  rotation_vector_gradients(space, matrices, matrices, gradients);
+  Adam<Space, T> adam(space, {angles.size()});
+  adam.step(space, {{angles, gradients, 0.1}});
+  adam.reset(space);
+}
+
 template void every_operator<float>(const Space&, const Volumes<float>&, const Volumes<float>&,
                                     const Volumes<Kokkos::complex<float>>&, const Volumes<float>&,
                                     const Kokkos::View<double**, Kokkos::LayoutRight, Space>&,
@@ -67,3 +87,8 @@ template void every_operator<double>(const Space&, const Volumes<double>&, const
                                      const Volumes<Kokkos::complex<double>>&, const Volumes<double>&,
                                      const Kokkos::View<double**, Kokkos::LayoutRight, Space>&,
                                      const Kokkos::View<Bracewell::CTF*, Space>&);
+
+template void every_pose_gradient<float>(const Space&, const Poses<float>&, const Poses<float>&,
+                                         const Poses<float>&, const Volumes<float>&);
+template void every_pose_gradient<double>(const Space&, const Poses<double>&, const Poses<double>&,
+                                          const Poses<double>&, const Volumes<double>&);

@@ -5,6 +5,7 @@
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 using namespace Bracewell;
 using namespace support;
@@ -90,8 +91,16 @@ TEST_CASE("wrong boxes are named", "[reconstruct]") {
              other = make<float, 2>(1, {8, 8});
   CHECK_THROWS_AS(pad_centre(space, large, small), Error);
   CHECK_THROWS_AS(pad_centre(space, small, other), Error);
-  CHECK_THROWS_AS(pad_centre(space, small, small), Error);
+  CHECK_THROWS_WITH(
+      pad_centre(space, small, small),
+      "Bracewell::pad_centre: padded: expected memory of its own, found memory shared with centred");
   CHECK_THROWS_AS(pad_centre(space, small, Batch<float, 2>()), Error);
   CHECK_THROWS_AS(crop_centre(space, small, large), Error);
   CHECK_THROWS_AS(crop_centre(space, large, small, INFINITY), Error);
+}
+
+TEST_CASE("padding and cropping no images is no work", "[reconstruct]") {
+  const auto small = make<float, 2>(0, {6, 6}), large = make<float, 2>(0, {8, 8});
+  CHECK_NOTHROW(pad_centre(Space(), small, large));
+  CHECK_NOTHROW(crop_centre(Space(), large, small));
 }

@@ -8,6 +8,7 @@
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 using namespace Bracewell;
 using namespace support;
@@ -110,9 +111,18 @@ TEMPLATE_TEST_CASE("soft masks fall off as a raised cosine", "[reconstruct]", fl
 TEST_CASE("wrong arguments of roll-off corrections and masks are named", "[reconstruct]") {
   const Space space;
   const auto volume = make<float, 3>(1, {8, 8, 8});
-  CHECK_THROWS_AS(correct_rolloff<Linear>(space, volume, {16, 16, 7}), Error);
+  CHECK_THROWS_WITH((correct_rolloff<Linear>(space, volume, {16, 7, 16})),
+                    "Bracewell::correct_rolloff: padded: expected at least 8 along y, found 7");
   CHECK_THROWS_AS(correct_radial_rolloff(space, volume, {0, 16, 16}), Error);
   CHECK_THROWS_AS(correct_rolloff<Linear>(space, Batch<float, 3>(), {16, 16, 16}), Error);
   CHECK_THROWS_AS(apply_mask(space, volume, {.radius = -1}), Error);
   CHECK_THROWS_AS(apply_mask(space, volume, {.radius = 3, .edge = NAN}), Error);
+}
+
+TEST_CASE("correcting and masking no volumes is no work", "[reconstruct]") {
+  const Space space;
+  const auto none = make<float, 3>(0, {8, 8, 8});
+  CHECK_NOTHROW(correct_rolloff<Linear>(space, none, {16, 16, 16}));
+  CHECK_NOTHROW(correct_radial_rolloff(space, none, {16, 16, 16}));
+  CHECK_NOTHROW(apply_mask(space, none, {.radius = 3}));
 }

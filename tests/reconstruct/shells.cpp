@@ -5,6 +5,7 @@
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 using namespace Bracewell;
 using namespace support;
@@ -192,14 +193,43 @@ TEST_CASE("wrong arguments of shell operators are named", "[reconstruct]") {
   CHECK_THROWS_AS(fourier_shell_correlation(space, a, a, two), Error);
   CHECK_THROWS_AS(fourier_shell_correlation(space, HalfSpectrum{a, 11}, HalfSpectrum{a, 11}, curve), Error);
   CHECK_THROWS_AS(shell_averages(space, weight, Curves()), Error);
-  CHECK_THROWS_AS(shell_averages(space, weight, Curves("none", 1, 0)), Error);
+  CHECK_THROWS_AS(shell_averages(space, weight, Curves("many", 1, 33)), Error);
+  const Curves in_weight(reinterpret_cast<double*>(weight.data()), 1, 5);
+  CHECK_THROWS_WITH(
+      shell_averages(space, weight, in_weight),
+      "Bracewell::shell_averages: averages: expected memory of its own, found memory shared with "
+      "values");
+  const Curves in_a(reinterpret_cast<double*>(a.data()), 1, 5);
+  CHECK_THROWS_AS(fourier_shell_correlation(space, b, b, two), Error);
+  CHECK_THROWS_AS(fourier_shell_correlation(space, a, a, in_a), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, a, {.shell_averages = in_a}), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, a, {.radius = NAN}), Error);
   CHECK_THROWS_AS(normalise(space, a, other, a), Error);
   CHECK_THROWS_AS(normalise(space, a, weight, b), Error);
-  CHECK_THROWS_AS(normalise(space, a, weight, a, {.wiener = -1}), Error);
+  CHECK_THROWS_WITH(normalise(space, a, weight, a, {.wiener = -1e-7}),
+                    "Bracewell::normalise: options.wiener: expected a finite value >= 0, found -1e-07");
   CHECK_THROWS_AS(normalise(space, a, weight, a, {.floor = NAN}), Error);
   CHECK_THROWS_AS(normalise(space, a, weight, a, {.shell_averages = two}), Error);
   const Batch<C, 3> shared(reinterpret_cast<C*>(weight.data()), 1, 4, 8, 5);
   const auto half_weight = make<C, 3>(1, {4, 8, 5});
   const Batch<float, 3> small(weight.data(), 1, 4, 8, 5);
   CHECK_THROWS_AS(normalise(space, half_weight, small, shared), Error);
+}
+
+TEST_CASE("no spectra and no shells are no work", "[reconstruct]") {
+  const Space space;
+  using C = Kokkos::complex<float>;
+  const auto spectrum = make<C, 3>(1, {8, 8, 5}), no_spectra = make<C, 3>(0, {8, 8, 5});
+  const auto weight = make<float, 3>(1, {8, 8, 5}), no_weights = make<float, 3>(0, {8, 8, 5});
+  const Curves no_shells("none", 1, 0), no_curves("none", 0, 5);
+  shell_averages(space, weight, no_shells);
+  shell_averages(space, no_weights, no_curves);
+  fourier_shell_correlation(space, spectrum, spectrum, no_shells);
+  fourier_shell_correlation(space, no_spectra, no_spectra, no_curves);
+  normalise(space, no_spectra, no_weights, no_spectra, {.shell_averages = no_curves});
+
+  Kokkos::deep_copy(spectrum, C(6, 3));
+  Kokkos::deep_copy(weight, 3);
+  normalise(space, spectrum, weight, spectrum, {.shell_averages = no_shells});
+  CHECK(to_host(spectrum) == std::vector<C>(8 * 8 * 5, C(2, 1)));
 }

@@ -20,7 +20,7 @@ struct Report {
     std::uint32_t instance;
   };
   std::vector<Kernel> kernels;
-  std::vector<std::string> allocations, fences, copies;
+  std::vector<std::string> regions, allocations, fences, copies;
 
   bool launches(const std::string& part) const {
     for (const auto& kernel : kernels)
@@ -30,7 +30,7 @@ struct Report {
   }
 };
 
-/// Runs `call` and reports its kernels, allocations, fences and copies.
+/// Runs `call` and reports its kernels, regions, allocations, fences and copies.
 inline Report report(const std::function<void()>& call) {
   namespace Tools = Kokkos::Tools::Experimental;
   static Report current; // the callbacks are plain functions
@@ -41,6 +41,7 @@ inline Report report(const std::function<void()>& call) {
   Tools::set_begin_parallel_for_callback(kernel);
   Tools::set_begin_parallel_reduce_callback(kernel);
   Tools::set_begin_parallel_scan_callback(kernel);
+  Tools::set_push_region_callback([](const char* label) { current.regions.push_back(label); });
   Tools::set_begin_fence_callback([](const char* label, std::uint32_t, std::uint64_t*) {
     if (std::string(label).find("Profile Tool Fence") == std::string::npos) // one that these callbacks cause
       current.fences.push_back(label);
@@ -58,6 +59,7 @@ inline Report report(const std::function<void()>& call) {
   Tools::set_begin_parallel_for_callback(nullptr);
   Tools::set_begin_parallel_reduce_callback(nullptr);
   Tools::set_begin_parallel_scan_callback(nullptr);
+  Tools::set_push_region_callback(nullptr);
   Tools::set_begin_fence_callback(nullptr);
   Tools::set_allocate_data_callback(nullptr);
   Tools::set_begin_deep_copy_callback(nullptr);

@@ -84,6 +84,19 @@ TEST_CASE("labels of the pieces of a reconstruction; no fences, copies or alloca
     check_labels(function);
 }
 
+TEST_CASE("each piece of a reconstruction is a region with steps") {
+  const Arguments arguments;
+  for (const Function& function : functions(arguments)) {
+    INFO(function.name);
+    const Test::Report seen = Test::report([&] { function.call(Space()); });
+    CHECK(seen.regions == std::vector<std::string>{"Bracewell::" + function.name});
+    for (const auto& kernel : seen.kernels) {
+      INFO(kernel.label);
+      CHECK(kernel.label.starts_with("Bracewell::" + function.name + "::"));
+    }
+  }
+}
+
 TEST_CASE("the pieces of a reconstruction run on the instance they are given") {
   const Arguments arguments;
   for (const Function& function : functions(arguments))

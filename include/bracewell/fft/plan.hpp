@@ -2,8 +2,11 @@
 #pragma once
 
 #include <bracewell/fft/detail/cufft.hpp>
-#include <bracewell/fft/detail/fftw.hpp>
 #include <bracewell/fft/detail/hipfft.hpp>
+#include <bracewell/impl/checks.hpp>
+#if __has_include(<fftw3.h>) // programs that transform on GPUs alone do without
+#include <bracewell/fft/detail/fftw.hpp>
+#endif
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -17,16 +20,20 @@ namespace Bracewell {
 /// Plan of a batch of discrete Fourier transforms of Dim = 1, 2 or 3 dimensions, any sizes:
 ///   F(k) = sum_x f(x) exp(-+ 2 pi i sum_d k_d x_d / n_d),
 /// never scaled: backward after forward multiplies by the number of pixels. The types say which transform it
-/// is:
-///   FFT<Space, Dim, T, Kokkos::complex<T>>                   real to half spectrum, forward
-///   FFT<Space, Dim, Kokkos::complex<T>, T>                   half spectrum to real, backward; destroys its
-///   input FFT<Space, Dim, Kokkos::complex<T>, Kokkos::complex<T>>  forward or backward, may be in place
+/// is, with C = Kokkos::complex<T>:
+///
+/// | type                  | from          | to            | direction           | input                 |
+/// |-----------------------|---------------|---------------|---------------------|-----------------------|
+/// | FFT<Space, Dim, T, C> | real          | half spectrum | forward             | kept                  |
+/// | FFT<Space, Dim, C, T> | half spectrum | real          | backward            | overwritten           |
+/// | FFT<Space, Dim, C, C> | complex       | complex       | forward or backward | kept, unless in place |
+///
 /// The library is FFTW on host spaces (spread over the threads of the space), cuFFT on Kokkos::Cuda, hipFFT
 /// on Kokkos::HIP.
 ///
 /// Movable, not copyable. execute is const and may be called by several threads at once; on GPUs, calls that
 /// can overlap (on different instances) need a workspace each. It runs on the instance that it is given and
-/// does not wait.
+/// does not wait. A batch of 0 is no work.
 template <class ExecutionSpace, int Dim, class Input, class Output>
 class FFT {
   static_assert(Dim >= 1 && Dim <= 3, "Bracewell::FFT: transforms have one, two or three dimensions.");
@@ -44,27 +51,26 @@ class FFT {
 public:
   /// @param shape  {(d, (h,)) w}: sizes in the order of the axes, of the real array where there is one
   /// @param batch  how many arrays one execute transforms
-  /// @throws Error on sizes below 1 or beyond 2^29, and when the library cannot make the plan
+  /// @throws Error on sizes below 1 or beyond 2^29, a negative batch, and when the library cannot make the plan
   FFT(const ExecutionSpace& space, const std::array<int, Dim>& shape, std::int64_t batch = 1,
       const FFTOptions& options = {})
       : problem(check(shape, batch, options)), external(options.external_workspace),
-        backend(std::make_unique<Backend>(space, problem, options)) {}
+        backend(batch > 0 ? std::make_unique<Backend>(space, problem, options) : nullptr) {}
 
   /// Bytes of workspace that execute needs (0 for FFTW).
-  std::size_t workspace_bytes() const { return backend->workspace_bytes(); }
+  std::size_t workspace_bytes() const { return backend ? backend->workspace_bytes() : 0; }
 
   /// Transforms `batch` arrays with the plan's own workspace.
   /// @param input   View [..., (d, (h,)) w], leading axes whose product is the batch; w/2+1 columns for half
-  /// spectra.
-  ///                Kept, but for half spectra to real values, where it is overwritten
+  ///                spectra. Kept, but for half spectra to real values, where it is overwritten
   /// @param output  likewise; overwritten; the same View as input for a transform in place (complex to
-  /// complex only)
+  ///                complex only)
   /// @throws Error on shapes that do not fit, memory shared in part, and a missing workspace
   template <class InputView, class OutputView>
   void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output) const {
-    if (external && workspace_bytes() > 0)
-      Impl::fail("FFT", "workspace", "a View, as the plan was made with external_workspace", "none");
-    run(space, input, output, nullptr);
+    arguments.require(!external || workspace_bytes() == 0, "workspace",
+                      "a View, as the plan was made with external_workspace", "none");
+    run(space, input, output, Impl::NamedMemory("workspace", nullptr, 0));
   }
 
   /// The same with a workspace of at least workspace_bytes(), which the transform uses until it ends.
@@ -72,24 +78,25 @@ public:
   template <class InputView, class OutputView>
   void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output,
                const Kokkos::View<char*, MemorySpace>& workspace) const {
-    if (workspace.size() < workspace_bytes())
-      Impl::fail("FFT", "workspace", std::to_string(workspace_bytes()) + " bytes",
-                 std::to_string(workspace.size()));
-    run(space, input, output, workspace.data());
+    arguments.require(
+        workspace.size() >= workspace_bytes(), "workspace",
+        [&] { return std::to_string(workspace_bytes()) + " bytes"; },
+        [&] { return std::to_string(workspace.size()); });
+    run(space, input, output, Impl::NamedMemory("workspace", workspace.data(), workspace.size()));
   }
 
 private:
   using ConstUnlessDestroyed = std::conditional_t<Problem::to_real, Input, const Input>;
 
   static Problem check(const std::array<int, Dim>& shape, std::int64_t batch, const FFTOptions& options) {
+    constexpr Impl::Arguments arguments{"FFT"};
     Problem problem;
-    for (int axis = 0; axis < Dim; ++axis) {
-      if (shape[axis] < 1 || shape[axis] > std::numeric_limits<int>::max() / 4)
-        Impl::fail("FFT", "shape", "sizes from 1 to 2^29", std::to_string(shape[axis]));
+    for (std::size_t axis = 0; axis < Dim; ++axis) {
+      const bool fits = shape[axis] >= 1 && shape[axis] <= std::numeric_limits<int>::max() / 4;
+      arguments.require(fits, "shape", "sizes from 1 to 2^29", [&] { return std::to_string(shape[axis]); });
       problem.shape[axis] = shape[axis];
     }
-    if (batch < 1)
-      Impl::fail("FFT", "batch", "at least 1", std::to_string(batch));
+    arguments.at_least("batch", batch, std::int64_t(0));
     problem.batch = batch;
     problem.forward = Problem::from_real || (!Problem::to_real && options.direction == FFTDirection::Forward);
     return problem;
@@ -97,34 +104,39 @@ private:
 
   template <class Value>
   void check(const char* argument, const Array<Value, MemorySpace>& array, bool real) const {
-    std::string expected = "[batches of " + std::to_string(problem.batch);
-    for (int axis = 0; axis < Dim; ++axis)
-      expected += ", " + std::to_string(problem.stored(axis, real));
     bool fits = array && array.rank >= Dim && array.size() == problem.batch * problem.elements(0, real);
     for (int axis = 0; fits && axis < Dim; ++axis)
       fits = array.extents[array.rank - Dim + axis] == problem.stored(axis, real);
-    if (!fits)
-      Impl::fail("FFT", argument, expected + "]", array.shape());
+    const auto expected = [&] {
+      std::string text = "[batches of " + std::to_string(problem.batch);
+      for (int axis = 0; axis < Dim; ++axis)
+        text += ", " + std::to_string(problem.stored(axis, real));
+      return text + "]";
+    };
+    arguments.require(fits, argument, expected, [&] { return array.shape(); });
   }
 
   template <class InputView, class OutputView>
   void run(const ExecutionSpace& space, const InputView& input, const OutputView& output,
-           void* workspace) const {
+           const Impl::NamedMemory& workspace) const {
     const Array<ConstUnlessDestroyed, MemorySpace> in(input);
     const Array<Output, MemorySpace> out(output);
     check("input", in, Problem::from_real);
     check("output", out, Problem::to_real);
-    const auto* in_begin = reinterpret_cast<const char*>(in.data);
-    const auto* out_begin = reinterpret_cast<const char*>(out.data);
-    const bool in_place = Problem::complex_to_complex && in_begin == out_begin;
-    if (!in_place && in_begin < out_begin + out.size() * sizeof(Output) &&
-        out_begin < in_begin + in.size() * sizeof(Input))
-      Impl::fail("FFT", "output",
-                 Problem::complex_to_complex ? "memory of its own or the input itself" : "memory of its own",
-                 "memory shared with input");
+    const Impl::NamedMemory in_memory("input", in), out_memory("output", out);
+    const bool in_place = Problem::complex_to_complex && in_memory.begin == out_memory.begin;
+    arguments.require(in_place || !out_memory.overlaps(in_memory), "output",
+                      Problem::complex_to_complex ? "memory of its own or the input itself"
+                                                  : "memory of its own",
+                      "memory shared with input");
+    arguments.disjoint({workspace}, {in_memory, out_memory});
+    if (!backend)
+      return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::FFT::execute");
-    backend->execute(space, const_cast<Input*>(in.data), out.data, workspace);
+    backend->execute(space, const_cast<Input*>(in.data), out.data, const_cast<char*>(workspace.begin));
   }
+
+  static constexpr Impl::Arguments arguments{"FFT::execute"};
 
   Problem problem;
   bool external;

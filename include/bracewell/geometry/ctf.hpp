@@ -4,6 +4,8 @@
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/rfft/layout.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <cmath>
 
 namespace Bracewell {
@@ -22,7 +24,9 @@ struct CTFParameters {
 };
 
 /// Relativistic wavelength of electrons in Angstrom; voltage in kV.
+/// @throws Error on a voltage that is not positive
 inline double electron_wavelength(double voltage) {
+  Impl::Arguments{"electron_wavelength"}.positive("voltage", voltage);
   const double V = 1000 * voltage;
   return 12.2643247 / std::sqrt(V * (1 + 0.978466e-6 * V));
 }
@@ -33,22 +37,30 @@ inline double electron_wavelength(double voltage) {
 /// (RELION; Mindell & Grigorieff, J. Struct. Biol. 142 (2003) 334). The phase, hundreds of radians, is kept
 /// in double, so values in float are good to float precision.
 struct CTF {
-  // The phase in half turns is quadratic form + quartic k^4 + offset.
-  double xx = 0, xy = 0, yy = 0;
-  double quartic = 0, offset = 0;
-  double decay = 0, scale = 0;
+  // The phase in half turns is xx x^2 + xy x y + yy y^2 + quartic k^4 + offset at frequency k = (x, y).
+  double xx = 0;      ///< of the phase
+  double xy = 0;      ///< of the phase
+  double yy = 0;      ///< of the phase
+  double quartic = 0; ///< of the phase
+  double offset = 0;  ///< of the phase
+  double decay = 0;   ///< exponent of the envelope, per k^2
+  double scale = 0;   ///< factor on the whole function
 
+  /// Zero everywhere.
   CTF() = default;
 
   /// @throws Error on parameters that are not finite, voltage <= 0 and |amplitude contrast| > 1
   explicit CTF(const CTFParameters& p) {
-    for (const double value : {p.defocus_u, p.defocus_v, p.defocus_angle, p.spherical_aberration,
-                               p.phase_shift, p.b_factor, p.scale})
-      if (!std::isfinite(value))
-        Impl::fail("CTF", "parameters", "finite values", std::to_string(value));
-    Impl::require_positive("CTF", "voltage", p.voltage);
-    if (!(std::abs(p.amplitude_contrast) <= 1))
-      Impl::fail("CTF", "amplitude_contrast", "a value in [-1, 1]", std::to_string(p.amplitude_contrast));
+    constexpr Impl::Arguments arguments{"CTF"};
+    arguments.finite("defocus_u", p.defocus_u);
+    arguments.finite("defocus_v", p.defocus_v);
+    arguments.finite("defocus_angle", p.defocus_angle);
+    arguments.positive("voltage", p.voltage);
+    arguments.finite("spherical_aberration", p.spherical_aberration);
+    arguments.within("amplitude_contrast", p.amplitude_contrast, -1.0, 1.0);
+    arguments.finite("phase_shift", p.phase_shift);
+    arguments.finite("b_factor", p.b_factor);
+    arguments.finite("scale", p.scale);
     constexpr double pi = Kokkos::numbers::pi;
     const double lambda = electron_wavelength(p.voltage);
     const double mean = lambda * (p.defocus_u + p.defocus_v) / 2;
@@ -69,8 +81,8 @@ struct CTF {
   KOKKOS_FUNCTION T value(double x, double y) const {
     const double k2 = x * x + y * y;
     const double phase = xx * x * x + xy * x * y + yy * y * y + quartic * k2 * k2 + offset;
-    const double turns = phase - 2 * Kokkos::floor(phase / 2 + 0.5); // in [-1, 1]
-    const T sine = Kokkos::sin(Kokkos::numbers::pi_v<T> * T(turns));
+    const double half_turns = phase - 2 * Kokkos::floor(phase / 2 + 0.5); // in [-1, 1]
+    const T sine = Kokkos::sin(Kokkos::numbers::pi_v<T> * T(half_turns));
     const T amplitude = decay == 0 ? T(scale) : T(scale) * Kokkos::exp(T(-decay * k2));
     return amplitude * sine;
   }
@@ -135,14 +147,16 @@ struct ApplyCTF {
 };
 
 template <class Value, class MemorySpace>
-CTFRows ctf_rows(const char* function, const char* argument,
+CTFRows ctf_rows(const Arguments& arguments, const char* argument,
                  const Kokkos::View<const CTF*, MemorySpace>& ctfs, const Array<Value, MemorySpace>& spectra,
                  double pixel_size) {
-  const Box<2> box = spectrum_box<2>(function, argument, spectra);
-  if (std::int64_t(ctfs.extent(0)) != box.batches)
-    fail(function, "ctfs", "[" + std::to_string(box.batches) + "]",
-         "[" + std::to_string(ctfs.extent(0)) + "]");
-  require_positive(function, "pixel_size", pixel_size);
+  const Box<2> box = spectrum_box<2>(arguments, argument, spectra);
+  const auto count = static_cast<std::int64_t>(ctfs.extent(0));
+  arguments.require(
+      count == box.batches, "ctfs", [&] { return "[" + std::to_string(box.batches) + "]"; },
+      [&] { return "[" + std::to_string(count) + "]"; });
+  arguments.disjoint({{argument, spectra}}, {{"ctfs", ctfs.data(), ctfs.size() * sizeof(CTF)}});
+  arguments.positive("pixel_size", pixel_size);
   return {ctfs.data(), box, pixel_size};
 }
 
@@ -152,7 +166,7 @@ CTFRows ctf_rows(const char* function, const char* argument,
 /// @param ctfs        CTF [P]
 /// @param pixel_size  in Angstrom
 /// @param values      real [P, h, w/2+1], or more leading axes whose product is P; overwritten
-/// @throws Error on shapes that do not fit and a pixel size that is not positive
+/// @throws Error on shapes that do not fit, shared memory and a pixel size that is not positive
 template <class ExecutionSpace, class Values>
 void evaluate_ctf(const ExecutionSpace& space,
                   const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs,
@@ -160,7 +174,8 @@ void evaluate_ctf(const ExecutionSpace& space,
   using MemorySpace = typename ExecutionSpace::memory_space;
   using T = Impl::real_of<Values>;
   const Array<T, MemorySpace> out(values);
-  const auto rows = Impl::ctf_rows("evaluate_ctf", "values", ctfs, out, pixel_size);
+  const auto rows = Impl::ctf_rows(Impl::Arguments{"evaluate_ctf"}, "values", ctfs, out, pixel_size);
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::evaluate_ctf");
   Impl::for_each_row(space, "Bracewell::evaluate_ctf::fill", rows.box.rows(),
                      Impl::EvaluateCTF<T>{rows, out.data});
 }
@@ -171,7 +186,7 @@ void evaluate_ctf(const ExecutionSpace& space,
 /// @param pixel_size  in Angstrom
 /// @param spectra     complex [P, h, w/2+1], or more leading axes whose product is P
 /// @param weights     real, like spectra; overwritten with CTF^2; may be left out
-/// @throws Error on shapes that do not fit and a pixel size that is not positive
+/// @throws Error on shapes that do not fit, shared memory and a pixel size that is not positive
 template <class ExecutionSpace, class Spectra>
 void apply_ctf(const ExecutionSpace& space,
                const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs, double pixel_size,
@@ -180,9 +195,13 @@ void apply_ctf(const ExecutionSpace& space,
   using MemorySpace = typename ExecutionSpace::memory_space;
   using T = Impl::real_of<Spectra>;
   const Array<Kokkos::complex<T>, MemorySpace> out(spectra);
-  const auto rows = Impl::ctf_rows("apply_ctf", "spectra", ctfs, out, pixel_size);
+  constexpr Impl::Arguments arguments{"apply_ctf"};
+  const auto rows = Impl::ctf_rows(arguments, "spectra", ctfs, out, pixel_size);
   if (weights)
-    Impl::require_same_shape("apply_ctf", "weights", weights, out);
+    arguments.same_spectrum("weights", weights, out);
+  arguments.disjoint({{"weights", weights}},
+                     {{"spectra", out}, {"ctfs", ctfs.data(), ctfs.size() * sizeof(CTF)}});
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::apply_ctf");
   Impl::for_each_row(space, "Bracewell::apply_ctf::multiply", rows.box.rows(),
                      Impl::ApplyCTF<T>{rows, out.data, weights.data});
 }

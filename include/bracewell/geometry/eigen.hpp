@@ -12,6 +12,7 @@ template <class T>
 auto as_eigen(Matrix3<T>& matrix) {
   return Eigen::Map<Eigen::Matrix<T, 3, 3, Eigen::RowMajor>>(&matrix.elements[0][0]);
 }
+/// The same, read only.
 template <class T>
 auto as_eigen(const Matrix3<T>& matrix) {
   return Eigen::Map<const Eigen::Matrix<T, 3, 3, Eigen::RowMajor>>(&matrix.elements[0][0]);
@@ -25,10 +26,12 @@ Matrix3<typename Derived::Scalar> matrix3(const Eigen::MatrixBase<Derived>& expr
   return matrix;
 }
 
+/// A copy of an Eigen quaternion.
 template <class T>
 Quaternion<T> quaternion(const Eigen::Quaternion<T>& q) {
   return {q.w(), q.x(), q.y(), q.z()};
 }
+/// A copy as an Eigen quaternion.
 template <class T>
 Eigen::Quaternion<T> as_eigen(const Quaternion<T>& q) {
   return {q.w, q.x, q.y, q.z};

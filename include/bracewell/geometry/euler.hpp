@@ -5,11 +5,12 @@
 
 namespace Bracewell {
 
-/// RELION's Euler angles in degrees (rlnAngleRot, rlnAngleTilt, rlnAnglePsi): passive rotations about Z, Y,
-/// Z.
+/// RELION's Euler angles in degrees: passive rotations about Z, Y, Z.
 template <class T>
 struct EulerAngles {
-  T rot, tilt, psi;
+  T rot;  ///< about Z, first (rlnAngleRot)
+  T tilt; ///< about Y (rlnAngleTilt)
+  T psi;  ///< about Z, last (rlnAnglePsi)
 };
 
 namespace Impl {

@@ -5,20 +5,25 @@
 
 namespace Bracewell {
 
+/// Three components (x, y, z).
 template <class T>
 using Vector3 = Kokkos::Array<T, 3>;
 
 /// A 3x3 matrix, row-major; acts on column vectors of components (x, y, z). Usable on devices.
 template <class T>
 struct Matrix3 {
-  T elements[3][3] = {};
+  T elements[3][3] = {}; ///< [row][column]
 
+  /// An element.
   KOKKOS_FUNCTION T& operator()(int row, int column) { return elements[row][column]; }
+  /// An element.
   KOKKOS_FUNCTION const T& operator()(int row, int column) const { return elements[row][column]; }
 
+  /// The rotation that turns nothing.
   KOKKOS_FUNCTION static Matrix3 identity() { return {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}; }
 };
 
+/// The product of two matrices.
 template <class T>
 KOKKOS_FUNCTION Matrix3<T> operator*(const Matrix3<T>& a, const Matrix3<T>& b) {
   Matrix3<T> product;
@@ -28,6 +33,7 @@ KOKKOS_FUNCTION Matrix3<T> operator*(const Matrix3<T>& a, const Matrix3<T>& b) {
   return product;
 }
 
+/// A matrix applied to a column vector.
 template <class T>
 KOKKOS_FUNCTION Vector3<T> operator*(const Matrix3<T>& a, const Vector3<T>& v) {
   Vector3<T> product;
@@ -36,6 +42,7 @@ KOKKOS_FUNCTION Vector3<T> operator*(const Matrix3<T>& a, const Vector3<T>& v) {
   return product;
 }
 
+/// The transpose, of a rotation its inverse.
 template <class T>
 KOKKOS_FUNCTION Matrix3<T> transpose(const Matrix3<T>& a) {
   Matrix3<T> result;

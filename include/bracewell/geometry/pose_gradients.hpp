@@ -4,7 +4,9 @@
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/geometry/quaternion.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
-#include <bracewell/impl/row_loop.hpp>
+#include <bracewell/impl/checks.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
 namespace Impl {
@@ -90,26 +92,20 @@ struct ChainGradients {
 
 /// Checks an array [B, P, parameters] or, for 9 parameters, [B, P, 3, 3] against the leading axes of `like`.
 template <class A, class B, class MemorySpace>
-void require_poses(const char* function, const char* argument, const Array<A, MemorySpace>& array,
+void require_poses(const Arguments& arguments, const char* argument, const Array<A, MemorySpace>& array,
                    const Array<B, MemorySpace>& like, int parameters) {
-  const std::string leading =
-      like.rank >= 2 ? std::to_string(like.extents[0]) + ", " + std::to_string(like.extents[1]) : "B, P";
-  const std::string rest = parameters == 9 ? "3, 3" : std::to_string(parameters);
   bool fits = like.rank >= 2 && array.rank == (parameters == 9 ? 4 : 3);
   if (fits) {
     fits = array.extents[0] == like.extents[0] && array.extents[1] == like.extents[1] &&
            array.extents[2] == (parameters == 9 ? 3 : parameters) &&
            (parameters != 9 || array.extents[3] == 3);
   }
-  if (!fits)
-    fail(function, argument, "[" + leading + ", " + rest + "]", array.shape());
-}
-
-template <class A, class B, class MemorySpace>
-void require_apart(const char* function, const char* argument, const Array<A, MemorySpace>& output,
-                   const char* other_name, const Array<B, MemorySpace>& other) {
-  if (overlap(output, other))
-    fail(function, argument, "memory of its own", std::string("memory shared with ") + other_name);
+  const auto expected = [&] {
+    const std::string leading =
+        like.rank >= 2 ? std::to_string(like.extents[0]) + ", " + std::to_string(like.extents[1]) : "B, P";
+    return "[" + leading + ", " + (parameters == 9 ? "3, 3" : std::to_string(parameters)) + "]";
+  };
+  arguments.require(fits, argument, expected, [&] { return array.shape(); });
 }
 
 template <class ExecutionSpace, class Functor>
@@ -122,25 +118,25 @@ void for_each_pose(const ExecutionSpace& space, const char* label, std::int64_t 
 }
 
 template <template <class> class Parametrisation, class T, class ExecutionSpace, class MemorySpace>
-void make_matrices(const ExecutionSpace& space, const char* function, const char* label,
+void make_matrices(const ExecutionSpace& space, const Arguments& arguments, const char* label,
                    const char* parameters_name, const Array<const T, MemorySpace>& parameters,
                    const Array<T, MemorySpace>& matrices) {
-  require_poses(function, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
-  require_poses(function, "matrices", matrices, parameters, 9);
-  require_apart(function, "matrices", matrices, parameters_name, parameters);
+  require_poses(arguments, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
+  require_poses(arguments, "matrices", matrices, parameters, 9);
+  arguments.disjoint({{"matrices", matrices}}, {{parameters_name, parameters}});
   for_each_pose(space, label, parameters.extents[0] * parameters.extents[1],
                 MakeMatrices<Parametrisation<T>, T>{parameters.data, matrices.data});
 }
 
 template <template <class> class Parametrisation, class T, class ExecutionSpace, class MemorySpace>
-void chain_gradients(const ExecutionSpace& space, const char* function, const char* label,
+void chain_gradients(const ExecutionSpace& space, const Arguments& arguments, const char* label,
                      const char* parameters_name, const Array<const T, MemorySpace>& parameters,
                      const Array<const T, MemorySpace>& cotangents, const Array<T, MemorySpace>& gradients) {
-  require_poses(function, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
-  require_poses(function, "matrix_gradients", cotangents, parameters, 9);
-  require_poses(function, "gradients", gradients, parameters, Parametrisation<T>::gradients);
-  require_apart(function, "gradients", gradients, parameters_name, parameters);
-  require_apart(function, "gradients", gradients, "matrix_gradients", cotangents);
+  require_poses(arguments, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
+  require_poses(arguments, "matrix_gradients", cotangents, parameters, 9);
+  require_poses(arguments, "gradients", gradients, parameters, Parametrisation<T>::gradients);
+  arguments.disjoint({{"gradients", gradients}},
+                     {{parameters_name, parameters}, {"matrix_gradients", cotangents}});
   for_each_pose(space, label, parameters.extents[0] * parameters.extents[1],
                 ChainGradients<Parametrisation<T>, T>{parameters.data, cotangents.data, gradients.data});
 }
@@ -156,9 +152,10 @@ template <class ExecutionSpace, class Angles, class Matrices>
 void matrices_from_angles(const ExecutionSpace& space, const Angles& angles, const Matrices& matrices) {
   using T = typename Matrices::value_type;
   using Memory = typename ExecutionSpace::memory_space;
-  Impl::make_matrices<Impl::FromAngles, T>(space, "matrices_from_angles", "Bracewell::matrices_from_angles",
-                                           "angles", Array<const T, Memory>(angles),
-                                           Array<T, Memory>(matrices));
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_angles");
+  Impl::make_matrices<Impl::FromAngles, T>(space, {"matrices_from_angles"},
+                                           "Bracewell::matrices_from_angles::make", "angles",
+                                           Array<const T, Memory>(angles), Array<T, Memory>(matrices));
 }
 
 /// Matrices of poses from quaternions, whose length does not matter: M = rotation_matrix(q), an active
@@ -171,8 +168,9 @@ void matrices_from_quaternions(const ExecutionSpace& space, const Quaternions& q
                                const Matrices& matrices) {
   using T = typename Matrices::value_type;
   using Memory = typename ExecutionSpace::memory_space;
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_quaternions");
   Impl::make_matrices<Impl::FromQuaternions, T>(
-      space, "matrices_from_quaternions", "Bracewell::matrices_from_quaternions", "quaternions",
+      space, {"matrices_from_quaternions"}, "Bracewell::matrices_from_quaternions::make", "quaternions",
       Array<const T, Memory>(quaternions), Array<T, Memory>(matrices));
 }
 
@@ -187,16 +185,17 @@ void matrices_from_rotation_vectors(const ExecutionSpace& space, const RotationV
                                     const Base& base, const Matrices& matrices) {
   using T = typename Matrices::value_type;
   using Memory = typename ExecutionSpace::memory_space;
-  constexpr const char* function = "matrices_from_rotation_vectors";
+  constexpr Impl::Arguments arguments{"matrices_from_rotation_vectors"};
   const Array<const T, Memory> vectors(rotation_vectors), from(base);
   const Array<T, Memory> to(matrices);
-  Impl::require_poses(function, "rotation_vectors", vectors, vectors, 3);
-  Impl::require_poses(function, "base", from, vectors, 9);
-  Impl::require_poses(function, "matrices", to, vectors, 9);
-  Impl::require_apart(function, "matrices", to, "rotation_vectors", vectors);
+  Impl::require_poses(arguments, "rotation_vectors", vectors, vectors, 3);
+  Impl::require_poses(arguments, "base", from, vectors, 9);
+  Impl::require_poses(arguments, "matrices", to, vectors, 9);
+  arguments.disjoint({{"matrices", to}}, {{"rotation_vectors", vectors}});
   if (to.data != from.data)
-    Impl::require_apart(function, "matrices", to, "base", from);
-  Impl::for_each_pose(space, "Bracewell::matrices_from_rotation_vectors",
+    arguments.disjoint({{"matrices", to}}, {{"base", from}});
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_rotation_vectors");
+  Impl::for_each_pose(space, "Bracewell::matrices_from_rotation_vectors::turn",
                       vectors.extents[0] * vectors.extents[1],
                       Impl::RotateMatrices<T>{vectors.data, from.data, to.data});
 }
@@ -211,9 +210,10 @@ void angle_gradients(const ExecutionSpace& space, const Angles& angles,
                      const MatrixGradients& matrix_gradients, const Gradients& gradients) {
   using T = typename Gradients::value_type;
   using Memory = typename ExecutionSpace::memory_space;
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::angle_gradients");
   Impl::chain_gradients<Impl::FromAngles, T>(
-      space, "angle_gradients", "Bracewell::angle_gradients", "angles", Array<const T, Memory>(angles),
-      Array<const T, Memory>(matrix_gradients), Array<T, Memory>(gradients));
+      space, {"angle_gradients"}, "Bracewell::angle_gradients::chain", "angles",
+      Array<const T, Memory>(angles), Array<const T, Memory>(matrix_gradients), Array<T, Memory>(gradients));
 }
 
 /// Chain rule from matrices to the quaternions of matrices_from_quaternions; the gradient is orthogonal to
@@ -227,8 +227,9 @@ void quaternion_gradients(const ExecutionSpace& space, const Quaternions& quater
                           const MatrixGradients& matrix_gradients, const Gradients& gradients) {
   using T = typename Gradients::value_type;
   using Memory = typename ExecutionSpace::memory_space;
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::quaternion_gradients");
   Impl::chain_gradients<Impl::FromQuaternions, T>(
-      space, "quaternion_gradients", "Bracewell::quaternion_gradients", "quaternions",
+      space, {"quaternion_gradients"}, "Bracewell::quaternion_gradients::chain", "quaternions",
       Array<const T, Memory>(quaternions), Array<const T, Memory>(matrix_gradients),
       Array<T, Memory>(gradients));
 }
@@ -244,8 +245,9 @@ void rotation_vector_gradients(const ExecutionSpace& space, const Matrices& matr
                                const MatrixGradients& matrix_gradients, const Gradients& gradients) {
   using T = typename Gradients::value_type;
   using Memory = typename ExecutionSpace::memory_space;
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::rotation_vector_gradients");
   Impl::chain_gradients<Impl::TangentSpace, T>(
-      space, "rotation_vector_gradients", "Bracewell::rotation_vector_gradients", "matrices",
+      space, {"rotation_vector_gradients"}, "Bracewell::rotation_vector_gradients::chain", "matrices",
       Array<const T, Memory>(matrices), Array<const T, Memory>(matrix_gradients),
       Array<T, Memory>(gradients));
 }

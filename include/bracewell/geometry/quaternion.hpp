@@ -9,7 +9,10 @@ namespace Bracewell {
 /// but zero: its direction alone counts, so a gradient step leaves it valid.
 template <class T>
 struct Quaternion {
-  T w, x, y, z;
+  T w; ///< real part
+  T x; ///< along the axis
+  T y; ///< along the axis
+  T z; ///< along the axis
 };
 
 namespace Impl {

@@ -8,7 +8,9 @@ namespace Bracewell {
 /// A rotation by |v| radians about the direction of v = (x, y, z).
 template <class T>
 struct RotationVector {
-  T x, y, z;
+  T x; ///< in radians
+  T y; ///< in radians
+  T z; ///< in radians
 };
 
 namespace Impl {
@@ -25,9 +27,9 @@ struct RodriguesCoefficients {
       T before = 0;
       for (int k = 0; k < 11; ++k) {
         a += term;
-        b += term / (2 * k + 2);
-        da -= 2 * k * before;
-        db -= 2 * k * before / (2 * k + 2);
+        b += term / T(2 * k + 2);
+        da -= T(2 * k) * before;
+        db -= T(2 * k) * before / T(2 * k + 2);
         before = term / T((2 * k + 2) * (2 * k + 3));
         term = -t2 * before;
       }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/execution.hpp> // complex numbers are aligned
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>

@@ -36,6 +36,9 @@ struct NamedMemory {
       : name(argument), begin(reinterpret_cast<const char*>(array.data)),
         end(begin + (begin ? array.size() * std::int64_t(sizeof(T)) : 0)) {}
 
+  NamedMemory(const char* argument, const void* memory, std::size_t bytes)
+      : name(argument), begin(static_cast<const char*>(memory)), end(begin + bytes) {}
+
   bool overlaps(const NamedMemory& other) const {
     return begin != end && other.begin != other.end && begin < other.end && other.begin < end;
   }
@@ -97,7 +100,12 @@ struct Arguments {
   }
   template <class Number>
   void positive(const char* argument, Number value) const {
-    require(value > 0 && value <= Number(1e30), argument, "a finite value > 0",
+    require(value > 0 && static_cast<double>(value) <= 1e30, argument, "a finite value > 0",
+            [&] { return number(value); });
+  }
+  template <class Number>
+  void not_negative(const char* argument, Number value) const {
+    require(value >= 0 && static_cast<double>(value) <= 1e30, argument, "a finite value >= 0",
             [&] { return number(value); });
   }
   template <class Number>

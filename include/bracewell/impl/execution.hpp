@@ -3,7 +3,15 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <type_traits>
+
 namespace Bracewell::Impl {
+
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+static_assert(alignof(Kokkos::complex<float>) == sizeof(Kokkos::complex<float>),
+              "Bracewell: GPUs load, store and add complex numbers whole: build Kokkos with "
+              "Kokkos_ENABLE_COMPLEX_ALIGN=ON, its default.");
+#endif
 
 /// Whether a space works in the memory of the host.
 template <class Space>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/execution.hpp> // complex numbers are aligned
 #include <bracewell/impl/unroll.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -61,8 +62,7 @@ KOKKOS_FORCEINLINE_FUNCTION void synchronise_lanes() {
 #endif
 }
 
-/// Whether something holds for any of the lanes of a warp that take the same branch; on hosts, for the
-/// caller.
+/// Whether something holds for any of the lanes of a warp that take the same branch; on hosts, for the caller.
 KOKKOS_FORCEINLINE_FUNCTION bool any_lane(bool holds) {
 #if defined(__CUDA_ARCH__)
   return __any_sync(__activemask(), holds);
@@ -74,8 +74,7 @@ KOKKOS_FORCEINLINE_FUNCTION bool any_lane(bool holds) {
 }
 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-/// What the lanes of a warp tell each other; all 32 must take part. Bit i: whether something holds for lane
-/// i.
+/// What the lanes of a warp tell each other; all 32 must take part. Bit i: whether something holds for lane i.
 __device__ __forceinline__ unsigned bits_of_lanes(bool holds) {
 #if defined(__CUDA_ARCH__)
   return __ballot_sync(~0u, holds);

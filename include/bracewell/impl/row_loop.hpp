@@ -9,8 +9,7 @@
 
 namespace Bracewell::Impl {
 
-/// The rows of an array [..., (d,) h, columns]: Dim trailing axes behind batch axes, all rows in one
-/// sequence.
+/// The rows of an array [..., (d,) h, columns]: Dim trailing axes behind batch axes, the rows in one sequence.
 template <int Dim>
 struct Box {
   static_assert(Dim == 2 || Dim == 3, "Bracewell: images and volumes have two or three dimensions.");

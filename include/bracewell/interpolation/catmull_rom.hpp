@@ -9,7 +9,7 @@ namespace Bracewell {
 /// (pi v)^4/5 + ...
 struct CatmullRom {
   static constexpr int width = 4; ///< taps per axis: floor(q) - width/2 + 1 ... floor(q) + width/2
-  static constexpr const char* name = "catmull_rom";
+  static constexpr const char* name = "catmull_rom"; ///< in output
 
   /// Weight of a tap at distance x.
   template <class T>

@@ -9,7 +9,7 @@ namespace Bracewell {
 /// smallest aliases of the three.
 struct CubicBSpline {
   static constexpr int width = 4; ///< taps per axis: floor(q) - width/2 + 1 ... floor(q) + width/2
-  static constexpr const char* name = "bspline3";
+  static constexpr const char* name = "bspline3"; ///< in output
 
   /// Weight of a tap at distance x.
   template <class T>

@@ -8,7 +8,7 @@ namespace Bracewell {
 /// Linear interpolation, w(x) = 1 - |x|: RELION's kernel. Interpolating; attenuates the image by sinc^2.
 struct Linear {
   static constexpr int width = 2; ///< taps per axis: floor(q) - width/2 + 1 ... floor(q) + width/2
-  static constexpr const char* name = "linear";
+  static constexpr const char* name = "linear"; ///< in output
 
   /// Weight of a tap at distance x.
   template <class T>

@@ -1,35 +1,44 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/array.hpp>
+#include <bracewell/impl/checks.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <algorithm>
 #include <initializer_list>
 #include <span>
 #include <vector>
 
 namespace Bracewell {
 
+/// The constants of Adam, named as in its paper.
 struct AdamOptions {
-  double beta1 = 0.9, beta2 = 0.999; ///< decay of the averages of gradients and of their squares
-  double epsilon = 1e-8;             ///< added to the square root, outside of it
+  double beta1 = 0.9;    ///< decay of the average of gradients
+  double beta2 = 0.999;  ///< decay of the average of their squares
+  double epsilon = 1e-8; ///< added to the square root, outside of it
 };
 
 /// Parameters of any rank that Adam changes, with their gradient and learning rate. Complex numbers count as
 /// pairs of reals, their gradient being d/dRe + i d/dIm.
 template <class T, class MemorySpace>
 struct AdamParameters {
-  T* values;
-  const T* gradients;
-  std::int64_t size; ///< real numbers
-  double learning_rate;
+  T* values;            ///< the real numbers that a step changes
+  const T* gradients;   ///< one for each value
+  std::int64_t size;    ///< real numbers
+  double learning_rate; ///< length of the first step
 
+  /// @throws Error on gradients of another shape
   template <class Values, class Gradients>
   AdamParameters(const Values& values_view, const Gradients& gradients_view, double rate)
       : learning_rate(rate) {
     const Array<typename Values::non_const_value_type, MemorySpace> own(values_view);
     const Array<const typename Values::non_const_value_type, MemorySpace> other(gradients_view);
-    if (own.shape() != other.shape())
-      Impl::fail("Adam", "gradients", own.shape() + " as their parameters", other.shape());
+    const bool same =
+        own.rank == other.rank && std::equal(own.extents, own.extents + own.rank, other.extents);
+    Impl::Arguments{"AdamParameters"}.require(
+        same, "gradients", [&] { return own.shape() + " as their parameters"; },
+        [&] { return other.shape(); });
     static_assert(std::is_same_v<Impl::real_of<Values>, T>,
                   "Bracewell::Adam: parameters have the precision of the optimiser, real or complex.");
     values = reinterpret_cast<T*>(own.data);
@@ -105,21 +114,26 @@ class Adam {
   using Owned = Kokkos::View<Value*, Kokkos::LayoutRight, MemorySpace>;
 
 public:
-  static constexpr int max_arrays = 8;
+  static constexpr int max_arrays = 8; ///< of one optimiser
 
   /// @param sizes  real numbers of each array, two per complex one
   /// @throws Error on more than max_arrays sizes, and on options out of range
   Adam(const ExecutionSpace& space, std::vector<std::size_t> sizes, const AdamOptions& options = {})
       : sizes_(std::move(sizes)), options_(options) {
-    if (sizes_.empty() || sizes_.size() > max_arrays)
-      Impl::fail("Adam", "sizes", "1 to " + std::to_string(+max_arrays) + " arrays",
-                 std::to_string(sizes_.size()));
+    constexpr Impl::Arguments arguments{"Adam"};
+    arguments.require(
+        !sizes_.empty() && sizes_.size() <= max_arrays, "sizes",
+        [] { return "1 to " + std::to_string(+max_arrays) + " arrays"; },
+        [&] { return std::to_string(sizes_.size()); });
     for (const std::size_t size : sizes_)
       total_ += size;
-    for (const double beta : {options.beta1, options.beta2})
-      if (!(beta >= 0 && beta < 1))
-        Impl::fail("Adam", "options", "beta1 and beta2 in [0, 1)", std::to_string(beta));
-    Impl::require_positive("Adam", "options.epsilon", options.epsilon);
+    const auto decays = [&](const char* argument, double beta) {
+      arguments.require(beta >= 0 && beta < 1, argument, "a value in [0, 1)",
+                        [&] { return Impl::number(beta); });
+    };
+    decays("options.beta1", options.beta1);
+    decays("options.beta2", options.beta2);
+    arguments.positive("options.epsilon", options.epsilon);
     means_ = Owned<T>(Kokkos::view_alloc(space, "Bracewell::Adam::means"), total_);
     squares_ = Owned<T>(Kokkos::view_alloc(space, "Bracewell::Adam::squares"), total_);
     count_ = Owned<Impl::AdamCount>(Kokkos::view_alloc(space, "Bracewell::Adam::count"), 1);
@@ -136,24 +150,28 @@ public:
   /// @throws Error on arrays of other sizes, learning rates that are negative or not finite, and on values
   /// that are not in memory of their own
   void step(const ExecutionSpace& space, std::span<const AdamParameters<T, MemorySpace>> parameters) {
-    if (parameters.size() != sizes_.size())
-      Impl::fail("Adam::step", "parameters", std::to_string(sizes_.size()) + " arrays",
-                 std::to_string(parameters.size()));
+    constexpr Impl::Arguments arguments{"Adam::step"};
+    arguments.require(
+        parameters.size() == sizes_.size(), "parameters",
+        [&] { return std::to_string(sizes_.size()) + " arrays"; },
+        [&] { return std::to_string(parameters.size()); });
     Impl::AdamUpdate<T, max_arrays> update;
     std::int64_t end = 0;
     for (std::size_t g = 0; g < sizes_.size(); ++g) {
       const auto& group = parameters[g];
-      if (static_cast<std::size_t>(group.size) != sizes_[g])
-        Impl::fail("Adam::step", "parameters", std::to_string(sizes_[g]) + " real numbers",
-                   std::to_string(group.size));
-      if (!(group.learning_rate >= 0 && group.learning_rate <= 1e30))
-        Impl::fail("Adam::step", "learning_rate", "a finite value >= 0", std::to_string(group.learning_rate));
+      arguments.require(
+          static_cast<std::size_t>(group.size) == sizes_[g], "parameters",
+          [&] { return std::to_string(sizes_[g]) + " real numbers"; },
+          [&] { return std::to_string(group.size); });
+      arguments.not_negative("learning_rate", group.learning_rate);
       for (std::size_t other = 0; other < sizes_.size(); ++other)
-        if (overlap(group, parameters[other].gradients, parameters[other].size) ||
-            (other != g && overlap(group, parameters[other].values, parameters[other].size)))
-          Impl::fail("Adam::step", "parameters", "memory of their own", "memory shared with another array");
+        arguments.require(
+            !overlap(group, parameters[other].gradients, parameters[other].size) &&
+                (other == g || !overlap(group, parameters[other].values, parameters[other].size)),
+            "parameters", "memory of their own", "memory shared with another array");
       update.groups[g] = {group.values, group.gradients, end += group.size, group.learning_rate};
     }
+    const Kokkos::Profiling::ScopedRegion region("Bracewell::Adam::step");
     update.used = static_cast<int>(sizes_.size());
     update.count = count_.data();
     update.means = means_.data();
@@ -169,6 +187,7 @@ public:
                          Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, end),
                          update);
   }
+  /// The same.
   void step(const ExecutionSpace& space, std::initializer_list<AdamParameters<T, MemorySpace>> parameters) {
     step(space, std::span(parameters.begin(), parameters.size()));
   }

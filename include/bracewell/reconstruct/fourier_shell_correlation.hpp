@@ -3,7 +3,6 @@
 
 #include <bracewell/reconstruct/shells.hpp>
 
-#include <cmath>
 #include <span>
 
 namespace Bracewell {
@@ -30,24 +29,27 @@ struct CorrelationOfShell {
 
 } // namespace Impl
 
-/// Correlation of two spectra in every shell of the full spectrum, sum Re(F1 conj F2) / sqrt(sum |F1|^2 sum
-/// |F2|^2) (Harauz & van Heel, Optik 73 (1986) 146); of images it is the Fourier ring correlation. Shell s
-/// holds s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; shells without signal give 0.
+/// Correlation of two spectra in every shell of the full spectrum,
+///   sum Re(F1 conj F2) / sqrt(sum |F1|^2 sum |F2|^2)
+/// (Harauz & van Heel, Optik 73 (1986) 146); of images it is the Fourier ring correlation. Shell s holds
+/// s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; shells without signal give 0.
 /// @param first, second  complex [B, (D,) H, W/2+1]
 /// @param correlation    double [B, S], S at will (W/2+1 up to Nyquist); overwritten
-/// @throws Error on shapes that do not fit
+/// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class First, class Second, class Correlation>
 void fourier_shell_correlation(const ExecutionSpace& space, const First& first, const Second& second,
                                const Correlation& correlation) {
-  constexpr const char* function = "fourier_shell_correlation";
   constexpr int Dim = int(Impl::view_of<First>::rank()) - 1;
   using T = Impl::real_of<First>;
   using Spectrum = Array<const Kokkos::complex<T>, typename ExecutionSpace::memory_space>;
   const Spectrum one(first), other(second);
   const Array<double, typename ExecutionSpace::memory_space> out(correlation);
-  const auto box = Impl::spectrum_box<Dim>(function, "first", one);
-  Impl::require_same_shape(function, "second", other, one);
-  Impl::reduce_shells<Dim>(space, function, "correlation", "Bracewell::fourier_shell_correlation::sum", box,
+  constexpr Impl::Arguments arguments{"fourier_shell_correlation"};
+  const auto box = Impl::spectrum_box<Dim>(arguments, "first", one);
+  arguments.same_spectrum("second", other, one);
+  arguments.disjoint({{"correlation", out}}, {{"first", one}, {"second", other}});
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::fourier_shell_correlation");
+  Impl::reduce_shells<Dim>(space, arguments, "correlation", "Bracewell::fourier_shell_correlation::sum", box,
                            out, Impl::CorrelationOfShell<T>{one.data, other.data});
 }
 
@@ -58,13 +60,16 @@ void fourier_shell_correlation(const ExecutionSpace& space, const First& first, 
 /// @param width        box width in pixels
 /// @param pixel_size   in Angstrom
 /// @returns Angstrom
-/// @throws Error on fewer than two shells, and a width or pixel size that is not positive
+/// @throws Error on fewer than two shells, a threshold that is not finite, and a width or pixel size that is
+///         not positive
 inline double resolution(std::span<const double> correlation, double threshold, std::int64_t width,
                          double pixel_size) {
-  if (correlation.size() < 2)
-    Impl::fail("resolution", "correlation", "at least two shells", std::to_string(correlation.size()));
-  Impl::require_positive("resolution", "width", double(width));
-  Impl::require_positive("resolution", "pixel_size", pixel_size);
+  constexpr Impl::Arguments arguments{"resolution"};
+  arguments.require(correlation.size() >= 2, "correlation", "at least two shells",
+                    [&] { return std::to_string(correlation.size()); });
+  arguments.finite("threshold", threshold);
+  arguments.positive("width", width);
+  arguments.positive("pixel_size", pixel_size);
   std::size_t s = 1;
   while (s < correlation.size() && correlation[s] >= threshold)
     ++s;

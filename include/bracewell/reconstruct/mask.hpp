@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/row_loop.hpp>
 
-#include <cmath>
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
 
@@ -12,6 +12,7 @@ struct SoftSphere {
   double radius;   ///< 1 up to here
   double edge = 0; ///< width over which the mask falls to 0
 
+  /// The mask at a distance from the centre.
   template <class T>
   KOKKOS_FUNCTION T operator()(T distance) const {
     const T beyond = distance - T(radius);
@@ -58,11 +59,11 @@ void apply_mask(const ExecutionSpace& space, const Volume& volume, const SoftSph
   constexpr int Dim = int(Volume::rank()) - 1;
   using Value = typename Volume::value_type;
   const Array<Value, typename ExecutionSpace::memory_space> array(volume);
-  const auto box = Impl::image_box<Dim>("apply_mask", "volume", array);
-  if (!(mask.radius >= 0 && std::isfinite(mask.radius)))
-    Impl::fail("apply_mask", "mask.radius", "a finite value >= 0", std::to_string(mask.radius));
-  if (!(mask.edge >= 0 && std::isfinite(mask.edge)))
-    Impl::fail("apply_mask", "mask.edge", "a finite value >= 0", std::to_string(mask.edge));
+  constexpr Impl::Arguments arguments{"apply_mask"};
+  const auto box = Impl::image_box<Dim>(arguments, "volume", array);
+  arguments.not_negative("mask.radius", mask.radius);
+  arguments.not_negative("mask.edge", mask.edge);
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::apply_mask");
   Impl::for_each_row(space, "Bracewell::apply_mask::multiply", box.rows(),
                      Impl::ApplyMask<Value, Dim>{array.data, box, mask});
 }

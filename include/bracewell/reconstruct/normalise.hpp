@@ -3,6 +3,9 @@
 
 #include <bracewell/reconstruct/shells.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <limits>
 #include <optional>
 
 namespace Bracewell {
@@ -16,7 +19,7 @@ struct NormaliseOptions {
   /// (average of its shell + wiener), up to the last shell; the default 1/1000 is RELION's rule for sparsely
   /// sampled directions (BackProjector::reconstruct).
   Array<const double, MemorySpace> shell_averages = {};
-  double shell_floor = 1e-3;
+  double shell_floor = 1e-3; ///< see shell_averages
   /// Frequencies with |k| > radius are set to zero, |k| in periods per box width of data, as shells count:
   /// give oversampling times the radius of backproject. Beyond it signed kernel weights leave only the
   /// negative tails of the kernel.
@@ -82,23 +85,25 @@ void normalise(const ExecutionSpace& space, const Data& data, const Weight& weig
   const Array<const T, MemorySpace> weights(weight);
   const Array<Kokkos::complex<T>, MemorySpace> out(volume);
   const auto& averages = options.shell_averages;
-  const auto box = Impl::spectrum_box<Dim>("normalise", "data", in);
-  Impl::require_same_shape("normalise", "weight", weights, in);
-  Impl::require_same_shape("normalise", "volume", out, in);
-  if (out.data != in.data && Impl::overlap(out, in))
-    Impl::fail("normalise", "volume", "the memory of data or memory of its own", "memory shared in part");
-  if (Impl::overlap(out, weights))
-    Impl::fail("normalise", "volume", "memory of its own", "memory shared with weight");
-  if (averages && (averages.rank != 2 || averages.extents[0] != box.batches))
-    Impl::fail("normalise", "options.shell_averages", "[" + std::to_string(box.batches) + ", shells]",
-               averages.shape());
-  const double magnitudes[] = {options.wiener, options.floor, options.shell_floor};
-  for (const double option : magnitudes)
-    if (!(option >= 0 && option <= 1e30))
-      Impl::fail("normalise", "options", "finite values >= 0", std::to_string(option));
+  constexpr Impl::Arguments arguments{"normalise"};
+  const auto box = Impl::spectrum_box<Dim>(arguments, "data", in);
+  arguments.same_spectrum("weight", weights, in);
+  arguments.same_spectrum("volume", out, in);
+  const bool averages_fit = averages.rank == 2 && averages.extents[0] == box.batches &&
+                            averages.extents[1] <= std::numeric_limits<int>::max();
+  arguments.require(
+      !averages || averages_fit, "options.shell_averages",
+      [&] { return "[" + std::to_string(box.batches) + ", shells]"; }, [&] { return averages.shape(); });
+  const Impl::NamedMemory data_memory("data", in), volume_memory("volume", out);
+  arguments.require(out.data == in.data || !volume_memory.overlaps(data_memory), "volume",
+                    "the memory of data or memory of its own", "memory shared in part");
+  arguments.disjoint({volume_memory}, {{"weight", weights}, {"options.shell_averages", averages}});
+  arguments.not_negative("options.wiener", options.wiener);
+  arguments.not_negative("options.floor", options.floor);
+  arguments.not_negative("options.shell_floor", options.shell_floor);
   const double radius = options.radius.value_or(1e9);
-  if (!(radius >= 0 && radius <= 1e9))
-    Impl::fail("normalise", "options.radius", "a value in [0, 1e9]", std::to_string(radius));
+  arguments.within("options.radius", radius, 0.0, 1e9);
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::normalise");
   const int shells = averages ? static_cast<int>(averages.extents[1]) : 0;
   Impl::for_each_row(space, "Bracewell::normalise::divide", box.rows(),
                      Impl::Normalise<T, Dim>{in.data, weights.data, averages.data, out.data, box,

@@ -3,13 +3,12 @@
 
 #include <bracewell/impl/row_loop.hpp>
 
-#include <cmath>
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
 namespace Impl {
 
-/// Fills padded rows: element o of a padded axis N holds element o + n/2 (mod N) of the centred axis n, else
-/// zero.
+/// Fills padded rows: element o of a padded axis N holds element o + n/2 (mod N) of the centred axis n, else 0.
 template <class Value, int Dim>
 struct PadCentre {
   const Value* centred;
@@ -68,19 +67,23 @@ struct CropCentre {
   }
 };
 
-/// A centred box fits into a padded one.
-template <class A, class B, class MemorySpace, int Dim>
-void check_padding(const char* function, const char* argument, const Array<A, MemorySpace>& centred,
-                   const Box<Dim>& small, const Array<B, MemorySpace>& padded, const Box<Dim>& large) {
-  bool fits = small.batches == large.batches;
+/// A centred box fits into a padded one, and `output` is not its own input.
+template <int Dim>
+void check_padding(const Arguments& arguments, const NamedMemory& output, const NamedMemory& input,
+                   const Box<Dim>& centred, const Box<Dim>& padded) {
+  const auto sizes = [](const Box<Dim>& box) {
+    std::string text = std::to_string(box.batches);
+    for (int d = Dim - 1; d >= 0; --d)
+      text += " x " + std::to_string(box.size[d]);
+    return text;
+  };
+  bool fits = centred.batches == padded.batches;
   for (int d = 0; d < Dim; ++d)
-    fits = fits && small.size[d] <= large.size[d];
-  if (!fits)
-    fail(function, argument,
-         "the batch axis of the other View and a padded box at least as large as the centred one",
-         "centred " + centred.shape() + ", padded " + padded.shape());
-  if (overlap(centred, padded))
-    fail(function, argument, "memory of its own", "memory shared with the other View");
+    fits = fits && centred.size[d] <= padded.size[d];
+  arguments.require(fits, output.name,
+                    "the batches of the other View and a padded box at least as large as the centred one",
+                    [&] { return "centred " + sizes(centred) + ", padded " + sizes(padded); });
+  arguments.disjoint({output}, {input});
 }
 
 } // namespace Impl
@@ -96,10 +99,12 @@ void pad_centre(const ExecutionSpace& space, const Centred& centred, const Padde
   using Value = typename Padded::value_type;
   const Array<const Value, typename ExecutionSpace::memory_space> in(centred);
   const Array<Value, typename ExecutionSpace::memory_space> out(padded);
-  const auto from = Impl::image_box<Dim>("pad_centre", "centred", in);
-  const auto to = Impl::image_box<Dim>("pad_centre", "padded", out);
-  Impl::check_padding("pad_centre", "padded", in, from, out, to);
-  Impl::for_each_row(space, "Bracewell::pad_centre::place", to.rows(),
+  constexpr Impl::Arguments arguments{"pad_centre"};
+  const auto from = Impl::image_box<Dim>(arguments, "centred", in);
+  const auto to = Impl::image_box<Dim>(arguments, "padded", out);
+  Impl::check_padding(arguments, {"padded", out}, {"centred", in}, from, to);
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::pad_centre");
+  Impl::for_each_row(space, "Bracewell::pad_centre::write", to.rows(),
                      Impl::PadCentre<Value, Dim>{in.data, out.data, from, to});
 }
 
@@ -115,11 +120,12 @@ void crop_centre(const ExecutionSpace& space, const Padded& padded, const Centre
   using Value = typename Centred::value_type;
   const Array<const Value, typename ExecutionSpace::memory_space> in(padded);
   const Array<Value, typename ExecutionSpace::memory_space> out(centred);
-  const auto from = Impl::image_box<Dim>("crop_centre", "padded", in);
-  const auto to = Impl::image_box<Dim>("crop_centre", "centred", out);
-  Impl::check_padding("crop_centre", "centred", out, to, in, from);
-  if (!std::isfinite(scale))
-    Impl::fail("crop_centre", "scale", "a finite value", std::to_string(scale));
+  constexpr Impl::Arguments arguments{"crop_centre"};
+  const auto from = Impl::image_box<Dim>(arguments, "padded", in);
+  const auto to = Impl::image_box<Dim>(arguments, "centred", out);
+  Impl::check_padding(arguments, {"centred", out}, {"padded", in}, to, from);
+  arguments.finite("scale", scale);
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::crop_centre");
   Impl::for_each_row(
       space, "Bracewell::crop_centre::read", to.rows(),
       Impl::CropCentre<Value, Dim>{in.data, out.data, from, to, Impl::real_of<Centred>(scale)});

@@ -4,6 +4,8 @@
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/impl/sinc.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <array>
 
 namespace Bracewell {
@@ -76,13 +78,14 @@ struct RadialRolloff {
 
 /// 1 / N in the order (x, y[, z]). |v| = (n/2) / N has to stay in the main lobe of the kernels' transforms.
 template <class T, std::size_t Dim>
-void invert_padded_sizes(const char* function, const std::array<int, Dim>& padded, const Box<int(Dim)>& box,
-                         T (&inverse)[Dim]) {
+void invert_padded_sizes(const Arguments& arguments, const std::array<int, Dim>& padded,
+                         const Box<int(Dim)>& box, T (&inverse)[Dim]) {
   for (std::size_t d = 0; d < Dim; ++d) {
     const int N = padded[Dim - 1 - d];
-    if (N < box.size[d])
-      fail(function, "padded", "at least " + std::to_string(box.size[d]) + " on every axis",
-           std::to_string(N));
+    arguments.require(
+        N >= box.size[d], "padded",
+        [&] { return "at least " + std::to_string(box.size[d]) + " along " + "xyz"[d]; },
+        [&] { return std::to_string(N); });
     inverse[d] = T(1) / T(N);
   }
 }
@@ -102,12 +105,14 @@ void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
   constexpr int Dim = int(Volume::rank()) - 1;
   using T = typename Volume::value_type;
   const Array<T, typename ExecutionSpace::memory_space> array(volume);
+  constexpr Impl::Arguments arguments{"correct_rolloff"};
   Impl::SeparableRolloff<ExecutionSpace, Kernel, T, Dim> functor{
-      array.data, Impl::image_box<Dim>("correct_rolloff", "volume", array), {}};
-  Impl::invert_padded_sizes("correct_rolloff", padded, functor.box, functor.inverse_size);
+      array.data, Impl::image_box<Dim>(arguments, "volume", array), {}};
+  Impl::invert_padded_sizes(arguments, padded, functor.box, functor.inverse_size);
   const std::int64_t rows = functor.box.rows();
   if (rows == 0)
     return;
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::correct_rolloff");
   const auto league = static_cast<int>((rows + functor.rows - 1) / functor.rows * functor.across());
   const int threads = Impl::is_host<ExecutionSpace> ? 1 : 8, lanes = Impl::is_host<ExecutionSpace> ? 1 : 32;
   const auto scratch = decltype(functor)::Factors::shmem_size(functor.factor_count);
@@ -117,8 +122,8 @@ void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
                        functor);
 }
 
-/// RELION's form of the correction for trilinear interpolation, in place: divides by sinc^2 of the radius |x
-/// / N| (Projector::griddingCorrect). It equals the separable one on the axes only; use it to match RELION.
+/// RELION's form of the correction for trilinear interpolation, in place: divides by sinc^2 of the radius
+/// |x / N| (Projector::griddingCorrect). It equals the separable one on the axes only; use it to match RELION.
 /// @param volume  real [B, (d,) h, w]
 /// @param padded  {(D,) H, W}: sizes in the order of the axes
 /// @throws Error on an empty View and a padded size below the volume's
@@ -128,9 +133,10 @@ void correct_radial_rolloff(const ExecutionSpace& space, const Volume& volume,
   constexpr int Dim = int(Volume::rank()) - 1;
   using T = typename Volume::value_type;
   const Array<T, typename ExecutionSpace::memory_space> array(volume);
-  Impl::RadialRolloff<T, Dim> body{
-      array.data, Impl::image_box<Dim>("correct_radial_rolloff", "volume", array), {}};
-  Impl::invert_padded_sizes("correct_radial_rolloff", padded, body.box, body.inverse_size);
+  constexpr Impl::Arguments arguments{"correct_radial_rolloff"};
+  Impl::RadialRolloff<T, Dim> body{array.data, Impl::image_box<Dim>(arguments, "volume", array), {}};
+  Impl::invert_padded_sizes(arguments, padded, body.box, body.inverse_size);
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::correct_radial_rolloff");
   Impl::for_each_row(space, "Bracewell::correct_radial_rolloff::divide", body.box.rows(), body);
 }
 

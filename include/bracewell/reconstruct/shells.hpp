@@ -4,6 +4,8 @@
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/rfft/layout.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 namespace Bracewell {
 namespace Impl {
 
@@ -44,8 +46,7 @@ struct ShellSum {
 };
 
 /// One team per shell and batch element visits the shell's stretch of every row: no atomics, the same sum in
-/// every run. Term::add(index, multiplicity, sum) takes in an element, Term::result(sum) makes the output of
-/// it.
+/// every run. Term::add(index, multiplicity, sum) takes in an element, Term::result(sum) makes the output.
 template <class ExecutionSpace, class Term, int Dim>
 struct ReduceShells {
   using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>>;
@@ -112,14 +113,18 @@ struct MeanOfShell {
   }
 };
 
-/// Checks results [B, S] and runs the reduction.
+/// Checks results [B, S], which no shells make an empty problem, and runs the reduction.
 template <int Dim, class ExecutionSpace, class Term, class MemorySpace>
-void reduce_shells(const ExecutionSpace& space, const char* function, const char* argument, const char* label,
-                   const Box<Dim>& box, const Array<double, MemorySpace>& results, const Term& term) {
-  if (!results || results.rank != 2 || results.extents[0] != box.batches || results.extents[1] < 1 ||
-      results.extents[1] > box.size[0] * std::int64_t(4))
-    fail(function, argument, "[" + std::to_string(box.batches) + ", shells], 1 to 4 W shells",
-         results.shape());
+void reduce_shells(const ExecutionSpace& space, const Arguments& arguments, const char* argument,
+                   const char* label, const Box<Dim>& box, const Array<double, MemorySpace>& results,
+                   const Term& term) {
+  const bool fits = results && results.rank == 2 && results.extents[0] == box.batches &&
+                    results.extents[1] <= box.size[0] * std::int64_t(4);
+  arguments.require(
+      fits, argument, [&] { return "[" + std::to_string(box.batches) + ", shells], at most 4 W shells"; },
+      [&] { return results.shape(); });
+  if (results.size() == 0)
+    return;
   const auto shells = static_cast<int>(results.extents[1]);
   using Functor = ReduceShells<ExecutionSpace, Term, Dim>;
   const typename Functor::Policy policy(space, static_cast<int>(shells * box.batches),
@@ -134,15 +139,18 @@ void reduce_shells(const ExecutionSpace& space, const char* function, const char
 /// shells give 0.
 /// @param values    real [B, (D,) H, W/2+1]
 /// @param averages  double [B, S], S at will; overwritten
-/// @throws Error on shapes that do not fit
+/// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class Spectrum, class Averages>
 void shell_averages(const ExecutionSpace& space, const Spectrum& values, const Averages& averages) {
   constexpr int Dim = int(Impl::view_of<Spectrum>::rank()) - 1;
   using T = Impl::real_of<Spectrum>;
   const Array<const T, typename ExecutionSpace::memory_space> in(values);
   const Array<double, typename ExecutionSpace::memory_space> out(averages);
-  const auto box = Impl::spectrum_box<Dim>("shell_averages", "values", in);
-  Impl::reduce_shells<Dim>(space, "shell_averages", "averages", "Bracewell::shell_averages::sum", box, out,
+  constexpr Impl::Arguments arguments{"shell_averages"};
+  const auto box = Impl::spectrum_box<Dim>(arguments, "values", in);
+  arguments.disjoint({{"averages", out}}, {{"values", in}});
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::shell_averages");
+  Impl::reduce_shells<Dim>(space, arguments, "averages", "Bracewell::shell_averages::sum", box, out,
                            Impl::MeanOfShell<T>{in.data});
 }
 

@@ -17,8 +17,10 @@ struct HalfSpectrumLayout {
 
   int size[Dim]; ///< full sizes (x, y[, z]), at most 32768
 
+  /// Stored columns, W/2+1.
   KOKKOS_FUNCTION int columns() const { return size[0] / 2 + 1; }
 
+  /// Stored elements.
   KOKKOS_FUNCTION std::int64_t elements() const {
     std::int64_t product = columns();
     for (int d = 1; d < Dim; ++d)
@@ -45,10 +47,11 @@ struct HalfSpectrumLayout {
   /// How many elements of the full spectrum the stored column x stands for.
   KOKKOS_FUNCTION int multiplicity(int x) const { return self_mated(x) ? 1 : 2; }
 
+  /// Where an element of the full spectrum is stored.
   struct Address {
     std::int64_t index; ///< element of the stored half
-    int column;
-    bool conjugate; ///< the stored element is the Friedel mate of the one asked for
+    int column;         ///< of that element
+    bool conjugate;     ///< the stored element is the Friedel mate of the one asked for
   };
 
   /// Where the element at integer frequency `tap`, every component in [-N, N], is stored.

@@ -3,6 +3,8 @@
 
 #include <bracewell/fft/detail/fftw_block.hpp>
 #include <bracewell/fft/detail/fftw_columns.hpp>
+#include <bracewell/fft/options.hpp>
+#include <bracewell/impl/execution.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -99,8 +101,8 @@ private:
 };
 
 template <class ExecutionSpace, int Dim, class Input, class Output>
-requires(bool(Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename ExecutionSpace::memory_space>::
-                  accessible)) struct FFTBackend<ExecutionSpace, Dim, Input, Output> {
+requires is_host<ExecutionSpace>
+struct FFTBackend<ExecutionSpace, Dim, Input, Output> {
   using type = FFTWBackend<ExecutionSpace, Dim, Input, Output>;
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/fft/detail/fftw_library.hpp>
-#include <bracewell/fft/options.hpp>
+#include <bracewell/fft/detail/problem.hpp>
 
 #include <atomic>
 

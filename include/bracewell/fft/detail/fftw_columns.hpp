@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/error.hpp>
 #include <bracewell/fft/detail/fftw_library.hpp>
-#include <bracewell/fft/options.hpp>
+
+#include <Kokkos_Core.hpp>
 
 #include <algorithm>
 

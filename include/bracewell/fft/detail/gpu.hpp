@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/fft/detail/problem.hpp>
 #include <bracewell/fft/options.hpp>
 
 #include <memory>
@@ -35,7 +36,7 @@ public:
   void execute(const ExecutionSpace& space, Input* in, Output* out, void* external) const {
     if (reinterpret_cast<std::uintptr_t>(in) % sizeof(Complex) != 0 ||
         reinterpret_cast<std::uintptr_t>(out) % sizeof(Complex) != 0)
-      fail("FFT", "input or output",
+      fail("FFT::execute", "input or output",
            "arrays that begin at a multiple of " + std::to_string(sizeof(Complex)) + " bytes",
            "one that does not");
     // Stream and workspace are state of the handle: one thread at a time sets them and launches.

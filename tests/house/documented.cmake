@@ -1,0 +1,26 @@
+# cmake -DROOT=<repository> -DOUTPUT=<folder> -P documented.cmake
+# Every name of the public headers, those outside detail/ and impl/, is documented. Skipped without Doxygen.
+
+cmake_minimum_required(VERSION 3.25)
+
+find_program(doxygen doxygen)
+if(NOT doxygen)
+  message(STATUS "skipped: there is no doxygen on the PATH")
+  return()
+endif()
+
+file(READ ${ROOT}/docs/Doxyfile settings)
+file(WRITE ${OUTPUT}/Doxyfile "${settings}
+INPUT = include/bracewell
+OUTPUT_DIRECTORY = ${OUTPUT}
+GENERATE_HTML = NO
+GENERATE_XML = YES # one kind of output must be made
+XML_PROGRAMLISTING = NO
+")
+execute_process(COMMAND ${doxygen} ${OUTPUT}/Doxyfile WORKING_DIRECTORY ${ROOT} OUTPUT_QUIET
+  ERROR_VARIABLE warnings RESULT_VARIABLE status)
+if(warnings OR NOT status EQUAL 0)
+  string(REPLACE "\n" "\n  " warnings "\n${warnings}") # indented lines are not wrapped
+  message(FATAL_ERROR "doxygen ends with ${status} and says${warnings}")
+endif()
+message(STATUS "Every public name is documented.")
