@@ -14,10 +14,7 @@ if(NOT TARGET Kokkos::kokkos)
     endforeach()
   else()
     # FETCHCONTENT_SOURCE_DIR_KOKKOS names a folder with the source, where there is no network.
-    set(BRACEWELL_KOKKOS_URL https://github.com/kokkos/kokkos/releases/download/5.0.0/kokkos-5.0.0.tar.gz
-      CACHE STRING "Archive of Kokkos' source, used where Kokkos is not installed")
-    set(BRACEWELL_KOKKOS_HASH SHA256=c45f3e19c3eb71fc8b7210cb04cac658015fc1839e7cc0571f7406588ff9bcef
-      CACHE STRING "Hash of BRACEWELL_KOKKOS_URL")
+    include(BracewellKokkosRelease)
     message(STATUS "Kokkos >= 5.0 is not installed: building it from ${BRACEWELL_KOKKOS_URL}")
     include(FetchContent)
     FetchContent_Declare(Kokkos SYSTEM URL ${BRACEWELL_KOKKOS_URL} URL_HASH ${BRACEWELL_KOKKOS_HASH})
