@@ -1,5 +1,7 @@
 # How the repository's own programs are built: tests, examples and benchmarks.
 
+set(BRACEWELL_TEST_DATA "" CACHE PATH "Folder with golden/ and data/, which tests compare with and run on")
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -18,7 +20,13 @@ function(bracewell_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()
 
-# The tests of the current folder run with two threads. The thread sanitizer does not see how OpenMP's threads wait for
+# bracewell_skipped_test(name reason): a test that cannot run here, and says why.
+function(bracewell_skipped_test name reason)
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${reason}")
+  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped")
+endfunction()
+
+# The tests of the current folder run with two threads and know where the data are. The thread sanitizer does not see how OpenMP's threads wait for
 # each other, but it does see the drivers' own: it gets one OpenMP thread.
 function(bracewell_set_test_environment)
   set(threads 2)
@@ -28,6 +36,9 @@ function(bracewell_set_test_environment)
   get_property(tests DIRECTORY PROPERTY TESTS)
   foreach(test ${tests})
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=${threads} OMP_PROC_BIND=false)
+    if(BRACEWELL_TEST_DATA)
+      set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "BRACEWELL_TEST_DATA=${BRACEWELL_TEST_DATA}")
+    endif()
     set_property(TEST ${test} PROPERTY PROCESSORS ${threads})
   endforeach()
 endfunction()

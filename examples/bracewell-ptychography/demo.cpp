@@ -17,7 +17,7 @@
 namespace Bracewell::Examples {
 namespace {
 
-using Complex = Kokkos::complex<float>;
+using Wave = Kokkos::complex<float>;
 
 /// 1 inside, 0 outside of where `distance` (pixels, from inside to outside) is zero.
 double soft_step(double distance) { return 0.5 - 0.5 * std::tanh(distance); }
@@ -72,11 +72,11 @@ void simulate(const Space& space, const Demo& demo, const std::filesystem::path&
 
   const auto amplitude = allocate<Owned<float**>>("amplitude", truth.rows, truth.columns);
   const auto phase = allocate<Owned<float**>>("phase", truth.rows, truth.columns);
-  const auto object = allocate<Owned<Complex**>>("object", truth.rows, truth.columns);
+  const auto object = allocate<Owned<Wave**>>("object", truth.rows, truth.columns);
   upload(space, amplitude, truth.amplitude);
   upload(space, phase, truth.phase);
   complex_object(space, amplitude, phase, object);
-  const auto probe = allocate<Owned<Complex***>>("probe", 1, demo.probe, demo.probe);
+  const auto probe = allocate<Owned<Wave***>>("probe", 1, demo.probe, demo.probe);
   const auto parameters = allocate<Owned<float*>>("aberrations", int(probe_parameter_count));
   upload(space, parameters, std::vector<float>(demo.aberrations.begin(), demo.aberrations.end()));
   AberratedProbe<Space, float>(space, demo.probe, demo.detector, demo.optics)
@@ -87,7 +87,7 @@ void simulate(const Space& space, const Demo& demo, const std::filesystem::path&
   const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
       positions(truth.positions.front().data(), truth.positions.size(), 2);
   const ScanPositions<Space> scan(space, positions, {truth.rows, truth.columns}, demo.probe);
-  const auto waves = allocate<Owned<Complex****>>("waves", count, 1, demo.detector, demo.detector);
+  const auto waves = allocate<Owned<Wave****>>("waves", count, 1, demo.detector, demo.detector);
   exit_waves(space, scan, object, probe, waves);
   Propagator<Space, float>(space, demo.detector, count).propagate(space, waves);
   std::vector<double> intensities;

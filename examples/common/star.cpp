@@ -5,8 +5,7 @@
 #include "input_error.hpp"
 #include "input_file.hpp"
 #include "mrc.hpp"
-
-#include <gemmi/cif.hpp>
+#include "star_grammar.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -118,24 +117,20 @@ LineScan scan_lines(const std::string& text, const std::string& file) {
 
 std::string without_underscore(const std::string& tag) { return tag.substr(tag.starts_with('_') ? 1 : 0); }
 
-StarTable to_table(gemmi::cif::Block& block, const LineScan::Block& lines, const std::string& file) {
-  using gemmi::cif::ItemType;
+StarTable to_table(StarBlock& block, const LineScan::Block& lines, const std::string& file) {
   StarTable table;
-  table.name = block.name == "#" ? "" : block.name; // the library's stand-in for no name
+  table.name = block.name;
   table.version = lines.version;
-  table.loop = std::ranges::any_of(block.items, [](const auto& item) { return item.type == ItemType::Loop; });
+  table.loop = std::ranges::any_of(block.items, [](const auto& item) { return item.kind == StarItem::Loop; });
   const auto place = file + ": table data_" + table.name;
   for (auto& item : block.items) {
-    if (item.type == ItemType::Pair && !table.loop) {
-      table.columns.push_back(without_underscore(item.pair[0]));
-      table.values.push_back(gemmi::cif::as_string(item.pair[1]));
-    } else if (item.type == ItemType::Loop && block.items.size() == 1) {
-      for (const auto& tag : item.loop.tags)
+    if (item.kind == StarItem::Pair && !table.loop) {
+      table.columns.push_back(without_underscore(item.tags.front()));
+      table.values.push_back(std::move(item.values.front()));
+    } else if (item.kind == StarItem::Loop && block.items.size() == 1) {
+      for (const auto& tag : item.tags)
         table.columns.push_back(without_underscore(tag));
-      table.values = std::move(item.loop.values);
-      for (auto& value : table.values)
-        if (value.starts_with('"') || value.starts_with('\'') || value.starts_with(';'))
-          value = gemmi::cif::as_string(value);
+      table.values = std::move(item.values);
     } else {
       throw InputError(place + ": expected one loop or name-value pairs, found more");
     }
@@ -466,21 +461,14 @@ StarDocument read_star(const std::filesystem::path& path) {
   const std::string file = path.string();
   const std::string text = InputFile(path).read_text();
   const LineScan scan = scan_lines(text, file);
-  gemmi::cif::Document parsed;
-  try {
-    parsed = gemmi::cif::read_memory(text.data(), text.size(), file.c_str());
-  } catch (const std::exception& error) { // the library's kinds of error share nothing narrower
-    const std::string what = error.what();
-    throw InputError(file + ": is not a STAR file: " +
-                     (what.starts_with(file + ":") ? what.substr(file.size() + 1) : what));
-  }
-  if (parsed.blocks.empty())
+  auto blocks = parse_star(text, file);
+  if (blocks.empty())
     throw InputError(file + ": is not a STAR file: it has no table");
   StarDocument document;
-  if (parsed.blocks.size() != scan.blocks.size())
+  if (blocks.size() != scan.blocks.size())
     throw InputError(file + ": is not a STAR file: expected every data_ at the beginning of its line");
-  for (std::size_t i = 0; i < parsed.blocks.size(); ++i)
-    document.tables.push_back(to_table(parsed.blocks[i], scan.blocks[i], file));
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    document.tables.push_back(to_table(blocks[i], scan.blocks[i], file));
   return document;
 }
 

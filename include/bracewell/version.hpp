@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The version of Bracewell. This is its one source: CMake reads the three numbers from here.
+/// The version of Bracewell. This is its one source: CMake reads the three numbers from here, ./dev the suffix, too.
 
 /// Changes where users have to change their code.
 #define BRACEWELL_VERSION_MAJOR 0
@@ -10,13 +10,16 @@
 #define BRACEWELL_VERSION_MINOR 1
 /// Changes where something is mended.
 #define BRACEWELL_VERSION_PATCH 0
+/// "-dev" until the version is released, then "".
+#define BRACEWELL_VERSION_SUFFIX "-dev"
 
 /// \cond
 #define BRACEWELL_STRINGIFY_TOKEN(token) #token
 #define BRACEWELL_STRINGIFY(macro) BRACEWELL_STRINGIFY_TOKEN(macro)
 /// \endcond
 
-/// The version as a string literal, for example "0.1.0".
+/// The version as a string literal, for example "0.1.0", or "0.1.0-dev" before its release.
 #define BRACEWELL_VERSION                                                                                    \
   BRACEWELL_STRINGIFY(BRACEWELL_VERSION_MAJOR)                                                               \
-  "." BRACEWELL_STRINGIFY(BRACEWELL_VERSION_MINOR) "." BRACEWELL_STRINGIFY(BRACEWELL_VERSION_PATCH)
+  "." BRACEWELL_STRINGIFY(BRACEWELL_VERSION_MINOR) "." BRACEWELL_STRINGIFY(BRACEWELL_VERSION_PATCH)          \
+      BRACEWELL_VERSION_SUFFIX

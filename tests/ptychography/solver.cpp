@@ -287,13 +287,11 @@ TEST_CASE("steps of the solver are Adam on the gradients of the model", "[ptycho
 }
 
 TEST_CASE("twenty steps of the solver are those of torch.optim.Adam on golden data", "[ptychography]") {
-  const char* named = std::getenv("BRACEWELL_SHARED");
-  const auto shared = named != nullptr ? std::filesystem::path(named)
-                                       : std::filesystem::path(__FILE__).parent_path() / "../../../shared";
-  const std::string prefix =
-      (shared / "golden/ptychography" / GENERATE("ptycho_A", "ptycho_C_rect")).string();
+  const char* named = std::getenv("BRACEWELL_TEST_DATA");
+  const std::filesystem::path data(named != nullptr ? named : "");
+  const std::string prefix = (data / "golden/ptychography" / GENERATE("ptycho_A", "ptycho_C_rect")).string();
   if (!std::filesystem::exists(prefix + ".json"))
-    SKIP("the golden data are not there: " << prefix << " (BRACEWELL_SHARED names their folder)");
+    SKIP("the golden data are not there: " << prefix << " (BRACEWELL_TEST_DATA names their folder)");
   const Golden::File file(prefix);
   const auto& meta = file.index.at("meta");
   const PtychographyShape shape{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "../../io/support.hpp"
+#include "../../common/support.hpp"
 
 #include "common/mrc.hpp"
 

@@ -90,14 +90,13 @@ std::string input_error(Action action) {
   return {};
 }
 
-/// A file of the collection of public data, in the folder BRACEWELL_SHARED or "shared" beside the checkout;
-/// skips the test where it is not there.
+/// A file of the collection of public data, in the folder that BRACEWELL_TEST_DATA names; skips the test where
+/// it is not there.
 inline fs::path shared_data(std::string_view name) {
-  const char* folder = std::getenv("BRACEWELL_SHARED");
-  const fs::path beside = fs::path(__FILE__).parent_path() / "../../../shared";
-  const fs::path path = (folder != nullptr ? fs::path(folder) : beside) / "data" / name;
-  if (!fs::exists(path))
-    SKIP("the public data are not there: " << path << " (BRACEWELL_SHARED names their folder)");
+  const char* folder = std::getenv("BRACEWELL_TEST_DATA");
+  const fs::path path = fs::path(folder != nullptr ? folder : "") / "data" / name;
+  if (folder == nullptr || !fs::exists(path))
+    SKIP("the public data are not there: " << path << " (BRACEWELL_TEST_DATA names their folder)");
   return path;
 }
 
