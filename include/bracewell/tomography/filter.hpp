@@ -126,8 +126,8 @@ public:
         factors_(Impl::device_copy(space, "Bracewell::ProjectionFilter::factors", make_factors(options))) {}
 
   /// @param projections  View [..., width], any number of rows
-  /// @param filtered     View [..., upsampling * width] of as many rows, overwritten; without upsampling it may
-  ///                     be `projections` itself
+  /// @param filtered     View [..., upsampling * width] of as many rows, overwritten; without upsampling it
+  ///                     may be `projections` itself
   /// @throws Error on shapes that do not fit and memory shared in part
   template <class Input, class Output>
   void execute(const ExecutionSpace& space, const Input& projections, const Output& filtered) const {

@@ -41,8 +41,8 @@ struct LogPolarTomographyOptions {
   std::int64_t slices = 1;         ///< the most that are worked on at once: less takes less memory
   std::optional<double> centre =
       std::nullopt; ///< detector coordinate of the axis; by default floor(width / 2)
-  /// Values per pixel of the rows, 1 to 8: 2 (see FilterOptions) leaves little of the interpolation's error at
-  /// high frequencies.
+  /// Values per pixel of the rows, 1 to 8: 2 (see FilterOptions) leaves little of the interpolation's error
+  /// at high frequencies.
   int row_upsampling = 1;
   double oversampling = 1.1; ///< of the log-polar grid, 1 to 4: more is more accurate
   int spans = 0; ///< into which half a turn is divided, 4 or more; 0: those that take the least time

@@ -12,9 +12,10 @@ namespace Bracewell {
 
 /// How StripeRemoval finds stripes.
 enum class StripeMethod {
-  /// An offset per column, such that the mean over the angles becomes smooth: min |D(m - z)|^2 + strength |z|^2
-  /// with m the mean and D differences of neighbours (after Titarenko, Withers and Yagola, Appl. Math. Lett. 23,
-  /// 2010). For detector pixels whose response is slightly wrong.
+  /// An offset per column, such that the mean over the angles becomes smooth:
+  ///   min |D(m - z)|^2 + strength |z|^2
+  /// with m the mean and D differences of neighbours (after Titarenko, Withers and Yagola, Appl. Math. Lett.
+  /// 23, 2010). For detector pixels whose response is slightly wrong.
   Offset,
   /// The values of every column, sorted by size, are smoothed over `window` columns by a median, which keeps
   /// their order in time (Vo, Atwood and Drakopoulos, Opt. Express 26, 2018). For partial stripes as well.

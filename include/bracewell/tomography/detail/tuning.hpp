@@ -37,8 +37,9 @@ struct GPUTomographyTuning {
   static constexpr std::int64_t centre_values = 1 << 22; ///< of find_centre's whole turns at once
 };
 
-/// The same on hosts, where a team is one thread: two cores of 2.6 GHz with AVX-512, 2026-11-21 and -22. Tiles
-/// fit in a first-level cache, blocks of rows in a second-level one. `bench/tune_tomography` prints them again.
+/// The same on hosts, where a team is one thread: two cores of 2.6 GHz with AVX-512, 2026-11-21 and -22.
+/// Tiles fit in a first-level cache, blocks of rows in a second-level one. `bench/tune_tomography` prints them
+/// again.
 struct HostTomographyTuning {
   static constexpr int line_slices = 8, line_threads = 1;
   static constexpr int line_columns = 16, line_rows = 8, line_angles_at_once = 16;
