@@ -155,4 +155,10 @@ TEST_CASE("wrong input to ProjectionFilter is named") {
   CHECK_THROWS_MATCHES(fine.execute(space, rows, rows), Bracewell::Error, matches("2 rows of 16 values"));
   CHECK_THROWS_MATCHES(filter.execute(space, rows, long_rows), Bracewell::Error,
                        matches("filtered: expected 2 rows of 8 values"));
+  const auto four = to_device<float>(Values(24), 3, 8);
+  using Rows = Kokkos::View<float**, Kokkos::LayoutRight, Space>;
+  CHECK_THROWS_MATCHES(filter.execute(space, Rows(four.data(), 2, 8), Rows(four.data() + 8, 2, 8)),
+                       Bracewell::Error, matches("filtered: expected memory of its own"));
+  CHECK_NOTHROW(filter.execute(space, Rows("none", 0, 8), Rows("none", 0, 8)));
+  CHECK_NOTHROW(fine.execute(space, Rows("none", 0, 8), Rows("none", 0, 16)));
 }

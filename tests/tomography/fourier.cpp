@@ -208,15 +208,23 @@ TEST_CASE("wrong arguments are refused with a sentence") {
     CHECK_THROWS_MATCHES(Tomography(space, options), Bracewell::Error,
                          MessageMatches(ContainsSubstring(text)));
   };
-  refuses({.angles = {0}}, "FourierTomography: width: expected from 1 to 32768 pixels, found 0");
-  refuses({.width = 8}, "FourierTomography: angles: expected at least one, found none");
-  refuses({.angles = {0}, .width = 8, .slices = 0}, "slices: expected at least 1, found 0");
+  refuses({.angles = {0}}, "FourierTomography: options.width: expected from 1 to 32768 pixels, found 0");
+  refuses({.width = 8}, "FourierTomography: options.angles: expected from 1 to 477218588 angles, found 0");
+  refuses({.angles = {0}, .width = 8, .slices = 0}, "options.slices: expected at least 1, found 0");
   refuses({.angles = {0}, .width = 8, .weights = {1, 2}},
-          "weights: expected none or 1, one per angle, found 2");
-  refuses({.angles = {0}, .width = 8, .weights = {NAN}}, "weights: expected finite values");
-  refuses({.angles = {NAN}, .width = 8}, "angles: expected finite values");
-  refuses({.angles = {0}, .width = 8, .centre = INFINITY}, "centre: expected a detector coordinate");
-  refuses({.angles = {0}, .width = 8, .tolerance = -1}, "tolerance");
+          "options.weights: expected none or 1, one per angle, found 2");
+  refuses({.angles = {0}, .width = 8, .weights = {NAN}},
+          "options.weights: expected a finite value, found nan");
+  refuses({.angles = {NAN}, .width = 8},
+          "FourierTomography: options.angles: expected from -1e+09 to 1e+09, found nan");
+  refuses({.angles = {0}, .width = 8, .centre = INFINITY},
+          "options.centre: expected from -1e+06 to 1e+06 pixels, found inf");
+  refuses({.angles = {0}, .width = 8, .tolerance = 1e-9},
+          "FourierTomography: options.tolerance: expected at least 1e-7, below 1, found 1e-09");
+  refuses({.angles = {0}, .width = 8, .oversampling = 1},
+          "FourierTomography: options.oversampling: expected from 1.2 to 8, found 1");
+  refuses({.angles = {0}, .width = 8, .image = -1},
+          "options.image: expected from 1 to 32768 pixels, found -1");
 
   const Tomography tomography(space, {.angles = {0, 1}, .width = 8});
   const Volume<float> projections("projections", 1, 2, 8), images("images", 1, 8, 8), wrong("wrong", 2, 2, 8);
@@ -229,6 +237,22 @@ TEST_CASE("wrong arguments are refused with a sentence") {
                        Bracewell::Error,
                        MessageMatches(ContainsSubstring("filter: expected [5], found [4]")));
   const Volume<float> inside(images.data(), 1, 2, 8);
-  CHECK_THROWS_MATCHES(tomography.backproject(space, inside, images), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("memory shared with projections")));
+  CHECK_THROWS_MATCHES(
+      tomography.backproject(space, inside, images), Bracewell::Error,
+      MessageMatches(ContainsSubstring("images: expected memory of its own, found memory shared "
+                                       "with projections")));
+  CHECK_THROWS_MATCHES(
+      tomography.project(space, images, inside), Bracewell::Error,
+      MessageMatches(ContainsSubstring("project: projections: expected memory of its own, found "
+                                       "memory shared with images")));
+  CHECK_THROWS_MATCHES(tomography.backproject(space, projections, images, Filter<float>(images.data(), 5)),
+                       Bracewell::Error, MessageMatches(ContainsSubstring("memory shared with filter")));
+}
+
+TEST_CASE("no slices are no work for FourierTomography") {
+  const Space space;
+  const FourierTomography<Space, float> plan(space, {.angles = {1, 2}, .width = 8, .slices = 3});
+  const Volume<float> projections("projections", 0, 2, 8), images("images", 0, 8, 8);
+  CHECK_NOTHROW(plan.backproject(space, projections, images));
+  CHECK_NOTHROW(plan.project(space, images, projections));
 }

@@ -145,19 +145,39 @@ TEST_CASE("wrong input to LineTomography is named") {
     }
     return std::string("none");
   };
-  CHECK_THAT(message({.angles = {1}, .width = 0}), ContainsSubstring("LineTomography: width: "));
-  CHECK_THAT(message({.width = 8}), ContainsSubstring("angles: expected 1 to"));
-  CHECK_THAT(message({.angles = {1, NAN}, .width = 8}), ContainsSubstring("angles: expected finite"));
-  CHECK_THAT(message({.angles = {1}, .width = 8, .centre = NAN}), ContainsSubstring("centre: "));
+  CHECK_THAT(message({.angles = {1}, .width = 0}), ContainsSubstring("LineTomography: options.width: "));
+  CHECK_THAT(message({.width = 8}), ContainsSubstring("options.angles: expected from 1 to"));
+  CHECK_THAT(message({.angles = {1, NAN}, .width = 8}),
+             ContainsSubstring("options.angles: expected a finite value, found nan"));
+  CHECK_THAT(message({.angles = {1}, .width = 8, .centre = NAN}), ContainsSubstring("options.centre: "));
   CHECK_THAT(message({.angles = {1}, .width = 8, .weights = {1, 2}}),
-             ContainsSubstring("weights: expected none or one"));
+             ContainsSubstring("options.weights: expected none or 1, one per angle, found 2"));
   const LineTomography<Space, float> plan(space, {.angles = {1, 2}, .width = 8, .projection = false});
   const auto q = to_device<float>(Values(48), 2, 8), f = to_device<float>(Values(192), 8, 8);
   CHECK_THROWS_MATCHES(
       plan.backproject(space, f, f), Bracewell::Error,
       MessageMatches(ContainsSubstring("projections: expected [slices, 2, 8], found [3, 8, 8]")));
   CHECK_THROWS_MATCHES(plan.backproject(space, q, to_device<float>(Values(64), 8, 8)), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("image: expected [3, 8, 8], found [1, 8, 8]")));
+                       MessageMatches(ContainsSubstring("images: expected [3, 8, 8], found [1, 8, 8]")));
   CHECK_THROWS_MATCHES(plan.project(space, f, q), Bracewell::Error,
                        MessageMatches(ContainsSubstring("options.projection")));
+  const Kokkos::View<float***, Kokkos::LayoutRight, Space> memory("memory", 3, 8, 8),
+      rows(memory.data(), 3, 2, 8);
+  CHECK_THROWS_MATCHES(
+      plan.backproject(space, rows, memory), Bracewell::Error,
+      MessageMatches(ContainsSubstring(
+          "backproject: images: expected memory of its own, found memory shared with projections")));
+  const LineTomography<Space, float> both(space, {.angles = {1, 2}, .width = 8});
+  CHECK_THROWS_MATCHES(
+      both.project(space, memory, rows), Bracewell::Error,
+      MessageMatches(ContainsSubstring(
+          "project: projections: expected memory of its own, found memory shared with images")));
+}
+
+TEST_CASE("no slices are no work for LineTomography") {
+  const Space space;
+  const LineTomography<Space, float> plan(space, {.angles = {1, 2}, .width = 8});
+  const auto projections = to_device<float>({}, 2, 8), images = to_device<float>({}, 8, 8);
+  CHECK_NOTHROW(plan.backproject(space, projections, images));
+  CHECK_NOTHROW(plan.project(space, images, projections));
 }

@@ -190,11 +190,39 @@ TEST_CASE("angles that are not even over half a turn are refused") {
   Values one_off = even_angles(40), reversed(one_off.rbegin(), one_off.rend());
   one_off[17] += 0.01;
   CHECK(message(even_angles(40)) == "none");
-  CHECK_THAT(message(one_off), ContainsSubstring("LogPolarTomography: angles: expected even steps") &&
+  CHECK_THAT(message(one_off), ContainsSubstring("LogPolarTomography: options.angles: expected even steps") &&
                                    ContainsSubstring("at angle 17"));
   CHECK_THAT(message(reversed), ContainsSubstring("even steps"));
   CHECK_THAT(message(even_angles(40, 2 * std::numbers::pi)), ContainsSubstring("even steps"));
-  CHECK_THAT(message({0, 1}), ContainsSubstring("angles: expected from 12"));
-  CHECK_THAT(message(even_angles(40), 2), ContainsSubstring("width: "));
-  CHECK_THAT(message(even_angles(40), 32, NAN), ContainsSubstring("oversampling: "));
+  CHECK_THAT(message({0, 1}), ContainsSubstring("options.angles: expected from 12"));
+  CHECK_THAT(message(even_angles(40), 2), ContainsSubstring("options.width: "));
+  CHECK_THAT(message(even_angles(40), 32, NAN),
+             ContainsSubstring("options.oversampling: expected from 1 to 4, found nan"));
+}
+
+TEST_CASE("wrong calls of LogPolarTomography are named, no slices are no work") {
+  const Space space;
+  const LogPolarTomography<Space, float> plan(space, {.angles = even_angles(12), .width = 8});
+  using Slices = Kokkos::View<float***, Kokkos::LayoutRight, Space>;
+  const Slices memory("memory", 2, 12, 8), images(memory.data() + 32, 2, 8, 8), wrong("wrong", 2, 8, 9);
+  const auto message = [](const auto& call) {
+    try {
+      call();
+    } catch (const Bracewell::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(
+      message([&] { plan.backproject(space, memory, wrong); }),
+      ContainsSubstring("LogPolarTomography::backproject: images: expected [2, 8, 8], found [2, 8, 9]"));
+  CHECK_THAT(message([&] { plan.project(space, images, wrong); }),
+             ContainsSubstring("LogPolarTomography::project: projections: expected [slices, 12, 8]"));
+  CHECK_THAT(message([&] { plan.backproject(space, memory, images); }),
+             ContainsSubstring("images: expected memory of its own, found memory shared with projections"));
+  CHECK_THAT(message([&] { plan.project(space, images, memory); }),
+             ContainsSubstring("projections: expected memory of its own, found memory shared with images"));
+  const Slices none("none", 0, 12, 8), no_images("no images", 0, 8, 8);
+  CHECK(message([&] { plan.backproject(space, none, no_images); }) == "none");
+  CHECK(message([&] { plan.project(space, no_images, none); }) == "none");
 }

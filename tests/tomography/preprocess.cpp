@@ -197,13 +197,32 @@ TEST_CASE("wrong input to the preparation of sinograms is named") {
                        matches("flat: expected a View"));
   CHECK_THROWS_MATCHES(normalise_projections(space, raw, none, none, out, {.air_begin = 2, .air_end = 5}),
                        Error, matches("options.air_begin"));
+  const Frames<float> part(out.data(), 3, 4);
+  CHECK_THROWS_MATCHES(normalise_projections(space, raw, none, part, out), Error,
+                       matches("sinograms: expected memory of its own, found memory shared with flat"));
   using Removal = StripeRemoval<Space, float>;
   CHECK_THROWS_MATCHES(Removal(space, 4, 4, {.window = 4}), Error, matches("options.window"));
   CHECK_THROWS_MATCHES(Removal(space, 4, 4, {.strength = 0}), Error, matches("options.strength"));
   CHECK_THROWS_MATCHES(Removal(space, 3, 4).execute(space, out), Error, matches("[slices, 3, 4]"));
+  CHECK_THROWS_MATCHES(Removal(space, 0, 4), Error, matches("StripeRemoval: angles: expected at least 1"));
   const Frames<float> rows("rows", 20, 32);
   CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(19)), Error, matches("sinogram: expected [19"));
   CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(20, 2.0)), Error, matches("170 degrees"));
   CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(20), {.first = 20, .last = 10}), Error,
                        matches("options.first"));
+  CHECK_THROWS_MATCHES(find_centre(space, rows, Values(20, NAN)), Error,
+                       matches("find_centre: angles: expected a finite value, found nan"));
+  CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(20), {.object_radius = NAN}), Error,
+                       matches("options.object_radius"));
+}
+
+TEST_CASE("no slices and no angles are no work for the preparation of sinograms") {
+  const Space space;
+  const Frames<float> none, no_frame("no frame", 0, 4), frame("frame", 2, 4);
+  using Slices = Kokkos::View<float***, Kokkos::LayoutRight, Space>;
+  CHECK_NOTHROW(
+      normalise_projections(space, Slices("raw", 3, 0, 4), no_frame, no_frame, Slices("out", 0, 3, 4)));
+  CHECK_NOTHROW(normalise_projections(space, Slices("raw", 0, 2, 4), none, frame, Slices("out", 2, 0, 4)));
+  CHECK_NOTHROW(StripeRemoval<Space, float>(space, 3, 4).execute(space, Slices("sinograms", 0, 3, 4)));
+  CHECK(angular_density_weights({}).empty());
 }

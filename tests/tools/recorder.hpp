@@ -71,6 +71,7 @@ inline Report report(const std::function<void()>& call) {
 struct Function {
   std::string name;
   std::function<void(const Space&)> call;
+  bool transforms = false; ///< by FFTs, whose kernels have the FFT's name
 };
 
 } // namespace Test

@@ -45,17 +45,20 @@ struct Plans {
 
 std::vector<Function> functions(const Plans& p) {
   return {
-      {"normalise_projections",
+      {"normalise_projections::",
        [&](const Space& space) { normalise_projections(space, p.raw, p.frame, p.frame, p.projections); }},
-      {"StripeRemoval", [&](const Space& space) { p.offset.execute(space, p.projections); }},
-      {"StripeRemoval", [&](const Space& space) { p.sorting.execute(space, p.projections); }},
-      {"",
-       [&](const Space& space) { p.filter.execute(space, p.projections, p.projections); }}, // and the FFT's
-      {"", [&](const Space& space) { p.fine.execute(space, p.projections, p.finer); }},
-      {"LineTomography", [&](const Space& space) { p.line.backproject(space, p.projections, p.images); }},
-      {"LineTomography", [&](const Space& space) { p.line.project(space, p.images, p.projections); }},
-      {"", [&](const Space& space) { p.log_polar.backproject(space, p.projections, p.images); }},
-      {"", [&](const Space& space) { p.log_polar.project(space, p.images, p.projections); }},
+      {"StripeRemoval::", [&](const Space& space) { p.offset.execute(space, p.projections); }},
+      {"StripeRemoval::", [&](const Space& space) { p.sorting.execute(space, p.projections); }},
+      {"ProjectionFilter::",
+       [&](const Space& space) { p.filter.execute(space, p.projections, p.projections); }, true},
+      {"ProjectionFilter::", [&](const Space& space) { p.fine.execute(space, p.projections, p.finer); },
+       true},
+      {"LineTomography::", [&](const Space& space) { p.line.backproject(space, p.projections, p.images); }},
+      {"LineTomography::", [&](const Space& space) { p.line.project(space, p.images, p.projections); }},
+      {"LogPolarTomography::",
+       [&](const Space& space) { p.log_polar.backproject(space, p.projections, p.images); }, true},
+      {"LogPolarTomography::",
+       [&](const Space& space) { p.log_polar.project(space, p.images, p.projections); }, true},
   };
 }
 

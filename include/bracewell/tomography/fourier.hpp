@@ -4,29 +4,21 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
+#include <bracewell/tomography/detail/beam.hpp>
 #include <bracewell/tomography/detail/polar_samples.hpp>
+#include <bracewell/tomography/options.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <algorithm>
+#include <limits>
 #include <numbers>
 #include <vector>
 
 namespace Bracewell {
 
-struct FourierTomographyOptions {
-  std::vector<double> angles = {}; ///< radians: any number, order and span
-  int width = 0;                   ///< pixels of the detector
-  std::int64_t slices = 1;         ///< how many a call reconstructs
-  std::optional<double> centre =
-      std::nullopt;                 ///< detector coordinate of the axis; floor(width / 2) by default
-  double tolerance = 1e-4;          ///< relative error (L2)
-  std::vector<double> weights = {}; ///< of the angles, 1 on average; empty: all are 1
-  GriddingStrategy strategy = GriddingStrategy::Automatic;
-  GriddingKernel kernel = GriddingKernel::KaiserBessel;
-  std::optional<double> oversampling = std::nullopt; ///< of the grid, see GriddingOptions
-  int image = 0; ///< pixels along both axes of images; 0: the detector's width
-};
-
-/// Parallel-beam back-projection and projection through Fourier space. With X = column - floor(n/2), Y = row
-/// - floor(n/2) and detector coordinate s = X cos(theta) + Y sin(theta) + centre,
+/// Parallel-beam back-projection and projection through Fourier space. With X = column - floor(n/2),
+/// Y = row - floor(n/2) and detector coordinate s = X cos(theta) + Y sin(theta) + centre,
 ///   backproject  image(X, Y) = (pi / P) sum_p w_p q_p(s)
 /// q_p the trigonometric interpolant of row p of the projections over its `width` pixels (which continues
 /// periodically beyond the detector): the adjoint of the Radon transform in its own units, so that
@@ -46,93 +38,108 @@ class FourierTomography {
       Kokkos::View<Value, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 public:
+  /// Plans the gridding and the FFTs, and waits for them.
   /// @throws Error on options out of range
   FourierTomography(const ExecutionSpace& space, const FourierTomographyOptions& options)
-      : slices(options.slices), rays(static_cast<std::int64_t>(options.angles.size())),
-        layout(make_layout(space, checked(options))), image(options.image ? options.image : options.width),
-        gridding(space, polar(options), {image, image}, gridding_options(options),
-                 Impl::Arguments{"FourierTomography"}),
+      : slices_(options.slices), rays_(static_cast<std::int64_t>(options.angles.size())),
+        layout_(make_layout(space, checked(options))), image_(options.image ? options.image : options.width),
+        gridding_(space, polar(options), {image_, image_}, gridding_options(options),
+                  Impl::Arguments{"FourierTomography"}),
         // Plans without workspace of their own share one: they never run at the same time.
-        along_detector(space, {options.width}, slices * rays, {.external_workspace = true}),
-        to_detector(space, {options.width}, slices * rays, {.external_workspace = true}),
-        backward(space, gridding.grid_shape(), pairs(),
-                 {.direction = FFTDirection::Backward, .external_workspace = true}),
-        forward(space, gridding.grid_shape(), pairs(), {.external_workspace = true}),
-        samples(
-            Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::FourierTomography::samples"),
-            pairs() * gridding.points()),
-        grids(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::FourierTomography::grids"),
-              std::max(pairs() * grid_elements(), slices * rays * layout.frequencies())),
-        workspace(
-            Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::FourierTomography::workspace"),
-            std::max({along_detector.workspace_bytes(), to_detector.workspace_bytes(),
-                      backward.workspace_bytes(), forward.workspace_bytes()})) {}
+        along_detector_(space, {options.width}, slices_ * rays_, {.external_workspace = true}),
+        to_detector_(space, {options.width}, slices_ * rays_, {.external_workspace = true}),
+        backward_(space, gridding_.grid_shape(), pairs(),
+                  {.direction = FFTDirection::Backward, .external_workspace = true}),
+        forward_(space, gridding_.grid_shape(), pairs(), {.external_workspace = true}),
+        samples_(Impl::device_vector<Complex>(space, "Bracewell::FourierTomography::samples",
+                                              pairs() * gridding_.points())),
+        grids_(Impl::device_vector<Complex>(
+            space, "Bracewell::FourierTomography::grids",
+            std::max(pairs() * grid_elements(), slices_ * rays_ * layout_.frequencies()))),
+        workspace_(Impl::device_vector<char>(
+            space, "Bracewell::FourierTomography::workspace",
+            std::int64_t(std::max({along_detector_.workspace_bytes(), to_detector_.workspace_bytes(),
+                                   backward_.workspace_bytes(), forward_.workspace_bytes()})))) {}
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return gridding.memory_bytes() + (samples.size() + grids.size()) * sizeof(Complex) + workspace.size();
+    return gridding_.memory_bytes() + (samples_.size() + grids_.size()) * sizeof(Complex) + workspace_.size();
   }
 
-  const Gridding<ExecutionSpace, 2, T>& plan() const { return gridding; }
+  /// The gridding in it, for its strategy and sizes.
+  const Gridding<ExecutionSpace, 2, T>& plan() const { return gridding_; }
 
-  /// @param projections  View of T [slices, angles, width]
+  /// @param projections  View of T [slices, angles, width], or of no slices
   /// @param images       View of T [slices, n, n], overwritten
   /// @param filter       View of T [width / 2 + 1]: factor of every frequency along the detector (k / width
-  /// cycles
-  ///                     per pixel); none by default
-  /// @throws Error on shapes that do not fit
+  ///                     cycles per pixel); none by default
+  /// @throws Error on shapes that do not fit and shared memory
   template <class Projections, class Images>
   void backproject(const ExecutionSpace& space, const Projections& projections, const Images& images,
                    const Array<const T, MemorySpace>& filter = {}) const {
+    constexpr Impl::Arguments arguments{"FourierTomography::backproject"};
     const Array<const T, MemorySpace> in(projections);
     const Array<T, MemorySpace> out(images);
-    check("backproject", in, out, filter);
+    check(arguments, in, out, filter);
+    arguments.disjoint({{"images", out}}, {{"projections", in}, {"filter", filter}});
+    if (out.extents[0] == 0)
+      return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::FourierTomography::backproject");
-    along_detector.execute(space, rows(in.data), spectra(), workspace);
-    Impl::samples_from_spectra(space, layout.view(filter.data), spectra().data(), slices, sample_array());
-    gridding.spread(space, sample_view(), grid_view());
-    backward.execute(space, grid_view(), grid_view(), workspace);
-    Impl::crop_grids(space, "Bracewell::FourierTomography::crop", on_grid(), grids.data(), pairs(),
-                     Impl::PairsOfImages<T>{out.data, slices});
+    along_detector_.execute(space, rows(in.data), spectra(), workspace_);
+    Impl::samples_from_spectra(space, layout_.view(filter.data), spectra().data(), slices_, sample_array());
+    gridding_.spread(space, sample_view(), grid_view());
+    backward_.execute(space, grid_view(), grid_view(), workspace_);
+    Impl::crop_grids(space, "Bracewell::FourierTomography::crop", on_grid(), grids_.data(), pairs(),
+                     Impl::PairsOfImages<T>{out.data, slices_});
   }
 
   /// The exact transpose of backproject with the same filter.
-  /// @param images       View of T [slices, n, n]
+  /// @param images       View of T [slices, n, n], or of no slices
   /// @param projections  View of T [slices, angles, width], overwritten
+  /// @param filter       as in backproject
+  /// @throws Error as backproject
   template <class Images, class Projections>
   void project(const ExecutionSpace& space, const Images& images, const Projections& projections,
                const Array<const T, MemorySpace>& filter = {}) const {
+    constexpr Impl::Arguments arguments{"FourierTomography::project"};
     const Array<const T, MemorySpace> in(images);
     const Array<T, MemorySpace> out(projections);
-    check("project", out, in, filter);
+    check(arguments, out, in, filter);
+    arguments.disjoint({{"projections", out}}, {{"images", in}, {"filter", filter}});
+    if (out.extents[0] == 0)
+      return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::FourierTomography::project");
     Impl::pad_images(space, "Bracewell::FourierTomography::pad", on_grid(),
-                     Impl::PairsOfImages<const T>{in.data, slices}, pairs(), grids.data());
-    forward.execute(space, grid_view(), grid_view(), workspace);
-    gridding.interpolate(space, grid_view(), sample_view());
-    Impl::spectra_from_samples(space, layout.view(filter.data), sample_array(), slices, spectra().data());
-    to_detector.execute(space, spectra(), rows(out.data), workspace);
+                     Impl::PairsOfImages<const T>{in.data, slices_}, pairs(), grids_.data());
+    forward_.execute(space, grid_view(), grid_view(), workspace_);
+    gridding_.interpolate(space, grid_view(), sample_view());
+    Impl::spectra_from_samples(space, layout_.view(filter.data), sample_array(), slices_, spectra().data());
+    to_detector_.execute(space, spectra(), rows(out.data), workspace_);
   }
 
 private:
+  /// What the gridding would refuse, too, which does not know that it works for this class.
   static const FourierTomographyOptions& checked(const FourierTomographyOptions& options) {
-    const char* function = "FourierTomography";
-    for (const auto& [name, size] :
-         {std::pair{"width", options.width}, {"image", options.image ? options.image : 1}})
-      if (size < 1 || size > 32768)
-        Impl::fail(function, name, "from 1 to 32768 pixels", std::to_string(size));
-    if (options.slices < 1)
-      Impl::fail(function, "slices", "at least 1", std::to_string(options.slices));
-    if (options.angles.empty())
-      Impl::fail(function, "angles", "at least one", "none");
-    if (!options.weights.empty() && options.weights.size() != options.angles.size())
-      Impl::fail(function, "weights", "none or " + std::to_string(options.angles.size()) + ", one per angle",
-                 std::to_string(options.weights.size()));
-    for (const double weight : options.weights)
-      if (!std::isfinite(weight))
-        Impl::fail(function, "weights", "finite values", std::to_string(weight));
-    if (!(std::abs(options.centre.value_or(0)) <= 1e6))
-      Impl::fail(function, "centre", "a detector coordinate in pixels", std::to_string(*options.centre));
+    constexpr Impl::Arguments arguments{"FourierTomography"};
+    arguments.within("options.width", options.width, 1, 32768, " pixels");
+    if (options.image != 0)
+      arguments.within("options.image", options.image, 1, 32768, " pixels");
+    arguments.at_least("options.slices", options.slices, std::int64_t(1));
+    const auto most = std::int64_t(std::numeric_limits<std::uint32_t>::max()) / ray_samples(options);
+    arguments.within("options.angles", std::int64_t(options.angles.size()), std::int64_t(1), most, " angles");
+    for (const double angle : options.angles)
+      arguments.within("options.angles", angle, -1e9, 1e9);
+    Impl::check_weights(arguments, options.weights, options.angles.size());
+    if (options.centre)
+      arguments.within("options.centre", *options.centre, -1e6, 1e6, " pixels");
+    arguments.require(options.tolerance >= (sizeof(T) == 4 ? 1e-7 : 1e-14) && options.tolerance < 1,
+                      "options.tolerance",
+                      sizeof(T) == 4 ? "at least 1e-7, below 1" : "at least 1e-14, below 1",
+                      [&] { return Impl::number(options.tolerance); });
+    if (options.oversampling)
+      arguments.within("options.oversampling", *options.oversampling, 1.2, 8.);
+    arguments.require(options.strategy != GriddingStrategy::Duplicated || Impl::is_host<ExecutionSpace>,
+                      "options.strategy", "Duplicated on hosts only", "it on a GPU");
     return options;
   }
 
@@ -148,8 +155,9 @@ private:
   /// Frequencies -width/2 .. width/2 of every ray. The Nyquist frequency of an even width counts half at
   /// either end, as the interpolant is real.
   static PolarPoints polar(const FourierTomographyOptions& options) {
-    return {.angles = options.angles, .samples = options.width / 2 * 2 + 1, .step = 1. / options.width};
+    return {.angles = options.angles, .samples = ray_samples(options), .step = 1. / options.width};
   }
+  static int ray_samples(const FourierTomographyOptions& options) { return options.width / 2 * 2 + 1; }
 
   static GriddingOptions gridding_options(const FourierTomographyOptions& options) {
     return {.slices = (options.slices + 1) / 2,
@@ -160,71 +168,51 @@ private:
             .order = SampleOrder::SlicesLast};
   }
 
-  std::int64_t pairs() const { return (slices + 1) / 2; }
+  std::int64_t pairs() const { return (slices_ + 1) / 2; }
   std::int64_t grid_elements() const {
-    return std::int64_t(gridding.grid_shape()[0]) * gridding.grid_shape()[1];
+    return std::int64_t(gridding_.grid_shape()[0]) * gridding_.grid_shape()[1];
   }
-  Impl::ImageOnGrid<T, 2> on_grid() const { return Impl::ImageOnGrid<T, 2>::make(gridding, {image, image}); }
+  Impl::ImageOnGrid<T, 2> on_grid() const {
+    return Impl::ImageOnGrid<T, 2>::make(gridding_, {image_, image_});
+  }
 
   template <class Value>
   Unmanaged<Value**> rows(Value* data) const {
-    return Unmanaged<Value**>(data, slices * rays, layout.width);
+    return Unmanaged<Value**>(data, slices_ * rays_, layout_.width);
   }
   /// Half spectra lie where the grids do, which are not in use at the same time.
   Unmanaged<Complex**> spectra() const {
-    return Unmanaged<Complex**>(grids.data(), slices * rays, layout.frequencies());
+    return Unmanaged<Complex**>(grids_.data(), slices_ * rays_, layout_.frequencies());
   }
   Unmanaged<Complex***> grid_view() const {
-    return Unmanaged<Complex***>(grids.data(), pairs(), gridding.grid_shape()[0], gridding.grid_shape()[1]);
+    return Unmanaged<Complex***>(grids_.data(), pairs(), gridding_.grid_shape()[0],
+                                 gridding_.grid_shape()[1]);
   }
   Unmanaged<Complex**> sample_view() const {
-    return Unmanaged<Complex**>(samples.data(), gridding.points(), pairs());
+    return Unmanaged<Complex**>(samples_.data(), gridding_.points(), pairs());
   }
-  Impl::SampleArray<Complex> sample_array() const { return {samples.data(), pairs(), 1}; }
+  Impl::SampleArray<Complex> sample_array() const { return {samples_.data(), pairs(), 1}; }
 
-  void check(const char* function, const Array<const T, MemorySpace>& projections,
-             const Array<T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
-    check(function, Array<const T, MemorySpace>(projections), constant(images), filter);
-  }
-  void check(const char* function, const Array<T, MemorySpace>& projections,
+  /// Shapes of a call; of no slices, too, which are no work.
+  void check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
              const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
-    check(function, constant(projections), images, filter);
-  }
-  static Array<const T, MemorySpace> constant(const Array<T, MemorySpace>& array) { return array; }
-
-  void check(const char* function, const Array<const T, MemorySpace>& projections,
-             const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
-    const std::string name = std::string("FourierTomography::") + function;
-    require_shape(name, "projections", projections, {slices, rays, layout.width});
-    require_shape(name, "images", images, {slices, image, image});
-    if (Impl::overlap(projections, images))
-      Impl::fail(name.c_str(), "images", "memory of its own", "memory shared with projections");
-    if (filter && (filter.rank != 1 || filter.extents[0] != layout.frequencies()))
-      Impl::fail(name.c_str(), "filter", "[" + std::to_string(layout.frequencies()) + "]", filter.shape());
+    const bool none = projections && projections.rank == 3 && projections.extents[0] == 0;
+    const std::int64_t slices = none ? 0 : slices_;
+    arguments.shape("projections", projections, {slices, rays_, layout_.width});
+    arguments.shape("images", images, {slices, image_, image_});
+    if (filter)
+      arguments.shape("filter", filter, {layout_.frequencies()});
   }
 
-  static void require_shape(const std::string& function, const char* argument,
-                            const Array<const T, MemorySpace>& array,
-                            const std::array<std::int64_t, 3>& shape) {
-    bool fits = array && array.rank == 3;
-    for (int axis = 0; fits && axis < 3; ++axis)
-      fits = array.extents[axis] == shape[axis];
-    if (!fits)
-      Impl::fail(function.c_str(), argument,
-                 "[" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) + ", " +
-                     std::to_string(shape[2]) + "]",
-                 array.shape());
-  }
-
-  std::int64_t slices, rays;
-  Impl::PolarSampleLayout<ExecutionSpace, T> layout;
-  int image;
-  Gridding<ExecutionSpace, 2, T> gridding;
-  FFT<ExecutionSpace, 1, T, Complex> along_detector;
-  FFT<ExecutionSpace, 1, Complex, T> to_detector;
-  FFT<ExecutionSpace, 2, Complex, Complex> backward, forward;
-  Kokkos::View<Complex*, ExecutionSpace> samples, grids;
-  Kokkos::View<char*, MemorySpace> workspace;
+  std::int64_t slices_, rays_;
+  Impl::PolarSampleLayout<ExecutionSpace, T> layout_;
+  int image_;
+  Gridding<ExecutionSpace, 2, T> gridding_;
+  FFT<ExecutionSpace, 1, T, Complex> along_detector_;
+  FFT<ExecutionSpace, 1, Complex, T> to_detector_;
+  FFT<ExecutionSpace, 2, Complex, Complex> backward_, forward_;
+  Kokkos::View<Complex*, ExecutionSpace> samples_, grids_;
+  Kokkos::View<char*, ExecutionSpace> workspace_;
 };
 
 } // namespace Bracewell

@@ -2,13 +2,21 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/tomography/angle_weights.hpp>
+#include <bracewell/impl/row_loop.hpp>
+#include <bracewell/tomography/detail/beam.hpp>
 #include <bracewell/tomography/detail/log_polar_convolution.hpp>
 #include <bracewell/tomography/detail/log_polar_grid.hpp>
 #include <bracewell/tomography/detail/log_polar_image.hpp>
 #include <bracewell/tomography/detail/log_polar_rows.hpp>
+#include <bracewell/tomography/detail/log_polar_symbol.hpp>
+#include <bracewell/tomography/options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <algorithm>
+#include <numbers>
+#include <string>
+#include <vector>
 
 namespace Bracewell {
 
@@ -29,9 +37,11 @@ class LogPolarTomography {
   using Pack = Impl::LogPolarPack<ExecutionSpace, T>;
 
 public:
+  /// Plans the FFTs and the kernel of the convolution, and waits for them.
   /// @throws Error on options out of range, and on angles that are not even over half a turn
   LogPolarTomography(const ExecutionSpace& space, const LogPolarTomographyOptions& options)
-      : grid_(Grid::make(options)), pairs_(batch(options.slices, grid_)),
+      : grid_(Grid::make(Impl::Arguments{"LogPolarTomography"}, options)),
+        pairs_(batch(options.slices, grid_)),
         samples_(rows(space, "samples", std::max(sample_rows(), packed_rows()))),
         results_(rows(space, "results", result_rows())), symbol_(make_symbol(space)),
         roots_(table<Complex>(
@@ -46,10 +56,11 @@ public:
         results_forward_(space, {grid_.columns}, result_rows(), {.external_workspace = true}),
         results_backward_(space, {grid_.columns}, result_rows(),
                           {.direction = FFTDirection::Backward, .external_workspace = true}),
-        workspace_(Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                                      "Bracewell::LogPolarTomography::workspace"),
-                   std::max({samples_forward_.workspace_bytes(), samples_backward_.workspace_bytes(),
-                             results_forward_.workspace_bytes(), results_backward_.workspace_bytes()})) {}
+        workspace_(Impl::device_vector<char>(
+            space, "Bracewell::LogPolarTomography::workspace",
+            std::int64_t(
+                std::max({samples_forward_.workspace_bytes(), samples_backward_.workspace_bytes(),
+                          results_forward_.workspace_bytes(), results_backward_.workspace_bytes()})))) {}
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
@@ -65,8 +76,12 @@ public:
   void backproject(const ExecutionSpace& space, const Projections& projections, const Images& images) const {
     const Array<const T, MemorySpace> in(projections);
     const Array<T, MemorySpace> out(images);
-    const int slices = Impl::check_parallel_beam("LogPolarTomography::backproject", grid_.angles, grid_.width,
-                                                 in, out, grid_.row_upsampling);
+    constexpr Impl::Arguments arguments{"LogPolarTomography::backproject"};
+    const int slices =
+        Impl::check_parallel_beam(arguments, grid_.angles, grid_.width, in, out, grid_.row_values());
+    arguments.disjoint({{"images", out}}, {{"projections", in}});
+    if (slices == 0)
+      return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::LogPolarTomography::backproject");
     for_batches(slices, [&](std::int64_t first, int count) {
       using Sample = Impl::LogPolarSample<ExecutionSpace, T>;
@@ -89,8 +104,12 @@ public:
   void project(const ExecutionSpace& space, const Images& images, const Projections& projections) const {
     const Array<const T, MemorySpace> in(images);
     const Array<T, MemorySpace> out(projections);
-    const int slices = Impl::check_parallel_beam("LogPolarTomography::project", grid_.angles, grid_.width,
-                                                 out, in, grid_.row_upsampling);
+    constexpr Impl::Arguments arguments{"LogPolarTomography::project"};
+    const int slices =
+        Impl::check_parallel_beam(arguments, grid_.angles, grid_.width, out, in, grid_.row_values());
+    arguments.disjoint({{"projections", out}}, {{"images", in}});
+    if (slices == 0)
+      return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::LogPolarTomography::project");
     for_batches(slices, [&](std::int64_t first, int count) {
       auto* const packed = reinterpret_cast<typename Pack::Pixel*>(samples_.data());
@@ -109,15 +128,16 @@ public:
   }
 
 private:
-  using Values = Kokkos::View<Complex*, MemorySpace>;
+  template <class Value>
+  using Vector = Kokkos::View<Value*, ExecutionSpace>;
   using Matrix = Kokkos::View<Complex**, Kokkos::LayoutRight, MemorySpace>;
   using RowFFT = FFT<ExecutionSpace, 1, Complex, Complex>;
 
-  /// Pairs of slices at once: their grids take up to four gigabytes on a GPU, less on hosts.
+  /// Pairs of slices at once, whose grids fit in a limit.
   static int batch(std::int64_t slices, const Grid& grid) {
     const double bytes =
         (double(grid.angles) + double(grid.spans) * grid.result_rows()) * grid.columns * sizeof(Complex);
-    const double most = Impl::is_host<ExecutionSpace> ? 128e6 : 4e9;
+    const double most = Impl::TomographyTuning<ExecutionSpace>::grid_bytes;
     const std::int64_t pairs = (slices + 1) / 2,
                        fit = std::clamp<std::int64_t>(std::int64_t(most / bytes), 1, pairs);
     const std::int64_t calls = (pairs + fit - 1) / fit;
@@ -153,40 +173,31 @@ private:
   template <bool transposed>
   void convolve(const ExecutionSpace& space, const char* label, int slices) const {
     Impl::with_log_polar_period(grid_.period, [&]<int period>() {
-      using Number = Impl::Pair<T>;
-      Impl::LogPolarConvolve<ExecutionSpace, T, period, transposed>{
-          grid_,
-          samples_.data(),
-          results_.data(),
-          reinterpret_cast<const Number*>(roots_.data()),
-          reinterpret_cast<const Number*>(symbol_.data()),
-          (slices + 1) / 2 * grid_.spans}
+      using Convolve = Impl::LogPolarConvolve<ExecutionSpace, T, period, transposed>;
+      using Number = typename Convolve::Number;
+      Convolve{grid_,
+               samples_.data(),
+               results_.data(),
+               reinterpret_cast<const Number*>(roots_.data()),
+               reinterpret_cast<const Number*>(symbol_.data()),
+               (slices + 1) / 2 * grid_.spans}
           .launch(space, label);
     });
   }
 
   /// value(j), computed in double, for j < count.
   template <class Number, class Value>
-  static Kokkos::View<Number*, MemorySpace> table(const ExecutionSpace& space, const char* name, int count,
-                                                  const Value& value) {
-    const Kokkos::View<Number*, MemorySpace> numbers(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                           std::string("Bracewell::LogPolarTomography::") + name),
-        std::size_t(count));
-    const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), numbers);
+  static Vector<Number> table(const ExecutionSpace& space, const char* name, int count, const Value& value) {
+    std::vector<Number> values;
     for (int j = 0; j < count; ++j)
-      host(std::size_t(j)) = Number(value(j));
-    Kokkos::deep_copy(space, numbers, host);
-    space.fence("Bracewell::LogPolarTomography::table"); // the host's copy ends here
-    return numbers;
+      values.push_back(Number(value(j)));
+    return Impl::device_copy(space, std::string("Bracewell::LogPolarTomography::") + name, values);
   }
 
-  Values make_symbol(const ExecutionSpace& space) const {
+  Vector<Complex> make_symbol(const ExecutionSpace& space) const {
     const int fine = grid_.period * grid_.refinement, columns = grid_.columns;
-    const auto size = std::size_t(columns) * std::size_t(fine);
-    const Values symbol(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::LogPolarTomography::symbol"),
-        size);
+    const std::int64_t size = std::int64_t(columns) * fine;
+    const auto symbol = Impl::device_vector<Complex>(space, "Bracewell::LogPolarTomography::symbol", size);
     const Matrix kernel(
         Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::LogPolarTomography::kernel"),
         std::size_t(columns), std::size_t(fine));
@@ -206,11 +217,11 @@ private:
 
   Grid grid_;
   int pairs_;
-  Matrix samples_, results_;              ///< [pairs, angles, columns], [pairs, spans, result rows, columns]
-  Values symbol_, roots_, directions_;    ///< of the convolution; of the middles of spans
-  Kokkos::View<T*, MemorySpace> origins_; ///< of angles
+  Matrix samples_, results_; ///< [pairs, angles, columns], [pairs, spans, result rows, columns]
+  Vector<Complex> symbol_, roots_, directions_; ///< of the convolution; of the middles of spans
+  Vector<T> origins_;                           ///< of angles
   RowFFT samples_forward_, samples_backward_, results_forward_, results_backward_;
-  Kokkos::View<char*, MemorySpace> workspace_;
+  Vector<char> workspace_;
 };
 
 } // namespace Bracewell

@@ -3,22 +3,21 @@
 
 #include <bracewell/impl/row_loop.hpp>
 
-#include <cmath>
-#include <optional>
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
 
 /// How raw frames become attenuation.
 struct ProjectionNormalisation {
-  bool logarithm =
-      true;          ///< minus the logarithm of the transmission; without it values are attenuation already
+  /// Minus the logarithm of the transmission; without it values are attenuation already.
+  bool logarithm = true;
   int air_begin = 0; ///< columns [begin, end) see air: each row is divided by its mean there; none if empty
-  int air_end = 0;
+  int air_end = 0;   ///< behind the last of these columns
 };
 
 namespace Impl {
 
-/// A value of the raw data that says nothing: not finite, or no light where there is a logarithm to take.
+/// Turns rows of raw frames into rows of sinograms: see normalise_projections.
 template <class T>
 struct NormaliseProjections {
   const T *raw, *dark, *flat; ///< raw [P, S, n]; dark and flat [S, n], or null
@@ -26,7 +25,8 @@ struct NormaliseProjections {
   int angles, slices, width;
   ProjectionNormalisation options;
 
-  /// Transmission, not a number where there is none.
+  /// Transmission; not a number where the raw data say nothing: not finite, or no light where there is a
+  /// logarithm to take.
   KOKKOS_FUNCTION T transmission(const T* row, std::int64_t slice, int i) const {
     const T invalid = Kokkos::Experimental::quiet_NaN_v<T>;
     T value = row[i];
@@ -87,8 +87,8 @@ struct NormaliseProjections {
 /// logarithm (Beer-Lambert). Values that are not finite, without light in the flat field or, where there is a
 /// logarithm, not positive become the mean of their next valid neighbours in the row.
 /// @param raw        [P, S, n] frames by angle
-/// @param dark       [S, n] mean frame without beam, or an empty View
-/// @param flat       [S, n] mean frame without object, or an empty View: raw is transmission already
+/// @param dark       [S, n] mean frame without beam, or a View that is not allocated
+/// @param flat       [S, n] mean frame without object, or a View that is not allocated: raw is transmission
 /// @param sinograms  [S, P, n], overwritten
 /// @throws Error on shapes that do not fit, air columns outside the row, shared memory, dark without flat
 template <class ExecutionSpace, class Raw, class Dark, class Flat, class Sinograms>
@@ -96,29 +96,28 @@ void normalise_projections(const ExecutionSpace& space, const Raw& raw, const Da
                            const Sinograms& sinograms, const ProjectionNormalisation& options = {}) {
   using T = typename Sinograms::value_type;
   using MemorySpace = typename ExecutionSpace::memory_space;
-  constexpr const char* function = "normalise_projections";
+  constexpr Impl::Arguments arguments{"normalise_projections"};
   const Array<const T, MemorySpace> in(raw), shade(dark), light(flat);
   const Array<T, MemorySpace> out(sinograms);
-  if (!in || in.rank != 3 || in.size() == 0)
-    Impl::fail(function, "raw", "[angles, slices, width]", in.shape());
+  arguments.require(in && in.rank == 3, "raw", "[angles, slices, width]", [&] { return in.shape(); });
   const std::int64_t P = in.extents[0], S = in.extents[1], n = in.extents[2];
-  if (P > (1 << 30) || S > (1 << 30) || n > (1 << 30))
-    Impl::fail(function, "raw", "axes of at most 2^30", in.shape());
-  if (!out || out.rank != 3 || out.extents[0] != S || out.extents[1] != P || out.extents[2] != n)
-    Impl::fail(function, "sinograms",
-               "[" + std::to_string(S) + ", " + std::to_string(P) + ", " + std::to_string(n) + "]",
-               out.shape());
-  for (const auto& [name, frame] : {std::pair{"dark", shade}, std::pair{"flat", light}})
-    if (frame && (frame.rank != 2 || frame.extents[0] != S || frame.extents[1] != n))
-      Impl::fail(function, name, "[" + std::to_string(S) + ", " + std::to_string(n) + "] or an empty View",
-                 frame.shape());
-  if (shade && !light)
-    Impl::fail(function, "flat", "a View, as there is one of the dark field", "an empty one");
-  if (options.air_begin < 0 || options.air_end < options.air_begin || options.air_end > n)
-    Impl::fail(function, "options.air_begin, options.air_end", "columns within 0 and " + std::to_string(n),
-               std::to_string(options.air_begin) + " and " + std::to_string(options.air_end));
-  if (Impl::overlap(in, out))
-    Impl::fail(function, "sinograms", "memory of its own", "memory shared with raw");
+  arguments.require(P <= (1 << 30) && S <= (1 << 30) && n <= (1 << 30), "raw", "axes of at most 2^30",
+                    [&] { return in.shape(); });
+  arguments.shape("sinograms", out, {S, P, n});
+  if (shade)
+    arguments.shape("dark", shade, {S, n});
+  if (light)
+    arguments.shape("flat", light, {S, n});
+  arguments.require(light || !shade, "flat", "a View, as there is one of the dark field",
+                    "one that is not allocated");
+  arguments.require(
+      options.air_begin >= 0 && options.air_end >= options.air_begin && options.air_end <= n,
+      "options.air_begin, options.air_end", [&] { return "columns within 0 and " + Impl::number(n); },
+      [&] { return Impl::number(options.air_begin) + " and " + Impl::number(options.air_end); });
+  arguments.disjoint({{"sinograms", out}}, {{"raw", in}, {"dark", shade}, {"flat", light}});
+  if (out.size() == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::normalise_projections");
   Impl::for_each_row(space, "Bracewell::normalise_projections::normalise", S * P,
                      Impl::NormaliseProjections<T>{in.data, shade.data, light.data, out.data, int(P), int(S),
                                                    int(n), options});

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/error.hpp>
 #include <bracewell/fft/fast_size.hpp>
+#include <bracewell/impl/checks.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
+#include <bracewell/tomography/options.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -10,25 +12,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <optional>
-#include <string>
 #include <vector>
 
-namespace Bracewell {
-
-struct LogPolarTomographyOptions {
-  std::vector<double> angles = {}; ///< radians: P angles in steps of pi / P, from any first one
-  int width = 0;                   ///< pixels of the detector, and of images along both axes
-  std::int64_t slices = 1;         ///< the most that are worked on at once: less takes less memory
-  std::optional<double> centre =
-      std::nullopt;          ///< detector coordinate of the axis; floor(width / 2) by default
-  int row_upsampling = 1;    ///< values per pixel of the rows, 1 to 8: 2 (see FilterOptions) leaves little of
-                             ///< the interpolation's error at high frequencies
-  double oversampling = 1.1; ///< of the log-polar grid, 1 to 4: more is more accurate
-  int spans = 0; ///< into which half a turn is divided, 4 or more; 0: those that take the least time
-};
-
-namespace Impl {
+namespace Bracewell::Impl {
 
 /// Half a turn in equal spans. Within a span (angles theta about its middle alpha, at most `half_span` away)
 /// the disc of radius r, turned by -alpha, is shrunk by a and moved to (1 - a, 0): z = a x / r + (1 - a, 0).
@@ -64,57 +50,65 @@ struct LogPolarGrid {
   KOKKOS_FUNCTION double result_step() const { return angle_step / refinement; }
   KOKKOS_FUNCTION int row_values() const { return width * row_upsampling; }
 
-  /// Bytes that one pair of slices moves, by the stages; the interpolations as what takes an H200 as long.
+  /// What one pair of slices takes, by the stages.
   double cost() const {
+    using Cost = LogPolarCost;
     const double rows = double(spans) * result_rows();
-    return columns * (40 * (angles + rows) + 30. * spans * period * refinement) + 50. * spans * width * width;
+    return columns *
+               (Cost::row_cell * (angles + rows) + Cost::convolution_cell * spans * period * refinement) +
+           Cost::pixel * spans * width * width;
   }
 
-  static LogPolarGrid make(const LogPolarTomographyOptions& options) {
-    constexpr const char* function = "LogPolarTomography";
-    const std::vector<double>& angles = options.angles;
-    if (options.width < 4 || options.width > 32768)
-      fail(function, "width", "from 4 to 32768 pixels", std::to_string(options.width));
-    if (angles.size() < 12 || angles.size() > (1u << 20))
-      fail(function, "angles", "from 12 to 2^20 angles", std::to_string(angles.size()));
-    if (!(options.oversampling >= 1 && options.oversampling <= 4))
-      fail(function, "oversampling", "from 1 to 4", std::to_string(options.oversampling));
-    if (options.slices < 1)
-      fail(function, "slices", "at least 1", std::to_string(options.slices));
-    if (options.row_upsampling < 1 || options.row_upsampling > 8)
-      fail(function, "row_upsampling", "from 1 to 8", std::to_string(options.row_upsampling));
+  /// The grid of checked options, with the spans that cost least.
+  static LogPolarGrid make(const Arguments& arguments, const LogPolarTomographyOptions& options) {
+    check(arguments, options);
     LogPolarGrid grid;
     grid.width = options.width;
-    grid.angles = static_cast<int>(angles.size());
+    grid.angles = static_cast<int>(options.angles.size());
     grid.row_upsampling = options.row_upsampling;
     grid.centre = options.centre.value_or(options.width / 2);
-    if (!(std::abs(grid.centre) <= 4.0 * options.width))
-      fail(function, "centre", "a pixel within four widths of the detector", std::to_string(grid.centre));
-    grid.first_angle = angles[0];
+    grid.first_angle = options.angles[0];
     grid.angle_step = std::numbers::pi / grid.angles;
-    for (std::size_t p = 0; p < angles.size(); ++p)
-      if (!(std::abs(angles[p] - angles[0] - double(p) * grid.angle_step) < 1e-2 * grid.angle_step))
-        fail(function, "angles", "even steps of pi / " + std::to_string(angles.size()) + " over half a turn",
-             std::to_string(angles[p]) + " at angle " + std::to_string(p));
-
     LogPolarGrid best = grid;
     double least = std::numeric_limits<double>::infinity();
     const int few = std::max(4, grid.angles * 2 / largest_period);
-    for (int spans = options.spans ? options.spans : few; spans <= (options.spans ? options.spans : 4 * few);
-         ++spans)
+    const int begin = options.spans ? options.spans : few, end = options.spans ? options.spans : 4 * few;
+    for (int spans = begin; spans <= end; ++spans)
       if (grid.divide(spans, options.oversampling) && grid.cost() < least) {
         least = grid.cost();
         best = grid;
       }
-    if (least == std::numeric_limits<double>::infinity())
-      fail(function, "spans",
-           "0 or a number that leaves less than " + std::to_string(largest_period / 4) +
-               " angles and about 60 degrees to each",
-           std::to_string(options.spans));
+    arguments.require(
+        std::isfinite(least), "options.spans",
+        [] {
+          return "0 or a number that leaves less than " + number(largest_period / 4) +
+                 " angles and about 60 degrees to each";
+        },
+        [&] { return number(options.spans); });
     return best;
   }
 
 private:
+  static void check(const Arguments& arguments, const LogPolarTomographyOptions& options) {
+    const std::vector<double>& angles = options.angles;
+    arguments.within("options.width", options.width, 4, 32768, " pixels");
+    arguments.require(angles.size() >= 12 && angles.size() <= (1u << 20), "options.angles",
+                      "from 12 to 2^20 angles", [&] { return number(angles.size()); });
+    arguments.within("options.oversampling", options.oversampling, 1., 4.);
+    arguments.at_least("options.slices", options.slices, std::int64_t(1));
+    arguments.within("options.row_upsampling", options.row_upsampling, 1, 8);
+    if (options.centre)
+      arguments.require(std::abs(*options.centre) <= 4.0 * options.width, "options.centre",
+                        "a pixel within four widths of the detector",
+                        [&] { return number(*options.centre); });
+    const double step = std::numbers::pi / double(angles.size());
+    for (std::size_t p = 0; p < angles.size(); ++p)
+      arguments.require(
+          std::abs(angles[p] - angles[0] - double(p) * step) < 1e-2 * step, "options.angles",
+          [&] { return "even steps of pi / " + number(angles.size()) + " over half a turn"; },
+          [&] { return number(angles[p]) + " at angle " + number(p); });
+  }
+
   /// The grid with so many spans; false where they are too wide.
   bool divide(int count, double oversampling) {
     if (count < 4 || count > angles)
@@ -145,5 +139,4 @@ private:
   }
 };
 
-} // namespace Impl
-} // namespace Bracewell
+} // namespace Bracewell::Impl

@@ -12,11 +12,14 @@ namespace Bracewell::Impl {
 template <class ExecutionSpace, class T>
 struct LogPolarEvaluate {
   using Complex = Kokkos::complex<T>;
-  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<256, 20 / sizeof(T)>>;
-  using Member = typename Policy::member_type;
+  using Tuning = TomographyTuning<ExecutionSpace>;
   static constexpr bool host = is_host<ExecutionSpace>;
-  static constexpr int pairs_at_once = 2, columns = 8, rows = host ? 8 : 32, level = host ? 1 : 0;
+  static constexpr int pairs_at_once = Tuning::image_pairs, columns = Tuning::image_columns,
+                       rows = Tuning::image_rows, level = host ? 1 : 0;
   static constexpr int team_size = host ? 1 : columns * rows;
+  static constexpr unsigned teams = resident_teams<ExecutionSpace>(Tuning::image_teams(sizeof(T)));
+  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<256, teams>>;
+  using Member = typename Policy::member_type;
   struct Sums {
     Complex pairs[pairs_at_once];
   };
@@ -107,7 +110,7 @@ private:
 /// reads.
 template <class ExecutionSpace, class T>
 struct LogPolarPack {
-  static constexpr int pairs_at_once = is_host<ExecutionSpace> ? 1 : 8;
+  static constexpr int pairs_at_once = TomographyTuning<ExecutionSpace>::packed_pairs;
   struct alignas(pairs_at_once == 1 ? alignof(Kokkos::complex<T>) : 16) Pixel {
     Kokkos::complex<T> pairs[pairs_at_once];
   };

@@ -29,16 +29,16 @@ struct LogPolarRowPart {
   using Complex = Kokkos::complex<T>;
   static constexpr int reach = sizeof(T) == 4 ? 12 : 28; ///< where the prefilter's (2 - sqrt 3)^k is gone
   static constexpr int at_once = 8;                      ///< coefficients of a thread
-  static constexpr int most_values = sizeof(T) == 4 ? 1024 : 512; ///< with `reach` ones on either side
+  static constexpr int most_values = log_polar_row_values<T>; ///< with `reach` ones on either side
 
   Complex *values, *coefficients;
 
-  /// Threads that take neighbouring groups of eight meet in no memory bank.
-  KOKKOS_FUNCTION static int place(int i) { return i + i / at_once; }
+  /// Where value i lies: threads that take neighbouring groups of eight meet in no memory bank.
+  KOKKOS_FUNCTION static int slot(int i) { return i + i / at_once; }
   static constexpr std::size_t bytes() { return 2 * (most_values + most_values / at_once) * sizeof(Complex); }
 
   /// Prefilter (Unser, Aldroubi and Eden, IEEE Trans. Signal Process. 41(2), 1993) of `count` values, those
-  /// `reach` places behind the first one.
+  /// `reach` behind the first one.
   template <class Member>
   KOKKOS_FUNCTION void prefilter(const Member& member, int count) const {
     const T pole = T(-0.26794919243112270647), gain = T(1.7320508075688772935);
@@ -47,17 +47,17 @@ struct LogPolarRowPart {
       const int end = Kokkos::min(count, begin + at_once);
       Complex sum(0);
       for (int i = begin; i < begin + reach; ++i)
-        sum = pole * sum + values[place(i)];
+        sum = pole * sum + values[slot(i)];
       for (int i = begin; i < end; ++i) {
-        sum = pole * sum + values[place(i + reach)];
-        coefficients[place(i)] = sum;
+        sum = pole * sum + values[slot(i + reach)];
+        coefficients[slot(i)] = sum;
       }
       sum = Complex(0);
       for (int i = end + 2 * reach - 1; i >= end + reach; --i)
-        sum = pole * (sum + values[place(i)]);
+        sum = pole * (sum + values[slot(i)]);
       for (int i = end - 1; i >= begin; --i) {
-        coefficients[place(i)] = gain * (coefficients[place(i)] + sum);
-        sum = pole * (sum + values[place(i + reach)]);
+        coefficients[slot(i)] = gain * (coefficients[slot(i)] + sum);
+        sum = pole * (sum + values[slot(i + reach)]);
       }
     });
   }
@@ -98,7 +98,8 @@ struct LogPolarRows {
   using Complex = Kokkos::complex<T>;
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
   using Part = LogPolarRowPart<T>;
-  static constexpr int level = is_host<ExecutionSpace> ? 1 : 0, team_size = is_host<ExecutionSpace> ? 1 : 256;
+  static constexpr int level = is_host<ExecutionSpace> ? 1 : 0,
+                       team_size = TomographyTuning<ExecutionSpace>::row_threads;
   static constexpr int part_values = Part::most_values - 2 * Part::reach - 8;
 
   LogPolarGrid grid;
@@ -106,14 +107,14 @@ struct LogPolarRows {
   Value* projections; ///< [slices, angles, row_upsampling * width]
   int slices, parts;
 
-  struct Place {
+  struct Task {
     int p, part, row; ///< angle; row of [pairs, angles]
     PairOfRows<Value> rows;
     Part scratch;
   };
 
-  KOKKOS_FUNCTION Place place(const Member& member) const {
-    Place at;
+  KOKKOS_FUNCTION Task task(const Member& member) const {
+    Task at;
     at.part = member.league_rank() % parts;
     at.row = member.league_rank() / parts;
     at.p = at.row % grid.angles;
@@ -123,7 +124,7 @@ struct LogPolarRows {
     at.rows = {first, 2 * pair + 1 < slices ? first + grid.angles * n : nullptr};
     at.scratch.values =
         static_cast<Complex*>(member.team_scratch(+level).get_shmem_aligned(Part::bytes(), 16));
-    at.scratch.coefficients = at.scratch.values + Part::place(Part::most_values);
+    at.scratch.coefficients = at.scratch.values + Part::slot(Part::most_values);
     return at;
   }
 
@@ -160,7 +161,7 @@ struct LogPolarSample : LogPolarRows<ExecutionSpace, T, const T> {
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const auto at = this->place(member);
+    const auto at = this->task(member);
     const LogPolarRow<T> row(this->grid, this->origins[at.p]);
     const int begin = at.part * columns, end = Kokkos::min(begin + columns, this->grid.columns);
     Complex* const out = samples + std::int64_t(at.row) * this->grid.columns;
@@ -170,7 +171,7 @@ struct LogPolarSample : LogPolarRows<ExecutionSpace, T, const T> {
     };
     const int first = cell(begin) - 2, count = Kokkos::min(cell(end - 1) + 4 - first, +Base::part_values);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, count + 2 * Part::reach), [&](int i) {
-      at.scratch.values[Part::place(i)] = at.rows.get(row.wrap(first - Part::reach + i));
+      at.scratch.values[Part::slot(i)] = at.rows.get(row.wrap(first - Part::reach + i));
     });
     member.team_barrier();
     at.scratch.prefilter(member, count);
@@ -184,7 +185,7 @@ struct LogPolarSample : LogPolarRows<ExecutionSpace, T, const T> {
         CubicBSpline::weights(x - floor, weights);
         const int i = Kokkos::max(0, Kokkos::min(static_cast<int>(floor) - 1 - first, count - 4));
         for (int k = 0; k < 4; ++k)
-          value += weights[k] * at.scratch.coefficients[Part::place(i + k)];
+          value += weights[k] * at.scratch.coefficients[Part::slot(i + k)];
       }
       out[j] = value;
     });
@@ -206,7 +207,7 @@ struct LogPolarSampleTransposed : LogPolarRows<ExecutionSpace, T, T> {
         samples(samples_) {}
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const auto at = this->place(member);
+    const auto at = this->task(member);
     const LogPolarRow<T> row(this->grid, this->origins[at.p]);
     const Complex* const in = samples + std::int64_t(at.row) * this->grid.columns;
     const int first = at.part * Base::part_values,
@@ -225,13 +226,13 @@ struct LogPolarSampleTransposed : LogPolarRows<ExecutionSpace, T, T> {
             sum += CubicBSpline::value(row.position(s) - T(x)) * in[j];
         }
       }
-      at.scratch.values[Part::place(i)] = sum;
+      at.scratch.values[Part::slot(i)] = sum;
     });
     member.team_barrier();
     at.scratch.prefilter(member, count);
     member.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, count),
-                         [&](int i) { at.rows.set(first + i, at.scratch.coefficients[Part::place(i)]); });
+                         [&](int i) { at.rows.set(first + i, at.scratch.coefficients[Part::slot(i)]); });
   }
 };
 

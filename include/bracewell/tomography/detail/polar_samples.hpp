@@ -4,12 +4,14 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/sample_array.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
 
 #include <cmath>
 #include <numbers>
 
 namespace Bracewell::Impl {
 
+/// PolarSampleLayout as kernels see it.
 template <class T>
 struct PolarSampleView {
   const Kokkos::complex<T>* factor; ///< [frequencies]
@@ -60,7 +62,8 @@ template <class Space, class T>
 struct SpectraAndSamples {
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Complex = Kokkos::complex<T>;
-  static constexpr int side = 32, team_size = is_host<Space> ? 1 : 256, stride = side + 1;
+  static constexpr int side = 32, team_size = TomographyTuning<Space>::transposition_threads,
+                       stride = side + 1;
 
   PolarSampleView<T> polar;
   std::int64_t slices; ///< real ones

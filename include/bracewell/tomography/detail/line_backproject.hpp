@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/tomography/detail/beam.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
+
+namespace Bracewell::Impl {
+
+/// Values of neighbouring slices at one position, loaded at once.
+template <class T, int N>
+struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) SlicePack {
+  T values[N];
+};
+
+/// Tiles of pixels, all of whose rays at an angle fall on a short segment of the detector: the segments of
+/// some angles are loaded by the team, several slices side by side, then every thread interpolates in them
+/// for its pixels.
+template <class ExecutionSpace, class T>
+struct LineBackproject {
+  using Tuning = TomographyTuning<ExecutionSpace>;
+  static constexpr int threads = Tuning::line_threads, slices = Tuning::line_slices;
+  static constexpr int columns = Tuning::line_columns, rows = Tuning::line_rows,
+                       pixels = columns * rows / threads;
+  static constexpr int segment = is_host<ExecutionSpace> ? 20 : 48; ///< see the assertion
+  static_assert((segment - 3) * (segment - 3) >= (columns - 1) * (columns - 1) + (rows - 1) * (rows - 1),
+                "A segment has room for the tile's diagonal and the values on either side.");
+  static constexpr int angles_at_once = Tuning::line_angles_at_once;
+  using Pack = SlicePack<T, slices>;
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+
+  struct Ray { ///< detector coordinate, from the segment's begin, of a tile's first pixel; its steps
+    T start, cosine, sine;
+  };
+
+  BeamView<ExecutionSpace> beam;
+  const T* projections;
+  T* image;
+  int all_slices, tiles_across;
+
+  static std::size_t scratch_bytes() { return angles_at_once * (segment * sizeof(Pack) + sizeof(Ray)) + 64; }
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const int n = beam.width, groups = (all_slices + slices - 1) / slices;
+    const int tile = member.league_rank() / groups, first_slice = member.league_rank() % groups * slices;
+    const int first_column = tile % tiles_across * columns, first_row = tile / tiles_across * rows;
+    const int count = Kokkos::min(+slices, all_slices - first_slice);
+    const auto& scratch = member.team_scratch(0);
+    auto* const segments =
+        static_cast<Pack*>(scratch.get_shmem_aligned(angles_at_once * segment * sizeof(Pack), 16));
+    auto* const rays = static_cast<Ray*>(scratch.get_shmem_aligned(angles_at_once * sizeof(Ray), 16));
+
+    T sums[pixels][slices] = {};
+    for (int first = 0; first < beam.angles; first += angles_at_once) {
+      const int angles = Kokkos::min(+angles_at_once, beam.angles - first);
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, angles * segment), [&](int item) {
+        const int a = item / segment, i = item % segment;
+        const BeamAngle angle = beam.data[first + a];
+        const double start =
+            (first_column - n / 2) * angle.cosine + (first_row - n / 2) * angle.sine + beam.centre;
+        const double least = start + Kokkos::min(0.0, (columns - 1) * angle.cosine) +
+                             Kokkos::min(0.0, (rows - 1) * angle.sine);
+        const double begin = Kokkos::floor(least);
+        if (i == 0)
+          rays[a] = {T(start - begin), T(angle.cosine), T(angle.sine)};
+        const bool inside = begin + i >= 0 && begin + i < n;
+        Pack pack;
+        for (int z = 0; z < slices; ++z) {
+          const std::int64_t row = std::int64_t(first_slice + z) * beam.angles + first + a;
+          pack.values[z] =
+              inside && z < count ? T(angle.weight) * projections[row * n + int(begin) + i] : T(0);
+        }
+        segments[item] = pack;
+      });
+      member.team_barrier();
+      for (int a = 0; a < angles; ++a) {
+        const Ray ray = rays[a];
+        const Pack* const values = segments + a * segment;
+        for (int k = 0; k < pixels; ++k) {
+          const int pixel = member.team_rank() + k * threads;
+          const T s = ray.start + T(pixel % columns) * ray.cosine + T(pixel / columns) * ray.sine;
+          const int i = static_cast<int>(s);
+          const T fraction = s - T(i);
+          const Pack left = values[i], right = values[i + 1];
+          for (int z = 0; z < slices; ++z)
+            sums[k][z] += left.values[z] + fraction * (right.values[z] - left.values[z]);
+        }
+      }
+      member.team_barrier();
+    }
+    for (int k = 0; k < pixels; ++k) {
+      const int pixel = member.team_rank() + k * threads;
+      const int x = first_column + pixel % columns, y = first_row + pixel / columns;
+      if (x < n && y < n)
+        for (int z = 0; z < count; ++z)
+          image[(std::int64_t(first_slice + z) * n + y) * n + x] = sums[k][z];
+    }
+  }
+};
+
+} // namespace Bracewell::Impl
