@@ -12,7 +12,7 @@ namespace Bracewell::Impl {
 /// then all lanes go through the queue and add every sample to their elements. The sums of the threads are
 /// added in fixed order at the end.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
-struct GatherOwned {
+struct InsertOwnedGpu {
   using Search = BrickSearch<T, M, D, 2>;
   static constexpr int width = Kernel::width;
   static constexpr int lanes = Search::lanes, lanes_x = 8, lanes_y = 4;
@@ -55,7 +55,7 @@ struct GatherOwned {
   ScatterTarget<T> target;
   Bricks<D> bricks;
 
-  GatherOwned(const Amplitudes<T, M, D, mates>& amplitudes_, const ScatterTarget<T>& target_)
+  InsertOwnedGpu(const Amplitudes<T, M, D, mates>& amplitudes_, const ScatterTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_), bricks{amplitudes_.samples.reconstruction, {}} {
     bricks.edge[0] = lanes_x;
     bricks.edge[1] = D == 3 ? lanes_y : lanes_y * slots;

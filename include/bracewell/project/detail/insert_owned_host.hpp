@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/vector.hpp>
 #include <bracewell/project/detail/bricks.hpp>
+#include <bracewell/project/detail/insert_sample.hpp>
 
 #include <cstring>
 
@@ -11,7 +12,7 @@ namespace Bracewell::Impl {
 /// Strategy::Owned on hosts: a thread owns a brick of the stored half spectrum, finds the samples whose
 /// windows reach it and adds their taps to a buffer, in fixed order.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
-struct ScatterOwned {
+struct InsertOwnedHost {
   static constexpr int width = Kernel::width, edge = D == 2 ? 64 : 16;
   static constexpr int margin = width - 1, stride = edge + 2 * margin; ///< rows of windows need no clipping
   static constexpr int lines = D == 2 ? edge : edge * edge, voxels = lines * stride;
@@ -25,7 +26,7 @@ struct ScatterOwned {
   ScatterTarget<T> target;
   Bricks<D> bricks;
 
-  ScatterOwned(const Amplitudes<T, M, D, mates>& amplitudes_, const ScatterTarget<T>& target_)
+  InsertOwnedHost(const Amplitudes<T, M, D, mates>& amplitudes_, const ScatterTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_), bricks{amplitudes_.samples.reconstruction, {}} {
     for (int& e : bricks.edge)
       e = edge;

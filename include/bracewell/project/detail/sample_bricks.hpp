@@ -12,7 +12,7 @@ namespace Bracewell::Impl {
 /// thousands of poses. For +q and for -q (windows of x < 0 are those of the mates) there are teams of their
 /// own. weighted: two volumes, that of the values and that of the weights.
 template <class Space, class Kernel, class T, int M, int D, Mates mates, class Value, bool weighted>
-struct GatherBricks {
+struct SampleBricks {
   static_assert(M == 2 && D == 3);
   using Search = BrickSearch<T, M, D, 1>;
   static constexpr int width = Kernel::width, lanes = Search::lanes;
@@ -36,7 +36,7 @@ struct GatherBricks {
   Bricks<D> bricks;
   std::int64_t pieces = 1, first_piece = 0; ///< a piece: poses_per_team poses of one batch
 
-  explicit GatherBricks(const Gather<Kernel, T, M, D, mates, Value>& gather_)
+  explicit SampleBricks(const Gather<Kernel, T, M, D, mates, Value>& gather_)
       : gather(gather_), bricks{gather_.amplitudes.samples.reconstruction, {edge(0), edge(1), edge(2)}} {}
 
   struct Workspace {
