@@ -27,29 +27,6 @@ struct BrickCandidate {
       q[d] *= T(sign);
     return usable;
   }
-
-  /// Finds pose, bounds and range of `batch`, `index` and `sign`; centre, half: where positions are near the
-  /// brick; reach_width: of windows.
-  KOKKOS_INLINE_FUNCTION void look_near(const Samples<T, M, D>& samples, T (&centre)[D], const T (&half)[D],
-                                        int reach_width) {
-    pose = samples.pose(batch, index);
-    const Reach<T, M, D> reach(samples, pose, reach_width);
-    bounded = reach.bounded;
-    range = FrequencyRange<M>::all(samples);
-    for (int d = 0; d < D; ++d) {
-      centre[d] *= T(sign);
-      const T margin = half[d] + reach.bulge[d] + Margin<T>::spacing + Margin<T>::sum * reach.extent[d];
-      low[d] = centre[d] - margin;
-      high[d] = centre[d] + margin;
-      const T change = pose.matrix[d][0];
-      step[d] = Kokkos::abs(change) > T(1e-30) ? 1 / change : T(1e30);
-    }
-    if (bounded) {
-      T inverse[M][D];
-      reach.invert(pose.matrix, inverse);
-      range.narrow(reach, inverse, centre, half);
-    }
-  }
 };
 
 } // namespace Bracewell::Impl

@@ -16,7 +16,8 @@ template <class T, int M, int D, int signs>
 struct BrickSearch {
   using Candidate = BrickCandidate<T, M, D>;
   static constexpr int lanes = 32, images = D == 2 ? 9 : 27;
-  static constexpr int group = 8; ///< poses whose samples are looked for at a time
+  /// Poses whose samples are looked for at a time (H200, 2026-11-21, bench/tune_projection).
+  static constexpr int group = 8;
 
   /// Scratch of one thread.
   struct Workspace {
@@ -189,11 +190,26 @@ private:
     const std::int64_t flat = listed / images;
     const int image = static_cast<int>(listed - flat * images);
     samples.split(flat, result.batch, result.index);
+    result.pose = samples.pose(result.batch, result.index);
+    const Reach<T, M, D> reach(samples, result.pose, reach_width());
     result.sign = sign;
+    result.bounded = reach.bounded;
     corner(image, first, result.origin);
-    T centre[D], half[D];
+    T centre[D], half[D], inverse[M][D];
     middle(result.origin, centre, half);
-    result.look_near(samples, centre, half, reach_width());
+    result.range = FrequencyRange<M>::all(samples);
+    for (int d = 0; d < D; ++d) {
+      centre[d] *= T(sign);
+      const T margin = half[d] + reach.bulge[d] + Margin<T>::spacing + Margin<T>::sum * reach.extent[d];
+      result.low[d] = centre[d] - margin;
+      result.high[d] = centre[d] + margin;
+      const T change = result.pose.matrix[d][0];
+      result.step[d] = Kokkos::abs(change) > T(1e-30) ? 1 / change : T(1e30);
+    }
+    if (reach.bounded) {
+      reach.invert(result.pose.matrix, inverse);
+      result.range.narrow(reach, inverse, centre, half);
+    }
     return result;
   }
 

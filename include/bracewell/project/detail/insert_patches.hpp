@@ -4,6 +4,7 @@
 #include <bracewell/impl/atomic.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/lanes.hpp>
+#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
 #include <bracewell/project/detail/patch_box.hpp>
 #include <bracewell/project/detail/store_patch.hpp>
@@ -23,17 +24,12 @@ struct InsertPatches {
   static constexpr bool host = is_host<Space>; ///< for tests
   static constexpr int width = Kernel::width, scratch_level = host ? 1 : 0;
   static constexpr int lanes = host ? 1 : 32;
-  static constexpr int columns = 8, rows = 16, per_lane = columns * rows / lanes; ///< samples of a patch
-  /// Elements of a box; a patch that needs more is split. More of them mean fewer splits, but fewer teams on
-  /// a multiprocessor. Rotations in 3D need 963 on average and at most 1,632 (linear), 2,477 and 4,446
-  /// (Catmull-Rom).
-  static constexpr int wanted =
-      D == 2 ? (width == 2 ? 512 : 704) : (width == 2 ? (weighted ? 1088 : 1280) : 2560);
-  static constexpr int capacity = Kokkos::min<int>(wanted, 40960 / ((weighted ? 3 : 2) * sizeof(T)));
+  using Tuning = PatchTuning<Space, T, D, width, weighted>;
+  static constexpr int columns = Tuning::columns, rows = Tuning::rows, capacity = Tuning::elements;
+  static constexpr int per_lane = columns * rows / lanes; ///< samples of a patch
   using Box = PatchBox<T, D, width>;
   using Workspace = PatchSums<T, width, capacity, lanes, weighted>;
-  using Policy =
-      Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<128, width == 2 ? (D == 2 ? 7 : 5) : (D == 2 ? 5 : 4)>>;
+  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<128, Tuning::resident>>;
   using Team = typename Policy::member_type;
 
   Amplitudes<T, 2, D, mates> amplitudes;
@@ -49,7 +45,7 @@ struct InsertPatches {
     across = (samples.projection.columns() + columns - 1) / columns;
     const int patches = (samples.projection.size[1] + rows - 1) / rows;
     const std::int64_t threads = samples.batches * samples.poses * across * patches * lanes;
-    while (patches_per_team < (D == 2 ? 4 : 2) && threads / patches_per_team >= 8 * space.concurrency())
+    while (patches_per_team < Tuning::most_per_team && threads / patches_per_team >= 8 * space.concurrency())
       patches_per_team *= 2;
     down = (patches + patches_per_team - 1) / patches_per_team;
   }
@@ -99,10 +95,10 @@ private:
     Patch patch;
     patch.index = rank - local_strip * poses;
     patch.batch = strip / (across * down);
-    const int place = static_cast<int>(strip - patch.batch * (across * down));
-    const int height = patches_per_team * rows, top = place / across * height - (layout.size[1] - 1) / 2;
+    const int of_batch = static_cast<int>(strip - patch.batch * (across * down));
+    const int height = patches_per_team * rows, top = of_batch / across * height - (layout.size[1] - 1) / 2;
     const int bottom = Kokkos::min(top + height - 1, layout.size[1] / 2);
-    patch.low[0] = place % across * columns;
+    patch.low[0] = of_batch % across * columns;
     patch.high[0] = Kokkos::min(patch.low[0] + columns, layout.columns()) - 1;
     const auto pose = samples.pose(patch.batch, patch.index);
     const bool boxed = !pose.folds && !pose.curved && sets_apart(pose);
@@ -129,7 +125,7 @@ private:
   /// Samples two frequencies apart never have the same window: the smallest singular value of the matrix is
   /// large enough.
   KOKKOS_INLINE_FUNCTION static bool sets_apart(const Pose<T, 2, D>& pose) {
-    const T least = T(0.25 * D + 0.01);
+    const T least = T(0.25 * D + Margin<T>::apart);
     T a = -least, b = -least, product = 0;
     for (int d = 0; d < D; ++d) {
       a += pose.matrix[d][0] * pose.matrix[d][0];
@@ -213,8 +209,8 @@ private:
           column[1] = tap[1] + row;
           across_weight *= weight[1][row];
         }
-        const int place = box.index(column) * box.deep + tap[D - 1] - box.lowest(column);
-        const int start = idle < 0 ? place : idle;
+        const int first_tap = box.index(column) * box.deep + tap[D - 1] - box.lowest(column);
+        const int start = idle < 0 ? first_tap : idle;
         BRACEWELL_UNROLL
         for (int j = 0; j < width; ++j) {
           const T product = across_weight * weight[D - 1][j];

@@ -47,7 +47,7 @@ struct Margin {
   /// axis, so by the square root of D at least: where the smallest squared singular value of the matrix is
   /// above D / 4. This much more makes that 1.007 on some axis (3D), for the rounding of both positions: four
   /// halves of an epsilon of 2^13 are 0.002.
-  static constexpr T apart = T(0.01);
+  static constexpr double apart = 0.01;
 };
 
 } // namespace Bracewell::Impl
