@@ -19,7 +19,7 @@ using Complex = Kokkos::complex<float>;
 template <class DataType>
 using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
 
-const double cores = host ? Space().concurrency() : 1;
+double cores() { return host ? Space().concurrency() : 1; }
 
 constexpr const char* name_of(GriddingStrategy strategy) {
   return strategy == GriddingStrategy::Atomic         ? "Atomic"
@@ -60,8 +60,8 @@ Measurement measure(GriddingStrategy strategy, int n, int angles, std::int64_t s
            .width = plan.width(),
            .dimensions = 2,
            .host = host,
-           .threads = cores},
-          1e9 * seconds * cores};
+           .threads = cores()},
+          1e9 * seconds * cores()};
 }
 
 /// A term of the model that is alone when other quantities are zero.
@@ -158,11 +158,11 @@ void transforms() {
     const Bracewell::FFT<Space, 2, Complex, Complex> transform(space, {n, n}, slices);
     const double found = median_seconds(space, [&] { transform.execute(space, view, view); });
     seconds += found, elements += double(view.size());
-    std::printf("  FFT of %4d^2: %.3g ns per cell\n", n, 1e9 * found * cores / double(view.size()));
+    std::printf("  FFT of %4d^2: %.3g ns per cell\n", n, 1e9 * found * cores() / double(view.size()));
   }
   const GriddingWork one{
       .points = 0, .slices = 1, .cells = 1, .width = 1, .dimensions = 2, .host = host, .threads = 1};
-  print_constant("a cell transformed", 1e9 * seconds * cores / elements,
+  print_constant("a cell transformed", 1e9 * seconds * cores() / elements,
                  gridding_and_fft_cost(one) - gridding_cost(choose_gridding_strategy(one), one));
 }
 

@@ -35,7 +35,7 @@ int main(int argc, char* argv[]) {
   print_device("tune_tomography", false);
   Fit fit(3);
   std::printf("\n%8s%8s%8s%8s%14s%14s\n", "width", "angles", "spans", "period", "us for a pair", "chosen");
-  for (const int width : host ? std::vector{64, 128, 256} : std::vector{512, 1024, 2048}) {
+  for (const int width : host ? std::vector{64, 128} : std::vector{512, 1024, 2048}) {
     LogPolarTomographyOptions options{.width = width};
     const int angles = width * 3 / 2;
     for (int p = 0; p < angles; ++p)

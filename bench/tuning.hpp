@@ -23,6 +23,7 @@ inline constexpr bool host = Bracewell::Impl::is_host<Space>;
 
 /// The device, the date, and what its numbers are worth.
 inline void print_device(const char* program, bool of_gpus_only) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 1 << 12); // lines appear as they are measured
   const std::time_t now = std::time(nullptr);
   char date[16];
   std::strftime(date, sizeof date, "%Y-%m-%d", std::localtime(&now));
