@@ -69,10 +69,10 @@ void scatter(const ExecutionSpace& space, const ProjectionArguments& arguments, 
           patches_pay(space.concurrency(), D, Kernel::width, poses * samples.projection.elements());
       if (pays && !samples.curved() && samples.poses <= std::numeric_limits<int>::max()) {
         if (!target.weight)
-          return ScatterPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
+          return InsertPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
               .launch(space, label + "::patches");
         if constexpr (mates == Mates::Both)
-          return ScatterPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
+          return InsertPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
               .launch(space, label + "::patches");
       }
     }
@@ -80,8 +80,8 @@ void scatter(const ExecutionSpace& space, const ProjectionArguments& arguments, 
                  poses);
   } else if (strategy == Strategy::Owned) {
     using Owned =
-        std::conditional_t<is_host<ExecutionSpace>, ScatterOwned<ExecutionSpace, Kernel, T, M, D, mates>,
-                           GatherOwned<ExecutionSpace, Kernel, T, M, D, mates>>;
+        std::conditional_t<is_host<ExecutionSpace>, InsertOwnedHost<ExecutionSpace, Kernel, T, M, D, mates>,
+                           InsertOwnedGpu<ExecutionSpace, Kernel, T, M, D, mates>>;
     const Owned functor(amplitudes, target);
     const std::int64_t league = target.batches * functor.bricks.count();
     arguments.require(league <= std::numeric_limits<int>::max(), "options.strategy", "at most 2^31 bricks",

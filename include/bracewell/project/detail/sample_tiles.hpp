@@ -211,7 +211,7 @@ struct GatherGradients {
 };
 
 template <class Space, class Kernel, class T, int M, int D, Mates mates, class Stored, bool weighted>
-struct GatherBricks;
+struct SampleBricks;
 
 /// Gather on GPUs: from bricks of the volume in scratch where windows are wide, poses many enough to pay for
 /// copying the bricks, and bricks many enough for all multiprocessors (measured: docs/performance.md); else
@@ -224,10 +224,10 @@ void launch_gather_tiles(const ExecutionSpace& space, const std::string& label,
     if (gather.values && samples.poses >= 1024 &&
         samples.batches * samples.reconstruction.elements() >= (gather.weights ? 1 << 20 : 1 << 22)) {
       if (!gather.weights)
-        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, false>(gather).launch(space,
+        return SampleBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, false>(gather).launch(space,
                                                                                                   label);
       if constexpr (mates == Mates::Both)
-        return GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, true>(gather).launch(space,
+        return SampleBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, true>(gather).launch(space,
                                                                                                  label);
     }
   }

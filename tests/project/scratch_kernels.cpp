@@ -42,6 +42,7 @@ struct Copy {
     result.rank = static_cast<int>(tensor.extents.size());
     std::copy(tensor.extents.begin(), tensor.extents.end(), result.extents);
     result.width = tensor.width;
+    result.given = true;
     return result;
   }
 
@@ -64,7 +65,7 @@ struct Inputs {
 
   template <int M, int D>
   auto samples() const {
-    return Bracewell::Impl::Arguments{"test"}.samples<M, D>(
+    return Bracewell::Impl::ProjectionArguments{{"test"}}.samples<M, D>(
         "volume", volume.array<const complex<double>>(), "projections", images.array<const complex<double>>(),
         Bracewell::Poses<double, Space::memory_space>{matrices.array<const double>(),
                                                       shifts.array<const double>()},
@@ -90,16 +91,16 @@ void scatter(Way way, const Problem<double>& problem, Tensor<complex<double>>& d
                                .batch_stride = samples.reconstruction.elements(),
                                .absolute = absolute};
   if (weight) {
-    amplitudes.weights = Arguments{"test"}.per_projection("weights", inputs.weights.array<const double>(),
-                                                          inputs.images.array<const complex<double>>());
+    amplitudes.weights = ProjectionArguments{{"test"}}.per_projection(
+        "weights", inputs.weights.array<const double>(), inputs.images.array<const complex<double>>());
     target.weight = weight_sums.values.data();
   }
   const Space space;
   if (way == Way::Owned)
-    GatherOwned<Space, Kernel, double, M, D, mates>(amplitudes, target).launch(space, "gather_owned");
+    InsertOwnedGpu<Space, Kernel, double, M, D, mates>(amplitudes, target).launch(space, "insert_owned");
   else if constexpr (M == 2)
-    ScatterPatches<Space, Kernel, double, D, mates, mates == Mates::Both>(space, amplitudes, target)
-        .launch(space, "scatter_patches");
+    InsertPatches<Space, Kernel, double, D, mates, mates == Mates::Both>(space, amplitudes, target)
+        .launch(space, "insert_patches");
   sums.fetch();
   weight_sums.fetch();
 }
@@ -114,11 +115,11 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   Copy<complex<double>> images(result);
   const Space space;
   using Direct = Gather<Kernel, double, 2, 3, Mates::Single>;
-  GatherBricks<Space, Kernel, double, 2, 3, Mates::Single, complex<double>, false>(
+  SampleBricks<Space, Kernel, double, 2, 3, Mates::Single, complex<double>, false>(
       Direct{.amplitudes = {.samples = samples},
              .volumes = {inputs.volume.values.data(), samples.reconstruction.elements()},
              .values = images.values.data()})
-      .launch(space, "gather_bricks");
+      .launch(space, "sample_bricks");
   images.fetch();
   return result;
 }
@@ -158,7 +159,7 @@ void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>
   Copy<complex<double>> images(projections);
   Copy<double> image_weights(weights);
   const Space space;
-  GatherBricks<Space, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
+  SampleBricks<Space, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
       Gather<Kernel, double, 2, 3, Mates::Both>{
           .amplitudes = {.samples = samples},
           .volumes = {volume.values.data(), samples.reconstruction.elements()},
@@ -166,7 +167,7 @@ void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>
           .absolute = absolute,
           .values = images.values.data(),
           .weights = image_weights.values.data()})
-      .launch(space, "gather_bricks");
+      .launch(space, "sample_bricks");
   images.fetch();
   image_weights.fetch();
 }
@@ -260,9 +261,9 @@ TEST_CASE("project with scratch for a copy gives what it gives without") {
 TEMPLATE_TEST_CASE("bricks give the transpose of back-projection", "", Bracewell::Linear,
                    Bracewell::CatmullRom) {
   using Bricks =
-      Bracewell::Impl::GatherBricks<Space, TestType, double, 2, 3, Mates::Both, complex<double>, true>;
+      Bracewell::Impl::SampleBricks<Space, TestType, double, 2, 3, Mates::Both, complex<double>, true>;
   if (!Bracewell::Impl::is_host<Space> && sizeof(typename Bricks::Workspace) > 48000)
-    SKIP("a brick of numbers in double precision does not fit into the scratch memory of a team");
+    SKIP("a brick of values in double precision does not fit into the scratch memory of a team");
   const auto shape = GENERATE(from_range(shapes()));
   if (shape.volume.size() != 3 || shape.image.size() != 2)
     return;
