@@ -66,19 +66,47 @@ using spectrum_value_of =
 
 } // namespace Impl
 
+namespace Impl {
+
+/// What an Array is without its values: checks that take it are compiled once for all of them.
+struct ArrayShape {
+  static constexpr int max_rank = 6;
+
+  int rank = 0;
+  std::int64_t extents[max_rank] = {};
+  std::int64_t width = 0; ///< full width of the last axis when the array is a half spectrum
+  bool given = false;     ///< stands for a View, which may have no elements
+
+  explicit operator bool() const { return given; }
+
+  std::int64_t size() const {
+    std::int64_t product = 1;
+    for (int axis = 0; axis < rank; ++axis)
+      product *= extents[axis];
+    return product;
+  }
+
+  /// "[2, 3, 8, 5]", for messages.
+  std::string shape() const {
+    std::string text = "[";
+    for (int axis = 0; axis < rank; ++axis) {
+      text += axis ? ", " : "";
+      text += std::to_string(extents[axis]);
+    }
+    text += "]";
+    return text;
+  }
+};
+
+} // namespace Impl
+
 /// Reference to a contiguous row-major array of any rank: what a Kokkos::View of static rank converts to
 /// where the rank is only known at run time. False when default-constructed, or made from a View that is: an
 /// optional argument that is not given. An array without elements is given where its View is allocated or has
 /// an extent other than 0. Does not own.
 template <class Value, class MemorySpace>
-struct Array {
-  static constexpr int max_rank = 6;
-
+struct Array : Impl::ArrayShape {
   Value* data = nullptr;
-  int rank = 0;
-  std::int64_t extents[max_rank] = {};
-  std::int64_t width = 0; ///< full width of the last axis when the array is a half spectrum
-  bool given = false;     ///< stands for a View, which may have no elements
 
   Array() = default;
 
@@ -86,14 +114,10 @@ struct Array {
   template <class Mutable>
   requires(std::is_const_v<Value>&& std::is_same_v<Mutable, std::remove_const_t<Value>>)
       Array(const Array<Mutable, MemorySpace>& other)
-      : data(other.data), rank(other.rank), width(other.width), given(other.given) {
-    for (int axis = 0; axis < rank; ++axis)
-      extents[axis] = other.extents[axis];
-  }
+      : Impl::ArrayShape(other), data(other.data) {}
 
   template <class View>
-  requires Kokkos::is_view_v<View> Array(const View& view)
-      : data(view.data()), rank(View::rank()), given(view.data() != nullptr || view.use_count() > 0) {
+  requires Kokkos::is_view_v<View> Array(const View& view) : data(view.data()) {
     static_assert(std::is_same_v<typename View::array_layout, Kokkos::LayoutRight>,
                   "Bracewell: Views must be LayoutRight (row-major, last axis contiguous).");
     static_assert(
@@ -105,6 +129,8 @@ struct Array {
     static_assert(bool(Kokkos::SpaceAccessibility<MemorySpace, typename View::memory_space>::accessible),
                   "Bracewell: the View must lie in memory that the execution space can access.");
     static_assert(View::rank() <= max_rank, "Bracewell: Views have at most six axes.");
+    rank = View::rank();
+    given = view.data() != nullptr || view.use_count() > 0;
     for (int axis = 0; axis < rank; ++axis) {
       extents[axis] = static_cast<std::int64_t>(view.extent(axis));
       given = given || extents[axis] != 0;
@@ -119,23 +145,6 @@ struct Array {
   template <class View>
   Array(const HalfSpectrum<View>& spectrum) : Array(spectrum.view) {
     width = spectrum.width;
-  }
-
-  explicit operator bool() const { return given; }
-
-  std::int64_t size() const {
-    std::int64_t product = 1;
-    for (int axis = 0; axis < rank; ++axis)
-      product *= extents[axis];
-    return product;
-  }
-
-  /// "[2, 3, 8, 5]", for messages.
-  std::string shape() const {
-    std::string text = "[";
-    for (int axis = 0; axis < rank; ++axis)
-      text += (axis ? ", " : "") + std::to_string(extents[axis]);
-    return text + "]";
   }
 };
 

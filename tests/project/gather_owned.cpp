@@ -6,7 +6,8 @@
 #include <bracewell/project/detail/insert_owned_gpu.hpp>
 #include <bracewell/project/detail/insert_patches.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/sample_tiles.hpp>
+#include <bracewell/project/detail/sample_bricks.hpp>
+#include <bracewell/project/detail/sample_padded.hpp>
 #include <bracewell/project/project.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -15,7 +16,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 
 using namespace Test;
-using Bracewell::Mates;
+using Bracewell::Impl::Mates;
 
 namespace {
 
@@ -64,7 +65,7 @@ struct Inputs {
 
   template <int M, int D>
   auto samples() const {
-    return Bracewell::Impl::Arguments{"test"}.samples<M, D>(
+    return Bracewell::Impl::ProjectionArguments{{"test"}}.samples<M, D>(
         "volume", volume.array<const complex<double>>(), "projections", images.array<const complex<double>>(),
         Bracewell::Poses<double, Space::memory_space>{matrices.array<const double>(),
                                                       shifts.array<const double>()},
@@ -90,8 +91,8 @@ void scatter(Way way, const Problem<double>& problem, Tensor<complex<double>>& d
                                .batch_stride = samples.reconstruction.elements(),
                                .absolute = absolute};
   if (weight) {
-    amplitudes.weights = Arguments{"test"}.per_projection("weights", inputs.weights.array<const double>(),
-                                                          inputs.images.array<const complex<double>>());
+    amplitudes.weights = ProjectionArguments{{"test"}}.per_projection(
+        "weights", inputs.weights.array<const double>(), inputs.images.array<const complex<double>>());
     target.weight = weight_sums.values.data();
   }
   const Space space;
@@ -138,7 +139,7 @@ Tensor<complex<double>> gather_padded(const Problem<double>& problem) {
   const auto copies = copy_to_padded<Kernel::width>(
       space, "copy", layout, StoredSpectra<complex<double>>{inputs.volume.values.data(), layout.elements()},
       samples.batches, entries.data());
-  GatherPadded<Kernel, double, M, D, complex<double>>(samples, copies, images.values.data())
+  SamplePadded<Kernel, double, M, D, complex<double>>(samples, copies, images.values.data())
       .launch(space, "gather_padded");
   images.fetch();
   return result;
@@ -235,7 +236,16 @@ TEST_CASE("project with scratch for a copy gives what it gives without") {
   const Bracewell::HalfSpectrum reconstruction{volume, 7};
   const std::int64_t size = Bracewell::projection_scratch_size<Kernel>(space, reconstruction);
   CHECK(size == (Bracewell::Impl::is_host<Space> ? 0 : 2 * 2 * (12 * 14 * 14)));
-  REQUIRE(Bracewell::Impl::copies_pay(3, Kernel::width, std::int64_t(with.size()), 2, 8 * 9 * 4));
+  REQUIRE(Bracewell::choose_sampling({.dimensions = 3,
+                                      .projection_dimensions = 2,
+                                      .width = Kernel::width,
+                                      .value_bytes = 8,
+                                      .batches = 2,
+                                      .poses = 40,
+                                      .projection_elements = 7 * 5,
+                                      .elements = 8 * 9 * 4,
+                                      .reconstructions = 2,
+                                      .scratch = true}) == Bracewell::Sampling::PaddedCopies);
   const Kokkos::View<double*, Kokkos::LayoutRight, Space> scratch("scratch", size + 1);
   const Bracewell::Poses<double, Space::memory_space> poses{.matrices = matrices};
   Bracewell::project<Kernel>(space, reconstruction, poses, without);

@@ -7,7 +7,7 @@
 
 namespace Bracewell::Impl {
 
-/// The volumes that samples are scattered into; an extent-1 batch axis has stride 0.
+/// The volumes that samples are inserted into; an extent-1 batch axis has stride 0.
 template <class T>
 struct ScatterTarget {
   Kokkos::complex<T>* data = nullptr; ///< [B|1, ...]
@@ -17,7 +17,7 @@ struct ScatterTarget {
   bool absolute = false; ///< insert weights with absolute kernel values
 };
 
-/// The transpose of Gather for one sample: adds its amplitude to the taps around its position. Positions that
+/// The transpose of SampleTiles for one sample: adds its amplitude to the taps around its position. Positions that
 /// are not finite add nothing.
 template <class Kernel, class T, int M, int D, Mates mates, class Add>
 KOKKOS_INLINE_FUNCTION void scatter_sample(const Amplitudes<T, M, D, mates>& amplitudes, std::int64_t batch,
