@@ -3,8 +3,8 @@ file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/project/operator
 add_library(bracewell_test_operators STATIC ${sources})
 target_link_libraries(bracewell_test_operators PUBLIC Bracewell::Bracewell PRIVATE bracewell_warnings)
 foreach(name
-    adjointness broadcast filters_and_lenses gather_owned gaussian_molecules gradients hostile_poses image_loss
-    reproducible skip_redundant)
+    adjointness broadcast filters_and_lenses gaussian_molecules gradients hostile_poses image_loss reproducible
+    scratch_kernels skip_redundant)
   target_link_libraries(test_project_${name} PRIVATE bracewell_test_operators)
 endforeach()
 

@@ -84,11 +84,11 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
   launch_insertion<Kernel>(
       space, arguments, "Bracewell::backproject",
       choose_insertion(insertion_work<Kernel>(space, samples, options.strategy)), amplitudes,
-      ScatterTarget<T>{.data = target.data.data,
-                       .weight = target.weight.data,
-                       .batches = batches,
-                       .batch_stride = batches == 1 ? 0 : samples.reconstruction.elements(),
-                       .absolute = options.kernel_weights == KernelWeights::Absolute},
+      InsertionTarget<T>{.data = target.data.data,
+                         .weight = target.weight.data,
+                         .batches = batches,
+                         .batch_stride = batches == 1 ? 0 : samples.reconstruction.elements(),
+                         .absolute = options.kernel_weights == KernelWeights::Absolute},
       target.scratch);
 }
 

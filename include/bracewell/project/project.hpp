@@ -133,7 +133,7 @@ void project_gradients(
     Impl::launch_insertion<Kernel>(
         space, arguments, "Bracewell::project_gradients::reconstruction",
         choose_insertion(Impl::insertion_work<Kernel>(space, samples, options.strategy)), amplitudes,
-        Impl::ScatterTarget<T>{
+        Impl::InsertionTarget<T>{
             .data = gradients.reconstruction.data, .batches = spectra, .batch_stride = stride},
         gradients.scratch);
   auto work = Impl::sampling_work<Kernel, ExecutionSpace>(samples, spectra);

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <bracewell/impl/lanes.hpp>
+#include <bracewell/project/detail/brick_candidate.hpp>
 #include <bracewell/project/detail/bricks.hpp>
-#include <bracewell/project/detail/stencil.hpp>
+#include <bracewell/project/detail/plain_poses.hpp>
 
 namespace Bracewell::Impl {
 
@@ -13,30 +14,10 @@ namespace Bracewell::Impl {
 /// signs: 1, it looks for samples or for their mates; 2, for both.
 template <class T, int M, int D, int signs>
 struct BrickSearch {
+  using Candidate = BrickCandidate<T, M, D>;
   static constexpr int lanes = 32, images = D == 2 ? 9 : 27;
-  static constexpr int group = 8; ///< poses whose samples are looked for at a time
-
-  /// A pose, or (sign < 0) the mates of its samples, near one periodic image of the brick.
-  struct Candidate {
-    Pose<T, M, D> pose;
-    std::int64_t batch, index;
-    int sign;
-    int origin[D];           ///< position of the brick's first element
-    T low[D], high[D];       ///< bounds of the positions (of pose, not of the mates) near the brick
-    T step[D];               ///< reciprocal of the change of position from column to column
-    FrequencyRange<M> range; ///< of the samples that may lie near the brick
-    bool bounded;
-
-    /// Position of a sample, or its mate; false where there is none (fold).
-    KOKKOS_INLINE_FUNCTION bool position(const HalfSpectrumLayout<D>& layout, const int (&k)[M],
-                                         T (&q)[D]) const {
-      pose.position(k, q);
-      const bool usable = bounded || fold(layout, q);
-      for (int d = 0; d < D; ++d)
-        q[d] *= T(sign);
-      return usable;
-    }
-  };
+  /// Poses whose samples are looked for at a time (H200, 2026-11-21, bench/tune_projection).
+  static constexpr int group = 8;
 
   /// Scratch of one thread.
   struct Workspace {
@@ -74,7 +55,9 @@ struct BrickSearch {
                                        std::int64_t begin, std::int64_t end, int sign, const Visit& visit,
                                        const Finish& finish) const {
     int listed = 0;
-    const Plain plain = make_plain(first);
+    T centre[D], half[D];
+    middle(first, centre, half);
+    const PlainPoses<T, M, D> plain(samples, bricks, first, centre, half, reach_width());
     const std::int64_t stride = std::int64_t(lanes) * team.team_size();
     for (std::int64_t chunk = begin + team.team_rank() * lanes; chunk < end; chunk += stride) {
       const int count = static_cast<int>(Kokkos::min<std::int64_t>(lanes, end - chunk));
@@ -137,69 +120,6 @@ private:
         return image;
     }
     return 0;
-  }
-
-  /// A quick look at poses (3D -> 2D) whose positions all lie within the period, so that their samples reach
-  /// the brick itself but no image of it, and whose matrices are well conditioned.
-  struct Plain {
-    T centre[D], half[D]; ///< where samples are near
-    T squared_distance;   ///< of that box from the origin
-    T most[D];            ///< largest squared row norms of the matrix that keep positions within the period
-    T squared_radius;     ///< of the samples; the margins cover rounding
-    bool possible;
-
-    /// Sets the bits of the poses among chunk ... chunk + count - 1 whose samples may lie near the brick;
-    /// false where it cannot tell.
-    template <class Team>
-    KOKKOS_INLINE_FUNCTION bool survey(const Team& team, const Samples<T, M, D>& samples, std::int64_t chunk,
-                                       int count, unsigned& near) const {
-      if (M != 2 || D != 3 || !possible)
-        return false;
-      bool unclear = false;
-      near = lane_bits(team, count, [&](int i) {
-        std::int64_t batch, index;
-        samples.split(chunk + i, batch, index);
-        const T* const m = samples.matrices(batch, index);
-        T a[D], b[D], aa = 0, bb = 0, ab = 0, nn = 0, distance = 0, allowed = 0;
-        bool clear = true;
-        for (int d = 0; d < D; ++d) {
-          a[d] = samples.oversampling * m[d * D];
-          b[d] = samples.oversampling * m[d * D + 1];
-          clear = clear && a[d] * a[d] + b[d] * b[d] < most[d];
-          aa += a[d] * a[d];
-          bb += b[d] * b[d];
-          ab += a[d] * b[d];
-        }
-        for (int d = 0; d < D; ++d) {
-          const T normal = a[(d + 1) % D] * b[(d + 2) % D] - a[(d + 2) % D] * b[(d + 1) % D];
-          nn += normal * normal;
-          distance += normal * centre[d];
-          allowed += Kokkos::abs(normal) * half[d];
-        }
-        clear = clear && nn > T(2e-3) * aa * bb;
-        unclear = unclear || !clear;
-        return Kokkos::abs(distance) <= T(1.001) * allowed &&
-               squared_distance <= squared_radius * (Kokkos::max(aa, bb) + Kokkos::abs(ab));
-      });
-      return lane_bits(team, count, [&](int) { return unclear; }) == 0;
-    }
-  };
-
-  KOKKOS_INLINE_FUNCTION Plain make_plain(const int (&first)[D]) const {
-    Plain plain;
-    middle(first, plain.centre, plain.half);
-    plain.possible = !samples.curved();
-    plain.squared_distance = 0;
-    plain.squared_radius = samples.radius * samples.radius * T(1.004);
-    for (int d = 0; d < D; ++d) {
-      const T outside = Kokkos::max(T(0), Kokkos::abs(plain.centre[d]) - plain.half[d]);
-      plain.squared_distance += outside * outside;
-      const int n = bricks.layout.size[d], reach = reach_width() / 2;
-      const T extent = T(Kokkos::min(n + first[d], n + 1 - first[d] - bricks.edge[d]) - reach);
-      const T bound = Kokkos::min(extent, T(1.5) * T(n) - T(reach_width()));
-      plain.most[d] = bound > 0 ? bound * bound / plain.squared_radius : T(-1);
-    }
-    return plain;
   }
 
   /// Where the brick's first element lies, seen from the samples that reach it as an image.
@@ -280,7 +200,7 @@ private:
     result.range = FrequencyRange<M>::all(samples);
     for (int d = 0; d < D; ++d) {
       centre[d] *= T(sign);
-      const T margin = half[d] + reach.bulge[d] + T(1e-3) + T(1e-6) * reach.extent[d];
+      const T margin = half[d] + reach.bulge[d] + Margin<T>::spacing + Margin<T>::sum * reach.extent[d];
       result.low[d] = centre[d] - margin;
       result.high[d] = centre[d] + margin;
       const T change = result.pose.matrix[d][0];
@@ -306,7 +226,7 @@ private:
       int rest = samples.squared_radius;
       for (int c = 1; c < M; ++c)
         rest -= row[c] * row[c];
-      T low = T(range.low[0]), high = Kokkos::min(T(range.high[0]), Kokkos::sqrt(T(rest)) + T(1e-2));
+      T low = T(range.low[0]), high = Kokkos::min(T(range.high[0]), Kokkos::sqrt(T(rest)) + Margin<T>::root);
       if (candidate.bounded)
         for (int d = 0; d < D; ++d) {
           T at = 0;
@@ -314,8 +234,8 @@ private:
             at += candidate.pose.matrix[d][c] * T(row[c]);
           const T a = (candidate.low[d] - at) * candidate.step[d],
                   b = (candidate.high[d] - at) * candidate.step[d];
-          low = Kokkos::max(low, Kokkos::min(a, b) - T(1e-3) - T(1e-6) * Kokkos::abs(a));
-          high = Kokkos::min(high, Kokkos::max(a, b) + T(1e-3) + T(1e-6) * Kokkos::abs(b));
+          low = Kokkos::max(low, Kokkos::min(a, b) - Margin<T>::spacing - Margin<T>::sum * Kokkos::abs(a));
+          high = Kokkos::min(high, Kokkos::max(a, b) + Margin<T>::spacing + Margin<T>::sum * Kokkos::abs(b));
         }
       const bool some = row[1] <= range.high[1] && rest >= 0 && low <= high;
       const int column = static_cast<int>(Kokkos::ceil(low));

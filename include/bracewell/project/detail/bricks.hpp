@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/insert_sample.hpp>
-#include <bracewell/project/detail/tiles.hpp>
+#include <bracewell/project/detail/margins.hpp>
+#include <bracewell/project/detail/samples.hpp>
 
 namespace Bracewell::Impl {
 
@@ -24,8 +24,8 @@ struct Reach {
       T row = 0;
       for (int c = 0; c < M; ++c)
         row += a[d][c] * a[d][c];
-      bulge[d] = T(1.001) * samples.radius * samples.radius * Kokkos::abs(pose.bend[d]);
-      extent[d] = T(1.001) * samples.radius * Kokkos::sqrt(row) + bulge[d];
+      bulge[d] = Margin<T>::length * samples.radius * samples.radius * Kokkos::abs(pose.bend[d]);
+      extent[d] = Margin<T>::length * samples.radius * Kokkos::sqrt(row) + bulge[d];
       bounded = bounded && 2 * (extent[d] + T(width)) <= 3 * T(samples.reconstruction.size[d]);
       normal[d] = 0;
       if constexpr (M == 2 && D == 3)
@@ -35,7 +35,7 @@ struct Reach {
     T scale = 1;
     for (int c = 0; c < M; ++c)
       scale *= gram.product[c][c];
-    bounded = bounded && gram.determinant > T(1e-3) * scale;
+    bounded = bounded && gram.determinant > Margin<T>::conditioned * scale;
     if (!bounded)
       for (int d = 0; d < D; ++d)
         extent[d] = T(samples.reconstruction.size[d]) / 2;
@@ -63,7 +63,7 @@ struct Reach {
       distance += normal[d] * centre[d];
       allowed += Kokkos::abs(normal[d]) * (half[d] + bulge[d]);
     }
-    return !bounded || Kokkos::abs(distance) <= T(1.001) * allowed;
+    return !bounded || Kokkos::abs(distance) <= Margin<T>::length * allowed;
   }
 
 private:
@@ -109,8 +109,7 @@ struct FrequencyRange {
     return range;
   }
 
-  /// Those of `this` whose positions may lie within half[d] of `centre` on every axis; the margin covers
-  /// rounding.
+  /// Those of `this` whose positions may lie within half[d] of `centre` on every axis.
   template <class T, int D>
   KOKKOS_INLINE_FUNCTION void narrow(const Reach<T, M, D>& reach, const T (&inverse)[M][D],
                                      const T (&centre)[D], const T (&half)[D]) {
@@ -120,7 +119,7 @@ struct FrequencyRange {
         middle += inverse[c][d] * centre[d];
         spread += Kokkos::abs(inverse[c][d]) * (half[d] + reach.bulge[d]);
       }
-      spread += T(1e-4) * (Kokkos::abs(middle) + spread) + T(1e-3);
+      spread += Margin<T>::inverse * (Kokkos::abs(middle) + spread) + Margin<T>::spacing;
       const T from = Kokkos::ceil(middle - spread), to = Kokkos::floor(middle + spread);
       if (from > T(low[c]))
         low[c] = static_cast<int>(Kokkos::min(from, T(high[c] + 1)));

@@ -11,7 +11,7 @@ template <class Kernel, class T, int M, int D, Mates mates>
 struct InsertDuplicated {
   Tiles<M> tiles;
   Amplitudes<T, M, D, mates> amplitudes;
-  ScatterTarget<T> target;
+  InsertionTarget<T> target;
   T* scratch; ///< [copies, copy_size], data before weight
   std::int64_t copies, copy_size;
   bool summing = false; ///< the second step: one functor for both is compiled faster than two
@@ -19,7 +19,7 @@ struct InsertDuplicated {
   /// scratch: duplicated_scratch_size values.
   template <class ExecutionSpace>
   InsertDuplicated(const ExecutionSpace& space, const Amplitudes<T, M, D, mates>& amplitudes_,
-                   const ScatterTarget<T>& target_, T* scratch_, std::int64_t scratch_size)
+                   const InsertionTarget<T>& target_, T* scratch_, std::int64_t scratch_size)
       : tiles(Tiles<M>::make(space, amplitudes_.samples.projection,
                              amplitudes_.samples.batches * amplitudes_.samples.poses)),
         amplitudes(amplitudes_), target(target_), scratch(scratch_), copies(space.concurrency()),
@@ -57,11 +57,11 @@ private:
       T* const weight = target.weight ? own + 2 * elements() + begin : nullptr;
       for (int tile = 0; tile < tiles.per_pose; ++tile)
         tiles.template for_each<1>(tile, 0, [&](const int(&k)[M], std::int64_t element) {
-          scatter_sample<Kernel>(amplitudes, batch, index, pose, k, element, data, weight, target.absolute,
-                                 [](auto* address, const auto& run) {
-                                   for (const auto& value : run)
-                                     *address++ += value;
-                                 });
+          insert_sample<Kernel>(amplitudes, batch, index, pose, k, element, data, weight, target.absolute,
+                                [](auto* address, const auto& run) {
+                                  for (const auto& value : run)
+                                    *address++ += value;
+                                });
         });
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/project/detail/brick_search.hpp>
+#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
 
 namespace Bracewell::Impl {
@@ -12,16 +13,16 @@ namespace Bracewell::Impl {
 /// then all lanes go through the queue and add every sample to their elements. The sums of the threads are
 /// added in fixed order at the end.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
-struct GatherOwned {
+struct InsertOwnedGpu {
   using Search = BrickSearch<T, M, D, 2>;
   static constexpr int width = Kernel::width;
   static constexpr int lanes = Search::lanes, lanes_x = 8, lanes_y = 4;
-  static constexpr int slots = D == 3 ? 8 : 4;                          ///< elements of a lane
-  static constexpr bool host = is_host<Space>;                          ///< for tests
-  static constexpr int team_size = host ? 1 : (sizeof(T) == 4 ? 4 : 2); ///< as many as scratch holds
-  static constexpr int queue_length = D == 3 ? 48 : 36;
+  using Tuning = OwnedTuning<Space, T, D>;
+  static constexpr bool host = is_host<Space>; ///< for tests
+  static constexpr int slots = Tuning::slots, team_size = Tuning::team_size,
+                       queue_length = Tuning::queue_length;
   static constexpr int scratch_level = host ? 1 : 0;
-  using Bounds = Kokkos::LaunchBounds<team_size * lanes, 5>;
+  using Bounds = Kokkos::LaunchBounds<team_size * lanes, Tuning::resident>;
   using Team = typename Kokkos::TeamPolicy<Space, Bounds>::member_type;
 
   struct alignas(4 * sizeof(T)) Quad {
@@ -52,10 +53,10 @@ struct GatherOwned {
   };
 
   Amplitudes<T, M, D, mates> amplitudes;
-  ScatterTarget<T> target;
+  InsertionTarget<T> target;
   Bricks<D> bricks;
 
-  GatherOwned(const Amplitudes<T, M, D, mates>& amplitudes_, const ScatterTarget<T>& target_)
+  InsertOwnedGpu(const Amplitudes<T, M, D, mates>& amplitudes_, const InsertionTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_), bricks{amplitudes_.samples.reconstruction, {}} {
     bricks.edge[0] = lanes_x;
     bricks.edge[1] = D == 3 ? lanes_y : lanes_y * slots;
@@ -82,9 +83,9 @@ struct GatherOwned {
     const std::int64_t volume = team.league_rank() / bricks.count();
     int first[D];
     bricks.first(static_cast<int>(team.league_rank() % bricks.count()), first);
-    const bool shared = target.batches == 1;
-    const std::int64_t begin = shared ? 0 : volume * samples.poses;
-    const std::int64_t end = shared ? samples.batches * samples.poses : begin + samples.poses;
+    const bool one_for_all = target.batches == 1;
+    const std::int64_t begin = one_for_all ? 0 : volume * samples.poses;
+    const std::int64_t end = one_for_all ? samples.batches * samples.poses : begin + samples.poses;
 
     AllSums sums;
     int queued = 0;

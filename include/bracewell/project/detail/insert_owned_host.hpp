@@ -2,7 +2,9 @@
 #pragma once
 
 #include <bracewell/impl/vector.hpp>
+#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/bricks.hpp>
+#include <bracewell/project/detail/insert_sample.hpp>
 
 #include <cstring>
 
@@ -11,8 +13,8 @@ namespace Bracewell::Impl {
 /// Strategy::Owned on hosts: a thread owns a brick of the stored half spectrum, finds the samples whose
 /// windows reach it and adds their taps to a buffer, in fixed order.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
-struct ScatterOwned {
-  static constexpr int width = Kernel::width, edge = D == 2 ? 64 : 16;
+struct InsertOwnedHost {
+  static constexpr int width = Kernel::width, edge = owned_edge_on_host<D>;
   static constexpr int margin = width - 1, stride = edge + 2 * margin; ///< rows of windows need no clipping
   static constexpr int lines = D == 2 ? edge : edge * edge, voxels = lines * stride;
   static constexpr int scratch_level = 1; ///< Kokkos keeps level 0 of hosts below 32 KB
@@ -22,10 +24,10 @@ struct ScatterOwned {
       Kokkos::View<T*, typename Space::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   Amplitudes<T, M, D, mates> amplitudes;
-  ScatterTarget<T> target;
+  InsertionTarget<T> target;
   Bricks<D> bricks;
 
-  ScatterOwned(const Amplitudes<T, M, D, mates>& amplitudes_, const ScatterTarget<T>& target_)
+  InsertOwnedHost(const Amplitudes<T, M, D, mates>& amplitudes_, const InsertionTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_), bricks{amplitudes_.samples.reconstruction, {}} {
     for (int& e : bricks.edge)
       e = edge;
@@ -50,9 +52,9 @@ struct ScatterOwned {
     int first[D];
     bricks.first(static_cast<int>(team.league_rank() % bricks.count()), first);
     bool touched = false;
-    const bool shared = target.batches == 1;
-    const std::int64_t begin = shared ? 0 : volume * samples.poses;
-    const std::int64_t end = shared ? samples.batches * samples.poses : begin + samples.poses;
+    const bool one_for_all = target.batches == 1;
+    const std::int64_t begin = one_for_all ? 0 : volume * samples.poses;
+    const std::int64_t end = one_for_all ? samples.batches * samples.poses : begin + samples.poses;
     for (std::int64_t flat = begin; flat < end; ++flat)
       add_pose(flat, first, sums, touched);
     if (touched)

@@ -2,155 +2,53 @@
 #pragma once
 
 #include <bracewell/impl/atomic.hpp>
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/lanes.hpp>
+#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
+#include <bracewell/project/detail/patch_box.hpp>
+#include <bracewell/project/detail/store_patch.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
 
 namespace Bracewell::Impl {
-
-/// The elements of a reconstruction that a patch of samples of a flat projection reaches: columns, each
-/// `deep` elements long. In 3D they stand on a rectangle, run along the axis most normal to the slice, and
-/// start where the slice passes; in 2D they run along y, and all start at one height. Axes of a box are in
-/// the order (across[, across], along).
-template <class T, int D, int width>
-struct PatchBox {
-  static constexpr int columns_axes = D - 1, one = 1 << 16;
-
-  T matrix[D][2];          ///< from frequencies to positions, by axes of the box
-  int axis[D];             ///< of the reconstruction
-  int first[columns_axes]; ///< where the columns begin
-  int count[columns_axes];
-  int deep, bottom;        ///< elements of a column; lowest element of the first, rounded down ...
-  int rest;                ///< ... by so many parts of `one`: sums of integers are the same wherever computed
-  int slope[columns_axes]; ///< change of the lowest element from column to column, parts of `one`
-
-  /// For frequencies low ... high.
-  KOKKOS_INLINE_FUNCTION PatchBox(const Pose<T, 2, D>& pose, const int (&low)[2], const int (&high)[2]) {
-    const auto& m = pose.matrix;
-    T normal[3] = {0, 1, 0};
-    if constexpr (D == 3)
-      for (int d = 0; d < 3; ++d)
-        normal[d] = m[(d + 1) % 3][0] * m[(d + 2) % 3][1] - m[(d + 2) % 3][0] * m[(d + 1) % 3][1];
-    axis[D - 1] = 0;
-    T along = normal[0];
-    for (int d = 1; d < D; ++d)
-      if (Kokkos::abs(normal[d]) > Kokkos::abs(along)) {
-        axis[D - 1] = d;
-        along = normal[d];
-      }
-    axis[0] = axis[D - 1] == 0 ? 1 : 0;
-    if constexpr (D == 3)
-      axis[1] = axis[D - 1] == 2 ? 1 : 2;
-    T lowest[D], highest[D], farthest = 0;
-    BRACEWELL_UNROLL
-    for (int b = 0; b < D; ++b) {
-      lowest[b] = highest[b] = 0;
-      BRACEWELL_UNROLL
-      for (int c = 0; c < 2; ++c) {
-        matrix[b][c] = of(m, axis[b], c);
-        const T one_end = matrix[b][c] * T(low[c]), other = matrix[b][c] * T(high[c]);
-        lowest[b] += Kokkos::min(one_end, other);
-        highest[b] += Kokkos::max(one_end, other);
-      }
-      farthest = Kokkos::max(farthest, Kokkos::max(-lowest[b], highest[b]));
-    }
-    const T margin = T(2e-3) + T(1e-6) * farthest; // of rounding
-    T start = 0, reach = margin;
-    BRACEWELL_UNROLL
-    for (int b = 0; b < columns_axes; ++b) {
-      first[b] = floor(lowest[b] - margin) - (width / 2 - 1);
-      count[b] = floor(highest[b] + margin) + width / 2 + 1 - first[b];
-      T tilt = 0;
-      if constexpr (D == 3)
-        for (int d = 0; d < 3; ++d)
-          tilt = axis[b] == d ? -normal[d] / along : tilt;
-      slope[b] = floor(tilt * T(one) + T(0.5));
-      start += tilt * T(first[b]);
-      reach += Kokkos::abs(tilt) * (T(width) / 2);
-    }
-    if constexpr (D == 2) {
-      start = (lowest[1] + highest[1]) / 2;
-      reach = (highest[1] - lowest[1]) / 2 + margin;
-    }
-    bottom = floor(start - reach);
-    rest = floor((start - reach - T(bottom)) * T(one));
-    bottom -= width / 2 - 1;
-    deep = floor(2 * reach) + 1 + width;
-    if (width > 2)
-      deep |= 1; // lanes with neighbouring columns reach all banks of scratch memory
-  }
-
-  KOKKOS_INLINE_FUNCTION int columns() const { return D == 3 ? count[0] * count[D - 2] : count[0]; }
-  KOKKOS_INLINE_FUNCTION int elements() const { return columns() * deep; }
-
-  /// Lowest element of a column; columns count from `first`.
-  KOKKOS_INLINE_FUNCTION int lowest(const int (&column)[columns_axes]) const {
-    int parts = rest;
-    for (int b = 0; b < columns_axes; ++b)
-      parts += slope[b] * column[b];
-    return bottom + (parts >> 16);
-  }
-
-  KOKKOS_INLINE_FUNCTION int index(const int (&column)[columns_axes]) const {
-    return D == 3 ? column[D - 2] * count[0] + column[0] : column[0];
-  }
-
-private:
-  KOKKOS_INLINE_FUNCTION static int floor(T value) { return static_cast<int>(Kokkos::floor(value)); }
-
-  /// m[d][c]; a sum, because compilers make choices of values in memory, not in registers.
-  KOKKOS_INLINE_FUNCTION static T of(const T (&m)[D][2], int d, int c) {
-    T result = 0;
-    for (int e = 0; e < D; ++e)
-      result += T(d == e) * m[e][c];
-    return result;
-  }
-};
 
 /// Strategy::Atomic on GPUs, for many samples. A warp takes a patch of a projection. Neighbouring samples
 /// share most of their taps: it sums them in scratch memory and adds the sums to the reconstruction, a few
 /// atomic additions for every sample instead of width^D. In scratch none are needed: lanes take samples whose
 /// frequencies differ by multiples of two, which have no window in common, and add them tap by tap.
 template <class Space, class Kernel, class T, int D, Mates mates, bool weighted>
-struct ScatterPatches {
+struct InsertPatches {
   static constexpr bool host = is_host<Space>; ///< for tests
   static constexpr int width = Kernel::width, scratch_level = host ? 1 : 0;
   static constexpr int lanes = host ? 1 : 32;
-  static constexpr int columns = 8, rows = 16, per_lane = columns * rows / lanes; ///< samples of a patch
-  /// Elements of a box; a patch that needs more is split. More of them mean fewer splits, but fewer teams on
-  /// a multiprocessor. Rotations in 3D need 963 on average and at most 1,632 (linear), 2,477 and 4,446
-  /// (Catmull-Rom).
-  static constexpr int wanted =
-      D == 2 ? (width == 2 ? 512 : 704) : (width == 2 ? (weighted ? 1088 : 1280) : 2560);
-  static constexpr int capacity = Kokkos::min<int>(wanted, 40960 / ((weighted ? 3 : 2) * sizeof(T)));
+  using Tuning = PatchTuning<Space, T, D, width, weighted>;
+  static constexpr int columns = Tuning::columns, rows = Tuning::rows, capacity = Tuning::elements;
+  static constexpr int per_lane = columns * rows / lanes; ///< samples of a patch
   using Box = PatchBox<T, D, width>;
-  using Policy =
-      Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<128, width == 2 ? (D == 2 ? 7 : 5) : (D == 2 ? 5 : 4)>>;
+  using Workspace = PatchSums<T, width, capacity, lanes, weighted>;
+  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<128, Tuning::resident>>;
   using Team = typename Policy::member_type;
 
   Amplitudes<T, 2, D, mates> amplitudes;
-  ScatterTarget<T> target;
+  InsertionTarget<T> target;
   int patches_per_team = 1;     ///< one below the other: the pose is loaded once
   int across, down;             ///< teams of a pose
   std::int64_t first_strip = 0; ///< strip: what a team takes; counted over all batches
 
-  ScatterPatches(const Space& space, const Amplitudes<T, 2, D, mates>& amplitudes_,
-                 const ScatterTarget<T>& target_)
+  InsertPatches(const Space& space, const Amplitudes<T, 2, D, mates>& amplitudes_,
+                const InsertionTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_) {
     const auto& samples = amplitudes.samples;
     across = (samples.projection.columns() + columns - 1) / columns;
     const int patches = (samples.projection.size[1] + rows - 1) / rows;
     const std::int64_t threads = samples.batches * samples.poses * across * patches * lanes;
-    while (patches_per_team < (D == 2 ? 4 : 2) && threads / patches_per_team >= 8 * space.concurrency())
+    while (patches_per_team < Tuning::most_per_team && threads / patches_per_team >= 8 * space.concurrency())
       patches_per_team *= 2;
     down = (patches + patches_per_team - 1) / patches_per_team;
   }
-
-  /// Elements of a box, and behind them places for what idle lanes add, so that all lanes do the same.
-  struct Workspace {
-    static constexpr int size = capacity + lanes + width;
-    Kokkos::complex<T> values[size];
-    T weights[weighted ? size : 1];
-  };
 
   /// Teams that run at the same time take the same patch of different poses: what they reach is a part of the
   /// reconstruction that caches can hold. More teams than a league can count are launched one after another.
@@ -197,10 +95,10 @@ private:
     Patch patch;
     patch.index = rank - local_strip * poses;
     patch.batch = strip / (across * down);
-    const int place = static_cast<int>(strip - patch.batch * (across * down));
-    const int height = patches_per_team * rows, top = place / across * height - (layout.size[1] - 1) / 2;
+    const int of_batch = static_cast<int>(strip - patch.batch * (across * down));
+    const int height = patches_per_team * rows, top = of_batch / across * height - (layout.size[1] - 1) / 2;
     const int bottom = Kokkos::min(top + height - 1, layout.size[1] / 2);
-    patch.low[0] = place % across * columns;
+    patch.low[0] = of_batch % across * columns;
     patch.high[0] = Kokkos::min(patch.low[0] + columns, layout.columns()) - 1;
     const auto pose = samples.pose(patch.batch, patch.index);
     const bool boxed = !pose.folds && !pose.curved && sets_apart(pose);
@@ -227,7 +125,7 @@ private:
   /// Samples two frequencies apart never have the same window: the smallest singular value of the matrix is
   /// large enough.
   KOKKOS_INLINE_FUNCTION static bool sets_apart(const Pose<T, 2, D>& pose) {
-    const T least = T(0.25 * D + 0.01);
+    const T least = T(0.25 * D + Margin<T>::apart);
     T a = -least, b = -least, product = 0;
     for (int d = 0; d < D; ++d) {
       a += pose.matrix[d][0] * pose.matrix[d][0];
@@ -243,10 +141,10 @@ private:
     for (int i = 0; i < per_lane; ++i) {
       int k[2];
       if (patch.frequency(lane, i, k))
-        scatter_sample<Kernel>(amplitudes, patch.batch, patch.index, pose, k,
-                               amplitudes.samples.projection.row(k) + k[0], target.data + volume, weights,
-                               target.absolute,
-                               [](auto* address, const auto& run) { atomic_add_run(address, run); });
+        insert_sample<Kernel>(amplitudes, patch.batch, patch.index, pose, k,
+                              amplitudes.samples.projection.row(k) + k[0], target.data + volume, weights,
+                              target.absolute,
+                              [](auto* address, const auto& run) { atomic_add_run(address, run); });
     }
   }
 
@@ -282,7 +180,8 @@ private:
         weight[next - 1] = weight[next];
       }
     }
-    store(box, patch.batch * target.batch_stride, lane, workspace);
+    StorePatch<Workspace, T, D, width, mates, weighted>{samples.reconstruction, target}(
+        box, patch.batch * target.batch_stride, lane, workspace);
     synchronise_lanes();
   }
 
@@ -310,8 +209,8 @@ private:
           column[1] = tap[1] + row;
           across_weight *= weight[1][row];
         }
-        const int place = box.index(column) * box.deep + tap[D - 1] - box.lowest(column);
-        const int start = idle < 0 ? place : idle;
+        const int first_tap = box.index(column) * box.deep + tap[D - 1] - box.lowest(column);
+        const int start = idle < 0 ? first_tap : idle;
         BRACEWELL_UNROLL
         for (int j = 0; j < width; ++j) {
           const T product = across_weight * weight[D - 1][j];
@@ -323,88 +222,6 @@ private:
         }
       }
     }
-  }
-
-  /// Adds the sums of a box to the stored half of the reconstruction.
-  KOKKOS_INLINE_FUNCTION void store(const Box& box, std::int64_t volume, int lane,
-                                    const Workspace& workspace) const {
-    const auto& layout = amplitudes.samples.reconstruction;
-    if constexpr (D == 3)
-      if (box.axis[2] == 0)
-        return store_along_x(box, volume, lane, workspace);
-    const bool along_y = D == 2 || box.axis[D - 1] == 1;
-    const int period = along_y ? layout.size[1] : layout.size[D - 1];
-    const unsigned stride = along_y ? layout.columns() : layout.size[1] * layout.columns();
-    const T per_row = T(1) / T(box.count[0]);
-    for (int flat = lane; flat < box.columns(); flat += lanes) {
-      int column[D - 1];
-      split_index(flat, box.count[0], per_row, column);
-      const int lowest = box.lowest(column), element = flat * box.deep;
-      int tap[D] = {}; // the row where a column begins, from 0 on the axis along
-      if constexpr (D == 3)
-        tap[along_y ? 2 : 1] = box.first[1] + column[1];
-      const int x = layout.wrap(box.first[0] + column[0], layout.size[0]);
-      const auto add_column = [&](bool mirrored, int stored) {
-        const std::int64_t begin = volume + row(tap, mirrored) + stored;
-        for (int i = 0; i < box.deep; ++i) {
-          const unsigned step = layout.wrap(mirrored ? -(lowest + i) : lowest + i, period);
-          add(workspace, element + i, mirrored,
-              begin + static_cast<std::int64_t>(std::uint64_t(step) * stride));
-        }
-      };
-      const bool beyond = x > layout.size[0] / 2;
-      add_column(beyond, beyond ? layout.size[0] - x : x);
-      if (mates == Mates::Both && layout.self_mated(x))
-        add_column(true, x);
-    }
-  }
-
-  /// The same where columns run along x: lanes side by side take elements of one column, for additions to
-  /// neighbours in memory are made together.
-  KOKKOS_INLINE_FUNCTION void store_along_x(const Box& box, std::int64_t volume, int lane,
-                                            const Workspace& workspace) const {
-    const auto& layout = amplitudes.samples.reconstruction;
-    const T per_column = T(1) / T(box.deep), per_row = T(1) / T(box.count[0]);
-    for (int element = lane; element < box.elements(); element += lanes) {
-      int within[2], column[D - 1];
-      split_index(element, box.deep, per_column, within);
-      split_index(within[1], box.count[0], per_row, column);
-      const int tap[3] = {0, box.first[0] + column[0], box.first[D - 2] + column[D - 2]};
-      const int x = layout.wrap(box.lowest(column) + within[0], layout.size[0]);
-      const bool mirrored = x > layout.size[0] / 2;
-      add(workspace, element, mirrored, volume + row(tap, mirrored) + (mirrored ? layout.size[0] - x : x));
-      if (mates == Mates::Both && layout.self_mated(x))
-        add(workspace, element, true, volume + row(tap, true) + x);
-    }
-  }
-
-  /// index as (index % count, index / count); per_one: 1 / count.
-  template <int axes>
-  KOKKOS_INLINE_FUNCTION static void split_index(int index, int count, T per_one, int (&result)[axes]) {
-    result[0] = index;
-    if constexpr (axes == 2) {
-      result[1] = static_cast<int>((T(index) + T(0.5)) * per_one);
-      result[0] -= result[1] * count;
-    }
-  }
-
-  /// Where the row through a tap, or through its mate, begins.
-  KOKKOS_INLINE_FUNCTION std::int64_t row(const int (&tap)[D], bool of_mate) const {
-    int at[D];
-    for (int d = 1; d < D; ++d)
-      at[d] = of_mate ? -tap[d] : tap[d];
-    return amplitudes.samples.reconstruction.row(at);
-  }
-
-  /// Adds a sum, or its conjugate, to an element.
-  KOKKOS_INLINE_FUNCTION void add(const Workspace& workspace, int i, bool conjugated,
-                                  std::int64_t element) const {
-    const Kokkos::complex<T> value = workspace.values[i];
-    const T weight = weighted ? workspace.weights[i] : T(0);
-    const bool some = value.real() != 0 || value.imag() != 0 || weight != 0;
-    atomic_add_if(some, target.data + element, conjugated ? conjugate(value) : value);
-    if constexpr (weighted)
-      atomic_add_if(some, target.weight + element, weight);
   }
 };
 

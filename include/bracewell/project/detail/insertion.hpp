@@ -34,7 +34,7 @@ InsertionWork insertion_work(const ExecutionSpace& space, const Samples<T, M, D>
 template <class Kernel, class ExecutionSpace, class T, int M, int D, Mates mates, class MemorySpace>
 void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
                       Insertion insertion, const Amplitudes<T, M, D, mates>& amplitudes,
-                      const ScatterTarget<T>& target, const Array<T, MemorySpace>& scratch) {
+                      const InsertionTarget<T>& target, const Array<T, MemorySpace>& scratch) {
   constexpr bool host = is_host<ExecutionSpace>;
   switch (insertion) {
   case Insertion::Atomic:
@@ -43,17 +43,17 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
   case Insertion::Patches:
     if constexpr (M == 2 && !host) {
       if (!target.weight)
-        ScatterPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
+        InsertPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
             .launch(space, label_of(label, "::patches"));
       else if constexpr (mates == Mates::Both)
-        ScatterPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
+        InsertPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
             .launch(space, label_of(label, "::patches"));
     }
     break;
   case Insertion::OwnedHost:
   case Insertion::OwnedGpu: {
-    using Owned = std::conditional_t<host, ScatterOwned<ExecutionSpace, Kernel, T, M, D, mates>,
-                                     GatherOwned<ExecutionSpace, Kernel, T, M, D, mates>>;
+    using Owned = std::conditional_t<host, InsertOwnedHost<ExecutionSpace, Kernel, T, M, D, mates>,
+                                     InsertOwnedGpu<ExecutionSpace, Kernel, T, M, D, mates>>;
     const Owned functor(amplitudes, target);
     const std::int64_t league = target.batches * functor.bricks.count();
     if (league > std::numeric_limits<int>::max())

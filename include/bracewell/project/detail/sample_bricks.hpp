@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/project/detail/brick_search.hpp>
+#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/sample_tiles.hpp>
 
 namespace Bracewell::Impl {
@@ -12,31 +13,25 @@ namespace Bracewell::Impl {
 /// thousands of poses. For +q and for -q (windows of x < 0 are those of the mates) there are teams of their
 /// own. weighted: two volumes, that of the values and that of the weights.
 template <class Space, class Kernel, class T, int M, int D, Mates mates, class Value, bool weighted>
-struct GatherBricks {
+struct SampleBricks {
   static_assert(M == 2 && D == 3);
   using Search = BrickSearch<T, M, D, 1>;
   static constexpr int width = Kernel::width, lanes = Search::lanes;
   static constexpr bool host = is_host<Space>; ///< for tests
-  static constexpr int team_size = host ? 1 : 8, scratch_level = host ? 1 : 0;
-  /// As large as fits: what it takes to find the samples of a pose then serves more of them.
-  KOKKOS_FUNCTION static constexpr int edge(int d) {
-    if (d == 0)
-      return 16;
-    if (sizeof(T) == 4)
-      return d == 1 ? (weighted ? 10 : 12) : (weighted ? 8 : 10);
-    return d == 1 ? 12 : (weighted ? 2 : 3);
-  }
+  using Tuning = BrickTuning<Space, T, weighted>;
+  static constexpr int team_size = Tuning::team_size, scratch_level = host ? 1 : 0;
+  KOKKOS_FUNCTION static constexpr int edge(int d) { return Tuning::edge(d); }
   KOKKOS_FUNCTION static constexpr int tile(int d) { return edge(d) + width - 1; }
   static constexpr int tile_elements = tile(0) * tile(1) * tile(2);
-  static constexpr std::int64_t poses_per_team = 2048;
-  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size * lanes, 3>>;
+  static constexpr std::int64_t poses_per_team = Tuning::poses_per_team;
+  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size * lanes, Tuning::resident>>;
   using Team = typename Policy::member_type;
 
-  Gather<Kernel, T, M, D, mates, Value> gather;
+  SampleTiles<Kernel, T, M, D, mates, Value> gather;
   Bricks<D> bricks;
   std::int64_t pieces = 1, first_piece = 0; ///< a piece: poses_per_team poses of one batch
 
-  explicit GatherBricks(const Gather<Kernel, T, M, D, mates, Value>& gather_)
+  explicit SampleBricks(const SampleTiles<Kernel, T, M, D, mates, Value>& gather_)
       : gather(gather_), bricks{gather_.amplitudes.samples.reconstruction, {edge(0), edge(1), edge(2)}} {}
 
   struct Workspace {
@@ -69,7 +64,7 @@ struct GatherBricks {
   template <int row_lanes>
   struct FillRest {
     static constexpr int parts = 8; ///< of the rows of a projection
-    Gather<Kernel, T, M, D, mates, Value> gather;
+    SampleTiles<Kernel, T, M, D, mates, Value> gather;
 
     KOKKOS_FUNCTION void operator()(std::int64_t i) const {
       const auto& samples = gather.amplitudes.samples;

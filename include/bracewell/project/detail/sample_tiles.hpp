@@ -86,7 +86,4 @@ struct SampleTiles {
   }
 };
 
-template <class Kernel, class T, int M, int D, Mates mates, class Stored = Kokkos::complex<T>>
-using Gather = SampleTiles<Kernel, T, M, D, mates, Stored>;
-
 } // namespace Bracewell::Impl

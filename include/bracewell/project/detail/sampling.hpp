@@ -57,9 +57,9 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
   case Sampling::Bricks:
     if constexpr (!host && M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
       if (!samples.weights)
-        GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, false>(samples).launch(space, label);
+        SampleBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, false>(samples).launch(space, label);
       else if constexpr (mates == Mates::Both)
-        GatherBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, true>(samples).launch(space, label);
+        SampleBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, true>(samples).launch(space, label);
     }
     break;
   case Sampling::PaddedCopies:

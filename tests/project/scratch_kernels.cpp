@@ -86,10 +86,10 @@ void scatter(Way way, const Problem<double>& problem, Tensor<complex<double>>& d
   Tensor<double> none({1});
   Copy<double> weight_sums(weight ? *weight : none);
   Amplitudes<double, M, D, mates> amplitudes{.samples = samples, .values = inputs.images.values.data()};
-  ScatterTarget<double> target{.data = sums.values.data(),
-                               .batches = samples.batches,
-                               .batch_stride = samples.reconstruction.elements(),
-                               .absolute = absolute};
+  InsertionTarget<double> target{.data = sums.values.data(),
+                                 .batches = samples.batches,
+                                 .batch_stride = samples.reconstruction.elements(),
+                                 .absolute = absolute};
   if (weight) {
     amplitudes.weights = ProjectionArguments{{"test"}}.per_projection(
         "weights", inputs.weights.array<const double>(), inputs.images.array<const complex<double>>());
@@ -97,10 +97,10 @@ void scatter(Way way, const Problem<double>& problem, Tensor<complex<double>>& d
   }
   const Space space;
   if (way == Way::Owned)
-    GatherOwned<Space, Kernel, double, M, D, mates>(amplitudes, target).launch(space, "gather_owned");
+    InsertOwnedGpu<Space, Kernel, double, M, D, mates>(amplitudes, target).launch(space, "insert_owned");
   else if constexpr (M == 2)
-    ScatterPatches<Space, Kernel, double, D, mates, mates == Mates::Both>(space, amplitudes, target)
-        .launch(space, "scatter_patches");
+    InsertPatches<Space, Kernel, double, D, mates, mates == Mates::Both>(space, amplitudes, target)
+        .launch(space, "insert_patches");
   sums.fetch();
   weight_sums.fetch();
 }
@@ -114,12 +114,12 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   auto result = zero_like(problem.projections);
   Copy<complex<double>> images(result);
   const Space space;
-  using Direct = Gather<Kernel, double, 2, 3, Mates::Single>;
-  GatherBricks<Space, Kernel, double, 2, 3, Mates::Single, complex<double>, false>(
+  using Direct = SampleTiles<Kernel, double, 2, 3, Mates::Single>;
+  SampleBricks<Space, Kernel, double, 2, 3, Mates::Single, complex<double>, false>(
       Direct{.amplitudes = {.samples = samples},
              .volumes = {inputs.volume.values.data(), samples.reconstruction.elements()},
              .values = images.values.data()})
-      .launch(space, "gather_bricks");
+      .launch(space, "sample_bricks");
   images.fetch();
   return result;
 }
@@ -159,15 +159,15 @@ void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>
   Copy<complex<double>> images(projections);
   Copy<double> image_weights(weights);
   const Space space;
-  GatherBricks<Space, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
-      Gather<Kernel, double, 2, 3, Mates::Both>{
+  SampleBricks<Space, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
+      SampleTiles<Kernel, double, 2, 3, Mates::Both>{
           .amplitudes = {.samples = samples},
           .volumes = {volume.values.data(), samples.reconstruction.elements()},
           .weight_volumes = {weight_volume.values.data(), samples.reconstruction.elements()},
           .absolute = absolute,
           .values = images.values.data(),
           .weights = image_weights.values.data()})
-      .launch(space, "gather_bricks");
+      .launch(space, "sample_bricks");
   images.fetch();
   image_weights.fetch();
 }
@@ -270,9 +270,9 @@ TEST_CASE("project with scratch for a copy gives what it gives without") {
 TEMPLATE_TEST_CASE("bricks give the transpose of back-projection", "", Bracewell::Linear,
                    Bracewell::CatmullRom) {
   using Bricks =
-      Bracewell::Impl::GatherBricks<Space, TestType, double, 2, 3, Mates::Both, complex<double>, true>;
+      Bracewell::Impl::SampleBricks<Space, TestType, double, 2, 3, Mates::Both, complex<double>, true>;
   if (!Bracewell::Impl::is_host<Space> && sizeof(typename Bricks::Workspace) > 48000)
-    SKIP("a brick of numbers in double precision does not fit into the scratch memory of a team");
+    SKIP("a brick of values in double precision does not fit into the scratch memory of a team");
   const auto shape = GENERATE(from_range(shapes()));
   if (shape.volume.size() != 3 || shape.image.size() != 2)
     return;

@@ -1,0 +1,245 @@
+// Prints the times that the numbers of the room `project` were read from, and where they cross: the thresholds of
+// the choices of kernels, and what the kernels in scratch memory take with the shapes of
+// project/detail/brick_tuning.hpp and tuning.hpp. Change a number there, build, and run again. float, rotations at random.
+
+#include "tuning.hpp"
+
+#include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/linear.hpp>
+#include <bracewell/project/detail/insertion.hpp>
+#include <bracewell/project/detail/sampling.hpp>
+
+namespace {
+
+using namespace Tuning;
+using Bracewell::CatmullRom;
+using Bracewell::Linear;
+using Bracewell::Impl::Mates;
+namespace Impl = Bracewell::Impl;
+using Complex = Kokkos::complex<float>;
+template <class Value>
+using Values = Kokkos::View<Value*, Kokkos::LayoutRight, Space>;
+
+/// Reconstructions of `box` elements a side, and flat projections of them.
+template <class Kernel_, int D>
+struct Problem {
+  using Kernel = Kernel_;
+  static constexpr int width = Kernel::width;
+
+  Space space;
+  Impl::Samples<float, 2, D> samples = {};
+  Values<float> matrices, weights, weight_volume;
+  Values<Complex> volume, images;
+
+  Problem(int box, std::int64_t batches, std::int64_t poses, bool weighted = false)
+      : matrices(random_rotations<D>(batches * poses)) {
+    samples.projection = {{box, box}};
+    for (int& size : samples.reconstruction.size)
+      size = box;
+    samples.batches = batches;
+    samples.poses = poses;
+    samples.matrices = {matrices.data(), poses * D * D, D * D};
+    samples.oversampling = 1;
+    samples.inverse_size[0] = samples.inverse_size[1] = 1.f / float(box);
+    samples.radius = float(box) / 2;
+    samples.squared_radius = box * box / 4;
+    volume = random_values<Complex>("volume", elements());
+    images = random_values<Complex>("images", stored_samples());
+    if (weighted) {
+      weight_volume = random_values<float>("weight volume", elements());
+      weights = random_values<float>("weights", stored_samples());
+    }
+  }
+
+  std::int64_t elements() const { return samples.batches * samples.reconstruction.elements(); }
+  std::int64_t stored_samples() const {
+    return samples.batches * samples.poses * samples.projection.elements();
+  }
+
+  // Each alternative: seconds.
+  double tiles() const {
+    return median_seconds(space, [&] { sampling<Mates::Single>().launch(space, "tiles"); });
+  }
+  double tiles_weighted() const {
+    return median_seconds(space, [&] { sampling<Mates::Both>().launch(space, "tiles"); });
+  }
+  template <Mates mates, bool weighted>
+  double bricks() const {
+    return median_seconds(space, [&] {
+      Impl::SampleBricks<Space, Kernel, float, 2, D, mates, Complex, weighted>(sampling<mates>())
+          .launch(space, "bricks");
+    });
+  }
+  double padded() const {
+    using Order = Impl::PaddedOrder<Complex, D, width>;
+    const Values<typename Order::Entry> copies(Kokkos::view_alloc("copies", Kokkos::WithoutInitializing),
+                                               samples.batches * Order(samples.reconstruction).size);
+    return median_seconds(space, [&] {
+      Impl::SamplePadded<Kernel, float, 2, D, Complex>(
+          samples,
+          Impl::copy_to_padded<width>(
+              space, "copy", samples.reconstruction,
+              Impl::StoredSpectra<Complex>{volume.data(), samples.reconstruction.elements()}, samples.batches,
+              copies.data()),
+          images.data())
+          .launch(space, "padded");
+    });
+  }
+  double atomic() const {
+    return median_seconds(space, [&] {
+      Impl::InsertAtomic<Kernel, float, 2, D, Mates::Both>{amplitudes<Mates::Both>(), target()}.launch(
+          space, "atomic");
+    });
+  }
+  double patches() const {
+    return median_seconds(space, [&] {
+      Impl::InsertPatches<Space, Kernel, float, D, Mates::Both, true>(space, amplitudes<Mates::Both>(),
+                                                                      target())
+          .launch(space, "patches");
+    });
+  }
+  double owned() const {
+    using Owned = std::conditional_t<host, Impl::InsertOwnedHost<Space, Kernel, float, 2, D, Mates::Both>,
+                                     Impl::InsertOwnedGpu<Space, Kernel, float, 2, D, Mates::Both>>;
+    return median_seconds(space, [&] { Owned(amplitudes<Mates::Both>(), target()).launch(space, "owned"); });
+  }
+
+private:
+  template <Mates mates>
+  Impl::Amplitudes<float, 2, D, mates> amplitudes() const {
+    Impl::Amplitudes<float, 2, D, mates> result{.samples = samples, .values = images.data()};
+    if constexpr (mates == Mates::Both) {
+      const std::int64_t stored = samples.projection.elements();
+      result.weights = {weights.data(), samples.poses * stored, stored};
+    }
+    return result;
+  }
+  template <Mates mates>
+  Impl::SampleTiles<Kernel, float, 2, D, mates> sampling() const {
+    const std::int64_t stride = samples.reconstruction.elements();
+    return {.amplitudes = amplitudes<mates>(),
+            .volumes = {volume.data(), stride},
+            .weight_volumes = {weight_volume.data(), stride},
+            .values = images.data(),
+            .weights = weights.data()};
+  }
+  Impl::InsertionTarget<float> target() const {
+    return {volume.data(), weight_volume.data(), samples.batches, samples.reconstruction.elements()};
+  }
+};
+
+/// Least quantity, from `least` on in small steps, for which `pays` holds.
+template <class Pays>
+double threshold(double least, const Pays& pays) {
+  while (least < 1e12 && !pays(std::int64_t(least)))
+    least *= 1.02;
+  return least;
+}
+
+/// Padded copies or not, over the samples per element.
+template <class Kernel, int D>
+void copies(const char* name, int box, std::vector<double> ratios) {
+  Crossing crossing(std::string("* copies_pay, ") + name + ", box " + std::to_string(box) +
+                        ": samples per element",
+                    "directly", "copied");
+  std::int64_t elements = 0;
+  for (const double ratio : ratios) {
+    Bracewell::HalfSpectrumLayout<D> layout{box, box};
+    if constexpr (D == 3)
+      layout.size[2] = box;
+    elements = layout.elements();
+    const std::int64_t each = std::int64_t(box) * (box / 2 + 1);
+    const Problem<Kernel, D> problem(
+        box, 1, std::max<std::int64_t>(1, std::llround(ratio * double(elements) / double(each))));
+    double direct = problem.tiles();
+    if constexpr (D == 3 && Kernel::width > 2)
+      if (problem.samples.poses >= 1024)
+        direct = std::min(direct, problem.template bricks<Mates::Single, false>());
+    crossing.add(double(problem.stored_samples()) / double(elements), direct, problem.padded());
+  }
+  crossing.print(threshold(double(elements) / 64,
+                           [&](std::int64_t samples) {
+                             return Impl::copies_pay({.dimensions = D,
+                                                      .projection_dimensions = 2,
+                                                      .width = Kernel::width,
+                                                      .value_bytes = sizeof(float),
+                                                      .batches = 1,
+                                                      .poses = 1,
+                                                      .projection_elements = samples,
+                                                      .elements = elements});
+                           }) /
+                 double(elements));
+}
+
+/// Patches or samples one by one, over the samples.
+template <class Kernel, int D>
+void patches(const char* name) {
+  Crossing crossing(std::string("* patches_pay, ") + name + ", box 32: samples", "one by one", "patches");
+  for (int poses = host ? 2 : 4; poses <= (host ? 16 : 1024); poses *= 2) {
+    const Problem<Kernel, D> problem(32, 1, poses, true);
+    crossing.add(double(problem.stored_samples()), problem.atomic(), problem.patches());
+  }
+  crossing.print(threshold(1, [](std::int64_t samples) {
+    return Impl::patches_pay({.dimensions = D,
+                              .projection_dimensions = 2,
+                              .width = Kernel::width,
+                              .batches = 1,
+                              .poses = 1,
+                              .projection_elements = samples,
+                              .threads = Space().concurrency()});
+  }));
+}
+
+void bricks() {
+  Crossing poses("* bricks, Catmull-Rom 3D, 8 volumes: poses", "directly", "bricks");
+  const int box = host ? 16 : 128;
+  for (int p = host ? 4 : 128; p <= (host ? 16 : 4096); p *= 2) {
+    const Problem<CatmullRom, 3> problem(box, 8, p);
+    poses.add(p, problem.tiles(), problem.bricks<Mates::Single, false>());
+  }
+  poses.print(1024);
+  Crossing elements("* bricks, Catmull-Rom 3D, 2048 poses: elements", "directly", "bricks");
+  Crossing weighted("* bricks with weights, Catmull-Rom 3D, 2048 poses: elements", "directly", "bricks");
+  for (int batches = 1; batches <= (host ? 2 : 64); batches *= 2) {
+    const Problem<CatmullRom, 3> problem(host ? 16 : 64, batches, host ? 8 : 2048, true);
+    elements.add(double(problem.elements()), problem.tiles(), problem.bricks<Mates::Single, false>());
+    weighted.add(double(problem.elements()), problem.tiles_weighted(), problem.bricks<Mates::Both, true>());
+  }
+  elements.print(1 << 22);
+  weighted.print(1 << 20);
+}
+
+/// The kernels with the shapes in use.
+template <class Kernel, int D>
+void shapes(const char* name) {
+  const Problem<Kernel, D> problem(host ? 32 : 128, 1, host ? 64 : 2048, true);
+  const double each = 1e9 / double(problem.stored_samples());
+  std::printf("%-16s patches* %8.4f  owned %8.4f", name, each * problem.patches(), each * problem.owned());
+  if constexpr (D == 3)
+    std::printf("  bricks* %8.4f  with weights* %8.4f",
+                each * problem.template bricks<Mates::Single, false>(),
+                each * problem.template bricks<Mates::Both, true>());
+  std::printf("\n");
+}
+
+} // namespace
+
+int main(int argc, char* argv[]) {
+  Kokkos::ScopeGuard kokkos(argc, argv);
+  print_device("tune_projection", true);
+  std::printf("\nShapes in brick_tuning.hpp, nanoseconds per sample\n");
+  shapes<Linear, 2>("linear 2D");
+  shapes<CatmullRom, 2>("Catmull-Rom 2D");
+  shapes<Linear, 3>("linear 3D");
+  shapes<CatmullRom, 3>("Catmull-Rom 3D");
+  const std::vector<double> few = {0.5, 1, 2, 4, 8}, many = {64, 128, 256, 512, 1024};
+  copies<Linear, 2>("linear 2D", host ? 16 : 128, many);
+  copies<CatmullRom, 2>("Catmull-Rom 2D", host ? 16 : 128, many);
+  copies<Linear, 3>("linear 3D", host ? 16 : 128, few);
+  copies<CatmullRom, 3>("Catmull-Rom 3D", host ? 16 : 128, few);
+  bricks();
+  patches<Linear, 2>("linear 2D");
+  patches<CatmullRom, 2>("Catmull-Rom 2D");
+  patches<Linear, 3>("linear 3D");
+  patches<CatmullRom, 3>("Catmull-Rom 3D");
+}

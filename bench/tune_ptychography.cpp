@@ -1,0 +1,106 @@
+// Prints what the fused plan of ptychography is chosen and shaped by: for every size that the fused kernel knows,
+// where windows lie (in the memory of the chip or in a workspace, by how many teams of a multiprocessor) and what a
+// pattern takes, beside the general path; then the times by the size of groups (options.workspace_bytes). Loss and
+// both gradients, float.
+
+#include "tuning.hpp"
+
+#include <bracewell/ptychography/detail/fused_plan.hpp>
+#include <bracewell/ptychography/ptychography_loss.hpp>
+
+namespace {
+
+using namespace Tuning;
+using namespace Bracewell;
+using Complex = Kokkos::complex<float>;
+template <class Value>
+using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
+
+/// A raster scan of `side` x `side` positions that overlap.
+struct Experiment {
+  Space space;
+  int n, m, side, size;
+  View<Complex**> object, object_gradient, probe, probe_gradient;
+  View<double> loss{"loss"};
+
+  Experiment(int n_, int m_, int side_)
+      : n(n_), m(m_), side(side_), size(m + side * std::max(1, m / 12)), object(random_image(size)),
+        object_gradient("object gradient", size, size), probe(random_image(m)),
+        probe_gradient("probe gradient", m, m) {}
+
+  static View<Complex**> random_image(int extent) {
+    const View<Complex**> image("image", extent, extent);
+    Kokkos::deep_copy(View<Complex*>(image.data(), image.size()),
+                      random_values<Complex>("values", std::int64_t(extent) * extent));
+    return image;
+  }
+
+  int patterns() const { return side * side; }
+
+  /// Seconds of a pattern.
+  double time(const PtychographyOptions& options) const {
+    Kokkos::View<int* [2], Kokkos::HostSpace> corners("positions", patterns());
+    for (int j = 0; j < patterns(); ++j)
+      for (int axis = 0; axis < 2; ++axis)
+        corners(j, axis) = (axis == 0 ? j / side : j % side) * (size - m) / side;
+    PtychographyLoss<Space, float, float> model(space, {{size, size}, m, n}, corners, options);
+    const int group = std::min(patterns(), 64);
+    const Kokkos::View<std::uint16_t***, Kokkos::LayoutRight, Kokkos::HostSpace> counts("counts", group, n,
+                                                                                        n);
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      counts.data()[i] = static_cast<std::uint16_t>(90 + i % 21);
+    for (int first = 0; first < patterns(); first += group)
+      model.set_patterns(space, first,
+                         Kokkos::subview(counts, std::pair(0, std::min(group, patterns() - first)),
+                                         Kokkos::ALL, Kokkos::ALL));
+    const double seconds = median_seconds(space, [&] {
+      model.evaluate(space, object, probe,
+                     {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient});
+    });
+    return seconds / patterns();
+  }
+};
+
+void sizes() {
+  std::printf("\n%6s%6s%12s%8s%10s%14s%10s%12s%12s\n", "n", "m", "team, wksp.", "teams", "KB a team",
+              "windows", "allowed", "fused us", "general us");
+  const double allowed = double(Impl::chip_memory(Space()));
+  for (const int n : {64, 128, 160, 192, 256, 512})
+    for (const int m : {5 * n / 16, n / 2, n}) {
+      const Experiment experiment(n, m, host ? 4 : (n > 256 ? 24 : 48));
+      Impl::visit_fused_sizes(n, m, [&](auto known) {
+        using Sizes = decltype(known);
+        constexpr int teams = Sizes::template chip_teams<float>();
+        const double bytes = double(Sizes::template chip_bytes<float>(m, teams == 2 ? 256 : 512));
+        std::printf("%6d%6d%12d%8d%10.1f%14s%10.1f", n, m, Sizes::template team_size<float>(), teams,
+                    bytes / 1024, teams > 0 && bytes <= allowed ? "on the chip" : "workspace",
+                    allowed / 1024);
+      });
+      std::printf("%12.3f", 1e6 * experiment.time({.counts = 100, .path = PatternPath::Fused}));
+      std::printf("%12.3f\n", 1e6 * experiment.time({.counts = 100, .path = PatternPath::General}));
+    }
+}
+
+void groups() {
+  const int n = host ? 64 : 256, m = host ? 20 : 80;
+  const Experiment experiment(n, m, host ? 8 : 64);
+  std::printf("\nworkspace_bytes (in use: %zu MB), detector %d, probe %d, %d patterns\n%10s%12s%12s\n",
+              PtychographyOptions().workspace_bytes >> 20, n, m, experiment.patterns(), "MB", "fused us",
+              "general us");
+  for (std::size_t megabytes = 10; megabytes <= 640; megabytes *= 2) {
+    PtychographyOptions options{
+        .counts = 100, .path = PatternPath::Fused, .workspace_bytes = megabytes << 20};
+    std::printf("%10zu%12.3f", megabytes, 1e6 * experiment.time(options));
+    options.path = PatternPath::General;
+    std::printf("%12.3f\n", 1e6 * experiment.time(options));
+  }
+}
+
+} // namespace
+
+int main(int argc, char* argv[]) {
+  Kokkos::ScopeGuard kokkos(argc, argv);
+  print_device("tune_ptychography", false);
+  sizes();
+  groups();
+}

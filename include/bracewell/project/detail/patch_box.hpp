@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/unroll.hpp>
+#include <bracewell/project/detail/margins.hpp>
+#include <bracewell/project/detail/samples.hpp>
+
+namespace Bracewell::Impl {
+
+/// The elements of a reconstruction that a patch of samples of a flat projection reaches: columns, each
+/// `deep` elements long. In 3D they stand on a rectangle, run along the axis most normal to the slice, and
+/// start where the slice passes; in 2D they run along y, and all start at one height. Axes of a box are in
+/// the order (across[, across], along).
+///
+///     along ^
+///           |                 [ ]      [/] an element on the slice, [ ] one that its windows reach;
+///           |           [ ][ ][/]      here `deep` is 3, `count` 6 and `slope` a half
+///           |     [ ][ ][/][/][ ]
+///           |  [ ][/][/][ ][ ]
+///           |  [/][ ][ ]
+///           |  [ ]                     the lowest of a column: bottom + (rest + slope column) / one
+///           +-----------------------> across
+///            first
+template <class T, int D, int width>
+struct PatchBox {
+  static constexpr int columns_axes = D - 1, one = 1 << 16;
+
+  T matrix[D][2];          ///< from frequencies to positions, by axes of the box
+  int axis[D];             ///< of the reconstruction
+  int first[columns_axes]; ///< where the columns begin
+  int count[columns_axes];
+  int deep, bottom;        ///< elements of a column; lowest element of the first, rounded down ...
+  int rest;                ///< ... by so many parts of `one`: sums of integers are the same wherever computed
+  int slope[columns_axes]; ///< change of the lowest element from column to column, parts of `one`
+
+  /// For frequencies low ... high.
+  KOKKOS_INLINE_FUNCTION PatchBox(const Pose<T, 2, D>& pose, const int (&low)[2], const int (&high)[2]) {
+    const auto& m = pose.matrix;
+    T normal[3] = {0, 1, 0};
+    if constexpr (D == 3)
+      for (int d = 0; d < 3; ++d)
+        normal[d] = m[(d + 1) % 3][0] * m[(d + 2) % 3][1] - m[(d + 2) % 3][0] * m[(d + 1) % 3][1];
+    axis[D - 1] = 0;
+    T along = normal[0];
+    for (int d = 1; d < D; ++d)
+      if (Kokkos::abs(normal[d]) > Kokkos::abs(along)) {
+        axis[D - 1] = d;
+        along = normal[d];
+      }
+    axis[0] = axis[D - 1] == 0 ? 1 : 0;
+    if constexpr (D == 3)
+      axis[1] = axis[D - 1] == 2 ? 1 : 2;
+    T lowest[D], highest[D], farthest = 0;
+    BRACEWELL_UNROLL
+    for (int b = 0; b < D; ++b) {
+      lowest[b] = highest[b] = 0;
+      BRACEWELL_UNROLL
+      for (int c = 0; c < 2; ++c) {
+        matrix[b][c] = of(m, axis[b], c);
+        const T one_end = matrix[b][c] * T(low[c]), other = matrix[b][c] * T(high[c]);
+        lowest[b] += Kokkos::min(one_end, other);
+        highest[b] += Kokkos::max(one_end, other);
+      }
+      farthest = Kokkos::max(farthest, Kokkos::max(-lowest[b], highest[b]));
+    }
+    const T margin = Margin<T>::slopes + Margin<T>::sum * farthest;
+    T start = 0, reach = margin;
+    BRACEWELL_UNROLL
+    for (int b = 0; b < columns_axes; ++b) {
+      first[b] = floor(lowest[b] - margin) - (width / 2 - 1);
+      count[b] = floor(highest[b] + margin) + width / 2 + 1 - first[b];
+      T tilt = 0;
+      if constexpr (D == 3)
+        for (int d = 0; d < 3; ++d)
+          tilt = axis[b] == d ? -normal[d] / along : tilt;
+      slope[b] = floor(tilt * T(one) + T(0.5));
+      start += tilt * T(first[b]);
+      reach += Kokkos::abs(tilt) * (T(width) / 2);
+    }
+    if constexpr (D == 2) {
+      start = (lowest[1] + highest[1]) / 2;
+      reach = (highest[1] - lowest[1]) / 2 + margin;
+    }
+    bottom = floor(start - reach);
+    rest = floor((start - reach - T(bottom)) * T(one));
+    bottom -= width / 2 - 1;
+    deep = floor(2 * reach) + 1 + width;
+    if (width > 2)
+      deep |= 1; // lanes with neighbouring columns reach all banks of scratch memory
+  }
+
+  KOKKOS_INLINE_FUNCTION int columns() const { return D == 3 ? count[0] * count[D - 2] : count[0]; }
+  KOKKOS_INLINE_FUNCTION int elements() const { return columns() * deep; }
+
+  /// Lowest element of a column; columns count from `first`.
+  KOKKOS_INLINE_FUNCTION int lowest(const int (&column)[columns_axes]) const {
+    int parts = rest;
+    for (int b = 0; b < columns_axes; ++b)
+      parts += slope[b] * column[b];
+    return bottom + (parts >> 16);
+  }
+
+  KOKKOS_INLINE_FUNCTION int index(const int (&column)[columns_axes]) const {
+    return D == 3 ? column[D - 2] * count[0] + column[0] : column[0];
+  }
+
+private:
+  KOKKOS_INLINE_FUNCTION static int floor(T value) { return static_cast<int>(Kokkos::floor(value)); }
+
+  /// m[d][c]; a sum, because compilers make choices of values in memory, not in registers.
+  KOKKOS_INLINE_FUNCTION static T of(const T (&m)[D][2], int d, int c) {
+    T result = 0;
+    for (int e = 0; e < D; ++e)
+      result += T(d == e) * m[e][c];
+    return result;
+  }
+};
+
+} // namespace Bracewell::Impl
