@@ -102,7 +102,7 @@ TEST_CASE("insertion is what was asked for, by the kernel for the space") {
                      .threads = 132 * 2048};
   CHECK(choose_insertion(work) == Insertion::Patches);
   SECTION("patches need samples enough, flat projections of two dimensions, and poses that an int counts") {
-    work.poses = 16;
+    work.poses = 15;
     CHECK(choose_insertion(work) == Insertion::Atomic);
     work.dimensions = 2; // four times as many additions meet
     CHECK(choose_insertion(work) == Insertion::Patches);

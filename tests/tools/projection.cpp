@@ -296,7 +296,8 @@ TEST_CASE("the insertion kernel that choose_insertion names is the one that runs
 TEST_CASE("no poses: no kernels") {
   Arguments a;
   a.projections = View<Complex****>("p", 2, 0, 7, 5);
-  a.poses = {.matrices = View<float****>("m", 1, 1, 3, 3)};
+  const View<float****> matrices("m", 1, 1, 3, 3);
+  a.poses = {.matrices = matrices};
   a.matrix_gradient = View<float****>("g", 1, 1, 3, 3);
   CHECK(Test::report([&] {
           project<Linear>(Space(), a.reconstruction, a.poses, a.projections);

@@ -48,10 +48,10 @@ struct SamplePoseSums {
 
   SampleTiles<Kernel, T, M, D, mates> gather;
   Tiles<M> tiles;
-  T* matrices;                 ///< like Samples::matrices, accumulated; null: not wanted
-  T* shifts;                   ///< like Samples::shifts, accumulated; null: not wanted
   std::int64_t first_pose = 0; ///< of batch and pose axes in one sequence
   int parts = 1;               ///< teams that share a pose
+  T* matrices;                 ///< like Samples::matrices, accumulated; null: not wanted
+  T* shifts;                   ///< like Samples::shifts, accumulated; null: not wanted
 
   template <class ExecutionSpace>
   SamplePoseSums(const ExecutionSpace& space, const SampleTiles<Kernel, T, M, D, mates>& gather_,

@@ -76,50 +76,6 @@ struct SamplePadded {
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    Column column;
-    if (!decode(i, column))
-      return;
-    if constexpr (Order::lanes_share) {
-      sample_together(column);
-    } else {
-      // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/performance.md).
-      if (D == 2 && !column.pose.folds && !column.filter)
-        sample_alone<true>(column);
-      else
-        sample_alone<false>(column);
-    }
-  }
-
-private:
-  /// What a lane goes through: every `step`th row of one column of a tile.
-  struct Column {
-    unsigned lane;
-    bool outside; ///< beyond the columns of the projection
-    int start, end, y;
-    unsigned element; ///< of row y
-    Complex* out;
-    Pose<T, M, D> pose;
-    const typename Order::Entry* entries;
-    const T* filter;
-    T origin[D], turns; ///< at y = 0
-    int left;           ///< of the squared radius, for y^2
-    T squared, along;   ///< x^2, y
-
-    KOKKOS_INLINE_FUNCTION void next(unsigned length) { y += step, along += step, element += step * length; }
-
-    KOKKOS_INLINE_FUNCTION void position(T (&q)[D]) const {
-      for (int d = 0; d < D; ++d)
-        q[d] = origin[d] + pose.matrix[d][1] * along;
-      if (pose.curved)
-        for (int d = 0; d < D; ++d)
-          q[d] += pose.bend[d] * (squared + along * along);
-    }
-
-    KOKKOS_INLINE_FUNCTION Complex phase() const { return unit_phase(turns + pose.turns[1] * along); }
-  };
-
-  /// False: nothing to do.
-  KOKKOS_FORCEINLINE_FUNCTION bool decode(std::int64_t i, Column& column) const {
     const auto& layout = samples.projection;
     const unsigned lane = static_cast<unsigned>(i) % lanes, eighth = lane / 8, length = layout.columns();
     std::uint32_t tile = static_cast<std::uint32_t>(i / lanes);
@@ -131,82 +87,88 @@ private:
     // Eight lanes cover 4 columns of 2 rows, sixteen 8. In a tile, frequencies along y have one sign.
     const bool negative = down >= unsigned(upper);
     const int positive = layout.size[1] / 2 + 1;
-    column.lane = lane;
-    column.start = negative ? positive - layout.size[1] + (int(down) - upper) * rows : int(down) * rows;
-    column.end = Kokkos::min(column.start + rows, negative ? 0 : positive);
-    column.y = column.start + int(lane / 4 % 2 + eighth / (columns / 4) * 2);
-    column.element = unsigned(negative ? column.y + layout.size[1] : column.y) * length;
+    const int start = negative ? positive - layout.size[1] + (int(down) - upper) * rows : int(down) * rows;
+    const int end = Kokkos::min(start + rows, negative ? 0 : positive);
+    int y = start + int(lane / 4 % 2 + eighth / (columns / 4) * 2);
+    unsigned element = unsigned(negative ? y + layout.size[1] : y) * length;
     const unsigned elements_of_plane = unsigned(layout.size[1]) * length;
     const std::uint64_t planes_before =
         M == 3 ? std::uint64_t(flat) * unsigned(layout.size[M - 1]) + plane : flat;
-    column.out = computed_once(values, planes_before * elements_of_plane);
+    Complex* const out = computed_once(values, planes_before * elements_of_plane);
     int k[M] = {int(tile * columns + lane % 4 + eighth % (columns / 4) * 4)};
     if constexpr (by_sectors)
-      k[0] -= (reinterpret_cast<std::uintptr_t>(column.out) / sizeof(Complex) + column.element) % sector;
-    column.outside = static_cast<unsigned>(k[0]) >= length;
-    if (!Order::lanes_share && column.outside)
-      return false;
-    column.element += k[0];
+      k[0] -= (reinterpret_cast<std::uintptr_t>(out) / sizeof(Complex) + element) % sector;
+    const bool outside = static_cast<unsigned>(k[0]) >= length;
+    if (!Order::lanes_share && outside)
+      return;
+    element += k[0];
 
-    column.pose = samples.pose(batch, index, true);
-    column.entries = spectra(batch);
-    column.filter =
+    const auto pose = samples.pose(batch, index, true);
+    const auto* const entries = spectra(batch);
+    const T* const filter =
         samples.filters ? samples.filters(batch, index) + std::uint64_t(plane) * elements_of_plane : nullptr;
-    column.turns = column.pose.turns[0] * static_cast<T>(k[0]);
-    column.left = samples.squared_radius - k[0] * k[0];
+    T origin[D], turns = pose.turns[0] * static_cast<T>(k[0]); // at y = 0
+    int left = samples.squared_radius - k[0] * k[0];           // for y^2
     if constexpr (M == 3) {
       k[2] = layout.frequency(static_cast<int>(plane), layout.size[2]);
-      column.turns += column.pose.turns[2] * static_cast<T>(k[2]);
-      column.left -= k[2] * k[2];
+      turns += pose.turns[2] * static_cast<T>(k[2]);
+      left -= k[2] * k[2];
     }
-    multiply(column.pose.matrix, k, column.origin);
-    column.squared = static_cast<T>(k[0] * k[0]);
-    column.along = static_cast<T>(column.y);
-    return true;
-  }
-
-  /// All lanes of a warp go through all rows, to sample together.
-  KOKKOS_FORCEINLINE_FUNCTION void sample_together(Column& column) const {
-    const SharedWindows<Kernel, T, Stored> windows(spectra.order, column.entries, column.lane);
-    const unsigned length = samples.projection.columns();
-    for (int row = column.start; row < column.end; row += step, column.next(length)) {
-      const bool stored = !column.outside && column.y < column.end,
-                 inside = stored && column.y * column.y <= column.left;
-      T q[D];
-      column.position(q);
-      bool mirrored = false;
-      const bool usable = bring_back(q, column.pose.folds, mirrored);
-      const Complex sum = windows(q, inside && usable);
-      Complex value(0);
-      if (inside) {
-        value = finish(sum, usable, mirrored) * column.phase();
-        if (column.filter)
-          value *= column.filter[column.element];
-      }
-      if (stored)
-        store_streaming(column.out + column.element, value);
-    }
-  }
-
-  template <bool plain>
-  KOKKOS_FORCEINLINE_FUNCTION void sample_alone(Column& column) const {
-    const unsigned length = samples.projection.columns();
-    for (; column.y < column.end; column.next(length)) {
-      Complex value(0);
-      if (column.y * column.y <= column.left) {
+    multiply(pose.matrix, k, origin);
+    const T squared = static_cast<T>(k[0] * k[0]);
+    T along = static_cast<T>(y);
+    const auto position = [&](T(&q)[D]) {
+      for (int d = 0; d < D; ++d)
+        q[d] = origin[d] + pose.matrix[d][1] * along;
+      if (pose.curved)
+        for (int d = 0; d < D; ++d)
+          q[d] += pose.bend[d] * (squared + along * along);
+    };
+    if constexpr (Order::lanes_share) {
+      // All lanes of a warp go through all rows, to sample together.
+      const SharedWindows<Kernel, T, Stored> windows(spectra.order, entries, lane);
+      for (int row = start; row < end; row += step, y += step, along += step, element += step * length) {
+        const bool stored = !outside && y < end, inside = stored && y * y <= left;
         T q[D];
-        column.position(q);
+        position(q);
         bool mirrored = false;
-        const bool usable = bring_back(q, !plain && column.pose.folds, mirrored);
-        const Complex sum = usable ? sum_of_window<Kernel>(spectra.order, column.entries, q) : Complex(0);
-        value = finish(sum, usable, mirrored) * column.phase();
-        if (!plain && column.filter)
-          value *= column.filter[column.element];
+        const bool usable = bring_back(q, pose.folds, mirrored);
+        const Complex sum = windows(q, inside && usable);
+        Complex value(0);
+        if (inside) {
+          value = finish(sum, usable, mirrored) * unit_phase(turns + pose.turns[1] * along);
+          if (filter)
+            value *= filter[element];
+        }
+        if (stored)
+          store_streaming(out + element, value);
       }
-      store_streaming(column.out + column.element, value);
+    } else {
+      // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/performance.md).
+      const auto sample_rows = [&](auto plain) {
+        for (; y < end; y += step, along += step, element += step * length) {
+          Complex value(0);
+          if (y * y <= left) {
+            T q[D];
+            position(q);
+            bool mirrored = false;
+            const bool usable = bring_back(q, !plain && pose.folds, mirrored);
+            const Complex sum = usable ? sum_of_window<Kernel>(spectra.order, entries, q) : Complex(0);
+            value = finish(sum, usable, mirrored) * unit_phase(turns + pose.turns[1] * along);
+            if (!plain && filter)
+              value *= filter[element];
+          }
+          store_streaming(out + element, value);
+        }
+      };
+      if (D == 2 && !pose.folds && !filter)
+        sample_rows(std::true_type());
+      else
+        sample_rows(std::false_type());
     }
   }
 
+private:
   /// Brings position q, which `folds` allows to be anywhere, to where copies reach; `mirrored`: the conjugate
   /// of what is there is wanted. False where that cannot be done, and at once: in double, kernels of two taps
   /// then take fewer registers.
