@@ -35,6 +35,7 @@ template <class Value>
 Array<Value, Memory> array(Value* data, std::initializer_list<std::int64_t> extents, std::int64_t width = 0) {
   Array<Value, Memory> result;
   result.data = data;
+  result.given = true;
   result.rank = static_cast<int>(extents.size());
   std::copy(extents.begin(), extents.end(), result.extents);
   result.width = width;

@@ -40,6 +40,7 @@ struct Copy {
   Bracewell::Array<Element, Space::memory_space> array() const {
     Bracewell::Array<Element, Space::memory_space> result;
     result.data = values.data();
+    result.given = true;
     result.rank = static_cast<int>(tensor.extents.size());
     std::copy(tensor.extents.begin(), tensor.extents.end(), result.extents);
     result.width = tensor.width;
