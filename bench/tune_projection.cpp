@@ -1,21 +1,20 @@
 // Prints the times that the numbers of the room `project` were read from, and where they cross: the thresholds of
 // the choices of kernels, and what the kernels in scratch memory take with the shapes of
-// project/detail/brick_tuning.hpp. Change a number there, build, and run again. float, rotations at random.
+// project/detail/brick_tuning.hpp and tuning.hpp. Change a number there, build, and run again. float, rotations at random.
 
 #include "tuning.hpp"
 
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/linear.hpp>
-#include <bracewell/project/choose_insertion.hpp>
-#include <bracewell/project/detail/sample_padded.hpp>
-#include <bracewell/project/detail/sample_tiles.hpp>
+#include <bracewell/project/detail/insertion.hpp>
+#include <bracewell/project/detail/sampling.hpp>
 
 namespace {
 
 using namespace Tuning;
 using Bracewell::CatmullRom;
 using Bracewell::Linear;
-using Bracewell::Mates;
+using Bracewell::Impl::Mates;
 namespace Impl = Bracewell::Impl;
 using Complex = Kokkos::complex<float>;
 template <class Value>
@@ -59,23 +58,10 @@ struct Problem {
 
   // Each alternative: seconds.
   double tiles() const {
-    constexpr bool wide = D == 3 && width > 2; // as launch_gather_tiles without bricks
-    return median_seconds(space, [&] {
-      const auto tiles = Impl::Tiles < 2, D == 2
-                                              ? 16
-                                              : 8 > ::make(space, samples.projection,
-                                                           samples.batches * samples.poses, D == 2 ? 32 : 64);
-      Impl::launch_tiles<wide ? 128 : 256, wide ? 5 : 4>(space, "tiles", sampling<Mates::Single>(), tiles,
-                                                         samples.batches * samples.poses);
-    });
+    return median_seconds(space, [&] { sampling<Mates::Single>().launch(space, "tiles"); });
   }
   double tiles_weighted() const {
-    return median_seconds(space, [&] {
-      const auto tiles =
-          Impl::Tiles<2, 8>::make(space, samples.projection, samples.batches * samples.poses, 64);
-      Impl::launch_tiles<128, 5>(space, "tiles", sampling<Mates::Both>(), tiles,
-                                 samples.batches * samples.poses);
-    });
+    return median_seconds(space, [&] { sampling<Mates::Both>().launch(space, "tiles"); });
   }
   template <Mates mates, bool weighted>
   double bricks() const {
@@ -89,7 +75,7 @@ struct Problem {
     const Values<typename Order::Entry> copies(Kokkos::view_alloc("copies", Kokkos::WithoutInitializing),
                                                samples.batches * Order(samples.reconstruction).size);
     return median_seconds(space, [&] {
-      Impl::GatherPadded<Kernel, float, 2, D, Complex>(
+      Impl::SamplePadded<Kernel, float, 2, D, Complex>(
           samples,
           Impl::copy_to_padded<width>(
               space, "copy", samples.reconstruction,
@@ -101,11 +87,8 @@ struct Problem {
   }
   double atomic() const {
     return median_seconds(space, [&] {
-      const std::int64_t poses = samples.batches * samples.poses;
-      Impl::launch_tiles(
-          space, "atomic",
-          Impl::ScatterAtomic<Kernel, float, 2, D, Mates::Both>{amplitudes<Mates::Both>(), target()},
-          Impl::Tiles<2>::make(space, samples.projection, poses), poses);
+      Impl::InsertAtomic<Kernel, float, 2, D, Mates::Both>{amplitudes<Mates::Both>(), target()}.launch(
+          space, "atomic");
     });
   }
   double patches() const {
@@ -132,7 +115,7 @@ private:
     return result;
   }
   template <Mates mates>
-  Impl::Gather<Kernel, float, 2, D, mates> sampling() const {
+  Impl::SampleTiles<Kernel, float, 2, D, mates> sampling() const {
     const std::int64_t stride = samples.reconstruction.elements();
     return {.amplitudes = amplitudes<mates>(),
             .volumes = {volume.data(), stride},
@@ -140,7 +123,7 @@ private:
             .values = images.data(),
             .weights = weights.data()};
   }
-  Impl::ScatterTarget<float> target() const {
+  Impl::InsertionTarget<float> target() const {
     return {volume.data(), weight_volume.data(), samples.batches, samples.reconstruction.elements()};
   }
 };
@@ -176,7 +159,14 @@ void copies(const char* name, int box, std::vector<double> ratios) {
   }
   crossing.print(threshold(double(elements) / 64,
                            [&](std::int64_t samples) {
-                             return Impl::copies_pay(D, Kernel::width, samples, 1, elements);
+                             return Impl::copies_pay({.dimensions = D,
+                                                      .projection_dimensions = 2,
+                                                      .width = Kernel::width,
+                                                      .value_bytes = sizeof(float),
+                                                      .batches = 1,
+                                                      .poses = 1,
+                                                      .projection_elements = samples,
+                                                      .elements = elements});
                            }) /
                  double(elements));
 }
@@ -190,7 +180,13 @@ void patches(const char* name) {
     crossing.add(double(problem.stored_samples()), problem.atomic(), problem.patches());
   }
   crossing.print(threshold(1, [](std::int64_t samples) {
-    return Impl::patches_pay(Space().concurrency(), D, Kernel::width, samples);
+    return Impl::patches_pay({.dimensions = D,
+                              .projection_dimensions = 2,
+                              .width = Kernel::width,
+                              .batches = 1,
+                              .poses = 1,
+                              .projection_elements = samples,
+                              .threads = Space().concurrency()});
   }));
 }
 

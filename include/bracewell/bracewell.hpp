@@ -28,6 +28,11 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/project/backproject.hpp>
+#include <bracewell/project/choose_insertion.hpp>
+#include <bracewell/project/choose_sampling.hpp>
+#include <bracewell/project/memory.hpp>
+#include <bracewell/project/options.hpp>
+#include <bracewell/project/poses.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/ptychography/solver.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>

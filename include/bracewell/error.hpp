@@ -16,8 +16,8 @@ public:
 namespace Impl {
 
 /// Throws Error("Bracewell::function: argument: expected ..., found ...").
-[[noreturn]] inline void fail(const char* function, const char* argument, const std::string& expected,
-                              const std::string& found) {
+[[noreturn, gnu::cold]] inline void fail(const char* function, const char* argument,
+                                         const std::string& expected, const std::string& found) {
   throw Error(std::string("Bracewell::") + function + ": " + argument + ": expected " + expected +
               ", found " + found);
 }

@@ -17,8 +17,10 @@ struct Arguments {
   View<Bracewell::HalfComplex****> half_volume;
   View<Complex*****> volumes;
   Bracewell::Poses<T, Space::memory_space> poses;
-  Bracewell::Backprojection<T, Space::memory_space> target;
-  Bracewell::BackprojectGradients<T, Space::memory_space> gradients;
+  Bracewell::Backprojection<T, Space::memory_space, 2> image_target;
+  Bracewell::Backprojection<T, Space::memory_space, 3> target;
+  Bracewell::BackprojectGradients<T, Space::memory_space, 2> image_gradients;
+  Bracewell::BackprojectGradients<T, Space::memory_space, 3> gradients;
 };
 
 template <class Kernel, class T>
@@ -29,13 +31,14 @@ void every_operator(const Arguments<T>& a) {
     project_gradients<Kernel>(a.space, reconstruction, a.poses, projections,
                               {.reconstruction = reconstruction});
   };
-  const auto backward = [&](const auto& projections) {
-    backproject<Kernel>(a.space, projections, a.poses, a.target);
-    backproject_gradients<Kernel>(a.space, projections, a.poses, a.gradients);
+  const auto backward = [&](const auto& projections, const auto& target, const auto& gradients) {
+    backproject<Kernel>(a.space, projections, a.poses, target);
+    backproject_gradients<Kernel>(a.space, projections, a.poses, gradients);
   };
   forward(a.image, a.images);
   forward(a.volume, a.images);
   forward(a.volume, a.volumes);
-  backward(a.images); // into images and volumes: the rank of the target is known at run time only
-  backward(a.volumes);
+  backward(a.images, a.image_target, a.image_gradients);
+  backward(a.images, a.target, a.gradients);
+  backward(a.volumes, a.target, a.gradients);
 }

@@ -35,6 +35,7 @@ template <class Value>
 Array<Value, Memory> array(Value* data, std::initializer_list<std::int64_t> extents, std::int64_t width = 0) {
   Array<Value, Memory> result;
   result.data = data;
+  result.given = true;
   result.rank = static_cast<int>(extents.size());
   std::copy(extents.begin(), extents.end(), result.extents);
   result.width = width;
@@ -94,18 +95,19 @@ void compare(int N, int n, bool ewald, bool hole = false) {
   ProjectionOptions options{.radius = double(n)};
   if (ewald)
     options.ewald_radius = 2. * n;
-  const auto samples =
-      Impl::Arguments{"test"}.samples<M, D>("input", input, "output", output(direct.data()), where, options);
+  const auto samples = Impl::ProjectionArguments{{"test"}}.samples<M, D>(
+      "input", input, "output", output(direct.data()), where, options);
   const Impl::StoredSpectra<Stored> spectra{stored.data(), 0};
   const Space space;
-  Impl::launch_gather(space, "direct",
-                      Impl::Gather<Kernel, T, M, D, Mates::Single, Stored>{
-                          .amplitudes = {.samples = samples}, .volumes = spectra, .values = direct.data()});
+  Impl::launch_sampling(space, "direct", choose_sampling(Impl::sampling_work<Kernel, Space>(samples, 1)),
+                        Impl::SampleTiles<Kernel, T, M, D, Impl::Mates::Single, Stored>{
+                            .amplitudes = {.samples = samples}, .volumes = spectra, .values = direct.data()},
+                        Impl::SamplesAlone());
   using Order = Impl::PaddedOrder<Stored, D, Kernel::width>;
   const View<typename Order::Entry> entries("entries", Order(volume).size);
   const auto copies =
       Impl::copy_to_padded<Kernel::width>(space, "copy", samples.reconstruction, spectra, 1, entries.data());
-  Impl::GatherPadded<Kernel, T, M, D, Stored>(samples, copies, copied.data()).launch(space, "copied");
+  Impl::SamplePadded<Kernel, T, M, D, Stored>(samples, copies, copied.data()).launch(space, "copied");
 
   const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), direct),
              b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), copied);
@@ -167,7 +169,15 @@ TEST_CASE("project makes copies in the scratch memory that it asks for, and asks
     return;
   const Kokkos::View<Complex***, Kokkos::LayoutRight, Space> stored("stored", 1, n, n / 2 + 1);
   Kokkos::deep_copy(stored, Complex(1, 0));
-  REQUIRE(Impl::copies_pay(2, 4, std::int64_t(poses) * n * (n / 2 + 1), 1, n * (n / 2 + 1)));
+  REQUIRE(choose_sampling({.dimensions = 2,
+                           .projection_dimensions = 2,
+                           .width = 4,
+                           .value_bytes = 4,
+                           .batches = 1,
+                           .poses = poses,
+                           .projection_elements = n * (n / 2 + 1),
+                           .elements = n * (n / 2 + 1),
+                           .scratch = true}) == Sampling::PaddedCopies);
   const std::int64_t needed = projection_scratch_size<CatmullRom>(space, stored);
   const View<float> scratch("scratch", needed);
   const Kokkos::View<Complex****, Kokkos::LayoutRight, Space> with("with", 1, poses, n, n / 2 + 1);

@@ -6,7 +6,8 @@
 #include <bracewell/project/detail/insert_owned_gpu.hpp>
 #include <bracewell/project/detail/insert_patches.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/sample_tiles.hpp>
+#include <bracewell/project/detail/sample_bricks.hpp>
+#include <bracewell/project/detail/sample_padded.hpp>
 #include <bracewell/project/project.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -15,7 +16,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 
 using namespace Test;
-using Bracewell::Mates;
+using Bracewell::Impl::Mates;
 
 namespace {
 
@@ -39,6 +40,7 @@ struct Copy {
   Bracewell::Array<Element, Space::memory_space> array() const {
     Bracewell::Array<Element, Space::memory_space> result;
     result.data = values.data();
+    result.given = true;
     result.rank = static_cast<int>(tensor.extents.size());
     std::copy(tensor.extents.begin(), tensor.extents.end(), result.extents);
     result.width = tensor.width;
@@ -86,10 +88,10 @@ void scatter(Way way, const Problem<double>& problem, Tensor<complex<double>>& d
   Tensor<double> none({1});
   Copy<double> weight_sums(weight ? *weight : none);
   Amplitudes<double, M, D, mates> amplitudes{.samples = samples, .values = inputs.images.values.data()};
-  ScatterTarget<double> target{.data = sums.values.data(),
-                               .batches = samples.batches,
-                               .batch_stride = samples.reconstruction.elements(),
-                               .absolute = absolute};
+  InsertionTarget<double> target{.data = sums.values.data(),
+                                 .batches = samples.batches,
+                                 .batch_stride = samples.reconstruction.elements(),
+                                 .absolute = absolute};
   if (weight) {
     amplitudes.weights = ProjectionArguments{{"test"}}.per_projection(
         "weights", inputs.weights.array<const double>(), inputs.images.array<const complex<double>>());
@@ -114,7 +116,7 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   auto result = zero_like(problem.projections);
   Copy<complex<double>> images(result);
   const Space space;
-  using Direct = Gather<Kernel, double, 2, 3, Mates::Single>;
+  using Direct = SampleTiles<Kernel, double, 2, 3, Mates::Single>;
   SampleBricks<Space, Kernel, double, 2, 3, Mates::Single, complex<double>, false>(
       Direct{.amplitudes = {.samples = samples},
              .volumes = {inputs.volume.values.data(), samples.reconstruction.elements()},
@@ -139,7 +141,7 @@ Tensor<complex<double>> gather_padded(const Problem<double>& problem) {
   const auto copies = copy_to_padded<Kernel::width>(
       space, "copy", layout, StoredSpectra<complex<double>>{inputs.volume.values.data(), layout.elements()},
       samples.batches, entries.data());
-  GatherPadded<Kernel, double, M, D, complex<double>>(samples, copies, images.values.data())
+  SamplePadded<Kernel, double, M, D, complex<double>>(samples, copies, images.values.data())
       .launch(space, "gather_padded");
   images.fetch();
   return result;
@@ -160,7 +162,7 @@ void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>
   Copy<double> image_weights(weights);
   const Space space;
   SampleBricks<Space, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
-      Gather<Kernel, double, 2, 3, Mates::Both>{
+      SampleTiles<Kernel, double, 2, 3, Mates::Both>{
           .amplitudes = {.samples = samples},
           .volumes = {volume.values.data(), samples.reconstruction.elements()},
           .weight_volumes = {weight_volume.values.data(), samples.reconstruction.elements()},
@@ -236,7 +238,16 @@ TEST_CASE("project with scratch for a copy gives what it gives without") {
   const Bracewell::HalfSpectrum reconstruction{volume, 7};
   const std::int64_t size = Bracewell::projection_scratch_size<Kernel>(space, reconstruction);
   CHECK(size == (Bracewell::Impl::is_host<Space> ? 0 : 2 * 2 * (12 * 14 * 14)));
-  REQUIRE(Bracewell::Impl::copies_pay(3, Kernel::width, std::int64_t(with.size()), 2, 8 * 9 * 4));
+  REQUIRE(Bracewell::choose_sampling({.dimensions = 3,
+                                      .projection_dimensions = 2,
+                                      .width = Kernel::width,
+                                      .value_bytes = 8,
+                                      .batches = 2,
+                                      .poses = 40,
+                                      .projection_elements = 7 * 5,
+                                      .elements = 8 * 9 * 4,
+                                      .reconstructions = 2,
+                                      .scratch = true}) == Bracewell::Sampling::PaddedCopies);
   const Kokkos::View<double*, Kokkos::LayoutRight, Space> scratch("scratch", size + 1);
   const Bracewell::Poses<double, Space::memory_space> poses{.matrices = matrices};
   Bracewell::project<Kernel>(space, reconstruction, poses, without);

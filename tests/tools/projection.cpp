@@ -2,6 +2,7 @@
 
 #include "checks.hpp"
 
+#include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
@@ -179,14 +180,137 @@ TEST_CASE("only the gradients that are asked for are computed") {
   }
 }
 
+namespace {
+
+/// The label of the kernel that the choice functions name.
+std::string step_of(Sampling sampling) {
+  switch (sampling) {
+  case Sampling::Rows:
+    return "rows";
+  case Sampling::Tiles:
+    return "tiles";
+  case Sampling::Bricks:
+    return "bricks";
+  case Sampling::PaddedCopies:
+    return "padded";
+  case Sampling::PoseSums:
+    break;
+  }
+  return "poses";
+}
+std::string step_of(Insertion insertion) {
+  switch (insertion) {
+  case Insertion::Atomic:
+    return "atomic";
+  case Insertion::Patches:
+    return "patches";
+  case Insertion::OwnedHost:
+  case Insertion::OwnedGpu:
+    return "owned";
+  case Insertion::Duplicated:
+    break;
+  }
+  return "duplicated";
+}
+
+/// `poses` projections of 8 x 8 of a volume of `n` x `n` x `n`, with and without memory for a padded copy.
+template <class Kernel>
+void check_sampling(int n, int poses, bool scratch) {
+  CAPTURE(Kernel::name, n, poses, scratch);
+  const Space space;
+  const View<Complex****> volume("volume", 1, n, n, n / 2 + 1), images("images", 1, poses, 8, 5),
+      output("output", 1, poses, 8, 5);
+  const View<float****> matrices("matrices", 1, 1, 3, 3), gradient("gradient", 1, 1, 3, 3);
+  const View<float*> memory("memory", scratch ? projection_scratch_size<Kernel>(space, volume) : 0);
+  SamplingWork work{.dimensions = 3,
+                    .projection_dimensions = 2,
+                    .width = Kernel::width,
+                    .value_bytes = 4,
+                    .batches = 1,
+                    .poses = poses,
+                    .projection_elements = 8 * 5,
+                    .elements = n * n * (n / 2 + 1),
+                    .host = Impl::is_host<Space>,
+                    .scratch = memory.size() > 0};
+  const auto label = [&](const std::string& function) {
+    return "Bracewell::" + function + "::" + step_of(choose_sampling(work));
+  };
+  const auto last = [](const Test::Report& seen) { return seen.kernels.back().label; };
+  CHECK(last(Test::report([&] {
+          project<Kernel>(space, volume, {.matrices = matrices}, images, {}, memory);
+        })) == label("project"));
+  work.scratch = false;
+  CHECK(last(Test::report([&] {
+          backproject_gradients<Kernel>(space, images, {.matrices = matrices},
+                                        {.data = volume, .projections = output});
+        })) == label("backproject_gradients"));
+  work.pose_gradients = true;
+  CHECK(last(Test::report([&] {
+          project_gradients<Kernel>(space, volume, {.matrices = matrices}, images, {.matrices = gradient});
+        })) == label("project_gradients"));
+}
+
+} // namespace
+
+TEST_CASE("the sampling kernel that choose_sampling names is the one that runs") {
+  for (const bool scratch : {false, true}) {
+    check_sampling<Linear>(8, 3, scratch);
+    check_sampling<CatmullRom>(8, 100, scratch);
+    if (!Impl::is_host<Space>) // sizes that would take a host long
+      check_sampling<CatmullRom>(208, 1024, scratch);
+  }
+}
+
+TEST_CASE("the insertion kernel that choose_insertion names is the one that runs") {
+  const Space space;
+  for (const int poses : {1, Impl::is_host<Space> ? 10 : 10000})
+    for (const Strategy strategy : strategies()) {
+      CAPTURE(poses, int(strategy));
+      const View<Complex****> volume("volume", 1, 8, 8, 5), data("data", 1, 8, 8, 5),
+          images("images", 1, poses, 8, 5);
+      const View<float****> matrices("matrices", 1, 1, 3, 3);
+      const View<float*> scratch("scratch", duplicated_scratch_size(space, 8 * 8 * 5, false));
+      const Insertion insertion = choose_insertion({.dimensions = 3,
+                                                    .projection_dimensions = 2,
+                                                    .width = 2,
+                                                    .batches = 1,
+                                                    .poses = poses,
+                                                    .projection_elements = 8 * 5,
+                                                    .threads = space.concurrency(),
+                                                    .host = Impl::is_host<Space>,
+                                                    .strategy = strategy});
+      const auto check = [&](const std::string& function, const Test::Report& seen) {
+        CHECK(seen.kernels.front().label == "Bracewell::" + function + "::" + step_of(insertion));
+      };
+      check("backproject", Test::report([&] {
+              backproject<Linear>(space, images, {.matrices = matrices}, {.data = data, .scratch = scratch},
+                                  {.strategy = strategy});
+            }));
+      check("project_gradients::reconstruction", Test::report([&] {
+              project_gradients<Linear>(space, volume, {.matrices = matrices}, images,
+                                        {.reconstruction = data, .scratch = scratch}, {.strategy = strategy});
+            }));
+    }
+}
+
 TEST_CASE("no poses: no kernels") {
   Arguments a;
   a.projections = View<Complex****>("p", 2, 0, 7, 5);
-  a.poses = {.matrices = View<float****>("m", 1, 1, 3, 3)};
+  const View<float****> matrices("m", 1, 1, 3, 3);
+  a.poses = {.matrices = matrices};
+  a.matrix_gradient = View<float****>("g", 1, 1, 3, 3);
   CHECK(Test::report([&] {
           project<Linear>(Space(), a.reconstruction, a.poses, a.projections);
         }).kernels.empty());
   CHECK(Test::report([&] {
           backproject<Linear>(Space(), a.projections, a.poses, {.data = a.data});
+        }).kernels.empty());
+  CHECK(Test::report([&] {
+          project_gradients<Linear>(Space(), a.reconstruction, a.poses, a.projections,
+                                    {.reconstruction = a.data, .matrices = a.matrix_gradient});
+        }).kernels.empty());
+  CHECK(Test::report([&] {
+          backproject_gradients<Linear>(Space(), a.projections, a.poses,
+                                        {.data = a.reconstruction, .matrices = a.matrix_gradient});
         }).kernels.empty());
 }

@@ -2,25 +2,50 @@
 #pragma once
 
 #include <bracewell/interpolation/catmull_rom.hpp>
-#include <bracewell/project/choose_insertion.hpp>
-#include <bracewell/project/detail/sample_tiles.hpp>
+#include <bracewell/project/detail/insertion.hpp>
+#include <bracewell/project/detail/problem.hpp>
+#include <bracewell/project/detail/sampling.hpp>
+#include <bracewell/project/options.hpp>
+#include <bracewell/project/poses.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
 
-/// What backproject adds to, and the weights that go into the weight volume.
-template <class T, class MemorySpace>
-struct Backprojection {
-  Array<Kokkos::complex<T>, MemorySpace> data; ///< [B|1, (D,) H, W/2+1], added to
-  Array<T, MemorySpace> weight = {};           ///< like data, added to; given together with weights
-  Array<const T, MemorySpace> weights = {};    ///< real [B|1, P|1, (d,) h, w/2+1], for instance CTF^2
-  Array<T, MemorySpace> scratch = {};          ///< only for Strategy::Duplicated (duplicated_scratch_size)
+/// An Array of half spectra [B|1, (D,) H, W/2+1] of D dimensions: by the rank of the View that it is made from
+/// a compiler tells images from volumes.
+template <class Value, class MemorySpace, int D>
+struct SpectraArray : Array<Value, MemorySpace> {
+  SpectraArray() = default;
+
+  /// From a View, or a HalfSpectrum of one, of three axes (D = 2) or any other number: four (D = 3).
+  template <class Spectra>
+  requires((Impl::view_of<Spectra>::rank() == 3) == (D == 2)) SpectraArray(const Spectra& spectra)
+      : Array<Value, MemorySpace>(spectra) {
+    static_assert(Impl::view_of<Spectra>::rank() == D + 1,
+                  "Bracewell: expected data [B, H, W/2+1] of images or [B, D, H, W/2+1] of volumes.");
+  }
 };
 
-/// Cotangents of what backproject adds to, and the outputs of backproject_gradients; what is left out is not
-/// computed.
-template <class T, class MemorySpace>
+/// What backproject adds to, images (D = 2) or volumes, and the weights that go into the weight volume.
+template <class T, class MemorySpace, int D>
+struct Backprojection {
+  SpectraArray<Kokkos::complex<T>, MemorySpace, D> data; ///< [B|1, (D,) H, W/2+1], added to
+  Array<T, MemorySpace> weight = {};                     ///< like data, added to; given together with weights
+  Array<const T, MemorySpace> weights = {}; ///< real [B|1, P|1, (d,) h, w/2+1], for instance CTF^2
+  Array<T, MemorySpace> scratch = {};       ///< only for Strategy::Duplicated (duplicated_scratch_size)
+};
+
+/// The Backprojection that fits projections of a type, for operators that run on ExecutionSpace.
+template <class ExecutionSpace, class Projections, int D>
+using BackprojectionFor =
+    Backprojection<Impl::real_of<Projections>, typename ExecutionSpace::memory_space, D>;
+
+/// Cotangents of what backproject adds to, images (D = 2) or volumes, and the outputs of
+/// backproject_gradients; what is left out is not computed.
+template <class T, class MemorySpace, int D>
 struct BackprojectGradients {
-  Array<const Kokkos::complex<T>, MemorySpace> data = {}; ///< cotangent [B|1, (D,) H, W/2+1]
+  SpectraArray<const Kokkos::complex<T>, MemorySpace, D> data; ///< cotangent [B|1, (D,) H, W/2+1]
   Array<const T, MemorySpace> weight = {};  ///< cotangent, like data; given together with weights
   Array<const T, MemorySpace> weights = {}; ///< as given to backproject
   Array<Kokkos::complex<T>, MemorySpace> projections = {}; ///< [B, P, ...], overwritten
@@ -29,101 +54,90 @@ struct BackprojectGradients {
   Array<T, MemorySpace> shifts = {};                       ///< like poses.shifts, added to
 };
 
+/// The BackprojectGradients that fit projections of a type, for operators that run on ExecutionSpace.
+template <class ExecutionSpace, class Projections, int D>
+using BackprojectGradientsFor =
+    BackprojectGradients<Impl::real_of<Projections>, typename ExecutionSpace::memory_space, D>;
+
 namespace Impl {
 
-template <int M, int D, class Kernel, class ExecutionSpace, class T, class MemorySpace>
+template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>
 void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<T>, MemorySpace>& projections,
-                 const Poses<T, MemorySpace>& poses, const Backprojection<T, MemorySpace>& target,
+                 const Poses<T, MemorySpace>& poses, const Backprojection<T, MemorySpace, D>& target,
                  const ProjectionOptions& options) {
+  Kokkos::Profiling::ScopedRegion region("Bracewell::backproject");
   const ProjectionArguments arguments{{"backproject"}};
   const auto samples =
       arguments.samples<M, D>("data", target.data, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
-  arguments.require(bool(target.weight) == bool(target.weights), "weight", "weight and weights together",
-                    "one without the other");
-  if (target.weight) {
-    arguments.same_spectrum("weight", target.weight, target.data);
-    amplitudes.weights = arguments.per_projection("weights", target.weights, projections);
-  }
-  const NamedMemory outputs[] = {NamedMemory("data", target.data), NamedMemory("weight", target.weight),
-                                 NamedMemory("scratch", target.scratch)};
-  const NamedMemory inputs[] = {
-      NamedMemory("projections", projections), NamedMemory("weights", target.weights),
-      NamedMemory("poses.matrices", poses.matrices), NamedMemory("poses.shifts", poses.shifts),
-      NamedMemory("poses.filters", poses.filters)};
-  arguments.disjoint(outputs, inputs);
+  amplitudes.weights = arguments.weights(target, projections);
+  arguments.disjoint({{"data", target.data}, {"weight", target.weight}, {"scratch", target.scratch}},
+                     {{"projections", projections},
+                      {"weights", target.weights},
+                      {"poses.matrices", poses.matrices},
+                      {"poses.shifts", poses.shifts},
+                      {"poses.filters", poses.filters}});
+  if (samples.none())
+    return;
+
   const std::int64_t batches = target.data.extents[0];
-  scatter<Kernel>(space, arguments, "Bracewell::backproject", options.strategy, amplitudes,
-                  ScatterTarget<T>{.data = target.data.data,
-                                   .weight = target.weight.data,
-                                   .batches = batches,
-                                   .batch_stride = batches == 1 ? 0 : samples.reconstruction.elements(),
-                                   .absolute = options.kernel_weights == KernelWeights::Absolute},
-                  target.scratch);
+  launch_insertion<Kernel>(
+      space, arguments, "Bracewell::backproject",
+      choose_insertion(insertion_work<Kernel>(space, samples, options.strategy)), amplitudes,
+      InsertionTarget<T>{.data = target.data.data,
+                         .weight = target.weight.data,
+                         .batches = batches,
+                         .batch_stride = batches == 1 ? 0 : samples.reconstruction.elements(),
+                         .absolute = options.kernel_weights == KernelWeights::Absolute},
+      target.scratch);
 }
 
-template <int M, int D, class Kernel, class ExecutionSpace, class T, class MemorySpace>
+template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>
 void backproject_gradients(const ExecutionSpace& space,
                            const Array<const Kokkos::complex<T>, MemorySpace>& projections,
                            const Poses<T, MemorySpace>& poses,
-                           const BackprojectGradients<T, MemorySpace>& gradients,
+                           const BackprojectGradients<T, MemorySpace, D>& gradients,
                            const ProjectionOptions& options) {
+  Kokkos::Profiling::ScopedRegion region("Bracewell::backproject_gradients");
   const ProjectionArguments arguments{{"backproject_gradients"}};
   const auto samples =
       arguments.samples<M, D>("data", gradients.data, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
-  arguments.require(bool(gradients.weight) == bool(gradients.weights), "weight",
-                    "weight and weights together", "one without the other");
-  if (gradients.weight) {
-    arguments.same_spectrum("weight", gradients.weight, gradients.data);
-    amplitudes.weights = arguments.per_projection("weights", gradients.weights, projections);
-  }
-  if (gradients.projections)
-    arguments.same_spectrum("projections", gradients.projections, projections);
-  if (gradients.projection_weights) {
-    arguments.require(bool(gradients.weight), "projection_weights", "a cotangent of the weight volume",
-                      "none");
-    arguments.same_spectrum("projection_weights", gradients.projection_weights, projections);
-  }
-  if (gradients.matrices)
-    arguments.same_spectrum("matrices", gradients.matrices, poses.matrices);
-  if (gradients.shifts)
-    arguments.same_spectrum("shifts", gradients.shifts, poses.shifts);
-  const NamedMemory outputs[] = {NamedMemory("projections", gradients.projections),
-                                 NamedMemory("projection_weights", gradients.projection_weights),
-                                 NamedMemory("matrices", gradients.matrices),
-                                 NamedMemory("shifts", gradients.shifts)};
-  const NamedMemory inputs[] = {
-      NamedMemory("data", gradients.data),           NamedMemory("weight", gradients.weight),
-      NamedMemory("weights", gradients.weights),     NamedMemory("projections (input)", projections),
-      NamedMemory("poses.matrices", poses.matrices), NamedMemory("poses.shifts", poses.shifts),
-      NamedMemory("poses.filters", poses.filters)};
-  arguments.disjoint(outputs, inputs);
-  if (!gradients.projections && !gradients.projection_weights && !gradients.matrices && !gradients.shifts)
+  amplitudes.weights = arguments.weights(gradients, projections);
+  arguments.same_if_given("projections", gradients.projections, projections);
+  if (gradients.projection_weights && !gradients.weight)
+    fail(arguments.function, "projection_weights", "a cotangent of the weight volume", "none");
+  arguments.same_if_given("projection_weights", gradients.projection_weights, projections);
+  arguments.same_if_given("matrices", gradients.matrices, poses.matrices);
+  arguments.same_if_given("shifts", gradients.shifts, poses.shifts);
+  arguments.disjoint({{"projections", gradients.projections},
+                      {"projection_weights", gradients.projection_weights},
+                      {"matrices", gradients.matrices},
+                      {"shifts", gradients.shifts}},
+                     {{"data", gradients.data},
+                      {"weight", gradients.weight},
+                      {"weights", gradients.weights},
+                      {"projections (input)", projections},
+                      {"poses.matrices", poses.matrices},
+                      {"poses.shifts", poses.shifts},
+                      {"poses.filters", poses.filters}});
+  auto work = sampling_work<Kernel, ExecutionSpace>(samples, gradients.data.extents[0]);
+  work.values = bool(gradients.projections);
+  work.weights = bool(gradients.projection_weights);
+  work.pose_gradients = gradients.matrices || gradients.shifts;
+  if (samples.none() || !(work.values || work.weights || work.pose_gradients))
     return;
-  const std::int64_t stride = gradients.data.extents[0] == 1 ? 0 : samples.reconstruction.elements();
-  launch_gather(
-      space, "Bracewell::backproject_gradients",
-      Gather<Kernel, T, M, D, Mates::Both>{.amplitudes = amplitudes,
-                                           .volumes = {gradients.data.data, stride},
-                                           .weight_volumes = {gradients.weight.data, stride},
-                                           .absolute = options.kernel_weights == KernelWeights::Absolute,
-                                           .values = gradients.projections.data,
-                                           .weights = gradients.projection_weights.data},
-      gradients.matrices.data, gradients.shifts.data);
-}
 
-/// Calls run.template operator()<M, D>() for the dimensions of projections [B, P, ...] and volumes [B, ...].
-template <int M, class MemorySpace, class Value, class Run>
-void with_dimensions(const ProjectionArguments& arguments, const Array<Value, MemorySpace>& data,
-                     const Run& run) {
-  if constexpr (M == 2) {
-    if (data.rank == 3)
-      return run.template operator()<2, 2>();
-  }
-  arguments.require(data.rank == 4, "data", M == 2 ? "[B, (D,) H, W/2+1]" : "[B, D, H, W/2+1]",
-                    [&] { return data.shape(); });
-  run.template operator()<M, 3>();
+  const std::int64_t stride = work.reconstructions == 1 ? 0 : samples.reconstruction.elements();
+  launch_sampling(
+      space, "Bracewell::backproject_gradients", choose_sampling(work),
+      SampleTiles<Kernel, T, M, D, Mates::Both>{.amplitudes = amplitudes,
+                                                .volumes = {gradients.data.data, stride},
+                                                .weight_volumes = {gradients.weight.data, stride},
+                                                .absolute = options.kernel_weights == KernelWeights::Absolute,
+                                                .values = gradients.projections.data,
+                                                .weights = gradients.projection_weights.data},
+      PoseGradients<T>{gradients.matrices.data, gradients.shifts.data});
 }
 
 } // namespace Impl
@@ -141,19 +155,30 @@ void with_dimensions(const ProjectionArguments& arguments, const Array<Value, Me
 /// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
 /// Poses that are not finite add nothing; nor do samples and shifts as far out as project's docstring says.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Projections>
-void backproject(
-    const ExecutionSpace& space, const Projections& projections,
-    const Poses<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& poses,
-    const Backprojection<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& target,
-    const ProjectionOptions& options = {}) {
+void backproject(const ExecutionSpace& space, const Projections& projections,
+                 const PosesFor<ExecutionSpace, Projections>& poses,
+                 const BackprojectionFor<ExecutionSpace, Projections, 3>& target,
+                 const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2 || M == 3,
-                "Bracewell::backproject: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
+  static_assert(M == 2 || M == 3, "Bracewell::backproject: expected projections [B, P, h, w/2+1] or "
+                                  "[B, P, d, h, w/2+1].");
   const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
       projections);
-  Impl::with_dimensions<M>({{"backproject"}}, target.data, [&]<int m, int D>() {
-    Impl::backproject<m, D, Kernel>(space, input, poses, target, options);
-  });
+  Impl::backproject<Kernel, M, 3>(space, input, poses, target, options);
+}
+
+/// The same of images: projections [B, P, h, w/2+1], data [B|1, H, W/2+1].
+template <class Kernel = CatmullRom, class ExecutionSpace, class Projections>
+void backproject(const ExecutionSpace& space, const Projections& projections,
+                 const PosesFor<ExecutionSpace, Projections>& poses,
+                 const BackprojectionFor<ExecutionSpace, Projections, 2>& target,
+                 const ProjectionOptions& options = {}) {
+  constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
+  static_assert(M == 2, "Bracewell::backproject: expected projections [B, P, h, w/2+1] of images "
+                        "[B, H, W/2+1].");
+  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
+      projections);
+  Impl::backproject<Kernel, M, 2>(space, input, poses, target, options);
 }
 
 /// Exact derivatives of a loss with respect to what `backproject` reads, from the cotangents of data and
@@ -163,20 +188,31 @@ void backproject(
 /// @param projections  complex [B, P, (d,) h, w/2+1], as given to backproject
 /// @throws Error as backproject does
 template <class Kernel = CatmullRom, class ExecutionSpace, class Projections>
-void backproject_gradients(
-    const ExecutionSpace& space, const Projections& projections,
-    const Poses<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& poses,
-    const BackprojectGradients<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& gradients,
-    const ProjectionOptions& options = {}) {
+void backproject_gradients(const ExecutionSpace& space, const Projections& projections,
+                           const PosesFor<ExecutionSpace, Projections>& poses,
+                           const BackprojectGradientsFor<ExecutionSpace, Projections, 3>& gradients,
+                           const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(
-      M == 2 || M == 3,
-      "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
+  static_assert(M == 2 || M == 3,
+                "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or "
+                "[B, P, d, h, w/2+1].");
   const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
       projections);
-  Impl::with_dimensions<M>({{"backproject_gradients"}}, gradients.data, [&]<int m, int D>() {
-    Impl::backproject_gradients<m, D, Kernel>(space, input, poses, gradients, options);
-  });
+  Impl::backproject_gradients<Kernel, M, 3>(space, input, poses, gradients, options);
+}
+
+/// The same of images: projections [B, P, h, w/2+1], data [B|1, H, W/2+1].
+template <class Kernel = CatmullRom, class ExecutionSpace, class Projections>
+void backproject_gradients(const ExecutionSpace& space, const Projections& projections,
+                           const PosesFor<ExecutionSpace, Projections>& poses,
+                           const BackprojectGradientsFor<ExecutionSpace, Projections, 2>& gradients,
+                           const ProjectionOptions& options = {}) {
+  constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
+  static_assert(M == 2, "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] of images "
+                        "[B, H, W/2+1].");
+  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
+      projections);
+  Impl::backproject_gradients<Kernel, M, 2>(space, input, poses, gradients, options);
 }
 
 } // namespace Bracewell

@@ -1,110 +1,66 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/insert_atomic.hpp>
-#include <bracewell/project/detail/insert_duplicated.hpp>
-#include <bracewell/project/detail/insert_owned_gpu.hpp>
-#include <bracewell/project/detail/insert_owned_host.hpp>
-#include <bracewell/project/detail/insert_patches.hpp>
-#include <bracewell/project/detail/problem.hpp>
+#include <bracewell/project/detail/tuning.hpp>
+#include <bracewell/strategy.hpp>
 
-#include <string>
+#include <cstdint>
+#include <limits>
 
 namespace Bracewell {
 
-/// What Strategy::Automatic means: on hosts Owned, because an atomic addition costs more than finding the
-/// samples of a brick; on GPUs Atomic, the fastest for all kernels and sizes (measured on an H200:
-/// docs/performance.md). Duplicated is never chosen: it needs memory that only the caller can give.
-template <class ExecutionSpace>
-constexpr Strategy choose_strategy(Strategy asked) {
-  if (asked != Strategy::Automatic)
-    return asked;
-  return Impl::is_host<ExecutionSpace> ? Strategy::Owned : Strategy::Atomic;
-}
+/// How samples are added to volumes; each way has a kernel, and a label, of its own.
+enum class Insertion {
+  Atomic,     ///< Strategy::Atomic sample by sample: `::atomic`
+  Patches,    ///< Strategy::Atomic of sums over patches of projections, on GPUs: `::patches`
+  OwnedHost,  ///< Strategy::Owned by threads, into bricks in memory: `::owned`
+  OwnedGpu,   ///< Strategy::Owned by teams, into bricks in registers: `::owned`
+  Duplicated, ///< Strategy::Duplicated, hosts: `::duplicated`, then `::sum`
+};
 
-/// Scratch values (of the real type) that Strategy::Duplicated needs for volumes of `elements` stored
-/// elements over all batches: a copy of data, and of weight if there is one, per thread. The other strategies
-/// need none.
-template <class ExecutionSpace>
-std::int64_t duplicated_scratch_size(const ExecutionSpace& space, std::int64_t elements, bool weight) {
-  return space.concurrency() * Impl::duplicated_copy_size(elements, weight);
-}
-
-/// Bytes that backproject, or the gradient of the reconstruction in project_gradients, needs beside its
-/// arguments when it accumulates with `strategy` into volumes of `elements` stored elements over all batches:
-/// the scratch of Strategy::Duplicated, nothing else. Owned, and Atomic on GPUs, sum in the scratch memory of
-/// their teams, whose size does not depend on the data. project and backproject_gradients need nothing
-/// (projection_scratch_size says what project can make use of).
-template <class T, class ExecutionSpace>
-std::int64_t accumulation_bytes(const ExecutionSpace& space, Strategy strategy, std::int64_t elements,
-                                bool weight) {
-  const bool duplicated = strategy == Strategy::Duplicated; // which Automatic never means
-  return duplicated ? std::int64_t(sizeof(T)) * duplicated_scratch_size(space, elements, weight) : 0;
-}
+/// What the choice depends on.
+struct InsertionWork {
+  int dimensions;            ///< of the reconstruction
+  int projection_dimensions; ///< of a projection
+  int width;                 ///< taps of the kernel on an axis
+  std::int64_t batches;
+  std::int64_t poses;               ///< of a batch
+  std::int64_t projection_elements; ///< stored elements of a projection
+  std::int64_t threads;             ///< of the execution space: its concurrency()
+  bool host = false;                ///< the execution space shares the host's memory
+  bool curved = false;              ///< projections are on an Ewald sphere
+  Strategy strategy = Strategy::Automatic;
+};
 
 namespace Impl {
 
 /// Whether to sum patches of samples in scratch memory before they are added to the volume: once there are
 /// enough of them, 8 x 16 samples each, to keep a GPU busy; a thousand for two taps an axis in 3D, fewer for
-/// more, and in 2D, where additions sample by sample meet on fewer elements (measured on an H200:
-/// docs/performance.md).
-inline bool patches_pay(std::int64_t concurrency, int dimension, int width, std::int64_t samples) {
-  return samples * width * width * (dimension == 2 ? 4 : 1) / 2 >= concurrency;
-}
-
-/// Scatters all samples into the target with the strategy asked for.
-template <class Kernel, class ExecutionSpace, class T, int M, int D, Mates mates, class MemorySpace>
-void scatter(const ExecutionSpace& space, const ProjectionArguments& arguments, const std::string& label,
-             Strategy asked, const Amplitudes<T, M, D, mates>& amplitudes, const ScatterTarget<T>& target,
-             const Array<T, MemorySpace>& scratch) {
-  const auto& samples = amplitudes.samples;
-  const std::int64_t poses = samples.batches * samples.poses;
-  const auto tiles = Tiles<M>::make(space, samples.projection, poses);
-  const Strategy strategy = choose_strategy<ExecutionSpace>(asked);
-  if (poses == 0)
-    return;
-  if (strategy == Strategy::Atomic) {
-    if constexpr (M == 2 && !is_host<ExecutionSpace>) {
-      const bool pays =
-          patches_pay(space.concurrency(), D, Kernel::width, poses * samples.projection.elements());
-      if (pays && !samples.curved() && samples.poses <= std::numeric_limits<int>::max()) {
-        if (!target.weight)
-          return InsertPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
-              .launch(space, label + "::patches");
-        if constexpr (mates == Mates::Both)
-          return InsertPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
-              .launch(space, label + "::patches");
-      }
-    }
-    launch_tiles(space, label + "::atomic", ScatterAtomic<Kernel, T, M, D, mates>{amplitudes, target}, tiles,
-                 poses);
-  } else if (strategy == Strategy::Owned) {
-    using Owned =
-        std::conditional_t<is_host<ExecutionSpace>, InsertOwnedHost<ExecutionSpace, Kernel, T, M, D, mates>,
-                           InsertOwnedGpu<ExecutionSpace, Kernel, T, M, D, mates>>;
-    const Owned functor(amplitudes, target);
-    const std::int64_t league = target.batches * functor.bricks.count();
-    arguments.require(league <= std::numeric_limits<int>::max(), "options.strategy", "at most 2^31 bricks",
-                      [&] { return std::to_string(league); });
-    functor.launch(space, label + "::owned");
-  } else if constexpr (is_host<ExecutionSpace>) {
-    using Functor = ScatterDuplicated<Kernel, T, M, D, mates>;
-    const Functor functor{tiles, amplitudes, target, scratch.data, space.concurrency()};
-    const std::int64_t needed = functor.copies * functor.copy_size();
-    arguments.scratch("scratch", scratch, needed, "for Strategy::Duplicated");
-    Kokkos::parallel_for(label + "::duplicated",
-                         Kokkos::RangePolicy<ExecutionSpace, typename Functor::Add>(space, 0, functor.copies)
-                             .set_chunk_size(1),
-                         functor);
-    Kokkos::parallel_for(
-        label + "::sum",
-        Kokkos::RangePolicy<ExecutionSpace, typename Functor::Sum, Kokkos::IndexType<std::int64_t>>(
-            space, 0, functor.values()),
-        functor);
-  } else {
-    arguments.require(false, "options.strategy", "Atomic or Owned on a GPU", "Duplicated");
-  }
+/// more, and in 2D, where additions sample by sample meet on fewer elements.
+constexpr bool patches_pay(const InsertionWork& work) {
+  const std::int64_t samples = work.batches * work.poses * work.projection_elements;
+  const std::int64_t factor = work.dimensions == 2 ? ProjectionTuning::patch_samples_factor_2d : 1;
+  return samples * work.width * work.width * factor / 2 >= work.threads;
 }
 
 } // namespace Impl
+
+/// The kernel that backproject, and project_gradients for the gradient of the reconstruction, launch for such
+/// work. Strategy::Automatic means on hosts Owned, because an atomic addition costs more than finding the
+/// samples of a brick; on GPUs Atomic, the fastest for all kernels and sizes (measured on an H200:
+/// docs/performance.md). Duplicated is never chosen: it needs memory that only the caller can give, and
+/// threads of a host.
+constexpr Insertion choose_insertion(const InsertionWork& work) {
+  Strategy strategy = work.strategy;
+  if (strategy == Strategy::Automatic)
+    strategy = work.host ? Strategy::Owned : Strategy::Atomic;
+  if (strategy == Strategy::Duplicated)
+    return Insertion::Duplicated;
+  if (strategy == Strategy::Owned)
+    return work.host ? Insertion::OwnedHost : Insertion::OwnedGpu;
+  const bool patches = !work.host && work.projection_dimensions == 2 && !work.curved &&
+                       work.poses <= std::numeric_limits<int>::max() && Impl::patches_pay(work);
+  return patches ? Insertion::Patches : Insertion::Atomic;
+}
+
 } // namespace Bracewell

@@ -9,9 +9,9 @@ namespace Bracewell::Impl {
 /// Strategy::Atomic: one thread per sample, atomic additions to its taps. The order of additions, and so the
 /// last bits, vary.
 template <class Kernel, class T, int M, int D, Mates mates>
-struct ScatterAtomic {
+struct InsertAtomic {
   Amplitudes<T, M, D, mates> amplitudes;
-  ScatterTarget<T> target;
+  InsertionTarget<T> target;
 
   struct OfPose {
     std::int64_t batch, index;
@@ -27,9 +27,15 @@ struct ScatterAtomic {
 
   KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const int (&k)[M], std::int64_t element) const {
     const std::int64_t begin = at.batch * target.batch_stride;
-    scatter_sample<Kernel>(amplitudes, at.batch, at.index, at.pose, k, element, target.data + begin,
-                           target.weight ? target.weight + begin : nullptr, target.absolute,
-                           [](auto* address, const auto& run) { atomic_add_run(address, run); });
+    insert_sample<Kernel>(amplitudes, at.batch, at.index, at.pose, k, element, target.data + begin,
+                          target.weight ? target.weight + begin : nullptr, target.absolute,
+                          [](auto* address, const auto& run) { atomic_add_run(address, run); });
+  }
+
+  template <class ExecutionSpace>
+  void launch(const ExecutionSpace& space, const std::string& label) const {
+    const std::int64_t poses = amplitudes.samples.batches * amplitudes.samples.poses;
+    launch_tiles(space, label, *this, Tiles<M>::make(space, amplitudes.samples.projection, poses), poses);
   }
 };
 

@@ -5,37 +5,48 @@
 
 namespace Bracewell::Impl {
 
-/// Values of one copy of data, and of weight if there is one: an even number, which keeps complex numbers
-/// aligned.
-KOKKOS_INLINE_FUNCTION std::int64_t duplicated_copy_size(std::int64_t elements, bool weight) {
-  return ((weight ? 3 : 2) * elements + 1) / 2 * 2;
-}
-
 /// Strategy::Duplicated, for hosts: every thread adds its share of the poses to a copy of the volumes of its
 /// own; the copies are then summed in fixed order.
 template <class Kernel, class T, int M, int D, Mates mates>
-struct ScatterDuplicated {
-  struct Add {};
-  struct Sum {};
-
+struct InsertDuplicated {
   Tiles<M> tiles;
   Amplitudes<T, M, D, mates> amplitudes;
-  ScatterTarget<T> target;
-  T* scratch; ///< [copies, copy_size()], data before weight
-  int copies;
+  InsertionTarget<T> target;
+  T* scratch; ///< [copies, copy_size], data before weight
+  std::int64_t copies, copy_size;
+  bool summing = false; ///< the second step: one functor for both is compiled faster than two
 
-  KOKKOS_FUNCTION std::int64_t elements() const {
-    return target.batches * amplitudes.samples.reconstruction.elements();
-  }
-  KOKKOS_FUNCTION std::int64_t values() const { return (target.weight ? 3 : 2) * elements(); }
-  KOKKOS_FUNCTION std::int64_t copy_size() const {
-    return duplicated_copy_size(elements(), target.weight != nullptr);
+  /// scratch: duplicated_scratch_size values.
+  template <class ExecutionSpace>
+  InsertDuplicated(const ExecutionSpace& space, const Amplitudes<T, M, D, mates>& amplitudes_,
+                   const InsertionTarget<T>& target_, T* scratch_, std::int64_t scratch_size)
+      : tiles(Tiles<M>::make(space, amplitudes_.samples.projection,
+                             amplitudes_.samples.batches * amplitudes_.samples.poses)),
+        amplitudes(amplitudes_), target(target_), scratch(scratch_), copies(space.concurrency()),
+        copy_size(scratch_size / copies) {}
+
+  template <class ExecutionSpace>
+  void launch(const ExecutionSpace& space, const std::string& label, const std::string& sum_label) {
+    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+    Kokkos::parallel_for(label, Policy(space, 0, copies).set_chunk_size(1), *this);
+    summing = true;
+    Kokkos::parallel_for(sum_label, Policy(space, 0, (target.weight ? 3 : 2) * elements()), *this);
   }
 
-  KOKKOS_FUNCTION void operator()(Add, int copy) const {
+  void operator()(std::int64_t i) const {
+    if (summing)
+      sum(i);
+    else
+      add(i);
+  }
+
+private:
+  std::int64_t elements() const { return target.batches * amplitudes.samples.reconstruction.elements(); }
+
+  void add(std::int64_t copy) const {
     const auto& samples = amplitudes.samples;
-    T* const own = scratch + copy * copy_size();
-    for (std::int64_t i = 0; i < copy_size(); ++i)
+    T* const own = scratch + copy * copy_size;
+    for (std::int64_t i = 0; i < copy_size; ++i)
       own[i] = 0;
     const std::int64_t poses = samples.batches * samples.poses;
     for (std::int64_t flat = poses * copy / copies; flat < poses * (copy + 1) / copies; ++flat) {
@@ -46,22 +57,22 @@ struct ScatterDuplicated {
       T* const weight = target.weight ? own + 2 * elements() + begin : nullptr;
       for (int tile = 0; tile < tiles.per_pose; ++tile)
         tiles.template for_each<1>(tile, 0, [&](const int(&k)[M], std::int64_t element) {
-          scatter_sample<Kernel>(amplitudes, batch, index, pose, k, element, data, weight, target.absolute,
-                                 [](auto* address, const auto& run) {
-                                   for (const auto& value : run)
-                                     *address++ += value;
-                                 });
+          insert_sample<Kernel>(amplitudes, batch, index, pose, k, element, data, weight, target.absolute,
+                                [](auto* address, const auto& run) {
+                                  for (const auto& value : run)
+                                    *address++ += value;
+                                });
         });
     }
   }
 
-  KOKKOS_FUNCTION void operator()(Sum, std::int64_t i) const {
-    T* const output =
-        i < 2 * elements() ? reinterpret_cast<T*>(target.data) + i : target.weight + (i - 2 * elements());
-    T sum = 0;
-    for (int copy = 0; copy < copies; ++copy)
-      sum += scratch[copy * copy_size() + i];
-    *output += sum;
+  void sum(std::int64_t i) const {
+    const std::int64_t data = 2 * elements();
+    T* const output = i < data ? reinterpret_cast<T*>(target.data) + i : target.weight + (i - data);
+    T total = 0;
+    for (std::int64_t copy = 0; copy < copies; ++copy)
+      total += scratch[copy * copy_size + i];
+    *output += total;
   }
 };
 

@@ -53,10 +53,10 @@ struct InsertOwnedGpu {
   };
 
   Amplitudes<T, M, D, mates> amplitudes;
-  ScatterTarget<T> target;
+  InsertionTarget<T> target;
   Bricks<D> bricks;
 
-  InsertOwnedGpu(const Amplitudes<T, M, D, mates>& amplitudes_, const ScatterTarget<T>& target_)
+  InsertOwnedGpu(const Amplitudes<T, M, D, mates>& amplitudes_, const InsertionTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_), bricks{amplitudes_.samples.reconstruction, {}} {
     bricks.edge[0] = lanes_x;
     bricks.edge[1] = D == 3 ? lanes_y : lanes_y * slots;

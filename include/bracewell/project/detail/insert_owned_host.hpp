@@ -24,10 +24,10 @@ struct InsertOwnedHost {
       Kokkos::View<T*, typename Space::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   Amplitudes<T, M, D, mates> amplitudes;
-  ScatterTarget<T> target;
+  InsertionTarget<T> target;
   Bricks<D> bricks;
 
-  InsertOwnedHost(const Amplitudes<T, M, D, mates>& amplitudes_, const ScatterTarget<T>& target_)
+  InsertOwnedHost(const Amplitudes<T, M, D, mates>& amplitudes_, const InsertionTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_), bricks{amplitudes_.samples.reconstruction, {}} {
     for (int& e : bricks.edge)
       e = edge;

@@ -33,13 +33,13 @@ struct InsertPatches {
   using Team = typename Policy::member_type;
 
   Amplitudes<T, 2, D, mates> amplitudes;
-  ScatterTarget<T> target;
+  InsertionTarget<T> target;
   int patches_per_team = 1;     ///< one below the other: the pose is loaded once
   int across, down;             ///< teams of a pose
   std::int64_t first_strip = 0; ///< strip: what a team takes; counted over all batches
 
   InsertPatches(const Space& space, const Amplitudes<T, 2, D, mates>& amplitudes_,
-                const ScatterTarget<T>& target_)
+                const InsertionTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_) {
     const auto& samples = amplitudes.samples;
     across = (samples.projection.columns() + columns - 1) / columns;
@@ -141,10 +141,10 @@ private:
     for (int i = 0; i < per_lane; ++i) {
       int k[2];
       if (patch.frequency(lane, i, k))
-        scatter_sample<Kernel>(amplitudes, patch.batch, patch.index, pose, k,
-                               amplitudes.samples.projection.row(k) + k[0], target.data + volume, weights,
-                               target.absolute,
-                               [](auto* address, const auto& run) { atomic_add_run(address, run); });
+        insert_sample<Kernel>(amplitudes, patch.batch, patch.index, pose, k,
+                              amplitudes.samples.projection.row(k) + k[0], target.data + volume, weights,
+                              target.absolute,
+                              [](auto* address, const auto& run) { atomic_add_run(address, run); });
     }
   }
 

@@ -7,9 +7,9 @@
 
 namespace Bracewell::Impl {
 
-/// The volumes that samples are scattered into; an extent-1 batch axis has stride 0.
+/// The volumes that samples are inserted into; an extent-1 batch axis has stride 0.
 template <class T>
-struct ScatterTarget {
+struct InsertionTarget {
   Kokkos::complex<T>* data = nullptr; ///< [B|1, ...]
   T* weight = nullptr;                ///< [B|1, ...]; null: none
   std::int64_t batches = 1;           ///< of the volumes
@@ -17,13 +17,13 @@ struct ScatterTarget {
   bool absolute = false; ///< insert weights with absolute kernel values
 };
 
-/// The transpose of Gather for one sample: adds its amplitude to the taps around its position. Positions that
+/// The transpose of SampleTiles for one sample: adds its amplitude to the taps around its position. Positions that
 /// are not finite add nothing.
 template <class Kernel, class T, int M, int D, Mates mates, class Add>
-KOKKOS_INLINE_FUNCTION void scatter_sample(const Amplitudes<T, M, D, mates>& amplitudes, std::int64_t batch,
-                                           std::int64_t index, const Pose<T, M, D>& pose, const int (&k)[M],
-                                           std::int64_t element, Kokkos::complex<T>* data, T* weight,
-                                           bool absolute, const Add& add) {
+KOKKOS_INLINE_FUNCTION void insert_sample(const Amplitudes<T, M, D, mates>& amplitudes, std::int64_t batch,
+                                          std::int64_t index, const Pose<T, M, D>& pose, const int (&k)[M],
+                                          std::int64_t element, Kokkos::complex<T>* data, T* weight,
+                                          bool absolute, const Add& add) {
   const auto& samples = amplitudes.samples;
   if (!samples.inside(k))
     return;

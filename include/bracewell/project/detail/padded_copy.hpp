@@ -2,130 +2,25 @@
 #pragma once
 
 #include <bracewell/half.hpp>
-#include <bracewell/impl/lanes.hpp>
+#include <bracewell/project/detail/padded_order.hpp>
+#include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/taps.hpp>
 
-#include <algorithm>
 #include <string>
 
 namespace Bracewell::Impl {
 
-/// Half spectra [B|1, ...] as they are stored; none by default.
-template <class Value>
-struct StoredSpectra {
-  const Value* data = nullptr;
-  std::int64_t batch_stride = 0;
-
-  KOKKOS_FUNCTION explicit operator bool() const { return data != nullptr; }
-  KOKKOS_INLINE_FUNCTION const Value* operator()(std::int64_t batch) const {
-    return computed_once(data, batch * batch_stride);
-  }
-};
-
-/// Copies of spectra for sampling with windows of `width` taps: continued beyond the ends of the stored half
-/// so far that no window has to be resolved tap by tap, and in an order in which the windows of neighbouring
-/// samples rarely meet in a bank of a GPU's cache. In 2D row by row, rows half a cache line further than a
-/// multiple of lines; in 3D in blocks of a cache line.
-template <class Stored, int D, int width>
-struct PaddedOrder {
-  /// Whether lanes of a GPU share the windows of their samples (gather_padded.hpp). In a block of 4 x 4
-  /// elements, pairs along x of the four rows then come first for one half, then for the other, so that the
-  /// rows of a window never meet in a bank, nor do its pairs of one half with another's of the other half;
-  /// blocks follow each other along z.
-  static constexpr bool shared = D == 3 && width == 4 && sizeof(Stored) <= 8;
-
-  /// Neighbours along x that are read together, each element in as many entries: 16 bytes in 2D.
-  static constexpr int run = D == 2 && sizeof(Stored) <= 8 ? 2 : 1;
-  struct alignas(run * sizeof(Stored)) Entry {
-    Stored value[run];
-  };
-
-  /// Entries of a cache line; of a block on each axis, and together.
-  static constexpr unsigned elements = 128 / sizeof(Entry), across = D == 2 ? 1 : (elements >= 16 ? 4 : 2),
-                            down = D == 2 ? 1 : (elements >= 32 || shared ? 4 : 2),
-                            deep = D == 2 ? 1 : elements / across / down, block = across * down * deep;
-
-  int low[D] = {};         ///< lowest frequency that has an entry
-  unsigned blocks[D] = {}; ///< on each axis
-  unsigned stride[D] = {}; ///< entries from one block to the next
-  std::int64_t size = 0;   ///< entries of a spectrum
-
-  PaddedOrder() = default;
-  explicit PaddedOrder(const HalfSpectrumLayout<D>& layout) {
-    constexpr unsigned extent[] = {across, down, deep};
-    for (int d = 0; d < D; ++d) {
-      const int half = layout.size[d] / 2, high = d == 0 ? half + width : half + 1 + width / 2;
-      low[d] = d == 0 ? 1 - width : -half - width / 2;
-      blocks[d] = (static_cast<unsigned>(high - low[d] + 1) + extent[d] - 1) / extent[d];
-    }
-    if constexpr (D == 2) {
-      const unsigned offset = std::min(elements / 2, 4u), period = 2 * offset;
-      stride[0] = 1;
-      stride[1] = (blocks[0] + period - 1 - offset) / period * period + offset;
-      size = std::int64_t(blocks[1]) * stride[1];
-    } else {
-      std::int64_t next = block;
-      for (int i = 0; i < D; ++i) {
-        const int d = shared ? (i + 2) % 3 : i; // z first where lanes share
-        stride[d] = static_cast<unsigned>(next);
-        next *= blocks[d];
-      }
-      size = next;
-    }
-  }
-
-  /// size, or 0 beyond what 32 bits can count: such spectra are not copied.
-  std::int64_t usable_size() const { return size < std::int64_t(1) << 32 ? size : 0; }
-
-  /// The entry of an element is at the sum of what its frequencies on each axis give.
-  KOKKOS_INLINE_FUNCTION unsigned column(int x) const {
-    const unsigned i = static_cast<unsigned>(x - low[0]);
-    if constexpr (D == 2)
-      return i;
-    return i / across * (shared ? stride[0] : block) + (shared ? i % 2 + i % 4 / 2 * 8 : i % across);
-  }
-  KOKKOS_INLINE_FUNCTION unsigned line(int y) const {
-    const unsigned i = static_cast<unsigned>(y - low[1]);
-    return i / down * stride[1] + i % down * (shared ? 2 : across);
-  }
-  KOKKOS_INLINE_FUNCTION unsigned layer(int z) const {
-    const unsigned i = static_cast<unsigned>(z - low[2]);
-    return shared ? i * (across * down) : i / deep * stride[2] + i % deep * (across * down);
-  }
-
-  /// Entries of blocks side by side along x, and how many such rows there are.
-  KOKKOS_FUNCTION unsigned row_entries() const { return blocks[0] * block; }
-  KOKKOS_FUNCTION std::int64_t rows() const {
-    return D == 2 ? blocks[1] : std::int64_t(blocks[1]) * blocks[D - 1];
-  }
-
-  /// The place of an entry of a row; k: its frequencies.
-  KOKKOS_INLINE_FUNCTION unsigned place(unsigned row, unsigned entry, int (&k)[D]) const {
-    const unsigned within = entry % block;
-    k[0] = low[0] + static_cast<int>(entry / block * across +
-                                     (shared ? within % 2 + within / 8 % 2 * 2 : within % across));
-    if constexpr (D == 2) {
-      k[1] = low[1] + static_cast<int>(row);
-      return column(k[0]) + line(k[1]);
-    } else {
-      k[1] = low[1] + static_cast<int>(row % blocks[1] * down + within / (shared ? 2 : across) % down);
-      k[2] = low[2] + static_cast<int>(row / blocks[1] * deep + within / (across * down));
-      return column(k[0]) + line(k[1]) + layer(k[2]);
-    }
-  }
-};
-
-/// Copies of the spectra of a batch, or of the one that its members share.
+/// Copies of the spectra of a batch, or of one for all its members.
 template <class Stored, int D, int width>
 struct PaddedSpectra {
   using Order = PaddedOrder<Stored, D, width>;
 
   typename Order::Entry* entries = nullptr;
   Order order = {};
-  bool shared = true;
+  bool one_for_all = true;
 
   KOKKOS_INLINE_FUNCTION const typename Order::Entry* operator()(std::int64_t batch) const {
-    return computed_once<const typename Order::Entry>(entries, shared ? 0 : batch * order.size);
+    return computed_once<const typename Order::Entry>(entries, one_for_all ? 0 : batch * order.size);
   }
 };
 
@@ -145,7 +40,7 @@ struct CopyToPadded {
     const Stored* const source = from(batch);
     for (unsigned e = static_cast<unsigned>(i % lanes); e < order.row_entries(); e += lanes) {
       int k[D];
-      auto& entry = to.entries[batch * order.size + order.place(row, e, k)];
+      auto& entry = to.entries[batch * order.size + order.find(row, e, k)];
       typename PaddedOrder<Stored, D, width>::Entry values;
       for (int r = 0; r < order.run; ++r, ++k[0])
         values.value[r] = element(source, k);

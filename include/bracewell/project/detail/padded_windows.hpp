@@ -48,12 +48,12 @@ sum_of_window(const Order& order, const typename Order::Entry* entries, const T 
 /// other's: each lane a row of taps along x in all four layers, by pairs of elements that are in memory
 /// together. Where a lane alone takes its window, eight lanes at a time read from as many windows, whose
 /// lines and banks of the L1 cache meet at random; here they read from two, which never meet: one in the one
-/// half of blocks while the other is in the other (PaddedOrder::shared). On hosts lanes are alone.
+/// half of blocks while the other is in the other (PaddedOrder::lanes_share). On hosts lanes are alone.
 template <class Kernel, class T, class Stored>
 class SharedWindows {
   using Complex = Kokkos::complex<T>;
   using Order = PaddedOrder<Stored, 3, Kernel::width>;
-  static_assert(Order::shared);
+  static_assert(Order::lanes_share);
   static constexpr int lanes = 4, taps = 4;
   struct alignas(2 * sizeof(Stored)) Pair {
     Stored value[2];

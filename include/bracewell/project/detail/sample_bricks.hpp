@@ -27,11 +27,11 @@ struct SampleBricks {
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size * lanes, Tuning::resident>>;
   using Team = typename Policy::member_type;
 
-  Gather<Kernel, T, M, D, mates, Value> gather;
+  SampleTiles<Kernel, T, M, D, mates, Value> gather;
   Bricks<D> bricks;
   std::int64_t pieces = 1, first_piece = 0; ///< a piece: poses_per_team poses of one batch
 
-  explicit SampleBricks(const Gather<Kernel, T, M, D, mates, Value>& gather_)
+  explicit SampleBricks(const SampleTiles<Kernel, T, M, D, mates, Value>& gather_)
       : gather(gather_), bricks{gather_.amplitudes.samples.reconstruction, {edge(0), edge(1), edge(2)}} {}
 
   struct Workspace {
@@ -64,7 +64,7 @@ struct SampleBricks {
   template <int row_lanes>
   struct FillRest {
     static constexpr int parts = 8; ///< of the rows of a projection
-    Gather<Kernel, T, M, D, mates, Value> gather;
+    SampleTiles<Kernel, T, M, D, mates, Value> gather;
 
     KOKKOS_FUNCTION void operator()(std::int64_t i) const {
       const auto& samples = gather.amplitudes.samples;

@@ -6,6 +6,7 @@
 #include <bracewell/project/detail/padded_windows.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/stencil.hpp>
+#include <bracewell/project/detail/tuning.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -19,23 +20,23 @@ namespace Bracewell::Impl {
 /// are many. Each lane of a warp keeps to one column of a tile, and to rows of one sign, so that a sample is
 /// little more than its position, its taps and its phase.
 template <class Kernel, class T, int M, int D, class Stored>
-struct GatherPadded {
+struct SamplePadded {
   using Complex = Kokkos::complex<T>;
   using Spectra = PaddedSpectra<Stored, D, Kernel::width>;
   using Order = typename Spectra::Order;
 
   static constexpr int lanes = 32, width = Kernel::width;
   /// Narrow windows leave the time for writing projections to show: warps then write whole sectors of 32
-  /// bytes. The columns of a tile are shifted for that from row to row, which would cost wide windows more,
-  /// in conflicts of banks, than it saves. This, the shape of tiles and the teams that registers are shared
-  /// among: measured on an H200 (docs/performance.md).
+  /// bytes. For that the columns of a tile are shifted from row to row, which would cost wide windows more, in
+  /// conflicts of banks, than it saves (measured on an H200: docs/performance.md).
   static constexpr bool by_sectors = width == 2;
-  static constexpr int columns = by_sectors || D == 3 ? 8 : 16, step = lanes / columns, most_rows = 72;
+  static constexpr int columns = by_sectors || D == 3 ? 8 : 16, step = lanes / columns;
+  static constexpr int most_rows = ProjectionTuning::padded_most_rows;
   static constexpr int sector = 32 / sizeof(Complex);
   static_assert(step % sector == 0 || !by_sectors);
-  static constexpr int threads = Order::shared ? 64 : 128;
-  static constexpr int wide = D == 2 ? 36 : (Order::shared ? 20 : 24), narrow = D == 2 ? 40 : 36,
-                       resident = (width == 2 ? narrow : wide) * lanes / threads * 4 / sizeof(T);
+  static constexpr int threads = Order::lanes_share ? 64 : 128;
+  static constexpr int resident = ProjectionTuning::padded_warps(D, width, Order::lanes_share) * lanes /
+                                  threads * 4 / int(sizeof(T)); ///< teams of a multiprocessor
 
   Samples<T, M, D> samples; ///< of fewer than 2^31 poses
   Spectra spectra;
@@ -44,7 +45,7 @@ struct GatherPadded {
   int rows = 0, upper = 0;                    ///< of a tile; tiles of frequencies >= 0 along y
   std::uint32_t first_pose = 0;               ///< of batch and pose axes in one sequence
 
-  GatherPadded(const Samples<T, M, D>& samples_, const Spectra& spectra_, Complex* values_)
+  SamplePadded(const Samples<T, M, D>& samples_, const Spectra& spectra_, Complex* values_)
       : samples(samples_), spectra(spectra_), values(values_), poses(samples_.poses) {}
 
   /// In as few launches as 2^31 tiles allow.
@@ -62,8 +63,10 @@ struct GatherPadded {
     upper = (positive + rows - 1) / rows;
     per_plane = Divisor(across.value * (upper + (size[1] - positive + rows - 1) / rows));
     per_pose = Divisor(per_plane.value * planes);
-    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::LaunchBounds<threads, resident>,
-                                       Kokkos::IndexType<std::int64_t>>;
+    using Policy =
+        Kokkos::RangePolicy<ExecutionSpace,
+                            Kokkos::LaunchBounds<threads, resident_teams<ExecutionSpace>(resident)>,
+                            Kokkos::IndexType<std::int64_t>>;
     const std::int64_t most = std::numeric_limits<std::int32_t>::max() / per_pose.value;
     for (std::int64_t first = 0; first < all_poses; first += most) {
       first_pose = static_cast<std::uint32_t>(first);
@@ -96,7 +99,7 @@ struct GatherPadded {
     if constexpr (by_sectors)
       k[0] -= (reinterpret_cast<std::uintptr_t>(out) / sizeof(Complex) + element) % sector;
     const bool outside = static_cast<unsigned>(k[0]) >= length;
-    if (!Order::shared && outside)
+    if (!Order::lanes_share && outside)
       return;
     element += k[0];
 
@@ -121,7 +124,7 @@ struct GatherPadded {
         for (int d = 0; d < D; ++d)
           q[d] += pose.bend[d] * (squared + along * along);
     };
-    if constexpr (Order::shared) {
+    if constexpr (Order::lanes_share) {
       // All lanes of a warp go through all rows, to sample together.
       const SharedWindows<Kernel, T, Stored> windows(spectra.order, entries, lane);
       for (int row = start; row < end; row += step, y += step, along += step, element += step * length) {
@@ -186,17 +189,5 @@ private:
     return mirrored ? conjugate(sum) : sum;
   }
 };
-
-/// Whether sampling padded copies of spectra pays for copying them, on GPUs (measured on an H200:
-/// docs/performance.md): in 2D where samples outweigh a launch; in 3D where they are as many as elements, for
-/// windows of two taps several times as many, and these in no volume that fits the L1 cache.
-inline bool copies_pay(int dimension, int width, std::int64_t samples, std::int64_t spectra,
-                       std::int64_t elements) {
-  if (dimension == 2)
-    return samples * width >= 8'600'000 && samples >= 32 * spectra * elements;
-  if (width > 2)
-    return samples >= spectra * elements;
-  return samples >= 4 * spectra * elements && elements >= 1 << 15;
-}
 
 } // namespace Bracewell::Impl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/tiles.hpp>
+#include <bracewell/project/detail/sample_tiles.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 
 #include <algorithm>
@@ -11,13 +11,25 @@
 
 namespace Bracewell::Impl {
 
-/// Gather on hosts, row by row of the projections, blocks of neighbouring samples at a time.
-template <class Kernel, class T, int M, int D, Mates mates, class Gather>
-struct GatherRows {
+/// Samples on hosts, row by row of the projections, blocks of neighbouring samples at a time.
+template <class Kernel, class T, int M, int D, Mates mates, class Stored>
+struct SampleRows {
   using Block = WindowBlock<Kernel, T, M, D, mates>;
 
-  Gather gather;
-  int parts; ///< work items per pose
+  SampleTiles<Kernel, T, M, D, mates, Stored> gather;
+  int parts = 1; ///< work items per pose
+
+  /// In a few work items per thread or more.
+  template <class ExecutionSpace>
+  void launch(const ExecutionSpace& space, const std::string& label) {
+    const auto& samples = gather.amplitudes.samples;
+    const std::int64_t rows = samples.projection.elements() / samples.projection.columns(),
+                       poses = samples.batches * samples.poses;
+    parts = static_cast<int>(std::clamp<std::int64_t>(8 * space.concurrency() / poses, 1, rows));
+    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>,
+                                       Kokkos::IndexType<std::int64_t>>;
+    Kokkos::parallel_for(label, Policy(space, 0, poses * parts).set_chunk_size(1), *this);
+  }
 
   void operator()(std::int64_t item) const {
     const auto& samples = gather.amplitudes.samples;
@@ -91,18 +103,5 @@ private:
     }
   }
 };
-
-/// Launches a gather of `poses` projections on a host, in a few work items per thread or more.
-template <class Kernel, class T, int M, int D, Mates mates, class ExecutionSpace, class Gather>
-void launch_gather_rows(const ExecutionSpace& space, const std::string& label, const Gather& gather,
-                        std::int64_t poses) {
-  const auto& layout = gather.amplitudes.samples.projection;
-  const std::int64_t rows = layout.elements() / layout.columns();
-  const int parts = static_cast<int>(std::clamp<std::int64_t>(8 * space.concurrency() / poses, 1, rows));
-  using Policy =
-      Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(label, Policy(space, 0, poses * parts).set_chunk_size(1),
-                       GatherRows<Kernel, T, M, D, mates, Gather>{gather, parts});
-}
 
 } // namespace Bracewell::Impl

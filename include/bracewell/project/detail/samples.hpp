@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/array.hpp>
+#include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/rfft/layout.hpp>
 
-namespace Bracewell {
-
-/// Poses of projections, and what else belongs to each of them. An axis of extent 1 is shared by all batches
-/// or poses.
-template <class T, class MemorySpace>
-struct Poses {
-  /// [B|1, P|1, d, d], d the dimension of the reconstruction: maps projection frequencies (x, y[, z]) to
-  /// reconstruction frequencies. Any matrix: anisotropic magnification, for instance, is a factor of it. For
-  /// RELION's angles it is the transpose of RELION's matrix (geometry/euler.hpp).
-  Array<const T, MemorySpace> matrices;
-  /// [B|1, P|1, m], m the dimension of the projections, in pixels of the projection, ordered like its array
-  /// axes ((depth,) row, column): positive moves the image to higher index. Optional.
-  Array<const T, MemorySpace> shifts = {};
-  /// [B|1, P|1, (d,) h, w/2+1], real: multiplies every sample on its way out (project) and in (backproject),
-  /// for instance a CTF. Optional.
-  Array<const T, MemorySpace> filters = {};
-};
-
-namespace Impl {
+namespace Bracewell::Impl {
 
 template <class T, int M, int D>
 KOKKOS_INLINE_FUNCTION void multiply(const T (&matrix)[D][M], const int (&k)[M], T (&q)[D]) {
@@ -77,6 +59,18 @@ struct PerPose {
   }
 };
 
+/// Half spectra [B|1, ...] as they are stored; none by default.
+template <class Value>
+struct StoredSpectra {
+  const Value* data = nullptr;
+  std::int64_t batch_stride = 0;
+
+  KOKKOS_FUNCTION explicit operator bool() const { return data != nullptr; }
+  KOKKOS_INLINE_FUNCTION const Value* operator()(std::int64_t batch) const {
+    return computed_once(data, batch * batch_stride);
+  }
+};
+
 /// The samples that B x P poses of an M-dimensional projection take of a D-dimensional reconstruction.
 template <class T, int M, int D>
 struct Samples {
@@ -92,6 +86,7 @@ struct Samples {
   T radius;           ///< largest |k|
   int squared_radius; ///< samples with |k|^2 beyond it are zero
 
+  bool none() const { return batches == 0 || poses == 0; }
   KOKKOS_INLINE_FUNCTION bool curved() const { return bends && curvature != 0; }
 
   /// `within_half`: positions beyond half a period are to be brought back, not only those whose windows would
@@ -165,5 +160,4 @@ struct Samples {
   }
 };
 
-} // namespace Impl
-} // namespace Bracewell
+} // namespace Bracewell::Impl

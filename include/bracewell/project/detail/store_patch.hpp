@@ -23,7 +23,7 @@ struct StorePatch {
   using Box = PatchBox<T, D, width>;
 
   const HalfSpectrumLayout<D>& layout;
-  const ScatterTarget<T>& target;
+  const InsertionTarget<T>& target;
 
   /// volume: where the reconstruction of the batch begins.
   KOKKOS_INLINE_FUNCTION void operator()(const Box& box, std::int64_t volume, int lane,

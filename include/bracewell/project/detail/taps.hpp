@@ -3,15 +3,18 @@
 
 #include <bracewell/rfft/layout.hpp>
 
-namespace Bracewell {
+namespace Bracewell::Impl {
 
 /// What a tap on a self-mated column (x = 0, or W/2 of an even width) touches, where a frequency and its
 /// Friedel mate are both stored: the stored element alone (sampling a spectrum, and its transpose), or the
 /// element and its mate's conjugate (inserting a sample at +k and its conjugate at -k, and the transpose of
-/// that).
+/// that). It tells which pair of operators a kernel is for:
+///
+///              |  Single                              |  Both
+///     sample   |  project                             |  backproject_gradients
+///     insert   |  gradient of the reconstruction      |  backproject
+///              |  (project_gradients)                 |
 enum class Mates { Single, Both };
-
-namespace Impl {
 
 template <class T>
 KOKKOS_INLINE_FUNCTION T conjugate(const T& value) {
@@ -109,5 +112,4 @@ private:
   }
 };
 
-} // namespace Impl
-} // namespace Bracewell
+} // namespace Bracewell::Impl

@@ -106,14 +106,14 @@ struct TileLoop {
   }
 };
 
-/// Runs a TileLoop. `resident`: blocks of `threads` threads that a multiprocessor should hold at least (0: as
-/// many as registers allow).
+/// Runs a TileLoop. `resident`: blocks of `threads` threads that a multiprocessor of an NVIDIA GPU should hold
+/// at least (threads = 0: as registers allow).
 template <int threads = 0, int resident = 0, class Space, class Functor, int M, int columns>
 void launch_tiles(const Space& space, const std::string& label, const Functor& functor,
                   const Tiles<M, columns>& tiles, std::int64_t poses) {
   constexpr int lanes = tile_lanes<Space>;
-  using Bounds =
-      std::conditional_t<threads == 0, Kokkos::LaunchBounds<>, Kokkos::LaunchBounds<threads, resident>>;
+  using Bounds = std::conditional_t<threads == 0, Kokkos::LaunchBounds<>,
+                                    Kokkos::LaunchBounds<threads, resident_teams<Space>(resident)>>;
   using Policy = Kokkos::RangePolicy<Space, Bounds, Kokkos::IndexType<std::int64_t>,
                                      Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
   Kokkos::parallel_for(label, Policy(space, 0, poses * tiles.per_pose * lanes).set_chunk_size(1),

@@ -14,6 +14,7 @@
 #include <vector>
 
 using namespace Bracewell;
+using Impl::Mates;
 
 namespace {
 

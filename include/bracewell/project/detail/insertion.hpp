@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/project/choose_insertion.hpp>
+#include <bracewell/project/detail/insert_atomic.hpp>
+#include <bracewell/project/detail/insert_duplicated.hpp>
+#include <bracewell/project/detail/insert_owned_gpu.hpp>
+#include <bracewell/project/detail/insert_owned_host.hpp>
+#include <bracewell/project/detail/insert_patches.hpp>
+#include <bracewell/project/detail/label.hpp>
+#include <bracewell/project/detail/problem.hpp>
+#include <bracewell/project/memory.hpp>
+
+namespace Bracewell::Impl {
+
+/// The work of inserting samples, for choose_insertion.
+template <class Kernel, class ExecutionSpace, class T, int M, int D>
+InsertionWork insertion_work(const ExecutionSpace& space, const Samples<T, M, D>& samples,
+                             Strategy strategy) {
+  return {.dimensions = D,
+          .projection_dimensions = M,
+          .width = Kernel::width,
+          .batches = samples.batches,
+          .poses = samples.poses,
+          .projection_elements = samples.projection.elements(),
+          .threads = space.concurrency(),
+          .host = is_host<ExecutionSpace>,
+          .curved = samples.curved(),
+          .strategy = strategy};
+}
+
+/// Launches the kernel that choose_insertion has named; before that, the checks that are its own.
+template <class Kernel, class ExecutionSpace, class T, int M, int D, Mates mates, class MemorySpace>
+void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
+                      Insertion insertion, const Amplitudes<T, M, D, mates>& amplitudes,
+                      const InsertionTarget<T>& target, const Array<T, MemorySpace>& scratch) {
+  constexpr bool host = is_host<ExecutionSpace>;
+  switch (insertion) {
+  case Insertion::Atomic:
+    InsertAtomic<Kernel, T, M, D, mates>{amplitudes, target}.launch(space, label_of(label, "::atomic"));
+    break;
+  case Insertion::Patches:
+    if constexpr (M == 2 && !host) {
+      if (!target.weight)
+        InsertPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
+            .launch(space, label_of(label, "::patches"));
+      else if constexpr (mates == Mates::Both)
+        InsertPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
+            .launch(space, label_of(label, "::patches"));
+    }
+    break;
+  case Insertion::OwnedHost:
+  case Insertion::OwnedGpu: {
+    using Owned = std::conditional_t<host, InsertOwnedHost<ExecutionSpace, Kernel, T, M, D, mates>,
+                                     InsertOwnedGpu<ExecutionSpace, Kernel, T, M, D, mates>>;
+    const Owned functor(amplitudes, target);
+    const std::int64_t league = target.batches * functor.bricks.count();
+    if (league > std::numeric_limits<int>::max())
+      fail(arguments.function, "options.strategy", "at most 2^31 bricks", number(league));
+    functor.launch(space, label_of(label, "::owned"));
+    break;
+  }
+  case Insertion::Duplicated:
+    if (!host)
+      fail(arguments.function, "options.strategy", "Atomic or Owned on a GPU", "Duplicated");
+    if constexpr (host) {
+      const std::int64_t needed = duplicated_scratch_size(
+          space, target.batches * amplitudes.samples.reconstruction.elements(), target.weight != nullptr);
+      arguments.scratch("scratch", scratch, needed, "for Strategy::Duplicated");
+      InsertDuplicated<Kernel, T, M, D, mates>(space, amplitudes, target, scratch.data, needed)
+          .launch(space, label_of(label, "::duplicated"), label_of(label, "::sum"));
+    }
+    break;
+  }
+}
+
+} // namespace Bracewell::Impl

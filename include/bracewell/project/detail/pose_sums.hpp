@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/project/detail/sample_tiles.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace Bracewell {
+namespace Impl {
+
+/// What the samples of a pose give to the gradients of its matrix and shift.
+template <class T, int M, int D>
+struct PoseSums {
+  T matrix[D][M] = {};
+  T bend[D] = {};
+  T shift[M] = {};
+
+  KOKKOS_INLINE_FUNCTION PoseSums& operator+=(const PoseSums& other) {
+    for (int d = 0; d < D; ++d) {
+      for (int c = 0; c < M; ++c)
+        matrix[d][c] += other.matrix[d][c];
+      bend[d] += other.bend[d];
+    }
+    for (int c = 0; c < M; ++c)
+      shift[c] += other.shift[c];
+    return *this;
+  }
+};
+
+} // namespace Impl
+} // namespace Bracewell
+
+template <class T, int M, int D>
+struct Kokkos::reduction_identity<Bracewell::Impl::PoseSums<T, M, D>> {
+  KOKKOS_FORCEINLINE_FUNCTION static Bracewell::Impl::PoseSums<T, M, D> sum() { return {}; }
+};
+
+namespace Bracewell::Impl {
+
+/// SampleTiles, and with it the gradients with respect to matrices and shifts: both are sums over the samples
+/// of a pose of Re(conj(amplitude) dF) with dF the sampled volume's gradient, times k and times -2 pi i k / n.
+template <class Kernel, class T, int M, int D, Mates mates>
+struct SamplePoseSums {
+  static constexpr int width = Kernel::width;
+
+  SampleTiles<Kernel, T, M, D, mates> gather;
+  Tiles<M> tiles;
+  std::int64_t first_pose = 0; ///< of batch and pose axes in one sequence
+  int parts = 1;               ///< teams that share a pose
+  T* matrices;                 ///< like Samples::matrices, accumulated; null: not wanted
+  T* shifts;                   ///< like Samples::shifts, accumulated; null: not wanted
+
+  template <class ExecutionSpace>
+  SamplePoseSums(const ExecutionSpace& space, const SampleTiles<Kernel, T, M, D, mates>& gather_,
+                 T* matrices_, T* shifts_)
+      : gather(gather_), tiles(Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
+                                              ProjectionTuning::pose_sum_most_rows)),
+        matrices(matrices_), shifts(shifts_) {}
+
+  /// One team per pose, or more for few poses, in as few launches as a league of 2^31 teams allows.
+  template <class ExecutionSpace>
+  void launch(const ExecutionSpace& space, const std::string& label) {
+    constexpr bool host = is_host<ExecutionSpace>;
+    constexpr int team_size = host ? 1 : ProjectionTuning::pose_sum_threads;
+    constexpr int resident = ProjectionTuning::pose_sum_teams(width);
+    const std::int64_t teams = space.concurrency() / (host ? 1 : 128);
+    parts = static_cast<int>(std::clamp<std::int64_t>(teams / poses(), 1, tiles.per_pose));
+    const std::int64_t most = std::numeric_limits<int>::max() / parts;
+    for (; first_pose < poses(); first_pose += most) {
+      const int league = static_cast<int>(std::min(most, poses() - first_pose)) * parts;
+      using Bounds =
+          std::conditional_t<resident == 0, Kokkos::LaunchBounds<>,
+                             Kokkos::LaunchBounds<team_size, resident_teams<ExecutionSpace>(resident)>>;
+      using Policy =
+          Kokkos::TeamPolicy<ExecutionSpace, Bounds, Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
+      Kokkos::parallel_for(label, Policy(space, league, team_size), *this);
+    }
+  }
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    constexpr int lanes = tile_lanes<typename Team::execution_space>;
+    const auto& samples = gather.amplitudes.samples;
+    const std::int64_t flat = first_pose + team.league_rank() / parts;
+    const int part = team.league_rank() % parts;
+    std::int64_t batch, index;
+    samples.split(flat, batch, index);
+    const auto pose = samples.pose(batch, index);
+    PoseSums<T, M, D> sums; // of one thread, then of the team
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, team.team_size()), [&](int thread) {
+      const int groups = team.team_size() / lanes * parts;
+      for (int tile = part * (team.team_size() / lanes) + thread / lanes; tile < tiles.per_pose;
+           tile += groups)
+        tiles.template for_each<lanes>(tile, thread % lanes, [&](const int(&k)[M], std::int64_t element) {
+          sample(batch, index, pose, k, element, sums);
+        });
+    });
+    team.team_reduce(Kokkos::Sum<PoseSums<T, M, D>>(sums));
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { add_to_gradients(batch, index, sums); });
+  }
+
+  KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose,
+                                     const int (&k)[M], std::int64_t element, PoseSums<T, M, D>& sum) const {
+    const auto& amplitudes = gather.amplitudes;
+    const auto& samples = amplitudes.samples;
+    const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
+    const std::int64_t begin = batch * gather.volumes.batch_stride;
+    Kokkos::complex<T> value(0);
+    T weight(0);
+    if (samples.inside(k)) {
+      T q[D];
+      pose.position(k, q);
+      Stencil<Kernel, D, mates, T> stencil;
+      if (stencil.place(samples.reconstruction, q, pose.folds)) {
+        const Kokkos::complex<T> phase = samples.phase(pose, k);
+        T slope[D] = {};
+        if (gather.volumes) {
+          Kokkos::complex<T> gradient[D];
+          const Kokkos::complex<T> sampled = stencil.gather(gather.volumes.data + begin, gradient);
+          const Kokkos::complex<T> amplitude = amplitudes.value(batch, index, element, k, phase);
+          value = amplitudes.factor(batch, index, element, k) * sampled * phase;
+          for (int d = 0; d < D; ++d)
+            slope[d] = amplitude.real() * gradient[d].real() + amplitude.imag() * gradient[d].imag();
+          const T turned = amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real();
+          for (int c = 0; c < M; ++c)
+            sum.shift[c] += T(k[c]) * turned;
+        }
+        if (gather.weight_volumes) {
+          T gradient[D];
+          weight = amplitudes.scale(k) *
+                   stencil.gather(gather.weight_volumes.data + begin, gradient, gather.absolute);
+          const T amplitude = amplitudes.weight(batch, index, element, k);
+          for (int d = 0; d < D; ++d)
+            slope[d] += amplitude * gradient[d];
+        }
+        for (int d = 0; d < D; ++d) {
+          for (int c = 0; c < M; ++c)
+            sum.matrix[d][c] += slope[d] * T(k[c]);
+          if (pose.curved)
+            sum.bend[d] += slope[d] * T(k[0] * k[0] + k[1] * k[1]);
+        }
+      } else {
+        weight = Kokkos::Experimental::quiet_NaN_v<T>;
+        value = Kokkos::complex<T>(weight, weight);
+        sum.matrix[0][0] = weight;
+        sum.shift[0] = weight;
+      }
+    }
+    if (gather.values)
+      gather.values[output] = value;
+    if (gather.weights)
+      gather.weights[output] = weight;
+  }
+
+private:
+  std::int64_t poses() const { return gather.amplitudes.samples.batches * gather.amplitudes.samples.poses; }
+
+  KOKKOS_INLINE_FUNCTION void add_to_gradients(std::int64_t batch, std::int64_t index,
+                                               const PoseSums<T, M, D>& sums) const {
+    const auto& samples = gather.amplitudes.samples;
+    if (matrices) {
+      T* const m = matrices + samples.matrices.offset(batch, index);
+      for (int d = 0; d < D; ++d) {
+        for (int c = 0; c < M; ++c)
+          Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
+        if (samples.curved())
+          Kokkos::atomic_add(m + d * D + D - 1, samples.oversampling * samples.curvature * sums.bend[d]);
+      }
+    }
+    if (shifts) {
+      T* const s = shifts + samples.shifts.offset(batch, index);
+      for (int c = 0; c < M; ++c)
+        Kokkos::atomic_add(s + M - 1 - c,
+                           2 * Kokkos::numbers::pi_v<T> * samples.inverse_size[c] * sums.shift[c]);
+    }
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,126 @@
+// Which kernel runs: plain functions of the problem, at and around their thresholds on an H200.
+
+#include <bracewell/project/choose_insertion.hpp>
+#include <bracewell/project/choose_sampling.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace Bracewell;
+
+namespace {
+
+/// 64 poses of a batch of two volumes of 64^3 in float, by Catmull-Rom.
+SamplingWork volumes() {
+  return {.dimensions = 3,
+          .projection_dimensions = 2,
+          .width = 4,
+          .value_bytes = 4,
+          .batches = 2,
+          .poses = 64,
+          .projection_elements = 64 * 33,
+          .elements = 64 * 64 * 33,
+          .reconstructions = 2};
+}
+
+SamplingWork images() {
+  SamplingWork work = volumes();
+  work.dimensions = 2;
+  work.elements = 64 * 33;
+  work.batches = work.reconstructions = 1;
+  return work;
+}
+
+template <class Change>
+Sampling of(SamplingWork work, const Change& change) {
+  change(work);
+  return choose_sampling(work);
+}
+
+} // namespace
+
+TEST_CASE("hosts sample by rows, whatever they are given") {
+  CHECK(of(volumes(), [](auto& work) { work.host = true; }) == Sampling::Rows);
+  CHECK(of(volumes(), [](auto& work) { work.host = work.scratch = true; }) == Sampling::Rows);
+}
+
+TEST_CASE("gradients of poses are sums, everywhere") {
+  for (const bool host : {false, true})
+    CHECK(of(volumes(), [&](auto& work) {
+            work.pose_gradients = true;
+            work.host = host;
+          }) == Sampling::PoseSums);
+}
+
+TEST_CASE("padded copies are made where there is memory, and samples enough") {
+  const auto with = [](auto& work) { work.scratch = true; };
+  CHECK(of(volumes(), [](auto&) {}) == Sampling::Tiles);
+  CHECK(of(volumes(), with) == Sampling::PaddedCopies);
+  CHECK(of(volumes(), [&](auto& work) { with(work), work.poses = 63; }) == Sampling::Tiles);
+  CHECK(of(volumes(), [&](auto& work) { with(work), work.reconstructions = 1, work.poses = 32; }) ==
+        Sampling::PaddedCopies);
+  SECTION("of two taps an axis: four times as many samples, in volumes beyond the L1 cache") {
+    const auto narrow = [&](auto& work) { with(work), work.width = 2; };
+    CHECK(of(volumes(), [&](auto& work) { narrow(work), work.poses = 255; }) == Sampling::Tiles);
+    CHECK(of(volumes(), [&](auto& work) { narrow(work), work.poses = 256; }) == Sampling::PaddedCopies);
+    CHECK(of(volumes(), [&](auto& work) { narrow(work), work.poses = 256, work.elements = 32767; }) ==
+          Sampling::Tiles);
+  }
+  SECTION("of images: enough to outweigh a launch, and the copy") {
+    const std::int64_t launch = 8'600'000 / 4 / (64 * 33) + 1;
+    CHECK(of(images(), [&](auto& work) { with(work), work.poses = launch - 1; }) == Sampling::Tiles);
+    CHECK(of(images(), [&](auto& work) { with(work), work.poses = launch; }) == Sampling::PaddedCopies);
+    CHECK(of(images(), [&](auto& work) {
+            with(work), work.poses = launch, work.elements = 64 * 33 * launch / 32 + 1;
+          }) == Sampling::Tiles);
+  }
+  SECTION("of fewer than 2^31 poses") {
+    CHECK(of(volumes(), [&](auto& work) { with(work), work.poses = std::int64_t(1) << 30; }) !=
+          Sampling::PaddedCopies);
+  }
+}
+
+TEST_CASE("bricks are sampled where poses and bricks are many") {
+  const auto many = [](auto& work) { work.poses = 1024, work.batches = 32; };
+  CHECK(of(volumes(), many) == Sampling::Bricks);
+  CHECK(of(volumes(), [&](auto& work) { many(work), work.poses = 1023; }) == Sampling::Tiles);
+  CHECK(of(volumes(), [&](auto& work) { many(work), work.batches = 31; }) == Sampling::Tiles);
+  CHECK(of(volumes(), [&](auto& work) { many(work), work.batches = 8, work.weights = true; }) ==
+        Sampling::Bricks);
+  CHECK(of(volumes(), [&](auto& work) { many(work), work.values = false; }) == Sampling::Tiles);
+  CHECK(of(volumes(), [&](auto& work) { many(work), work.width = 2; }) == Sampling::Tiles);
+  CHECK(of(volumes(), [&](auto& work) { many(work), work.value_bytes = 8; }) == Sampling::Tiles);
+  CHECK(of(volumes(), [&](auto& work) { many(work), work.projection_dimensions = 3; }) == Sampling::Tiles);
+}
+
+TEST_CASE("insertion is what was asked for, by the kernel for the space") {
+  InsertionWork work{.dimensions = 3,
+                     .projection_dimensions = 2,
+                     .width = 4,
+                     .batches = 1,
+                     .poses = 128,
+                     .projection_elements = 64 * 33,
+                     .threads = 132 * 2048};
+  CHECK(choose_insertion(work) == Insertion::Patches);
+  SECTION("patches need samples enough, flat projections of two dimensions, and poses that an int counts") {
+    work.poses = 15;
+    CHECK(choose_insertion(work) == Insertion::Atomic);
+    work.dimensions = 2; // four times as many additions meet
+    CHECK(choose_insertion(work) == Insertion::Patches);
+    work.poses = std::int64_t(1) << 31;
+    CHECK(choose_insertion(work) == Insertion::Atomic);
+    work.poses = 128, work.curved = true;
+    CHECK(choose_insertion(work) == Insertion::Atomic);
+    work.curved = false, work.projection_dimensions = 3;
+    CHECK(choose_insertion(work) == Insertion::Atomic);
+  }
+  work.strategy = Strategy::Owned;
+  CHECK(choose_insertion(work) == Insertion::OwnedGpu);
+  work.strategy = Strategy::Duplicated;
+  CHECK(choose_insertion(work) == Insertion::Duplicated);
+  work.host = true;
+  CHECK(choose_insertion(work) == Insertion::Duplicated);
+  work.strategy = Strategy::Automatic;
+  CHECK(choose_insertion(work) == Insertion::OwnedHost);
+  work.strategy = Strategy::Atomic;
+  CHECK(choose_insertion(work) == Insertion::Atomic);
+}
