@@ -25,6 +25,8 @@
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/ptychography/compare.hpp>
+#include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/solver.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>

@@ -9,6 +9,7 @@
 #include <bracewell/ptychography/detail/sum_losses.hpp>
 #include <bracewell/ptychography/detail/target_store.hpp>
 
+#include <limits>
 #include <optional>
 #include <type_traits>
 
@@ -125,7 +126,7 @@ public:
     }
     if (outputs.object_gradient)
       sums.begin_object(space, subset.data, used, outputs.object_gradient);
-    const Real norm = Real(1) / (Real(used) * Real(shape.detector) * Real(shape.detector));
+    const Real norm = Real(1) / (Real(used) * Real(std::int64_t(shape.detector) * shape.detector));
     double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses.data();
     const std::int64_t group = fused ? fused->group_size() : general->group_size();
     for (std::int64_t first = 0; first < used; first += group) {

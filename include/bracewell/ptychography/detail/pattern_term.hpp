@@ -60,8 +60,9 @@ struct PatternTerm {
   T background; ///< of PatternLoss::Poisson
   T unit;       ///< of counts in half precision; 0 where roots are stored
 
+  /// Part of its caller on hosts as well: whether products and sums are contracted must not depend on who calls.
   /// @param value, slope  the loss of this pixel and its derivative with respect to J, divided by slope_unit
-  KOKKOS_INLINE_FUNCTION void operator()(T J, T stored, T& value, T& slope) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(T J, T stored, T& value, T& slope) const {
     T t = stored; // the root of it for the amplitude loss
     if constexpr (sizeof(Storage) < sizeof(T)) {
       if (kind == PatternLoss::Amplitude)
