@@ -33,12 +33,13 @@ template <class T, class Storage, class Sizes>
 struct FusedComparison {
   using Number = PlainComplex<T>;
 
-  PatternLoss loss;
-  bool masked;
-  T background;
-  T scale;       ///< of the intensity, to J
-  T target_unit; ///< of counts in half precision
-  T unit;        ///< of the derivative, so that half precision holds it
+  // References: copies would be made before the transform, and take registers that it needs.
+  const PatternLoss& loss;
+  const bool& masked;
+  const T& background;
+  const T& scale;       ///< of the intensity, to J
+  const T& target_unit; ///< of counts in half precision
+  const T& unit;        ///< of the derivative, so that half precision holds it
 
   /// Adds to sums.first the loss, and to sums.second the moment l'(J) I.
   template <class Sum>
