@@ -18,7 +18,6 @@ namespace {
 
 using namespace Bracewell;
 using Space = Kokkos::DefaultExecutionSpace;
-using Half = Kokkos::Experimental::half_t;
 
 template <class Value>
 using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;

@@ -397,7 +397,7 @@ std::string reconstruct(const Space& space, const RunOptions& options) {
       throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
   { const AtomicFile writable(options.out); } // before the work, not after it
   Job job(space, options);
-  return options.storage == StorageType::Half ? job.run<Kokkos::Experimental::half_t>() : job.run<float>();
+  return options.storage == StorageType::Half ? job.run<Bracewell::Half>() : job.run<float>();
 }
 
 } // namespace Bracewell::Examples

@@ -34,6 +34,8 @@
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/ptychography/compare.hpp>
+#include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/solver.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>

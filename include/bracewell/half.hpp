@@ -23,6 +23,9 @@ KOKKOS_INLINE_FUNCTION float widen(std::uint16_t bits) {
 
 /// Bits of the nearest half-precision number, of the even one of two; infinite from 65520 on.
 KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return __half_as_ushort(__float2half_rn(value));
+#else
   const auto bits = Kokkos::bit_cast<std::uint32_t>(value);
   std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude >= 0x47800000u) // 2^16, infinity, NaN
@@ -32,28 +35,41 @@ KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value) {
   else // drops 13 bits of the fraction and 112 of the exponent
     magnitude = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
   return static_cast<std::uint16_t>(magnitude | (bits >> 16 & 0x8000u));
+#endif
 }
 
 } // namespace Impl
 
-/// A complex number stored as two IEEE 754 half-precision numbers, 4 bytes on every backend: what a
-/// reconstruction may be made of that `project` samples (in float). Each part keeps 11 significant bits
-/// (relative error up to 2^-11 = 4.9e-4) from 6.1e-5 to 65504 in magnitude; smaller parts have an absolute
-/// error up to 3e-8, larger ones are infinite. Scale a spectrum so that its largest value stays below: the
-/// zero frequency is the sum over all voxels.
+/// A number stored in IEEE 754 half precision, 2 bytes on every backend (Kokkos' half_t is a float on hosts);
+/// all arithmetic is in float. It keeps 11 significant bits (relative error up to 2^-11 = 4.9e-4) from 6.1e-5 to
+/// 65504 in magnitude; smaller numbers have an absolute error up to 3e-8, larger ones are infinite. Rounds to
+/// nearest, of two to the even one, everywhere alike. GPUs convert by an instruction; hosts take a few for each
+/// conversion, so that on them it saves memory but no time.
+struct Half {
+  std::uint16_t bits = 0;
+
+  Half() = default;
+  KOKKOS_INLINE_FUNCTION explicit Half(float value) : bits(Impl::narrow(value)) {}
+  KOKKOS_INLINE_FUNCTION operator float() const { return Impl::widen(bits); }
+};
+
+/// A complex number stored as two numbers like Half, 4 bytes: what a reconstruction may be made of that `project`
+/// samples (in float). Scale a spectrum so that its largest value stays below 65504: the zero frequency is the sum
+/// over all voxels.
 /// \code
 /// Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) {
 ///   stored.data()[i] = HalfComplex(scale * spectrum.data()[i]);
 /// });
 /// \endcode
 struct HalfComplex {
-  std::uint16_t real_bits = 0, imaginary_bits = 0;
+  std::uint32_t bits = 0; ///< the real part, then the imaginary one: one access to memory
 
   HalfComplex() = default;
   KOKKOS_INLINE_FUNCTION explicit HalfComplex(const Kokkos::complex<float>& value)
-      : real_bits(Impl::narrow(value.real())), imaginary_bits(Impl::narrow(value.imag())) {}
+      : bits(Impl::narrow(value.real()) | std::uint32_t(Impl::narrow(value.imag())) << 16) {}
   KOKKOS_INLINE_FUNCTION operator Kokkos::complex<float>() const {
-    return {Impl::widen(real_bits), Impl::widen(imaginary_bits)};
+    return {Impl::widen(static_cast<std::uint16_t>(bits & 0xffff)),
+            Impl::widen(static_cast<std::uint16_t>(bits >> 16))};
   }
 };
 
@@ -70,6 +86,18 @@ struct ComputedWith<HalfComplex> {
 };
 template <class Stored>
 using computed_with = typename ComputedWith<Stored>::type;
+
+/// The complex number whose parts are stored as a type of real numbers.
+template <class Stored>
+struct ComplexOf {
+  using type = Kokkos::complex<Stored>;
+};
+template <>
+struct ComplexOf<Half> {
+  using type = HalfComplex;
+};
+template <class Stored>
+using complex_of = typename ComplexOf<Stored>::type;
 
 } // namespace Impl
 } // namespace Bracewell

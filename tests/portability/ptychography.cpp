@@ -1,6 +1,8 @@
 // Every kernel of ptychography and of Adam; of the fused kernel, one size of each kind.
 
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/ptychography/compare.hpp>
+#include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
@@ -13,32 +15,30 @@ template <class DataType>
 using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
 
 template <class T, class Storage, class Sizes>
-void launch(const Space& space, const Impl::FusedPatterns<Space, T, Storage, Sizes>& kernel) {
-  using Kernel = Impl::FusedPatterns<Space, T, Storage, Sizes>;
+void launch(const Space& space, const Impl::FusedKernel<Space, T, Storage, Sizes>& kernel) {
+  using Kernel = Impl::FusedKernel<Space, T, Storage, Sizes>;
   typename Kernel::Policy policy(space, 1, +Kernel::team_size);
   policy.set_scratch_size(+Kernel::scratch_level, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
   Kokkos::parallel_for("fused", policy, kernel);
 }
 template <class T, class Storage, class Sizes>
-void launch(const Space& space, const Impl::FusedPatterns<Space, T, Storage, Sizes, true>& kernel) {
+void launch(const Space& space, const Impl::FusedKernel<Space, T, Storage, Sizes, true>& kernel) {
   Impl::launch_on_chip(space, "fused on the chip", 1, kernel.chip_bytes(1), kernel);
 }
 
-using Half = Kokkos::Experimental::half_t;
 template void launch(const Space&,
-                     const Impl::FusedPatterns<Space, float, float, Impl::FusedSizes<16, 16, 5>>&);
+                     const Impl::FusedKernel<Space, float, float, Impl::FusedSizes<16, 16, 5>>&);
 template void launch(const Space&,
-                     const Impl::FusedPatterns<Space, float, float, Impl::FusedSizes<16, 16, 5>, true>&);
+                     const Impl::FusedKernel<Space, float, float, Impl::FusedSizes<16, 16, 5>, true>&);
+template void launch(const Space&, const Impl::FusedKernel<Space, float, Half, Impl::FusedSizes<8, 20, 10>>&);
 template void launch(const Space&,
-                     const Impl::FusedPatterns<Space, float, Half, Impl::FusedSizes<8, 20, 10>>&);
-template void launch(const Space&,
-                     const Impl::FusedPatterns<Space, double, double, Impl::FusedSizes<4, 12, 12>>&);
+                     const Impl::FusedKernel<Space, double, double, Impl::FusedSizes<4, 12, 12>>&);
 
 } // namespace
 
 template class Bracewell::Adam<Space, float>;
 template class Bracewell::AberratedProbe<Space, float>;
-template class Bracewell::Impl::GridReduction<Space, float>;
+template class Bracewell::Impl::ReducedGrid<Space, float>;
 
 void every_operator(const Space& space, const ScanPositions<Space>& scan, const View<float**>& real,
                     const View<Kokkos::complex<float>**>& object,

@@ -10,6 +10,7 @@
 #include <limits>
 
 using namespace Test;
+using Bracewell::Half;
 using Bracewell::HalfComplex;
 using Bracewell::Impl::narrow;
 using Bracewell::Impl::widen;
@@ -93,7 +94,9 @@ void check_projection(const View<Volume>& volume, const View<Halves>& halves, co
 } // namespace
 
 TEST_CASE("half-precision numbers widen to what they stand for and back") {
-  static_assert(sizeof(HalfComplex) == 4);
+  static_assert(sizeof(Half) == 2 && sizeof(HalfComplex) == 4 && alignof(HalfComplex) == 4);
+  CHECK(float(Half(1.0f + 0x1p-11f)) == 1.0f);            // of two, the even one
+  CHECK(HalfComplex(Complex(1, -2)).bits == 0xc0003c00u); // the real part first in memory
   int wrong = 0;
   for (int bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);

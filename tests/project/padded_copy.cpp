@@ -24,7 +24,7 @@ Kokkos::complex<float> numbered(std::int64_t i) {
 template <class Value>
 bool same(const Value& a, const Value& b) {
   if constexpr (std::is_same_v<Value, HalfComplex>)
-    return a.real_bits == b.real_bits && a.imaginary_bits == b.imaginary_bits;
+    return a.bits == b.bits;
   else
     return a == b;
 }

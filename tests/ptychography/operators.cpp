@@ -3,6 +3,8 @@
 
 #include "support.hpp"
 
+#include <bracewell/ptychography/compare.hpp>
+#include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
 
@@ -35,7 +37,7 @@ auto numbers(const Source& view) {
 /// Largest difference between a transform in registers and the direct sum.
 template <int N, bool inverse, int given = N>
 double register_error() {
-  Bracewell::Impl::Pair<double> x[N];
+  Bracewell::Impl::PlainComplex<double> x[N];
   std::complex<double> in[N] = {};
   for (int i = 0; i < N; ++i) {
     x[i] = {std::sin(3 * i + 1), std::cos(i * i)};
@@ -60,7 +62,7 @@ double register_error() {
 template <int N, bool inverse>
 double shifted_error(double shift) {
   using FFT = Bracewell::Impl::RegisterFFT<N, inverse>;
-  Bracewell::Impl::Pair<double> x[N], factors[FFT::factors];
+  Bracewell::Impl::PlainComplex<double> x[N], factors[FFT::factors];
   std::complex<double> in[N];
   for (int i = 0; i < N; ++i) {
     x[i] = {std::sin(3 * i + 1), std::cos(i * i)};

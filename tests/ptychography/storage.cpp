@@ -16,7 +16,6 @@ using Catch::Matchers::ContainsSubstring;
 using Test::Experiment;
 using Test::on_host;
 using Test::relative_difference;
-using Half = Kokkos::Experimental::half_t;
 using Space = Kokkos::DefaultExecutionSpace;
 template <class Value>
 using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;

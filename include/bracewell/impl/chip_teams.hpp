@@ -75,9 +75,9 @@ struct ChipTeam {
   /// The partial sums of two calls lie apart, so that one barrier is enough.
   KOKKOS_FUNCTION TeamSums<T> sum(TeamSums<T> own) const {
     KOKKOS_IF_ON_DEVICE((const int warps = blockDim.x / 32;
-                         TeamSums<T>* const shared = partials + parity * warps; add_lanes(own, 32);
-                         if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = own; __syncthreads();
-                         own = shared[threadIdx.x % warps]; add_lanes(own, warps); parity = 1 - parity;))
+                         TeamSums<T>* const of_warps = partials + parity * warps; add_lanes(own, 32);
+                         if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = own; __syncthreads();
+                         own = of_warps[threadIdx.x % warps]; add_lanes(own, warps); parity = 1 - parity;))
     return own;
   }
 

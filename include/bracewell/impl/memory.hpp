@@ -15,6 +15,27 @@ Kokkos::View<Value*, Space> device_vector(const Space& space, const std::string&
   return Kokkos::View<Value*, Space>(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), size);
 }
 
+/// The same of any rank: device_view<float**>(space, label, rows, columns).
+template <class DataType, class Space, class... Extents>
+auto device_view(const Space& space, const std::string& label, Extents... extents) {
+  using View = Kokkos::View<DataType, Kokkos::LayoutRight, typename Space::memory_space>;
+  return View(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label),
+              static_cast<std::size_t>(extents)...);
+}
+
+/// The same, full of zeros.
+template <class DataType, class Space, class... Extents>
+auto device_zeros(const Space& space, const std::string& label, Extents... extents) {
+  using View = Kokkos::View<DataType, Kokkos::LayoutRight, typename Space::memory_space>;
+  return View(Kokkos::view_alloc(space, label), static_cast<std::size_t>(extents)...);
+}
+
+/// Bytes that Views hold.
+template <class... Views>
+std::size_t bytes_of(const Views&... views) {
+  return (std::size_t(0) + ... + (views.size() * sizeof(typename Views::value_type)));
+}
+
 /// values[i] = value.
 template <class Value>
 struct Fill {

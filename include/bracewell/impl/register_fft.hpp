@@ -10,21 +10,25 @@ namespace Bracewell::Impl {
 
 /// A complex number that is nothing but its parts: T may be a group of numbers.
 template <class T>
-struct alignas(2 * sizeof(T)) Pair {
+struct alignas(2 * sizeof(T)) PlainComplex {
   T re, im;
 };
 
+// TRANSITION: to be deleted once log-polar tomography says PlainComplex.
 template <class T>
-KOKKOS_FORCEINLINE_FUNCTION Pair<T> operator+(const Pair<T>& a, const Pair<T>& b) {
+using Pair = PlainComplex<T>;
+
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator+(const PlainComplex<T>& a, const PlainComplex<T>& b) {
   return {a.re + b.re, a.im + b.im};
 }
 template <class T>
-KOKKOS_FORCEINLINE_FUNCTION Pair<T> operator-(const Pair<T>& a, const Pair<T>& b) {
+KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator-(const PlainComplex<T>& a, const PlainComplex<T>& b) {
   return {a.re - b.re, a.im - b.im};
 }
 /// a b, or a conj(b): b is a factor of modulus 1.
 template <bool conjugate, class T, class U>
-KOKKOS_FORCEINLINE_FUNCTION Pair<T> turn(const Pair<T>& a, const Pair<U>& b) {
+KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> turn(const PlainComplex<T>& a, const PlainComplex<U>& b) {
   if constexpr (conjugate)
     return {a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im};
   else
@@ -60,14 +64,14 @@ constexpr double turn_cosine(int k, int n) { // of k / n turns, any k
 
 /// exp(-2 pi i turns), on the host.
 template <class T>
-Pair<T> unit_root(double turns) {
+PlainComplex<T> unit_root(double turns) {
   const double angle = -2 * Kokkos::numbers::pi * turns;
   return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
 }
 
 /// Zeros in place of numbers that are not given.
 template <int given, int N, class T>
-KOKKOS_FORCEINLINE_FUNCTION void fill_zeros(Pair<T> (&x)[N]) {
+KOKKOS_FORCEINLINE_FUNCTION void fill_zeros(PlainComplex<T> (&x)[N]) {
   BRACEWELL_UNROLL
   for (int i = given; i < N; ++i)
     x[i] = {0, 0};
@@ -75,15 +79,14 @@ KOKKOS_FORCEINLINE_FUNCTION void fill_zeros(Pair<T> (&x)[N]) {
 
 /// a + w b and a - w b, six multiply-adds; w or its conjugate.
 template <bool conjugate, class T, class U>
-KOKKOS_FORCEINLINE_FUNCTION void butterfly(const Pair<T>& a, const Pair<T>& b, U re, U im, Pair<T>& sum,
-                                           Pair<T>& difference) {
+KOKKOS_FORCEINLINE_FUNCTION void butterfly(const PlainComplex<T>& a, const PlainComplex<T>& b, U re, U im,
+                                           PlainComplex<T>& sum, PlainComplex<T>& difference) {
   const U s = conjugate ? -im : im;
   sum = {a.re + re * b.re - s * b.im, a.im + re * b.im + s * b.re};
   difference = {twice_minus(a.re, sum.re), twice_minus(a.im, sum.im)};
 }
 
-/// DFT of N = 2^a, 3 2^a or 5 2^a numbers in registers, in natural order, not scaled; exp(-2 pi i k x / N),
-/// or
+/// DFT of N = 2^a, 3 2^a or 5 2^a numbers in registers, in natural order, not scaled; exp(-2 pi i k x / N), or
 /// + for the inverse. Even and odd numbers are transformed and joined (Cooley and Tukey), with every index
 /// and factor known to the compiler.
 template <int N, bool inverse>
@@ -94,19 +97,19 @@ struct RegisterFFT {
   static constexpr int own_factors = N % 4 == 0 ? N / 4 : half, factors = own_factors + Half::factors;
 
   template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[N]) {
+  BRACEWELL_REGISTER_FUNCTION static void run(PlainComplex<T> (&x)[N]) {
     run_leading<N>(x);
   }
 
   /// The same where only the first `leading` numbers are given and the others are zeros, which are not read.
   template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&x)[N]) {
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[N]) {
     if constexpr (leading == 1) {
       BRACEWELL_UNROLL
       for (int i = 1; i < N; ++i)
         x[i] = x[0];
     } else {
-      Pair<T> even[half], odd[half];
+      PlainComplex<T> even[half], odd[half];
       split<leading>(x, even, odd);
       Half::template run_leading<(leading + 1) / 2>(even);
       Half::template run_leading<leading / 2>(odd);
@@ -117,8 +120,8 @@ struct RegisterFFT {
   /// At shifted frequencies, sum_x exp(-2 pi i (k + shift) x / N): what a transform that follows another one
   /// has to do, factors between the two included. `factors` numbers from write_factors.
   template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_shifted(Pair<T> (&x)[N], const Pair<T>* w) {
-    Pair<T> even[half], odd[half];
+  BRACEWELL_REGISTER_FUNCTION static void run_shifted(PlainComplex<T> (&x)[N], const PlainComplex<T>* w) {
+    PlainComplex<T> even[half], odd[half];
     split<N>(x, even, odd);
     Half::run_shifted(even, w + own_factors);
     Half::run_shifted(odd, w + own_factors);
@@ -132,7 +135,7 @@ struct RegisterFFT {
 
   /// The factors, those of the forward transform (the inverse takes them conjugate).
   template <class T>
-  static void write_factors(double shift, Pair<T>* w) {
+  static void write_factors(double shift, PlainComplex<T>* w) {
     for (int k = 0; k < own_factors; ++k)
       w[k] = unit_root<T>((k + shift) / N);
     Half::write_factors(shift, w + own_factors);
@@ -140,8 +143,8 @@ struct RegisterFFT {
 
 private:
   template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void split(const Pair<T> (&x)[N], Pair<T> (&even)[half],
-                                                Pair<T> (&odd)[half]) {
+  BRACEWELL_REGISTER_FUNCTION static void split(const PlainComplex<T> (&x)[N], PlainComplex<T> (&even)[half],
+                                                PlainComplex<T> (&odd)[half]) {
     BRACEWELL_UNROLL
     for (int i = 0; i < half; ++i) {
       if (2 * i < leading)
@@ -152,19 +155,20 @@ private:
   }
 
   template <class T, int... k>
-  BRACEWELL_REGISTER_FUNCTION static void join(const Pair<T> (&even)[half], const Pair<T> (&odd)[half],
-                                               Pair<T> (&x)[N], std::integer_sequence<int, k...>) {
+  BRACEWELL_REGISTER_FUNCTION static void join(const PlainComplex<T> (&even)[half],
+                                               const PlainComplex<T> (&odd)[half], PlainComplex<T> (&x)[N],
+                                               std::integer_sequence<int, k...>) {
     (pair<k>(even[k], odd[k], x[k], x[k + half]), ...);
   }
 
   template <int k, class T>
-  BRACEWELL_REGISTER_FUNCTION static void pair(const Pair<T>& a, const Pair<T>& b, Pair<T>& sum,
-                                               Pair<T>& difference) {
+  BRACEWELL_REGISTER_FUNCTION static void pair(const PlainComplex<T>& a, const PlainComplex<T>& b,
+                                               PlainComplex<T>& sum, PlainComplex<T>& difference) {
     if constexpr (k == 0) {
       sum = a + b;
       difference = a - b;
     } else if constexpr (4 * k == N) {
-      const Pair<T> turned = inverse ? Pair<T>{-b.im, b.re} : Pair<T>{b.im, -b.re};
+      const PlainComplex<T> turned = inverse ? PlainComplex<T>{-b.im, b.re} : PlainComplex<T>{b.im, -b.re};
       sum = a + turned;
       difference = a - turned;
     } else {
@@ -180,14 +184,14 @@ struct OddShifted {
   static constexpr int factors = N - 1;
 
   template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_shifted(Pair<T> (&x)[N], const Pair<T>* w) {
+  BRACEWELL_REGISTER_FUNCTION static void run_shifted(PlainComplex<T> (&x)[N], const PlainComplex<T>* w) {
     BRACEWELL_UNROLL
     for (int i = 1; i < N; ++i)
       x[i] = turn<inverse>(x[i], w[i - 1]);
     RegisterFFT<N, inverse>::template run_leading<N>(x);
   }
   template <class T>
-  static void write_factors(double shift, Pair<T>* w) {
+  static void write_factors(double shift, PlainComplex<T>* w) {
     for (int i = 1; i < N; ++i)
       w[i - 1] = unit_root<T>(shift * i / N);
   }
@@ -196,21 +200,21 @@ struct OddShifted {
 template <bool inverse>
 struct RegisterFFT<1, inverse> : OddShifted<1, inverse> {
   template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&)[1]) {}
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&)[1]) {}
 };
 
 template <bool inverse>
 struct RegisterFFT<3, inverse> : OddShifted<3, inverse> {
   template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[3]) {
+  BRACEWELL_REGISTER_FUNCTION static void run(PlainComplex<T> (&x)[3]) {
     run_leading<3>(x);
   }
   template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&x)[3]) {
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[3]) {
     fill_zeros<leading>(x);
     constexpr double s = inverse ? 0.866025403784438646764 : -0.866025403784438646764;
-    const Pair<T> sum = x[1] + x[2], difference = x[1] - x[2];
-    const Pair<T> middle{x[0].re - sum.re * T(0.5), x[0].im - sum.im * T(0.5)};
+    const PlainComplex<T> sum = x[1] + x[2], difference = x[1] - x[2];
+    const PlainComplex<T> middle{x[0].re - sum.re * T(0.5), x[0].im - sum.im * T(0.5)};
     x[0] = x[0] + sum;
     x[1] = {middle.re - difference.im * T(s), middle.im + difference.re * T(s)};
     x[2] = {middle.re + difference.im * T(s), middle.im - difference.re * T(s)};
@@ -220,20 +224,20 @@ struct RegisterFFT<3, inverse> : OddShifted<3, inverse> {
 template <bool inverse>
 struct RegisterFFT<5, inverse> : OddShifted<5, inverse> {
   template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(Pair<T> (&x)[5]) {
+  BRACEWELL_REGISTER_FUNCTION static void run(PlainComplex<T> (&x)[5]) {
     run_leading<5>(x);
   }
   template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(Pair<T> (&x)[5]) {
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[5]) {
     fill_zeros<leading>(x);
     constexpr double c1 = 0.309016994374947424102, c2 = -0.809016994374947424102;
     constexpr double s1 = inverse ? 0.951056516295153572116 : -0.951056516295153572116;
     constexpr double s2 = inverse ? 0.587785252292473129169 : -0.587785252292473129169;
-    const Pair<T> p = x[1] + x[4], q = x[2] + x[3], r = x[1] - x[4], t = x[2] - x[3];
-    const Pair<T> a{x[0].re + p.re * T(c1) + q.re * T(c2), x[0].im + p.im * T(c1) + q.im * T(c2)};
-    const Pair<T> b{x[0].re + p.re * T(c2) + q.re * T(c1), x[0].im + p.im * T(c2) + q.im * T(c1)};
-    const Pair<T> u{r.re * T(s1) + t.re * T(s2), r.im * T(s1) + t.im * T(s2)};
-    const Pair<T> v{r.re * T(s2) - t.re * T(s1), r.im * T(s2) - t.im * T(s1)};
+    const PlainComplex<T> p = x[1] + x[4], q = x[2] + x[3], r = x[1] - x[4], t = x[2] - x[3];
+    const PlainComplex<T> a{x[0].re + p.re * T(c1) + q.re * T(c2), x[0].im + p.im * T(c1) + q.im * T(c2)};
+    const PlainComplex<T> b{x[0].re + p.re * T(c2) + q.re * T(c1), x[0].im + p.im * T(c2) + q.im * T(c1)};
+    const PlainComplex<T> u{r.re * T(s1) + t.re * T(s2), r.im * T(s1) + t.im * T(s2)};
+    const PlainComplex<T> v{r.re * T(s2) - t.re * T(s1), r.im * T(s2) - t.im * T(s1)};
     x[0] = x[0] + p + q;
     x[1] = {a.re - u.im, a.im + u.re};
     x[4] = {a.re + u.im, a.im - u.re};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/array.hpp>
+#include <bracewell/impl/checks.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -36,23 +36,13 @@ struct ObjectGradients {
   }
 };
 
-template <class A, class SpaceA, class B, class SpaceB>
-void require_same_shape(const char* function, const char* argument, const Array<A, SpaceA>& array,
-                        const Array<B, SpaceB>& like) {
-  bool same = array && array.rank == like.rank;
-  for (int axis = 0; same && axis < array.rank; ++axis)
-    same = array.extents[axis] == like.extents[axis];
-  if (!same)
-    fail(function, argument, like.shape(), array.shape());
-}
-
 } // namespace Impl
 
 /// object = amplitude exp(i phase), pixel by pixel.
 /// @param amplitude  View of T, any rank
 /// @param phase      the same shape, radians
 /// @param object     View of Kokkos::complex<T>, the same shape; overwritten
-/// @throws Error on shapes that differ
+/// @throws Error on shapes that differ, and outputs that share memory with each other or an argument
 template <class ExecutionSpace, class AmplitudeView, class PhaseView, class ObjectView>
 void complex_object(const ExecutionSpace& space, const AmplitudeView& amplitude, const PhaseView& phase,
                     const ObjectView& object) {
@@ -60,8 +50,12 @@ void complex_object(const ExecutionSpace& space, const AmplitudeView& amplitude,
   using Memory = typename ExecutionSpace::memory_space;
   const Array<const T, Memory> a(amplitude), p(phase);
   const Array<Kokkos::complex<T>, Memory> o(object);
-  Impl::require_same_shape("complex_object", "phase", p, a);
-  Impl::require_same_shape("complex_object", "object", o, a);
+  const Impl::Arguments check{"complex_object"};
+  check.given("amplitude", a);
+  check.same_shape("phase", p, a);
+  check.same_shape("object", o, a);
+  check.disjoint({{"object", o}}, {{"amplitude", a}, {"phase", p}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::complex_object");
   Kokkos::parallel_for(
       "Bracewell::complex_object::evaluate",
       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, a.size()),
@@ -78,7 +72,7 @@ struct ObjectGradientOutputs {
 /// dL/dIm(object): with u = exp(-i phase) G, dL/damplitude = Re u and dL/dphase = amplitude Im u.
 /// @param gradient  View of Kokkos::complex<T>, shape of amplitude
 /// @param outputs   .amplitude, .phase: overwritten
-/// @throws Error on shapes that differ
+/// @throws Error on shapes that differ, and outputs that share memory with each other or an argument
 template <class ExecutionSpace, class AmplitudeView, class PhaseView, class GradientView>
 void complex_object_gradients(const ExecutionSpace& space, const AmplitudeView& amplitude,
                               const PhaseView& phase, const GradientView& gradient,
@@ -88,12 +82,17 @@ void complex_object_gradients(const ExecutionSpace& space, const AmplitudeView& 
   using Memory = typename ExecutionSpace::memory_space;
   const Array<const T, Memory> a(amplitude), p(phase);
   const Array<const Kokkos::complex<T>, Memory> g(gradient);
-  Impl::require_same_shape("complex_object_gradients", "phase", p, a);
-  Impl::require_same_shape("complex_object_gradients", "gradient", g, a);
+  const Impl::Arguments check{"complex_object_gradients"};
+  check.given("amplitude", a);
+  check.same_shape("phase", p, a);
+  check.same_shape("gradient", g, a);
   if (outputs.amplitude)
-    Impl::require_same_shape("complex_object_gradients", "outputs.amplitude", outputs.amplitude, a);
+    check.same_shape("outputs.amplitude", outputs.amplitude, a);
   if (outputs.phase)
-    Impl::require_same_shape("complex_object_gradients", "outputs.phase", outputs.phase, a);
+    check.same_shape("outputs.phase", outputs.phase, a);
+  check.disjoint({{"outputs.amplitude", outputs.amplitude}, {"outputs.phase", outputs.phase}},
+                 {{"amplitude", a}, {"phase", p}, {"gradient", g}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::complex_object_gradients");
   Kokkos::parallel_for(
       "Bracewell::complex_object_gradients::evaluate",
       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, a.size()),

@@ -40,6 +40,8 @@ struct PtychographyShape {
   int probe;                          ///< m: the probe is m x m
   int detector;                       ///< n >= m: a pattern is n x n
   int modes = 1;                      ///< mutually incoherent probe modes
+
+  bool operator==(const PtychographyShape&) const = default;
 };
 
 struct PtychographyOptions {
@@ -59,35 +61,4 @@ struct PtychographyOptions {
                                 << 20; ///< patterns are computed in groups that need about this
 };
 
-namespace Impl {
-
-/// A complex number as it is stored in memory: in the precision of the arithmetic or in half precision.
-template <class T>
-struct alignas(2 * sizeof(T)) StoredComplex {
-  T re, im;
-
-  // Two halves are one access to memory, which compilers would split.
-  template <class Real>
-  KOKKOS_INLINE_FUNCTION void store(const Kokkos::complex<Real>& value) {
-    const T real = static_cast<T>(value.real()), imaginary = static_cast<T>(value.imag());
-    if constexpr (sizeof(T) == 2)
-      *reinterpret_cast<std::uint32_t*>(this) =
-          Kokkos::bit_cast<std::uint16_t>(real) | std::uint32_t(Kokkos::bit_cast<std::uint16_t>(imaginary))
-                                                      << 16;
-    else
-      re = real, im = imaginary;
-  }
-  template <class Real>
-  KOKKOS_INLINE_FUNCTION Kokkos::complex<Real> load() const {
-    if constexpr (sizeof(T) == 2) {
-      const std::uint32_t both = *reinterpret_cast<const std::uint32_t*>(this);
-      return {static_cast<Real>(Kokkos::bit_cast<T>(static_cast<std::uint16_t>(both & 0xffff))),
-              static_cast<Real>(Kokkos::bit_cast<T>(static_cast<std::uint16_t>(both >> 16)))};
-    } else {
-      return {static_cast<Real>(re), static_cast<Real>(im)};
-    }
-  }
-};
-
-} // namespace Impl
 } // namespace Bracewell

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
+#include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/turns.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <algorithm>
 #include <optional>
 
 namespace Bracewell {
@@ -37,27 +41,41 @@ struct FresnelTransfer {
 template <class ExecutionSpace, class Real>
 class Propagator {
   using Complex = Kokkos::complex<Real>;
+  using Memory = typename ExecutionSpace::memory_space;
 
 public:
-  /// @param side   pixels per side; @param count  number of waves
-  /// @throws Error on sizes below 1 and a Fresnel number of zero
+  /// @param side   pixels per side; @param count  number of waves, of which there may be none
+  /// @throws Error on sizes out of range, and a Fresnel number that is zero or not finite
   Propagator(const ExecutionSpace& space, int side, std::int64_t count,
              std::optional<double> fresnel_number = {})
-      : n(side), size(count * side * side), inverse_fresnel(check(fresnel_number)),
-        forward(space, {side, side}, count, {}),
-        backward(space, {side, side}, count, {.direction = FFTDirection::Backward}) {}
+      : n(check(side, count, fresnel_number)), size(count * side * side),
+        inverse_fresnel(fresnel_number ? 1 / *fresnel_number : 0),
+        forward(space, {side, side}, std::max<std::int64_t>(count, 1), {}),
+        backward(space, {side, side}, std::max<std::int64_t>(count, 1),
+                 {.direction = FFTDirection::Backward}) {}
 
   std::size_t memory_bytes() const { return forward.workspace_bytes() + backward.workspace_bytes(); }
 
+  /// @param waves  View of Kokkos::complex<Real> [..., n, n], as many as the plan was made for
+  /// @throws Error on shapes that do not fit
   template <class WavesView>
   void propagate(const ExecutionSpace& space, const WavesView& waves) const {
+    check_waves("Propagator::propagate", waves);
+    if (size == 0)
+      return;
+    Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::propagate");
     forward.execute(space, waves, waves);
     if (inverse_fresnel != 0)
       transfer(space, waves, false);
   }
 
+  /// The adjoint of propagate, on the same arguments.
   template <class WavesView>
   void adjoint(const ExecutionSpace& space, const WavesView& waves) const {
+    check_waves("Propagator::adjoint", waves);
+    if (size == 0)
+      return;
+    Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::adjoint");
     if (inverse_fresnel != 0) {
       forward.execute(space, waves, waves);
       transfer(space, waves, true);
@@ -67,13 +85,26 @@ public:
   }
 
 private:
-  static double check(const std::optional<double>& fresnel_number) {
-    if (!fresnel_number)
-      return 0;
-    if (!(*fresnel_number != 0 && *fresnel_number > -1e30 && *fresnel_number < 1e30))
-      Impl::fail("Propagator", "fresnel_number", "a finite number other than zero",
-                 std::to_string(*fresnel_number));
-    return 1 / *fresnel_number;
+  static int check(int side, std::int64_t count, const std::optional<double>& fresnel_number) {
+    const Impl::Arguments check{"Propagator"};
+    check.within("side", side, 1, 32768);
+    check.within<std::int64_t>("count", count, 0, std::int64_t(1) << 31);
+    if (fresnel_number)
+      check.require(*fresnel_number != 0 && std::abs(*fresnel_number) < 1e30, "fresnel_number",
+                    "a finite number other than zero", [&] { return Impl::number(*fresnel_number); });
+    return side;
+  }
+
+  void check_waves(const char* function, const Array<Complex, Memory>& waves) const {
+    Impl::Arguments{function}.require(
+        waves.rank >= 2 && waves.size() == size && waves.extents[waves.rank - 1] == n &&
+            waves.extents[waves.rank - 2] == n,
+        "waves",
+        [&] {
+          return Impl::number(size / n / n) + " waves [..., " + Impl::number(n) + ", " + Impl::number(n) +
+                 "]";
+        },
+        [&] { return waves.shape(); });
   }
 
   template <class WavesView>

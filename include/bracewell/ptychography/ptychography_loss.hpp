@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/fft/fast_size.hpp>
+#include <bracewell/ptychography/choose_pattern_path.hpp>
+#include <bracewell/ptychography/detail/check_loss.hpp>
 #include <bracewell/ptychography/detail/fused_plan.hpp>
 #include <bracewell/ptychography/detail/general_plan.hpp>
-#include <bracewell/ptychography/detail/reduced_grid.hpp>
-#include <bracewell/ptychography/detail/store_patterns.hpp>
+#include <bracewell/ptychography/detail/gradient_sums.hpp>
+#include <bracewell/ptychography/detail/sum_losses.hpp>
+#include <bracewell/ptychography/detail/target_store.hpp>
 
 #include <limits>
 #include <optional>
@@ -28,8 +30,9 @@ struct PtychographyOutputs {
 ///   J = I, L = 1 / (N n^2) sum_j sum_k w_jk l(J_jk, t_jk)  (PatternLoss; means are weighted with w as well).
 /// N: patterns of the call. Patterns without counts have weight 0. Gradients are dL/dRe + i dL/dIm.
 ///
-/// Storage is the type in which targets (and, in the fused path, waves between its steps) are stored: Real,
-/// or Kokkos::Experimental::half_t with Real = float, whose gradients are within 1e-3 of those in double.
+/// Storage is the type in which targets (and, in the fused path, gradients of exit waves) are stored: Real, or
+/// Half with Real = float, whose gradients are within 1e-3 of those in double. Half takes two bytes on every
+/// backend; hosts convert in a few instructions, so that there it saves memory rather than time.
 ///
 /// Movable. evaluate is const, asynchronous, allocates nothing and uses the plan's workspace: one call at a
 /// time. The same input gives the same bits, unless object_gradient is Strategy::Atomic.
@@ -37,15 +40,11 @@ template <class ExecutionSpace, class Real, class Storage = Real>
 class PtychographyLoss {
   static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>,
                 "Bracewell::PtychographyLoss: Real is float or double.");
-  static_assert(
-      std::is_same_v<Storage, Real> ||
-          (std::is_same_v<Storage, Kokkos::Experimental::half_t> && std::is_same_v<Real, float>),
-      "Bracewell::PtychographyLoss: Storage is Real, or Kokkos::Experimental::half_t with Real = float.");
+  static_assert(std::is_same_v<Storage, Real> ||
+                    (std::is_same_v<Storage, Half> && std::is_same_v<Real, float>),
+                "Bracewell::PtychographyLoss: Storage is Real, or Bracewell::Half with Real = float.");
   using Complex = Kokkos::complex<Real>;
   using Memory = typename ExecutionSpace::memory_space;
-  using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  template <class Value>
-  using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
 
 public:
   using Outputs = PtychographyOutputs<Real, Memory>;
@@ -57,29 +56,18 @@ public:
   PtychographyLoss(const ExecutionSpace& space, const PtychographyShape& sizes,
                    const PositionsView& positions, const PtychographyOptions& settings = {})
       : options(settings), measured(check(sizes, settings)), shape(compared(sizes, settings)),
-        scan(space, positions, sizes.object, sizes.probe),
-        values(make<Storage*>(space, "targets", scan.count() * pixels())),
-        means(make<Real*>(space, "means", scan.count())), units(make<Real*>(space, "units", scan.count())),
-        losses(make<double*>(space, "losses", scan.count())),
-        slots(make<int*>(space, "slots", scan.count())) {
-    if (use_fused())
-      fused.emplace(space, scan.count(), shape, settings);
-    else
-      general.emplace(space, scan, shape, settings);
-    if (settings.weights == PixelWeights::PerPixel)
-      pixel_weights = make<Real*>(space, "pixel_weights", scan.count() * pixels());
-    if (settings.reduced_grid)
-      constants = make<double*>(space, "constants", scan.count());
-    const std::int64_t window = std::int64_t(shape.probe) * shape.probe * shape.modes;
-    slice_count = Impl::is_host<ExecutionSpace> ? 1 : std::clamp<std::int64_t>((1 << 18) / window, 1, 256);
-    slices = make<Complex*>(space, "slices", slice_count * window);
-    Kokkos::deep_copy(space, units, Real(0));
-    Kokkos::deep_copy(space, means, Real(0)); // patterns that were not set do not count
-  }
+        scan(space, positions, sizes.object, sizes.probe, constructor), fused(make_fused(space)),
+        general(make_general(space)),
+        store(space, scan.count(), measured.detector, shape.detector, shape.probe, settings,
+              fused ? fused->layout() : Impl::PatternLayout{shape.detector}),
+        sums(space, scan.count(), shape, settings.object_gradient),
+        losses(Impl::device_vector<double>(space, "Bracewell::PtychographyLoss::losses", scan.count())) {}
 
+  /// As the plan was made with.
+  const PtychographyShape& sizes() const { return measured; }
   /// Patterns of the plan.
   std::int64_t count() const { return scan.count(); }
-  /// Whether one kernel holds a pattern on the chip from the exit wave to its gradient.
+  /// Whether one kernel holds a pattern on the chip from the exit wave to its gradient (choose_pattern_path).
   bool is_fused() const { return bool(fused); }
   /// Pixels per side of the grid on which patterns are compared.
   int compared_detector() const { return shape.detector; }
@@ -88,13 +76,12 @@ public:
   /// Bytes that the plan holds.
   std::size_t memory_bytes() const {
     return scan.memory_bytes() + (fused ? fused->memory_bytes() : general->memory_bytes()) +
-           values.size() * sizeof(Storage) + (means.size() + units.size()) * sizeof(Real) +
-           losses.size() * sizeof(double) + slots.size() * sizeof(int) + pixel_weights.size() * sizeof(Real) +
-           constants.size() * sizeof(double) + slices.size() * sizeof(Complex);
+           store.memory_bytes() + sums.memory_bytes() + Impl::bytes_of(losses);
   }
 
   /// Stores measured intensities of patterns first, first + 1, ...; waits until they are stored.
-  /// @param patterns  View [K, n, n] of any real or integer type in any memory, zero frequency at [0, 0]
+  /// @param patterns  LayoutRight View [K, n, n] of any real or integer type in any memory, zero frequency at
+  ///   [0, 0]
   /// @param weights   View of Real [n, n] or [K, n, n], >= 0, as options.weights says
   /// @throws Error on shapes that do not fit, weights that are not expected or missing, and where a pixel
   ///   that counts is negative or not finite (after storing)
@@ -103,260 +90,51 @@ public:
                     const Array<const Real, Memory>& weights = {}) {
     static_assert(PatternsView::rank() == 3,
                   "Bracewell::PtychographyLoss: patterns must be a View [K, n, n].");
-    const std::int64_t given = static_cast<std::int64_t>(patterns.extent(0));
-    check_patterns(first, given, patterns.extent(1), patterns.extent(2), weights);
-    Kokkos::View<Impl::PatternCounts, Memory> found(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::PtychographyLoss::found"));
-    Impl::PatternCounts host{std::numeric_limits<std::int64_t>::max(), 0};
-    Kokkos::View<Impl::PatternCounts, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host_view(&host);
-    Kokkos::deep_copy(space, found, host_view);
-    const std::int64_t group = std::clamp<std::int64_t>((std::int64_t(2) << 20) / measured_pixels(), 1,
-                                                        std::max<std::int64_t>(given, 1));
-    std::optional<Impl::GridReduction<ExecutionSpace, Real>> reduction;
-    if (options.reduced_grid)
-      reduction.emplace(space, measured.detector, shape.detector, shape.probe, group);
-    for (std::int64_t begin = 0; begin < given; begin += group) {
-      const auto part = Kokkos::subview(patterns, std::pair(begin, std::min(given, begin + group)),
-                                        Kokkos::ALL, Kokkos::ALL);
-      const auto device = Kokkos::create_mirror_view_and_copy(Memory(), part);
-      const std::int64_t stride = weights.rank == 3 ? measured_pixels() : 0;
-      const Real* const part_weights = weights ? weights.data + begin * stride : nullptr;
-      if (options.reduced_grid)
-        store_reduced(space, *reduction, first + begin, device, found.data());
-      else
-        store<Storage>(space, device, part_weights, stride, first + begin, first + begin, layout(),
-                       values.data(), found.data());
-      space.fence("Bracewell::PtychographyLoss::set_patterns");
-    }
-    Kokkos::deep_copy(space, host_view, found);
-    space.fence("Bracewell::PtychographyLoss::set_patterns");
-    empty += host.empty;
-    if (host.invalid < std::numeric_limits<std::int64_t>::max())
-      Impl::fail("PtychographyLoss", "patterns", "finite intensities and weights >= 0",
-                 "others in pattern " + std::to_string(host.invalid));
+    static_assert(std::is_same_v<typename PatternsView::array_layout, Kokkos::LayoutRight>,
+                  "Bracewell::PtychographyLoss: patterns must be LayoutRight (row-major).");
+    const Impl::Arguments arguments{"PtychographyLoss::set_patterns"};
+    const auto extent = [&](int axis) { return static_cast<std::int64_t>(patterns.extent(axis)); };
+    Impl::check_patterns(arguments, measured, options.weights, count(), first,
+                         {extent(0), extent(1), extent(2)}, patterns.span_is_contiguous(), weights);
+    if (extent(0) == 0)
+      return;
+    Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographyLoss::set_patterns");
+    const Impl::PatternCounts found = store.set(space, first, patterns, weights);
+    empty += found.empty;
+    arguments.require(found.invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
+                      "finite intensities and weights >= 0",
+                      [&] { return "others in pattern " + Impl::number(found.invalid); });
   }
 
   /// Loss and gradients.
   /// @param object   View of Kokkos::complex<Real> [rows, columns]
   /// @param probe    View [m, m] or [modes, m, m]
   /// @param outputs  what to compute
-  /// @param subset   View of int [K], numbers of the patterns to use, each at most once; all where not given.
-  ///                 Not checked, as it lies on the device
-  /// @throws Error on shapes that do not fit
+  /// @param subset   View of int [K], indices of the patterns to use, each at most once; all where not given. Its
+  ///   values are not checked, as they lie on the device. Of no patterns loss and gradients are zero
+  /// @throws Error on shapes that do not fit, and on outputs that share memory with each other or an argument
   void evaluate(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
                 const Array<const Complex, Memory>& probe, const Outputs& outputs,
                 const Array<const int, Memory>& subset = {}) const {
     const std::int64_t used = subset ? subset.size() : count();
-    check_arguments(object, probe, outputs, subset);
+    Impl::check_evaluate(Impl::Arguments{"PtychographyLoss::evaluate"}, measured, count(), object, probe,
+                         outputs, subset);
     Kokkos::Profiling::ScopedRegion profile("Bracewell::PtychographyLoss::evaluate");
     if (used == 0) {
       zero(space, outputs.loss), zero(space, outputs.object_gradient), zero(space, outputs.probe_gradient);
       return;
     }
-    Impl::visit(options.loss, [&](auto kind) {
-      evaluate_groups<decltype(kind)::value>(space, object, probe, outputs, subset.data, used);
-    });
-  }
-
-private:
-  static PtychographyShape check(const PtychographyShape& shape, const PtychographyOptions& options) {
-    const char* name = "PtychographyLoss";
-    const auto require = [&](bool holds, const char* argument, const std::string& expected,
-                             const std::string& found) {
-      if (!holds)
-        Impl::fail(name, argument, expected, found);
-    };
-    require(shape.detector >= 2 && shape.detector <= 8192, "shape.detector", "a size of 2 to 8192",
-            std::to_string(shape.detector));
-    require(shape.probe >= 1 && shape.probe <= shape.detector, "shape.probe",
-            "a size of 1 to " + std::to_string(shape.detector), std::to_string(shape.probe));
-    require(shape.modes >= 1 && shape.modes <= 64, "shape.modes", "1 to 64 modes",
-            std::to_string(shape.modes));
-    require(!options.fresnel_number || shape.probe == shape.detector, "shape.probe",
-            "as many pixels as the detector in the near field (" + std::to_string(shape.detector) + ")",
-            std::to_string(shape.probe));
-    Impl::require_positive(name, "options.counts", options.counts);
-    Impl::require_positive(name, "options.background", options.background);
-    require(!options.reduced_grid ||
-                (options.loss == PatternLoss::LeastSquares && options.scale == PatternScale::PerPattern &&
-                 options.weights == PixelWeights::None && !options.fresnel_number),
-            "options.reduced_grid", "least squares on patterns scaled one by one, far field, no weights",
-            "other options");
-    require(options.object_gradient == Strategy::Owned || options.object_gradient == Strategy::Atomic,
-            "options.object_gradient", "Strategy::Owned or Strategy::Atomic", "another");
-    return shape;
-  }
-
-  /// The shape with the detector on which patterns are compared.
-  static PtychographyShape compared(PtychographyShape shape, const PtychographyOptions& options) {
-    if (options.reduced_grid)
-      shape.detector = std::min(shape.detector, static_cast<int>(next_fast_size(2 * shape.probe - 1, true)));
-    return shape;
-  }
-
-  bool use_fused() const {
-    const bool can = Impl::FusedPlan<ExecutionSpace, Real, Storage>::knows(shape) && shape.modes == 1 &&
-                     !scan.subpixel() && !options.fresnel_number &&
-                     options.weights != PixelWeights::PerPixel &&
-                     !(options.weights == PixelWeights::Mask && options.scale == PatternScale::PerPattern);
-    expect("options.path", can || options.path != PatternPath::Fused,
-           "a problem that the fused kernel can do (one mode, whole positions, far field, unscaled where "
-           "masked, a "
-           "size that it knows) or another path",
-           "PatternPath::Fused");
-    return can && options.path != PatternPath::General;
-  }
-
-  template <class Value>
-  static View<Value> make(const ExecutionSpace& space, const std::string& name, std::int64_t size) {
-    return View<Value>(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::PtychographyLoss::" + name), size);
-  }
-
-  template <class Value>
-  static void zero(const ExecutionSpace& space, const Array<Value, Memory>& array) {
-    if (array)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::zero", Range(space, 0, array.size()),
-                           Impl::Fill<Value>{array.data, Value(0)});
-  }
-
-  std::int64_t pixels() const { return std::int64_t(shape.detector) * shape.detector; }
-  std::int64_t measured_pixels() const { return std::int64_t(measured.detector) * measured.detector; }
-
-  static std::string text(std::initializer_list<std::int64_t> axes) {
-    std::string list;
-    for (const std::int64_t size : axes)
-      list += (list.empty() ? "[" : ", ") + std::to_string(size);
-    return list + "]";
-  }
-
-  static void expect(const char* argument, bool holds, const std::string& expected,
-                     const std::string& found) {
-    if (!holds)
-      Impl::fail("PtychographyLoss", argument, expected, found);
-  }
-
-  void check_patterns(std::int64_t first, std::int64_t given, std::int64_t rows, std::int64_t columns,
-                      const Array<const Real, Memory>& weights) const {
-    const std::int64_t n = measured.detector;
-    expect("patterns", rows == n && columns == n, text({given, n, n}), text({given, rows, columns}));
-    expect("first", first >= 0 && given <= count() - first,
-           "patterns within the " + std::to_string(count()) + " of the plan",
-           std::to_string(first) + " to " + std::to_string(first + given - 1));
-    expect("weights", bool(weights) == (options.weights != PixelWeights::None),
-           options.weights == PixelWeights::None ? "none, as options.weights says"
-                                                 : "a View, as options.weights says",
-           weights ? weights.shape() : "none");
-    const bool shared = weights.rank == 2 && weights.extents[0] == n && weights.extents[1] == n;
-    const bool each = weights.rank == 3 && weights.extents[0] == given && weights.extents[1] == n &&
-                      weights.extents[2] == n;
-    expect("weights", !weights || shared || each, text({n, n}) + " or " + text({given, n, n}),
-           weights.shape());
-  }
-
-  void check_arguments(const Array<const Complex, Memory>& object, const Array<const Complex, Memory>& probe,
-                       const Outputs& outputs, const Array<const int, Memory>& subset) const {
-    const auto is_object = [&](const auto& array) {
-      return array.rank == 2 && array.extents[0] == shape.object[0] && array.extents[1] == shape.object[1];
-    };
-    const auto is_probe = [&](const auto& array) {
-      return (array.rank == 3 ? array.extents[0] == shape.modes : array.rank == 2 && shape.modes == 1) &&
-             array.extents[array.rank - 1] == shape.probe && array.extents[array.rank - 2] == shape.probe;
-    };
-    const std::string objects = text({shape.object[0], shape.object[1]});
-    const std::string probes = text({shape.modes, shape.probe, shape.probe});
-    expect("object", object && is_object(object), objects, object.shape());
-    expect("probe", probe && is_probe(probe), probes, probe.shape());
-    expect("outputs.object_gradient", !outputs.object_gradient || is_object(outputs.object_gradient), objects,
-           outputs.object_gradient.shape());
-    expect("outputs.probe_gradient", !outputs.probe_gradient || is_probe(outputs.probe_gradient), probes,
-           outputs.probe_gradient.shape());
-    expect("subset", !subset || (subset.rank == 1 && subset.size() <= count()),
-           "at most " + std::to_string(count()) + " patterns", subset.shape());
-    const std::int64_t used = subset ? subset.size() : count();
-    expect("outputs.loss", !outputs.loss || outputs.loss.size() == 1, "one number", outputs.loss.shape());
-    expect("outputs.pattern_losses", !outputs.pattern_losses || outputs.pattern_losses.size() == used,
-           text({used}), outputs.pattern_losses.shape());
-    expect("outputs.object_gradient", outputs.object_gradient.data != object.data || !outputs.object_gradient,
-           "memory of its own", "the object");
-    expect("outputs.probe_gradient", outputs.probe_gradient.data != probe.data || !outputs.probe_gradient,
-           "memory of its own", "the probe");
-  }
-
-  Impl::PatternLayout layout() const { return fused ? fused->layout() : Impl::PatternLayout{shape.detector}; }
-
-  /// Patterns as targets `at`, at + 1 ... of `to`; their means as those of patterns first, first + 1 ...
-  template <class Stored, class DeviceView>
-  void store(const ExecutionSpace& space, const DeviceView& patterns, const Real* weights,
-             std::int64_t weights_stride, std::int64_t first, std::int64_t at,
-             const Impl::PatternLayout& where, Stored* to, Impl::PatternCounts* found) const {
-    using Count = typename DeviceView::non_const_value_type;
-    using Store = Impl::StorePatterns<ExecutionSpace, Real, Stored, Count>;
-    const Impl::TargetStorage<Real, Stored> target{
-        Impl::TargetStorage<Real, Stored>::holds_root(options.loss)};
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::store",
-        Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(patterns.extent(0)), +Store::team_size),
-        Store{patterns.data(), weights, weights_stride, first, at, measured.detector, scaled_counts(), where,
-              target, to, means.data(), units.data(), pixel_weights.data(), found});
-  }
-
-  /// The same through the reduced grid, a group at a time.
-  template <class DeviceView>
-  void store_reduced(const ExecutionSpace& space, const Impl::GridReduction<ExecutionSpace, Real>& reduction,
-                     std::int64_t first, const DeviceView& patterns, Impl::PatternCounts* found) const {
-    store<Real>(space, patterns, nullptr, 0, first, 0, {measured.detector}, reduction.full_targets(), found);
-    reduction.store(space, first, static_cast<std::int64_t>(patterns.extent(0)), layout(), values.data(),
-                    constants.data());
-  }
-
-  /// C, or 0 where patterns are not scaled.
-  Real scaled_counts() const {
-    return options.scale == PatternScale::None ? Real(0) : static_cast<Real>(options.counts);
-  }
-
-  template <PatternLoss kind>
-  void evaluate_groups(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
-                       const Array<const Complex, Memory>& probe, const Outputs& outputs, const int* subset,
-                       std::int64_t used) const {
-    const bool gradients = outputs.object_gradient || outputs.probe_gradient;
-    const Real norm = Real(1) / (Real(used) * Real(pixels()));
+    if (outputs.object_gradient)
+      sums.begin_object(space, subset.data, used, outputs.object_gradient);
+    const Real norm = Real(1) / (Real(used) * Real(std::int64_t(shape.detector) * shape.detector));
     double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses.data();
-    const Impl::Targets<Real, Storage> targets{values.data(),
-                                               means.data(),
-                                               units.data(),
-                                               pixel_weights.data(),
-                                               constants.data(),
-                                               scaled_counts(),
-                                               options.weights == PixelWeights::Mask};
-    const Real background = static_cast<Real>(options.background);
-    const Impl::Probes<Real> given{probe.data, 0, shape.modes};
-    if (subset && outputs.object_gradient) {
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::no_slots", Range(space, 0, count()),
-                           Impl::Fill<int>{slots.data(), -1});
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::slots", Range(space, 0, used),
-                           Impl::FillSlots{subset, slots.data()});
-    }
-    if (options.object_gradient == Strategy::Atomic)
-      zero(space, outputs.object_gradient);
     const std::int64_t group = fused ? fused->group_size() : general->group_size();
     for (std::int64_t first = 0; first < used; first += group) {
-      const Impl::Selection selection{subset, first, std::min(group, used - first)};
-      const auto add = [&](const auto& probes, const auto& waves) {
-        if (outputs.object_gradient)
-          add_object_gradient(space, selection, probes, waves, outputs.object_gradient.data);
-        if (outputs.probe_gradient)
-          add_probe_gradient(space, selection, object.data, given, waves, outputs.probe_gradient.data);
-      };
-      if (fused) {
-        add(given, fused->compute(space, scan.device(), object.data, probe.data, selection, targets, options,
-                                  norm, per_pattern + first, gradients));
-      } else {
-        const auto probes = general->shifted_probes(space, scan, given, selection);
-        add(probes,
-            general->template compute<kind>(space, scan.device(), object.data, probes, selection, targets,
-                                            background, norm, per_pattern + first, gradients));
-      }
+      const Impl::Selection selection{subset.data, first, std::min(group, used - first)};
+      if (fused)
+        evaluate_fused(space, object, probe, outputs, selection, norm, per_pattern + first);
+      else
+        evaluate_general(space, object, probe, outputs, selection, norm, per_pattern + first);
     }
     if (outputs.loss) {
       using Sum = Impl::SumLosses<ExecutionSpace>;
@@ -366,55 +144,82 @@ private:
     }
   }
 
-  template <class Stored>
-  void add_object_gradient(const ExecutionSpace& space, const Impl::Selection& selection,
-                           const Impl::Probes<Real>& probes, const Impl::WaveGradients<Real, Stored>& waves,
-                           Complex* gradient) const {
-    if (options.object_gradient == Strategy::Atomic) {
-      Kokkos::parallel_for(
-          "Bracewell::PtychographyLoss::scatter_object_gradient",
-          Range(space, 0, selection.count * shape.probe * shape.probe),
-          Impl::ScatterObjectGradient<Real, Stored>{scan.device(), selection, probes, waves, gradient});
-      return;
-    }
-    using Gather = Impl::GatherObjectGradient<ExecutionSpace, Real, Stored>;
-    Impl::launch_gather(space, "Bracewell::PtychographyLoss::gather_object_gradient",
-                        Gather{scan.device(), scan.tiles(), selection,
-                               selection.numbers ? slots.data() : nullptr, probes, waves, gradient,
-                               selection.first > 0});
+private:
+  using Fused = Impl::FusedPlan<ExecutionSpace, Real, Storage>;
+  using General = Impl::GeneralPlan<ExecutionSpace, Real, Storage>;
+  static constexpr Impl::Arguments constructor{"PtychographyLoss"};
+
+  static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options) {
+    Impl::check_loss_plan(constructor, shape, options);
+    return shape;
   }
 
-  template <class Stored>
-  void add_probe_gradient(const ExecutionSpace& space, const Impl::Selection& selection,
-                          const Complex* object, const Impl::Probes<Real>& probes,
-                          const Impl::WaveGradients<Real, Stored>& waves, Complex* gradient) const {
-    const bool accumulate = selection.first > 0;
-    if constexpr (std::is_same_v<Stored, Real>)
-      if (general &&
-          general->probe_gradient(space, scan, object, probes.modes, selection, waves, gradient, accumulate))
-        return;
-    const std::int64_t window = slices.size() / slice_count;
-    const std::int64_t per_slice = (selection.count + slice_count - 1) / slice_count;
-    const std::int64_t used_slices = (selection.count + per_slice - 1) / per_slice;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient_slices",
-                         Range(space, 0, used_slices * window),
-                         Impl::SliceProbeGradient<Real, Stored>{scan.device(), selection, object, probes,
-                                                                waves, slices.data(), per_slice});
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window),
-                         Impl::SumSlices<Real>{slices.data(), gradient, window, used_slices, accumulate});
+  /// The shape with the detector on which patterns are compared.
+  static PtychographyShape compared(PtychographyShape shape, const PtychographyOptions& options) {
+    shape.detector = Bracewell::compared_detector(shape, options);
+    return shape;
+  }
+
+  std::optional<Fused> make_fused(const ExecutionSpace& space) const {
+    const bool takes = choose_pattern_path(measured, options, !scan.subpixel()) == PatternPath::Fused;
+    constructor.require(takes || options.path != PatternPath::Fused, "options.path",
+                        "a problem that the fused kernel can do (choose_pattern_path) or another path",
+                        "PatternPath::Fused");
+    return takes ? std::optional<Fused>(std::in_place, space, scan.count(), shape, options) : std::nullopt;
+  }
+  std::optional<General> make_general(const ExecutionSpace& space) const {
+    return fused ? std::nullopt : std::optional<General>(std::in_place, space, scan, shape, options);
+  }
+
+  template <class Value>
+  static void zero(const ExecutionSpace& space, const Array<Value, Memory>& array) {
+    if (array)
+      Impl::fill(space, "Bracewell::PtychographyLoss::zero", array.data, array.size());
+  }
+
+  static bool gradients(const Outputs& outputs) { return outputs.object_gradient || outputs.probe_gradient; }
+
+  void evaluate_fused(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
+                      const Array<const Complex, Memory>& probe, const Outputs& outputs,
+                      const Impl::Selection& selection, Real norm, double* per_pattern) const {
+    const Impl::Probes<Real> probes{probe.data, 0, shape.modes};
+    const auto waves = fused->compute(space, scan.device(), object.data, probe.data, selection,
+                                      store.targets(), options, norm, per_pattern, gradients(outputs));
+    if (outputs.object_gradient)
+      sums.add_object(space, scan.device(), scan.tiles(), selection, probes, waves,
+                      outputs.object_gradient.data);
+    if (outputs.probe_gradient)
+      sums.add_probe(space, scan.device(), selection, object.data, probes, waves,
+                     outputs.probe_gradient.data);
+  }
+
+  void evaluate_general(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
+                        const Array<const Complex, Memory>& probe, const Outputs& outputs,
+                        const Impl::Selection& selection, Real norm, double* per_pattern) const {
+    const Impl::Probes<Real> given{probe.data, 0, shape.modes};
+    const auto shifted = general->shifted_probes(space, scan, given, selection);
+    const auto waves = general->compute(space, scan.device(), object.data, shifted, selection,
+                                        store.targets(), options, norm, per_pattern, gradients(outputs));
+    if (outputs.object_gradient)
+      sums.add_object(space, scan.device(), scan.tiles(), selection, shifted, waves,
+                      outputs.object_gradient.data);
+    if (!outputs.probe_gradient)
+      return;
+    const bool done = general->probe_gradient(space, scan, object.data, shape.modes, selection, waves,
+                                              outputs.probe_gradient.data, selection.first > 0);
+    if (!done) // the probe is the same for all patterns
+      sums.add_probe(space, scan.device(), selection, object.data, given, waves, outputs.probe_gradient.data);
   }
 
   PtychographyOptions options;
   PtychographyShape measured, shape; ///< as given, and with the detector on which patterns are compared
   ScanPositions<ExecutionSpace> scan;
-  std::optional<Impl::FusedPlan<ExecutionSpace, Real, Storage>> fused;
-  std::optional<Impl::GeneralPatterns<ExecutionSpace, Real, Storage>> general;
-  View<Storage*> values;
-  View<Real*> means, units, pixel_weights;
-  View<double*> constants, losses;
-  View<int*> slots;
-  std::int64_t slice_count = 1, empty = 0;
-  View<Complex*> slices;
+  std::optional<Fused> fused;
+  std::optional<General> general;
+  Impl::TargetStore<ExecutionSpace, Real, Storage> store;
+  Impl::GradientSums<ExecutionSpace, Real> sums;
+  Kokkos::View<double*, Kokkos::LayoutRight, Memory> losses;
+  std::int64_t empty = 0;
 };
 
 } // namespace Bracewell

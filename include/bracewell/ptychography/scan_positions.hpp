@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/array.hpp>
+#include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <algorithm>
 #include <array>
@@ -28,17 +30,18 @@ struct Scan {
 
 /// Rectangles of the object with the windows that reach each.
 struct ScanTiles {
-  static constexpr int height = 8, width = 32;
+  static constexpr int height = PtychographyTuning::tile_height, width = PtychographyTuning::tile_width;
   std::int64_t across, count;
   const std::int64_t* first; ///< [count + 1]: where the list of a tile begins
-  const int* windows;        ///< numbers of positions, rising within a tile
+  const int* windows;        ///< indices of positions, rising within a tile
 };
 
 } // namespace Impl
 
 /// Where the probe stood: N windows of m x m pixels within the object, by their first (top left) pixel, as
 /// (row, column). Positions that are not whole numbers are allowed: the window is the nearest one, and the
-/// rest, within half a pixel, is a shift of the probe. Checked and sorted once; movable, const afterwards.
+/// rest, within half a pixel, is a shift of the probe. Checked and sorted once; movable, const afterwards. There
+/// may be no positions.
 template <class ExecutionSpace>
 class ScanPositions {
   using Memory = typename ExecutionSpace::memory_space;
@@ -49,18 +52,20 @@ public:
   /// @param positions  View [N, 2] of any real or integer type, in any memory that can be copied to the host
   /// @param object     rows and columns of the object
   /// @param probe      m
+  /// @param arguments  names the function that errors are about, for plans that make their positions
   /// @throws Error when a window leaves the object or a position is not a number; names the first of them
   template <class PositionsView>
   ScanPositions(const ExecutionSpace& space, const PositionsView& positions,
-                const std::array<std::int64_t, 2>& object, int probe)
+                const std::array<std::int64_t, 2>& object, int probe,
+                const Impl::Arguments& arguments = {"ScanPositions"})
       : scan{nullptr, static_cast<std::int64_t>(positions.extent(0)), probe, object[0], object[1]} {
     static_assert(PositionsView::rank() == 2, "Bracewell::ScanPositions: positions must be a View [N, 2].");
-    check(positions.extent(1));
+    check(arguments, positions.extent(1));
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), positions);
     std::vector<double> all(2 * scan.count);
     for (std::int64_t i = 0; i < 2 * scan.count; ++i)
       all[i] = static_cast<double>(host(i / 2, i % 2));
-    place(all);
+    place(arguments, all);
     sort_into_tiles();
     copy(space);
   }
@@ -74,35 +79,29 @@ public:
   const double* fractions() const { return fractions_view.data(); }
 
   std::size_t memory_bytes() const {
-    return positions_view.size() * sizeof(int) + fractions_view.size() * sizeof(double) +
-           first_view.size() * sizeof(std::int64_t) + windows_view.size() * sizeof(int);
+    return Impl::bytes_of(positions_view, fractions_view, first_view, windows_view);
   }
 
 private:
-  void check(std::size_t axes) const {
-    const char* name = "ScanPositions";
-    if (axes != 2)
-      Impl::fail(name, "positions", "[N, 2]", "[N, " + std::to_string(axes) + "]");
-    if (scan.count < 1 || scan.count > 1 << 30)
-      Impl::fail(name, "positions", "1 to 2^30 positions", std::to_string(scan.count));
+  void check(const Impl::Arguments& arguments, std::size_t axes) const {
+    arguments.require(axes == 2, "positions", "[N, 2]", [&] { return "[N, " + std::to_string(axes) + "]"; });
+    arguments.require(scan.count <= 1 << 30, "positions", "at most 2^30 positions",
+                      [&] { return Impl::number(scan.count); });
     for (const std::int64_t size : {scan.rows, scan.columns})
-      if (size < 1 || size > 1 << 20)
-        Impl::fail(name, "object", "axes of 1 to 2^20 pixels", std::to_string(size));
-    if (scan.probe < 1 || scan.probe > std::min(scan.rows, scan.columns))
-      Impl::fail(name, "probe", "a size of 1 to " + std::to_string(std::min(scan.rows, scan.columns)),
-                 std::to_string(scan.probe));
+      arguments.require(size >= 1 && size <= 1 << 20, "object", "axes of 1 to 2^20 pixels",
+                        [&] { return Impl::number(size); });
+    arguments.within<std::int64_t>("probe", scan.probe, 1, std::min(scan.rows, scan.columns));
   }
 
-  void place(const std::vector<double>& all) {
+  void place(const Impl::Arguments& arguments, const std::vector<double>& all) {
     corners.resize(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double last = static_cast<double>((i % 2 == 0 ? scan.rows : scan.columns) - scan.probe);
       const double whole = std::floor(all[i] + 0.5);
-      if (!(whole >= 0 && whole <= last))
-        Impl::fail("ScanPositions", "positions",
-                   std::string(i % 2 == 0 ? "rows" : "columns") + " from 0 to " +
-                       std::to_string(static_cast<std::int64_t>(last)),
-                   std::to_string(all[i]) + " (position " + std::to_string(i / 2) + ")");
+      arguments.require(
+          whole >= 0 && whole <= last, "positions",
+          [&] { return std::string(i % 2 == 0 ? "rows" : "columns") + " from 0 to " + Impl::number(last); },
+          [&] { return Impl::number(all[i]) + " (position " + Impl::number(i / 2) + ")"; });
       corners[i] = static_cast<int>(whole);
       fractional = fractional || all[i] != whole;
     }
@@ -136,21 +135,19 @@ private:
       for_each_tile(j, [&](std::int64_t tile) { windows_host[next[tile]++] = static_cast<int>(j); });
   }
 
-  template <class Value>
-  static auto on_device(const ExecutionSpace& space, const std::string& label,
-                        const std::vector<Value>& values) {
-    View<Value*> view(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), values.size());
-    Kokkos::deep_copy(
-        space, view,
-        Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
-    return view;
-  }
-
   void copy(const ExecutionSpace& space) {
-    positions_view = on_device(space, "Bracewell::ScanPositions::positions", corners);
-    first_view = on_device(space, "Bracewell::ScanPositions::first", first_host);
-    windows_view = on_device(space, "Bracewell::ScanPositions::windows", windows_host);
-    fractions_view = on_device(space, "Bracewell::ScanPositions::fractions", fractions_host);
+    const auto to_device = [&](const char* label, const auto& values) {
+      using Value = typename std::remove_cvref_t<decltype(values)>::value_type;
+      const auto view = Impl::device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
+      Kokkos::deep_copy(space, view,
+                        Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                            values.data(), values.size()));
+      return view;
+    };
+    positions_view = to_device("Bracewell::ScanPositions::positions", corners);
+    first_view = to_device("Bracewell::ScanPositions::first", first_host);
+    windows_view = to_device("Bracewell::ScanPositions::windows", windows_host);
+    fractions_view = to_device("Bracewell::ScanPositions::fractions", fractions_host);
     space.fence("Bracewell::ScanPositions: the lists on the host end here");
     scan.positions = positions_view.data();
     tile_lists.first = first_view.data();

@@ -3,14 +3,13 @@
 
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/object.hpp>
+#include <bracewell/ptychography/pattern_batches.hpp>
 #include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <optional>
-#include <random>
 #include <vector>
 
 namespace Bracewell {
@@ -26,49 +25,6 @@ struct PtychographySolverOptions {
   std::array<double, probe_parameter_count> aberration_rates = {1e-3, 1e-3, 1e-3, 1e-3, 1e-3};
   AdamOptions adam = {};
   std::int64_t history = 10000; ///< the losses of so many steps are kept
-};
-
-/// Fixed random division of N patterns into batches of equal size (to one pattern), for mini-batches: batch b
-/// is `batches[b]`. The lists lie in the memory of the execution space.
-template <class ExecutionSpace>
-class PatternBatches {
-  using Memory = typename ExecutionSpace::memory_space;
-
-public:
-  /// @throws Error on numbers of batches that are not between 1 and `patterns`
-  PatternBatches(const ExecutionSpace& space, std::int64_t patterns, int batches, std::uint64_t seed = 0)
-      : patterns_(patterns), batches_(batches) {
-    if (batches < 1 || batches > patterns)
-      Impl::fail("PatternBatches", "batches", "1 to " + std::to_string(patterns), std::to_string(batches));
-    std::vector<int> numbers(static_cast<std::size_t>(patterns));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    std::mt19937_64 generator(seed);
-    for (std::size_t i = numbers.size(); i > 1; --i) // Fisher and Yates: the same on every machine
-      std::swap(numbers[i - 1], numbers[generator() % i]);
-    for (int batch = 0; batch < batches; ++batch)
-      std::sort(numbers.begin() + begin(batch), numbers.begin() + begin(batch + 1));
-    numbers_ = Kokkos::View<int*, Memory>(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::PatternBatches::numbers"),
-        numbers.size());
-    Kokkos::deep_copy(
-        space, numbers_,
-        Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(numbers.data(), numbers.size()));
-    space.fence("Bracewell::PatternBatches: the list on the host ends here");
-  }
-
-  int size() const { return batches_; }
-  /// Numbers of the patterns of a batch, rising.
-  Array<const int, Memory> operator[](int batch) const {
-    return Kokkos::View<const int*, Kokkos::LayoutRight, Memory>(
-        numbers_.data() + begin(batch), static_cast<std::size_t>(begin(batch + 1) - begin(batch)));
-  }
-
-private:
-  std::int64_t begin(int batch) const { return patterns_ * batch / batches_; }
-
-  std::int64_t patterns_;
-  int batches_;
-  Kokkos::View<int*, Memory> numbers_;
 };
 
 /// Reconstruction by Adam: steps along the exact gradients of PtychographyLoss with respect to the object's
@@ -93,24 +49,24 @@ public:
 
   /// @param shape  as the loss was made with
   /// @param loss   with its patterns set
-  /// @throws Error on rates that are negative or not finite, a history of no steps, and optics with several
-  ///   modes
+  /// @throws Error on another shape, rates that are negative or not finite, options of Adam out of range, a
+  ///   history of no steps, optics that are not positive, and optics with several modes
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {})
-      : options_(check(shape, options)), loss_(std::move(loss)),
+      : options_(check(shape, loss, options)), loss_(std::move(loss)),
         adam_(space, sizes(shape, options), options.adam),
-        amplitude_(make<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
-        phase_(make<Real**>(space, "phase", shape.object[0], shape.object[1])),
-        amplitude_gradient_(make<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1])),
-        phase_gradient_(make<Real**>(space, "phase_gradient", shape.object[0], shape.object[1])),
-        object_(make<Complex**>(space, "object", shape.object[0], shape.object[1])),
-        object_gradient_(make<Complex**>(space, "object_gradient", shape.object[0], shape.object[1])),
-        probe_(make<Complex***>(space, "probe", shape.modes, shape.probe, shape.probe)),
-        aberrations_(make<Real*>(space, "aberrations", probe_parameter_count)),
-        aberration_gradients_(make<Real*>(space, "aberration_gradients", probe_parameter_count)),
-        history_(make<double*>(space, "losses", options.history)) {
+        amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
+        phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
+        amplitude_gradient_(zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1])),
+        phase_gradient_(zeros<Real**>(space, "phase_gradient", shape.object[0], shape.object[1])),
+        object_(zeros<Complex**>(space, "object", shape.object[0], shape.object[1])),
+        object_gradient_(zeros<Complex**>(space, "object_gradient", shape.object[0], shape.object[1])),
+        probe_(zeros<Complex***>(space, "probe", shape.modes, shape.probe, shape.probe)),
+        aberrations_(zeros<Real*>(space, "aberrations", probe_parameter_count)),
+        aberration_gradients_(zeros<Real*>(space, "aberration_gradients", probe_parameter_count)),
+        history_(zeros<double*>(space, "losses", options.history)) {
     if (trains_probe())
-      probe_gradient_ = make<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
+      probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
     if (options.optics)
       lens_.emplace(space, shape.probe, shape.detector, *options.optics);
   }
@@ -123,8 +79,13 @@ public:
   const Loss& loss() const { return loss_; }
 
   /// One iteration: loss and gradients of all patterns or of a subset, then Adam.
-  /// @param subset  numbers of patterns, each at most once, see PatternBatches and PtychographyLoss::evaluate
+  /// @param subset  indices of patterns, each at most once, see PatternBatches and PtychographyLoss::evaluate. Of
+  ///   no patterns there is no step
+  /// @throws Error on a subset of more patterns than there are
   void step(const ExecutionSpace& space, const Array<const int, Memory>& subset = {}) {
+    Impl::check_subset(Impl::Arguments{"PtychographySolver::step"}, subset, loss_.count());
+    if ((subset ? subset.size() : loss_.count()) == 0)
+      return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::step");
     PtychographyOutputs<Real, Memory> outputs{.loss = loss_of_step(steps_)};
     if (options_.object_rate > 0)
@@ -143,8 +104,20 @@ public:
 
   /// Loss of the present object and probe, without a step.
   /// @param loss  View of double, one number; overwritten
+  /// @throws Error on other shapes, and a loss that shares memory with the subset or what is sought
   void evaluate(const ExecutionSpace& space, const Array<double, Memory>& loss,
                 const Array<const int, Memory>& subset = {}) {
+    const Impl::Arguments check{"PtychographySolver::evaluate"};
+    check.given("loss", loss);
+    Impl::check_one_number(check, "loss", loss);
+    Impl::check_subset(check, subset, loss_.count());
+    using Reals = Array<Real, Memory>;
+    check.disjoint({{"loss", loss}}, {{"subset", subset},
+                                      {"amplitude()", Reals(amplitude_)},
+                                      {"phase()", Reals(phase_)},
+                                      {"probe()", Array<Complex, Memory>(probe_)},
+                                      {"aberrations()", Reals(aberrations_)}});
+    Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::evaluate");
     evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset);
   }
 
@@ -165,24 +138,36 @@ public:
   /// Bytes that the solver holds, its loss and the measured patterns included.
   std::size_t memory_bytes() const {
     return loss_.memory_bytes() + adam_.memory_bytes() + (lens_ ? lens_->memory_bytes() : 0) +
-           bytes(amplitude_) + bytes(phase_) + bytes(amplitude_gradient_) + bytes(phase_gradient_) +
-           bytes(object_) + bytes(object_gradient_) + bytes(probe_) + bytes(probe_gradient_) +
-           bytes(aberrations_) + bytes(aberration_gradients_) + bytes(history_);
+           Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
+                          probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
   }
 
 private:
-  static PtychographySolverOptions check(const PtychographyShape& shape,
-                                         const PtychographySolverOptions& options) {
-    const char* name = "PtychographySolver";
-    std::vector<double> rates(options.aberration_rates.begin(), options.aberration_rates.end());
-    rates.insert(rates.end(), {options.object_rate, options.probe_rate});
-    for (const double rate : rates)
-      if (!(rate >= 0 && rate <= 1e30))
-        Impl::fail(name, "options", "learning rates that are finite and >= 0", std::to_string(rate));
-    if (options.history < 1)
-      Impl::fail(name, "options.history", "at least one step", std::to_string(options.history));
-    if (options.optics && shape.modes != 1)
-      Impl::fail(name, "options.optics", "one probe mode", std::to_string(shape.modes));
+  static const PtychographySolverOptions& check(const PtychographyShape& shape, const Loss& loss,
+                                                const PtychographySolverOptions& options) {
+    const Impl::Arguments check{"PtychographySolver"};
+    check.require(shape == loss.sizes(), "shape", "the sizes that the loss was made with", "others");
+    const auto rate = [&](const char* argument, double value) {
+      check.require(value >= 0 && value <= 1e30, argument, "learning rates that are finite and >= 0",
+                    [&] { return Impl::number(value); });
+    };
+    rate("options.object_rate", options.object_rate);
+    rate("options.probe_rate", options.probe_rate);
+    for (const double value : options.aberration_rates)
+      rate("options.aberration_rates", value);
+    const auto decay = [&](const char* argument, double value) {
+      check.require(value >= 0 && value < 1, argument, "a value in [0, 1)",
+                    [&] { return Impl::number(value); });
+    };
+    decay("options.adam.beta1", options.adam.beta1);
+    decay("options.adam.beta2", options.adam.beta2);
+    check.positive("options.adam.epsilon", options.adam.epsilon);
+    check.at_least<std::int64_t>("options.history", options.history, 1);
+    if (!options.optics)
+      return options;
+    check.require(shape.modes == 1, "options.optics", "one probe mode",
+                  [&] { return Impl::number(shape.modes); });
+    Impl::check_optics(check, *options.optics);
     return options;
   }
 
@@ -199,13 +184,9 @@ private:
   }
 
   template <class Value, class... Extents>
-  static View<Value> make(const ExecutionSpace& space, const char* name, Extents... extents) {
-    return View<Value>(Kokkos::view_alloc(space, std::string("Bracewell::PtychographySolver::") + name),
-                       static_cast<std::size_t>(extents)...);
-  }
-  template <class Any>
-  static std::size_t bytes(const Any& view) {
-    return view.size() * sizeof(typename Any::value_type);
+  static View<Value> zeros(const ExecutionSpace& space, const char* name, Extents... extents) {
+    return Impl::device_zeros<Value>(space, std::string("Bracewell::PtychographySolver::") + name,
+                                     extents...);
   }
 
   bool trains_probe() const {

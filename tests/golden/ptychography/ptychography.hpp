@@ -5,6 +5,8 @@
 #include "case.hpp"
 
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/ptychography/compare.hpp>
+#include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
@@ -210,8 +212,7 @@ std::vector<Result> run(const File& file) {
     add(name + ", owned", model.template plan<T>(path, Strategy::Owned), false);
     add(name + ", atomic", model.template plan<T>(path, Strategy::Atomic), false);
     if constexpr (std::is_same_v<T, float>)
-      add(name + ", half storage", model.template plan<Kokkos::Experimental::half_t>(path, Strategy::Owned),
-          true);
+      add(name + ", half storage", model.template plan<Half>(path, Strategy::Owned), true);
   }
   return results;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/ptychography/compare.hpp>
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/ptychography/detail/compare_patterns.hpp>
+#include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/probe_gradient.hpp>
 #include <bracewell/ptychography/propagator.hpp>
 
 #include <algorithm>
@@ -72,7 +75,7 @@ struct SumShiftedBack {
 
 /// Exit waves, propagation, comparison and adjoint through the FFT library, a group of patterns at a time.
 template <class Space, class T, class Storage>
-class GeneralPatterns {
+class GeneralPlan {
   using Complex = Kokkos::complex<T>;
   using Memory = typename Space::memory_space;
   using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
@@ -80,17 +83,18 @@ class GeneralPatterns {
   using Transform = FFT<Space, 2, Complex, Complex>;
 
 public:
-  using Stored = T;
-
-  GeneralPatterns(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
-                  const PtychographyOptions& options)
+  GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
+              const PtychographyOptions& options)
       : group(group_size(positions, shape, options)),
-        waves(allocate(space, "waves", group, shape, shape.detector)),
+        waves(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group, shape.modes,
+                                       shape.detector, shape.detector)),
         propagator(space, shape.detector, group * shape.modes, options.fresnel_number) {
     Kokkos::deep_copy(space, waves, Complex(0)); // the last group may be smaller: what is beyond stays finite
     if (positions.subpixel()) {
-      probes = allocate(space, "probes", group, shape, shape.probe);
-      spectrum = allocate(space, "spectrum", 1, shape, shape.probe);
+      probes = device_view<Complex****>(space, "Bracewell::PtychographyLoss::probes", group, shape.modes,
+                                        shape.probe, shape.probe);
+      spectrum = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectrum", 1, shape.modes,
+                                          shape.probe, shape.probe);
       Kokkos::deep_copy(space, probes, Complex(0));
       const std::array<int, 2> window{shape.probe, shape.probe};
       one.emplace(space, window, shape.modes, FFTOptions{});
@@ -102,9 +106,7 @@ public:
 
   std::int64_t group_size() const { return group; }
 
-  std::size_t memory_bytes() const {
-    return (waves.size() + probes.size() + spectrum.size()) * sizeof(Complex) + propagator.memory_bytes();
-  }
+  std::size_t memory_bytes() const { return bytes_of(waves, probes, spectrum) + propagator.memory_bytes(); }
 
   /// The probe of every pattern of the selection.
   Probes<T> shifted_probes(const Space& space, const ScanPositions<Space>& positions, const Probes<T>& given,
@@ -123,26 +125,22 @@ public:
   }
 
   /// Leaves the gradients with respect to the exit waves of the selection, if asked for.
-  template <PatternLoss kind>
   WaveGradients<T, T> compute(const Space& space, const Scan& scan, const Complex* object,
                               const Probes<T>& given, const Selection& selection,
-                              const Targets<T, Storage>& targets, T background, T norm, double* losses,
-                              bool gradients) const {
+                              const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm,
+                              double* losses, bool gradients) const {
     const int n = static_cast<int>(waves.extent(3));
     const std::int64_t pixels = std::int64_t(n) * n;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::exit_waves",
                          Range(space, 0, selection.count * given.modes * pixels),
                          ExitWaves<T>{scan, selection, object, given, waves.data(), n});
     propagator.propagate(space, waves);
-    using Compare = ComparePatterns<Space, T, Storage, kind>;
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::compare",
-        Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Compare::team_size),
-        Compare{waves.data(), selection, targets, background, given.modes, pixels, norm, losses, gradients});
+    compare_waves<Storage>(space, "Bracewell::PtychographyLoss::compare", options.loss, waves.data(),
+                           selection, targets, static_cast<T>(options.background), given.modes, pixels, norm,
+                           losses, gradients);
     if (gradients)
       propagator.adjoint(space, waves);
-    return {reinterpret_cast<const StoredComplex<T>*>(waves.data()), given.modes * pixels, pixels, n,
-            nullptr};
+    return {waves.data(), given.modes * pixels, pixels, n, nullptr};
   }
 
   /// Probe gradient of shifted probes; true when the probes are shifted.
@@ -172,14 +170,7 @@ private:
                                      (std::int64_t(shape.detector) * shape.detector +
                                       (positions.subpixel() ? std::int64_t(shape.probe) * shape.probe : 0));
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(options.workspace_bytes) / per_pattern, 1,
-                                    positions.count());
-  }
-
-  static Waves allocate(const Space& space, const std::string& name, std::int64_t count,
-                        const PtychographyShape& shape, int size) {
-    return Waves(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::PtychographyLoss::" + name), count,
-        shape.modes, size, size);
+                                    std::max<std::int64_t>(positions.count(), 1));
   }
 
   ShiftRamp<T> ramp(const ScanPositions<Space>& positions, const Selection& selection) const {

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/half.hpp>
 #include <bracewell/ptychography/options.hpp>
 
 #include <type_traits>
 
 namespace Bracewell::Impl {
 
-/// Calls action with the loss as a type: the one place where it turns from a value into a template argument.
+/// Calls action with the loss as a type, on the host: whoever launches a kernel for each of the losses.
 template <class Action>
-void visit(PatternLoss kind, const Action& action) {
+void visit_loss(PatternLoss kind, const Action& action) {
+  switch (kind) {
+  case PatternLoss::LeastSquares:
+    return action(std::integral_constant<PatternLoss, PatternLoss::LeastSquares>());
+  case PatternLoss::Amplitude:
+    return action(std::integral_constant<PatternLoss, PatternLoss::Amplitude>());
+  case PatternLoss::Poisson:
+    return action(std::integral_constant<PatternLoss, PatternLoss::Poisson>());
+  }
+}
+
+/// The same within a kernel: the fused one, which exists in enough versions without.
+template <class Action>
+KOKKOS_FORCEINLINE_FUNCTION void visit_loss_in_kernel(PatternLoss kind, const Action& action) {
   switch (kind) {
   case PatternLoss::LeastSquares:
     return action(std::integral_constant<PatternLoss, PatternLoss::LeastSquares>());
@@ -46,8 +60,9 @@ struct PatternTerm {
   T background; ///< of PatternLoss::Poisson
   T unit;       ///< of counts in half precision; 0 where roots are stored
 
+  /// Part of its caller on hosts as well: whether products and sums are contracted must not depend on who calls.
   /// @param value, slope  the loss of this pixel and its derivative with respect to J, divided by slope_unit
-  KOKKOS_INLINE_FUNCTION void operator()(T J, T stored, T& value, T& slope) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(T J, T stored, T& value, T& slope) const {
     T t = stored; // the root of it for the amplitude loss
     if constexpr (sizeof(Storage) < sizeof(T)) {
       if (kind == PatternLoss::Amplitude)

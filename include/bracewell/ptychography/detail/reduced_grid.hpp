@@ -3,7 +3,9 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/ptychography/detail/store_patterns.hpp>
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/ptychography/detail/targets.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <algorithm>
 
@@ -38,7 +40,7 @@ struct CropLags {
 /// Stores resampled targets and, per pattern, mean t^2 on the full grid minus mean t^2 on the reduced one.
 template <class Space, class T, class Storage>
 struct StoreReduced {
-  static constexpr int team_size = is_host<Space> ? 1 : 256;
+  static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::pattern_threads;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
   const T* full;
@@ -75,7 +77,7 @@ struct StoreReduced {
 /// |Psi|^2 is the transform of an autocorrelation whose lags are below m, so other lags of the target add a
 /// constant to the loss and nothing to any gradient.
 template <class Space, class T>
-class GridReduction {
+class ReducedGrid {
   using Complex = Kokkos::complex<T>;
   using Memory = typename Space::memory_space;
   using Patterns = Kokkos::View<Complex***, Kokkos::LayoutRight, Memory>;
@@ -83,12 +85,11 @@ class GridReduction {
   using Transform = FFT<Space, 2, Complex, Complex>;
 
 public:
-  GridReduction(const Space& space, int full, int reduced, int probe, std::int64_t group_)
-      : n(full), n2(reduced), m(probe), group(group_), large(allocate(space, "full", group, n)),
-        small(allocate(space, "reduced", group, n2)),
-        targets(
-            Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::PtychographyLoss::resample"),
-            group * n * n),
+  ReducedGrid(const Space& space, int full, int reduced, int probe, std::int64_t group_)
+      : n(full), n2(reduced), m(probe), group(group_),
+        large(device_zeros<Complex***>(space, "Bracewell::PtychographyLoss::full", group, n, n)),
+        small(device_zeros<Complex***>(space, "Bracewell::PtychographyLoss::reduced", group, n2, n2)),
+        targets(device_vector<T>(space, "Bracewell::PtychographyLoss::resample", group * n * n)),
         to_lags(space, {n, n}, group, {.direction = FFTDirection::Backward}),
         from_lags(space, {n2, n2}, group, {}) {}
 
@@ -112,10 +113,6 @@ public:
   }
 
 private:
-  static Patterns allocate(const Space& space, const std::string& name, std::int64_t count, int size) {
-    return Patterns(Kokkos::view_alloc(space, "Bracewell::PtychographyLoss::" + name), count, size, size);
-  }
-
   int n, n2, m;
   std::int64_t group;
   Patterns large, small;

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/ptychography/detail/pattern_term.hpp>
+#include <bracewell/ptychography/detail/targets.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
-
-/// Where pixel (row, column) of pattern j lies among the targets: row by row, or as the fused kernel reads
-/// them: columns one after the other, and of each the frequencies k + numbers g (k < numbers) that a lane
-/// holds in groups of four neighbouring g.
-struct PatternLayout {
-  int n, numbers = 0; ///< numbers = 0: row by row
-  static constexpr int group = 4;
-
-  KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t j, int row, int column) const {
-    if (numbers == 0)
-      return (j * n + row) * n + column;
-    const int k = row % numbers, g = row / numbers;
-    return (j * n + column) * n + (g / group * numbers + k) * group + g % group;
-  }
-};
 
 /// What went wrong, or was skipped, while patterns were stored.
 struct PatternCounts {
@@ -32,7 +17,7 @@ struct PatternCounts {
 /// A team per pattern.
 template <class Space, class T, class Storage, class Count>
 struct StorePatterns {
-  static constexpr int team_size = is_host<Space> ? 1 : 256;
+  static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::pattern_threads;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
   const Count* patterns;                  ///< [count, n, n]

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/checks.hpp>
+#include <bracewell/ptychography/options.hpp>
+
+#include <cmath>
+
+namespace Bracewell::Impl {
+
+inline void check_loss_plan(const Arguments& check, const PtychographyShape& shape,
+                            const PtychographyOptions& options) {
+  check.within("shape.detector", shape.detector, 2, 8192);
+  check.within("shape.probe", shape.probe, 1, shape.detector);
+  check.within("shape.modes", shape.modes, 1, 64);
+  check.require(
+      !options.fresnel_number || shape.probe == shape.detector, "shape.probe",
+      [&] { return "as many pixels as the detector in the near field (" + number(shape.detector) + ")"; },
+      [&] { return number(shape.probe); });
+  if (options.fresnel_number)
+    check.require(std::isfinite(*options.fresnel_number) && *options.fresnel_number != 0,
+                  "options.fresnel_number", "a finite number other than zero",
+                  [&] { return number(*options.fresnel_number); });
+  check.positive("options.counts", options.counts);
+  check.positive("options.background", options.background);
+  check.require(!options.reduced_grid ||
+                    (options.loss == PatternLoss::LeastSquares && options.scale == PatternScale::PerPattern &&
+                     options.weights == PixelWeights::None && !options.fresnel_number),
+                "options.reduced_grid", "least squares on patterns scaled one by one, far field, no weights",
+                "other options");
+  check.require(options.object_gradient == Strategy::Owned || options.object_gradient == Strategy::Atomic,
+                "options.object_gradient", "Strategy::Owned or Strategy::Atomic", "another");
+}
+
+/// Patterns [given, rows, columns] for pattern `first` and those that follow it, of `count`.
+template <class T, class Memory>
+void check_patterns(const Arguments& check, const PtychographyShape& shape, PixelWeights kind,
+                    std::int64_t count, std::int64_t first, const std::array<std::int64_t, 3>& extents,
+                    bool contiguous, const Array<const T, Memory>& weights) {
+  const std::int64_t n = shape.detector, given = extents[0];
+  const auto list = [](std::initializer_list<std::int64_t> axes) {
+    std::string text;
+    for (const std::int64_t size : axes)
+      text += (text.empty() ? "[" : ", ") + number(size);
+    return text + "]";
+  };
+  check.require(
+      extents[1] == n && extents[2] == n, "patterns",
+      [&] {
+        return list({given, n, n});
+      },
+      [&] {
+        return list({given, extents[1], extents[2]});
+      });
+  check.require(contiguous, "patterns", "contiguous memory", "gaps between its rows");
+  check.require(
+      first >= 0 && given <= count - first, "first",
+      [&] { return "patterns within the " + number(count) + " of the plan"; },
+      [&] { return number(first) + " to " + number(first + given - 1); });
+  check.require(bool(weights) == (kind != PixelWeights::None), "weights",
+                kind == PixelWeights::None ? "none, as options.weights says"
+                                           : "a View, as options.weights says",
+                [&] { return weights ? weights.shape() : "none"; });
+  const bool one_for_all = weights.rank == 2 && weights.extents[0] == n && weights.extents[1] == n;
+  const bool each =
+      weights.rank == 3 && weights.extents[0] == given && weights.extents[1] == n && weights.extents[2] == n;
+  check.require(
+      !weights || one_for_all || each, "weights",
+      [&] {
+        return list({n, n}) + " or " + list({given, n, n});
+      },
+      [&] { return weights.shape(); });
+}
+
+/// A list of patterns, of which there are `count`; all where it is not given.
+template <class Memory>
+void check_subset(const Arguments& check, const Array<const int, Memory>& subset, std::int64_t count) {
+  check.require(
+      !subset || (subset.rank == 1 && subset.size() <= count), "subset",
+      [&] { return "at most " + number(count) + " patterns"; }, [&] { return subset.shape(); });
+}
+
+template <class Value, class Memory>
+void check_one_number(const Arguments& check, const char* argument, const Array<Value, Memory>& array) {
+  check.require(!array || array.size() == 1, argument, "one number", [&] { return array.shape(); });
+}
+
+/// [m, m] where there is one mode, or [modes, m, m].
+template <class Value, class Memory>
+void check_probe(const Arguments& check, const char* argument, const Array<Value, Memory>& array,
+                 const PtychographyShape& shape) {
+  if (shape.modes == 1 && array.rank == 2)
+    check.shape(argument, array, {shape.probe, shape.probe});
+  else
+    check.shape(argument, array, {shape.modes, shape.probe, shape.probe});
+}
+
+template <class Complex, class Memory, class Outputs>
+void check_evaluate(const Arguments& check, const PtychographyShape& shape, std::int64_t count,
+                    const Array<const Complex, Memory>& object, const Array<const Complex, Memory>& probe,
+                    const Outputs& outputs, const Array<const int, Memory>& subset) {
+  check.shape("object", object, {shape.object[0], shape.object[1]});
+  check_probe(check, "probe", probe, shape);
+  check_subset(check, subset, count);
+  check_one_number(check, "outputs.loss", outputs.loss);
+  if (outputs.pattern_losses)
+    check.shape("outputs.pattern_losses", outputs.pattern_losses, {subset ? subset.size() : count});
+  if (outputs.object_gradient)
+    check.shape("outputs.object_gradient", outputs.object_gradient, {shape.object[0], shape.object[1]});
+  if (outputs.probe_gradient)
+    check_probe(check, "outputs.probe_gradient", outputs.probe_gradient, shape);
+  check.disjoint({{"outputs.loss", outputs.loss},
+                  {"outputs.pattern_losses", outputs.pattern_losses},
+                  {"outputs.object_gradient", outputs.object_gradient},
+                  {"outputs.probe_gradient", outputs.probe_gradient}},
+                 {{"object", object}, {"probe", probe}, {"subset", subset}});
+}
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/register_fft.hpp>
+#include <bracewell/ptychography/detail/targets.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+namespace Bracewell::Impl {
+
+/// Sizes of the fused kernel. A transform of n = lanes x per_lane is done by `lanes` neighbouring lanes that
+/// hold `per_lane` (or more) numbers each in registers, with one exchange through scratch memory:
+///   X(k + per_lane g) = sum_t exp(-2 pi i (g + k / per_lane) t / lanes)
+///                       sum_j exp(-2 pi i k j / per_lane) x(t + lanes j).
+/// Lane t does the inner sum; lane u the outer one for k = u, u + lanes, ...; of the inputs, those with
+/// j < leading are not zero. With lanes = 4, per_lane = 6 and leading = 3 (n = 24, a window of m <= 12):
+///
+///   inputs                             exchange                     outputs
+///        lane t = 0   1   2   3               lane t = 0  1  2  3         lane u
+///   j = 0         0   1   2   3  window       k = 0    .  .  .  .   ->    0:  0  6 12 18   first outer sum,
+///       1         4   5   6   7               k = 1    .  .  .  .   ->    1:  1  7 13 19   k = u
+///       2         8   9  10  11               k = 2    .  .  .  .   ->    2:  2  8 14 20
+///      - - - - - - - - - - - -                k = 3    .  .  .  .   ->    3:  3  9 15 21
+///       3        12  13  14  15  zeros,       k = 4    .  .  .  .   ->    0:  4 10 16 22   second outer sum,
+///       4        16  17  18  19  not read     k = 5    .  .  .  .   ->    1:  5 11 17 23   k = u + lanes
+///       5        20  21  22  23              written by columns,
+///                                            read by rows           g =       0  1  2  3
+///
+/// The adjoint goes the other way, and there the inner sums are at shifted frequencies:
+///   x(t + lanes j) = sum_k exp(2 pi i (j + t / lanes) k / per_lane)
+///                    sum_g exp(2 pi i g t / lanes) X(k + per_lane g).
+template <int lanes_, int per_lane_, int leading_>
+struct FusedSizes {
+  using Tuning = PtychographyTuning;
+  static constexpr int lanes = lanes_, per_lane = per_lane_, n = lanes * per_lane, leading = leading_;
+  static constexpr int outer_sums = (per_lane + lanes - 1) / lanes; ///< of a lane
+  static constexpr int warp = 32, groups = warp / lanes; ///< groups of lanes that exchange side by side
+  static constexpr int pitch = warp + 1; ///< of the exchange: odd, so that it runs over different banks
+  static constexpr int exchange = per_lane * pitch;
+  static_assert(lanes % PatternLayout::group == 0 && warp % lanes == 0);
+
+  /// Lanes of a team of a Kokkos policy on GPUs: as many as their exchange fits into scratch memory.
+  template <class T>
+  static constexpr int team_size() {
+    const int warps = Tuning::exchange_bytes / (exchange * 2 * int(sizeof(T)));
+    return warp * (warps > Tuning::most_warps ? Tuning::most_warps : warps < 1 ? 1 : warps);
+  }
+
+  /// Factors of the outer transforms for every k, then of the inner ones of the adjoint for every lane. A
+  /// lane with one outer sum keeps its own in registers.
+  static constexpr int outer_factors = RegisterFFT<lanes, false>::factors,
+                       inner_factors = RegisterFFT<per_lane, true>::factors;
+  static constexpr int table = per_lane * outer_factors + lanes * inner_factors;
+
+  /// Bytes on the chip of a team that keeps a window of m rows there.
+  template <class T>
+  static constexpr std::size_t chip_bytes(int m, int size) {
+    return (std::size_t(m) * (n + 1) + std::size_t(size / warp) * (exchange + 2) +
+            (outer_sums > 1 ? table : 0)) *
+           2 * sizeof(T);
+  }
+  /// Teams on a multiprocessor: two where two of the largest windows fit, none where not even one does.
+  template <class T>
+  static constexpr int chip_teams() {
+    constexpr int m = leading < per_lane ? lanes * leading : n, all = Tuning::fused_threads;
+    return 2 * (chip_bytes<T>(m, all / 2) + Tuning::system_bytes) <= Tuning::chip_bytes ? 2
+           : chip_bytes<T>(m, all) + Tuning::system_bytes <= Tuning::chip_bytes         ? 1
+                                                                                        : 0;
+  }
+  template <class T>
+  static constexpr int chip_team_size() {
+    return Tuning::fused_threads / (chip_teams<T>() == 2 ? 2 : 1);
+  }
+};
+
+/// Where the teams of the fused kernel keep their windows.
+enum class WindowMemory {
+  Chip,     ///< all the memory of a multiprocessor, which CUDA grants and Kokkos does not
+  Workspace ///< a View; it stays in the cache
+};
+
+/// The one place that chooses. `available`: bytes that a team may have on the chip (chip_memory).
+template <class T, class Sizes>
+constexpr WindowMemory choose_window_memory(Sizes, int m, std::size_t available) {
+  const bool fits = Sizes::template chip_teams<T>() > 0 &&
+                    Sizes::template chip_bytes<T>(m, Sizes::template chip_team_size<T>()) <= available;
+  return fits ? WindowMemory::Chip : WindowMemory::Workspace;
+}
+
+/// Calls action(FusedSizes) for n = lanes x per_lane and the least count of leading numbers that holds m
+/// pixels.
+template <int lanes, int per_lane, class Action>
+void visit_leading(int m, const Action& action) {
+  constexpr int few = (5 * per_lane + 15) / 16, half = (per_lane + 1) / 2;
+  if constexpr (lanes * per_lane > 64) {
+    if (m <= lanes * few)
+      return action(FusedSizes<lanes, per_lane, few>());
+    if (m <= lanes * half)
+      return action(FusedSizes<lanes, per_lane, half>());
+  }
+  action(FusedSizes<lanes, per_lane, per_lane>());
+}
+
+/// Calls action(FusedSizes) for patterns of n x n pixels and a window of m x m, if the fused kernel is built for
+/// them.
+template <class Action>
+void visit_fused_sizes(int n, int m, const Action& action) {
+  constexpr auto& sizes = PtychographyTuning::fused_sizes;
+  const auto visit = [&](auto index) {
+    constexpr FusedSize size = sizes[decltype(index)::value];
+    if (n == size.n)
+      visit_leading<size.lanes, size.n / size.lanes>(m, action);
+  };
+  [&]<std::size_t... index>(std::index_sequence<index...>) {
+    (visit(std::integral_constant<std::size_t, index>()), ...);
+  }
+  (std::make_index_sequence<std::size(sizes)>());
+}
+
+} // namespace Bracewell::Impl

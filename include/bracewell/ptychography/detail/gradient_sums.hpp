@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/ptychography/detail/object_gradient.hpp>
+#include <bracewell/ptychography/detail/probe_gradient.hpp>
+#include <bracewell/ptychography/options.hpp>
+
+#include <algorithm>
+
+namespace Bracewell::Impl {
+
+/// Sums the gradients of object and probe over groups of patterns, and holds what this takes.
+template <class Space, class T>
+class GradientSums {
+  using Complex = Kokkos::complex<T>;
+  using Memory = typename Space::memory_space;
+  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+
+public:
+  GradientSums(const Space& space, std::int64_t count, const PtychographyShape& shape, Strategy strategy)
+      : atomic(strategy == Strategy::Atomic), window(std::int64_t(shape.probe) * shape.probe * shape.modes),
+        slice_count(is_host<Space> ? 1
+                                   : std::clamp<std::int64_t>(PtychographyTuning::slice_values / window, 1,
+                                                              PtychographyTuning::most_slices)),
+        slots(device_vector<int>(space, "Bracewell::PtychographyLoss::slots", count)),
+        slices(device_vector<Complex>(space, "Bracewell::PtychographyLoss::slices", slice_count * window)) {}
+
+  std::size_t memory_bytes() const { return bytes_of(slots, slices); }
+
+  /// What the gradient of the object needs before the first group. `subset`: null for all patterns.
+  void begin_object(const Space& space, const int* subset, std::int64_t used,
+                    const Array<Complex, Memory>& gradient) const {
+    if (atomic)
+      fill(space, "Bracewell::PtychographyLoss::zero", gradient.data, gradient.size());
+    if (atomic || !subset)
+      return;
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::no_slots", Range(space, 0, slots.size()),
+                         Fill<int>{slots.data(), -1});
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::slots", Range(space, 0, used),
+                         FillSlots{subset, slots.data()});
+  }
+
+  /// @param probes  of the selection
+  template <class Stored>
+  void add_object(const Space& space, const Scan& scan, const ScanTiles& tiles, const Selection& selection,
+                  const Probes<T>& probes, const WaveGradients<T, Stored>& waves, Complex* gradient) const {
+    if (atomic)
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::scatter_object_gradient",
+                           Range(space, 0, selection.count * scan.probe * scan.probe),
+                           ScatterObjectGradient<T, Stored>{scan, selection, probes, waves, gradient});
+    else
+      gather_object_gradient(space, "Bracewell::PtychographyLoss::gather_object_gradient",
+                             GatherObjectGradient<Space, T, Stored>{
+                                 scan, tiles, selection, selection.patterns ? slots.data() : nullptr, probes,
+                                 waves, gradient, selection.first > 0});
+  }
+
+  /// @param probes  as given: the same for all patterns
+  template <class Stored>
+  void add_probe(const Space& space, const Scan& scan, const Selection& selection, const Complex* object,
+                 const Probes<T>& probes, const WaveGradients<T, Stored>& waves, Complex* gradient) const {
+    const std::int64_t per_slice = (selection.count + slice_count - 1) / slice_count;
+    const std::int64_t used_slices = (selection.count + per_slice - 1) / per_slice;
+    Kokkos::parallel_for(
+        "Bracewell::PtychographyLoss::probe_gradient_slices", Range(space, 0, used_slices * window),
+        SliceProbeGradient<T, Stored>{scan, selection, object, probes, waves, slices.data(), per_slice});
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window),
+                         SumSlices<T>{slices.data(), gradient, window, used_slices, selection.first > 0});
+  }
+
+private:
+  bool atomic;
+  std::int64_t window, slice_count;
+  Kokkos::View<int*, Kokkos::LayoutRight, Memory> slots; ///< [patterns]: where in the subset each stands
+  Kokkos::View<Complex*, Kokkos::LayoutRight, Memory> slices;
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+
+#include <string>
+
+namespace Bracewell::Impl {
+
+/// Object gradient sum_j conj(p(r - y_j)) G_j(r - y_j), by tiles of the object: a team owns a tile, goes
+/// through the windows that reach it and stores each pixel once. On GPUs the lanes of a warp are neighbouring
+/// columns and hold all rows; the warps take the windows in turn and add what they have at the end, in fixed
+/// order. `slots` says which place in the selection a pattern has (none: its own number).
+template <class Space, class T, class Stored>
+struct GatherObjectGradient {
+  static constexpr int width = ScanTiles::width, height = ScanTiles::height;
+  static constexpr int shares = is_host<Space> ? 1 : PtychographyTuning::object_shares; ///< of the windows
+  static constexpr int team_size = is_host<Space> ? 1 : width * shares;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  Scan scan;
+  ScanTiles tiles;
+  Selection selection;
+  const int* slots;
+  Probes<T> probes;
+  WaveGradients<T, Stored> waves;
+  Kokkos::complex<T>* gradient;
+  bool accumulate;
+
+  /// A window and where the tile lies in it.
+  struct Window {
+    int i, row, column;
+    T factor;
+  };
+
+  /// False for windows of patterns that were not selected.
+  KOKKOS_INLINE_FUNCTION bool window(std::int64_t entry, std::int64_t top, std::int64_t left,
+                                     Window& result) const {
+    const std::int64_t j = tiles.windows[entry], i = (slots ? slots[j] : j) - selection.first;
+    if (i < 0 || i >= selection.count)
+      return false;
+    result = {static_cast<int>(i), static_cast<int>(top - scan.positions[2 * j]),
+              static_cast<int>(left - scan.positions[2 * j + 1]), waves.factor(i)};
+    return true;
+  }
+
+  /// Adds what a window has for a column of the tile.
+  KOKKOS_INLINE_FUNCTION void add(const Window& window, int x, T (&re)[height], T (&im)[height]) const {
+    const int m = scan.probe, column = window.column + x;
+    const int from = Kokkos::max(0, -window.row), to = Kokkos::min(+height, m - window.row);
+    if (from >= to || column < 0 || column >= m)
+      return;
+    for (int mode = 0; mode < probes.modes; ++mode) {
+      const Kokkos::complex<T>* const p = probes.data + window.i * probes.stride + std::int64_t(mode) * m * m;
+      Kokkos::complex<T> probe[height], wave[height];
+      BRACEWELL_UNROLL
+      for (int y = 0; y < height; ++y) { // all on their way at the same time
+        const bool inside = y >= from && y < to;
+        probe[y] = inside ? p[(window.row + y) * m + column] : Kokkos::complex<T>(0);
+        wave[y] = inside ? waves(window.i, mode, window.row + y, column) : Kokkos::complex<T>(0);
+      }
+      BRACEWELL_UNROLL
+      for (int y = 0; y < height; ++y) {
+        if constexpr (WaveGradients<T, Stored>::scaled)
+          wave[y] *= window.factor;
+        re[y] += probe[y].real() * wave[y].real() + probe[y].imag() * wave[y].imag();
+        im[y] += probe[y].real() * wave[y].imag() - probe[y].imag() * wave[y].real();
+      }
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION void store(std::int64_t row, std::int64_t column,
+                                    const Kokkos::complex<T>& sum) const {
+    if (row >= scan.rows || column >= scan.columns)
+      return;
+    const std::int64_t index = row * scan.columns + column;
+    gradient[index] = accumulate ? gradient[index] + sum : sum;
+  }
+
+  using Scratch =
+      Kokkos::View<Kokkos::complex<T>*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  static constexpr int scratch_size = is_host<Space> ? 0 : shares * height * width;
+  static_assert(sizeof(Window) <= height * sizeof(Kokkos::complex<T>));
+  static std::size_t scratch_bytes() { return Scratch::shmem_size(scratch_size); }
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t tile = team.league_rank(), begin = tiles.first[tile], end = tiles.first[tile + 1];
+    const std::int64_t top = tile / tiles.across * height, left = tile % tiles.across * width;
+    if constexpr (is_host<Space>) {
+      T re[width][height] = {}, im[width][height] = {};
+      Window now;
+      for (std::int64_t entry = begin; entry < end; ++entry)
+        if (window(entry, top, left, now))
+          for (int x = 0; x < width; ++x)
+            add(now, x, re[x], im[x]);
+      for (int y = 0; y < height; ++y)
+        for (int x = 0; x < width; ++x)
+          store(top + y, left + x, {re[x][y], im[x][y]});
+    } else {
+      const int rank = team.team_rank(), x = rank % width, share = rank / width;
+      const Scratch scratch(team.team_scratch(0), +scratch_size);
+      Window* const windows = reinterpret_cast<Window*>(scratch.data());
+      T re[height] = {}, im[height] = {};
+      for (std::int64_t first = begin; first < end; first += team_size) {
+        const int count = static_cast<int>(Kokkos::min<std::int64_t>(team_size, end - first));
+        if (rank < count && !window(first + rank, top, left, windows[rank]))
+          windows[rank] = {0, scan.probe, 0, T(0)}; // reaches nothing
+        team.team_barrier();
+        for (int w = share; w < count; w += shares)
+          add(windows[w], x, re, im);
+        team.team_barrier();
+      }
+      BRACEWELL_UNROLL
+      for (int y = 0; y < height; ++y)
+        scratch((share * height + y) * width + x) = Kokkos::complex<T>(re[y], im[y]);
+      team.team_barrier();
+      for (int pixel = rank; pixel < width * height; pixel += team_size) {
+        Kokkos::complex<T> sum(0);
+        for (int s = 0; s < shares; ++s)
+          sum += scratch(s * height * width + pixel);
+        store(top + pixel / width, left + pixel % width, sum);
+      }
+    }
+  }
+};
+
+/// Runs the gathering kernel with its scratch memory.
+template <class Space, class Gather>
+void gather_object_gradient(const Space& space, const std::string& label, const Gather& gather) {
+  Kokkos::TeamPolicy<Space> policy(space, static_cast<int>(gather.tiles.count), +Gather::team_size);
+  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Gather::scratch_bytes())));
+  Kokkos::parallel_for(label, policy, gather);
+}
+
+/// The same sum by atomic additions, one thread per pixel of a window.
+template <class T, class Stored>
+struct ScatterObjectGradient {
+  Scan scan;
+  Selection selection;
+  Probes<T> probes;
+  WaveGradients<T, Stored> waves;
+  Kokkos::complex<T>* gradient;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const int m = scan.probe, column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
+    const std::int64_t i = index / m / m;
+    const std::int64_t at = scan.corner(selection(i)) + row * scan.columns + column;
+    Kokkos::complex<T> sum(0);
+    for (int mode = 0; mode < probes.modes; ++mode)
+      sum += conjugate_product(probes.data[i * probes.stride + (std::int64_t(mode) * m + row) * m + column],
+                               waves(i, mode, row, column));
+    sum *= waves.factor(i);
+    T* const target = reinterpret_cast<T*>(gradient + at);
+    Kokkos::atomic_add(target, sum.real());
+    Kokkos::atomic_add(target + 1, sum.imag());
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+
+namespace Bracewell::Impl {
+
+/// Probe gradient sum_j conj(O(y_j + r)) G_j(r) over slices of the patterns, each slice in rising order.
+template <class T, class Stored>
+struct SliceProbeGradient {
+  Scan scan;
+  Selection selection;
+  const Kokkos::complex<T>* object;
+  Probes<T> probes;
+  WaveGradients<T, Stored> waves;
+  Kokkos::complex<T>* slices; ///< [slices, modes, m, m]
+  std::int64_t per_slice;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const int m = scan.probe;
+    const std::int64_t pixels = std::int64_t(m) * m, slice = index / (pixels * probes.modes);
+    const std::int64_t element = index - slice * pixels * probes.modes, pixel = element % pixels;
+    const int mode = static_cast<int>(element / pixels);
+    const int row = static_cast<int>(pixel / m), column = static_cast<int>(pixel % m);
+    const std::int64_t end = Kokkos::min(selection.count, (slice + 1) * per_slice);
+    Kokkos::complex<T> sum(0);
+    std::int64_t i = slice * per_slice;
+    for (; i + together <= end; i += together)
+      add<together>(i, mode, row, column, sum);
+    for (; i < end; ++i)
+      add<1>(i, mode, row, column, sum);
+    slices[index] = sum;
+  }
+
+  static constexpr int together =
+      PtychographyTuning::patterns_together; ///< patterns that are on their way at the same time
+
+  template <int count>
+  KOKKOS_INLINE_FUNCTION void add(std::int64_t first, int mode, int row, int column,
+                                  Kokkos::complex<T>& sum) const {
+    Kokkos::complex<T> value[count], wave[count];
+    BRACEWELL_UNROLL
+    for (int c = 0; c < count; ++c) {
+      value[c] = object[scan.corner(selection(first + c)) + row * scan.columns + column];
+      wave[c] = waves(first + c, mode, row, column);
+    }
+    BRACEWELL_UNROLL
+    for (int c = 0; c < count; ++c)
+      sum += waves.factor(first + c) * conjugate_product(value[c], wave[c]);
+  }
+};
+
+template <class T>
+struct SumSlices {
+  const Kokkos::complex<T>* slices;
+  Kokkos::complex<T>* gradient;
+  std::int64_t elements, count;
+  bool accumulate;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t element) const {
+    Kokkos::complex<T> sum(0);
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#pragma unroll 8
+#endif
+    for (std::int64_t slice = 0; slice < count; ++slice)
+      sum += slices[slice * elements + element];
+    gradient[element] = accumulate ? gradient[element] + sum : sum;
+  }
+};
+
+} // namespace Bracewell::Impl

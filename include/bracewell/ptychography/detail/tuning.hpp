@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace Bracewell::Impl {
+
+/// Lanes that do a transform of n = lanes x per_lane numbers together (FusedSizes).
+struct FusedSize {
+  int n, lanes;
+};
+
+/// What was chosen by measurement for ptychography, on an NVIDIA H200 on 2026-11-21; other GPUs take the same
+/// numbers. `bench/tune_ptychography` measures each of them again.
+struct PtychographyTuning {
+  /// Sizes for which the fused kernel is built: 8 to 32 numbers a lane.
+  static constexpr FusedSize fused_sizes[] = {{40, 4},  {48, 4},   {64, 8},   {128, 8},
+                                              {160, 8}, {192, 16}, {256, 16}, {512, 16}};
+
+  /// The chip of a multiprocessor: its memory, what the system takes of it for a team, and the threads that it
+  /// can hold. Of its 64 warps 16 are used by the fused kernel, which fills the registers with them.
+  static constexpr std::size_t chip_bytes = 228 * 1024, system_bytes = 1024;
+  static constexpr int chip_threads = 2048;
+  static constexpr int fused_threads = 16 * 32;
+
+  /// Teams of the fused kernel that keep their windows in a workspace: of so many on a multiprocessor the
+  /// windows stay in its share of the cache. Their exchange has to fit into the 48 KB that Kokkos grants.
+  static constexpr int workspace_teams = 2;
+  static constexpr int exchange_bytes = 44000, most_warps = 10;
+
+  /// Outer sums a lane (times lanes) up to which targets are read before the transform of their column: beyond
+  /// it they take registers that the transform needs.
+  static constexpr int targets_ahead = 24;
+
+  /// Warps that share the windows of a tile of the object, and the tile, whose width is that of a warp.
+  static constexpr int object_shares = 8, tile_height = 8, tile_width = 32;
+
+  /// Probe gradient: values of all slices together, slices at most, and patterns that are read at a time.
+  static constexpr std::int64_t slice_values = 1 << 18, most_slices = 256;
+  static constexpr int patterns_together = 4;
+
+  /// Threads of a team that goes through a pattern, and of the one that adds the losses of all patterns.
+  static constexpr int pattern_threads = 256, sum_threads = 1024;
+
+  /// Measured pixels that set_patterns copies at a time.
+  static constexpr std::int64_t stored_pixels = std::int64_t(2) << 20;
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace Bracewell {
+
+/// The lens that forms a probe. One unit for all lengths.
+struct ProbeOptics {
+  double wavelength;
+  double pixel_size;         ///< of object and probe
+  double convergence_angle;  ///< half angle of the aperture, radians: k_max = angle / wavelength
+  double cs_to_length = 1e6; ///< the unit of Cs in the unit of the other lengths (mm in nm)
+};
+
+/// The five parameters of an aberrated probe, in the order in which they are stored.
+enum ProbeParameter : int {
+  Defocus,             ///< length
+  SphericalAberration, ///< Cs, in its own unit
+  Astigmatism,         ///< magnitude, length
+  AstigmatismAngle,    ///< radians, from the row axis
+  ApertureSmoothness, ///< width of the aperture's edge, as a fraction of k_max; 0.01 is added to its absolute
+                      ///< value
+  probe_parameter_count
+};
+
+} // namespace Bracewell
