@@ -5,7 +5,7 @@
 #include "cryoem/views.hpp"
 
 #include <bracewell/geometry/euler.hpp>
-#include <bracewell/project/detail/samples.hpp>
+#include <bracewell/project/poses.hpp>
 
 #include <cstddef>
 #include <span>

@@ -46,10 +46,12 @@ KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value) {
 /// nearest, of two to the even one, everywhere alike. GPUs convert by an instruction; hosts take a few for each
 /// conversion, so that on them it saves memory but no time.
 struct Half {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0; ///< sign, exponent, significand
 
   Half() = default;
+  /// Rounds.
   KOKKOS_INLINE_FUNCTION explicit Half(float value) : bits(Impl::narrow(value)) {}
+  /// Exact.
   KOKKOS_INLINE_FUNCTION operator float() const { return Impl::widen(bits); }
 };
 
@@ -65,6 +67,7 @@ struct HalfComplex {
   std::uint32_t bits = 0; ///< the real part, then the imaginary one: one access to memory
 
   HalfComplex() = default;
+  /// Rounds both parts.
   KOKKOS_INLINE_FUNCTION explicit HalfComplex(const Kokkos::complex<float>& value)
       : bits(Impl::narrow(value.real()) | std::uint32_t(Impl::narrow(value.imag())) << 16) {}
   KOKKOS_INLINE_FUNCTION operator Kokkos::complex<float>() const {

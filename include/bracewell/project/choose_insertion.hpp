@@ -20,16 +20,16 @@ enum class Insertion {
 
 /// What the choice depends on.
 struct InsertionWork {
-  int dimensions;            ///< of the reconstruction
-  int projection_dimensions; ///< of a projection
-  int width;                 ///< taps of the kernel on an axis
-  std::int64_t batches;
-  std::int64_t poses;               ///< of a batch
-  std::int64_t projection_elements; ///< stored elements of a projection
-  std::int64_t threads;             ///< of the execution space: its concurrency()
-  bool host = false;                ///< the execution space shares the host's memory
-  bool curved = false;              ///< projections are on an Ewald sphere
-  Strategy strategy = Strategy::Automatic;
+  int dimensions;                          ///< of the reconstruction
+  int projection_dimensions;               ///< of a projection
+  int width;                               ///< taps of the kernel on an axis
+  std::int64_t batches;                    ///< of reconstructions and projections
+  std::int64_t poses;                      ///< of a batch
+  std::int64_t projection_elements;        ///< stored elements of a projection
+  std::int64_t threads;                    ///< of the execution space: its concurrency()
+  bool host = false;                       ///< the execution space shares the host's memory
+  bool curved = false;                     ///< projections are on an Ewald sphere
+  Strategy strategy = Strategy::Automatic; ///< that the user asks for
 };
 
 namespace Impl {

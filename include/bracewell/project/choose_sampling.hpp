@@ -18,11 +18,11 @@ enum class Sampling {
 
 /// What the choice depends on.
 struct SamplingWork {
-  int dimensions;            ///< of the reconstruction
-  int projection_dimensions; ///< of a projection
-  int width;                 ///< taps of the kernel on an axis
-  int value_bytes;           ///< of a real number: 4 or 8
-  std::int64_t batches;
+  int dimensions;                   ///< of the reconstruction
+  int projection_dimensions;        ///< of a projection
+  int width;                        ///< taps of the kernel on an axis
+  int value_bytes;                  ///< of a real number: 4 or 8
+  std::int64_t batches;             ///< of reconstructions and projections
   std::int64_t poses;               ///< of a batch
   std::int64_t projection_elements; ///< stored elements of a projection
   std::int64_t elements;            ///< stored elements of a reconstruction

@@ -24,8 +24,8 @@ struct ProjectionOptions {
   /// wavelength): frequency k is sampled at M (oversampling (kx, ky, |k|^2 / (2 R))). A negative R bends the
   /// other way; a flat slice by default.
   std::optional<double> ewald_radius = std::nullopt;
-  KernelWeights kernel_weights = KernelWeights::Signed;
-  Strategy strategy = Strategy::Automatic;
+  KernelWeights kernel_weights = KernelWeights::Signed; ///< what carries weights into the weight volume
+  Strategy strategy = Strategy::Automatic;              ///< of insertion
   /// project_gradients only: leave out the samples on column 0 whose Friedel mate is stored too
   /// (torch-projectors paper, section 2.3): right for a loss written on the full spectrum whose cotangent
   /// counts every frequency once.

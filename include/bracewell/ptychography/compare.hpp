@@ -10,7 +10,7 @@ namespace Bracewell {
 
 /// How compare_patterns compares, as in PtychographyOptions.
 struct ComparisonOptions {
-  PatternLoss loss = PatternLoss::LeastSquares;
+  PatternLoss loss = PatternLoss::LeastSquares; ///< how a pattern is compared with its model
   double counts = 0;        ///< C: patterns are scaled to this mean; 0: they are not scaled
   double background = 1e-3; ///< of PatternLoss::Poisson
   bool gradients = true;    ///< also replace the waves by the gradient

@@ -65,7 +65,8 @@ void complex_object(const ExecutionSpace& space, const AmplitudeView& amplitude,
 /// Outputs of complex_object_gradients; what is not given is not computed.
 template <class T, class MemorySpace>
 struct ObjectGradientOutputs {
-  Array<T, MemorySpace> amplitude = {}, phase = {};
+  Array<T, MemorySpace> amplitude = {}; ///< dL/d amplitude
+  Array<T, MemorySpace> phase = {};     ///< dL/d phase
 };
 
 /// Gradients of a real loss L with respect to amplitude and phase, from G = dL/dRe(object) + i

@@ -41,22 +41,24 @@ struct PtychographyShape {
   int detector;                       ///< n >= m: a pattern is n x n
   int modes = 1;                      ///< mutually incoherent probe modes
 
+  /// Whether all sizes are the same.
   bool operator==(const PtychographyShape&) const = default;
 };
 
+/// What patterns are compared with, and how.
 struct PtychographyOptions {
-  PatternLoss loss = PatternLoss::LeastSquares;
-  PatternScale scale = PatternScale::PerPattern;
-  double counts = 1;        ///< C: mean of a scaled pattern (PatternScale::PerPattern)
-  double background = 1e-3; ///< b of PatternLoss::Poisson, in units of J
-  PixelWeights weights = PixelWeights::None;
+  PatternLoss loss = PatternLoss::LeastSquares;  ///< how a pattern is compared with its model
+  PatternScale scale = PatternScale::PerPattern; ///< of modelled intensities
+  double counts = 1;                             ///< C: mean of a scaled pattern (PatternScale::PerPattern)
+  double background = 1e-3;                      ///< b of PatternLoss::Poisson, in units of J
+  PixelWeights weights = PixelWeights::None;     ///< of pixels in the loss
   bool reduced_grid = false; ///< compare on the smallest grid that holds every lag of |Psi|^2: exact, least
                              ///< squares without weights only
   /// Near field: detector and probe have the same pixels, n = m, and the wave is propagated by the Fresnel
   /// transfer function exp(-i pi |k|^2 / F), k in cycles per window, F = window^2 / (wavelength distance).
   std::optional<double> fresnel_number = {};
   Strategy object_gradient = Strategy::Owned; ///< or Strategy::Atomic
-  PatternPath path = PatternPath::Automatic;
+  PatternPath path = PatternPath::Automatic;  ///< which kernels compute patterns
   std::size_t workspace_bytes = std::size_t(160)
                                 << 20; ///< patterns are computed in groups that need about this
 };

@@ -34,6 +34,7 @@ public:
     list_ = Impl::device_copy(space, "Bracewell::PatternBatches::list", indices);
   }
 
+  /// How many batches there are.
   int size() const { return batches_; }
   /// Indices of the patterns of a batch, rising.
   Array<const int, Memory> operator[](int batch) const {

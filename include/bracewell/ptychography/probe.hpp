@@ -47,6 +47,7 @@ public:
         sums(Impl::device_view<Impl::ApertureSums>(space, "Bracewell::AberratedProbe::sums")),
         forward(space, {n, n}, 1, {}), backward(space, {n, n}, 1, {.direction = FFTDirection::Backward}) {}
 
+  /// Bytes that the object holds.
   std::size_t memory_bytes() const {
     return Impl::bytes_of(wave, energy, sums) + forward.workspace_bytes() + backward.workspace_bytes();
   }

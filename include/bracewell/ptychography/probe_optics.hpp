@@ -5,7 +5,7 @@ namespace Bracewell {
 
 /// The lens that forms a probe. One unit for all lengths.
 struct ProbeOptics {
-  double wavelength;
+  double wavelength;         ///< of the electrons or X-rays
   double pixel_size;         ///< of object and probe
   double convergence_angle;  ///< half angle of the aperture, radians: k_max = angle / wavelength
   double cs_to_length = 1e6; ///< the unit of Cs in the unit of the other lengths (mm in nm)

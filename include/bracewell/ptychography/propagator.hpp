@@ -54,6 +54,7 @@ public:
         backward(space, {side, side}, std::max<std::int64_t>(count, 1),
                  {.direction = FFTDirection::Backward}) {}
 
+  /// Bytes that the plans hold.
   std::size_t memory_bytes() const { return forward.workspace_bytes() + backward.workspace_bytes(); }
 
   /// @param waves  View of Kokkos::complex<Real> [..., n, n], as many as the plan was made for

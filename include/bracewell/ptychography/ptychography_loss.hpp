@@ -47,6 +47,7 @@ class PtychographyLoss {
   using Memory = typename ExecutionSpace::memory_space;
 
 public:
+  /// What evaluate can give.
   using Outputs = PtychographyOutputs<Real, Memory>;
 
   /// @param positions  View [N, 2] of (row, column), see ScanPositions

@@ -70,14 +70,18 @@ public:
     copy(space);
   }
 
+  /// How many positions there are.
   std::int64_t count() const { return scan.count; }
   /// True when a position is not a whole number.
   bool subpixel() const { return fractional; }
+  /// For kernels.
   const Impl::Scan& device() const { return scan; }
+  /// For kernels that own tiles of the object.
   const Impl::ScanTiles& tiles() const { return tile_lists; }
   /// [N, 2], positions minus the window's first pixel, within half a pixel; empty when all are whole.
   const double* fractions() const { return fractions_view.data(); }
 
+  /// Bytes that the positions take.
   std::size_t memory_bytes() const {
     return Impl::bytes_of(positions_view, fractions_view, first_view, windows_view);
   }

@@ -23,7 +23,7 @@ struct PtychographySolverOptions {
   std::optional<ProbeOptics> optics = std::nullopt;
   /// Learning rates of the five parameters, each in its own unit, in the order of ProbeParameter; 0: it stays
   std::array<double, probe_parameter_count> aberration_rates = {1e-3, 1e-3, 1e-3, 1e-3, 1e-3};
-  AdamOptions adam = {};
+  AdamOptions adam = {};        ///< constants of the optimiser
   std::int64_t history = 10000; ///< the losses of so many steps are kept
 };
 
@@ -45,6 +45,7 @@ class PtychographySolver {
   using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
 
 public:
+  /// What is minimised.
   using Loss = PtychographyLoss<ExecutionSpace, Real, Storage>;
 
   /// @param shape  as the loss was made with
@@ -76,6 +77,7 @@ public:
   /// [modes, m, m]; with optics that of the parameters before the latest step.
   const View<Complex***>& probe() const { return probe_; }
   const View<Real*>& aberrations() const { return aberrations_; } ///< [5], see ProbeParameter
+  /// What is minimised.
   const Loss& loss() const { return loss_; }
 
   /// One iteration: loss and gradients of all patterns or of a subset, then Adam.
@@ -121,6 +123,7 @@ public:
     evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset);
   }
 
+  /// Steps so far.
   std::int64_t steps() const { return steps_; }
 
   /// Losses before each of the latest steps, oldest first, as many as were kept. Waits for the space.

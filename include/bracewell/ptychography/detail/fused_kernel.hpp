@@ -174,7 +174,7 @@ struct FusedKernel {
     own = {0, 0};
     for_lines(at, n, [&](int column) { transform_column(at, column, own); });
     const Sums total = team.sum(own);
-    const T f = 2 * slope_unit(loss) * norm * to_model * T(n) / at.unit;
+    const T f = T(2 * slope_unit(loss)) * norm * to_model * T(n) / at.unit;
     if (team.rank() == 0) {
       losses[at.i] = targets.loss(j, double(total.first), norm, double(n) * n);
       factors[at.i] = f;

@@ -68,7 +68,7 @@ struct LogPolarSymbol {
       double re = 0, im = 0;
       // The spectrum of the data repeats itself on finer rows, of which these are every refinement-th.
       for (int l = coarse; l < rows; l += N) {
-        const double turn = 2 * Kokkos::numbers::pi_v<double> * (std::int64_t(l) * b % rows) / rows;
+        const double turn = 2 * Kokkos::numbers::pi_v<double> * double(std::int64_t(l) * b % rows) / rows;
         const double weight = factor * prefilter(l, rows), c = Kokkos::cos(turn), s = Kokkos::sin(turn);
         const Kokkos::complex<T> h = transformed[std::int64_t(k) * rows + l];
         re += weight * (c * double(h.real()) - s * double(h.imag()));
