@@ -22,11 +22,5 @@ namespace Impl {
               ", found " + found);
 }
 
-template <class Number>
-void require_positive(const char* function, const char* argument, Number value) {
-  if (!(value > 0 && value <= Number(1e30)))
-    fail(function, argument, "a finite value > 0", std::to_string(value));
-}
-
 } // namespace Impl
 } // namespace Bracewell

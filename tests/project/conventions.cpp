@@ -261,6 +261,19 @@ TEST_CASE("what is overwritten and what is added to") {
   // accumulate]
 }
 
+TEST_CASE("empty problems") {
+  const Kokkos::DefaultHostExecutionSpace space;
+  // [empty
+  const View<Complex***> reconstruction("reconstruction", 1, 8, 5), data("data", 1, 8, 5);
+  const View<Complex****> projections("projections", 1, 0, 8, 5); // no poses
+  const View<double****> matrices("matrices", 1, 0, 2, 2);
+  Kokkos::deep_copy(data, Complex(7));
+  project(space, reconstruction, {.matrices = matrices}, projections);
+  backproject(space, projections, {.matrices = matrices}, {.data = data});
+  CHECK(data(0, 3, 2) == Complex(7));
+  // empty]
+}
+
 TEST_CASE("shared arguments") {
   const Kokkos::DefaultHostExecutionSpace space;
   const View<Complex***> reconstruction("reconstruction", 1, 8, 5);

@@ -14,10 +14,6 @@ struct alignas(2 * sizeof(T)) PlainComplex {
   T re, im;
 };
 
-// TRANSITION: to be deleted once log-polar tomography says PlainComplex.
-template <class T>
-using Pair = PlainComplex<T>;
-
 template <class T>
 KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator+(const PlainComplex<T>& a, const PlainComplex<T>& b) {
   return {a.re + b.re, a.im + b.im};

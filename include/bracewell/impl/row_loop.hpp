@@ -74,25 +74,6 @@ Box<Dim> image_box(const Arguments& arguments, const char* argument, const Array
   return box<Dim>(arguments, argument, array, false);
 }
 
-// TRANSITION: to be deleted once every caller has Arguments.
-template <int Dim, class Value, class MemorySpace>
-Box<Dim> spectrum_box(const char* function, const char* argument, const Array<Value, MemorySpace>& array) {
-  return box<Dim>(Arguments{function}, argument, array, true);
-}
-template <int Dim, class Value, class MemorySpace>
-Box<Dim> image_box(const char* function, const char* argument, const Array<Value, MemorySpace>& array) {
-  return box<Dim>(Arguments{function}, argument, array, false);
-}
-template <class A, class B, class MemorySpace>
-void require_same_shape(const char* function, const char* argument, const Array<A, MemorySpace>& array,
-                        const Array<B, MemorySpace>& like) {
-  Arguments{function}.same_spectrum(argument, array, like);
-}
-template <class A, class B, class MemorySpace>
-bool overlap(const Array<A, MemorySpace>& a, const Array<B, MemorySpace>& b) {
-  return NamedMemory("", a).overlaps(NamedMemory("", b));
-}
-
 /// Calls body(row, member) for rows in blocks of one team each; the body spreads the columns over the
 /// member's vector lanes.
 template <class ExecutionSpace, class Body>

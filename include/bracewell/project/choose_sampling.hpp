@@ -66,7 +66,7 @@ constexpr bool bricks_pay(const SamplingWork& work) {
 
 /// The kernel that project, project_gradients and backproject_gradients launch for such work: on hosts Rows; on
 /// GPUs PaddedCopies where there is memory for them and they pay, Bricks where they do, else Tiles (measured on
-/// an H200: docs/performance.md); PoseSums wherever gradients of poses are wanted.
+/// an H200: docs/internals/projection.md); PoseSums wherever gradients of poses are wanted.
 constexpr Sampling choose_sampling(const SamplingWork& work) {
   if (work.pose_gradients)
     return Sampling::PoseSums;

@@ -28,7 +28,7 @@ struct SamplePadded {
   static constexpr int lanes = 32, width = Kernel::width;
   /// Narrow windows leave the time for writing projections to show: warps then write whole sectors of 32
   /// bytes. For that the columns of a tile are shifted from row to row, which would cost wide windows more, in
-  /// conflicts of banks, than it saves (measured on an H200: docs/performance.md).
+  /// conflicts of banks, than it saves (measured on an H200: docs/internals/projection.md).
   static constexpr bool by_sectors = width == 2;
   static constexpr int columns = by_sectors || D == 3 ? 8 : 16, step = lanes / columns;
   static constexpr int most_rows = ProjectionTuning::padded_most_rows;
@@ -144,7 +144,7 @@ struct SamplePadded {
           store_streaming(out + element, value);
       }
     } else {
-      // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/performance.md).
+      // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/internals/projection.md).
       const auto sample_rows = [&](auto plain) {
         for (; y < end; y += step, along += step, element += step * length) {
           Complex value(0);

@@ -15,7 +15,7 @@ namespace Bracewell::Impl {
 template <class ExecutionSpace, class T, int N, bool transposed>
 struct LogPolarConvolve {
   using Steps = ConvolutionSteps<N>;
-  using Number = Pair<T>;
+  using Number = PlainComplex<T>;
   using Tuning = TomographyTuning<ExecutionSpace>;
   static constexpr bool host = is_host<ExecutionSpace>;
   static constexpr int first = Steps::first, second = Steps::second, third = Steps::third;
