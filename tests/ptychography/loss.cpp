@@ -3,6 +3,9 @@
 
 #include "support.hpp"
 
+#include <bracewell/ptychography/exit_wave.hpp>
+#include <bracewell/ptychography/propagator.hpp>
+
 using namespace Test;
 
 namespace {
