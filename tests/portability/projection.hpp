@@ -23,22 +23,28 @@ struct Arguments {
   Bracewell::BackprojectGradients<T, Space::memory_space, 3> gradients;
 };
 
+template <class Kernel, class T, class Reconstruction, class Projections>
+void forward(const Arguments<T>& a, const Reconstruction& reconstruction, const Projections& projections) {
+  Bracewell::project<Kernel>(a.space, reconstruction, a.poses, projections);
+  Bracewell::project_gradients<Kernel>(a.space, reconstruction, a.poses, projections,
+                                       {.reconstruction = reconstruction});
+}
+
+template <class Kernel, class T, class Projections, int D>
+void backward(
+    const Arguments<T>& a, const Projections& projections,
+    const Bracewell::Backprojection<T, typename Arguments<T>::Space::memory_space, D>& target,
+    const Bracewell::BackprojectGradients<T, typename Arguments<T>::Space::memory_space, D>& gradients) {
+  Bracewell::backproject<Kernel>(a.space, projections, a.poses, target);
+  Bracewell::backproject_gradients<Kernel>(a.space, projections, a.poses, gradients);
+}
+
 template <class Kernel, class T>
 void every_operator(const Arguments<T>& a) {
-  using namespace Bracewell;
-  const auto forward = [&](const auto& reconstruction, const auto& projections) {
-    project<Kernel>(a.space, reconstruction, a.poses, projections);
-    project_gradients<Kernel>(a.space, reconstruction, a.poses, projections,
-                              {.reconstruction = reconstruction});
-  };
-  const auto backward = [&](const auto& projections, const auto& target, const auto& gradients) {
-    backproject<Kernel>(a.space, projections, a.poses, target);
-    backproject_gradients<Kernel>(a.space, projections, a.poses, gradients);
-  };
-  forward(a.image, a.images);
-  forward(a.volume, a.images);
-  forward(a.volume, a.volumes);
-  backward(a.images, a.image_target, a.image_gradients);
-  backward(a.images, a.target, a.gradients);
-  backward(a.volumes, a.target, a.gradients);
+  forward<Kernel>(a, a.image, a.images);
+  forward<Kernel>(a, a.volume, a.images);
+  forward<Kernel>(a, a.volume, a.volumes);
+  backward<Kernel>(a, a.images, a.image_target, a.image_gradients);
+  backward<Kernel>(a, a.images, a.target, a.gradients);
+  backward<Kernel>(a, a.volumes, a.target, a.gradients);
 }

@@ -197,11 +197,13 @@ private:
   void check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
              const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
     const bool none = projections && projections.rank == 3 && projections.extents[0] == 0;
-    const std::int64_t slices = none ? 0 : slices_;
-    arguments.shape("projections", projections, {slices, rays_, layout_.width});
-    arguments.shape("images", images, {slices, image_, image_});
+    // All of one type: nvcc loses the braces of a list with conversions.
+    const std::int64_t slices = none ? 0 : slices_, width = layout_.width, size = image_,
+                       frequencies = layout_.frequencies();
+    arguments.shape("projections", projections, {slices, rays_, width});
+    arguments.shape("images", images, {slices, size, size});
     if (filter)
-      arguments.shape("filter", filter, {layout_.frequencies()});
+      arguments.shape("filter", filter, {frequencies});
   }
 
   std::int64_t slices_, rays_;

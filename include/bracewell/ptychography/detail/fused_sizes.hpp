@@ -108,16 +108,15 @@ void visit_leading(int m, const Action& action) {
 /// them.
 template <class Action>
 void visit_fused_sizes(int n, int m, const Action& action) {
-  constexpr auto& sizes = PtychographyTuning::fused_sizes;
   const auto visit = [&](auto index) {
-    constexpr FusedSize size = sizes[decltype(index)::value];
+    constexpr FusedSize size = PtychographyTuning::fused_sizes[decltype(index)::value];
     if (n == size.n)
       visit_leading<size.lanes, size.n / size.lanes>(m, action);
   };
   [&]<std::size_t... index>(std::index_sequence<index...>) {
     (visit(std::integral_constant<std::size_t, index>()), ...);
   }
-  (std::make_index_sequence<std::size(sizes)>());
+  (std::make_index_sequence<std::size(PtychographyTuning::fused_sizes)>());
 }
 
 } // namespace Bracewell::Impl
