@@ -60,7 +60,8 @@ void project(
   const Array<Kokkos::complex<T>, Memory> output(projections);
   const auto samples =
       arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
-  const std::int64_t room = scratch ? projection_scratch_size<Kernel>(space, reconstruction) : 0;
+  const bool with_scratch = scratch && scratch.size() > 0;
+  const std::int64_t room = with_scratch ? projection_scratch_size<Kernel>(space, reconstruction) : 0;
   if (room > 0)
     arguments.scratch("scratch", scratch, room, "(projection_scratch_size<Kernel>)", 32);
   arguments.disjoint({{"projections", output}, {"scratch", scratch}}, {{"reconstruction", input},
