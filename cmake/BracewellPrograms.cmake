@@ -35,7 +35,10 @@ function(bracewell_set_test_environment)
   endif()
   get_property(tests DIRECTORY PROPERTY TESTS)
   foreach(test ${tests})
-    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=${threads} OMP_PROC_BIND=false)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=${threads} OMP_PROC_BIND=false
+      # A damaged HDF5 file makes its library ask for a terabyte: that is to fail as it does without the sanitizer.
+      ASAN_OPTIONS=allocator_may_return_null=1
+      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/leaks_of_libraries.supp)
     if(BRACEWELL_TEST_DATA)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "BRACEWELL_TEST_DATA=${BRACEWELL_TEST_DATA}")
     endif()
