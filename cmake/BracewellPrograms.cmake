@@ -26,8 +26,8 @@ function(bracewell_skipped_test name reason)
   set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped")
 endfunction()
 
-# The tests of the current folder run with two threads and know where the data are. The thread sanitizer does not see how OpenMP's threads wait for
-# each other, but it does see the drivers' own: it gets one OpenMP thread.
+# The tests of the current folder run with two threads and know where the data are. The thread sanitizer does not see
+# how OpenMP's threads wait for each other, but it does see the drivers' own: it gets one OpenMP thread.
 function(bracewell_set_test_environment)
   set(threads 2)
   if(CMAKE_CXX_FLAGS MATCHES "sanitize=thread")

@@ -65,10 +65,6 @@ using spectrum_value_of =
     std::conditional_t<std::is_same_v<typename view_of<Argument>::non_const_value_type, HalfComplex>,
                        HalfComplex, Kokkos::complex<real_of<Argument>>>;
 
-} // namespace Impl
-
-namespace Impl {
-
 /// What an Array is without its values: checks that take it are compiled once for all of them.
 struct ArrayShape {
   static constexpr int max_rank = 6;
