@@ -127,7 +127,8 @@ provide_kokkos() {
   done
 
   # Where the system's C and C++ libraries are too old for Kokkos, programs run with newer ones beside it.
-  if ldd "$libraries/libkokkoscore.so" 2>&1 | grep -q 'version .* not found'; then
+  # (No pipe: a reader that stops at the first match would end ldd, and pipefail take that for its answer.)
+  if [[ $(ldd "$libraries/libkokkoscore.so" 2>&1) == *"version "*" not found"* ]]; then
     unpack "$deps/runtime" {libc6,libstdc++6,libgcc-s1,libgomp1}/sid ||
       fail "the C and C++ libraries that Kokkos needs could not be downloaded, see .deps/log."
     cat >>"$configuration/KokkosConfig.cmake" <<'END'

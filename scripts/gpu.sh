@@ -7,7 +7,7 @@ choose_gpu() {
   if command -v nvcc >/dev/null; then
     preset=cuda
     local capability
-    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1) || capability=
+    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n 1p) || capability=
     case $capability in
     [0-9]*.[0-9])
       gpu="compute capability $capability"
@@ -23,7 +23,7 @@ choose_gpu() {
   elif command -v hipcc >/dev/null; then
     preset=hip
     local name
-    name=$(rocminfo 2>/dev/null | sed -n 's/^ *Name: *\(gfx[0-9a-f]*\) *$/\1/p' | head -n 1) || name=
+    name=$(rocminfo 2>/dev/null | sed -n 's/^ *Name: *\(gfx[0-9a-f]*\) *$/\1/p' | sed -n 1p) || name=
     gpu=$name
     name=${name:-gfx90a}
     architecture=AMD_${name^^}
