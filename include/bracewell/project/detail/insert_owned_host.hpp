@@ -111,18 +111,9 @@ struct InsertOwnedHost {
         if (folds && !fold(samples.reconstruction, q))
           continue;
         int first[D];
-        T fraction[D], weight[D][width];
-        bool reaches = true;
-        for (int d = 0; d < D; ++d) {
-          const T position = T(sign) * q[d], lower = Kokkos::floor(position);
-          first[d] = static_cast<int>(lower) - (width / 2 - 1) - origin[d];
-          reaches = reaches && first[d] > -width && first[d] < edge;
-          fraction[d] = position - lower;
-        }
-        if (!reaches)
+        T weight[D][width];
+        if (!place(q, sign, origin, first, weight))
           continue;
-        for (int d = 0; d < D; ++d)
-          Kernel::weights(fraction[d], weight[d]);
         if (!touched)
           for (int i = 0; i < 3 * voxels; ++i)
             sums[i] = 0;
@@ -140,6 +131,23 @@ struct InsertOwnedHost {
       }
       ++k[c];
     }
+  }
+
+  /// The window of sign times q in the brick, and its weights; false where it does not reach it.
+  static bool place(const T (&q)[D], int sign, const int (&origin)[D], int (&first)[D],
+                    T (&weight)[D][width]) {
+    T fraction[D];
+    bool reaches = true;
+    for (int d = 0; d < D; ++d) {
+      const T position = T(sign) * q[d], lower = Kokkos::floor(position);
+      first[d] = static_cast<int>(lower) - (width / 2 - 1) - origin[d];
+      reaches = reaches && first[d] > -width && first[d] < edge;
+      fraction[d] = position - lower;
+    }
+    if (reaches)
+      for (int d = 0; d < D; ++d)
+        Kernel::weights(fraction[d], weight[d]);
+    return reaches;
   }
 
   void add_taps(const int (&first)[D], const T (&weight)[D][width], const Kokkos::complex<T>& value,

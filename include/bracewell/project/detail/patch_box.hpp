@@ -37,19 +37,7 @@ struct PatchBox {
   KOKKOS_INLINE_FUNCTION PatchBox(const Pose<T, 2, D>& pose, const int (&low)[2], const int (&high)[2]) {
     const auto& m = pose.matrix;
     T normal[3] = {0, 1, 0};
-    if constexpr (D == 3)
-      for (int d = 0; d < 3; ++d)
-        normal[d] = m[(d + 1) % 3][0] * m[(d + 2) % 3][1] - m[(d + 2) % 3][0] * m[(d + 1) % 3][1];
-    axis[D - 1] = 0;
-    T along = normal[0];
-    for (int d = 1; d < D; ++d)
-      if (Kokkos::abs(normal[d]) > Kokkos::abs(along)) {
-        axis[D - 1] = d;
-        along = normal[d];
-      }
-    axis[0] = axis[D - 1] == 0 ? 1 : 0;
-    if constexpr (D == 3)
-      axis[1] = axis[D - 1] == 2 ? 1 : 2;
+    const T along = choose_axes(m, normal);
     T lowest[D], highest[D], farthest = 0;
     BRACEWELL_UNROLL
     for (int b = 0; b < D; ++b) {
@@ -105,6 +93,24 @@ struct PatchBox {
   }
 
 private:
+  /// The axes, and the slice's normal in 3D; returns its largest component.
+  KOKKOS_FORCEINLINE_FUNCTION T choose_axes(const T (&m)[D][2], T (&normal)[3]) {
+    if constexpr (D == 3)
+      for (int d = 0; d < 3; ++d)
+        normal[d] = m[(d + 1) % 3][0] * m[(d + 2) % 3][1] - m[(d + 2) % 3][0] * m[(d + 1) % 3][1];
+    axis[D - 1] = 0;
+    T along = normal[0];
+    for (int d = 1; d < D; ++d)
+      if (Kokkos::abs(normal[d]) > Kokkos::abs(along)) {
+        axis[D - 1] = d;
+        along = normal[d];
+      }
+    axis[0] = axis[D - 1] == 0 ? 1 : 0;
+    if constexpr (D == 3)
+      axis[1] = axis[D - 1] == 2 ? 1 : 2;
+    return along;
+  }
+
   KOKKOS_INLINE_FUNCTION static int floor(T value) { return static_cast<int>(Kokkos::floor(value)); }
 
   /// m[d][c]; a sum, because compilers make choices of values in memory, not in registers.

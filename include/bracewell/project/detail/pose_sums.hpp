@@ -136,12 +136,7 @@ struct SamplePoseSums {
           for (int d = 0; d < D; ++d)
             slope[d] += amplitude * gradient[d];
         }
-        for (int d = 0; d < D; ++d) {
-          for (int c = 0; c < M; ++c)
-            sum.matrix[d][c] += slope[d] * T(k[c]);
-          if (pose.curved)
-            sum.bend[d] += slope[d] * T(k[0] * k[0] + k[1] * k[1]);
-        }
+        add_slope(slope, k, pose.curved, sum);
       } else {
         weight = Kokkos::Experimental::quiet_NaN_v<T>;
         value = Kokkos::complex<T>(weight, weight);
@@ -156,6 +151,17 @@ struct SamplePoseSums {
   }
 
 private:
+  /// By the chain rule: positions are matrix k + bend (k_x^2 + k_y^2).
+  KOKKOS_FORCEINLINE_FUNCTION static void add_slope(const T (&slope)[D], const int (&k)[M], bool curved,
+                                                    PoseSums<T, M, D>& sum) {
+    for (int d = 0; d < D; ++d) {
+      for (int c = 0; c < M; ++c)
+        sum.matrix[d][c] += slope[d] * T(k[c]);
+      if (curved)
+        sum.bend[d] += slope[d] * T(k[0] * k[0] + k[1] * k[1]);
+    }
+  }
+
   std::int64_t poses() const { return gather.amplitudes.samples.batches * gather.amplitudes.samples.poses; }
 
   KOKKOS_INLINE_FUNCTION void add_to_gradients(std::int64_t batch, std::int64_t index,

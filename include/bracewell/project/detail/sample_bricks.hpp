@@ -149,6 +149,29 @@ private:
     });
   }
 
+  /// Where the window of a position begins in the workspace, and its weights; clears `own` where another brick
+  /// owns it.
+  KOKKOS_FORCEINLINE_FUNCTION static int place(const T (&q)[D], const int (&origin)[D],
+                                               const unsigned (&owned)[D], bool& own, T (&weight)[D][width]) {
+    int corner = 0;
+    for (int d = D - 1; d >= 0; --d) {
+      int tap;
+      T fraction;
+      split(q[d], tap, fraction);
+      tap -= origin[d];
+      own = own && static_cast<unsigned>(tap) < owned[d];
+      corner = corner * tile(d) + tap;
+      Kernel::weights(fraction, weight[d]);
+    }
+    return corner;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static void make_absolute(T (&weight)[D][width]) {
+    for (int d = 0; d < D; ++d)
+      for (int x = 0; x < width; ++x)
+        weight[d][x] = Kokkos::abs(weight[d][x]);
+  }
+
   KOKKOS_INLINE_FUNCTION void sample(const Team& team, const typename Search::Found& found,
                                      const int (&first)[D], const Workspace& workspace) const {
     const auto& samples = gather.amplitudes.samples;
@@ -167,7 +190,7 @@ private:
         matrix[d][c] = sign * candidate.pose.matrix[d][c];
     }
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, found.count), [&](int i) {
-      int k[M], corner = 0;
+      int k[M];
       T q[D], weight[D][width];
       found.frequency(i, k);
       bool own = samples.inside(k);
@@ -179,15 +202,7 @@ private:
       if (Kokkos::abs(side) > half_period)
         fold_axis(layout.size[0], side);
       own = own && (side >= 0) == (sign > 0);
-      for (int d = D - 1; d >= 0; --d) {
-        int tap;
-        T fraction;
-        split(q[d], tap, fraction);
-        tap -= candidate.origin[d];
-        own = own && static_cast<unsigned>(tap) < owned[d];
-        corner = corner * tile(d) + tap;
-        Kernel::weights(fraction, weight[d]);
-      }
+      const int corner = place(q, candidate.origin, owned, own, weight);
       if (!own)
         return;
       const std::int64_t element = samples.projection.row(k) + k[0];
@@ -200,9 +215,7 @@ private:
       gather.values[output + element] = value * candidate.pose.phase(k);
       if constexpr (weighted) {
         if (gather.absolute)
-          for (int d = 0; d < D; ++d)
-            for (int x = 0; x < width; ++x)
-              weight[d][x] = Kokkos::abs(weight[d][x]);
+          make_absolute(weight);
         gather.weights[output + element] = scale * sum(workspace.weights + corner, weight);
       }
     });

@@ -82,12 +82,11 @@ private:
     return first[0][i] >= margin && 2 * (first[0][i] + width - 1) <= layout.size[0] - margin;
   }
 
-  /// Row after row of taps, as if all windows were direct: all columns of a row at once.
-  template <class Stored, int parts>
-  void gather_rows(const HalfSpectrumLayout<D>& layout, const Stored* volume, T (&sum)[parts][size]) const {
-    constexpr int planes = D == 3 ? width : 1;
-    std::int64_t plane[planes][size];
-    int line[width][size];
+  static constexpr int planes = D == 3 ? width : 1;
+
+  /// Where the rows of taps begin: element plane[z][i] + line[y][i] of the volume.
+  void place_rows(const HalfSpectrumLayout<D>& layout, std::int64_t (&plane)[planes][size],
+                  int (&line)[width][size]) const {
     for (int z = 0; z < planes; ++z)
       for (int i = 0; i < size; ++i) {
         plane[z][i] = std::max(0, std::min(first[0][i], layout.columns() - width));
@@ -98,7 +97,14 @@ private:
     for (int y = 0; y < width; ++y)
       for (int i = 0; i < size; ++i)
         line[y][i] = layout.wrap(first[1][i] + y, layout.size[1]) * layout.columns();
+  }
 
+  /// Row after row of taps, as if all windows were direct: all columns of a row at once.
+  template <class Stored, int parts>
+  void gather_rows(const HalfSpectrumLayout<D>& layout, const Stored* volume, T (&sum)[parts][size]) const {
+    std::int64_t plane[planes][size];
+    int line[width][size];
+    place_rows(layout, plane, line);
     using Columns = typename Vector<T, parts * width>::type;
     T columns[size][parts * width];
     for (int i = 0; i < size; ++i) {

@@ -88,40 +88,52 @@ struct GatherObjectGradient {
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t tile = team.league_rank(), begin = tiles.first[tile], end = tiles.first[tile + 1];
     const std::int64_t top = tile / tiles.across * height, left = tile % tiles.across * width;
-    if constexpr (is_host<Space>) {
-      T re[width][height] = {}, im[width][height] = {};
-      Window now;
-      for (std::int64_t entry = begin; entry < end; ++entry)
-        if (window(entry, top, left, now))
-          for (int x = 0; x < width; ++x)
-            add(now, x, re[x], im[x]);
-      for (int y = 0; y < height; ++y)
+    if constexpr (is_host<Space>)
+      sum_in_registers(begin, end, top, left);
+    else
+      sum_by_shares(team, begin, end, top, left);
+  }
+
+private:
+  /// One thread has the tile.
+  KOKKOS_INLINE_FUNCTION void sum_in_registers(std::int64_t begin, std::int64_t end, std::int64_t top,
+                                               std::int64_t left) const {
+    T re[width][height] = {}, im[width][height] = {};
+    Window now;
+    for (std::int64_t entry = begin; entry < end; ++entry)
+      if (window(entry, top, left, now))
         for (int x = 0; x < width; ++x)
-          store(top + y, left + x, {re[x][y], im[x][y]});
-    } else {
-      const int rank = team.team_rank(), x = rank % width, share = rank / width;
-      const Scratch scratch(team.team_scratch(0), +scratch_size);
-      Window* const windows = reinterpret_cast<Window*>(scratch.data());
-      T re[height] = {}, im[height] = {};
-      for (std::int64_t first = begin; first < end; first += team_size) {
-        const int count = static_cast<int>(Kokkos::min<std::int64_t>(team_size, end - first));
-        if (rank < count && !window(first + rank, top, left, windows[rank]))
-          windows[rank] = {0, scan.probe, 0, T(0)}; // reaches nothing
-        team.team_barrier();
-        for (int w = share; w < count; w += shares)
-          add(windows[w], x, re, im);
-        team.team_barrier();
-      }
-      BRACEWELL_UNROLL
-      for (int y = 0; y < height; ++y)
-        scratch((share * height + y) * width + x) = Kokkos::complex<T>(re[y], im[y]);
+          add(now, x, re[x], im[x]);
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x)
+        store(top + y, left + x, {re[x][y], im[x][y]});
+  }
+
+  /// Threads have a column of the tile and a share of the windows; the shares are added up at the end.
+  KOKKOS_INLINE_FUNCTION void sum_by_shares(const Team& team, std::int64_t begin, std::int64_t end,
+                                            std::int64_t top, std::int64_t left) const {
+    const int rank = team.team_rank(), x = rank % width, share = rank / width;
+    const Scratch scratch(team.team_scratch(0), +scratch_size);
+    Window* const windows = reinterpret_cast<Window*>(scratch.data());
+    T re[height] = {}, im[height] = {};
+    for (std::int64_t first = begin; first < end; first += team_size) {
+      const int count = static_cast<int>(Kokkos::min<std::int64_t>(team_size, end - first));
+      if (rank < count && !window(first + rank, top, left, windows[rank]))
+        windows[rank] = {0, scan.probe, 0, T(0)}; // reaches nothing
       team.team_barrier();
-      for (int pixel = rank; pixel < width * height; pixel += team_size) {
-        Kokkos::complex<T> sum(0);
-        for (int s = 0; s < shares; ++s)
-          sum += scratch(s * height * width + pixel);
-        store(top + pixel / width, left + pixel % width, sum);
-      }
+      for (int w = share; w < count; w += shares)
+        add(windows[w], x, re, im);
+      team.team_barrier();
+    }
+    BRACEWELL_UNROLL
+    for (int y = 0; y < height; ++y)
+      scratch((share * height + y) * width + x) = Kokkos::complex<T>(re[y], im[y]);
+    team.team_barrier();
+    for (int pixel = rank; pixel < width * height; pixel += team_size) {
+      Kokkos::complex<T> sum(0);
+      for (int s = 0; s < shares; ++s)
+        sum += scratch(s * height * width + pixel);
+      store(top + pixel / width, left + pixel % width, sum);
     }
   }
 };

@@ -52,25 +52,7 @@ struct LineBackproject {
     T sums[pixels][slices] = {};
     for (int first = 0; first < beam.angles; first += angles_at_once) {
       const int angles = Kokkos::min(+angles_at_once, beam.angles - first);
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, angles * segment), [&](int item) {
-        const int a = item / segment, i = item % segment;
-        const BeamAngle angle = beam.data[first + a];
-        const double start =
-            (first_column - n / 2) * angle.cosine + (first_row - n / 2) * angle.sine + beam.centre;
-        const double least = start + Kokkos::min(0.0, (columns - 1) * angle.cosine) +
-                             Kokkos::min(0.0, (rows - 1) * angle.sine);
-        const double begin = Kokkos::floor(least);
-        if (i == 0)
-          rays[a] = {T(start - begin), T(angle.cosine), T(angle.sine)};
-        const bool inside = begin + i >= 0 && begin + i < n;
-        Pack pack;
-        for (int z = 0; z < slices; ++z) {
-          const std::int64_t row = std::int64_t(first_slice + z) * beam.angles + first + a;
-          pack.values[z] =
-              inside && z < count ? T(angle.weight) * projections[row * n + int(begin) + i] : T(0);
-        }
-        segments[item] = pack;
-      });
+      load_segments(member, first, angles, first_column, first_row, first_slice, count, segments, rays);
       member.team_barrier();
       for (int a = 0; a < angles; ++a) {
         const Ray ray = rays[a];
@@ -94,6 +76,32 @@ struct LineBackproject {
         for (int z = 0; z < count; ++z)
           image[(std::int64_t(first_slice + z) * n + y) * n + x] = sums[k][z];
     }
+  }
+
+private:
+  /// The segments of `angles` angles from the `first` on, and the rays of a tile's first pixel.
+  KOKKOS_INLINE_FUNCTION void load_segments(const Member& member, int first, int angles, int first_column,
+                                            int first_row, int first_slice, int count, Pack* segments,
+                                            Ray* rays) const {
+    const int n = beam.width;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, angles * segment), [&](int item) {
+      const int a = item / segment, i = item % segment;
+      const BeamAngle angle = beam.data[first + a];
+      const double start =
+          (first_column - n / 2) * angle.cosine + (first_row - n / 2) * angle.sine + beam.centre;
+      const double least =
+          start + Kokkos::min(0.0, (columns - 1) * angle.cosine) + Kokkos::min(0.0, (rows - 1) * angle.sine);
+      const double begin = Kokkos::floor(least);
+      if (i == 0)
+        rays[a] = {T(start - begin), T(angle.cosine), T(angle.sine)};
+      const bool inside = begin + i >= 0 && begin + i < n;
+      Pack pack;
+      for (int z = 0; z < slices; ++z) {
+        const std::int64_t row = std::int64_t(first_slice + z) * beam.angles + first + a;
+        pack.values[z] = inside && z < count ? T(angle.weight) * projections[row * n + int(begin) + i] : T(0);
+      }
+      segments[item] = pack;
+    });
   }
 };
 

@@ -89,7 +89,7 @@ private:
   }
 
   /// DFTs of `first`, of `second` and of `third` values, the factors, and the same DFTs back. (As five short
-  /// functions: the same results, on an H200 in float 1 to 4 % slower.)
+  /// functions: the same results, on an H200 in float 1 to 4 % slower.) NOLINTNEXTLINE(readability-function-size)
   KOKKOS_FORCEINLINE_FUNCTION void convolve(const Member& member, Number* values, const Number* in,
                                             std::int64_t in_row, int in_begin, int in_end, Number* out,
                                             std::int64_t out_row, int out_begin, int out_end,
