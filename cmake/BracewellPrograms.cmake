@@ -13,10 +13,14 @@ target_compile_options(bracewell_warnings INTERFACE -Wall -Wextra -Wshadow
   $<$<BOOL:${BRACEWELL_WARNINGS_AS_ERRORS}>:-Werror>)
 
 # bracewell_program(name sources... [LIBRARIES target...]): an executable in the folder of its kind.
+# It reuses the precompiled headers of the target ${bracewell_precompiled}, where that is set.
 function(bracewell_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" LIBRARIES)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE Bracewell::Bracewell ${arg_LIBRARIES} bracewell_warnings)
+  if(bracewell_precompiled)
+    target_precompile_headers(${name} REUSE_FROM ${bracewell_precompiled})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()
 
