@@ -122,6 +122,18 @@ TEST_CASE("near field: gradients, and a loss of zero for patterns that the model
   CHECK(e.loss(e.plan(options)) < 1e-25);
 }
 
+TEST_CASE("near field between pixels: gradients, and nothing moves where there is no object") {
+  const PtychographyOptions options{.scale = PatternScale::None, .fresnel_number = 12.5};
+  const Experiment<double> e(30, 32, 16, 16, fractional, 2);
+  check_derivatives(e, e.plan(options));
+  // Beam and detector stand still while the object moves: in vacuum the position does not matter.
+  Experiment<double> between(30, 32, 16, 16, fractional, 2),
+      corner(30, 32, 16, 16, {{0, 0}, {6, 3}, {11, 12}, {14, 16}}, 2);
+  Kokkos::deep_copy(between.object, 1.0);
+  Kokkos::deep_copy(corner.object, 1.0);
+  CHECK(std::abs(between.loss(between.plan(options)) / corner.loss(corner.plan(options)) - 1) < 1e-12);
+}
+
 TEST_CASE("masks and weights: gradients; a masked pixel has no influence, a weight of 1 none either") {
   auto e = fused_size();
   const View<double**> mask("mask", e.n, e.n), weights("weights", e.n, e.n), ones("ones", e.n, e.n);
@@ -147,6 +159,7 @@ TEST_CASE("masks and weights: gradients; a masked pixel has no influence, a weig
     Kokkos::deep_copy(e.patterns, patterns);
     CHECK(e.loss(e.plan(options, mask)) == before);
     Kokkos::deep_copy(e.patterns, kept);
+    CHECK_THROWS_WITH(e.plan(options, weights), Catch::Matchers::ContainsSubstring("weights 0 or 1"));
     options.weights = PixelWeights::PerPixel;
     check_derivatives(e, e.plan(options, weights));
     const double plain = e.loss(e.plan({.scale = scale, .counts = e.counts}));

@@ -267,8 +267,9 @@ TEST_CASE("messages of wrong positions and shapes") {
   };
   CHECK_NOTHROW(scan(12, 22));
   CHECK_NOTHROW(scan(12.49, -0.49));
-  CHECK_THROWS_WITH(scan(12.5, 0), ContainsSubstring("rows from 0 to 12") && ContainsSubstring("position 1"));
-  CHECK_THROWS_WITH(scan(0, -1), ContainsSubstring("columns from 0 to 22"));
+  CHECK_THROWS_WITH(scan(12.5, 0),
+                    ContainsSubstring("rows from -0.5 to below 12.5") && ContainsSubstring("position 1"));
+  CHECK_THROWS_WITH(scan(0, -1), ContainsSubstring("columns from -0.5 to below 22.5"));
   CHECK_THROWS_WITH(scan(NAN, 0), ContainsSubstring("nan"));
   CHECK_THROWS_WITH((AberratedProbe<Space, double>(space, 10, 8, {1, 1, 1})),
                     ContainsSubstring("probe: expected"));

@@ -182,7 +182,7 @@ TEST_CASE("messages of wrong input of PtychographyLoss") {
     return PtychographyLoss<Space, float>(e.space, shape, e.positions(), options);
   };
   const PtychographyShape shape{{40, 42}, 16, 48};
-  CHECK_THROWS_WITH(plan({{40, 41}, 16, 48}, {}), ContainsSubstring("columns from 0 to 25"));
+  CHECK_THROWS_WITH(plan({{40, 41}, 16, 48}, {}), ContainsSubstring("columns from -0.5 to below 25.5"));
   CHECK_THROWS_WITH(plan({{40, 42}, 49, 48}, {}), ContainsSubstring("shape.probe"));
   CHECK_THROWS_WITH(plan(shape, {.counts = 0}), ContainsSubstring("options.counts"));
   CHECK_THROWS_WITH(plan(shape, {.loss = PatternLoss::Poisson, .reduced_grid = true}),

@@ -4,6 +4,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/turns.hpp>
+#include <bracewell/ptychography/detail/selection.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -14,18 +15,32 @@ namespace Bracewell {
 
 namespace Impl {
 
-/// waves *= H / n^2 or conj(H) / n^2 with H = exp(-i pi |k|^2 / F), in the order of the DFT.
+/// Fractions of a pixel by which the probe was moved in its window, of the waves of every pattern of a selection.
+struct ProbeShifts {
+  const double* fractions = nullptr; ///< [N, 2], or none
+  Selection selection = {};
+  int modes = 1; ///< waves of a pattern
+};
+
+/// waves *= H / n^2 or conj(H) / n^2 with H = exp(-i pi |k|^2 / F + 2 pi i k.f / n), in the order of the DFT.
 template <class T>
 struct FresnelTransfer {
   Kokkos::complex<T>* waves;
   int n;
   double inverse_fresnel;
+  ProbeShifts shifts; ///< f
   bool conjugate;
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int column = static_cast<int>(index % n), row = static_cast<int>(index / n % n);
     const double k1 = 2 * row < n ? row : row - n, k2 = 2 * column < n ? column : column - n;
-    const double turns = (conjugate ? 0.5 : -0.5) * (k1 * k1 + k2 * k2) * inverse_fresnel;
+    double turns = -0.5 * (k1 * k1 + k2 * k2) * inverse_fresnel;
+    if (shifts.fractions) {
+      const std::int64_t i = index / n / n / shifts.modes;
+      const double* const f = shifts.fractions + (i < shifts.selection.count ? 2 * shifts.selection(i) : 0);
+      turns += (k1 * f[0] + k2 * f[1]) / n;
+    }
+    turns = conjugate ? -turns : turns;
     const auto phase = unit_phase(turns - Kokkos::floor(turns));
     waves[index] *= Kokkos::complex<T>(T(phase.real() / n / n), T(phase.imag() / n / n));
   }
@@ -36,7 +51,9 @@ struct FresnelTransfer {
 /// From exit waves to the detector, in place on waves [..., n, n], and the adjoint (not the inverse).
 /// Far field: Psi(k) = sum_r psi(r) exp(-2 pi i k r / n), zero frequency at [0, 0].
 /// Near field (with a Fresnel number F of the window): Psi = IDFT(exp(-i pi |k|^2 / F) DFT(psi)), which keeps
-/// the energy; F = window^2 / (wavelength distance), negative for distances upstream.
+/// the energy; F = window^2 / (wavelength distance), negative for distances upstream. PtychographyLoss moves the
+/// waves of probes that stand between pixels back by their fraction f there, exp(2 pi i k.f / n): beam and
+/// detector stand still while the object moves. A far field only has other phases.
 /// Movable; one call at a time where the FFT library needs a workspace (GPUs).
 template <class ExecutionSpace, class Real>
 class Propagator {
@@ -59,27 +76,30 @@ public:
 
   /// @param waves  View of Kokkos::complex<Real> [..., n, n], as many as the plan was made for
   /// @throws Error on shapes that do not fit
+  /// @param shifts for plans: pixels by which the probes of the waves were moved
   template <class WavesView>
-  void propagate(const ExecutionSpace& space, const WavesView& waves) const {
+  void propagate(const ExecutionSpace& space, const WavesView& waves,
+                 const Impl::ProbeShifts& shifts = {}) const {
     check_waves("Propagator::propagate", waves);
     if (size == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::propagate");
     forward.execute(space, waves, waves);
     if (inverse_fresnel != 0)
-      transfer(space, waves, false);
+      transfer(space, waves, shifts, false);
   }
 
   /// The adjoint of propagate, on the same arguments.
   template <class WavesView>
-  void adjoint(const ExecutionSpace& space, const WavesView& waves) const {
+  void adjoint(const ExecutionSpace& space, const WavesView& waves,
+               const Impl::ProbeShifts& shifts = {}) const {
     check_waves("Propagator::adjoint", waves);
     if (size == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::adjoint");
     if (inverse_fresnel != 0) {
       forward.execute(space, waves, waves);
-      transfer(space, waves, true);
+      transfer(space, waves, shifts, true);
     } else {
       backward.execute(space, waves, waves);
     }
@@ -109,10 +129,11 @@ private:
   }
 
   template <class WavesView>
-  void transfer(const ExecutionSpace& space, const WavesView& waves, bool conjugate) const {
+  void transfer(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts,
+                bool conjugate) const {
     Kokkos::parallel_for("Bracewell::Propagator::transfer",
                          Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, size),
-                         Impl::FresnelTransfer<Real>{waves.data(), n, inverse_fresnel, conjugate});
+                         Impl::FresnelTransfer<Real>{waves.data(), n, inverse_fresnel, shifts, conjugate});
     backward.execute(space, waves, waves);
   }
 

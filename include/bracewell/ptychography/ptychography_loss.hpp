@@ -83,7 +83,7 @@ public:
   /// Stores measured intensities of patterns first, first + 1, ...; waits until they are stored.
   /// @param patterns  LayoutRight View [K, n, n] of any real or integer type in any memory, zero frequency at
   ///   [0, 0]
-  /// @param weights   View of Real [n, n] or [K, n, n], >= 0, as options.weights says
+  /// @param weights   View of Real [n, n] or [K, n, n], as options.weights says: 0 or 1 for a mask, or >= 0
   /// @throws Error on shapes that do not fit, weights that are not expected or missing, and where a pixel
   ///   that counts is negative or not finite (after storing)
   template <class PatternsView>
@@ -103,7 +103,8 @@ public:
     const Impl::PatternCounts found = store.set(space, first, patterns, weights);
     empty += found.empty;
     arguments.require(found.invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
-                      "finite intensities and weights >= 0",
+                      options.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
+                                                            : "finite intensities and weights >= 0",
                       [&] { return "others in pattern " + Impl::number(found.invalid); });
   }
 
@@ -199,8 +200,8 @@ private:
                         const Impl::Selection& selection, Real norm, double* per_pattern) const {
     const Impl::Probes<Real> given{probe.data, 0, shape.modes};
     const auto shifted = general->shifted_probes(space, scan, given, selection);
-    const auto waves = general->compute(space, scan.device(), object.data, shifted, selection,
-                                        store.targets(), options, norm, per_pattern, gradients(outputs));
+    const auto waves = general->compute(space, scan, object.data, shifted, selection, store.targets(),
+                                        options, norm, per_pattern, gradients(outputs));
     if (outputs.object_gradient)
       sums.add_object(space, scan.device(), scan.tiles(), selection, shifted, waves,
                       outputs.object_gradient.data);

@@ -39,8 +39,9 @@ struct ScanTiles {
 } // namespace Impl
 
 /// Where the probe stood: N windows of m x m pixels within the object, by their first (top left) pixel, as
-/// (row, column). Positions that are not whole numbers are allowed: the window is the nearest one, and the
-/// rest, within half a pixel, is a shift of the probe. Checked and sorted once; movable, const afterwards. There
+/// (row, column). Positions that are not whole numbers are allowed: the window is the nearest one, which must lie
+/// within the object (rows from -1/2 to below rows - m + 1/2), and the rest, within half a pixel, is a shift of
+/// the probe. Checked and sorted once; movable, const afterwards. There
 /// may be no positions.
 template <class ExecutionSpace>
 class ScanPositions {
@@ -104,7 +105,10 @@ private:
       const double whole = std::floor(all[i] + 0.5);
       arguments.require(
           whole >= 0 && whole <= last, "positions",
-          [&] { return std::string(i % 2 == 0 ? "rows" : "columns") + " from 0 to " + Impl::number(last); },
+          [&] {
+            return std::string(i % 2 == 0 ? "rows" : "columns") + " from -0.5 to below " +
+                   Impl::number(last + 0.5) + ", so that the nearest window lies within the object";
+          },
           [&] { return Impl::number(all[i]) + " (position " + Impl::number(i / 2) + ")"; });
       corners[i] = static_cast<int>(whole);
       fractional = fractional || all[i] != whole;

@@ -125,21 +125,22 @@ public:
   }
 
   /// Leaves the gradients with respect to the exit waves of the selection, if asked for.
-  WaveGradients<T, T> compute(const Space& space, const Scan& scan, const Complex* object,
-                              const Probes<T>& given, const Selection& selection,
+  WaveGradients<T, T> compute(const Space& space, const ScanPositions<Space>& positions,
+                              const Complex* object, const Probes<T>& given, const Selection& selection,
                               const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm,
                               double* losses, bool gradients) const {
     const int n = static_cast<int>(waves.extent(3));
     const std::int64_t pixels = std::int64_t(n) * n;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::exit_waves",
                          Range(space, 0, selection.count * given.modes * pixels),
-                         ExitWaves<T>{scan, selection, object, given, waves.data(), n});
-    propagator.propagate(space, waves);
+                         ExitWaves<T>{positions.device(), selection, object, given, waves.data(), n});
+    const ProbeShifts shifts{positions.subpixel() ? positions.fractions() : nullptr, selection, given.modes};
+    propagator.propagate(space, waves, shifts);
     compare_waves<Storage>(space, "Bracewell::PtychographyLoss::compare", options.loss, waves.data(),
                            selection, targets, static_cast<T>(options.background), given.modes, pixels, norm,
                            losses, gradients);
     if (gradients)
-      propagator.adjoint(space, waves);
+      propagator.adjoint(space, waves, shifts);
     return {waves.data(), given.modes * pixels, pixels, n, nullptr};
   }
 

@@ -48,7 +48,8 @@ struct StorePatterns {
             partial += w * value;
             partial_weights += w;
           }
-          bad += !(w >= 0 && w < 1e30) || (w > 0 && !(value >= 0 && value < 1e30));
+          const bool usable = pixel_weights || !weight ? w >= 0 && w < 1e30 : w == 0 || w == 1;
+          bad += !usable || (w > 0 && !(value >= 0 && value < 1e30));
           not_exact += w > 0 && !(value <= 2048 && value == Kokkos::floor(value));
         },
         sum, sum_weights, invalid, inexact);
