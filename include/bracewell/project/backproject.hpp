@@ -10,6 +10,8 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include <utility>
+
 namespace Bracewell {
 
 /// An Array of half spectra [B|1, (D,) H, W/2+1] of D dimensions: by the rank of the View that it is made from
@@ -20,8 +22,8 @@ struct SpectraArray : Array<Value, MemorySpace> {
 
   /// From a View, or a HalfSpectrum of one, of three axes (D = 2) or any other number: four (D = 3).
   template <class Spectra>
-  requires((Impl::view_of<Spectra>::rank() == 3) == (D == 2)) SpectraArray(const Spectra& spectra)
-      : Array<Value, MemorySpace>(spectra) {
+  requires((Impl::view_of<Spectra>::rank() == 3) == (D == 2)) SpectraArray(Spectra&& spectra)
+      : Array<Value, MemorySpace>(std::forward<Spectra>(spectra)) {
     static_assert(Impl::view_of<Spectra>::rank() == D + 1,
                   "Bracewell: expected data [B, H, W/2+1] of images or [B, D, H, W/2+1] of volumes.");
   }
@@ -60,6 +62,10 @@ using BackprojectGradientsFor =
     BackprojectGradients<Impl::real_of<Projections>, typename ExecutionSpace::memory_space, D>;
 
 namespace Impl {
+
+template <class ExecutionSpace, class Projections>
+using ProjectionsArray =
+    Array<const Kokkos::complex<real_of<Projections>>, typename ExecutionSpace::memory_space>;
 
 template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>
 void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<T>, MemorySpace>& projections,
@@ -160,11 +166,18 @@ void backproject(const ExecutionSpace& space, const Projections& projections,
                  const BackprojectionFor<ExecutionSpace, Projections, 3>& target,
                  const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2 || M == 3, "Bracewell::backproject: expected projections [B, P, h, w/2+1] or "
-                                  "[B, P, d, h, w/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
-      projections);
-  Impl::backproject<Kernel, M, 3>(space, input, poses, target, options);
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_complex<Projections>,
+                 rank = M == 2 || M == 3;
+  static_assert(kernel, "Bracewell::backproject: Kernel: expected Linear, CatmullRom or CubicBSpline, found "
+                        "another type (precision is that of the Views).");
+  static_assert(spectrum,
+                "Bracewell::backproject: projections: expected a View of Kokkos::complex, found another "
+                "type of values.");
+  static_assert(rank, "Bracewell::backproject: expected projections [B, P, h, w/2+1] or "
+                      "[B, P, d, h, w/2+1], found another number of axes.");
+  if constexpr (kernel && spectrum && rank)
+    Impl::backproject<Kernel, M, 3>(space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections),
+                                    poses, target, options);
 }
 
 /// The same of images: projections [B, P, h, w/2+1], data [B|1, H, W/2+1].
@@ -174,11 +187,17 @@ void backproject(const ExecutionSpace& space, const Projections& projections,
                  const BackprojectionFor<ExecutionSpace, Projections, 2>& target,
                  const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2, "Bracewell::backproject: expected projections [B, P, h, w/2+1] of images "
-                        "[B, H, W/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
-      projections);
-  Impl::backproject<Kernel, M, 2>(space, input, poses, target, options);
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_complex<Projections>, rank = M == 2;
+  static_assert(kernel, "Bracewell::backproject: Kernel: expected Linear, CatmullRom or CubicBSpline, found "
+                        "another type (precision is that of the Views).");
+  static_assert(spectrum,
+                "Bracewell::backproject: projections: expected a View of Kokkos::complex, found another "
+                "type of values.");
+  static_assert(rank, "Bracewell::backproject: expected projections [B, P, h, w/2+1] of images "
+                      "[B, H, W/2+1], found another number of axes.");
+  if constexpr (kernel && spectrum && rank)
+    Impl::backproject<Kernel, M, 2>(space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections),
+                                    poses, target, options);
 }
 
 /// Exact derivatives of a loss with respect to what `backproject` reads, from the cotangents of data and
@@ -193,12 +212,20 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
                            const BackprojectGradientsFor<ExecutionSpace, Projections, 3>& gradients,
                            const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2 || M == 3,
-                "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or "
-                "[B, P, d, h, w/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
-      projections);
-  Impl::backproject_gradients<Kernel, M, 3>(space, input, poses, gradients, options);
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_complex<Projections>,
+                 rank = M == 2 || M == 3;
+  static_assert(
+      kernel, "Bracewell::backproject_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found "
+              "another type (precision is that of the Views).");
+  static_assert(
+      spectrum,
+      "Bracewell::backproject_gradients: projections: expected a View of Kokkos::complex, found another "
+      "type of values.");
+  static_assert(rank, "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or "
+                      "[B, P, d, h, w/2+1], found another number of axes.");
+  if constexpr (kernel && spectrum && rank)
+    Impl::backproject_gradients<Kernel, M, 3>(
+        space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections), poses, gradients, options);
 }
 
 /// The same of images: projections [B, P, h, w/2+1], data [B|1, H, W/2+1].
@@ -208,11 +235,19 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
                            const BackprojectGradientsFor<ExecutionSpace, Projections, 2>& gradients,
                            const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2, "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] of images "
-                        "[B, H, W/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
-      projections);
-  Impl::backproject_gradients<Kernel, M, 2>(space, input, poses, gradients, options);
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_complex<Projections>, rank = M == 2;
+  static_assert(
+      kernel, "Bracewell::backproject_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found "
+              "another type (precision is that of the Views).");
+  static_assert(
+      spectrum,
+      "Bracewell::backproject_gradients: projections: expected a View of Kokkos::complex, found another "
+      "type of values.");
+  static_assert(rank, "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] of images "
+                      "[B, H, W/2+1], found another number of axes.");
+  if constexpr (kernel && spectrum && rank)
+    Impl::backproject_gradients<Kernel, M, 2>(
+        space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections), poses, gradients, options);
 }
 
 } // namespace Bracewell
