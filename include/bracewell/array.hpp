@@ -13,10 +13,6 @@
 #include <string>
 #include <type_traits>
 
-#if !defined(__cpp_exceptions)
-#error "Bracewell: expected a compiler with exceptions, which report wrong arguments, found -fno-exceptions."
-#endif
-
 namespace Bracewell {
 
 /// A half spectrum whose full width along the last axis is stated, because a View of W/2+1 columns cannot

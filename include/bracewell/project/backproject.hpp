@@ -127,11 +127,14 @@ void backproject_gradients(const ExecutionSpace& space,
                       {"poses.matrices", poses.matrices},
                       {"poses.shifts", poses.shifts},
                       {"poses.filters", poses.filters}});
+  arguments.require(gradients.projections || gradients.projection_weights || gradients.matrices ||
+                        gradients.shifts,
+                    "gradients", "at least one output", "none");
   auto work = sampling_work<Kernel, ExecutionSpace>(samples, gradients.data.extents[0]);
   work.values = bool(gradients.projections);
   work.weights = bool(gradients.projection_weights);
   work.pose_gradients = gradients.matrices || gradients.shifts;
-  if (samples.none() || !(work.values || work.weights || work.pose_gradients))
+  if (samples.none())
     return;
 
   const std::int64_t stride = work.reconstructions == 1 ? 0 : samples.reconstruction.elements();
