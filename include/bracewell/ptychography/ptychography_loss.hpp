@@ -34,9 +34,12 @@ struct PtychographyOutputs {
 /// Half with Real = float, whose gradients are within 1e-3 of those in double. Half takes two bytes on every
 /// backend; hosts convert in a few instructions, so that there it saves memory rather than time.
 ///
+/// Detectors are the sizes for which the fused kernel is compiled, FusedDetectors<256> for instance; the fewer,
+/// the less there is to compile (docs/internals/compile-time.md).
+///
 /// Movable. evaluate is const, asynchronous, allocates nothing and uses the plan's workspace: one call at a
 /// time. The same input gives the same bits, unless object_gradient is Strategy::Atomic.
-template <class ExecutionSpace, class Real, class Storage = Real>
+template <class ExecutionSpace, class Real, class Storage = Real, class Detectors = EveryFusedDetector>
 class PtychographyLoss {
   static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>,
                 "Bracewell::PtychographyLoss: Real is float or double.");
@@ -154,7 +157,7 @@ public:
   }
 
 private:
-  using Fused = Impl::FusedPlan<ExecutionSpace, Real, Storage>;
+  using Fused = Impl::FusedPlan<ExecutionSpace, Real, Storage, Detectors>;
   using General = Impl::GeneralPlan<ExecutionSpace, Real, Storage>;
   static constexpr Impl::Arguments constructor{"PtychographyLoss"};
 
@@ -170,7 +173,8 @@ private:
   }
 
   std::optional<Fused> make_fused(const ExecutionSpace& space) const {
-    const bool takes = choose_pattern_path(measured, options, !scan.subpixel()) == PatternPath::Fused;
+    const bool takes =
+        choose_pattern_path<Detectors>(measured, options, !scan.subpixel()) == PatternPath::Fused;
     constructor.require(takes || options.path != PatternPath::Fused, "options.path",
                         "a problem that the fused kernel can do (choose_pattern_path) or another path",
                         "PatternPath::Fused");
