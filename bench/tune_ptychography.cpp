@@ -68,7 +68,7 @@ void sizes() {
   for (const int n : {64, 128, 160, 192, 256, 512})
     for (const int m : {5 * n / 16, n / 2, n}) {
       const Experiment experiment(n, m, host ? 4 : (n > 256 ? 24 : 48));
-      Impl::visit_fused_sizes(n, m, [&](auto known) {
+      Impl::visit_fused_sizes<EveryFusedDetector>(n, m, [&](auto known) {
         using Sizes = decltype(known);
         constexpr int teams = Sizes::template chip_teams<float>();
         const double bytes = double(Sizes::template chip_bytes<float>(m, teams == 2 ? 256 : 512));

@@ -94,8 +94,8 @@ void Reconstruction::transform(const Images& images, std::span<const std::size_t
   forward_.execute(space_, images, spectra_);
   if (uses_ctf()) {
     set_ctfs(space_, ctfs_, all_ctfs_, rows);
-    apply_ctf(space_, Part<const CTF*>(ctfs_.data(), rows.size()), pixel_size_,
-              HalfSpectrum{range(spectra_, 0, rows.size()), box_},
+    apply_ctf(space_, Kokkos::subview(ctfs_, std::pair<std::size_t, std::size_t>(0, rows.size())),
+              pixel_size_, HalfSpectrum{range(spectra_, 0, rows.size()), box_},
               HalfSpectrum{range(weights_, 0, rows.size()), box_});
   }
 }

@@ -109,7 +109,7 @@ void Refinement::transform(std::size_t first, std::size_t count) {
   std::vector<std::size_t> rows(count);
   std::iota(rows.begin(), rows.end(), first);
   set_ctfs(space_, ctfs_, all_ctfs_, rows);
-  apply_ctf(space_, Part<const CTF*>(ctfs_.data(), count), pixel_size_,
+  apply_ctf(space_, Kokkos::subview(ctfs_, std::pair<std::size_t, std::size_t>(0, count)), pixel_size_,
             HalfSpectrum{range(modulated_, 0, count), reference_.box},
             HalfSpectrum{range(weights_, 0, count), reference_.box});
 }

@@ -9,8 +9,8 @@
 
 namespace Bracewell::Examples {
 
-using Sinograms = Part<float***>; ///< [slices, angles, width], filtered ones row_upsampling times as long
-using Slices = Part<float***>;    ///< [slices, width, width]
+using Sinograms = Owned<float***>; ///< [slices, angles, width], filtered ones row_upsampling times as long
+using Slices = Owned<float***>;    ///< [slices, width, width]
 
 /// Values per pixel that a method takes: log-polar reconstruction interpolates in them.
 constexpr int row_upsampling(Method method) { return method == Method::LogPolar ? 2 : 1; }

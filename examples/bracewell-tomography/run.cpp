@@ -92,12 +92,11 @@ double search_centre(const Space& space, const Scan& scan, const RunOptions& opt
   RawSlices raw(scan, 1);
   raw.read(row, 1);
   const std::size_t angles = scan.angles().size(), width = size(scan.width());
-  const auto sinogram = allocate<Owned<float**>>("sinogram", angles, width);
-  const Sinograms slices(sinogram.data(), 1, angles, width);
+  const auto slices = allocate<Sinograms>("sinogram", 1, angles, width);
   raw.normalise(space, slices, normalise_options(options));
   if (options.stripes)
     StripeRemoval<Space, float>(space, int(angles), int(width), *options.stripes).execute(space, slices);
-  return find_centre(space, sinogram, scan.angles());
+  return find_centre(space, Kokkos::subview(slices, 0, Kokkos::ALL, Kokkos::ALL), scan.angles());
 }
 
 /// Bytes that the program has in memory now.
@@ -214,7 +213,6 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
   const auto filtered = fine_width == size(width)
                             ? sinograms
                             : allocate<Owned<float***>>("filtered", chunk, angles, fine_width);
-  const Sinograms all(filtered.data(), size(chunk), angles, fine_width);
   Kokkos::deep_copy(space, filtered, 0.f); // the last chunk may leave some unused
 
   std::vector<float> picture(size(width) * size(width));
@@ -231,13 +229,17 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
     reading.get();
     if (first + chunk < slices)
       reading = read(first + chunk, 1 - slot);
-    const Sinograms filled(sinograms.data(), size(count), angles, size(width));
+    const auto first_of = [&](const Sinograms& all) {
+      return Kokkos::subview(all, std::pair<std::size_t, std::size_t>(0, size(count)), Kokkos::ALL,
+                             Kokkos::ALL);
+    };
+    const Sinograms filled = first_of(sinograms);
     input[slot]->normalise(space, filled, normalise_options(options));
     if (stripes)
       stripes->execute(space, filled);
-    filter.execute(space, filled, Sinograms(filtered.data(), size(count), angles, fine_width));
+    filter.execute(space, filled, first_of(filtered));
     const OutputSlot& result = results[slot];
-    plan.backproject(space, all, Slices(result.slices.data(), size(chunk), size(width), size(width)));
+    plan.backproject(space, filtered, result.slices);
     if (!options.corners)
       apply_mask(space, result.slices, {.radius = width / 2.0});
     Kokkos::deep_copy(space, result.host, result.slices);

@@ -93,8 +93,8 @@ private:
     project(poses_.part(0, rows.size()), spectra);
     if (options_.ctf) {
       set_ctfs(space_, ctfs_, all_ctfs_, rows);
-      apply_ctf(space_, Part<const CTF*>(ctfs_.data(), rows.size()), ctf_pixel_size_,
-                HalfSpectrum{spectra, box_});
+      apply_ctf(space_, Kokkos::subview(ctfs_, std::pair<std::size_t, std::size_t>(0, rows.size())),
+                ctf_pixel_size_, HalfSpectrum{spectra, box_});
     }
     return spectra;
   }

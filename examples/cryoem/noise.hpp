@@ -66,12 +66,12 @@ inline void add_noise(const Space& space, const Images& images, NormalDeviates d
 
 /// Power of the full spectra that half spectra stand for, without their zero frequencies.
 struct Power {
-  Part<Kokkos::complex<float>****> spectra;
+  const Kokkos::complex<float>* spectra;
   HalfSpectrumLayout<2> layout;
 
   KOKKOS_FUNCTION void operator()(std::int64_t index, double& sum) const {
     const std::int64_t element = index % layout.elements();
-    const auto value = spectra.data()[index];
+    const auto value = spectra[index];
     if (element != 0)
       sum += layout.multiplicity(static_cast<int>(element % layout.columns())) *
              static_cast<double>(value.real() * value.real() + value.imag() * value.imag());
@@ -80,8 +80,9 @@ struct Power {
 
 /// Mean variance of the images of width `box` that half spectra [1, count, box, box/2+1] become by the
 /// inverse transform, which does not scale.
-inline double image_variance(const Space& space, const Part<Kokkos::complex<float>****>& spectra, int box) {
-  const Power power{spectra, {{box, box}}};
+template <class View>
+double image_variance(const Space& space, const View& spectra, int box) {
+  const Power power{spectra.data(), {{box, box}}};
   const auto count = static_cast<std::int64_t>(spectra.extent(1));
   double sum = 0;
   Kokkos::parallel_reduce(

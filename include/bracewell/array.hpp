@@ -6,7 +6,10 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <complex>
+#include <concepts>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -21,10 +24,11 @@ template <class View>
 struct HalfSpectrum {
   View view;          ///< of W/2+1 columns
   std::int64_t width; ///< W
+
+  /// @param width_  of any integer type
+  HalfSpectrum(const View& view_, std::integral auto width_)
+      : view(view_), width(static_cast<std::int64_t>(width_)) {}
 };
-/// Deduces the type of the View.
-template <class View>
-HalfSpectrum(View, int) -> HalfSpectrum<View>;
 
 namespace Impl {
 
@@ -46,6 +50,10 @@ struct RealOf<Kokkos::complex<Value>> {
   using type = Value;
 };
 
+template <class Value>
+struct RealOf<std::complex<Value>> { // which doors refuse
+  using type = Value;
+};
 template <>
 struct RealOf<HalfComplex> {
   using type = float;
@@ -65,14 +73,40 @@ using spectrum_value_of =
     std::conditional_t<std::is_same_v<typename view_of<Argument>::non_const_value_type, HalfComplex>,
                        HalfComplex, Kokkos::complex<real_of<Argument>>>;
 
+/// The View of an argument that is a View or a HalfSpectrum of one.
+template <class View>
+const View& view_in(const View& view) {
+  return view;
+}
+template <class View>
+const View& view_in(const HalfSpectrum<View>& spectrum) {
+  return spectrum.view;
+}
+
+/// Whether an argument is a View, or a HalfSpectrum of one, of complex numbers.
+template <class Argument>
+inline constexpr bool is_complex = false;
+template <class View>
+requires Kokkos::is_view_v<View>
+inline constexpr bool is_complex<View> =
+    std::is_same_v<typename View::non_const_value_type, Kokkos::complex<real_of<View>>>;
+template <class View>
+inline constexpr bool is_complex<HalfSpectrum<View>> = is_complex<View>;
+
+/// The same, or of HalfComplex.
+template <class Argument>
+inline constexpr bool is_spectrum =
+    is_complex<Argument> || std::is_same_v<typename view_of<Argument>::non_const_value_type, HalfComplex>;
+
 /// What an Array is without its values: checks that take it are compiled once for all of them.
 struct ArrayShape {
   static constexpr int max_rank = 6;
 
   int rank = 0;
   std::int64_t extents[max_rank] = {};
-  std::int64_t width = 0; ///< full width of the last axis when the array is a half spectrum
-  bool given = false;     ///< stands for a View, which may have no elements
+  std::int64_t width = 0;    ///< full width of the last axis when the array is a half spectrum
+  bool given = false;        ///< stands for a View, which may have no elements
+  bool states_width = false; ///< by a HalfSpectrum
 
   /// Whether the argument is given.
   explicit operator bool() const { return given; }
@@ -86,11 +120,35 @@ struct ArrayShape {
   }
 
   /// "[2, 3, 8, 5]", for messages.
-  std::string shape() const {
+  std::string shape() const { return list(extents); }
+
+protected:
+  std::shared_ptr<const void> keep; ///< a View without a name
+
+  /// What is left to do where extents are those of a View.
+  /// @throws Error where the strides are not those of rows without gaps
+  void finish(const std::int64_t* strides, const std::string& label) {
+    std::int64_t expected[max_rank], step = 1;
+    bool without_gaps = true;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      expected[axis] = step;
+      without_gaps = without_gaps && (extents[axis] <= 1 || strides[axis] == step);
+      given = given || extents[axis] != 0;
+      step *= extents[axis];
+    }
+    if (rank > 0)
+      width = 2 * (extents[rank - 1] - 1);
+    if (!without_gaps && step != 0)
+      throw Error("Bracewell: View '" + label + "' " + shape() + ": expected rows without gaps, strides " +
+                  list(expected) + ", found strides " + list(strides));
+  }
+
+private:
+  std::string list(const std::int64_t* values) const {
     std::string text = "[";
     for (int axis = 0; axis < rank; ++axis) {
       text += axis ? ", " : "";
-      text += std::to_string(extents[axis]);
+      text += std::to_string(values[axis]);
     }
     text += "]";
     return text;
@@ -100,9 +158,11 @@ struct ArrayShape {
 } // namespace Impl
 
 /// Reference to a contiguous row-major array of any rank: what a Kokkos::View of static rank converts to
-/// where the rank is only known at run time. False when default-constructed, or made from a View that is: an
-/// optional argument that is not given. An array without elements is given where its View is allocated or has
-/// an extent other than 0. Does not own.
+/// where the rank is only known at run time. Its layout is LayoutRight, LayoutStride with strides of rows without
+/// gaps (a part of a View), or any where the View has one axis. False when default-constructed, or made from a
+/// View that is: an optional argument that is not given. An array without elements is given where its View is
+/// allocated or has an extent other than 0. Does not own a View that has a name; one that has none (a
+/// temporary) lives as long as the Array.
 template <class Value, class MemorySpace>
 struct Array : Impl::ArrayShape {
   Value* data = nullptr; ///< the first element
@@ -116,38 +176,72 @@ struct Array : Impl::ArrayShape {
       Array(const Array<Mutable, MemorySpace>& other)
       : Impl::ArrayShape(other), data(other.data) {}
 
-  /// The elements of a View.
+  /// The elements of a View, or of a HalfSpectrum, whose width is stated.
   /// @throws Error on gaps between its rows
-  template <class View>
-  requires Kokkos::is_view_v<View> Array(const View& view) : data(view.data()) {
-    static_assert(std::is_same_v<typename View::array_layout, Kokkos::LayoutRight>,
-                  "Bracewell: Views must be LayoutRight (row-major, last axis contiguous).");
-    static_assert(
-        std::is_same_v<typename View::non_const_value_type, std::remove_const_t<Value>>,
-        "Bracewell: the View's value type differs from the one expected here: use the same precision for all "
-        "arguments, Kokkos::complex for spectra, real values for weights, matrices and shifts.");
-    static_assert(std::is_const_v<Value> || !std::is_const_v<typename View::value_type>,
-                  "Bracewell: an output must be a View of non-const values.");
-    static_assert(bool(Kokkos::SpaceAccessibility<MemorySpace, typename View::memory_space>::accessible),
-                  "Bracewell: the View must lie in memory that the execution space can access.");
-    static_assert(View::rank() <= max_rank, "Bracewell: Views have at most six axes.");
-    rank = View::rank();
-    given = view.data() != nullptr || view.use_count() > 0;
-    for (int axis = 0; axis < rank; ++axis) {
-      extents[axis] = static_cast<std::int64_t>(view.extent(axis));
-      given = given || extents[axis] != 0;
+  template <class Argument, class Given = std::remove_cvref_t<Argument>>
+  requires(!std::is_base_of_v<Impl::ArrayShape, Given>) Array(Argument&& argument) {
+    using View = Impl::view_of<Argument>;
+    constexpr bool is_view = Kokkos::is_view_v<View>;
+    static_assert(is_view, "Bracewell: expected a Kokkos::View (of memory of your own: an unmanaged one), "
+                           "found another type.");
+    if constexpr (is_view) {
+      const View& view = Impl::view_in(argument);
+      refer(view);
+      if constexpr (!Kokkos::is_view_v<Given>) {
+        width = argument.width;
+        states_width = true;
+      }
+      if constexpr (!std::is_lvalue_reference_v<Argument>)
+        if (view.use_count() > 0)
+          keep = std::make_shared<View>(view);
     }
-    if (rank > 0)
-      width = 2 * (extents[rank - 1] - 1);
-    if (!view.span_is_contiguous())
-      throw Error("Bracewell: View '" + view.label() +
-                  "': expected contiguous memory, found gaps between its rows");
   }
 
-  /// The elements of a half spectrum whose width is stated.
+private:
   template <class View>
-  Array(const HalfSpectrum<View>& spectrum) : Array(spectrum.view) {
-    width = spectrum.width;
+  void refer(const View& view) {
+    using Wanted = std::remove_const_t<Value>;
+    using Found = typename View::non_const_value_type;
+    using Real = typename Impl::RealOf<Wanted>::type;
+    using FoundReal = typename Impl::RealOf<Found>::type;
+    constexpr bool complex = !std::is_same_v<Wanted, Real>, found_complex = !std::is_same_v<Found, FoundReal>;
+    constexpr bool same = std::is_same_v<Wanted, Found>;
+    constexpr bool std_complex = std::is_same_v<Found, std::complex<FoundReal>>;
+    constexpr bool precision = complex == found_complex && std::is_floating_point_v<Real> &&
+                               std::is_floating_point_v<FoundReal> && !std::is_same_v<Real, FoundReal>;
+    constexpr bool writable = std::is_const_v<Value> || !std::is_const_v<typename View::value_type>;
+    constexpr bool rows =
+        View::rank() <= 1 || !std::is_same_v<typename View::array_layout, Kokkos::LayoutLeft>;
+    constexpr bool accessible =
+        Kokkos::SpaceAccessibility<MemorySpace, typename View::memory_space>::accessible;
+    static_assert(!std_complex, "Bracewell: expected a View of Kokkos::complex, found std::complex (whose "
+                                "memory is the same: reinterpret_cast its pointer).");
+    static_assert(!precision || std_complex,
+                  "Bracewell: expected one precision in all arguments, found float beside double.");
+    static_assert(same || std_complex || precision || !complex || found_complex,
+                  "Bracewell: expected a View of Kokkos::complex (a spectrum or waves), found real values.");
+    static_assert(same || std_complex || precision || complex || !found_complex,
+                  "Bracewell: expected a View of real values, found complex ones.");
+    static_assert(same || std_complex || precision || complex != found_complex,
+                  "Bracewell: expected a View of Array's type of values, found another type.");
+    static_assert(writable, "Bracewell: expected a View of values that can be written, as outputs are, found "
+                            "const ones.");
+    static_assert(rows, "Bracewell: expected a View in row-major order (LayoutRight), found LayoutLeft.");
+    static_assert(accessible,
+                  "Bracewell: expected a View in memory that the execution space can access, found "
+                  "another memory space.");
+    static_assert(View::rank() <= max_rank, "Bracewell: expected a View of at most six axes, found more.");
+    if constexpr (same && writable && rows && accessible && View::rank() <= max_rank) {
+      data = view.data();
+      rank = View::rank();
+      std::int64_t strides[max_rank] = {};
+      for (int axis = 0; axis < rank; ++axis) {
+        extents[axis] = static_cast<std::int64_t>(view.extent(axis));
+        strides[axis] = static_cast<std::int64_t>(view.stride(axis));
+      }
+      given = view.data() != nullptr || view.use_count() > 0;
+      finish(strides, view.label());
+    }
   }
 };
 

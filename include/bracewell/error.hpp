@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#if !defined(__cpp_exceptions)
+#error "Bracewell: expected a compiler with exceptions, which report wrong arguments, found -fno-exceptions."
+#endif
+
 #include <stdexcept>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Views that fit the projection operators; the files beside this one replace one of them.
+// Views that fit the projection operators; those beside this one replace one of them.
 #pragma once
 
 #include <bracewell/project/backproject.hpp>
@@ -10,6 +10,6 @@ using Space = Kokkos::DefaultExecutionSpace;
 template <class DataType>
 using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
 
-inline const Space space;
+inline const Space instance;
 inline const View<Complex****> volumes, images;
 inline const View<float****> matrices;

@@ -42,7 +42,7 @@ TEST_CASE("half spectra") {
   const HalfSpectrumLayout<2> even{8, 6}, odd{9, 6};    // full sizes in the order (x, y[, z])
   CHECK(even.columns() == 5);
   CHECK(odd.columns() == 5);
-  // A plain View means the even width; an odd one is stated.
+  // A plain View means the even width; an odd one is stated. (Boxes whose other sides are all 2c - 1 have to.)
   CHECK(Array<Complex, Kokkos::HostSpace>(spectrum).width == 8);
   CHECK(Array<Complex, Kokkos::HostSpace>(HalfSpectrum{spectrum, 9}).width == 9);
   // half-spectrum]
@@ -193,8 +193,9 @@ TEST_CASE("the inner product") {
   const View<Complex***> reconstruction("reconstruction", 1, 8, 5), data("data", 1, 8, 5);
   Kokkos::deep_copy(reconstruction, Complex(1));
   const View<Complex****> projections("projections", 1, 1, 7, 4);
-  project(space, reconstruction, {.matrices = matrices}, HalfSpectrum{projections, 7});
-  backproject(space, HalfSpectrum{images, 7}, {.matrices = matrices}, {.data = data});
+  const ProjectionOptions options{.oversampling = 8. / 7}; // stated where boxes differ
+  project(space, reconstruction, {.matrices = matrices}, HalfSpectrum{projections, 7}, options);
+  backproject(space, HalfSpectrum{images, 7}, {.matrices = matrices}, {.data = data}, options);
   CHECK(close(inner_product(image_layout, projections.data(), images.data()),
               inner_product(layout, reconstruction.data(), data.data())));
   // inner-product]

@@ -36,20 +36,22 @@ void check(std::size_t volumes, std::size_t batches, std::size_t poses) {
       matrix_gradient("matrices", batches, poses, 3, 3), filters("filters", batches, poses, 5, 4);
   const View<double***> shifts("shifts", batches, poses, 2), shift_gradient("shifts", batches, poses, 2);
   const Poses<double, Space::memory_space> all{.matrices = matrices, .shifts = shifts, .filters = filters};
+  const ProjectionOptions same{.oversampling = 1};
   Kokkos::deep_copy(gradient, Complex(7));
   Kokkos::deep_copy(weight, 7);
 
-  CHECK_NOTHROW(project<Linear>(space, reconstruction, all, output));
+  CHECK_NOTHROW(project<Linear>(space, reconstruction, all, output, same));
   CHECK_NOTHROW(project_gradients<Linear>(space, reconstruction, all, images,
                                           {.projections = output,
                                            .reconstruction = gradient,
                                            .matrices = matrix_gradient,
-                                           .shifts = shift_gradient}));
+                                           .shifts = shift_gradient},
+                                          same));
   for (const Strategy strategy :
        {Strategy::Automatic, Strategy::Atomic, Strategy::Owned, Strategy::Duplicated})
     CHECK_NOTHROW(backproject<Linear>(space, images, all,
                                       {.data = gradient, .weight = weight, .weights = weights},
-                                      {.strategy = strategy}));
+                                      {.oversampling = 1, .strategy = strategy}));
   CHECK_NOTHROW(backproject_gradients<Linear>(space, images, all,
                                               {.data = reconstruction,
                                                .weight = weight,
@@ -57,7 +59,8 @@ void check(std::size_t volumes, std::size_t batches, std::size_t poses) {
                                                .projections = output,
                                                .projection_weights = weights_gradient,
                                                .matrices = matrix_gradient,
-                                               .shifts = shift_gradient}));
+                                               .shifts = shift_gradient},
+                                              same));
   space.fence();
   CHECK(holds(gradient, 7));
   CHECK(holds(weight, 7));

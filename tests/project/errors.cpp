@@ -33,7 +33,7 @@ struct Arguments {
   View<float***> shifts{"shifts", 2, 3, 2}, shift_gradient{"shifts", 2, 3, 2};
   View<float****> filters{"filters", 2, 3, 5, 4};
   View<float*> scratch;
-  ProjectionOptions options;
+  ProjectionOptions options{.oversampling = 1};
 
   Arguments() { reset(); }
   void reset() const {
@@ -180,14 +180,14 @@ TEST_CASE("poses of wrong rank") {
   const View<float**> one_matrix("m", 3, 3);
   check_message(arguments, message_of([&] {
                   project<Linear>(arguments.space, arguments.reconstruction, {.matrices = one_matrix},
-                                  arguments.projections);
+                                  arguments.projections, arguments.options);
                 }),
                 "project", "poses.matrices", "[3, 3]");
   const View<float*> one_shift("s", 2);
   check_message(arguments, message_of([&] {
                   project<Linear>(arguments.space, arguments.reconstruction,
                                   {.matrices = arguments.matrices, .shifts = one_shift},
-                                  arguments.projections);
+                                  arguments.projections, arguments.options);
                 }),
                 "project", "poses.shifts", "[2]");
 }
@@ -273,8 +273,62 @@ TEST_CASE("widths that the columns contradict") {
                                             {.reconstruction = a.volume_gradient});
                 }),
                 "project_gradients", "gradients.reconstruction", "[2, 6, 7, 5] (width 8)");
-  CHECK_NOTHROW(
-      project<Linear>(a.space, HalfSpectrum{a.reconstruction, 9}, poses, HalfSpectrum{a.projections, 7}));
+  CHECK_NOTHROW(project<Linear>(a.space, HalfSpectrum{a.reconstruction, 9}, poses,
+                                HalfSpectrum{a.projections, 7}, a.options));
+}
+
+TEST_CASE("odd boxes that do not state their width") {
+  const Arguments a;
+  const Poses<float, Space::memory_space> poses{.matrices = a.matrices};
+  const View<Complex****> odd_images("images", 2, 3, 7, 4), odd_volumes("volumes", 2, 9, 9, 5);
+  Kokkos::deep_copy(odd_images, untouched);
+  check_message(a,
+                message_of([&] { project<Linear>(a.space, a.reconstruction, poses, odd_images, a.options); }),
+                "project", "projections", "a View [2, 3, 7, 4] alone");
+  check_message(a,
+                message_of([&] { project<Linear>(a.space, odd_volumes, poses, a.projections, a.options); }),
+                "project", "reconstruction", "a View [2, 9, 9, 5] alone");
+  for (const std::size_t width : {6, 7}) // of any integer type
+    CHECK_NOTHROW(project<Linear>(a.space, HalfSpectrum{odd_volumes, 9}, poses,
+                                  HalfSpectrum{odd_images, width}, a.options));
+}
+
+TEST_CASE("boxes that differ need an oversampling") {
+  all_refuse([](Arguments& a) { a.options.oversampling = {}; }, "options.oversampling", "none");
+}
+
+TEST_CASE("gradients that nobody asks for") {
+  const Arguments a;
+  const Poses<float, Space::memory_space> poses{.matrices = a.matrices};
+  check_message(a, message_of([&] {
+                  project_gradients<Linear>(a.space, a.reconstruction, poses, a.cotangent, {}, a.options);
+                }),
+                "project_gradients", "gradients", "none");
+  check_message(a, message_of([&] {
+                  backproject_gradients<Linear>(a.space, a.cotangent, poses, {.data = a.reconstruction},
+                                                a.options);
+                }),
+                "backproject_gradients", "gradients", "none");
+}
+
+TEST_CASE("memory of Views without a name lives as long as what refers to it") {
+  const Arguments a;
+  Poses<float, Space::memory_space> poses;
+  {
+    const View<float****> matrices("matrices", 1, 1, 3, 3);
+    Kokkos::deep_copy(matrices, 1);
+    poses = {.matrices = View<float****>(matrices)};
+    CHECK(matrices.use_count() == 2);
+  }
+  const View<float****> others("others", 1, 1, 3, 3); // where the first may have been
+  project<Linear>(a.space, a.reconstruction, poses, a.projections, a.options);
+  const View<Complex****> again("again", 2, 3, 5, 4);
+  Kokkos::deep_copy(others, 1);
+  project<Linear>(a.space, a.reconstruction, {.matrices = others}, again, a.options);
+  const auto one = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a.projections),
+             two = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), again);
+  for (std::size_t i = 0; i < one.size(); ++i)
+    CHECK(one.data()[i] == two.data()[i]);
 }
 
 TEST_CASE("weights and weight volumes that do not fit") {
@@ -308,7 +362,7 @@ TEST_CASE("a gradient of weights needs a weight volume") {
   check_message(a, message_of([&] {
                   backproject_gradients<Linear>(
                       a.space, a.cotangent, {.matrices = a.matrices},
-                      {.data = a.reconstruction, .projection_weights = a.weights_gradient});
+                      {.data = a.reconstruction, .projection_weights = a.weights_gradient}, a.options);
                 }),
                 "backproject_gradients", "projection_weights", "none");
 }

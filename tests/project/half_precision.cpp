@@ -136,3 +136,63 @@ TEST_CASE("projections from half precision have its relative error and no other"
   check_projection(View<Complex****>("v", 1, 12, 15, 9), View<HalfComplex****>("h", 1, 12, 15, 9),
                    View<Complex*****>("i", 1, 3, 10, 11, 7), 3, 1.0);
 }
+
+TEST_CASE("gradients of poses from half precision are those of what it holds") {
+  using Double = Kokkos::complex<double>;
+  const Space space;
+  const std::size_t poses = 3;
+  Random random(9);
+  const View<HalfComplex****> halves("halves", 1, 12, 15, 9);
+  const View<Double****> widened("widened", 1, 12, 15, 9);
+  const View<Complex****> cotangent("cotangent", 1, poses, 10, 6), gradient("gradient", 1, 12, 15, 9);
+  const View<Double****> projections("projections", 1, poses, 10, 6);
+  const View<float****> matrices("matrices", 1, poses, 3, 3), found_view("gradients", 1, poses, 3, 3);
+  std::vector<HalfComplex> stored(halves.size());
+  std::vector<Double> values;
+  for (HalfComplex& half : stored) {
+    half = HalfComplex(Complex(static_cast<float>(random()), static_cast<float>(random())));
+    values.push_back(Double(Complex(half).real(), Complex(half).imag()));
+  }
+  upload(stored, halves), upload(values, widened);
+  std::vector<Complex> slopes(cotangent.size());
+  for (Complex& slope : slopes)
+    slope = Complex(static_cast<float>(random()), static_cast<float>(random()));
+  upload(slopes, cotangent);
+  std::vector<float> elements(matrices.size());
+  for (float& element : elements)
+    element = static_cast<float>(0.7 * random());
+  upload(elements, matrices);
+  const Bracewell::ProjectionOptions options{.oversampling = 1.2};
+  Bracewell::project_gradients(space, halves, {.matrices = matrices}, cotangent,
+                               {.reconstruction = gradient, .matrices = found_view}, options);
+  space.fence();
+
+  // The loss Re <cotangent, projections> in double.
+  const auto loss = [&](const View<Double****>& reconstruction, const std::vector<double>& at) {
+    const View<double****> changed("changed", 1, poses, 3, 3);
+    Bracewell::project(space, reconstruction, {.matrices = upload(at, changed)}, projections, options);
+    space.fence();
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), projections);
+    double sum = 0;
+    for (std::size_t i = 0; i < slopes.size(); ++i)
+      sum += slopes[i].real() * host.data()[i].real() + slopes[i].imag() * host.data()[i].imag();
+    return sum;
+  };
+  const std::vector<double> here(elements.begin(), elements.end());
+  const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), found_view);
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    auto above = here, below = here;
+    above[i] += 2e-6, below[i] -= 2e-6;
+    const double expected = (loss(widened, above) - loss(widened, below)) / 4e-6;
+    difference += std::pow(found.data()[i] - expected, 2), size += std::pow(expected, 2);
+  }
+  CHECK(std::sqrt(difference / size) < 1e-5);
+
+  // The loss is linear in the reconstruction, whose gradient is in float.
+  const std::vector<Complex> slope = download(gradient);
+  double along = 0;
+  for (std::size_t i = 0; i < slope.size(); ++i)
+    along += slope[i].real() * values[i].real() + slope[i].imag() * values[i].imag();
+  CHECK(std::abs(along / loss(widened, here) - 1) < 1e-4);
+}

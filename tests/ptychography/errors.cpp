@@ -278,6 +278,11 @@ TEST_CASE("the path that a plan will take can be asked") {
   const PtychographyOptions plain{.counts = 10};
   CHECK(choose_pattern_path(shape, plain) == PatternPath::Fused);
   CHECK(choose_pattern_path(shape, plain, false) == PatternPath::General);
+  CHECK(choose_pattern_path<FusedDetectors<>>(shape, plain) == PatternPath::General);
+  CHECK(choose_pattern_path<FusedDetectors<40, 48>>(shape, plain) == PatternPath::Fused);
+  const PtychographyLoss<Space, float, float, FusedDetectors<40>> of_another_size(Space(), shape,
+                                                                                  View<int**>("x", 1, 2));
+  CHECK_FALSE(of_another_size.is_fused());
   CHECK(choose_pattern_path({{40, 42}, 16, 47}, plain) == PatternPath::General);
   CHECK(choose_pattern_path({{40, 42}, 16, 48, 2}, plain) == PatternPath::General);
   CHECK(choose_pattern_path(shape, {.path = PatternPath::General}) == PatternPath::General);

@@ -251,7 +251,8 @@ TEST_CASE("subsets: as a plan of these patterns alone") {
     }
 }
 
-TEST_CASE("patterns without counts have weight 0 and are counted; patterns that were not set as well") {
+TEST_CASE(
+    "patterns without counts have weight 0 and are counted once; patterns that were not set are missed") {
   auto e = fused_size();
   Kokkos::deep_copy(Kokkos::subview(e.patterns, 1, Kokkos::ALL, Kokkos::ALL), 0.0);
   for (const auto path : {PatternPath::General, PatternPath::Fused})
@@ -264,7 +265,21 @@ TEST_CASE("patterns without counts have weight 0 and are counted; patterns that 
       check_derivatives(e, model);
     }
   PtychographyLoss<Space, double> unset(e.space, {{30, 32}, 16, 40}, e.positions(), {.counts = e.counts});
-  CHECK(e.loss(unset) == 0);
+  CHECK_THROWS_WITH(e.loss(unset), "Bracewell::PtychographyLoss::evaluate: patterns: expected " +
+                                       std::to_string(unset.count()) +
+                                       " that were set by set_patterns, found 0");
+  // A pattern counts by what was set last.
+  const auto one = Kokkos::subview(e.patterns, Kokkos::pair(1, 2), Kokkos::ALL, Kokkos::ALL);
+  for (int call = 0; call < 2; ++call) {
+    unset.set_patterns(e.space, 1, one);
+    CHECK(unset.empty_patterns() == 1);
+  }
+  Kokkos::deep_copy(one, 1.0);
+  unset.set_patterns(e.space, 1, one);
+  CHECK(unset.empty_patterns() == 0);
+  const View<int*> first("first", 1), both("both", 2);
+  CHECK(std::isfinite(e.evaluate(unset, first).loss));
+  CHECK_THROWS_AS(e.evaluate(unset, both), Error);
 }
 
 TEST_CASE("an object of zeros under one window: no loss, no gradient that is not a number") {

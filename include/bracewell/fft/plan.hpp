@@ -36,16 +36,17 @@ namespace Bracewell {
 /// does not wait. A batch of 0 is no work.
 template <class ExecutionSpace, int Dim, class Input, class Output>
 class FFT {
-  static_assert(Dim >= 1 && Dim <= 3, "Bracewell::FFT: transforms have one, two or three dimensions.");
+  static_assert(Dim >= 1 && Dim <= 3, "Bracewell::FFT: Dim: expected 1, 2 or 3, found another.");
   using Problem = Impl::FFTProblem<Dim, Input, Output>;
   using Real = typename Problem::Real;
   using MemorySpace = typename ExecutionSpace::memory_space;
-  static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>,
-                "Bracewell::FFT: values are float, double or Kokkos::complex of them.");
+  static_assert(
+      std::is_same_v<Real, float> || std::is_same_v<Real, double>,
+      "Bracewell::FFT: Input: expected float, double or Kokkos::complex of them, found another type.");
   static_assert(std::is_same_v<Real, typename Impl::RealOf<Output>::type>,
-                "Bracewell::FFT: input and output must have the same precision.");
+                "Bracewell::FFT: Output: expected the precision of Input, found another.");
   static_assert(!(std::is_same_v<Input, Real> && std::is_same_v<Output, Real>),
-                "Bracewell::FFT: input or output must be complex.");
+                "Bracewell::FFT: expected complex input or output, found both real.");
   using Backend = typename Impl::FFTBackend<ExecutionSpace, Dim, Input, Output>::type;
 
 public:

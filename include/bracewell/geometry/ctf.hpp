@@ -49,13 +49,13 @@ struct CTF {
   /// Zero everywhere.
   CTF() = default;
 
-  /// @throws Error on parameters that are not finite, voltage <= 0 and |amplitude contrast| > 1
+  /// @throws Error on parameters that are not finite, voltages outside 1 to 10000 kV and |amplitude contrast| > 1
   explicit CTF(const CTFParameters& p) {
     constexpr Impl::Arguments arguments{"CTF"};
     arguments.finite("defocus_u", p.defocus_u);
     arguments.finite("defocus_v", p.defocus_v);
     arguments.finite("defocus_angle", p.defocus_angle);
-    arguments.positive("voltage", p.voltage);
+    arguments.within("voltage", p.voltage, 1.0, 10000.0, " kV");
     arguments.finite("spherical_aberration", p.spherical_aberration);
     arguments.within("amplitude_contrast", p.amplitude_contrast, -1.0, 1.0);
     arguments.finite("phase_shift", p.phase_shift);

@@ -150,7 +150,7 @@ void chain_gradients(const ExecutionSpace& space, const Arguments& arguments, co
 /// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class Angles, class Matrices>
 void matrices_from_angles(const ExecutionSpace& space, const Angles& angles, const Matrices& matrices) {
-  using T = typename Matrices::value_type;
+  using T = typename Matrices::non_const_value_type;
   using Memory = typename ExecutionSpace::memory_space;
   const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_angles");
   Impl::make_matrices<Impl::FromAngles, T>(space, {"matrices_from_angles"},
@@ -166,7 +166,7 @@ void matrices_from_angles(const ExecutionSpace& space, const Angles& angles, con
 template <class ExecutionSpace, class Quaternions, class Matrices>
 void matrices_from_quaternions(const ExecutionSpace& space, const Quaternions& quaternions,
                                const Matrices& matrices) {
-  using T = typename Matrices::value_type;
+  using T = typename Matrices::non_const_value_type;
   using Memory = typename ExecutionSpace::memory_space;
   const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_quaternions");
   Impl::make_matrices<Impl::FromQuaternions, T>(
@@ -183,7 +183,7 @@ void matrices_from_quaternions(const ExecutionSpace& space, const Quaternions& q
 template <class ExecutionSpace, class RotationVectors, class Base, class Matrices>
 void matrices_from_rotation_vectors(const ExecutionSpace& space, const RotationVectors& rotation_vectors,
                                     const Base& base, const Matrices& matrices) {
-  using T = typename Matrices::value_type;
+  using T = typename Matrices::non_const_value_type;
   using Memory = typename ExecutionSpace::memory_space;
   constexpr Impl::Arguments arguments{"matrices_from_rotation_vectors"};
   const Array<const T, Memory> vectors(rotation_vectors), from(base);
@@ -208,7 +208,7 @@ void matrices_from_rotation_vectors(const ExecutionSpace& space, const RotationV
 template <class ExecutionSpace, class Angles, class MatrixGradients, class Gradients>
 void angle_gradients(const ExecutionSpace& space, const Angles& angles,
                      const MatrixGradients& matrix_gradients, const Gradients& gradients) {
-  using T = typename Gradients::value_type;
+  using T = typename Gradients::non_const_value_type;
   using Memory = typename ExecutionSpace::memory_space;
   const Kokkos::Profiling::ScopedRegion region("Bracewell::angle_gradients");
   Impl::chain_gradients<Impl::FromAngles, T>(
@@ -225,7 +225,7 @@ void angle_gradients(const ExecutionSpace& space, const Angles& angles,
 template <class ExecutionSpace, class Quaternions, class MatrixGradients, class Gradients>
 void quaternion_gradients(const ExecutionSpace& space, const Quaternions& quaternions,
                           const MatrixGradients& matrix_gradients, const Gradients& gradients) {
-  using T = typename Gradients::value_type;
+  using T = typename Gradients::non_const_value_type;
   using Memory = typename ExecutionSpace::memory_space;
   const Kokkos::Profiling::ScopedRegion region("Bracewell::quaternion_gradients");
   Impl::chain_gradients<Impl::FromQuaternions, T>(
@@ -243,7 +243,7 @@ void quaternion_gradients(const ExecutionSpace& space, const Quaternions& quater
 template <class ExecutionSpace, class Matrices, class MatrixGradients, class Gradients>
 void rotation_vector_gradients(const ExecutionSpace& space, const Matrices& matrices,
                                const MatrixGradients& matrix_gradients, const Gradients& gradients) {
-  using T = typename Gradients::value_type;
+  using T = typename Gradients::non_const_value_type;
   using Memory = typename ExecutionSpace::memory_space;
   const Kokkos::Profiling::ScopedRegion region("Bracewell::rotation_vector_gradients");
   Impl::chain_gradients<Impl::TangentSpace, T>(

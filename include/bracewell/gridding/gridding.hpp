@@ -138,7 +138,7 @@ private:
   static Plan make(const ExecutionSpace& space, const Points& points, const Shape& shape,
                    const GriddingOptions& options, const Impl::Arguments& arguments) {
     static_assert(Points::rank() == 2 && std::is_same_v<typename Points::non_const_value_type, double>,
-                  "Bracewell::Gridding: points are a View [points, axes] of double.");
+                  "Bracewell::Gridding: points: expected a View [points, axes] of double, found another.");
     const auto count = static_cast<std::int64_t>(points.extent(0));
     Impl::check_options<T, Dim>(arguments, shape, count, options);
     arguments.require(

@@ -94,6 +94,20 @@ struct Arguments {
       fail(function, argument, spectrum(like), spectrum(array));
   }
 
+  /// A half spectrum of `dimensions` axes says which of two widths it has: one whose other axes are all of the
+  /// odd one means it, most likely, and has to state it.
+  void clear_width(const char* argument, const ArrayShape& array, int dimensions) const {
+    const std::int64_t odd = 2 * array.extents[array.rank - 1] - 1;
+    bool asks = !array.states_width && odd > 1;
+    for (int axis = array.rank - dimensions; asks && axis < array.rank - 1; ++axis)
+      asks = array.extents[axis] == odd;
+    if (asks)
+      fail(function, argument,
+           text("a stated width, HalfSpectrum{view, %lld} or HalfSpectrum{view, %lld}",
+                static_cast<long long>(odd), static_cast<long long>(odd - 1)),
+           "a View " + array.shape() + " alone");
+  }
+
   /// low <= value <= high; not a number is out of range.
   template <class Number>
   void within(const char* argument, Number value, Number low, Number high, const char* unit = "") const {

@@ -43,6 +43,8 @@ Box<Dim> box(const Arguments& arguments, const char* argument, const Array<Value
   const auto shape = [&] { return array.shape(); };
   arguments.require(
       array.rank >= Dim, argument, [] { return "at least " + std::to_string(Dim) + " axes"; }, shape);
+  if (half)
+    arguments.clear_width(argument, array, Dim);
   Box<Dim> result;
   result.batches = 1;
   for (int axis = 0; axis < array.rank - Dim; ++axis)

@@ -10,6 +10,8 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include <utility>
+
 namespace Bracewell {
 
 /// An Array of half spectra [B|1, (D,) H, W/2+1] of D dimensions: by the rank of the View that it is made from
@@ -20,8 +22,8 @@ struct SpectraArray : Array<Value, MemorySpace> {
 
   /// From a View, or a HalfSpectrum of one, of three axes (D = 2) or any other number: four (D = 3).
   template <class Spectra>
-  requires((Impl::view_of<Spectra>::rank() == 3) == (D == 2)) SpectraArray(const Spectra& spectra)
-      : Array<Value, MemorySpace>(spectra) {
+  requires((Impl::view_of<Spectra>::rank() == 3) == (D == 2)) SpectraArray(Spectra&& spectra)
+      : Array<Value, MemorySpace>(std::forward<Spectra>(spectra)) {
     static_assert(Impl::view_of<Spectra>::rank() == D + 1,
                   "Bracewell: expected data [B, H, W/2+1] of images or [B, D, H, W/2+1] of volumes.");
   }
@@ -60,6 +62,10 @@ using BackprojectGradientsFor =
     BackprojectGradients<Impl::real_of<Projections>, typename ExecutionSpace::memory_space, D>;
 
 namespace Impl {
+
+template <class ExecutionSpace, class Projections>
+using ProjectionsArray =
+    Array<const Kokkos::complex<real_of<Projections>>, typename ExecutionSpace::memory_space>;
 
 template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>
 void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<T>, MemorySpace>& projections,
@@ -121,11 +127,14 @@ void backproject_gradients(const ExecutionSpace& space,
                       {"poses.matrices", poses.matrices},
                       {"poses.shifts", poses.shifts},
                       {"poses.filters", poses.filters}});
+  arguments.require(gradients.projections || gradients.projection_weights || gradients.matrices ||
+                        gradients.shifts,
+                    "gradients", "at least one output", "none");
   auto work = sampling_work<Kernel, ExecutionSpace>(samples, gradients.data.extents[0]);
   work.values = bool(gradients.projections);
   work.weights = bool(gradients.projection_weights);
   work.pose_gradients = gradients.matrices || gradients.shifts;
-  if (samples.none() || !(work.values || work.weights || work.pose_gradients))
+  if (samples.none())
     return;
 
   const std::int64_t stride = work.reconstructions == 1 ? 0 : samples.reconstruction.elements();
@@ -160,11 +169,18 @@ void backproject(const ExecutionSpace& space, const Projections& projections,
                  const BackprojectionFor<ExecutionSpace, Projections, 3>& target,
                  const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2 || M == 3, "Bracewell::backproject: expected projections [B, P, h, w/2+1] or "
-                                  "[B, P, d, h, w/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
-      projections);
-  Impl::backproject<Kernel, M, 3>(space, input, poses, target, options);
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_complex<Projections>,
+                 rank = M == 2 || M == 3;
+  static_assert(kernel, "Bracewell::backproject: Kernel: expected Linear, CatmullRom or CubicBSpline, found "
+                        "another type (precision is that of the Views).");
+  static_assert(spectrum,
+                "Bracewell::backproject: projections: expected a View of Kokkos::complex, found another "
+                "type of values.");
+  static_assert(rank, "Bracewell::backproject: expected projections [B, P, h, w/2+1] or "
+                      "[B, P, d, h, w/2+1], found another number of axes.");
+  if constexpr (kernel && spectrum && rank)
+    Impl::backproject<Kernel, M, 3>(space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections),
+                                    poses, target, options);
 }
 
 /// The same of images: projections [B, P, h, w/2+1], data [B|1, H, W/2+1].
@@ -174,11 +190,17 @@ void backproject(const ExecutionSpace& space, const Projections& projections,
                  const BackprojectionFor<ExecutionSpace, Projections, 2>& target,
                  const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2, "Bracewell::backproject: expected projections [B, P, h, w/2+1] of images "
-                        "[B, H, W/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
-      projections);
-  Impl::backproject<Kernel, M, 2>(space, input, poses, target, options);
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_complex<Projections>, rank = M == 2;
+  static_assert(kernel, "Bracewell::backproject: Kernel: expected Linear, CatmullRom or CubicBSpline, found "
+                        "another type (precision is that of the Views).");
+  static_assert(spectrum,
+                "Bracewell::backproject: projections: expected a View of Kokkos::complex, found another "
+                "type of values.");
+  static_assert(rank, "Bracewell::backproject: expected projections [B, P, h, w/2+1] of images "
+                      "[B, H, W/2+1], found another number of axes.");
+  if constexpr (kernel && spectrum && rank)
+    Impl::backproject<Kernel, M, 2>(space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections),
+                                    poses, target, options);
 }
 
 /// Exact derivatives of a loss with respect to what `backproject` reads, from the cotangents of data and
@@ -193,12 +215,20 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
                            const BackprojectGradientsFor<ExecutionSpace, Projections, 3>& gradients,
                            const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2 || M == 3,
-                "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or "
-                "[B, P, d, h, w/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
-      projections);
-  Impl::backproject_gradients<Kernel, M, 3>(space, input, poses, gradients, options);
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_complex<Projections>,
+                 rank = M == 2 || M == 3;
+  static_assert(
+      kernel, "Bracewell::backproject_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found "
+              "another type (precision is that of the Views).");
+  static_assert(
+      spectrum,
+      "Bracewell::backproject_gradients: projections: expected a View of Kokkos::complex, found another "
+      "type of values.");
+  static_assert(rank, "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or "
+                      "[B, P, d, h, w/2+1], found another number of axes.");
+  if constexpr (kernel && spectrum && rank)
+    Impl::backproject_gradients<Kernel, M, 3>(
+        space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections), poses, gradients, options);
 }
 
 /// The same of images: projections [B, P, h, w/2+1], data [B|1, H, W/2+1].
@@ -208,11 +238,19 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
                            const BackprojectGradientsFor<ExecutionSpace, Projections, 2>& gradients,
                            const ProjectionOptions& options = {}) {
   constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert(M == 2, "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] of images "
-                        "[B, H, W/2+1].");
-  const Array<const Kokkos::complex<Impl::real_of<Projections>>, typename ExecutionSpace::memory_space> input(
-      projections);
-  Impl::backproject_gradients<Kernel, M, 2>(space, input, poses, gradients, options);
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_complex<Projections>, rank = M == 2;
+  static_assert(
+      kernel, "Bracewell::backproject_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found "
+              "another type (precision is that of the Views).");
+  static_assert(
+      spectrum,
+      "Bracewell::backproject_gradients: projections: expected a View of Kokkos::complex, found another "
+      "type of values.");
+  static_assert(rank, "Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] of images "
+                      "[B, H, W/2+1], found another number of axes.");
+  if constexpr (kernel && spectrum && rank)
+    Impl::backproject_gradients<Kernel, M, 2>(
+        space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections), poses, gradients, options);
 }
 
 } // namespace Bracewell

@@ -15,8 +15,10 @@ enum class KernelWeights { Signed, Absolute };
 
 /// Options of project, backproject and their gradients.
 struct ProjectionOptions {
-  double oversampling = 1.0; ///< padded over unpadded box: projection frequency k samples the reconstruction
-                             ///< at M (oversampling k)
+  /// Padded over unpadded box: projection frequency k samples the reconstruction at M (oversampling k). By
+  /// default 1, for boxes whose smallest sides are the same; where they differ it has to be given (1 for
+  /// projections that show a part of the frequencies).
+  std::optional<double> oversampling = std::nullopt;
   /// Samples with |k| <= radius (projection frequencies) are computed, others are zero; by default the
   /// largest radius that stays within both Nyquist limits: min(n) / 2 and min(N) / (2 oversampling).
   std::optional<double> radius = std::nullopt;

@@ -23,6 +23,101 @@ struct ProjectGradients {
   Array<T, MemorySpace> scratch = {}; ///< only for Strategy::Duplicated (duplicated_scratch_size)
 };
 
+namespace Impl {
+
+template <class Kernel, int M, int D, class ExecutionSpace, class Reconstruction, class Projections>
+void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
+             const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& projections,
+             const ProjectionOptions& options,
+             const Array<real_of<Reconstruction>, typename ExecutionSpace::memory_space>& scratch) {
+  using T = real_of<Reconstruction>;
+  using Memory = typename ExecutionSpace::memory_space;
+  using Stored = spectrum_value_of<Reconstruction>;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::project");
+  const ProjectionArguments arguments{{"project"}};
+  const Array<const Stored, Memory> input(reconstruction);
+  const Array<Kokkos::complex<T>, Memory> output(projections);
+  const auto samples =
+      arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
+  const bool with_scratch = scratch && scratch.size() > 0;
+  const std::int64_t room = with_scratch ? projection_scratch_size<Kernel>(space, reconstruction) : 0;
+  if (room > 0)
+    arguments.scratch("scratch", scratch, room, "(projection_scratch_size<Kernel>)", 32);
+  arguments.disjoint({{"projections", output}, {"scratch", scratch}}, {{"reconstruction", input},
+                                                                       {"poses.matrices", poses.matrices},
+                                                                       {"poses.shifts", poses.shifts},
+                                                                       {"poses.filters", poses.filters}});
+  if (samples.none())
+    return;
+
+  const std::int64_t spectra = input.extents[0];
+  auto work = sampling_work<Kernel, ExecutionSpace>(samples, spectra);
+  work.scratch = room > 0;
+  launch_sampling(space, "Bracewell::project", choose_sampling(work),
+                  SampleTiles<Kernel, T, M, D, Mates::Single, Stored>{
+                      .amplitudes = {.samples = samples},
+                      .volumes = {input.data, spectra == 1 ? 0 : samples.reconstruction.elements()},
+                      .values = output.data},
+                  CopyMemory<T>{scratch.data, spectra});
+}
+
+template <class Kernel, int M, int D, class ExecutionSpace, class Reconstruction, class Projections>
+void project_gradients(
+    const ExecutionSpace& space, const Reconstruction& reconstruction,
+    const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& cotangent,
+    const ProjectGradients<real_of<Reconstruction>, typename ExecutionSpace::memory_space>& gradients,
+    const ProjectionOptions& options) {
+  using T = real_of<Reconstruction>;
+  using Memory = typename ExecutionSpace::memory_space;
+  using Stored = spectrum_value_of<Reconstruction>;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::project_gradients");
+  const ProjectionArguments arguments{{"project_gradients"}};
+  const Array<const Stored, Memory> input(reconstruction);
+  const Array<const Kokkos::complex<T>, Memory> slopes(cotangent);
+  const auto samples = arguments.samples<M, D>("reconstruction", input, "cotangent", slopes, poses, options);
+  arguments.require(gradients.projections || gradients.reconstruction || gradients.matrices ||
+                        gradients.shifts,
+                    "gradients", "at least one output", "none");
+  arguments.same_if_given("gradients.projections", gradients.projections, slopes);
+  arguments.same_if_given("gradients.reconstruction", gradients.reconstruction, input);
+  arguments.same_if_given("gradients.matrices", gradients.matrices, poses.matrices);
+  arguments.same_if_given("gradients.shifts", gradients.shifts, poses.shifts);
+  arguments.disjoint({{"gradients.projections", gradients.projections},
+                      {"gradients.reconstruction", gradients.reconstruction},
+                      {"gradients.matrices", gradients.matrices},
+                      {"gradients.shifts", gradients.shifts},
+                      {"scratch", gradients.scratch}},
+                     {{"reconstruction", input},
+                      {"cotangent", slopes},
+                      {"poses.matrices", poses.matrices},
+                      {"poses.shifts", poses.shifts},
+                      {"poses.filters", poses.filters}});
+  if (samples.none())
+    return;
+
+  const std::int64_t spectra = input.extents[0],
+                     stride = spectra == 1 ? 0 : samples.reconstruction.elements();
+  const Amplitudes<T, M, D, Mates::Single> amplitudes{
+      .samples = samples, .values = slopes.data, .skip_redundant = options.skip_redundant};
+  if (gradients.reconstruction)
+    launch_insertion<Kernel>(
+        space, arguments, "Bracewell::project_gradients::reconstruction",
+        choose_insertion(insertion_work<Kernel>(space, samples, options.strategy)), amplitudes,
+        InsertionTarget<T>{.data = gradients.reconstruction.data, .batches = spectra, .batch_stride = stride},
+        gradients.scratch);
+  auto work = sampling_work<Kernel, ExecutionSpace>(samples, spectra);
+  work.values = bool(gradients.projections);
+  work.pose_gradients = gradients.matrices || gradients.shifts;
+  if (work.values || work.pose_gradients)
+    launch_sampling(space, "Bracewell::project_gradients", choose_sampling(work),
+                    SampleTiles<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = amplitudes,
+                                                                        .volumes = {input.data, stride},
+                                                                        .values = gradients.projections.data},
+                    PoseGradients<T>{gradients.matrices.data, gradients.shifts.data});
+}
+
+} // namespace Impl
+
 /// Samples the transform of projections from that of a reconstruction: P(k) = F(M oversampling k) exp(-2 pi i
 /// k.s / n) for every stored frequency k with |k| <= radius, zero elsewhere, where F is the reconstruction's
 /// spectrum interpolated by Kernel. 2D -> 2D, 3D -> 2D (the projection-slice theorem, Bracewell 1956; k =
@@ -45,44 +140,25 @@ void project(
     const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& projections,
     const ProjectionOptions& options = {},
     const Array<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& scratch = {}) {
-  using T = Impl::real_of<Reconstruction>;
-  using Memory = typename ExecutionSpace::memory_space;
   constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1,
                 M = int(Impl::view_of<Projections>::rank()) - 2;
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_spectrum<Reconstruction>,
+                 ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));
+  static_assert(kernel,
+                "Bracewell::project: Kernel: expected Linear, CatmullRom or CubicBSpline, found another "
+                "type (precision is that of the Views).");
+  static_assert(spectrum,
+                "Bracewell::project: reconstruction: expected a View of Kokkos::complex or HalfComplex, "
+                "found another type of values.");
   static_assert(
-      (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3)),
+      ranks,
       "Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections [B, P, h, w/2+1], or "
-      "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
-  using Stored = Impl::spectrum_value_of<Reconstruction>;
-  Kokkos::Profiling::ScopedRegion region("Bracewell::project");
-  const Impl::ProjectionArguments arguments{{"project"}};
-  const Array<const Stored, Memory> input(reconstruction);
-  const Array<Kokkos::complex<T>, Memory> output(projections);
-  const auto samples =
-      arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
-  const bool with_scratch = scratch && scratch.size() > 0;
-  const std::int64_t room = with_scratch ? projection_scratch_size<Kernel>(space, reconstruction) : 0;
-  if (room > 0)
-    arguments.scratch("scratch", scratch, room, "(projection_scratch_size<Kernel>)", 32);
-  arguments.disjoint({{"projections", output}, {"scratch", scratch}}, {{"reconstruction", input},
-                                                                       {"poses.matrices", poses.matrices},
-                                                                       {"poses.shifts", poses.shifts},
-                                                                       {"poses.filters", poses.filters}});
-  if (samples.none())
-    return;
-
-  const std::int64_t spectra = input.extents[0];
-  auto work = Impl::sampling_work<Kernel, ExecutionSpace>(samples, spectra);
-  work.scratch = room > 0;
-  Impl::launch_sampling(space, "Bracewell::project", choose_sampling(work),
-                        Impl::SampleTiles<Kernel, T, M, D, Impl::Mates::Single, Stored>{
-                            .amplitudes = {.samples = samples},
-                            .volumes = {input.data, spectra == 1 ? 0 : samples.reconstruction.elements()},
-                            .values = output.data},
-                        Impl::CopyMemory<T>{scratch.data, spectra});
+      "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found other numbers of axes.");
+  if constexpr (kernel && spectrum && ranks)
+    Impl::project<Kernel, M, D>(space, reconstruction, poses, projections, options, scratch);
 }
 
-/// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i
+/// Exact derivatives of a loss L with respect to what `project` reads (HalfComplex, too: gradients are float), from its cotangent g = dL/dRe P + i
 /// dL/dIm P of every stored element; a gradient with respect to a complex element is dL/dRe + i dL/dIm too. A
 /// matrix, shift or reconstruction shared over batches or poses gets the sum. No orthogonality of the
 /// matrices is assumed; the third column of a 3D -> 2D matrix gets nothing.
@@ -97,55 +173,24 @@ void project_gradients(
     const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& cotangent,
     const ProjectGradients<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& gradients,
     const ProjectionOptions& options = {}) {
-  using T = Impl::real_of<Reconstruction>;
-  using Memory = typename ExecutionSpace::memory_space;
   constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1,
                 M = int(Impl::view_of<Projections>::rank()) - 2;
-  static_assert((D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3)),
-                "Bracewell::project_gradients: expected a reconstruction [B, H, W/2+1] with a cotangent [B, "
-                "P, h, w/2+1], or "
-                "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1].");
-  Kokkos::Profiling::ScopedRegion region("Bracewell::project_gradients");
-  const Impl::ProjectionArguments arguments{{"project_gradients"}};
-  const Array<const Kokkos::complex<T>, Memory> input(reconstruction), slopes(cotangent);
-  const auto samples = arguments.samples<M, D>("reconstruction", input, "cotangent", slopes, poses, options);
-  arguments.same_if_given("gradients.projections", gradients.projections, slopes);
-  arguments.same_if_given("gradients.reconstruction", gradients.reconstruction, input);
-  arguments.same_if_given("gradients.matrices", gradients.matrices, poses.matrices);
-  arguments.same_if_given("gradients.shifts", gradients.shifts, poses.shifts);
-  arguments.disjoint({{"gradients.projections", gradients.projections},
-                      {"gradients.reconstruction", gradients.reconstruction},
-                      {"gradients.matrices", gradients.matrices},
-                      {"gradients.shifts", gradients.shifts},
-                      {"scratch", gradients.scratch}},
-                     {{"reconstruction", input},
-                      {"cotangent", slopes},
-                      {"poses.matrices", poses.matrices},
-                      {"poses.shifts", poses.shifts},
-                      {"poses.filters", poses.filters}});
-  if (samples.none())
-    return;
-
-  const std::int64_t spectra = input.extents[0],
-                     stride = spectra == 1 ? 0 : samples.reconstruction.elements();
-  const Impl::Amplitudes<T, M, D, Impl::Mates::Single> amplitudes{
-      .samples = samples, .values = slopes.data, .skip_redundant = options.skip_redundant};
-  if (gradients.reconstruction)
-    Impl::launch_insertion<Kernel>(
-        space, arguments, "Bracewell::project_gradients::reconstruction",
-        choose_insertion(Impl::insertion_work<Kernel>(space, samples, options.strategy)), amplitudes,
-        Impl::InsertionTarget<T>{
-            .data = gradients.reconstruction.data, .batches = spectra, .batch_stride = stride},
-        gradients.scratch);
-  auto work = Impl::sampling_work<Kernel, ExecutionSpace>(samples, spectra);
-  work.values = bool(gradients.projections);
-  work.pose_gradients = gradients.matrices || gradients.shifts;
-  if (work.values || work.pose_gradients)
-    Impl::launch_sampling(
-        space, "Bracewell::project_gradients", choose_sampling(work),
-        Impl::SampleTiles<Kernel, T, M, D, Impl::Mates::Single>{
-            .amplitudes = amplitudes, .volumes = {input.data, stride}, .values = gradients.projections.data},
-        Impl::PoseGradients<T>{gradients.matrices.data, gradients.shifts.data});
+  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_spectrum<Reconstruction>,
+                 ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));
+  static_assert(
+      kernel,
+      "Bracewell::project_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found another "
+      "type (precision is that of the Views).");
+  static_assert(
+      spectrum,
+      "Bracewell::project_gradients: reconstruction: expected a View of Kokkos::complex or HalfComplex, "
+      "found another type of values.");
+  static_assert(
+      ranks, "Bracewell::project_gradients: expected a reconstruction [B, H, W/2+1] with a cotangent [B, P, "
+             "h, w/2+1], or "
+             "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found other numbers of axes.");
+  if constexpr (kernel && spectrum && ranks)
+    Impl::project_gradients<Kernel, M, D>(space, reconstruction, poses, cotangent, gradients, options);
 }
 
 } // namespace Bracewell

@@ -34,9 +34,12 @@ struct PtychographyOutputs {
 /// Half with Real = float, whose gradients are within 1e-3 of those in double. Half takes two bytes on every
 /// backend; hosts convert in a few instructions, so that there it saves memory rather than time.
 ///
+/// Detectors are the sizes for which the fused kernel is compiled, FusedDetectors<256> for instance; the fewer,
+/// the less there is to compile (docs/internals/compile-time.md).
+///
 /// Movable. evaluate is const, asynchronous, allocates nothing and uses the plan's workspace: one call at a
 /// time. The same input gives the same bits, unless object_gradient is Strategy::Atomic.
-template <class ExecutionSpace, class Real, class Storage = Real>
+template <class ExecutionSpace, class Real, class Storage = Real, class Detectors = EveryFusedDetector>
 class PtychographyLoss {
   static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>,
                 "Bracewell::PtychographyLoss: Real is float or double.");
@@ -73,7 +76,7 @@ public:
   /// Pixels per side of the grid on which patterns are compared.
   int compared_detector() const { return shape.detector; }
   /// Patterns without counts among those that were set; they have weight 0.
-  std::int64_t empty_patterns() const { return empty; }
+  std::int64_t empty_patterns() const { return store.empty_patterns(); }
   /// Bytes that the plan holds.
   std::size_t memory_bytes() const {
     return scan.memory_bytes() + (fused ? fused->memory_bytes() : general->memory_bytes()) +
@@ -81,8 +84,7 @@ public:
   }
 
   /// Stores measured intensities of patterns first, first + 1, ...; waits until they are stored.
-  /// @param patterns  LayoutRight View [K, n, n] of any real or integer type in any memory, zero frequency at
-  ///   [0, 0]
+  /// @param patterns  View [K, n, n] of any real or integer type in any memory, zero frequency at [0, 0]
   /// @param weights   View of Real [n, n] or [K, n, n], as options.weights says: 0 or 1 for a mask, or >= 0
   /// @throws Error on shapes that do not fit, weights that are not expected or missing, and where a pixel
   ///   that counts is negative or not finite (after storing)
@@ -90,22 +92,26 @@ public:
   void set_patterns(const ExecutionSpace& space, std::int64_t first, const PatternsView& patterns,
                     const Array<const Real, Memory>& weights = {}) {
     static_assert(PatternsView::rank() == 3,
-                  "Bracewell::PtychographyLoss: patterns must be a View [K, n, n].");
-    static_assert(std::is_same_v<typename PatternsView::array_layout, Kokkos::LayoutRight>,
-                  "Bracewell::PtychographyLoss: patterns must be LayoutRight (row-major).");
-    const Impl::Arguments arguments{"PtychographyLoss::set_patterns"};
-    const auto extent = [&](int axis) { return static_cast<std::int64_t>(patterns.extent(axis)); };
-    Impl::check_patterns(arguments, measured, options.weights, count(), first,
-                         {extent(0), extent(1), extent(2)}, patterns.span_is_contiguous(), weights);
-    if (extent(0) == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographyLoss::set_patterns");
-    const Impl::PatternCounts found = store.set(space, first, patterns, weights);
-    empty += found.empty;
-    arguments.require(found.invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
-                      options.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
-                                                            : "finite intensities and weights >= 0",
-                      [&] { return "others in pattern " + Impl::number(found.invalid); });
+                  "Bracewell::PtychographyLoss::set_patterns: patterns: expected a "
+                  "View [K, n, n], found another number of axes.");
+    if constexpr (PatternsView::rank() == 3) {
+      using Count = typename PatternsView::non_const_value_type;
+      using Given = Kokkos::View<const Count***, Kokkos::LayoutRight, typename PatternsView::memory_space,
+                                 Kokkos::MemoryUnmanaged>;
+      const Impl::Arguments arguments{"PtychographyLoss::set_patterns"};
+      const Array<const Count, typename PatternsView::memory_space> array(patterns);
+      const auto& extents = array.extents;
+      Impl::check_patterns(arguments, measured, options.weights, count(), first, array, weights);
+      if (extents[0] == 0)
+        return;
+      Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographyLoss::set_patterns");
+      const std::int64_t invalid =
+          store.set(space, first, Given(array.data, extents[0], extents[1], extents[2]), weights);
+      arguments.require(invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
+                        options.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
+                                                              : "finite intensities and weights >= 0",
+                        [&] { return "others in pattern " + Impl::number(invalid); });
+    }
   }
 
   /// Loss and gradients.
@@ -114,13 +120,18 @@ public:
   /// @param outputs  what to compute
   /// @param subset   View of int [K], indices of the patterns to use, each at most once; all where not given. Its
   ///   values are not checked, as they lie on the device. Of no patterns loss and gradients are zero
-  /// @throws Error on shapes that do not fit, and on outputs that share memory with each other or an argument
+  /// @throws Error on shapes that do not fit, on more patterns than were set, and on outputs that share memory
+  ///   with each other or an argument
   void evaluate(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
                 const Array<const Complex, Memory>& probe, const Outputs& outputs,
                 const Array<const int, Memory>& subset = {}) const {
     const std::int64_t used = subset ? subset.size() : count();
-    Impl::check_evaluate(Impl::Arguments{"PtychographyLoss::evaluate"}, measured, count(), object, probe,
-                         outputs, subset);
+    const Impl::Arguments arguments{"PtychographyLoss::evaluate"};
+    Impl::check_evaluate(arguments, measured, count(), object, probe, outputs, subset);
+    arguments.require(
+        store.set_patterns() >= used, "patterns",
+        [&] { return Impl::number(used) + " that were set by set_patterns"; },
+        [&] { return Impl::number(store.set_patterns()); });
     Kokkos::Profiling::ScopedRegion profile("Bracewell::PtychographyLoss::evaluate");
     if (used == 0) {
       zero(space, outputs.loss), zero(space, outputs.object_gradient), zero(space, outputs.probe_gradient);
@@ -147,7 +158,7 @@ public:
   }
 
 private:
-  using Fused = Impl::FusedPlan<ExecutionSpace, Real, Storage>;
+  using Fused = Impl::FusedPlan<ExecutionSpace, Real, Storage, Detectors>;
   using General = Impl::GeneralPlan<ExecutionSpace, Real, Storage>;
   static constexpr Impl::Arguments constructor{"PtychographyLoss"};
 
@@ -163,7 +174,8 @@ private:
   }
 
   std::optional<Fused> make_fused(const ExecutionSpace& space) const {
-    const bool takes = choose_pattern_path(measured, options, !scan.subpixel()) == PatternPath::Fused;
+    const bool takes =
+        choose_pattern_path<Detectors>(measured, options, !scan.subpixel()) == PatternPath::Fused;
     constructor.require(takes || options.path != PatternPath::Fused, "options.path",
                         "a problem that the fused kernel can do (choose_pattern_path) or another path",
                         "PatternPath::Fused");
@@ -221,7 +233,6 @@ private:
   Impl::TargetStore<ExecutionSpace, Real, Storage> store;
   Impl::GradientSums<ExecutionSpace, Real> sums;
   Kokkos::View<double*, Kokkos::LayoutRight, Memory> losses;
-  std::int64_t empty = 0;
 };
 
 } // namespace Bracewell

@@ -37,7 +37,7 @@ struct PtychographySolverOptions {
 /// @endcode
 /// Movable; one call at a time. A step launches kernels on the instance that it is given and neither waits
 /// nor allocates.
-template <class ExecutionSpace, class Real, class Storage = Real>
+template <class ExecutionSpace, class Real, class Storage = Real, class Detectors = EveryFusedDetector>
 class PtychographySolver {
   using Memory = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<Real>;
@@ -46,7 +46,7 @@ class PtychographySolver {
 
 public:
   /// What is minimised.
-  using Loss = PtychographyLoss<ExecutionSpace, Real, Storage>;
+  using Loss = PtychographyLoss<ExecutionSpace, Real, Storage, Detectors>;
 
   /// @param shape  as the loss was made with
   /// @param loss   with its patterns set

@@ -127,8 +127,7 @@ private:
     arguments.at_least("options.slices", options.slices, std::int64_t(1));
     const auto most = std::int64_t(std::numeric_limits<std::uint32_t>::max()) / ray_samples(options);
     arguments.within("options.angles", std::int64_t(options.angles.size()), std::int64_t(1), most, " angles");
-    for (const double angle : options.angles)
-      arguments.within("options.angles", angle, -1e9, 1e9);
+    Impl::check_angles(arguments, options.angles);
     Impl::check_weights(arguments, options.weights, options.angles.size());
     if (options.centre)
       arguments.within("options.centre", *options.centre, -1e6, 1e6, " pixels");

@@ -11,9 +11,10 @@ namespace Bracewell {
 
 /// How FourierTomography is planned.
 struct FourierTomographyOptions {
-  std::vector<double> angles = {}; ///< radians: any number, order and span
-  int width = 0;                   ///< pixels of the detector
-  std::int64_t slices = 1;         ///< how many a call reconstructs
+  /// Radians, any number, order and span. Multiples of 1/4 over more than a turn are degrees, and refused.
+  std::vector<double> angles = {};
+  int width = 0;           ///< pixels of the detector
+  std::int64_t slices = 1; ///< how many a call reconstructs
   std::optional<double> centre =
       std::nullopt;                 ///< detector coordinate of the axis; by default floor(width / 2)
   double tolerance = 1e-4;          ///< relative error (L2)
@@ -26,8 +27,9 @@ struct FourierTomographyOptions {
 
 /// How LineTomography is planned.
 struct LineTomographyOptions {
-  std::vector<double> angles = {}; ///< radians: any number, order and span
-  int width = 0;                   ///< pixels of the detector, and of images along both axes
+  /// Radians, any number, order and span. Multiples of 1/4 over more than a turn are degrees, and refused.
+  std::vector<double> angles = {};
+  int width = 0; ///< pixels of the detector, and of images along both axes
   std::optional<double> centre =
       std::nullopt;                 ///< detector coordinate of the axis; by default floor(width / 2)
   std::vector<double> weights = {}; ///< of the angles, 1 on average; empty: all are 1

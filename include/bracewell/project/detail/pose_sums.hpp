@@ -42,11 +42,11 @@ namespace Bracewell::Impl {
 
 /// SampleTiles, and with it the gradients with respect to matrices and shifts: both are sums over the samples
 /// of a pose of Re(conj(amplitude) dF) with dF the sampled volume's gradient, times k and times -2 pi i k / n.
-template <class Kernel, class T, int M, int D, Mates mates>
+template <class Kernel, class T, int M, int D, Mates mates, class Stored>
 struct SamplePoseSums {
   static constexpr int width = Kernel::width;
 
-  SampleTiles<Kernel, T, M, D, mates> gather;
+  SampleTiles<Kernel, T, M, D, mates, Stored> gather;
   Tiles<M> tiles;
   std::int64_t first_pose = 0; ///< of batch and pose axes in one sequence
   int parts = 1;               ///< teams that share a pose
@@ -54,7 +54,7 @@ struct SamplePoseSums {
   T* shifts;                   ///< like Samples::shifts, accumulated; null: not wanted
 
   template <class ExecutionSpace>
-  SamplePoseSums(const ExecutionSpace& space, const SampleTiles<Kernel, T, M, D, mates>& gather_,
+  SamplePoseSums(const ExecutionSpace& space, const SampleTiles<Kernel, T, M, D, mates, Stored>& gather_,
                  T* matrices_, T* shifts_)
       : gather(gather_), tiles(Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
                                               ProjectionTuning::pose_sum_most_rows)),

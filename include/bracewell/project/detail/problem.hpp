@@ -12,6 +12,12 @@
 
 namespace Bracewell::Impl {
 
+/// Whether a type is an interpolation kernel.
+template <class Kernel>
+inline constexpr bool is_kernel = requires {
+  Kernel::width;
+};
+
 /// The checks that all projection operators share. What can be does without template parameters: a file
 /// compiles it once.
 struct ProjectionArguments : Arguments {
@@ -66,9 +72,15 @@ struct ProjectionArguments : Arguments {
 
     const double n = *std::min_element(result.projection.size, result.projection.size + M);
     const double N = *std::min_element(result.reconstruction.size, result.reconstruction.size + D);
+    if (!options.oversampling && n != N)
+      fail(function, "options.oversampling",
+           text("a value where boxes differ, for instance %.6g for boxes padded from %.6g to %.6g", N / n, n,
+                N),
+           "none");
+    const double oversampling = options.oversampling.value_or(1);
     double curvature = 0;
-    result.squared_radius = limits(options, n, N, M, D, curvature);
-    result.oversampling = static_cast<T>(options.oversampling);
+    result.squared_radius = limits(options, oversampling, n, N, M, D, curvature);
+    result.oversampling = static_cast<T>(oversampling);
     result.curvature = static_cast<T>(curvature);
     result.radius = static_cast<T>(std::sqrt(static_cast<double>(result.squared_radius)));
     for (int c = 0; c < M; ++c)
@@ -83,6 +95,7 @@ private:
     given(argument, array);
     if (array.rank != leading + dimensions)
       fail(function, argument, text("%d axes", leading + dimensions), array.shape());
+    clear_width(argument, array, dimensions);
     const std::int64_t columns = array.width / 2 + 1;
     if (columns != array.extents[array.rank - 1])
       fail(function, argument,
@@ -125,9 +138,10 @@ private:
   }
 
   /// The largest |k|^2, an integer of at most 3 * 16384^2, and the curvature 1 / (2 Ewald radius).
-  int limits(const ProjectionOptions& options, double n, double N, int M, int D, double& curvature) const {
-    positive("options.oversampling", options.oversampling);
-    const double radius = options.radius.value_or(std::min(n / 2, N / (2 * options.oversampling)));
+  int limits(const ProjectionOptions& options, double oversampling, double n, double N, int M, int D,
+             double& curvature) const {
+    positive("options.oversampling", oversampling);
+    const double radius = options.radius.value_or(std::min(n / 2, N / (2 * oversampling)));
     if (!(radius >= 0 && radius <= 1e9))
       fail(function, "options.radius", "a value in [0, 1e9]", number(radius));
     if (options.ewald_radius) {

@@ -75,7 +75,7 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
     break;
   case Sampling::PoseSums:
     if constexpr (std::is_same_v<Beside, PoseGradients<T>>)
-      SamplePoseSums<Kernel, T, M, D, mates>(space, samples, beside.matrices, beside.shifts)
+      SamplePoseSums<Kernel, T, M, D, mates, Stored>(space, samples, beside.matrices, beside.shifts)
           .launch(space, label_of(label, "::poses"));
     break;
   }

@@ -70,8 +70,8 @@ struct Stencil {
 
   /// The same and its gradient with respect to the position. `absolute`: that of the sum with absolute
   /// weights.
-  template <class Value>
-  KOKKOS_INLINE_FUNCTION Value gather(const Value* spectrum, Value (&gradient)[Dim],
+  template <class Stored, class Value>
+  KOKKOS_INLINE_FUNCTION Value gather(const Stored* spectrum, Value (&gradient)[Dim],
                                       bool absolute = false) const {
     T derivative[Dim][width];
     for (int d = 0; d < Dim; ++d)
@@ -140,8 +140,8 @@ private:
     return sum;
   }
 
-  template <bool direct, class Value>
-  KOKKOS_INLINE_FUNCTION Value gather_rows(const Value* spectrum, const T (&value)[Dim][width],
+  template <bool direct, class Stored, class Value>
+  KOKKOS_INLINE_FUNCTION Value gather_rows(const Stored* spectrum, const T (&value)[Dim][width],
                                            const T (&derivative)[Dim][width], Value (&gradient)[Dim]) const {
     Value sum(0);
     for (int r = 0; r < rows; ++r) {

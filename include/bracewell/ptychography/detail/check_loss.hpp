@@ -35,9 +35,9 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
 /// Patterns [given, rows, columns] for pattern `first` and those that follow it, of `count`.
 template <class T, class Memory>
 void check_patterns(const Arguments& check, const PtychographyShape& shape, PixelWeights kind,
-                    std::int64_t count, std::int64_t first, const std::array<std::int64_t, 3>& extents,
-                    bool contiguous, const Array<const T, Memory>& weights) {
-  const std::int64_t n = shape.detector, given = extents[0];
+                    std::int64_t count, std::int64_t first, const ArrayShape& patterns,
+                    const Array<const T, Memory>& weights) {
+  const std::int64_t n = shape.detector, given = patterns.extents[0];
   const auto list = [](std::initializer_list<std::int64_t> axes) {
     std::string text;
     for (const std::int64_t size : axes)
@@ -45,14 +45,11 @@ void check_patterns(const Arguments& check, const PtychographyShape& shape, Pixe
     return text + "]";
   };
   check.require(
-      extents[1] == n && extents[2] == n, "patterns",
+      patterns.extents[1] == n && patterns.extents[2] == n, "patterns",
       [&] {
         return list({given, n, n});
       },
-      [&] {
-        return list({given, extents[1], extents[2]});
-      });
-  check.require(contiguous, "patterns", "contiguous memory", "gaps between its rows");
+      [&] { return patterns.shape(); });
   check.require(
       first >= 0 && given <= count - first, "first",
       [&] { return "patterns within the " + number(count) + " of the plan"; },

@@ -12,7 +12,7 @@ namespace Bracewell::Impl {
 
 /// Launches the fused kernel and holds what it leaves: the gradients with respect to the exit waves of a
 /// group of patterns.
-template <class Space, class T, class Storage>
+template <class Space, class T, class Storage, class Detectors>
 class FusedPlan {
   using Memory = typename Space::memory_space;
   using Stored = complex_of<Storage>;
@@ -49,7 +49,7 @@ public:
 
   PatternLayout layout() const {
     PatternLayout result{n};
-    visit_fused_sizes(n, m, [&](auto sizes) { result.per_lane = decltype(sizes)::per_lane; });
+    visit_fused_sizes<Detectors>(n, m, [&](auto sizes) { result.per_lane = decltype(sizes)::per_lane; });
     return result;
   }
 
@@ -91,7 +91,7 @@ private:
   /// Calls action(type of the kernel, its FusedSizes, whether its windows lie on the chip).
   template <class Action>
   void visit_kernel(const Action& action) const {
-    visit_fused_sizes(n, m, [&](auto sizes) {
+    visit_fused_sizes<Detectors>(n, m, [&](auto sizes) {
       using Sizes = decltype(sizes);
       if constexpr (!is_host<Space> && Sizes::template chip_teams<T>() > 0)
         if (choose_window_memory<T>(sizes, m, chip) == WindowMemory::Chip)

@@ -104,14 +104,14 @@ void visit_leading(int m, const Action& action) {
   action(FusedSizes<lanes, per_lane, per_lane>());
 }
 
-/// Calls action(FusedSizes) for patterns of n x n pixels and a window of m x m, if the fused kernel is built for
-/// them.
-template <class Action>
+/// Calls action(FusedSizes) for patterns of n x n pixels and a window of m x m, if n is one of the detectors.
+template <class Detectors, class Action>
 void visit_fused_sizes(int n, int m, const Action& action) {
   const auto visit = [&](auto index) {
     constexpr FusedSize size = PtychographyTuning::fused_sizes[decltype(index)::value];
-    if (n == size.n)
-      visit_leading<size.lanes, size.n / size.lanes>(m, action);
+    if constexpr (Detectors::contains(size.n))
+      if (n == size.n)
+        visit_leading<size.lanes, size.n / size.lanes>(m, action);
   };
   [&]<std::size_t... index>(std::index_sequence<index...>) {
     (visit(std::integral_constant<std::size_t, index>()), ...);

@@ -7,12 +7,6 @@
 
 namespace Bracewell::Impl {
 
-/// What went wrong, or was skipped, while patterns were stored.
-struct PatternCounts {
-  std::int64_t invalid; ///< first pattern with a value that is not a finite number >= 0; or a large number
-  std::int64_t empty;   ///< patterns without counts
-};
-
 /// Measured intensities as targets t: divided by their mean and multiplied by C where patterns are scaled.
 /// A team per pattern.
 template <class Space, class T, class Storage, class Count>
@@ -29,9 +23,9 @@ struct StorePatterns {
   TargetStorage<T, Storage> target;
   Storage* values;
   T* means;
-  T* units;         ///< [N]: of counts that half precision holds exactly
-  T* pixel_weights; ///< [N, n, n] or null: then a weight of 0 is a mask
-  PatternCounts* found;
+  T* units;                      ///< [N]: of counts that half precision holds exactly
+  T* pixel_weights;              ///< [N, n, n] or null: then a weight of 0 is a mask
+  std::int64_t* invalid_pattern; ///< the first with a value that is not a finite number >= 0
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t i = team.league_rank(), j = first + i, pixels = std::int64_t(n) * n;
@@ -68,9 +62,7 @@ struct StorePatterns {
       units[j] = exact ? scale : T(0);
       means[j] = sum > 0 ? static_cast<T>(sum / sum_weights) * scale : T(0);
       if (invalid > 0)
-        Kokkos::atomic_min(&found->invalid, j);
-      if (!(sum > 0))
-        Kokkos::atomic_inc(&found->empty);
+        Kokkos::atomic_min(invalid_pattern, j);
     });
   }
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -33,6 +34,7 @@ public:
       constants = device_vector<double>(space, "Bracewell::PtychographyLoss::constants", count);
     Kokkos::deep_copy(space, units, T(0));
     Kokkos::deep_copy(space, means, T(0)); // patterns that were not set do not count
+    states.resize(static_cast<std::size_t>(count), Pattern::NotSet);
   }
 
   std::size_t memory_bytes() const { return bytes_of(values, means, units, pixel_weights, constants); }
@@ -47,16 +49,19 @@ public:
             options.weights == PixelWeights::Mask};
   }
 
-  /// Stores patterns [K, n, n] from `first` on, a group at a time, and waits until they are stored.
+  /// Patterns that were set, and those among them that have no counts.
+  std::int64_t set_patterns() const { return std::ssize(states) - number_of(Pattern::NotSet); }
+  std::int64_t empty_patterns() const { return number_of(Pattern::Empty); }
+
+  /// Stores patterns [K, n, n] from `first` on, a group at a time, and waits until they are stored. The first
+  /// with a value that is not a finite number >= 0; or a large number.
   template <class PatternsView>
-  PatternCounts set(const Space& space, std::int64_t first, const PatternsView& patterns,
-                    const Array<const T, Memory>& weights) {
+  std::int64_t set(const Space& space, std::int64_t first, const PatternsView& patterns,
+                   const Array<const T, Memory>& weights) {
     const std::int64_t given = static_cast<std::int64_t>(patterns.extent(0));
     const std::int64_t pixels = std::int64_t(measured) * measured;
-    PatternCounts host{std::numeric_limits<std::int64_t>::max(), 0};
-    const Kokkos::View<PatternCounts, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host_view(&host);
-    const auto found = device_view<PatternCounts>(space, "Bracewell::PtychographyLoss::found");
-    Kokkos::deep_copy(space, found, host_view);
+    const auto invalid = device_view<std::int64_t>(space, "Bracewell::PtychographyLoss::invalid");
+    Kokkos::deep_copy(space, invalid, std::numeric_limits<std::int64_t>::max());
     const std::int64_t group = std::clamp<std::int64_t>(PtychographyTuning::stored_pixels / pixels, 1, given);
     std::optional<ReducedGrid<Space, T>> reduction;
     if (options.reduced_grid)
@@ -68,23 +73,33 @@ public:
       const std::int64_t stride = weights.rank == 3 ? pixels : 0;
       const T* const part_weights = weights ? weights.data + begin * stride : nullptr;
       if (reduction)
-        store_reduced(space, *reduction, first + begin, device, found.data());
+        store_reduced(space, *reduction, first + begin, device, invalid.data());
       else
         store<Storage>(space, device, part_weights, stride, first + begin, first + begin, layout,
-                       values.data(), found.data());
+                       values.data(), invalid.data());
       space.fence("Bracewell::PtychographyLoss::set_patterns");
     }
-    Kokkos::deep_copy(space, host_view, found);
+    const auto set = std::pair(first, first + given);
+    const auto host_means =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), Kokkos::subview(means, set));
+    for (std::int64_t i = 0; i < given; ++i)
+      states[static_cast<std::size_t>(first + i)] = host_means(i) > 0 ? Pattern::Set : Pattern::Empty;
+    std::int64_t result;
+    Kokkos::deep_copy(space, Kokkos::View<std::int64_t, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(&result),
+                      invalid);
     space.fence("Bracewell::PtychographyLoss::set_patterns");
-    return host;
+    return result;
   }
 
 private:
+  enum class Pattern : unsigned char { NotSet, Set, Empty };
+  std::int64_t number_of(Pattern pattern) const { return std::count(states.begin(), states.end(), pattern); }
+
   /// Patterns as targets `at`, at + 1 ... of `to`; their means as those of patterns first, first + 1 ...
   template <class Stored, class DeviceView>
   void store(const Space& space, const DeviceView& patterns, const T* weights, std::int64_t weights_stride,
              std::int64_t first, std::int64_t at, const PatternLayout& where, Stored* to,
-             PatternCounts* found) const {
+             std::int64_t* invalid) const {
     using Count = typename DeviceView::non_const_value_type;
     using Store = StorePatterns<Space, T, Stored, Count>;
     const TargetStorage<T, Stored> target{TargetStorage<T, Stored>::holds_root(options.loss)};
@@ -92,14 +107,14 @@ private:
         "Bracewell::PtychographyLoss::store",
         Kokkos::TeamPolicy<Space>(space, static_cast<int>(patterns.extent(0)), +Store::team_size),
         Store{patterns.data(), weights, weights_stride, first, at, measured, scaled_counts(), where, target,
-              to, means.data(), units.data(), pixel_weights.data(), found});
+              to, means.data(), units.data(), pixel_weights.data(), invalid});
   }
 
   /// The same through the reduced grid.
   template <class DeviceView>
   void store_reduced(const Space& space, const ReducedGrid<Space, T>& reduction, std::int64_t first,
-                     const DeviceView& patterns, PatternCounts* found) const {
-    store<T>(space, patterns, nullptr, 0, first, 0, {measured}, reduction.full_targets(), found);
+                     const DeviceView& patterns, std::int64_t* invalid) const {
+    store<T>(space, patterns, nullptr, 0, first, 0, {measured}, reduction.full_targets(), invalid);
     reduction.store(space, first, static_cast<std::int64_t>(patterns.extent(0)), layout, values.data(),
                     constants.data());
   }
@@ -115,6 +130,7 @@ private:
   View<Storage> values;
   View<T> means, units, pixel_weights;
   View<double> constants;
+  std::vector<Pattern> states;
 };
 
 } // namespace Bracewell::Impl

@@ -31,6 +31,21 @@ struct BeamView {
   double centre;
 };
 
+/// Finite angles in radians. Degrees are found out where nothing else is possible: angles over more than a turn
+/// that are all multiples of a quarter.
+inline void check_angles(const Arguments& arguments, const std::vector<double>& angles) {
+  bool quarters = true;
+  double least = 0, most = 0;
+  for (const double angle : angles) {
+    arguments.within("options.angles", angle, -1e9, 1e9);
+    quarters = quarters && 4 * angle == std::floor(4 * angle);
+    least = std::min(least, angle);
+    most = std::max(most, angle);
+  }
+  arguments.require(!(quarters && most - least > 2 * std::numbers::pi), "options.angles", "radians",
+                    [&] { return "degrees (from " + number(least) + " to " + number(most) + ")"; });
+}
+
 /// No weights or one per angle, all finite.
 inline void check_weights(const Arguments& arguments, const std::vector<double>& weights,
                           std::size_t angles) {
@@ -92,8 +107,7 @@ private:
     arguments.within("options.width", beam.width, 1, 1 << 20, " pixels");
     arguments.require(!beam.angles.empty() && beam.angles.size() <= (1u << 24), "options.angles",
                       "from 1 to 2^24 angles", [&] { return number(beam.angles.size()); });
-    for (const double angle : beam.angles)
-      arguments.finite("options.angles", angle);
+    check_angles(arguments, beam.angles);
     arguments.require(std::abs(centre_) <= 4.0 * width_, "options.centre",
                       "a pixel within four widths of the detector", [&] { return number(centre_); });
     check_weights(arguments, beam.weights, beam.angles.size());

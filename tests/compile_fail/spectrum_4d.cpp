@@ -1,4 +1,0 @@
-// expect: Bracewell: spectra have two or three dimensions.
-#include <bracewell/rfft/layout.hpp>
-
-Bracewell::HalfSpectrumLayout<4> layout;
