@@ -60,7 +60,7 @@ void every_operator(const Space& space, const Volumes<T>& real, const Volumes<T>
   apply_ctf(space, ctfs, 1.0, spectrum, weight);
   shell_averages(space, weight, curve);
   fourier_shell_correlation(space, spectrum, spectrum, curve);
-  normalise(space, spectrum, weight, spectrum, {.shell_averages = curve});
+  normalise(space, spectrum, weight, spectrum, curve);
   Kokkos::parallel_for("rotate", Kokkos::RangePolicy(space, 0, 3), Rotate<T>{real});
 }
 

@@ -50,7 +50,7 @@ std::vector<Function> functions(const Arguments& a) {
        }},
       {"normalise",
        [&](const Space& space) {
-         normalise(space, a.spectrum, a.weight, a.other, {.wiener = 1, .shell_averages = a.shells});
+         normalise(space, a.spectrum, a.weight, a.other, a.shells, {.wiener = 1});
        }},
       {"shell_averages", [&](const Space& space) { shell_averages(space, a.weight, a.shells); }},
       {"fourier_shell_correlation",
