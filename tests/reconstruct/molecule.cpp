@@ -162,5 +162,5 @@ TEST_CASE("insertion with every operator reconstructs a symmetric molecule from 
       reconstruction_error<CatmullRom, float>(blobs, matrices, {Matrix3<double>::identity()}, 24, 48);
   CAPTURE(with, without);
   CHECK(with < 0.02);
-  CHECK(without > 3 * with); // with a floor of 0.01 in place of the default it was 12 times as large
+  CHECK(without > 3 * with);
 }

@@ -85,5 +85,6 @@ TEST_CASE("nonuniform") {
 // clang-format on
 TEST_CASE("the page shows this code") {
   const std::filesystem::path here(__FILE__);
-  Test::check_page_examples(here, here.parent_path() / "../../docs/tomography.md");
+  const auto docs = here.parent_path() / "../../docs";
+  Test::check_page_examples(here, {docs / "tomography.md", docs / "tomography-tutorial.md"});
 }

@@ -152,7 +152,7 @@ void backproject_gradients(const ExecutionSpace& space,
 /// and leave normalise's floor as it is: beyond 1.75 samples lie so far apart near zero frequency that signed
 /// weights cancel there, however many images there are. With fewer than a hundred images take Linear and an
 /// oversampling of 2. Error of the map of a molecule from noise-free images of 64 pixels, defaults of
-/// normalise (tests/docs/pages.cpp):
+/// normalise (tests/docs/cryoem.cpp has some of it):
 ///
 ///     images                30     200    1000   5000
 ///     CatmullRom, 1.5       0.31   0.035  0.023  0.022

@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/impl/sinc.hpp>
+#include <bracewell/interpolation/catmull_rom.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -99,7 +100,7 @@ void invert_padded_sizes(const Arguments& arguments, const std::array<int, Dim>&
 /// @param volume  real [B, (d,) h, w]
 /// @param padded  {(D,) H, W}: sizes in the order of the axes
 /// @throws Error on an empty View and a padded size below the volume's
-template <class Kernel, class ExecutionSpace, class Volume>
+template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
 void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
                      const std::array<int, Volume::rank() - 1>& padded) {
   constexpr int Dim = int(Volume::rank()) - 1;

@@ -1,0 +1,317 @@
+// The examples of README.md and docs/tutorial.md on a molecule that is known in closed form: what stands between
+// "// [name" and "// name]" is shown there, word for word.
+
+#include "../page_examples.hpp"
+
+#include <bracewell/fft/fast_size.hpp>
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/project/backproject.hpp>
+#include <bracewell/project/project.hpp>
+#include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
+#include <bracewell/reconstruct/rolloff.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <complex>
+#include <random>
+
+using namespace Bracewell;
+
+namespace {
+
+using Space = Kokkos::DefaultHostExecutionSpace;
+using Complex = Kokkos::complex<float>;
+template <class DataType>
+using View = Kokkos::View<DataType, Kokkos::LayoutRight, Kokkos::HostSpace>;
+
+constexpr double pi = Kokkos::numbers::pi;
+constexpr double pixel_size = 2; // Angstrom
+
+/// Gaussians within a ball; positions (x, y, z) and widths in pixels.
+struct Molecule {
+  struct Blob {
+    double position[3], width;
+  };
+  std::vector<Blob> blobs;
+
+  explicit Molecule(double radius) {
+    std::mt19937 engine(7);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    while (blobs.size() < 20) {
+      const double x = uniform(engine), y = uniform(engine), z = uniform(engine);
+      if (x * x + y * y + z * z < 1)
+        blobs.push_back({{radius * x, radius * y, radius * z}, 1.6 + 0.4 * uniform(engine)});
+    }
+  }
+
+  View<float****> density(int n) const {
+    const View<float****> map("density", 1, n, n, n);
+    for (int z = 0; z < n; ++z)
+      for (int y = 0; y < n; ++y)
+        for (int x = 0; x < n; ++x)
+          for (const auto& [p, s] : blobs)
+            map(0, z, y, x) +=
+                float(std::exp(-(std::pow(x - n / 2 - p[0], 2) + std::pow(y - n / 2 - p[1], 2) +
+                                 std::pow(z - n / 2 - p[2], 2)) /
+                               (2 * s * s)));
+    return map;
+  }
+
+  /// The Fourier transform at q, in cycles per pixel.
+  std::complex<double> spectrum(const Vector3<double>& q) const {
+    std::complex<double> sum = 0;
+    for (const auto& [p, s] : blobs)
+      sum += std::polar(std::pow(std::sqrt(2 * pi) * s, 3) *
+                            std::exp(-2 * pi * pi * s * s * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2])),
+                        -2 * pi * (q[0] * p[0] + q[1] * p[1] + q[2] * p[2]));
+    return sum;
+  }
+};
+
+/// Poses at random, and what the molecule looks like in them, in closed form.
+struct Particles {
+  static constexpr int n = 40;
+  int count;
+  Molecule molecule{10};
+  View<float****> matrices;
+  View<float***> shifts;
+  View<Complex****> images;
+
+  explicit Particles(int particles)
+      : count(particles), matrices("matrices", 1, count, 3, 3), shifts("shifts", 1, count, 2),
+        images("images", 1, count, n, n / 2 + 1) {
+    std::mt19937 engine(3);
+    std::uniform_real_distribution<float> uniform(-2, 2);
+    for (int p = 0; p < count; ++p) {
+      const auto M = rotation_matrix(random_rotation<double>(engine));
+      for (int i = 0; i < 9; ++i)
+        matrices(0, p, i / 3, i % 3) = float(M(i / 3, i % 3));
+      shifts(0, p, 0) = uniform(engine);
+      shifts(0, p, 1) = uniform(engine);
+      for (int i = 0; i < layout().elements(); ++i)
+        image(p)[i] = Complex(projection(p, i));
+    }
+  }
+
+  /// Any; what each particle is compared with is another one.
+  View<Complex****> cotangent() const {
+    const View<Complex****> g("cotangent", 1, count, n, n / 2 + 1);
+    for (int p = 0; p < count; ++p)
+      std::copy_n(image((p + 1) % count), layout().elements(), &g(0, p, 0, 0));
+    return g;
+  }
+
+  static HalfSpectrumLayout<2> layout() { return {n, n}; }
+  Complex* image(int p) const { return &images(0, p, 0, 0); }
+
+  /// Element i of the image of particle p, with an element of its matrix and of its shift moved.
+  Kokkos::complex<double> projection(int p, int i, int row = 0, int column = 0, double turn = 0, int axis = 0,
+                                     double move = 0) const {
+    int k[2];
+    layout().frequency(i, k);
+    if (k[0] * k[0] + k[1] * k[1] > n * n / 4)
+      return 0;
+    Matrix3<double> M;
+    for (int e = 0; e < 9; ++e)
+      M(e / 3, e % 3) = matrices(0, p, e / 3, e % 3);
+    M(row, column) += turn;
+    double shift[2] = {shifts(0, p, 0), shifts(0, p, 1)};
+    shift[axis] += move;
+    const auto value = molecule.spectrum(M * Vector3<double>{double(k[0]) / n, double(k[1]) / n, 0}) *
+                       std::polar(1.0, -2 * pi * (k[1] * shift[0] + k[0] * shift[1]) / n);
+    return {value.real(), value.imag()};
+  }
+};
+
+template <class A, class B>
+double relative_error(const A& a, const B& b, std::size_t size) {
+  double error = 0, norm = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    error += std::pow(Kokkos::abs(a[i] - b[i]), 2);
+    norm += std::pow(Kokkos::abs(b[i]), 2);
+  }
+  return std::sqrt(error / norm);
+}
+
+/// Of a map, within the ball that images determine.
+double error_of_map(View<float****> map, const Molecule& molecule) {
+  const int n = int(map.extent(1));
+  const auto truth = molecule.density(n);
+  for (std::size_t i = 0; i < map.size(); ++i)
+    if (std::hypot(int(i) % n - n / 2, int(i) / n % n - n / 2, int(i) / n / n - n / 2) > n / 2 - 2)
+      map.data()[i] = truth.data()[i];
+  return relative_error(map.data(), truth.data(), map.size());
+}
+
+/// Derivative of sum over elements of Re(conj g P) of particle 0, by differences of the closed form.
+template <class Move>
+double slope(const View<Complex****>& g, const Move& projection) {
+  double sum = 0;
+  constexpr double h = 1e-4;
+  for (int i = 0; i < Particles::layout().elements(); ++i) {
+    const auto change = (projection(i, h) - projection(i, -h)) / (2 * h);
+    sum += g.data()[i].real() * change.real() + g.data()[i].imag() * change.imag();
+  }
+  return sum;
+}
+
+void check_pose_gradients(const Particles& particles, const View<Complex****>& g,
+                          const View<float****>& matrices, const View<float***>& shifts) {
+  double error = 0, norm = 0;
+  const auto compare = [&](double found, double expected) {
+    error += std::pow(found - expected, 2);
+    norm += expected * expected;
+  };
+  for (int axis = 0; axis < 2; ++axis)
+    compare(shifts(0, 0, axis),
+            slope(g, [&](int i, double h) { return particles.projection(0, i, 0, 0, 0, axis, h); }));
+  CHECK(std::sqrt(error / norm) < 0.01);
+  error = norm = 0;
+  for (int e = 0; e < 6; ++e)
+    compare(matrices(0, 0, e / 2, e % 2),
+            slope(g, [&](int i, double h) { return particles.projection(0, i, e / 2, e % 2, h); }));
+  CHECK(std::sqrt(error / norm) < 0.03);
+}
+
+/// A map's spectrum for `project`, as the tutorial makes it.
+View<Complex****> padded_spectrum(const View<float****>& map, int N) {
+  const Space space;
+  const View<float****> padded("padded", 1, N, N, N);
+  const View<Complex****> spectrum("spectrum", 1, N, N, N / 2 + 1);
+  correct_rolloff(space, map, {N, N, N});
+  pad_centre(space, map, padded);
+  FFT<Space, 3, float, Complex>(space, {N, N, N}).execute(space, padded, spectrum);
+  return spectrum;
+}
+
+View<float****> cropped_map(const View<Complex****>& spectrum, int n) {
+  const Space space;
+  const int N = int(spectrum.extent(1));
+  const View<float****> padded("padded", 1, N, N, N), map("map", 1, n, n, n);
+  FFT<Space, 3, Complex, float>(space, {N, N, N}).execute(space, spectrum, padded);
+  crop_centre(space, padded, map, 1 / std::pow(N, 3));
+  correct_rolloff(space, map, {N, N, N});
+  return map;
+}
+
+/// The lines of the README, for a number of images.
+void readme(int P, double largest_error) {
+  const Space space;
+  const Particles particles(P);
+  const auto matrices = particles.matrices;
+  const auto shifts = particles.shifts;
+  const auto cotangent = particles.cotangent();
+  constexpr int n = Particles::n, N = 64;
+  const auto map = padded_spectrum(particles.molecule.density(n), N);
+  const View<Complex****> projections("projections", 1, P, n, n / 2 + 1), data("data", 1, N, N, N / 2 + 1),
+      reconstruction("reconstruction", 1, N, N, N / 2 + 1);
+  const View<float****> weight("weight", 1, N, N, N / 2 + 1), ones("ones", 1, 1, n, n / 2 + 1),
+      matrix_gradients("matrix gradients", 1, P, 3, 3);
+  Kokkos::deep_copy(ones, 1.0f);
+  const View<float***> shift_gradients("shift gradients", 1, P, 2);
+  const View<double**> averages("averages", 1, N / 2 + 1);
+  // [readme
+  // Spectra of images of n pixels a side and of a map padded to N = 1.6 n: Views that you own.
+  const Bracewell::ProjectionOptions options{.oversampling = double(N) / n};
+  Bracewell::project(space, map, {.matrices = matrices, .shifts = shifts}, projections, options);
+
+  // Back again: the images' sum and that of their weights, and the quotient of the two, be they few or many.
+  Bracewell::backproject(space, projections, {.matrices = matrices, .shifts = shifts},
+                         {.data = data, .weight = weight, .weights = ones}, options);
+  Bracewell::normalise(space, data, weight, reconstruction, averages);
+
+  // Only the gradients that you name are computed: this launches no volume-sized work.
+  Bracewell::project_gradients(space, map, {.matrices = matrices, .shifts = shifts}, cotangent,
+                               {.matrices = matrix_gradients, .shifts = shift_gradients}, options);
+  // readme]
+  space.fence();
+  CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
+  check_pose_gradients(particles, cotangent, matrix_gradients, shift_gradients);
+  const double error = error_of_map(cropped_map(reconstruction, n), particles.molecule);
+  CAPTURE(P, error);
+  CHECK(error < largest_error);
+}
+
+} // namespace
+
+TEST_CASE("the README, with few images and with many") {
+  readme(30, 0.25);
+  readme(200, 0.03);
+  readme(1000, 0.02);
+}
+
+TEST_CASE("the tutorial") {
+  const Particles particles(300);
+  constexpr int P = 300, n = Particles::n;
+  const auto matrices = particles.matrices;
+  const auto shifts = particles.shifts;
+  const auto map = particles.molecule.density(n);
+  // [spectrum
+  const Kokkos::DefaultHostExecutionSpace space;
+  const int N = static_cast<int>(next_fast_size(8 * n / 5, true)); // the padded box, about 1.6 n
+  const ProjectionOptions options{.oversampling = double(N) / n};
+  const View<float****> padded("padded", 1, N, N, N);
+  const View<Complex****> reconstruction("reconstruction", 1, N, N, N / 2 + 1);
+  correct_rolloff(space, map, {N, N, N}); // map is [1, n, n, n], its centre at n/2
+  pad_centre(space, map, padded);
+  FFT<Space, 3, float, Complex>(space, {N, N, N}).execute(space, padded, reconstruction);
+  // spectrum]
+  // [project
+  const View<Complex****> projections("projections", 1, P, n, n / 2 + 1);
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections, options);
+  // project]
+  CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
+  Kokkos::deep_copy(projections, Complex(0));
+  // [scratch
+  const View<float*> scratch("scratch", projection_scratch_size(space, reconstruction));
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections, options, scratch);
+  // scratch]
+  CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
+
+  const View<CTF*> ctfs("ctfs", P);
+  for (int p = 0; p < P; ++p)
+    ctfs(p) = CTF({.defocus_u = 8000. + 50 * p, .defocus_v = 7500. + 50 * p, .amplitude_contrast = 0.1});
+  // [ctf
+  const View<float****> ctf("ctf", 1, P, n, n / 2 + 1); // of View<CTF*> ctfs, one for each image
+  evaluate_ctf(space, ctfs, pixel_size, ctf);
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts, .filters = ctf}, projections,
+          options);
+  // ctf]
+  const auto images = particles.images;
+  apply_ctf(space, ctfs, pixel_size, images);
+  CHECK(relative_error(projections.data(), images.data(), images.size()) < 0.01);
+  // [backproject
+  const View<Complex****> data("data", 1, N, N, N / 2 + 1);
+  const View<float****> weight("weight", 1, N, N, N / 2 + 1), ctf_squared("ctf squared", 1, P, n, n / 2 + 1);
+  apply_ctf(space, ctfs, pixel_size, images, ctf_squared); // multiplies images by their CTF
+  backproject(space, images, {.matrices = matrices, .shifts = shifts},
+              {.data = data, .weight = weight, .weights = ctf_squared}, options);
+  // backproject]
+  // [normalise
+  const View<double**> averages("averages", 1, N / 2 + 1);
+  normalise(space, data, weight, data, averages);
+  FFT<Space, 3, Complex, float>(space, {N, N, N}).execute(space, data, padded);
+  crop_centre(space, padded, map, 1 / std::pow(N, 3));
+  correct_rolloff(space, map, {N, N, N});
+  // normalise]
+  CHECK(error_of_map(map, particles.molecule) < 0.05);
+
+  const auto g = particles.cotangent();
+  // [gradients
+  const View<float****> matrix_gradients("matrix gradients", 1, P, 3, 3);
+  const View<float***> shift_gradients("shift gradients", 1, P, 2);
+  project_gradients(space, reconstruction, {.matrices = matrices, .shifts = shifts}, g,
+                    {.projections = projections, .matrices = matrix_gradients, .shifts = shift_gradients},
+                    options);
+  // gradients]
+  check_pose_gradients(particles, g, matrix_gradients, shift_gradients);
+}
+
+TEST_CASE("the pages show this code") {
+  const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
+  Test::check_page_examples(root / "tests/docs/cryoem.cpp", {root / "README.md", root / "docs/tutorial.md"});
+}
