@@ -5,13 +5,16 @@
 
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/ctf_gradients.hpp>
+#include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/random_rotation.hpp>
 #include <bracewell/project/backproject.hpp>
+#include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
+#include <bracewell/reconstruct/spectrum_gradients.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -103,6 +106,17 @@ struct Particles {
     for (int p = 0; p < count; ++p)
       std::copy_n(image((p + 1) % count), layout().elements(), &g(0, p, 0, 0));
     return g;
+  }
+
+  /// With the first particle's matrix times R.
+  Particles turned(const Matrix3<double>& R) const {
+    Particles result = *this;
+    result.matrices = View<float****>("matrices", 1, 1, 3, 3);
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j)
+        for (int k = 0; k < 3; ++k)
+          result.matrices(0, 0, i, j) += matrices(0, 0, i, k) * float(R(k, j));
+    return result;
   }
 
   static HalfSpectrumLayout<2> layout() { return {n, n}; }
@@ -299,16 +313,119 @@ TEST_CASE("the tutorial") {
   correct_rolloff(space, map, {N, N, N});
   // normalise]
   CHECK(error_of_map(map, particles.molecule) < 0.05);
+}
 
-  const auto g = particles.cotangent();
+TEST_CASE("the tutorial's chain rules") {
+  const Space space;
+  constexpr int P = 60, n = Particles::n, N = 64;
+  const Particles particles(P);
+  const auto base = particles.matrices;
+  const auto shifts = particles.shifts;
+  const auto images = particles.cotangent();
+  const ProjectionOptions options{.oversampling = double(N) / n};
+  const auto reconstruction = padded_spectrum(particles.molecule.density(n), N);
+  std::vector<CTFParameters> parameters;
+  const View<CTF*> ctfs("ctfs", P), ctf_slopes("ctf gradients", P);
+  for (int p = 0; p < P; ++p) {
+    parameters.push_back({.defocus_u = 8000. + 50 * p,
+                          .defocus_v = 7000. + 50 * p,
+                          .defocus_angle = 20,
+                          .amplitude_contrast = 0.1});
+    ctfs(p) = CTF(parameters.back());
+  }
+  const View<float****> ctf("ctf", 1, P, n, n / 2 + 1), matrices("matrices", 1, P, 3, 3),
+      padded("padded", 1, N, N, N), map_gradient("map gradient", 1, n, n, n);
+  const View<float***> vectors("rotation vectors", 1, P, 3);
+  evaluate_ctf(space, ctfs, pixel_size, ctf);
+  // [loss
+  const View<Complex****> projections("projections", 1, P, n, n / 2 + 1), g("cotangent", 1, P, n, n / 2 + 1);
+  const View<double**> losses("losses", 1, P);
+  matrices_from_rotation_vectors(space, vectors, base, matrices); // M = base exp([w]x), w [1, P, 3]
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts, .filters = ctf}, projections,
+          options);
+  squared_error(space, projections, images, {.losses = losses, .cotangent = g});
+  // loss]
   // [gradients
-  const View<float****> matrix_gradients("matrix gradients", 1, P, 3, 3);
-  const View<float***> shift_gradients("shift gradients", 1, P, 2);
-  project_gradients(space, reconstruction, {.matrices = matrices, .shifts = shifts}, g,
-                    {.projections = projections, .matrices = matrix_gradients, .shifts = shift_gradients},
-                    options);
+  const View<Complex****> reconstruction_gradient("gradient", 1, N, N, N / 2 + 1);
+  const View<float****> matrix_gradients("gradients", 1, P, 3, 3);
+  const View<float***> shift_gradients("gradients", 1, P, 2);
+  project_gradients(
+      space, reconstruction, {.matrices = matrices, .shifts = shifts, .filters = ctf}, g,
+      {.reconstruction = reconstruction_gradient, .matrices = matrix_gradients, .shifts = shift_gradients},
+      options);
   // gradients]
+  // [rotations
+  const View<float***> vector_gradients("gradients", 1, P, 3); // dL/dw
+  rotation_vector_gradients(space, vectors, base, matrix_gradients, vector_gradients);
+  // rotations]
+  // [ctf-gradients
+  const View<float****> value_gradients("gradients", 1, P, n, n / 2 + 1); // dL/dctf, of every sample
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections,
+          options); // no filters
+  filter_gradients(space, projections, g, value_gradients);
+  ctf_gradients(space, ctfs, pixel_size, value_gradients, ctf_slopes); // View<CTF*>: dL/d its members
+  const CTFParameters of_first = ctf_parameter_gradients(parameters[0], ctf_slopes(0)); // dL/d defocus_u, ...
+  // ctf-gradients]
+  // [map-gradient
+  divide_by_multiplicity(space, reconstruction_gradient);
+  FFT<Space, 3, Complex, float>(space, {N, N, N}).execute(space, reconstruction_gradient, padded);
+  crop_centre(space, padded, map_gradient);
+  correct_rolloff(space, map_gradient, {N, N, N}); // dL/dmap, [1, n, n, n]
+  // map-gradient]
+
+  // Everything again from the closed form: the loss of the first particle, and its slope along a parameter.
+  const auto loss = [&](const CTFParameters& at) {
+    double sum = 0;
+    const CTF lens(at);
+    for (int i = 0; i < Particles::layout().elements(); ++i) {
+      int k[2];
+      Particles::layout().frequency(i, k);
+      const auto difference =
+          lens.value<double>(k[0] / (n * pixel_size), k[1] / (n * pixel_size)) * particles.projection(0, i) -
+          Kokkos::complex<double>(images.data()[i]);
+      sum += Particles::layout().multiplicity(k[0]) * std::pow(Kokkos::abs(difference), 2);
+    }
+    return sum;
+  };
+  CHECK(std::abs(losses(0, 0) / loss(parameters[0]) - 1) < 0.01);
+  const auto check_parameter = [&](double CTFParameters::*member, double step) {
+    CTFParameters low = parameters[0], high = low;
+    low.*member -= step;
+    high.*member += step;
+    CHECK(std::abs(of_first.*member / ((loss(high) - loss(low)) / (2 * step)) - 1) < 0.02);
+  };
+  check_parameter(&CTFParameters::defocus_u, 1);
+  check_parameter(&CTFParameters::defocus_v, 1);
+  check_parameter(&CTFParameters::defocus_angle, 0.01);
+  check_parameter(&CTFParameters::phase_shift, 0.01);
+
+  double along_map = 0, expected = 0; // the loss changes as projections of the molecule itself are added
+  const auto density = particles.molecule.density(n);
+  for (std::size_t i = 0; i < density.size(); ++i)
+    along_map += double(map_gradient.data()[i]) * density.data()[i];
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const auto filtered = ctf.data()[i] * particles.images.data()[i];
+    expected += double(g.data()[i].real()) * filtered.real() + double(g.data()[i].imag()) * filtered.imag();
+    g.data()[i] *= ctf.data()[i];
+  }
+  CHECK(std::abs(along_map / expected - 1) < 0.01);
+
   check_pose_gradients(particles, g, matrix_gradients, shift_gradients);
+  for (int axis = 0; axis < 3; ++axis) { // M exp(h [e]x)
+    const auto turned = [&](double h) {
+      double sum = 0;
+      const auto R =
+          rotation_matrix(RotationVector<double>{h * (axis == 0), h * (axis == 1), h * (axis == 2)});
+      const Particles moved = particles.turned(R);
+      for (int i = 0; i < Particles::layout().elements(); ++i) {
+        const auto value = moved.projection(0, i);
+        sum += g.data()[i].real() * value.real() + g.data()[i].imag() * value.imag();
+      }
+      return sum;
+    };
+    const double slope = (turned(1e-2) - turned(-1e-2)) / 2e-2;
+    CHECK(std::abs(vector_gradients(0, 0, axis) - slope) < 0.02 * std::abs(slope));
+  }
 }
 
 TEST_CASE("the pages show this code") {
