@@ -1,8 +1,15 @@
-# FFTW 3 in double and in float: targets FFTW3::fftw3 and FFTW3::fftw3f.
+# FFTW 3 in double and in float: targets FFTW3::fftw3 and FFTW3::fftw3f. FFTW3_PREFIX is where to look last, and then
+# where it was found.
 
-find_path(FFTW3_INCLUDE_DIR fftw3.h)
-find_library(FFTW3_DOUBLE_LIBRARY fftw3)
-find_library(FFTW3_FLOAT_LIBRARY fftw3f)
+find_path(FFTW3_INCLUDE_DIR fftw3.h PATHS "${FFTW3_PREFIX}/include")
+foreach(precision DOUBLE:fftw3 FLOAT:fftw3f)
+  string(REPLACE ":" ";" precision ${precision})
+  list(GET precision 0 name)
+  list(GET precision 1 library)
+  find_library(FFTW3_${name}_LIBRARY ${library} PATHS "${FFTW3_PREFIX}/lib"
+    PATH_SUFFIXES "${CMAKE_LIBRARY_ARCHITECTURE}")
+endforeach()
+cmake_path(GET FFTW3_INCLUDE_DIR PARENT_PATH FFTW3_PREFIX)
 mark_as_advanced(FFTW3_INCLUDE_DIR FFTW3_DOUBLE_LIBRARY FFTW3_FLOAT_LIBRARY)
 
 include(FindPackageHandleStandardArgs)

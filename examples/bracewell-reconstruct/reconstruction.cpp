@@ -2,7 +2,6 @@
 #include "bracewell-reconstruct/reconstruction.hpp"
 
 #include "cryoem/particle_batches.hpp"
-#include "cryoem/scale_within.hpp"
 
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
@@ -134,19 +133,14 @@ Map Reconstruction::whole_map() {
 Map Reconstruction::map_of(const Half& half) const {
   const auto shells = static_cast<std::size_t>(padded_ / 2 + 1);
   const Owned<double**> averages("Bracewell::examples::shell_averages", 1, shells);
-  shell_averages(space_, half.weight, averages);
   const auto spectrum = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, padded_ / 2 + 1);
-  normalise(space_, half.data, half.weight, spectrum,
-            {.wiener = options_.wiener, .shell_averages = averages, .shell_floor = options_.floor});
-  // Beyond Nyquist of the images only the kernel's skirts were inserted; the scale is that of the inverse
-  // transform.
-  const double voxels = static_cast<double>(padded_) * padded_ * padded_;
-  scale_within(space_, spectrum, padded_ / 2.0, 1 / voxels);
+  normalise(space_, half.data, half.weight, spectrum, averages,
+            {.wiener = options_.wiener, .floor = options_.floor});
   const auto padded = allocate<Map>("padded_map", 1, padded_, padded_, padded_);
   FFT<Space, 3, Kokkos::complex<float>, float>(space_, {padded_, padded_, padded_})
       .execute(space_, spectrum, padded);
   const auto map = allocate<Map>("map", 1, box_, box_, box_);
-  crop_centre(space_, padded, map);
+  crop_centre(space_, padded, map, 1 / (static_cast<double>(padded_) * padded_ * padded_));
   correct_attenuation(space_, map, options_.sampling, padded_);
   space_.fence("Bracewell::examples::map");
   return map;

@@ -12,6 +12,7 @@
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/quaternion.hpp>
@@ -30,6 +31,7 @@
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/choose_sampling.hpp>
+#include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/memory.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
@@ -43,6 +45,7 @@
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
+#include <bracewell/reconstruct/spectrum_gradients.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>

@@ -1,6 +1,6 @@
 // The contrast transfer function against numbers from an independent evaluation of its formula.
 
-#include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/ctf_gradients.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -121,6 +121,63 @@ TEMPLATE_TEST_CASE("half spectra are filled with, and multiplied by, the CTF of 
         }
     CHECK(error < (std::is_same_v<T, float> ? 1e-6 : 1e-12));
   }
+}
+
+TEMPLATE_TEST_CASE("gradients of CTFs and of their parameters are the slopes of the formula", "[ctf]", float,
+                   double) {
+  using T = TestType;
+  const Space space;
+  const double pixel_size = 1.7;
+  const CTFParameters parameters[] = {astigmatic, phase_plate};
+  const auto ctfs = on_device({astigmatic, phase_plate});
+  for (const auto& [h, w] : {std::pair{12, 12}, {11, 9}, {1, 2}}) {
+    CAPTURE(h, w);
+    const Spectra<T> cotangents("cotangents", 2, h, w / 2 + 1);
+    const auto c = Kokkos::create_mirror_view(cotangents);
+    for (std::size_t i = 0; i < c.size(); ++i)
+      c.data()[i] = T(std::sin(1.7 * double(i)) + 0.3);
+    Kokkos::deep_copy(cotangents, c);
+    const Kokkos::View<CTF*, Space> gradients("gradients", 2);
+    ctf_gradients(space, ctfs, pixel_size, HalfSpectrum{cotangents, w}, gradients);
+    const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients);
+    for (int p = 0; p < 2; ++p) {
+      const auto loss = [&, height = h, width = w](const CTFParameters& at) {
+        double sum = 0;
+        for (int row = 0; row < height; ++row)
+          for (int x = 0; x <= width / 2; ++x)
+            sum += double(c(p, row, x)) *
+                   by_formula(at, x / (width * pixel_size),
+                              (row <= height / 2 ? row : row - height) / (height * pixel_size));
+        return sum;
+      };
+      const CTFParameters gradient = ctf_parameter_gradients(parameters[p], found(p));
+      const auto check = [&](double CTFParameters::*member, double step) {
+        CTFParameters low = parameters[p], high = low;
+        low.*member -= step;
+        high.*member += step;
+        const double slope = (loss(high) - loss(low)) / (2 * step);
+        // Moved by its step a parameter changes no value by more than about 1e-2.
+        CHECK(std::abs(gradient.*member - slope) * step <
+              (std::is_same_v<T, float> ? 1e-6 : 1e-8) * std::sqrt(double(h * w)));
+      };
+      check(&CTFParameters::defocus_u, 0.3);
+      check(&CTFParameters::defocus_v, 0.3);
+      check(&CTFParameters::defocus_angle, 0.003);
+      check(&CTFParameters::voltage, 0.003);
+      check(&CTFParameters::spherical_aberration, 1e-3);
+      check(&CTFParameters::amplitude_contrast, 1e-3);
+      check(&CTFParameters::phase_shift, 0.1);
+      check(&CTFParameters::b_factor, 0.1);
+      check(&CTFParameters::scale, 0.01);
+      CHECK(gradient.defocus_u != 0);
+    }
+  }
+  CHECK_THROWS_WITH(
+      ctf_gradients(space, ctfs, 1, Spectra<T>("three", 3, 8, 5), Kokkos::View<CTF*, Space>("g", 2)),
+      "Bracewell::ctf_gradients: ctfs: expected [3], found [2]");
+  CHECK_THROWS_WITH(
+      ctf_gradients(space, ctfs, 1, Spectra<T>("two", 2, 8, 5), Kokkos::View<CTF*, Space>("g", 1)),
+      "Bracewell::ctf_gradients: gradients: expected [2], found [1]");
 }
 
 TEST_CASE("wrong CTF arguments are named", "[ctf]") {

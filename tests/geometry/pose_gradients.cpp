@@ -166,6 +166,58 @@ TEST_CASE("gradients in the tangent space are the slopes of steps along it", "[g
   CHECK(largest_difference(values(moved), values(expected)) < 1e-14);
 }
 
+TEST_CASE("gradients with respect to rotation vectors of any length about any rotation", "[geometry]") {
+  const Space space;
+  const auto base = random_rotations<double>(5);
+  const auto cotangents = random<Matrices<double>>(6, -1, 1);
+  const Parameters<double, 3> gradients("test", batches, poses), zero("test", batches, poses),
+      tangent("test", batches, poses);
+  for (const double largest : {1e-4, 1.0, 4.0}) {
+    const auto vectors = random<Parameters<double, 3>>(7, -largest, largest);
+    rotation_vector_gradients(space, vectors, base, cotangents, gradients);
+    CHECK(difference_from_slopes<3>(vectors, values(gradients), values(cotangents), 1e-5,
+                                    [&](const auto& at, const auto& matrices) {
+                                      matrices_from_rotation_vectors(space, at, base, matrices);
+                                    }) < 1e-9);
+  }
+  rotation_vector_gradients(space, zero, base, cotangents, gradients);
+  rotation_vector_gradients(space, base, cotangents, tangent);
+  CHECK(largest_difference(values(gradients), values(tangent)) < 1e-14);
+  CHECK(message_of([&] { rotation_vector_gradients(space, zero, zero, cotangents, gradients); }) ==
+        "Bracewell::rotation_vector_gradients: base: expected [2, 7, 3, 3], found [2, 7, 3]");
+}
+
+TEST_CASE("images are turned in their plane as psi turns them", "[geometry]") {
+  const Space space;
+  using Angles = Kokkos::View<double**, Kokkos::LayoutRight, Space>;
+  using PlaneMatrices = Kokkos::View<double** [2][2], Kokkos::LayoutRight, Space>;
+  const auto angles = random<Angles>(1, -400, 400);
+  const PlaneMatrices matrices("test", batches, poses), low("test", batches, poses),
+      high("test", batches, poses);
+  matrices_from_plane_angles(space, angles, matrices);
+  const auto at = values(angles), M = values(matrices);
+  for (std::size_t pose = 0; pose < batches * poses; ++pose) {
+    const auto expected = projection_matrix(EulerAngles<double>{0, 0, at[pose]});
+    for (std::size_t i = 0; i < 4; ++i)
+      CHECK(std::abs(M[4 * pose + i] - expected(int(i / 2), int(i % 2))) < 1e-15);
+  }
+  const auto cotangents = random<PlaneMatrices>(2, -1, 1);
+  const Angles gradients("test", batches, poses);
+  plane_angle_gradients(space, angles, cotangents, gradients);
+  constexpr double step = 1e-3;
+  matrices_from_plane_angles(space, filled<Angles>([&](std::size_t i) { return at[i] - step; }), low);
+  matrices_from_plane_angles(space, filled<Angles>([&](std::size_t i) { return at[i] + step; }), high);
+  const auto g = values(gradients), c = values(cotangents), below = values(low), above = values(high);
+  for (std::size_t pose = 0; pose < batches * poses; ++pose) {
+    double slope = 0;
+    for (std::size_t i = 4 * pose; i < 4 * pose + 4; ++i)
+      slope += c[i] * (above[i] - below[i]) / (2 * step);
+    CHECK(std::abs(g[pose] - slope) < 1e-10);
+  }
+  CHECK(message_of([&] { matrices_from_plane_angles(space, gradients, Matrices<double>("3", 2, 7)); }) ==
+        "Bracewell::matrices_from_plane_angles: matrices: expected [2, 7, 2, 2], found [2, 7, 3, 3]");
+}
+
 TEST_CASE("gradients of matrices that are no rotations", "[geometry]") {
   const Space space;
   const auto matrices = random<Matrices<double>>(8, -2, 2); // anisotropic magnification

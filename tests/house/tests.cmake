@@ -1,6 +1,7 @@
-# The rules of the house, which no compiler knows: docs/rooms.txt.
+# The rules of the house, which no compiler knows.
 
 add_test(NAME house_rooms COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/rooms.cmake)
 add_test(NAME house_documented COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR}
   -DOUTPUT=${CMAKE_CURRENT_BINARY_DIR}/documented -P ${CMAKE_CURRENT_LIST_DIR}/documented.cmake)
 set_tests_properties(house_documented PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")
+add_test(NAME house_snippets COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/snippets.cmake)

@@ -1,17 +1,19 @@
 // Every kernel of reconstruct/, geometry/ and optimize/ and every kind of FFT plan, in float and double.
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
+#include <bracewell/reconstruct/spectrum_gradients.hpp>
 
 namespace {
 
@@ -54,13 +56,19 @@ void every_operator(const Space& space, const Volumes<T>& real, const Volumes<T>
   FFT<Space, 3, Complex, T>(space, shape).execute(space, spectrum, padded);
   crop_centre(space, padded, real, 0.5);
   correct_rolloff<CatmullRom>(space, real, shape);
+  apply_rolloff<CatmullRom>(space, real, shape);
   correct_radial_rolloff(space, real, shape);
   apply_mask(space, real, {.radius = 3, .edge = 2});
   evaluate_ctf(space, ctfs, 1.0, weight);
   apply_ctf(space, ctfs, 1.0, spectrum, weight);
+  ctf_gradients(space, ctfs, 1.0, weight, ctfs);
+  filter_gradients(space, spectrum, spectrum, weight);
+  multiply_by_multiplicity(space, spectrum);
+  divide_by_multiplicity(space, spectrum);
+  squared_error(space, spectrum, spectrum, {.losses = curve, .cotangent = spectrum}, weight);
   shell_averages(space, weight, curve);
   fourier_shell_correlation(space, spectrum, spectrum, curve);
-  normalise(space, spectrum, weight, spectrum, {.shell_averages = curve});
+  normalise(space, spectrum, weight, spectrum, curve);
   Kokkos::parallel_for("rotate", Kokkos::RangePolicy(space, 0, 3), Rotate<T>{real});
 }
 
@@ -74,6 +82,10 @@ void every_pose_gradient(const Space& space, const Poses<T>& angles, const Poses
   angle_gradients(space, angles, matrices, gradients);
   quaternion_gradients(space, quaternions, matrices, gradients);
   rotation_vector_gradients(space, matrices, matrices, gradients);
+  rotation_vector_gradients(space, angles, matrices, matrices, gradients);
+  matrices_from_plane_angles(space, Kokkos::View<T**, Kokkos::LayoutRight, Space>(), matrices);
+  plane_angle_gradients(space, Kokkos::View<T**, Kokkos::LayoutRight, Space>(), matrices,
+                        Kokkos::View<T**, Kokkos::LayoutRight, Space>());
   Adam<Space, T> adam(space, {angles.size()});
   adam.step(space, {{angles, gradients, 0.1}});
   adam.reset(space);

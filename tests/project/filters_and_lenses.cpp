@@ -3,6 +3,8 @@
 
 #include "molecule.hpp"
 
+#include <bracewell/project/filter_gradients.hpp>
+
 #include <catch2/catch_test_macros.hpp>
 
 using namespace Test;
@@ -172,4 +174,57 @@ TEST_CASE("filters multiply every sample on its way out and in") {
   CHECK(error(of_filtered.reconstruction, of_plain.reconstruction) < 1e-13);
   CHECK(norm(moved(of_filtered.matrices, -1, of_plain.matrices)) < 1e-13 * norm(of_plain.matrices));
   CHECK(norm(moved(of_filtered.shifts, -1, of_plain.shifts)) < 1e-13 * norm(of_plain.shifts));
+}
+
+TEST_CASE("gradients of filters are the slopes of projections and back-projections, shared or not") {
+  Random random(8);
+  const auto poses = random_poses(random);
+  const auto reconstruction = volume();
+  auto projections = spectra<complex<double>>({1, poses_count}, {n, n});
+  const auto cotangent = random_like(projections, random), images = random_like(projections, random);
+  const auto data_cotangent = random_like(reconstruction, random);
+  const ProjectionOptions options{.oversampling = 2};
+
+  // U and g of project, then of backproject.
+  auto plain = projections;
+  spline().project(reconstruction, poses, plain, options);
+  Operators<double>::BackprojectGradients of_images;
+  of_images.data = data_cotangent;
+  of_images.projections = projections;
+  spline().backproject_gradients(images, poses, of_images, options);
+
+  for (const std::size_t own : {std::size_t(1), std::size_t(poses_count)}) {
+    auto filtered = poses;
+    filtered.filters = spectra<double>({1, own}, {n, n});
+    fill(filtered.filters, random);
+    const auto direction = random_like(filtered.filters, random),
+               start = random_like(filtered.filters, random);
+    const auto gradient = [&](const auto& values, const auto& g) {
+      auto result = start;
+      const auto view = [](auto& tensor) {
+        using Value = std::remove_reference_t<decltype(tensor[0])>;
+        return Kokkos::View<Value****, Kokkos::LayoutRight, Kokkos::HostSpace>(
+            tensor.values.data(), tensor.extents[0], tensor.extents[1], tensor.extents[2], tensor.extents[3]);
+      };
+      Bracewell::filter_gradients(Kokkos::DefaultHostExecutionSpace(), view(values), view(g), view(result));
+      return moved(result, -1, start); // added to
+    };
+    double project_losses[2], backproject_losses[2];
+    for (const int side : {0, 1}) {
+      auto at = filtered;
+      at.filters = moved(filtered.filters, side ? 0.5 : -0.5, direction); // both losses are linear
+      spline().project(reconstruction, at, projections, options);
+      project_losses[side] = dot(projections, cotangent);
+      auto data = zero_like(reconstruction);
+      Tensor<double> none;
+      spline().backproject(images, at, data, none, none, options);
+      backproject_losses[side] = dot(data, data_cotangent);
+    }
+    const auto of_project = gradient(plain, cotangent),
+               of_backproject = gradient(images, of_images.projections);
+    CHECK(std::abs(project_losses[1] - project_losses[0] - dot(of_project, direction)) <
+          1e-12 * norm(of_project) * norm(direction));
+    CHECK(std::abs(backproject_losses[1] - backproject_losses[0] - dot(of_backproject, direction)) <
+          1e-12 * norm(of_backproject) * norm(direction));
+  }
 }

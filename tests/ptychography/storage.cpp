@@ -1,15 +1,16 @@
-// Single and half precision against double, the example of docs/ptychography.md, what a call does as tools
+// Single and half precision against double, the examples of docs/ptychography*.md, what a call does as tools
 // see it, and messages of wrong input.
 
+#include "../page_examples.hpp"
 #include "../tools/recorder.hpp"
 #include "support.hpp"
 
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
+#include <bracewell/ptychography/solver.hpp>
 
-#include <fstream>
+#include <filesystem>
 #include <functional>
-#include <sstream>
 
 using namespace Bracewell;
 using Catch::Matchers::ContainsSubstring;
@@ -123,21 +124,140 @@ TEST_CASE("the example of the page on ptychography") {
   model.evaluate(space, object, probe, {.loss = loss});
   space.fence();
   CHECK(std::abs((1 - on_host(loss)() / before) - 1e-4) < 5e-6);
+}
 
-  const auto read = [](const std::string& path) {
-    std::ifstream file(BRACEWELL_SOURCE_DIR + path);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
+namespace {
+
+/// A scan of an object near 1 and what its detector counts, by sums that are written out.
+struct Scan {
+  static constexpr int size = 64, m = 16, n = 40, N = 36;
+  View<double**> positions{"positions", N, 2};
+  View<float***> patterns{"patterns", N, n, n};
+  View<Kokkos::complex<float>***> probe{"probe", 1, m, m};
+
+  Scan() {
+    using C = std::complex<double>;
+    const auto places = Kokkos::create_mirror_view(positions);
+    const auto counts = Kokkos::create_mirror_view(patterns);
+    const auto waves = Kokkos::create_mirror_view(probe);
+    for (int r = 0; r < m * m; ++r) {
+      const double y = r / m - m / 2., x = r % m - m / 2.;
+      waves.data()[r] = Kokkos::complex<float>(float(std::exp(-(y * y + x * x) / 20)),
+                                               float(0.3 * std::exp(-(y * y + x * x) / 30) * x / m));
+    }
+    for (int j = 0; j < N; ++j) {
+      places(j, 0) = j / 6 * 9 + j % 2;
+      places(j, 1) = j % 6 * 9 + j % 3;
+      std::vector<C> rows(m * n); // [y, k]
+      for (int y = 0; y < m; ++y)
+        for (int k = 0; k < n; ++k)
+          for (int x = 0; x < m; ++x) {
+            const double row = places(j, 0) + y, column = places(j, 1) + x;
+            const C object =
+                std::polar(1 + 0.1 * std::sin(0.3 * row), 0.4 * std::cos(0.2 * column + 0.1 * row));
+            const auto p = waves(0, y, x);
+            rows[std::size_t(y * n + k)] +=
+                object * C(p.real(), p.imag()) * std::polar(1.0, -2 * Kokkos::numbers::pi * k * x / n);
+          }
+      for (int l = 0; l < n; ++l)
+        for (int k = 0; k < n; ++k) {
+          C sum = 0;
+          for (int y = 0; y < m; ++y)
+            sum += rows[std::size_t(y * n + k)] * std::polar(1.0, -2 * Kokkos::numbers::pi * l * y / n);
+          counts(j, l, k) = float(std::norm(sum));
+        }
+    }
+    Kokkos::deep_copy(positions, places);
+    Kokkos::deep_copy(patterns, counts);
+    Kokkos::deep_copy(probe, waves);
+  }
+};
+
+} // namespace
+
+// clang-format off
+TEST_CASE("the tutorial of ptychography") {
+  const Scan scan;
+  const auto positions = scan.positions;
+  const auto probe = scan.probe;
+  constexpr int N = Scan::N;
+  const auto read = [&](int first, int count) {
+    return Kokkos::subview(scan.patterns, std::pair(first, std::min(first + count, N)), Kokkos::ALL, Kokkos::ALL);
   };
-  const std::string source = read("/tests/ptychography/storage.cpp"), page = read("/docs/ptychography.md");
-  const std::size_t begin = source.find("  using Complex"), end = source.find("  // example]");
-  REQUIRE(begin < end);
-  std::istringstream lines(source.substr(begin, end - begin));
-  std::string shown;
-  for (std::string line; std::getline(lines, line);)
-    shown += (line.size() > 2 ? line.substr(2) : line) + "\n";
-  CHECK(page.find("```cpp\n" + shown + "```") != std::string::npos);
+  // [model
+  const Kokkos::DefaultExecutionSpace space;
+  const PtychographyShape shape{.object = {64, 64}, .probe = 16, .detector = 40};
+  PtychographyLoss<Space, float> loss(space, shape, positions, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+  for (int first = 0; first < N; first += 10) // from the file, some at a time
+    loss.set_patterns(space, first, read(first, 10));
+  // model]
+  CHECK(loss.empty_patterns() == 0);
+  // [steps
+  PtychographySolver<Space, float> solver(space, shape, std::move(loss), {.object_rate = 0.02, .probe_rate = 1e-3});
+  Kokkos::deep_copy(space, solver.amplitude(), 1.0f);
+  Kokkos::deep_copy(space, solver.probe(), probe); // [modes, m, m]
+  for (int i = 0; i < 100; ++i)
+    solver.step(space); // queues kernels, waits for nothing
+  const std::vector<double> losses = solver.losses(space); // this waits
+  // steps]
+  CHECK(losses.back() < 0.01 * losses.front());
+  // [batches
+  const PatternBatches<Space> batches(space, N, 4);
+  for (int pass = 0; pass < 20; ++pass)
+    for (int b = 0; b < batches.size(); ++b)
+      solver.step(space, batches[b]);
+  // batches]
+  CHECK(solver.steps() == 180);
+}
+
+TEST_CASE("the tutorial's lens and the pieces of a step") {
+  const Scan scan;
+  const Space space;
+  const PtychographyShape shape{.object = {64, 64}, .probe = 16, .detector = 40};
+  const auto make = [&] {
+    PtychographyLoss<Space, float> loss(space, shape, scan.positions, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+    loss.set_patterns(space, 0, scan.patterns);
+    return loss;
+  };
+  // [lens
+  const PtychographySolverOptions options{
+      .optics = ProbeOptics{.wavelength = 1.97e-3, .pixel_size = 0.02, .convergence_angle = 0.02},
+      .aberration_rates = {0.05, 1e-4, 0.05, 0.01, 1e-3}};
+  // lens]
+  PtychographySolver<Space, float> with_lens(space, shape, make(), options);
+  with_lens.step(space);
+  CHECK(with_lens.losses(space).size() == 1);
+
+  const auto loss = make();
+  PtychographySolver<Space, float> solver(space, shape, make(), {.object_rate = 0.04, .probe_rate = 1e-4});
+  Kokkos::deep_copy(solver.amplitude(), 1.0f);
+  Kokkos::deep_copy(solver.probe(), scan.probe);
+  using Complex = Kokkos::complex<float>;
+  const View<float**> amplitude("amplitude", 64, 64), phase("phase", 64, 64), amplitude_gradient("gradient", 64, 64),
+      phase_gradient("gradient", 64, 64);
+  const View<Complex**> object("object", 64, 64), object_gradient("gradient", 64, 64);
+  const View<Complex***> probe("probe", 1, 16, 16), probe_gradient("gradient", 1, 16, 16);
+  const View<double> value("loss");
+  Kokkos::deep_copy(amplitude, 1.0f);
+  Kokkos::deep_copy(probe, scan.probe);
+  Adam<Space, float> adam(space, {64 * 64, 64 * 64, 2 * 16 * 16});
+  for (int i = 0; i < 3; ++i) {
+  // [pieces
+  complex_object(space, amplitude, phase, object);
+  loss.evaluate(space, object, probe, {.loss = value, .object_gradient = object_gradient, .probe_gradient = probe_gradient});
+  complex_object_gradients(space, amplitude, phase, object_gradient, {.amplitude = amplitude_gradient, .phase = phase_gradient});
+  adam.step(space, {{amplitude, amplitude_gradient, 0.04}, {phase, phase_gradient, 0.04}, {probe, probe_gradient, 1e-4}});
+  // pieces]
+    solver.step(space);
+  }
+  CHECK(on_host(value)() == solver.losses(space).back());
+}
+
+// clang-format on
+TEST_CASE("the pages on ptychography show this code") {
+  const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
+  Test::check_page_examples(root / "tests/ptychography/storage.cpp",
+                            {root / "docs/ptychography.md", root / "docs/ptychography-tutorial.md"});
 }
 
 TEST_CASE("ptychography as tools see it: labels, instances; no fences, copies or allocations") {

@@ -41,22 +41,27 @@ double error(const Shape& shape, const Apply& apply, const Factor& factor) {
   return largest;
 }
 
+/// Of dividing and of multiplying.
 template <class Kernel, class T, int Dim>
 double separable_error(const Shape& shape, const std::array<int, Dim>& padded, double (*transform)(double)) {
-  return error<T, Dim>(
+  const auto rolloff = [&](const Shape& x) {
+    double factor = 1;
+    for (int axis = 0; axis < Dim; ++axis)
+      factor *= transform(double(x[axis]) / padded[axis]);
+    return factor;
+  };
+  const double corrected = error<T, Dim>(
       shape, [&](const auto& volume) { correct_rolloff<Kernel>(Space(), volume, padded); },
-      [&](const Shape& x) {
-        double factor = 1;
-        for (int axis = 0; axis < Dim; ++axis)
-          factor /= transform(double(x[axis]) / padded[axis]);
-        return factor;
-      });
+      [&](const Shape& x) { return 1 / rolloff(x); });
+  const double applied = error<T, Dim>(
+      shape, [&](const auto& volume) { apply_rolloff<Kernel>(Space(), volume, padded); }, rolloff);
+  return std::max(corrected, applied);
 }
 
 } // namespace
 
-TEMPLATE_TEST_CASE("roll-off correction divides by the kernel's transform about the centre", "[reconstruct]",
-                   float, double) {
+TEMPLATE_TEST_CASE("the roll-off is the kernel's transform about the centre, as a divisor and as a factor",
+                   "[reconstruct]", float, double) {
   using T = TestType;
   const double tolerance = 16 * epsilon<T>;
   CHECK(separable_error<Linear, T, 3>({6, 7, 8}, {12, 14, 16}, linear) < tolerance);
@@ -113,6 +118,8 @@ TEST_CASE("wrong arguments of roll-off corrections and masks are named", "[recon
   const auto volume = make<float, 3>(1, {8, 8, 8});
   CHECK_THROWS_WITH((correct_rolloff<Linear>(space, volume, {16, 7, 16})),
                     "Bracewell::correct_rolloff: padded: expected at least 8 along y, found 7");
+  CHECK_THROWS_WITH((apply_rolloff<Linear>(space, volume, {16, 16, 7})),
+                    "Bracewell::apply_rolloff: padded: expected at least 8 along x, found 7");
   CHECK_THROWS_AS(correct_radial_rolloff(space, volume, {0, 16, 16}), Error);
   CHECK_THROWS_AS(correct_rolloff<Linear>(space, Batch<float, 3>(), {16, 16, 16}), Error);
   CHECK_THROWS_AS(apply_mask(space, volume, {.radius = -1}), Error);

@@ -14,9 +14,10 @@ namespace {
 
 using Curves = Kokkos::View<double**, Kokkos::LayoutRight, Space>;
 
-/// Shell and multiplicity of every stored element, from its definition on the full spectrum.
+/// Shell, multiplicity and |k|^2 of every stored element, from their definitions on the full spectrum.
 struct Place {
   int shell, multiplicity;
+  double squared;
 };
 std::vector<Place> places(const Shape& shape) {
   std::vector<Place> result;
@@ -28,7 +29,7 @@ std::vector<Place> places(const Shape& shape) {
     // An element stands for itself and, unless that is stored too, its mate.
     const int x = index.back();
     result.push_back({int(std::floor(std::sqrt(squared) + 0.5)),
-                      (shape.back() - x) % shape.back() > shape.back() / 2 ? 2 : 1});
+                      (shape.back() - x) % shape.back() > shape.back() / 2 ? 2 : 1, squared});
   }
   return result;
 }
@@ -147,18 +148,23 @@ TEMPLATE_TEST_CASE("normalisation divides by the weight with its floors", "[reco
     const auto weight = make<T, 3>(2, columns);
     fill_random(data, 1);
     fill_random(weight, 2, -0.3, 1);
-    const int shells = 5; // the corners lie beyond
-    const Curves averages("averages", 2, shells);
-    Kokkos::deep_copy(averages, 0.5);
-    const auto check = [&](const NormaliseOptions<Space::memory_space>& options, const auto& divisor) {
+    const int shells = 4; // the others take the floor of the last
+    const Curves averages("averages", 2, shells), means("means", 2, shells);
+    shell_averages(space, HalfSpectrum{weight, shape.back()}, means);
+    const auto mean = to_host(means);
+    const auto check = [&](const NormaliseOptions& options, const auto& divisor) {
       normalise(space, HalfSpectrum{data, shape.back()}, HalfSpectrum{weight, shape.back()},
-                HalfSpectrum{volume, shape.back()}, options);
+                HalfSpectrum{volume, shape.back()}, averages, options);
+      CHECK(to_host(averages) == mean);
       const auto in = to_host(data), out = to_host(volume);
       const auto w = to_host(weight);
       const auto place = places(shape);
       double error = 0;
       for (std::size_t i = 0; i < in.size(); ++i) {
-        const double d = divisor(double(w[i]), place[i % place.size()].shell);
+        const auto& [shell, multiplicity, squared] = place[i % place.size()];
+        const double m = mean[i / place.size() * shells + std::size_t(std::min(shell, shells - 1))];
+        const double limit = options.radius.value_or(shape.back() / 2.0);
+        const double d = squared > limit * limit * (1 + 1e-9) ? 0 : divisor(double(w[i]), m);
         const double scale = d > 0 ? 1 / d : 0;
         error = std::max(
             error, std::hypot(out[i].real() - in[i].real() * scale, out[i].imag() - in[i].imag() * scale) /
@@ -166,18 +172,13 @@ TEMPLATE_TEST_CASE("normalisation divides by the weight with its floors", "[reco
       }
       CHECK(error < 4 * epsilon<T>);
     };
-    check({}, [](double w, int) { return w; });
-    check({.wiener = 0.25}, [](double w, int) { return w + 0.25; });
-    check({.floor = 0.125}, [](double w, int) { return std::max(w, 0.125); });
-    check({.wiener = 0.25, .floor = 0.5}, [](double w, int) { return std::max(w + 0.25, 0.5); });
-    check({.wiener = 0.25, .shell_averages = averages, .shell_floor = 0.5},
-          [](double w, int s) { return s < 5 ? std::max(w + 0.25, 0.5 * (0.5 + 0.25)) : w + 0.25; });
-    check({.shell_averages = averages},
-          [](double w, int s) { return s < 5 ? std::max(w, 1e-3 * 0.5) : w; }); // RELION's floor
-
-    check({.radius = 3.5}, [](double w, int s) { return s <= 3 ? w : -1; });
-    const auto expected = (normalise(space, data, weight, volume, {.floor = 0.5}), to_host(volume));
-    normalise(space, data, weight, data, {.floor = 0.5});
+    check({}, [](double w, double m) { return std::max(w, 0.2 * m); });
+    check({.wiener = 0.25}, [](double w, double m) { return std::max(w + 0.25, 0.2 * (m + 0.25)); });
+    check({.floor = 0}, [](double w, double) { return w; });
+    check({.floor = 1e-3, .radius = 1e6}, [](double w, double m) { return std::max(w, 1e-3 * m); });
+    check({.floor = 0.5, .radius = 3.5}, [](double w, double m) { return std::max(w, 0.5 * m); });
+    const auto expected = (normalise(space, data, weight, volume, averages, {.radius = 3}), to_host(volume));
+    normalise(space, data, weight, data, averages, {.radius = 3});
     CHECK(to_host(data) == expected);
   }
 }
@@ -202,18 +203,21 @@ TEST_CASE("wrong arguments of shell operators are named", "[reconstruct]") {
   const Curves in_a(reinterpret_cast<double*>(a.data()), 1, 5);
   CHECK_THROWS_AS(fourier_shell_correlation(space, b, b, two), Error);
   CHECK_THROWS_AS(fourier_shell_correlation(space, a, a, in_a), Error);
-  CHECK_THROWS_AS(normalise(space, a, weight, a, {.shell_averages = in_a}), Error);
-  CHECK_THROWS_AS(normalise(space, a, weight, a, {.radius = NAN}), Error);
-  CHECK_THROWS_AS(normalise(space, a, other, a), Error);
-  CHECK_THROWS_AS(normalise(space, a, weight, b), Error);
-  CHECK_THROWS_WITH(normalise(space, a, weight, a, {.wiener = -1e-7}),
+  CHECK_THROWS_AS(normalise(space, a, weight, a, in_a), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, b, in_weight), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, a, curve, {.radius = NAN}), Error);
+  CHECK_THROWS_AS(normalise(space, a, other, a, curve), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, b, curve), Error);
+  CHECK_THROWS_WITH(normalise(space, a, weight, a, curve, {.wiener = -1e-7}),
                     "Bracewell::normalise: options.wiener: expected a finite value >= 0, found -1e-07");
-  CHECK_THROWS_AS(normalise(space, a, weight, a, {.floor = NAN}), Error);
-  CHECK_THROWS_AS(normalise(space, a, weight, a, {.shell_averages = two}), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, a, curve, {.floor = NAN}), Error);
+  CHECK_THROWS_AS(normalise(space, a, weight, a, two), Error);
+  CHECK_THROWS_WITH(normalise(space, a, weight, a, Curves("none", 1, 0)),
+                    "Bracewell::normalise: averages: expected [1, at least one shell], found [1, 0]");
   const Batch<C, 3> shared(reinterpret_cast<C*>(weight.data()), 1, 4, 8, 5);
   const auto half_weight = make<C, 3>(1, {4, 8, 5});
   const Batch<float, 3> small(weight.data(), 1, 4, 8, 5);
-  CHECK_THROWS_AS(normalise(space, half_weight, small, shared), Error);
+  CHECK_THROWS_AS(normalise(space, half_weight, small, shared, curve), Error);
 }
 
 TEST_CASE("no spectra and no shells are no work", "[reconstruct]") {
@@ -226,10 +230,5 @@ TEST_CASE("no spectra and no shells are no work", "[reconstruct]") {
   shell_averages(space, no_weights, no_curves);
   fourier_shell_correlation(space, spectrum, spectrum, no_shells);
   fourier_shell_correlation(space, no_spectra, no_spectra, no_curves);
-  normalise(space, no_spectra, no_weights, no_spectra, {.shell_averages = no_curves});
-
-  Kokkos::deep_copy(spectrum, C(6, 3));
-  Kokkos::deep_copy(weight, 3);
-  normalise(space, spectrum, weight, spectrum, {.shell_averages = no_shells});
-  CHECK(to_host(spectrum) == std::vector<C>(8 * 8 * 5, C(2, 1)));
+  normalise(space, no_spectra, no_weights, no_spectra, no_curves);
 }

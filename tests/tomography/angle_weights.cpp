@@ -50,7 +50,9 @@ TEST_CASE("even angles have the weight 1: over half a turn, a whole turn, in any
 }
 
 TEST_CASE("the weight of an angle is what is nearest to it") {
-  Values angles = TomographyTest::random_values(40, -5, 5);
+  Values angles = TomographyTest::random_values(40, -0.9, 0.9);
+  for (std::size_t p = 0; p < angles.size(); ++p)
+    angles[p] = (double(p * 17 % 40) + angles[p] / 2) * pi / 40 - 3 * pi * double(p % 3);
   const Values weights = angular_density_weights(angles), expected = counted(angles);
   for (std::size_t p = 0; p < angles.size(); ++p)
     CHECK(std::abs(weights[p] - expected[p]) < 2e-3); // two of 100000 points, times 40
@@ -59,8 +61,32 @@ TEST_CASE("the weight of an angle is what is nearest to it") {
   // A second and a third projection at the same angle share its weight.
   angles.insert(angles.begin() + 7, 2, angles[20]);
   const Values shared = angular_density_weights(angles);
-  CHECK(std::abs(shared[7] + shared[8] + shared[22] - weights[20] * 42 / 40) < 1e-10);
+  for (const std::size_t p : {7, 8, 22})
+    CHECK(std::abs(shared[p] - weights[20] * 42 / 40 / 3) < 1e-10);
   CHECK(std::abs(shared[3] - weights[3] * 42 / 40) < 1e-10);
+}
+
+TEST_CASE("missing wedges belong to no angle") {
+  check_even(even_angles(61, 2 * pi / 3, -1)); // steps of 2 degrees; the wedge is 31 of them wide
+  check_even(even_angles(13, pi / 2, 3));      // 7.5 degrees; 13
+  check_even({0.1, 0.12});
+  check_even({0.1, 0.12, 1.7, 1.72}); // two wedges
+
+  // Over half of the range in steps of 1, over the other in steps of 2: weights in proportion.
+  Values angles;
+  for (int i = 0; i < 20; ++i)
+    angles.push_back(0.01 * i);
+  for (int i = 0; i <= 10; ++i)
+    angles.push_back(0.2 + 0.02 * i);
+  const Values weights = angular_density_weights(angles);
+  const double unit = 31 / (20 + 1.5 + 2 * 10); // 20 angles of 1, one of 1.5 between, 10 of 2
+  for (std::size_t p = 0; p < 31; ++p)
+    CHECK(std::abs(weights[p] - unit * (p < 20 ? 1 : p == 20 ? 1.5 : 2)) < 1e-9);
+
+  // An angle of its own between two wedges has the median step.
+  Values alone = even_angles(50, pi / 4);
+  alone.push_back(2);
+  check_even(alone);
 }
 
 TEST_CASE("angles that are not finite have no weight") {

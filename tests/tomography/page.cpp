@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The worked examples of docs/tomography.md: what stands between "// [name" and "// name]" is shown there,
-// word for word.
+// The worked examples of docs/tomography.md and docs/tomography-tutorial.md: what stands between "// [name"
+// and "// name]" is shown there, word for word.
 
 #include "../page_examples.hpp"
 
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/preprocess.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -64,6 +66,41 @@ TEST_CASE("reconstruction") {
   // reconstruction]
 }
 
+TEST_CASE("scan") {
+  const Space space;
+  const int S = 2, P = 90, n = 48;
+  const View<float***> raw("raw", P, S, n);
+  const View<float**> dark("dark", S, n), flat("flat", S, n);
+  std::vector<double> angles;
+  for (int p = 0; p < P; ++p) { // attenuation 0.1 exp(-r^2 / 32) per pixel about a point 6 pixels from the axis, which is at 24.5
+    angles.push_back(std::numbers::pi * p / P);
+    for (int slice = 0; slice < S; ++slice)
+      for (int i = 0; i < n; ++i) {
+        const double s = i - 24.5 - 6 * std::cos(angles.back());
+        dark(slice, i) = 3 + float(i % 5);
+        flat(slice, i) = 1000 + 40 * float(i % 7);
+        const double transmission = std::exp(-0.4 * std::sqrt(2 * std::numbers::pi) * std::exp(-s * s / 32));
+        raw(p, slice, i) = float(dark(slice, i) + (flat(slice, i) - dark(slice, i)) * transmission);
+      }
+  }
+  const View<float***> sinograms("sinograms", S, P, n), slices("slices", S, n, n);
+  // [scan
+  normalise_projections(space, raw, dark, flat, sinograms); // [P, S, n] to [S, P, n]
+  const View<float**> one(sinograms.data(), P, n);
+  const double centre = find_centre(space, one, angles); // radians
+  ProjectionFilter<Space, float>(space, S * P, n, {.filter = TomographyFilter::Shepp}).execute(space, sinograms, sinograms);
+  const FourierTomography<Space, float> tomography(space, {.angles = angles, .width = n, .slices = S, .centre = centre});
+  tomography.backproject(space, sinograms, slices); // [S, n, n], attenuation per pixel
+  // scan]
+  space.fence();
+  CHECK(std::abs(centre - 24.5) < 0.1);
+  for (int slice = 0; slice < S; ++slice) {
+    CHECK(std::abs(slices(slice, 24, 24 + 6) - 0.1) < 0.002);
+    CHECK(std::abs(slices(slice, 24 + 4, 24 + 3) - 0.1 * std::exp(-25. / 32)) < 0.002);
+    CHECK(std::abs(slices(slice, 24, 24 - 10)) < 0.002);
+  }
+}
+
 TEST_CASE("nonuniform") {
   const Space space;
   // [nonuniform
@@ -85,5 +122,6 @@ TEST_CASE("nonuniform") {
 // clang-format on
 TEST_CASE("the page shows this code") {
   const std::filesystem::path here(__FILE__);
-  Test::check_page_examples(here, here.parent_path() / "../../docs/tomography.md");
+  const auto docs = here.parent_path() / "../../docs";
+  Test::check_page_examples(here, {docs / "tomography.md", docs / "tomography-tutorial.md"});
 }

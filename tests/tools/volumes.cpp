@@ -3,15 +3,17 @@
 #include "checks.hpp"
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/geometry/ctf.hpp>
+#include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/interpolation/linear.hpp>
+#include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
+#include <bracewell/reconstruct/spectrum_gradients.hpp>
 
 using namespace Bracewell;
 
@@ -24,12 +26,15 @@ using Complex = Kokkos::complex<float>;
 
 struct Arguments {
   View<float****> centred{"centred", 1, 8, 8, 8}, padded{"padded", 1, 12, 12, 12};
-  View<Complex****> spectrum{"spectrum", 1, 8, 8, 5}, other{"other", 1, 8, 8, 5};
+  View<Complex****> spectrum{"spectrum", 1, 8, 8, 5}, other{"other", 1, 8, 8, 5},
+      cotangent{"cotangent", 1, 8, 8, 5};
   View<float****> weight{"weight", 1, 8, 8, 5};
   View<double**> shells{"shells", 1, 5};
   View<Complex***> images{"images", 3, 8, 5};
   View<float***> values{"values", 3, 8, 5};
-  View<CTF*> ctfs{"ctfs", 3};
+  View<CTF*> ctfs{"ctfs", 3}, ctf_cotangents{"gradients", 3};
+  View<float**> plane_angles{"angles", 1, 4}, plane_gradients{"gradients", 1, 4};
+  View<float****> plane_matrices{"matrices", 1, 4, 2, 2};
   View<float***> angles{"angles", 1, 4, 3}, quaternions{"quaternions", 1, 4, 4},
       parameter_gradients{"gradients", 1, 4, 3}, quaternion_gradient{"gradients", 1, 4, 4};
   View<float****> matrices{"matrices", 1, 4, 3, 3}, rotated{"rotated", 1, 4, 3, 3};
@@ -49,14 +54,32 @@ std::vector<Function> functions(const Arguments& a) {
          correct_radial_rolloff(space, a.centred, {12, 12, 12});
        }},
       {"normalise",
-       [&](const Space& space) {
-         normalise(space, a.spectrum, a.weight, a.other, {.wiener = 1, .shell_averages = a.shells});
-       }},
+       [&](const Space& space) { normalise(space, a.spectrum, a.weight, a.other, a.shells, {.wiener = 1}); }},
       {"shell_averages", [&](const Space& space) { shell_averages(space, a.weight, a.shells); }},
       {"fourier_shell_correlation",
        [&](const Space& space) { fourier_shell_correlation(space, a.spectrum, a.other, a.shells); }},
       {"evaluate_ctf", [&](const Space& space) { evaluate_ctf(space, a.ctfs, 1.5, a.values); }},
       {"apply_ctf", [&](const Space& space) { apply_ctf(space, a.ctfs, 1.5, a.images, a.values); }},
+      {"ctf_gradients",
+       [&](const Space& space) { ctf_gradients(space, a.ctfs, 1.5, a.values, a.ctf_cotangents); }},
+      {"apply_rolloff",
+       [&](const Space& space) {
+         apply_rolloff(space, a.centred, {12, 12, 12});
+       }},
+      {"multiply_by_multiplicity", [&](const Space& space) { multiply_by_multiplicity(space, a.spectrum); }},
+      {"divide_by_multiplicity", [&](const Space& space) { divide_by_multiplicity(space, a.spectrum); }},
+      {"squared_error",
+       [&](const Space& space) {
+         squared_error(space, a.spectrum, a.other, {.cotangent = a.cotangent}, a.weight);
+       }},
+      {"filter_gradients",
+       [&](const Space& space) { filter_gradients(space, a.spectrum, a.other, a.weight); }},
+      {"matrices_from_plane_angles",
+       [&](const Space& space) { matrices_from_plane_angles(space, a.plane_angles, a.plane_matrices); }},
+      {"plane_angle_gradients",
+       [&](const Space& space) {
+         plane_angle_gradients(space, a.plane_angles, a.plane_matrices, a.plane_gradients);
+       }},
       {"matrices_from_angles",
        [&](const Space& space) { matrices_from_angles(space, a.angles, a.matrices); }},
       {"matrices_from_quaternions",

@@ -79,12 +79,39 @@ struct CTF {
   /// Value in precision T at frequency (x, y), in 1/Angstrom along columns and rows.
   template <class T>
   KOKKOS_FUNCTION T value(double x, double y) const {
+    return T(scale) * envelope<T>(x * x + y * y) * Kokkos::sin(angle<T>(x, y));
+  }
+
+  /// Derivatives of the value with respect to the members above, each in its own place.
+  template <class T>
+  KOKKOS_FUNCTION CTF derivatives(double x, double y) const {
+    const double k2 = x * x + y * y;
+    const T phase = angle<T>(x, y), height = envelope<T>(k2), sine = height * Kokkos::sin(phase);
+    const double slope = Kokkos::numbers::pi * scale * double(height * Kokkos::cos(phase));
+    CTF d;
+    d.xx = slope * x * x;
+    d.xy = slope * x * y;
+    d.yy = slope * y * y;
+    d.quartic = slope * k2 * k2;
+    d.offset = slope;
+    d.decay = -k2 * scale * double(sine);
+    d.scale = double(sine);
+    return d;
+  }
+
+private:
+  /// The phase in radians, within half a turn.
+  template <class T>
+  KOKKOS_FUNCTION T angle(double x, double y) const {
     const double k2 = x * x + y * y;
     const double phase = xx * x * x + xy * x * y + yy * y * y + quartic * k2 * k2 + offset;
     const double half_turns = phase - 2 * Kokkos::floor(phase / 2 + 0.5); // in [-1, 1]
-    const T sine = Kokkos::sin(Kokkos::numbers::pi_v<T> * T(half_turns));
-    const T amplitude = decay == 0 ? T(scale) : T(scale) * Kokkos::exp(T(-decay * k2));
-    return amplitude * sine;
+    return Kokkos::numbers::pi_v<T> * T(half_turns);
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T envelope(double k2) const {
+    return decay == 0 ? T(1) : Kokkos::exp(T(-decay * k2));
   }
 };
 

@@ -77,6 +77,47 @@ struct RotateMatrices {
   }
 };
 
+/// dL/dw of M0 exp([w]x), by way of dL/d exp([w]x) = transpose(M0) dL/dM.
+template <class T>
+struct ChainRotatedGradients {
+  const T* vectors;
+  const T* base;
+  const T* cotangents;
+  T* gradients;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const T* v = vectors + 3 * i;
+    const auto gradient = chain(transpose(load_matrix(base + 9 * i)) * load_matrix(cotangents + 9 * i),
+                                rotation_matrix_derivatives(RotationVector<T>{v[0], v[1], v[2]}));
+    for (int p = 0; p < 3; ++p)
+      gradients[3 * i + p] = gradient[p];
+  }
+};
+
+/// Rotations of images by psi.
+template <class T>
+struct MakePlaneMatrices {
+  const T* angles;
+  T* matrices;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const SinCos<T> psi(angles[i]);
+    T* M = matrices + 4 * i;
+    M[0] = M[3] = psi.cos;
+    M[1] = -psi.sin;
+    M[2] = psi.sin;
+  }
+};
+template <class T>
+struct ChainPlaneGradients {
+  const T* angles;
+  const T* cotangents;
+  T* gradients;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const SinCos<T> psi(angles[i]);
+    const T* g = cotangents + 4 * i;
+    gradients[i] = ((g[2] - g[1]) * psi.cos - (g[0] + g[3]) * psi.sin) * (Kokkos::numbers::pi_v<T> / 180);
+  }
+};
+
 template <class Parametrisation, class T>
 struct ChainGradients {
   const T* parameters;
@@ -250,6 +291,76 @@ void rotation_vector_gradients(const ExecutionSpace& space, const Matrices& matr
       space, {"rotation_vector_gradients"}, "Bracewell::rotation_vector_gradients::chain", "matrices",
       Array<const T, Memory>(matrices), Array<const T, Memory>(matrix_gradients),
       Array<T, Memory>(gradients));
+}
+
+/// The same at any w, not 0 alone: dL/dw of M = M0 exp([w]x), per radian, for optimisers that hold w while M0
+/// stays.
+/// @param rotation_vectors  w [B, P, 3], radians
+/// @param base              M0 [B, P, 3, 3]
+/// @param matrix_gradients  dL/dM [B, P, 3, 3], at the matrices of matrices_from_rotation_vectors
+/// @param gradients         [B, P, 3], overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class RotationVectors, class Base, class MatrixGradients, class Gradients>
+void rotation_vector_gradients(const ExecutionSpace& space, const RotationVectors& rotation_vectors,
+                               const Base& base, const MatrixGradients& matrix_gradients,
+                               const Gradients& gradients) {
+  using T = typename Gradients::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  constexpr Impl::Arguments arguments{"rotation_vector_gradients"};
+  const Array<const T, Memory> vectors(rotation_vectors), from(base), cotangents(matrix_gradients);
+  const Array<T, Memory> to(gradients);
+  Impl::require_poses(arguments, "rotation_vectors", vectors, vectors, 3);
+  Impl::require_poses(arguments, "base", from, vectors, 9);
+  Impl::require_poses(arguments, "matrix_gradients", cotangents, vectors, 9);
+  Impl::require_poses(arguments, "gradients", to, vectors, 3);
+  arguments.disjoint({{"gradients", to}},
+                     {{"rotation_vectors", vectors}, {"base", from}, {"matrix_gradients", cotangents}});
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::rotation_vector_gradients");
+  Impl::for_each_pose(space, "Bracewell::rotation_vector_gradients::chain_rotated",
+                      vectors.extents[0] * vectors.extents[1],
+                      Impl::ChainRotatedGradients<T>{vectors.data, from.data, cotangents.data, to.data});
+}
+
+/// Matrices of images in their plane, for alignment in 2D: M = (cos psi, -sin psi; sin psi, cos psi), which is
+/// the upper left part of projection_matrix of the Euler angles (0, 0, psi).
+/// @param angles    psi [B, P], degrees
+/// @param matrices  [B, P, 2, 2], overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Angles, class Matrices>
+void matrices_from_plane_angles(const ExecutionSpace& space, const Angles& angles, const Matrices& matrices) {
+  using T = typename Matrices::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  constexpr Impl::Arguments arguments{"matrices_from_plane_angles"};
+  const Array<const T, Memory> from(angles);
+  const Array<T, Memory> to(matrices);
+  arguments.require(from && from.rank == 2, "angles", "[B, P]", [&] { return from.shape(); });
+  arguments.shape("matrices", to, {from.extents[0], from.extents[1], 2, 2});
+  arguments.disjoint({{"matrices", to}}, {{"angles", from}});
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_plane_angles");
+  Impl::for_each_pose(space, "Bracewell::matrices_from_plane_angles::make", from.size(),
+                      Impl::MakePlaneMatrices<T>{from.data, to.data});
+}
+
+/// Chain rule from matrices to the angles of matrices_from_plane_angles, per degree.
+/// @param angles            psi [B, P], degrees
+/// @param matrix_gradients  dL/dM [B, P, 2, 2], for instance from project_gradients
+/// @param gradients         [B, P], overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Angles, class MatrixGradients, class Gradients>
+void plane_angle_gradients(const ExecutionSpace& space, const Angles& angles,
+                           const MatrixGradients& matrix_gradients, const Gradients& gradients) {
+  using T = typename Gradients::value_type;
+  using Memory = typename ExecutionSpace::memory_space;
+  constexpr Impl::Arguments arguments{"plane_angle_gradients"};
+  const Array<const T, Memory> at(angles), cotangents(matrix_gradients);
+  const Array<T, Memory> to(gradients);
+  arguments.require(at && at.rank == 2, "angles", "[B, P]", [&] { return at.shape(); });
+  arguments.shape("matrix_gradients", cotangents, {at.extents[0], at.extents[1], 2, 2});
+  arguments.same_shape("gradients", to, at);
+  arguments.disjoint({{"gradients", to}}, {{"angles", at}, {"matrix_gradients", cotangents}});
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::plane_angle_gradients");
+  Impl::for_each_pose(space, "Bracewell::plane_angle_gradients::chain", at.size(),
+                      Impl::ChainPlaneGradients<T>{at.data, cotangents.data, to.data});
 }
 
 } // namespace Bracewell

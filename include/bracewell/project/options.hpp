@@ -9,7 +9,7 @@ namespace Bracewell {
 
 /// Kernel values that carry weights into the weight volume. Signed is the default: data and weight then see
 /// the same kernel and their quotient is unbiased (a Catmull-Rom insertion with absolute weights has a gain
-/// of 0.63); where sampling is sparse the quotient needs a floor (reconstruct/normalise.hpp). Absolute is the
+/// of 0.63); where sampling is sparse the quotient needs a floor, which `normalise` has. Absolute is the
 /// torch-projectors paper's rule.
 enum class KernelWeights { Signed, Absolute };
 

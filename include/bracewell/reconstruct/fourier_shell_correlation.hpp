@@ -10,7 +10,7 @@ namespace Impl {
 
 template <class T>
 struct CorrelationOfShell {
-  using Sum = ShellSum<3>;
+  using Sum = Sums<3>;
   const Kokkos::complex<T>* first;
   const Kokkos::complex<T>* second;
 

@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/impl/sinc.hpp>
+#include <bracewell/interpolation/catmull_rom.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -11,8 +12,8 @@
 namespace Bracewell {
 namespace Impl {
 
-/// Divides a block of rows x columns by the product over axes of Kernel::transform((index - n/2) / N). The
-/// factors of its columns and rows are worked out once.
+/// Multiplies a block of rows x columns by the product over axes of Kernel::transform((index - n/2) / N), or
+/// divides it. The factors of its columns and rows are worked out once.
 template <class ExecutionSpace, class Kernel, class T, int Dim>
 struct SeparableRolloff {
   static constexpr int rows = 64, columns = 512, factor_count = columns + (Dim - 1) * rows;
@@ -22,6 +23,7 @@ struct SeparableRolloff {
   T* values;
   Box<Dim> box;
   T inverse_size[Dim]; ///< 1 / N (x, y[, z])
+  bool divides;
 
   KOKKOS_FUNCTION int across() const { return (box.columns + columns - 1) / columns; }
 
@@ -37,7 +39,8 @@ struct SeparableRolloff {
         box.locate(first_row + (i - column_count) / (Dim - 1), index);
         d = 1 + (i - column_count) % (Dim - 1);
       }
-      factors(i) = 1 / Kernel::transform(T(index[d] - box.size[d] / 2) * inverse_size[d]);
+      const T factor = Kernel::transform(T(index[d] - box.size[d] / 2) * inverse_size[d]);
+      factors(i) = divides ? 1 / factor : factor;
     });
     member.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, row_count), [&](int r) {
@@ -90,36 +93,56 @@ void invert_padded_sizes(const Arguments& arguments, const std::array<int, Dim>&
   }
 }
 
+template <class Kernel, class ExecutionSpace, class Volume>
+void separable_rolloff(const ExecutionSpace& space, const Arguments& arguments, const char* name,
+                       const char* label, const Volume& volume,
+                       const std::array<int, Volume::rank() - 1>& padded, bool divides) {
+  constexpr int Dim = int(Volume::rank()) - 1;
+  using T = typename Volume::value_type;
+  const Array<T, typename ExecutionSpace::memory_space> array(volume);
+  SeparableRolloff<ExecutionSpace, Kernel, T, Dim> functor{
+      array.data, image_box<Dim>(arguments, "volume", array), {}, divides};
+  invert_padded_sizes(arguments, padded, functor.box, functor.inverse_size);
+  const std::int64_t rows = functor.box.rows();
+  if (rows == 0)
+    return;
+  const Kokkos::Profiling::ScopedRegion region(name);
+  const auto league = static_cast<int>((rows + functor.rows - 1) / functor.rows * functor.across());
+  const int threads = is_host<ExecutionSpace> ? 1 : 8, lanes = is_host<ExecutionSpace> ? 1 : 32;
+  const auto scratch = decltype(functor)::Factors::shmem_size(functor.factor_count);
+  Kokkos::parallel_for(label,
+                       Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes)
+                           .set_scratch_size(0, Kokkos::PerTeam(int(scratch))),
+                       functor);
+}
+
 } // namespace Impl
 
 /// Removes the attenuation of an interpolation kernel, in place: divides by the product over axes of
 /// Kernel::transform(x / N), x the distance from the centre floor(n/2), N the size of the box that was
 /// interpolated in Fourier space. Apply it before the transform of what will be projected, or after that of
-/// what was backprojected (O'Sullivan, IEEE Trans. Med. Imaging 4 (1985) 200).
+/// what was backprojected (O'Sullivan, IEEE Trans. Med. Imaging 4 (1985) 200). It is its own transpose: the
+/// chain rule through it is the same call.
 /// @param volume  real [B, (d,) h, w]
 /// @param padded  {(D,) H, W}: sizes in the order of the axes
 /// @throws Error on an empty View and a padded size below the volume's
-template <class Kernel, class ExecutionSpace, class Volume>
+template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
 void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
                      const std::array<int, Volume::rank() - 1>& padded) {
-  constexpr int Dim = int(Volume::rank()) - 1;
-  using T = typename Volume::value_type;
-  const Array<T, typename ExecutionSpace::memory_space> array(volume);
-  constexpr Impl::Arguments arguments{"correct_rolloff"};
-  Impl::SeparableRolloff<ExecutionSpace, Kernel, T, Dim> functor{
-      array.data, Impl::image_box<Dim>(arguments, "volume", array), {}};
-  Impl::invert_padded_sizes(arguments, padded, functor.box, functor.inverse_size);
-  const std::int64_t rows = functor.box.rows();
-  if (rows == 0)
-    return;
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::correct_rolloff");
-  const auto league = static_cast<int>((rows + functor.rows - 1) / functor.rows * functor.across());
-  const int threads = Impl::is_host<ExecutionSpace> ? 1 : 8, lanes = Impl::is_host<ExecutionSpace> ? 1 : 32;
-  const auto scratch = decltype(functor)::Factors::shmem_size(functor.factor_count);
-  Kokkos::parallel_for("Bracewell::correct_rolloff::divide",
-                       Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes)
-                           .set_scratch_size(0, Kokkos::PerTeam(int(scratch))),
-                       functor);
+  Impl::separable_rolloff<Kernel>(space, {"correct_rolloff"}, "Bracewell::correct_rolloff",
+                                  "Bracewell::correct_rolloff::divide", volume, padded, true);
+}
+
+/// The attenuation itself, in place: multiplies by what correct_rolloff divides by. A map of ones becomes the
+/// roll-off as a factor, which models can take in where a division would amplify noise at the edges.
+/// @param volume  real [B, (d,) h, w]
+/// @param padded  {(D,) H, W}: sizes in the order of the axes
+/// @throws Error on an empty View and a padded size below the volume's
+template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
+void apply_rolloff(const ExecutionSpace& space, const Volume& volume,
+                   const std::array<int, Volume::rank() - 1>& padded) {
+  Impl::separable_rolloff<Kernel>(space, {"apply_rolloff"}, "Bracewell::apply_rolloff",
+                                  "Bracewell::apply_rolloff::multiply", volume, padded, false);
 }
 
 /// RELION's form of the correction for trilinear interpolation, in place: divides by sinc^2 of the radius

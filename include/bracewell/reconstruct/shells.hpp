@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/row_loop.hpp>
+#include <bracewell/impl/sums.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -32,17 +33,6 @@ struct Shells {
   }
 
   KOKKOS_FUNCTION double squared(int k, int d) const { return k * scale[d] * (k * scale[d]); }
-};
-
-/// What is summed over a shell; Kokkos' default reduction calls the constructor and +=.
-template <int Count>
-struct ShellSum {
-  double values[Count] = {};
-  KOKKOS_FUNCTION ShellSum& operator+=(const ShellSum& other) {
-    for (int i = 0; i < Count; ++i)
-      values[i] += other.values[i];
-    return *this;
-  }
 };
 
 /// One team per shell and batch element visits the shell's stretch of every row: no atomics, the same sum in
@@ -101,7 +91,7 @@ struct ReduceShells {
 
 template <class T>
 struct MeanOfShell {
-  using Sum = ShellSum<2>;
+  using Sum = Sums<2>;
   const T* values;
 
   KOKKOS_FUNCTION void add(std::int64_t index, int multiplicity, Sum& sum) const {

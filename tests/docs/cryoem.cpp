@@ -1,0 +1,418 @@
+// The examples of README.md and docs/tutorial.md on a molecule that is known in closed form: what stands between
+// "// [name" and "// name]" is shown there, word for word.
+
+#include "../page_examples.hpp"
+
+#include <bracewell/fft/fast_size.hpp>
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/geometry/ctf_gradients.hpp>
+#include <bracewell/geometry/pose_gradients.hpp>
+#include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/project/backproject.hpp>
+#include <bracewell/project/filter_gradients.hpp>
+#include <bracewell/project/project.hpp>
+#include <bracewell/reconstruct/normalise.hpp>
+#include <bracewell/reconstruct/pad_crop.hpp>
+#include <bracewell/reconstruct/rolloff.hpp>
+#include <bracewell/reconstruct/spectrum_gradients.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <complex>
+#include <random>
+
+using namespace Bracewell;
+
+namespace {
+
+using Space = Kokkos::DefaultHostExecutionSpace;
+using Complex = Kokkos::complex<float>;
+template <class DataType>
+using View = Kokkos::View<DataType, Kokkos::LayoutRight, Kokkos::HostSpace>;
+
+constexpr double pi = Kokkos::numbers::pi;
+constexpr double pixel_size = 2; // Angstrom
+
+/// Gaussians within a ball; positions (x, y, z) and widths in pixels.
+struct Molecule {
+  struct Blob {
+    double position[3], width;
+  };
+  std::vector<Blob> blobs;
+
+  explicit Molecule(double radius) {
+    std::mt19937 engine(7);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    while (blobs.size() < 20) {
+      const double x = uniform(engine), y = uniform(engine), z = uniform(engine);
+      if (x * x + y * y + z * z < 1)
+        blobs.push_back({{radius * x, radius * y, radius * z}, 1.6 + 0.4 * uniform(engine)});
+    }
+  }
+
+  View<float****> density(int n) const {
+    const View<float****> map("density", 1, n, n, n);
+    for (int z = 0; z < n; ++z)
+      for (int y = 0; y < n; ++y)
+        for (int x = 0; x < n; ++x)
+          for (const auto& [p, s] : blobs)
+            map(0, z, y, x) +=
+                float(std::exp(-(std::pow(x - n / 2 - p[0], 2) + std::pow(y - n / 2 - p[1], 2) +
+                                 std::pow(z - n / 2 - p[2], 2)) /
+                               (2 * s * s)));
+    return map;
+  }
+
+  /// The Fourier transform at q, in cycles per pixel.
+  std::complex<double> spectrum(const Vector3<double>& q) const {
+    std::complex<double> sum = 0;
+    for (const auto& [p, s] : blobs)
+      sum += std::polar(std::pow(std::sqrt(2 * pi) * s, 3) *
+                            std::exp(-2 * pi * pi * s * s * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2])),
+                        -2 * pi * (q[0] * p[0] + q[1] * p[1] + q[2] * p[2]));
+    return sum;
+  }
+};
+
+/// Poses at random, and what the molecule looks like in them, in closed form.
+struct Particles {
+  static constexpr int n = 40;
+  int count;
+  Molecule molecule{10};
+  View<float****> matrices;
+  View<float***> shifts;
+  View<Complex****> images;
+
+  explicit Particles(int particles)
+      : count(particles), matrices("matrices", 1, count, 3, 3), shifts("shifts", 1, count, 2),
+        images("images", 1, count, n, n / 2 + 1) {
+    std::mt19937 engine(3);
+    std::uniform_real_distribution<float> uniform(-2, 2);
+    for (int p = 0; p < count; ++p) {
+      const auto M = rotation_matrix(random_rotation<double>(engine));
+      for (int i = 0; i < 9; ++i)
+        matrices(0, p, i / 3, i % 3) = float(M(i / 3, i % 3));
+      shifts(0, p, 0) = uniform(engine);
+      shifts(0, p, 1) = uniform(engine);
+      for (int i = 0; i < layout().elements(); ++i)
+        image(p)[i] = Complex(projection(p, i));
+    }
+  }
+
+  /// Any; what each particle is compared with is another one.
+  View<Complex****> cotangent() const {
+    const View<Complex****> g("cotangent", 1, count, n, n / 2 + 1);
+    for (int p = 0; p < count; ++p)
+      std::copy_n(image((p + 1) % count), layout().elements(), &g(0, p, 0, 0));
+    return g;
+  }
+
+  /// With the first particle's matrix times R.
+  Particles turned(const Matrix3<double>& R) const {
+    Particles result = *this;
+    result.matrices = View<float****>("matrices", 1, 1, 3, 3);
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j)
+        for (int k = 0; k < 3; ++k)
+          result.matrices(0, 0, i, j) += matrices(0, 0, i, k) * float(R(k, j));
+    return result;
+  }
+
+  static HalfSpectrumLayout<2> layout() { return {n, n}; }
+  Complex* image(int p) const { return &images(0, p, 0, 0); }
+
+  /// Element i of the image of particle p, with an element of its matrix and of its shift moved.
+  Kokkos::complex<double> projection(int p, int i, int row = 0, int column = 0, double turn = 0, int axis = 0,
+                                     double move = 0) const {
+    int k[2];
+    layout().frequency(i, k);
+    if (k[0] * k[0] + k[1] * k[1] > n * n / 4)
+      return 0;
+    Matrix3<double> M;
+    for (int e = 0; e < 9; ++e)
+      M(e / 3, e % 3) = matrices(0, p, e / 3, e % 3);
+    M(row, column) += turn;
+    double shift[2] = {shifts(0, p, 0), shifts(0, p, 1)};
+    shift[axis] += move;
+    const auto value = molecule.spectrum(M * Vector3<double>{double(k[0]) / n, double(k[1]) / n, 0}) *
+                       std::polar(1.0, -2 * pi * (k[1] * shift[0] + k[0] * shift[1]) / n);
+    return {value.real(), value.imag()};
+  }
+};
+
+template <class A, class B>
+double relative_error(const A& a, const B& b, std::size_t size) {
+  double error = 0, norm = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    error += std::pow(Kokkos::abs(a[i] - b[i]), 2);
+    norm += std::pow(Kokkos::abs(b[i]), 2);
+  }
+  return std::sqrt(error / norm);
+}
+
+/// Of a map, within the ball that images determine.
+double error_of_map(View<float****> map, const Molecule& molecule) {
+  const int n = int(map.extent(1));
+  const auto truth = molecule.density(n);
+  for (std::size_t i = 0; i < map.size(); ++i)
+    if (std::hypot(int(i) % n - n / 2, int(i) / n % n - n / 2, int(i) / n / n - n / 2) > n / 2 - 2)
+      map.data()[i] = truth.data()[i];
+  return relative_error(map.data(), truth.data(), map.size());
+}
+
+/// A slope of the loss whose cotangent is g, along a change of particle 0's projection by change(i, h) at h = 0,
+/// is the sum of Re(conj g dP/dh). Interpolation errs by some parts in a thousand of |g| |dP/dh|, of which that
+/// sum may be a small part.
+template <class Change>
+void check_slope(double found, const View<Complex****>& g, double h, const Change& change) {
+  double sum = 0, squares = 0, slopes = 0;
+  for (int i = 0; i < Particles::layout().elements(); ++i) {
+    const auto slope = (change(i, h) - change(i, -h)) / (2 * h);
+    const Kokkos::complex<double> cotangent(g.data()[i]);
+    sum += cotangent.real() * slope.real() + cotangent.imag() * slope.imag();
+    squares += std::norm(std::complex<double>(cotangent.real(), cotangent.imag()));
+    slopes += std::norm(std::complex<double>(slope.real(), slope.imag()));
+  }
+  CHECK(std::abs(found - sum) < 0.01 * std::sqrt(squares * slopes));
+}
+
+void check_pose_gradients(const Particles& particles, const View<Complex****>& g,
+                          const View<float****>& matrices, const View<float***>& shifts) {
+  for (int axis = 0; axis < 2; ++axis)
+    check_slope(shifts(0, 0, axis), g, 1e-4,
+                [&](int i, double h) { return particles.projection(0, i, 0, 0, 0, axis, h); });
+  for (int e = 0; e < 6; ++e)
+    check_slope(matrices(0, 0, e / 2, e % 2), g, 1e-4,
+                [&](int i, double h) { return particles.projection(0, i, e / 2, e % 2, h); });
+}
+
+/// A map's spectrum for `project`, as the tutorial makes it.
+View<Complex****> padded_spectrum(const View<float****>& map, int N) {
+  const Space space;
+  const View<float****> padded("padded", 1, N, N, N);
+  const View<Complex****> spectrum("spectrum", 1, N, N, N / 2 + 1);
+  correct_rolloff(space, map, {N, N, N});
+  pad_centre(space, map, padded);
+  FFT<Space, 3, float, Complex>(space, {N, N, N}).execute(space, padded, spectrum);
+  return spectrum;
+}
+
+View<float****> cropped_map(const View<Complex****>& spectrum, int n) {
+  const Space space;
+  const int N = int(spectrum.extent(1));
+  const View<float****> padded("padded", 1, N, N, N), map("map", 1, n, n, n);
+  FFT<Space, 3, Complex, float>(space, {N, N, N}).execute(space, spectrum, padded);
+  crop_centre(space, padded, map, 1 / std::pow(N, 3));
+  correct_rolloff(space, map, {N, N, N});
+  return map;
+}
+
+/// The lines of the README, for a number of images.
+void readme(int P, double largest_error) {
+  const Space space;
+  const Particles particles(P);
+  const auto matrices = particles.matrices;
+  const auto shifts = particles.shifts;
+  const auto cotangent = particles.cotangent();
+  constexpr int n = Particles::n, N = 64;
+  const auto map = padded_spectrum(particles.molecule.density(n), N);
+  const View<Complex****> projections("projections", 1, P, n, n / 2 + 1), data("data", 1, N, N, N / 2 + 1),
+      reconstruction("reconstruction", 1, N, N, N / 2 + 1);
+  const View<float****> weight("weight", 1, N, N, N / 2 + 1), ones("ones", 1, 1, n, n / 2 + 1),
+      matrix_gradients("matrix gradients", 1, P, 3, 3);
+  Kokkos::deep_copy(ones, 1.0f);
+  const View<float***> shift_gradients("shift gradients", 1, P, 2);
+  const View<double**> averages("averages", 1, N / 2 + 1);
+  // [readme
+  // Spectra of images of n pixels a side and of a map padded to N = 1.6 n: Views that you own.
+  const Bracewell::ProjectionOptions options{.oversampling = double(N) / n};
+  Bracewell::project(space, map, {.matrices = matrices, .shifts = shifts}, projections, options);
+
+  // Back again: the images' sum and that of their weights, and the quotient of the two, be they few or many.
+  Bracewell::backproject(space, projections, {.matrices = matrices, .shifts = shifts},
+                         {.data = data, .weight = weight, .weights = ones}, options);
+  Bracewell::normalise(space, data, weight, reconstruction, averages);
+
+  // Only the gradients that you name are computed: this launches no volume-sized work.
+  Bracewell::project_gradients(space, map, {.matrices = matrices, .shifts = shifts}, cotangent,
+                               {.matrices = matrix_gradients, .shifts = shift_gradients}, options);
+  // readme]
+  space.fence();
+  CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
+  check_pose_gradients(particles, cotangent, matrix_gradients, shift_gradients);
+  const double error = error_of_map(cropped_map(reconstruction, n), particles.molecule);
+  CAPTURE(P, error);
+  CHECK(error < largest_error);
+}
+
+} // namespace
+
+TEST_CASE("the README, with few images and with many") {
+  readme(30, 0.25);
+  readme(200, 0.03);
+  readme(1000, 0.02);
+}
+
+TEST_CASE("the tutorial") {
+  const Particles particles(300);
+  constexpr int P = 300, n = Particles::n;
+  const auto matrices = particles.matrices;
+  const auto shifts = particles.shifts;
+  const auto map = particles.molecule.density(n);
+  // [spectrum
+  const Kokkos::DefaultHostExecutionSpace space;
+  const int N = static_cast<int>(next_fast_size(8 * n / 5, true)); // the padded box, about 1.6 n
+  const ProjectionOptions options{.oversampling = double(N) / n};
+  const View<float****> padded("padded", 1, N, N, N);
+  const View<Complex****> reconstruction("reconstruction", 1, N, N, N / 2 + 1);
+  correct_rolloff(space, map, {N, N, N}); // map is [1, n, n, n], its centre at n/2
+  pad_centre(space, map, padded);
+  FFT<Space, 3, float, Complex>(space, {N, N, N}).execute(space, padded, reconstruction);
+  // spectrum]
+  // [project
+  const View<Complex****> projections("projections", 1, P, n, n / 2 + 1);
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections, options);
+  // project]
+  CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
+  Kokkos::deep_copy(projections, Complex(0));
+  // [scratch
+  const View<float*> scratch("scratch", projection_scratch_size(space, reconstruction));
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections, options, scratch);
+  // scratch]
+  CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
+
+  const View<CTF*> ctfs("ctfs", P);
+  for (int p = 0; p < P; ++p)
+    ctfs(p) = CTF({.defocus_u = 8000. + 50 * p, .defocus_v = 7500. + 50 * p, .amplitude_contrast = 0.1});
+  // [ctf
+  const View<float****> ctf("ctf", 1, P, n, n / 2 + 1); // of View<CTF*> ctfs, one for each image
+  evaluate_ctf(space, ctfs, pixel_size, ctf);
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts, .filters = ctf}, projections,
+          options);
+  // ctf]
+  const auto images = particles.images;
+  apply_ctf(space, ctfs, pixel_size, images);
+  CHECK(relative_error(projections.data(), images.data(), images.size()) < 0.01);
+  // [backproject
+  const View<Complex****> data("data", 1, N, N, N / 2 + 1);
+  const View<float****> weight("weight", 1, N, N, N / 2 + 1), ctf_squared("ctf squared", 1, P, n, n / 2 + 1);
+  apply_ctf(space, ctfs, pixel_size, images, ctf_squared); // multiplies images by their CTF
+  backproject(space, images, {.matrices = matrices, .shifts = shifts},
+              {.data = data, .weight = weight, .weights = ctf_squared}, options);
+  // backproject]
+  // [normalise
+  const View<double**> averages("averages", 1, N / 2 + 1);
+  normalise(space, data, weight, data, averages);
+  FFT<Space, 3, Complex, float>(space, {N, N, N}).execute(space, data, padded);
+  crop_centre(space, padded, map, 1 / std::pow(N, 3));
+  correct_rolloff(space, map, {N, N, N});
+  // normalise]
+  CHECK(error_of_map(map, particles.molecule) < 0.05);
+}
+
+TEST_CASE("the tutorial's chain rules") {
+  const Space space;
+  constexpr int P = 60, n = Particles::n, N = 64;
+  const Particles particles(P);
+  const auto base = particles.matrices;
+  const auto shifts = particles.shifts;
+  const auto images = particles.cotangent();
+  const ProjectionOptions options{.oversampling = double(N) / n};
+  const auto reconstruction = padded_spectrum(particles.molecule.density(n), N);
+  std::vector<CTFParameters> parameters;
+  const View<CTF*> ctfs("ctfs", P), ctf_slopes("ctf gradients", P);
+  for (int p = 0; p < P; ++p) {
+    parameters.push_back({.defocus_u = 8000. + 50 * p,
+                          .defocus_v = 7000. + 50 * p,
+                          .defocus_angle = 20,
+                          .amplitude_contrast = 0.1});
+    ctfs(p) = CTF(parameters.back());
+  }
+  const View<float****> ctf("ctf", 1, P, n, n / 2 + 1), matrices("matrices", 1, P, 3, 3),
+      padded("padded", 1, N, N, N), map_gradient("map gradient", 1, n, n, n);
+  const View<float***> vectors("rotation vectors", 1, P, 3);
+  evaluate_ctf(space, ctfs, pixel_size, ctf);
+  // [loss
+  const View<Complex****> projections("projections", 1, P, n, n / 2 + 1), g("cotangent", 1, P, n, n / 2 + 1);
+  const View<double**> losses("losses", 1, P);
+  matrices_from_rotation_vectors(space, vectors, base, matrices); // M = base exp([w]x), w [1, P, 3]
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts, .filters = ctf}, projections,
+          options);
+  squared_error(space, projections, images, {.losses = losses, .cotangent = g});
+  // loss]
+  // [gradients
+  const View<Complex****> reconstruction_gradient("gradient", 1, N, N, N / 2 + 1);
+  const View<float****> matrix_gradients("gradients", 1, P, 3, 3);
+  const View<float***> shift_gradients("gradients", 1, P, 2);
+  project_gradients(
+      space, reconstruction, {.matrices = matrices, .shifts = shifts, .filters = ctf}, g,
+      {.reconstruction = reconstruction_gradient, .matrices = matrix_gradients, .shifts = shift_gradients},
+      options);
+  // gradients]
+  // [rotations
+  const View<float***> vector_gradients("gradients", 1, P, 3); // dL/dw
+  rotation_vector_gradients(space, vectors, base, matrix_gradients, vector_gradients);
+  // rotations]
+  // [ctf-gradients
+  const View<float****> value_gradients("gradients", 1, P, n, n / 2 + 1); // dL/dctf, of every sample
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections,
+          options); // no filters
+  filter_gradients(space, projections, g, value_gradients);
+  ctf_gradients(space, ctfs, pixel_size, value_gradients, ctf_slopes); // View<CTF*>: dL/d its members
+  const CTFParameters of_first = ctf_parameter_gradients(parameters[0], ctf_slopes(0)); // dL/d defocus_u, ...
+  // ctf-gradients]
+  // [map-gradient
+  divide_by_multiplicity(space, reconstruction_gradient);
+  FFT<Space, 3, Complex, float>(space, {N, N, N}).execute(space, reconstruction_gradient, padded);
+  crop_centre(space, padded, map_gradient);
+  correct_rolloff(space, map_gradient, {N, N, N}); // dL/dmap, [1, n, n, n]
+  // map-gradient]
+
+  // Everything again from the closed form, for the first particle.
+  const auto filtered = [&](const CTFParameters& at, int i) {
+    int k[2];
+    Particles::layout().frequency(i, k);
+    return CTF(at).value<double>(k[0] / (n * pixel_size), k[1] / (n * pixel_size)) *
+           particles.projection(0, i);
+  };
+  double loss = 0;
+  for (int i = 0; i < Particles::layout().elements(); ++i)
+    loss += Particles::layout().multiplicity(i % (n / 2 + 1)) *
+            std::pow(Kokkos::abs(filtered(parameters[0], i) - Kokkos::complex<double>(images.data()[i])), 2);
+  CHECK(std::abs(losses(0, 0) / loss - 1) < 0.01);
+  const auto check_parameter = [&](double CTFParameters::*member, double step) {
+    check_slope(of_first.*member, g, step, [&](int i, double h) {
+      CTFParameters moved = parameters[0];
+      moved.*member += h;
+      return filtered(moved, i);
+    });
+  };
+  check_parameter(&CTFParameters::defocus_u, 1);
+  check_parameter(&CTFParameters::defocus_v, 1);
+  check_parameter(&CTFParameters::defocus_angle, 0.01);
+  check_parameter(&CTFParameters::phase_shift, 0.01);
+
+  double along_map = 0, expected = 0; // the loss changes as projections of the molecule itself are added
+  const auto density = particles.molecule.density(n);
+  for (std::size_t i = 0; i < density.size(); ++i)
+    along_map += double(map_gradient.data()[i]) * density.data()[i];
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const auto image = ctf.data()[i] * particles.images.data()[i];
+    expected += double(g.data()[i].real()) * image.real() + double(g.data()[i].imag()) * image.imag();
+    g.data()[i] *= ctf.data()[i];
+  }
+  CHECK(std::abs(along_map / expected - 1) < 0.01);
+
+  check_pose_gradients(particles, g, matrix_gradients, shift_gradients);
+  for (int axis = 0; axis < 3; ++axis)
+    check_slope(vector_gradients(0, 0, axis), g, 1e-2, [&](int i, double h) { // M exp(h [e]x)
+      const RotationVector<double> v{h * (axis == 0), h * (axis == 1), h * (axis == 2)};
+      return particles.turned(rotation_matrix(v)).projection(0, i);
+    });
+}
+
+TEST_CASE("the pages show this code") {
+  const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
+  Test::check_page_examples(root / "tests/docs/cryoem.cpp", {root / "README.md", root / "docs/tutorial.md"});
+}
