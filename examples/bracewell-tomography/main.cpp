@@ -119,13 +119,15 @@ int main(int argc, char** argv) {
   Options options;
   RunOptions& run = options.run;
   app.add_option("--scan", run.scan.file,
-                 "HDF5 (Scientific Data Exchange), or one sinogram [angles, width] as .tif")
+                 "HDF5 (Scientific Data Exchange); .tif with a page per projection, a folder or pattern "
+                 "(\"scan/p_*.tif\") of such files, or one sinogram [angles, width] as .tif")
       ->type_name("FILE");
   app.add_option("--out", run.out, "slices to write, .h5 (/exchange/data) or .tif")->type_name("FILE");
   app.add_option("--data", run.scan.data, "projections [angles, rows, width]")
       ->type_name("DATASET")
       ->capture_default_str();
-  app.add_option("--flat", run.scan.flat, "frames without object; without them data are transmission")
+  app.add_option("--flat", run.scan.flat,
+                 "frames without object, as files where the scan is TIFF; without them data are transmission")
       ->type_name("DATASET")
       ->capture_default_str();
   app.add_option("--dark", run.scan.dark, "frames without beam")->type_name("DATASET")->capture_default_str();

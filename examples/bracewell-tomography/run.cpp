@@ -3,8 +3,8 @@
 
 #include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/reconstructor.hpp"
-#include "common/image.hpp"
 #include "common/input_error.hpp"
+#include "common/picture.hpp"
 #include "common/progress.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
@@ -152,8 +152,12 @@ void write_picture(const fs::path& path, std::span<const float> slice, int width
     for (int x = 0; x < width; ++x)
       if (std::hypot(x - width / 2, y - width / 2) < 0.49 * width)
         inside.push_back(slice[size(y) * size(width) + size(x)]);
-  const GreyRange range = percentile_range(inside, 0.002, 0.998);
-  write_png(path, enlarged(grey_picture(slice, width, width, range), std::max(1, 400 / width)));
+  write_picture(path, grey_panel({.caption = "middle slice: attenuation per pixel",
+                                  .values = slice,
+                                  .width = width,
+                                  .height = width,
+                                  .range = percentile_range(inside, 0.002, 0.998),
+                                  .points = 400}));
 }
 
 struct OutputSlot {

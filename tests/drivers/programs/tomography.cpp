@@ -132,7 +132,7 @@ TEST_CASE("raw counts, flat and dark frames; TIFF has what HDF5 has") {
   const TiffReader tiff(folder / "slices.tif");
   REQUIRE((tiff.width() == 96 && tiff.height() == 96));
   std::vector<float> page(96 * 96), first = slices(folder / "slices.h5");
-  tiff.read_rows(0, 96, page);
+  tiff.read_rows(0, 0, 96, page);
   first.resize(page.size());
   // The axis is searched for in another row.
   CHECK(relative_error(page, first) < 0.02);
@@ -143,7 +143,7 @@ TEST_CASE("a sinogram as TIFF, over a whole turn with both ends") {
   Disc disc{.rows = 1, .angles = 481, .centre = 45.5};
   disc.span = 360.0 * disc.angles / (disc.angles - 1);
   TiffWriter writer(folder / "sinogram.tif", disc.width, disc.angles, 1);
-  writer.write(0, disc.projections());
+  writer.write(disc.projections());
   writer.commit();
   run_well(folder,
            tomography + " --scan sinogram.tif --no-log --span 360 --both-ends --filter hann --out slices.h5");
@@ -152,6 +152,42 @@ TEST_CASE("a sinogram as TIFF, over a whole turn with both ends") {
   expect_bad_input(folder,
                    tomography + " --scan sinogram.tif --no-log --span 360 --method log-polar --out x.h5",
                    {"LogPolarTomography", "angles"});
+}
+
+TEST_CASE("TIFF: a series of files and all pages are the scan that HDF5 has") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  write_scan(folder / "scan.h5", disc, true);
+  run_well(folder, tomography + " --scan scan.h5 --out expected.h5 --centre 48");
+  const Hdf5Reader scan(folder / "scan.h5");
+  const auto write = [&](const std::string& dataset, const std::string& name, bool pages) {
+    const auto values = scan.read<float>(dataset);
+    const auto pixels = static_cast<std::size_t>(disc.rows * disc.width);
+    std::optional<TiffWriter> file;
+    for (std::size_t f = 0; f < values.size() / pixels; ++f) {
+      if (f == 0 || !pages)
+        file.emplace(folder / (name + (pages ? "" : std::to_string(f)) + ".tif"), disc.width, disc.rows,
+                     pages ? 1000 : 1);
+      file->write(std::span(values).subspan(f * pixels, pixels));
+      if (!pages || f + 1 == values.size() / pixels)
+        file->commit();
+    }
+  };
+  for (const char* name : {"p", "flats"})
+    fs::create_directory(folder / name);
+  write("/exchange/data", "p/view_", false);
+  write("/exchange/data", "all", true);
+  write("/exchange/data_white", "flats/f", false);
+  write("/exchange/data_dark", "dark", true);
+  for (const char* name : {"p", "'p/view_*.tif'", "all.tif"}) {
+    CAPTURE(name);
+    run_well(folder, tomography + " --scan " + name +
+                         " --flat flats --dark dark.tif --span 180 --out slices.h5 --centre 48");
+    CHECK(slices(folder / "slices.h5") == slices(folder / "expected.h5"));
+  }
+  expect_bad_input(folder, tomography + " --scan all.tif --flat nothing --out x.h5", {"nothing"});
+  expect_bad_input(folder, tomography + " --scan all.tif --flat slices_middle.png --out x.h5",
+                   {"slices_middle.png", "not a TIFF"});
 }
 
 TEST_CASE("a scan in parts is the scan at once, and memory stays within the limit") {
