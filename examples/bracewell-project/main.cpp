@@ -3,6 +3,7 @@
 #include "cryoem/image_output.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/padded_spectrum.hpp"
+#include "cryoem/particle_provenance.hpp"
 #include "cryoem/sampling.hpp"
 #include "cryoem/scale_within.hpp"
 
@@ -41,7 +42,8 @@ MapSpectrum sampled_spectrum(const Space& space, const CubicMap& map, const Samp
 }
 
 /// The STAR file of the images: that of the poses, with the images' names and size in it.
-void write_image_star(const fs::path& path, Particles& particles, const std::string& stack, int box) {
+void write_image_star(const fs::path& path, Particles& particles, const std::string& stack, int box,
+                      const Provenance& provenance) {
   std::vector<std::string> names(particles.count);
   for (std::size_t i = 0; i < names.size(); ++i) {
     char number[32];
@@ -51,14 +53,14 @@ void write_image_star(const fs::path& path, Particles& particles, const std::str
   particles.particle_table().set_column("rlnImageName", std::move(names));
   if (auto* optics = particles.document.find("optics"); optics != nullptr && optics->find("rlnImageSize"))
     optics->set_column("rlnImageSize", std::vector<std::string>(optics->rows(), std::to_string(box)));
-  write_star(path, particles.document);
+  write_star(path, particles.document, provenance.lines());
 }
 
 bool same_file(const fs::path& a, const fs::path& b) {
   return fs::weakly_canonical(a) == fs::weakly_canonical(b);
 }
 
-void project_map(const Options& options) {
+void project_map(const Options& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.sampling.check();
   const fs::path star = fs::path(options.out).replace_extension(".star");
@@ -70,19 +72,19 @@ void project_map(const Options& options) {
                      ": is the name of the STAR file beside the stack; use .mrcs");
 
   const Space space;
-  const CubicMap map = read_map(program, options.map);
+  const CubicMap map = read_map(provenance, options.map);
   Particles particles = read_particles(options.star, {.images = false, .pixel_size = options.pixel_size});
   require_poses(particles);
   ImageOutputOptions image_options = options.images;
   image_options.pixel_size =
       particles.pixel_size.present() ? particles.pixel_size[0] : map.voxel_size.value_or(0);
   if (map.voxel_size && std::abs(*map.voxel_size - image_options.pixel_size) > 0.01 * *map.voxel_size)
-    print_warning(program, options.star.string() + ": has pixels of " +
-                               std::to_string(image_options.pixel_size) +
-                               " Angstrom, the map has voxels of " + std::to_string(*map.voxel_size) +
-                               ": pixels are taken as voxels");
+    provenance.assume(options.star.string() + ": has pixels of " + std::to_string(image_options.pixel_size) +
+                      " Angstrom, the map has voxels of " + std::to_string(*map.voxel_size) +
+                      ": pixels are taken as voxels");
   ImageOutput output(space, particles, map.box, image_options);
-  print_warnings(program, particles.warnings);
+  note_particles(provenance, particles, options.images.ctf);
+  provenance.say();
 
   const MapSpectrum spectrum = sampled_spectrum(space, map, options.sampling);
   // RELION's largest frequency is a whole number for odd boxes too.
@@ -90,12 +92,12 @@ void project_map(const Options& options) {
   const Bracewell::ProjectionOptions projection{.oversampling = double(spectrum.extent(1)) / map.box,
                                                 .radius = as_relion ? map.box / 2 : map.box / 2.0};
   with_kernel(options.sampling.kernel, [&]<class Kernel>() {
-    output.write(options.out, [&](const auto& poses, const auto& images) {
+    output.write(options.out, provenance.lines(), [&](const auto& poses, const auto& images) {
       Bracewell::project<Kernel>(space, spectrum, poses, Bracewell::HalfSpectrum{images, map.box},
                                  projection);
     });
   });
-  write_image_star(star, particles, options.out.filename().string(), map.box);
+  write_image_star(star, particles, options.out.filename().string(), map.box, provenance);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::cout << options.out.string() << ": " << particles.count << " projections of " << map.box << " x "
             << map.box << " pixels in " << std::setprecision(3) << elapsed.count() << " s\n";
@@ -137,5 +139,5 @@ int main(int argc, char** argv) {
       ->type_name("NUMBER")
       ->capture_default_str();
   app.footer("--kernel linear --oversampling 2 --correction radial agrees with RELION's relion_project.");
-  return run_driver(app, argc, argv, [&] { project_map(options); });
+  return run_driver(app, argc, argv, [&](Provenance& provenance) { project_map(options, provenance); });
 }

@@ -194,5 +194,5 @@ int main(int argc, char** argv) {
   add_model_options(app, run);
   add_lens_options(app, run);
   add_measurement_options(app, run.measurement);
-  return run_driver(app, argc, argv, [&] { main_job(app, demo, run); });
+  return run_driver(app, argc, argv, [&](Provenance&) { main_job(app, demo, run); });
 }

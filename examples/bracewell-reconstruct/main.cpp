@@ -15,12 +15,12 @@ struct Options {
   std::optional<fs::path> demo;
 };
 
-void main_job(const Options& options) {
+void main_job(const Options& options, Provenance& provenance) {
   const Space space;
   if (!options.demo) {
     if (options.run.star.empty() || options.run.out.empty())
       throw InputError("--star and --out are required, or --demo (see --help)");
-    std::cout << reconstruct(space, options.run) << '\n';
+    std::cout << reconstruct(space, options.run, provenance) << '\n';
     return;
   }
   if (!options.run.star.empty() || !options.run.out.empty() || options.run.reference)
@@ -31,7 +31,7 @@ void main_job(const Options& options) {
   run.star = folder / "particles.star";
   run.out = folder / "map.mrc";
   run.reference = folder / "truth.mrc";
-  std::cout << reconstruct(space, run) << '\n';
+  std::cout << reconstruct(space, run, provenance) << '\n';
 }
 
 } // namespace
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Reconstructs a map from particles whose poses are known. Writes OUT, its half maps (_half1.mrc, "
       "_half2.mrc), the Fourier shell correlation (_fsc.txt, _fsc.png) and central slices (_slices.png).",
-      program};
+      "bracewell-reconstruct"};
   Options options;
   auto& reconstruction = options.run.reconstruction;
   app.add_option("--star", options.run.star, "particles with poses (RELION 3.1 or older)")->type_name("FILE");
@@ -88,9 +88,9 @@ int main(int argc, char** argv) {
   app.add_option("--demo", options.demo,
                  "simulate particles of a molecule of Gaussian blobs in FOLDER and reconstruct them there")
       ->type_name("FOLDER");
-  return run_driver(app, argc, argv, [&] {
+  return run_driver(app, argc, argv, [&](Provenance& provenance) {
     if (ctf || no_ctf)
       reconstruction.ctf = ctf;
-    main_job(options);
+    main_job(options, provenance);
   });
 }

@@ -4,7 +4,7 @@
 #include "bracewell-reconstruct/report.hpp"
 #include "common/mrc.hpp"
 #include "cryoem/map.hpp"
-#include "cryoem/warnings.hpp"
+#include "cryoem/particle_provenance.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
 
@@ -39,7 +39,7 @@ std::string number(double value) {
 
 } // namespace
 
-std::string reconstruct(const Space& space, const RunOptions& options) {
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.reconstruction.sampling.check();
   Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size});
@@ -66,7 +66,7 @@ std::string reconstruct(const Space& space, const RunOptions& options) {
   const SoftSphere mask{.radius = diameter / 2, .edge = mask_edge};
   std::optional<CubicMap> reference;
   if (options.reference) {
-    reference = read_map(program, *options.reference);
+    reference = read_map(provenance, *options.reference);
     if (reference->box != particles.image_width)
       throw InputError(options.reference->string() + ": expected a box of " +
                        std::to_string(particles.image_width) + " voxels as the images have, found " +
@@ -74,21 +74,21 @@ std::string reconstruct(const Space& space, const RunOptions& options) {
   }
 
   Reconstruction reconstruction(space, particles, options.reconstruction);
-  print_warnings(program, particles.warnings);
+  note_particles(provenance, particles, reconstruction.uses_ctf());
+  const bool halves = reconstruction.count(0) > 0 && reconstruction.count(1) > 0;
+  if (!halves)
+    provenance.assume(options.star.string() + ": has no particles in one of the half sets: no half maps");
+  provenance.say();
   reconstruction.insert_all();
 
   const int box = reconstruction.box();
   Correlations correlations;
   std::array<Map, 2> half_maps;
-  const bool halves = reconstruction.count(0) > 0 && reconstruction.count(1) > 0;
   if (halves) {
     for (const int half : {0, 1})
       half_maps[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
     correlations.halves =
         correlation(space, masked(space, half_maps[0], mask), masked(space, half_maps[1], mask));
-  } else {
-    print_warning(program,
-                  options.star.string() + ": has no particles in one of the half sets: no half maps");
   }
   const Map map = masked(space, reconstruction.whole_map(), mask);
   const std::vector<float> values = to_host(space, map);
@@ -103,7 +103,7 @@ std::string reconstruct(const Space& space, const RunOptions& options) {
   }
 
   const std::array<std::int64_t, 3> size{box, box, box};
-  const MrcWriteOptions mrc{.pixel_size = pixel_size};
+  const MrcWriteOptions mrc{.pixel_size = pixel_size, .labels = provenance.lines()};
   if (halves)
     for (const std::size_t half : {0, 1})
       write_volume(beside(options.out, "_half" + std::to_string(half + 1) + ".mrc"),

@@ -2,14 +2,13 @@
 #pragma once
 
 #include "bracewell-reconstruct/reconstruction.hpp"
+#include "common/provenance.hpp"
 
 #include <filesystem>
 #include <optional>
 #include <string>
 
 namespace Bracewell::Examples {
-
-inline constexpr const char* program = "bracewell-reconstruct";
 
 struct RunOptions {
   std::filesystem::path star, out;
@@ -21,6 +20,6 @@ struct RunOptions {
 
 /// Reconstructs the particles of a STAR file and writes the map and all that goes with it; returns the
 /// summary, one line. Throws InputError for bad input, with nothing written.
-std::string reconstruct(const Space& space, const RunOptions& options);
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance);
 
 } // namespace Bracewell::Examples

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-refine/refinement.hpp"
 #include "common/command_line.hpp"
+#include "cryoem/particle_provenance.hpp"
 
 #include <bracewell/geometry/euler.hpp>
 
@@ -79,7 +80,7 @@ std::string summary(const std::vector<RefinedPose>& refined, double seconds) {
   return text;
 }
 
-void refine(const Options& options) {
+void refine(const Options& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.refinement.sampling.check();
   for (const auto& input : {options.map, options.star})
@@ -87,7 +88,7 @@ void refine(const Options& options) {
       throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
   const Space space;
   Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size});
-  const CubicMap map = read_map(program, options.map);
+  const CubicMap map = read_map(provenance, options.map);
   if (map.voxel_size && particles.pixel_size.present() &&
       std::abs(*map.voxel_size - particles.pixel_size[0]) > 0.01 * *map.voxel_size)
     particles.warnings.push_back(options.star.string() + ": has pixels of " +
@@ -96,14 +97,15 @@ void refine(const Options& options) {
                                  ": pixels are taken as voxels");
   Refinement refinement(space, particles, make_reference(space, map, options.refinement.sampling),
                         options.refinement);
-  print_warnings(program, particles.warnings);
+  note_particles(provenance, particles, refinement.uses_ctf());
+  provenance.say();
   const auto refined = refinement.run();
   if (const auto inverted = std::ranges::count(refined, true, &RefinedPose::inverted);
       2 * static_cast<std::size_t>(inverted) > refined.size())
-    print_warning(program, options.star.string() +
-                               ": most images fit the map with inverted contrast: dark particles?");
+    provenance.assume(options.star.string() +
+                      ": most images fit the map with inverted contrast: dark particles?");
   set_columns(particles, refined);
-  write_star(options.out, particles.document);
+  write_star(options.out, particles.document, provenance.lines());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::cout << options.out.string() << ": " << summary(refined, elapsed.count()) << '\n';
 }
@@ -147,5 +149,5 @@ int main(int argc, char** argv) {
   app.add_option("--batch", refinement.batch, "images at a time, 0: chosen")
       ->type_name("NUMBER")
       ->capture_default_str();
-  return run_driver(app, argc, argv, [&] { refine(options); });
+  return run_driver(app, argc, argv, [&](Provenance& provenance) { refine(options, provenance); });
 }

@@ -37,6 +37,8 @@ public:
   /// Throws InputError where the particles lack poses or do not fit the reference; adds warnings to them.
   Refinement(const Space& space, Particles& particles, Reference reference, const RefinementOptions& options);
 
+  bool uses_ctf() const { return !all_ctfs_.empty(); }
+
   /// The poses of all particles, in the file's order. Throws InputError where images cannot be read.
   std::vector<RefinedPose> run();
 

@@ -176,5 +176,5 @@ int main(int argc, char** argv) {
       ->type_name("MEGABYTES");
   app.add_option("--demo", options.demo, "simulate a scan in FOLDER, reconstruct it and compare")
       ->type_name("FOLDER");
-  return run_driver(app, argc, argv, [&] { main_job(options); });
+  return run_driver(app, argc, argv, [&](Provenance&) { main_job(options); });
 }

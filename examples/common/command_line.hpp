@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "provenance.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <functional>
@@ -10,17 +12,18 @@ namespace Bracewell::Examples {
 /// Exit codes of all drivers.
 enum ExitCode : int { Success = 0, Failure = 1, BadInput = 2 };
 
-/// Parses the command line into `app`, whose name is the program's, and runs `body`. Adds --version to the
-/// --help of CLI11. Every exception ends as one line "program: message" on stderr: bad usage, InputError and
+/// Parses the command line into `app`, whose name is the program's, and runs `body`, which gets a Provenance that
+/// has the options given. Adds --version and --strict to the --help of CLI11. Every exception ends as one line "program: message" on stderr: bad usage, InputError and
 /// Bracewell::Error with BadInput, all others with Failure.
 /// @code
 /// int main(int argc, char** argv) {
 ///   CLI::App app{"Projects a map.", "bracewell-project"};
 ///   Options options;
 ///   app.add_option("--map", options.map, "the map")->required();
-///   return run_driver(app, argc, argv, [&] { project(options); });
+///   return run_driver(app, argc, argv, [&](Provenance& provenance) { project(options, provenance); });
 /// }
 /// @endcode
-int run_driver(CLI::App& app, int argc, const char* const* argv, const std::function<void()>& body);
+int run_driver(CLI::App& app, int argc, const char* const* argv,
+               const std::function<void(Provenance&)>& body);
 
 } // namespace Bracewell::Examples

@@ -42,6 +42,20 @@ Value byte_swapped(Value value) {
 
 using RawHeader = std::array<std::byte, header_bytes>;
 
+/// Lines broken into labels, as many as a header has.
+std::vector<std::string> wrapped(const std::vector<std::string>& lines) {
+  constexpr std::size_t most = 10;
+  std::vector<std::string> labels;
+  for (std::string line : lines) {
+    // Other programs expect printable ASCII.
+    std::ranges::replace_if(
+        line, [](char c) { return c < ' ' || c > '~'; }, '?');
+    for (std::size_t at = 0; at < line.size() && labels.size() < most; at += label_length)
+      labels.push_back(line.substr(at, label_length));
+  }
+  return labels;
+}
+
 /// The header's fields in one byte order.
 struct Fields {
   const RawHeader& raw;
@@ -508,9 +522,14 @@ void MrcWriter::close() {
   put(Field::version, 20140);
   constexpr unsigned char stamp_byte = std::endian::native == std::endian::big ? 0x11 : 0x44;
   put(Field::map, 'M', 'A', 'P', ' ', stamp_byte, stamp_byte);
-  put(Field::deviation, static_cast<float>(std::sqrt(squared_deviations_ / values)), 1);
-  std::memset(raw.data() + Field::labels, ' ', label_length);
-  put(Field::labels, 'B', 'r', 'a', 'c', 'e', 'w', 'e', 'l', 'l');
+  const auto labels =
+      wrapped(options_.labels.empty() ? std::vector<std::string>{"Bracewell"} : options_.labels);
+  put(Field::deviation, static_cast<float>(std::sqrt(squared_deviations_ / values)),
+      static_cast<std::int32_t>(labels.size()));
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    std::memset(raw.data() + Field::labels + i * label_length, ' ', label_length);
+    std::memcpy(raw.data() + Field::labels + i * label_length, labels[i].data(), labels[i].size());
+  }
 
   file_.write_at(0, raw);
   file_.commit();

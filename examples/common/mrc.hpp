@@ -77,8 +77,9 @@ private:
 };
 
 struct MrcWriteOptions {
-  MrcMode mode = MrcMode::Float32; ///< Float32 or Float16
-  double pixel_size = 0;           ///< Angstrom; 0: not known
+  MrcMode mode = MrcMode::Float32;      ///< Float32 or Float16
+  double pixel_size = 0;                ///< Angstrom; 0: not known
+  std::vector<std::string> labels = {}; ///< Provenance::lines(): what of it fits ten labels of 80 characters
 };
 
 /// Writes a map or an image stack from the first image to the last, as a stream. The file appears whole on

@@ -472,8 +472,11 @@ StarDocument read_star(const std::filesystem::path& path) {
   return document;
 }
 
-void write_star(const std::filesystem::path& path, const StarDocument& document) {
+void write_star(const std::filesystem::path& path, const StarDocument& document,
+                std::span<const std::string> comments) {
   AtomicFile file(path);
+  for (const auto& comment : comments)
+    file.write("# " + comment + "\n");
   for (const auto& table : document.tables) {
     std::string text = "\n";
     if (table.version != 0)

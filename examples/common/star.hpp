@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,8 +45,10 @@ struct StarDocument {
 /// wrong number of values. Rows are lines, as for RELION.
 StarDocument read_star(const std::filesystem::path& path);
 
-/// Writes all tables, in RELION's layout; the file appears whole or not at all.
-void write_star(const std::filesystem::path& path, const StarDocument& document);
+/// Writes all tables, in RELION's layout, after `comments`, one per line; the file appears whole or not at
+/// all.
+void write_star(const std::filesystem::path& path, const StarDocument& document,
+                std::span<const std::string> comments = {});
 
 /// A number as text with `decimals` digits after the point, for StarTable::set_column.
 std::string fixed(double value, int decimals = 6);

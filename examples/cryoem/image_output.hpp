@@ -50,11 +50,13 @@ public:
     }
   }
 
-  /// `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
+  /// `labels` are for the header. `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
   template <class Project>
-  void write(const std::filesystem::path& path, const Project& project) {
+  void write(const std::filesystem::path& path, const std::vector<std::string>& labels,
+             const Project& project) {
     const double deviation = options_.signal_to_noise ? noise_deviation(project) : 0;
-    MrcWriter writer(path, MrcWriter::Kind::Stack, box_, box_, {.pixel_size = options_.pixel_size});
+    MrcWriter writer(path, MrcWriter::Kind::Stack, box_, box_,
+                     {.pixel_size = options_.pixel_size, .labels = labels});
     Progress progress("projecting", "images", static_cast<std::int64_t>(particles_.count));
     const std::array mirrors{Kokkos::create_mirror_view(images_[0]), Kokkos::create_mirror_view(images_[1])};
     std::vector<std::size_t> rows(particles_.count);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "common/mrc.hpp"
+#include "common/provenance.hpp"
 #include "cryoem/views.hpp"
-#include "cryoem/warnings.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -21,13 +21,12 @@ struct CubicMap {
   std::optional<double> voxel_size; ///< Angstrom
 };
 
-/// Reads a map; one that is not cubic is put into the middle of the smallest cube around it. Warnings go to
-/// stderr in the name of `program_name`. Throws InputError as MrcReader, and for a map that is too small or
-/// too large.
-inline CubicMap read_map(const std::string& program_name, const std::filesystem::path& path) {
+/// Reads a map; one that is not cubic is put into the middle of the smallest cube around it. Throws
+/// InputError as MrcReader, and for a map that is too small or too large.
+inline CubicMap read_map(Provenance& provenance, const std::filesystem::path& path) {
   const MrcReader reader(path);
   for (const auto& warning : reader.warnings())
-    print_warning(program_name, path.string() + ": " + warning);
+    provenance.assume(path.string() + ": " + warning);
   const auto& size = reader.header().size;
   const auto& voxel_size = reader.header().voxel_size;
   std::vector<float> stored = reader.read_volume();
@@ -38,17 +37,19 @@ inline CubicMap read_map(const std::string& program_name, const std::filesystem:
   for (std::size_t axis = 1; axis < 3; ++axis)
     if (voxel_size[0] && voxel_size[axis] &&
         std::abs(*voxel_size[axis] - *voxel_size[0]) > 0.01 * *voxel_size[0])
-      print_warning(program_name, path.string() + ": its voxels are not cubes (edges of " +
-                                      std::to_string(*voxel_size[0]) + " and " +
-                                      std::to_string(*voxel_size[axis]) +
-                                      " Angstrom); taken as cubes of the first");
+      provenance.assume(path.string() + ": its voxels are not cubes (edges of " +
+                        std::to_string(*voxel_size[0]) + " and " + std::to_string(*voxel_size[axis]) +
+                        " Angstrom); taken as cubes of the first");
+  provenance.took(path, "a map of " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + " x " +
+                            std::to_string(size[2]) + " voxels" +
+                            (voxel_size[0] ? " of " + shortest(*voxel_size[0]) + " Angstrom" : ""));
   CubicMap map{static_cast<int>(box), {}, voxel_size[0]};
   if (size[0] == box && size[1] == box && size[2] == box) {
     map.values = std::move(stored);
     return map;
   }
-  print_warning(program_name, path.string() + ": is not cubic: put into the middle of a cube of " +
-                                  std::to_string(box) + " voxels");
+  provenance.assume(path.string() + ": is not cubic: put into the middle of a cube of " +
+                    std::to_string(box) + " voxels");
   const auto edge = static_cast<std::size_t>(box);
   map.values.resize(edge * edge * edge);
   const auto offset = [&](std::size_t axis) { return static_cast<std::size_t>(box / 2 - size[axis] / 2); };

@@ -28,7 +28,8 @@ struct Outcome {
 
 /// Runs a driver with one required option.
 Outcome run(
-    std::vector<const char*> arguments, const std::function<void()>& body = [] {}) {
+    std::vector<const char*> arguments, const std::function<void()>& body = [] {},
+    const char* assumption = nullptr) {
   const std::ostringstream out, err;
   auto* const cout_buffer = std::cout.rdbuf(out.rdbuf());
   auto* const cerr_buffer = std::cerr.rdbuf(err.rdbuf());
@@ -36,7 +37,12 @@ Outcome run(
   CLI::App app{"Does something.", "bracewell-something"};
   int size = 0;
   app.add_option("--size", size, "pixels")->required();
-  const int code = run_driver(app, static_cast<int>(arguments.size()), arguments.data(), body);
+  const int code =
+      run_driver(app, static_cast<int>(arguments.size()), arguments.data(), [&](Provenance& provenance) {
+        body();
+        if (assumption)
+          provenance.assume(assumption);
+      });
   std::cout.rdbuf(cout_buffer);
   std::cerr.rdbuf(cerr_buffer);
   return {code, out.str(), err.str()};
@@ -48,7 +54,42 @@ TEST_CASE("a driver that works ends with 0") {
   const Outcome outcome = run({"--size", "3"}, [] { std::cout << "done\n"; });
   CHECK(outcome.code == 0);
   CHECK(outcome.out == "done\n");
-  CHECK(outcome.err.empty());
+  CHECK(outcome.err == "bracewell-something: note: options: --size 3\n");
+}
+
+TEST_CASE("an assumption is a warning, and an error with --strict") {
+  const Outcome lenient = run(
+      {"--size", "3"}, [] {}, "p.star: has no origins: taken as 0");
+  CHECK(lenient.code == 0);
+  CHECK_THAT(lenient.err,
+             ContainsSubstring("bracewell-something: warning: p.star: has no origins: taken as 0\n"));
+  const Outcome strict = run(
+      {"--size", "3", "--strict"}, [] {}, "p.star: has no origins: taken as 0");
+  CHECK(strict.code == 2);
+  CHECK(strict.err ==
+        "bracewell-something: p.star: has no origins: taken as 0 (an error because of --strict)\n");
+}
+
+TEST_CASE("provenance is said once and has a line per file") {
+  const std::ostringstream err;
+  auto* const buffer = std::cerr.rdbuf(err.rdbuf());
+  Provenance provenance("bracewell-something");
+  provenance.option("--kernel linear");
+  provenance.took("p.star", "12 particles");
+  provenance.took("p.star", "half sets");
+  provenance.assume("p.star: has no origins: taken as 0");
+  provenance.say();
+  provenance.say();
+  provenance.assume("p.star: has no origins: taken as 0");
+  provenance.assume("p.star: dark particles");
+  std::cerr.rdbuf(buffer);
+  CHECK(err.str() == "bracewell-something: note: options: --kernel linear\n"
+                     "bracewell-something: note: p.star: 12 particles, half sets\n"
+                     "bracewell-something: warning: p.star: has no origins: taken as 0\n"
+                     "bracewell-something: warning: p.star: dark particles\n");
+  CHECK(provenance.text() == "bracewell-something " BRACEWELL_VERSION "\noptions: --kernel linear\n"
+                             "p.star: 12 particles, half sets\n"
+                             "assumed: p.star: has no origins: taken as 0\nassumed: p.star: dark particles");
 }
 
 TEST_CASE("help and version go to stdout and end with 0, without running") {

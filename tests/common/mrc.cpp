@@ -686,3 +686,16 @@ TEST_CASE("EMD-3001 comes out with its axes in order") {
   CHECK(std::ranges::max_element(volume) - volume.begin() == (15 * 25 + 9) * 43 + 24);
   CHECK(std::ranges::min_element(volume) - volume.begin() == (49 * 25 + 6) * 43 + 20);
 }
+
+TEST_CASE("labels are broken at 80 characters, are ASCII, and ten at most") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "map.mrc";
+  const std::vector<float> values(8);
+  write_volume(path, values, {2, 2, 2}, {.labels = {"program 1", std::string(100, 'a'), "5 \xc3\x85"}});
+  CHECK(MrcReader(path).header().labels ==
+        std::vector<std::string>{"program 1", std::string(80, 'a'), std::string(20, 'a'), "5 ??"});
+  write_volume(path, values, {2, 2, 2}, {.labels = std::vector<std::string>(20, "line")});
+  CHECK(MrcReader(path).header().labels == std::vector<std::string>(10, "line"));
+  write_volume(path, values, {2, 2, 2});
+  CHECK(MrcReader(path).header().labels == std::vector<std::string>{"Bracewell"});
+}

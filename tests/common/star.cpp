@@ -555,3 +555,20 @@ TEST_CASE("the public STAR files come back the same after writing") {
     CHECK(copy.tables[i].values == original.tables[i].values);
   }
 }
+
+TEST_CASE("comments are written first and do not matter in reading") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "table.star";
+  StarTable table;
+  table.name = "particles";
+  table.version = 30001;
+  table.columns = {"rlnAngleRot"};
+  table.values = {"1.5"};
+  const std::vector<std::string> comments{"bracewell-refine 1", "p.star: data_ loop_ 'quote"};
+  write_star(path, {{table}}, comments);
+  CHECK(read_text(path).starts_with("# bracewell-refine 1\n# p.star: data_ loop_ 'quote\n"));
+  const StarDocument again = read_star(path);
+  REQUIRE(again.tables.size() == 1);
+  CHECK(again.tables[0].version == 30001);
+  CHECK(again.tables[0].values == table.values);
+}

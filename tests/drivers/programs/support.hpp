@@ -68,14 +68,14 @@ inline void expect_bad_input(const TemporaryFolder& folder, const std::string& c
   INFO(command << '\n' << outcome.err);
   CHECK(outcome.code == 2);
   CHECK(outcome.out.empty());
-  // Warnings about headers are lines of their own.
+  // Notes and warnings are lines of their own.
   std::string message;
   int lines = 0;
   for (std::size_t begin = 0, end; begin < outcome.err.size(); begin = end + 1) {
     end = outcome.err.find('\n', begin);
     REQUIRE(end != std::string::npos);
     const std::string line = outcome.err.substr(begin, end - begin);
-    if (line.find(": warning: ") == std::string::npos) {
+    if (line.find(": warning: ") == std::string::npos && line.find(": note: ") == std::string::npos) {
       message = line;
       ++lines;
     }

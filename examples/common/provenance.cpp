@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "provenance.hpp"
+
+#include "input_error.hpp"
+
+#include <bracewell/version.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <utility>
+
+namespace Bracewell::Examples {
+
+std::string shortest(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+void Provenance::option(const std::string& text) { options_ += (options_.empty() ? "" : " ") + text; }
+
+void Provenance::took(const std::filesystem::path& file, const std::string& what) {
+  const auto known = std::ranges::find(sources_, file.string(), &Source::file);
+  if (known == sources_.end())
+    sources_.push_back({file.string(), what});
+  else
+    known->what += ", " + what;
+}
+
+void Provenance::assume(const std::string& sentence) {
+  if (strict_)
+    throw InputError(sentence + " (an error because of --strict)");
+  if (std::ranges::find(assumptions_, sentence) != assumptions_.end())
+    return;
+  assumptions_.push_back(sentence);
+  if (said_)
+    print("warning", sentence);
+}
+
+void Provenance::assume(const std::vector<std::string>& sentences) {
+  for (const auto& sentence : sentences)
+    assume(sentence);
+}
+
+void Provenance::say() {
+  if (std::exchange(said_, true))
+    return;
+  for (const auto& note : notes())
+    print("note", note);
+  for (const auto& sentence : assumptions_)
+    print("warning", sentence);
+}
+
+void Provenance::print(const std::string& kind, const std::string& sentence) const {
+  std::cerr << program_ + ": " + kind + ": " + sentence + '\n';
+}
+
+std::vector<std::string> Provenance::notes() const {
+  std::vector<std::string> notes;
+  if (!options_.empty())
+    notes.push_back("options: " + options_);
+  for (const auto& source : sources_)
+    notes.push_back(source.file + ": " + source.what);
+  return notes;
+}
+
+std::vector<std::string> Provenance::lines() const {
+  std::vector<std::string> lines{program_ + " " BRACEWELL_VERSION};
+  std::ranges::copy(notes(), std::back_inserter(lines));
+  for (const auto& sentence : assumptions_)
+    lines.push_back("assumed: " + sentence);
+  return lines;
+}
+
+std::string Provenance::text() const {
+  std::string text;
+  for (const auto& line : lines())
+    text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
+} // namespace Bracewell::Examples

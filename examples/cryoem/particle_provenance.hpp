@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/provenance.hpp"
+#include "common/star.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace Bracewell::Examples {
+
+/// Says what the particles' file and stacks gave, and what was assumed in reading them.
+inline void note_particles(Provenance& provenance, const Particles& particles, bool uses_ctf) {
+  const auto note = [&](const std::string& what) { provenance.took(particles.file, what); };
+  note(std::to_string(particles.count) + " particles with poses");
+  if (particles.origin_x.present())
+    note("origins");
+  if (particles.pixel_size.present())
+    note("pixels of " + shortest(particles.pixel_size[0]) + " Angstrom");
+  if (uses_ctf) {
+    const auto [least, most] = std::ranges::minmax(particles.defocus_u.values);
+    note("contrast transfer at " + shortest(particles.voltage[0]) + " kV with defoci of " + shortest(least) +
+         " to " + shortest(most) + " Angstrom");
+  }
+  if (particles.random_subset.present())
+    note("half sets");
+  for (const auto& stack : particles.stacks)
+    if (&stack == &particles.stacks.front())
+      provenance.took(stack.path,
+                      "images of " + std::to_string(particles.image_width) + " x " +
+                          std::to_string(particles.image_height) + " pixels" +
+                          (particles.stacks.size() > 1
+                               ? ", and " + std::to_string(particles.stacks.size() - 1) + " more stacks"
+                               : ""));
+  provenance.assume(particles.warnings);
+}
+
+} // namespace Bracewell::Examples
