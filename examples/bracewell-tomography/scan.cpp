@@ -9,7 +9,9 @@
 
 namespace Bracewell::Examples {
 
-Scan::Scan(const ScanOptions& options) : options_(options) {
+constexpr double degree = std::numbers::pi / 180;
+
+Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(options) {
   std::int64_t projections = 0;
   std::error_code error;
   const bool hdf5 = std::filesystem::is_regular_file(options.file, error) && !is_tiff_name(options.file);
@@ -31,7 +33,10 @@ Scan::Scan(const ScanOptions& options) : options_(options) {
   dark_ = frames_of(options.dark, ScanOptions{}.dark);
   if (has_dark() && !has_flat())
     throw InputError(path().string() + ": has " + options.dark + " but no " + options.flat);
-  make_angles(projections);
+  if (has_flat())
+    provenance.took(path(), std::to_string(flat_.count) + " flat and " + std::to_string(dark_.count) +
+                                " dark frames");
+  make_angles(projections, provenance);
 }
 
 Scan::Frames Scan::frames_of(const std::string& name, const std::string& usual) const {
@@ -55,26 +60,45 @@ Scan::Frames Scan::frames_of(const std::string& name, const std::string& usual) 
   return frames;
 }
 
-void Scan::make_angles(std::int64_t count) {
-  const double degree = std::numbers::pi / 180;
-  const bool in_file = !options_.span && hdf5_ && hdf5_->has(options_.angles);
-  if (in_file) {
-    angles_ = hdf5_->read<double>(options_.angles);
-    if (std::int64_t(angles_.size()) != count)
-      hdf5_->fail(options_.angles, "expected " + std::to_string(count) +
-                                       " angles, one per projection, found " +
-                                       std::to_string(angles_.size()));
-    for (double& angle : angles_) {
-      if (!std::isfinite(angle))
-        hdf5_->fail(options_.angles, "has an angle that is not finite");
-      angle *= degree;
-    }
-    return;
+void Scan::read_angles(std::int64_t count, Provenance& provenance) {
+  angles_ = hdf5_->read<double>(options_.angles);
+  if (std::int64_t(angles_.size()) != count)
+    hdf5_->fail(options_.angles, "expected " + std::to_string(count) + " angles, one per projection, found " +
+                                     std::to_string(angles_.size()));
+  for (const double angle : angles_)
+    if (!std::isfinite(angle))
+      hdf5_->fail(options_.angles, "has an angle that is not finite");
+  const auto [least, most] = std::ranges::minmax(angles_);
+  const std::string range = shortest(least) + " to " + shortest(most),
+                    unit = hdf5_->text_attribute(options_.angles, "units");
+  bool radians = unit.starts_with("rad");
+  if (options_.angle_unit) {
+    radians = options_.angle_unit == AngleUnit::Radians;
+  } else if (unit.empty() && most - least > 1 && most - least < 6.5 && count > 8) {
+    radians = true; // so few degrees are no scan
+    provenance.assume(
+        path().string() + ": angles from " + range +
+        " are taken as radians, as they would be too few degrees; --angle-unit says what they are");
   }
-  const double span = options_.span.value_or(180) * degree;
+  provenance.took(path(),
+                  std::to_string(count) + " angles from " + range + (radians ? " radians" : " degrees"));
+  for (double& angle : angles_)
+    angle *= radians ? 1 : degree;
+}
+
+void Scan::make_angles(std::int64_t count, Provenance& provenance) {
+  if (!options_.span && hdf5_ && hdf5_->has(options_.angles)) {
+    if (options_.first_angle)
+      throw InputError(path().string() + ": has angles of its own: --first-angle goes with --span");
+    return read_angles(count, provenance);
+  }
+  if (!options_.span)
+    provenance.assume(path().string() + ": has no angles: " + std::to_string(count) +
+                      " even ones over 180 degrees are assumed; use --span and --first-angle");
+  const double span = options_.span.value_or(180) * degree, first = options_.first_angle.value_or(0) * degree;
   const auto steps = static_cast<double>(options_.both_ends ? std::max<std::int64_t>(1, count - 1) : count);
   for (std::int64_t p = 0; p < count; ++p)
-    angles_.push_back(span * double(p) / steps);
+    angles_.push_back(first + span * double(p) / steps);
 }
 
 void Scan::read(std::int64_t first, std::int64_t count, std::span<float> values) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/hdf5.hpp"
+#include "common/provenance.hpp"
 #include "common/tiff.hpp"
 
 #include <cstdint>
@@ -13,15 +14,19 @@
 
 namespace Bracewell::Examples {
 
+enum class AngleUnit { Degrees, Radians };
+
 /// Where the data of a scan are. Of a TIFF scan `flat` and `dark` are names of files, too.
 struct ScanOptions {
   std::filesystem::path file; ///< HDF5, or as TiffReader takes it
   std::string data = "/exchange/data";
   std::string flat = "/exchange/data_white";
   std::string dark = "/exchange/data_dark";
-  std::string angles = "/exchange/theta"; ///< degrees
-  std::optional<double> span = {}; ///< degrees: even angles from 0 over it, instead of those of the file
-  bool both_ends = false;          ///< the last one is at `span` itself
+  std::string angles = "/exchange/theta";   ///< degrees, or as their attribute "units" says
+  std::optional<AngleUnit> angle_unit = {}; ///< instead of the attribute
+  std::optional<double> span = {};          ///< degrees: even angles over it, instead of those of the file
+  std::optional<double> first_angle = {};   ///< degrees: of these even angles; absent: 0
+  bool both_ends = false;                   ///< the last one is at `span` itself
 };
 
 /// A scan by parallel beam, open for reading: HDF5 in the layout of Scientific Data Exchange (De Carlo et
@@ -30,7 +35,7 @@ struct ScanOptions {
 class Scan {
 public:
   /// Throws InputError for what is missing or does not fit together.
-  explicit Scan(const ScanOptions& options);
+  Scan(const ScanOptions& options, Provenance& provenance);
 
   const std::filesystem::path& path() const { return options_.file; }
   std::int64_t rows() const { return rows_; }
@@ -54,7 +59,8 @@ private:
   };
   Frames frames_of(const std::string& name, const std::string& usual) const;
   void read_mean(const Frames& frames, std::int64_t first, std::int64_t count, std::span<float> values) const;
-  void make_angles(std::int64_t count);
+  void make_angles(std::int64_t count, Provenance& provenance);
+  void read_angles(std::int64_t count, Provenance& provenance);
 
   ScanOptions options_;
   std::optional<Hdf5Reader> hdf5_;

@@ -223,9 +223,16 @@ double round_length(double most) {
   return decade;
 }
 
+void require_picture_name(const std::filesystem::path& path) {
+  const std::string ending = path.extension().string();
+  if (ending != ".png" && ending != ".pdf" && ending != ".svg")
+    throw InputError(path.string() + ": expected a picture's name that ends with .png, .pdf or .svg");
+}
+
 void write_picture(const std::filesystem::path& path, const Picture& picture) {
   constexpr double margin = 8;
   const double width = std::ceil(picture.width + 2 * margin), height = std::ceil(picture.height + 2 * margin);
+  require_picture_name(path);
   const std::string ending = path.extension().string();
   std::vector<std::byte> bytes;
   const cairo_write_func_t append = [](void* to, const unsigned char* data, unsigned int count) {
@@ -243,9 +250,7 @@ void write_picture(const std::filesystem::path& path, const Picture& picture) {
       return cairo_image_surface_create(CAIRO_FORMAT_RGB24, int(width), int(height));
     if (ending == ".pdf")
       return cairo_pdf_surface_create_for_stream(append, &bytes, width, height);
-    if (ending == ".svg")
-      return cairo_svg_surface_create_for_stream(append, &bytes, width, height);
-    throw InputError(path.string() + ": expected a picture's name that ends with .png, .pdf or .svg");
+    return cairo_svg_surface_create_for_stream(append, &bytes, width, height);
   };
   const Surface surface(made(), cairo_surface_destroy);
   const Context context(cairo_create(surface.get()), cairo_destroy);

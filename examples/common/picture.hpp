@@ -70,8 +70,10 @@ void set_colour(cairo_t* context, Colour colour);
 /// The largest of 1, 2, 5 x 10^n that is not above a length.
 double round_length(double most);
 
-/// Writes PNG, PDF or SVG by the ending of the name; the file appears whole or not at all. Throws InputError
-/// for another ending.
+/// Throws InputError where a name does not end with .png, .pdf or .svg.
+void require_picture_name(const std::filesystem::path& path);
+
+/// Writes PNG, PDF or SVG by the ending of the name; the file appears whole or not at all.
 void write_picture(const std::filesystem::path& path, const Picture& picture);
 
 } // namespace Bracewell::Examples

@@ -239,7 +239,7 @@ TiffWriter::TiffWriter(fs::path path, std::int64_t width, std::int64_t height, s
     throw std::runtime_error(file_.path().string() + ": cannot be written: " + last_error);
 }
 
-void TiffWriter::write(std::span<const float> values) {
+void TiffWriter::write(std::span<const float> values, const std::string& description) {
   if (!handle_ || std::int64_t(values.size()) != width_ * height_)
     throw std::logic_error(path().string() + ": a page that does not fit");
   TIFF* const tiff = handle_.get();
@@ -251,6 +251,8 @@ void TiffWriter::write(std::span<const float> values) {
               TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
               TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 1) &&
               TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
+  if (!description.empty())
+    good = good && TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description.c_str());
   for (std::int64_t row = 0, strip = 0; good && row < height_; row += rows, ++strip) {
     const std::int64_t count = std::min<std::int64_t>(rows, height_ - row) * width_;
     // libtiff takes what it writes as not constant; it changes nothing in this machine's byte order.

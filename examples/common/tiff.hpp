@@ -60,8 +60,8 @@ public:
   TiffWriter(std::filesystem::path path, std::int64_t width, std::int64_t height, std::int64_t pages);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  /// Appends a page.
-  void write(std::span<const float> values);
+  /// Appends a page, with a description of it if there is one.
+  void write(std::span<const float> values, const std::string& description = {});
   void commit();
 
 private:
