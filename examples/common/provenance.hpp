@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace Bracewell::Examples {
@@ -15,8 +16,8 @@ std::string shortest(double value);
 class Provenance {
 public:
   /// With `strict` assumptions are errors.
-  explicit Provenance(std::string program, bool strict = false)
-      : program_(std::move(program)), strict_(strict) {}
+  explicit Provenance(std::string program_name, bool strict = false)
+      : program_(std::move(program_name)), strict_(strict) {}
 
   /// An option as it was given, "--kernel linear"; run_driver enters all of them.
   void option(const std::string& text);
