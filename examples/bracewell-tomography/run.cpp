@@ -4,6 +4,7 @@
 #include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/reconstructor.hpp"
 #include "common/input_error.hpp"
+#include "common/memory_limit.hpp"
 #include "common/picture.hpp"
 #include "common/progress.hpp"
 
@@ -16,20 +17,16 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <future>
 #include <memory>
 #include <numbers>
 #include <numeric>
 #include <utility>
 
-#include <unistd.h>
-
 namespace Bracewell::Examples {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double megabyte = 1e6;
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
@@ -174,24 +171,10 @@ Owned<float**> middle_sinogram(const Space& space, const Job& job, const RunOpti
   return sinogram;
 }
 
-/// Bytes that the program has in memory now.
-double resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  double total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * double(::sysconf(_SC_PAGESIZE));
-}
-
-double half_of_memory() { return 0.5 * double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE)); }
-
-std::string megabytes(double bytes) {
-  return std::to_string(std::int64_t(std::ceil(bytes / megabyte))) + " MB";
-}
-
 /// How many slices at a time: as many as the limit allows and are of use.
 std::int64_t chunk_size(const Scan& scan, const RunOptions& options, std::int64_t slices, double occupied,
                         const Reconstructor& plan) {
-  const double limit = options.memory_limit ? *options.memory_limit * megabyte : half_of_memory();
+  const double limit = memory_limit(options.memory_limit);
   const double sinogram = 4.0 * double(scan.angles().size()) * double(scan.width());
   const double image = 4.0 * double(scan.width()) * double(scan.width());
   const bool host = std::is_same_v<Memory, Kokkos::HostSpace>;
@@ -203,9 +186,8 @@ std::int64_t chunk_size(const Scan& scan, const RunOptions& options, std::int64_
       occupied + double(plan.fixed_bytes) + (options.stripes ? 2.2 * sinogram : 0) + 3 * image + 12e6;
   const auto fits = [&](std::int64_t count) { return fixed + per_slice * double(count) <= limit; };
   const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, slices) : 1;
-  if (!fits(least))
-    throw InputError("--memory-limit " + megabytes(limit) + ": reconstructing " + std::to_string(least) +
-                     " slices at a time needs " + megabytes(fixed + per_slice * double(least)));
+  require_memory("reconstructing " + std::to_string(least) + " slices at a time",
+                 fixed + per_slice * double(least), limit);
   // A few chunks, for reading and writing to go on beside the work.
   const std::int64_t wanted =
       std::clamp<std::int64_t>((slices + 3) / 4, std::min<std::int64_t>(8, slices), 64);
