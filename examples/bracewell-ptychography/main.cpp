@@ -30,7 +30,11 @@ void prepare_demo(const CLI::App& app, const fs::path& folder, RunOptions& run) 
     run.start = Start::Random;
 }
 
-void main_job(const CLI::App& app, const std::optional<fs::path>& demo, RunOptions& run) {
+void main_job(const CLI::App& app, const std::optional<fs::path>& demo, RunOptions& run,
+              Provenance& provenance) {
+  for (const char* option : {"--defocus", "--cs", "--astigmatism", "--astigmatism-angle", "--smoothness"})
+    if (app.count(option) > 0)
+      run.lens_options.emplace_back(option);
   if (demo) {
     for (const std::string option :
          {"--data", "--out", "--reference", "--probe-size", "--convergence-angle", "--defocus", "--cs",
@@ -41,7 +45,7 @@ void main_job(const CLI::App& app, const std::optional<fs::path>& demo, RunOptio
   }
   if (run.data.empty() || run.out.empty())
     throw InputError("--data and --out are required, or --demo (see --help)");
-  std::cout << reconstruct(Space(), run) << '\n';
+  std::cout << reconstruct(Space(), run, provenance) << '\n';
 }
 
 template <class Value>
@@ -88,6 +92,10 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
   add("--rotation", measurement.rotation, "of the scan, from the row axis to the column axis", "DEGREES")
       ->capture_default_str();
   add("--detector", measurement.detector, "n: only so many pixels around the centre", "PIXELS");
+  app.add_flag_callback(
+         "--positions-in-metres", [&measurement] { measurement.positions_in_metres = true; },
+         "as CXI has them; those of /scan are in object pixels by default")
+      ->group(group);
   add("--every", measurement.every, "take each n-th pattern only", "NUMBER")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
@@ -125,13 +133,13 @@ void add_model_options(CLI::App& app, RunOptions& run) {
   app.add_option("--modes", run.modes, "incoherent modes of the probe")
       ->check(CLI::Range(1, 64))
       ->type_name("NUMBER")
-      ->capture_default_str();
+      ->default_str("1");
 }
 
 void add_lens_options(CLI::App& app, RunOptions& run) {
   const std::string group = "A lens as the first probe";
   app.add_option("--convergence-angle", run.convergence_angle,
-                 "half angle of the aperture; needed for a lens")
+                 "half angle of the aperture, instead of the file's; needed for a lens")
       ->check(CLI::PositiveNumber)
       ->type_name("RADIANS")
       ->group(group);
@@ -165,7 +173,7 @@ int main(int argc, char** argv) {
       "Adam on "
       "exact gradients. Writes OUT (HDF5: /object/amplitude, /object/phase, /probe, /loss, /settings) and "
       "pictures of it (_phase.png, _amplitude.png, _probe.png, _loss.png).",
-      program};
+      "bracewell-ptychography"};
   RunOptions run;
   std::optional<fs::path> demo;
   app.add_option("--data", run.data, "measurement, HDF5")->type_name("FILE");
@@ -181,6 +189,15 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000000))
       ->type_name("NUMBER")
       ->capture_default_str();
+  auto* const decay = app.add_flag_callback(
+      "--decay", [&run] { run.decay = true; },
+      "let all rates fall to 0 over the last half of the passes; by default with --batches");
+  app.add_flag_callback(
+         "--no-decay", [&run] { run.decay = false; }, "do not")
+      ->excludes(decay);
+  app.add_option("--memory-limit", run.memory_limit, "of this program; half of the machine's by default")
+      ->check(CLI::PositiveNumber)
+      ->type_name("MEGABYTES");
   app.add_option("--object-rate", run.object_rate, "learning rate of amplitude and phase")
       ->check(CLI::NonNegativeNumber)
       ->type_name("RATE")
@@ -194,5 +211,5 @@ int main(int argc, char** argv) {
   add_model_options(app, run);
   add_lens_options(app, run);
   add_measurement_options(app, run.measurement);
-  return run_driver(app, argc, argv, [&](Provenance&) { main_job(app, demo, run); });
+  return run_driver(app, argc, argv, [&](Provenance& provenance) { main_job(app, demo, run, provenance); });
 }

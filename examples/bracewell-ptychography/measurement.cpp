@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -46,7 +47,8 @@ std::vector<std::int64_t> far_field_window(std::int64_t n, std::int64_t frame, s
 
 } // namespace
 
-Measurement::Measurement(const std::filesystem::path& path, const MeasurementOptions& options)
+Measurement::Measurement(const std::filesystem::path& path, const MeasurementOptions& options,
+                         Provenance& provenance)
     : file_(path), data_(find(options.data,
                               and_plain(in_entries({"data_1/data", "instrument_1/detector_1/data"}), "/data"),
                               "diffraction patterns")),
@@ -58,10 +60,14 @@ Measurement::Measurement(const std::filesystem::path& path, const MeasurementOpt
   for (std::int64_t number = 0; number < shape_[0]; number += static_cast<std::int64_t>(options.every))
     numbers_.push_back(number);
   read_window(options);
-  read_geometry(options);
-  read_mask(options);
+  read_geometry(options, provenance);
+  read_mask(options, provenance);
   read_positions(options);
   read_probe(options);
+  provenance.took(path, std::to_string(shape_[0]) + " patterns of " + std::to_string(shape_[1]) + " x " +
+                            std::to_string(shape_[2]) + " pixels" +
+                            (wavelength_ > 0 ? ", wavelength " + shortest(wavelength_) + " m" : "") +
+                            (object_pixel_ > 0 ? ", object pixel " + shortest(object_pixel_) + " m" : ""));
 }
 
 std::string Measurement::find(const std::string& asked, const std::vector<std::string>& places,
@@ -130,7 +136,18 @@ void Measurement::read_window(const MeasurementOptions& options) {
   columns_ = far_field_window(n, columns, std::lround(centre[1]) % columns);
 }
 
-void Measurement::read_geometry(const MeasurementOptions& options) {
+std::optional<double> Measurement::any_sign(const std::vector<std::string>& places) const {
+  for (const auto& place : places)
+    if (file_.has_dataset(place)) {
+      const auto value = file_.read_scalar<double>(place);
+      if (!std::isfinite(value))
+        file_.fail(place, "expected a finite number");
+      return value;
+    }
+  return std::nullopt;
+}
+
+void Measurement::read_geometry(const MeasurementOptions& options, Provenance& provenance) {
   const auto in_source = [](const char* name) {
     return in_entries(
         {std::string("instrument_1/source_1/") + name, std::string("instrument_1/beam_1/") + name});
@@ -138,15 +155,29 @@ void Measurement::read_geometry(const MeasurementOptions& options) {
   const auto in_detector = [](const char* name) {
     return in_entries({std::string("instrument_1/detector_1/") + name});
   };
-  wavelength_ = scalar(options.wavelength, in_source("wavelength")).value_or(0);
+  convergence_angle_ =
+      scalar(std::nullopt, and_plain(in_entries({"instrument_1/source_1/convergence_semi_angle",
+                                                 "instrument_1/source_1/convergence_angle"}),
+                                     "/convergence_angle"));
+  if (const auto metres = any_sign(and_plain(in_source("defocus"), "/defocus")))
+    defocus_ = *metres * 1e9;
+  wavelength_ = scalar(options.wavelength, and_plain(in_source("wavelength"), "/wavelength")).value_or(0);
   if (wavelength_ == 0)
-    if (const auto energy = scalar(std::nullopt, in_source("energy"))) {
+    if (const auto energy = scalar(std::nullopt, and_plain(in_source("energy"), "/energy"))) {
       if (*energy > 1e-9)
-        throw InputError(path().string() + ": expected a photon energy in joules, found " +
+        throw InputError(path().string() + ": expected an energy in joules, found " +
                          std::to_string(*energy) + "; use --wavelength");
-      wavelength_ = planck_times_light / *energy;
+      // Electrons are focused by a lens of known angle, and have more energy than photons that are.
+      constexpr double electron = 8.18710578e-14, fifty_kev = 8e-15; // J
+      const bool electrons = convergence_angle_ && *energy > fifty_kev;
+      wavelength_ =
+          planck_times_light / (electrons ? std::sqrt(*energy * (*energy + 2 * electron)) : *energy);
+      if (*energy > fifty_kev)
+        provenance.assume(path().string() + ": its energy of " + shortest(*energy / 1.602176634e-16) +
+                          " keV is taken as that of " + (electrons ? "electrons" : "photons") +
+                          "; --wavelength says otherwise");
     }
-  distance_ = scalar(options.distance, in_detector("distance")).value_or(0);
+  distance_ = scalar(options.distance, and_plain(in_detector("distance"), "/distance")).value_or(0);
   const auto x = scalar(options.detector_pixel, in_detector("x_pixel_size"));
   const auto y = scalar(options.detector_pixel, in_detector("y_pixel_size"));
   if (x && y && std::abs(*x - *y) > 1e-3 * *x)
@@ -170,7 +201,7 @@ void Measurement::read_geometry(const MeasurementOptions& options) {
   object_pixel_ = options.object_pixel.value_or(object_pixel_);
 }
 
-void Measurement::read_mask(const MeasurementOptions& options) {
+void Measurement::read_mask(const MeasurementOptions& options, Provenance& provenance) {
   std::string name = options.mask;
   if (name.empty())
     for (const auto& place : and_plain(in_entries({"instrument_1/detector_1/mask", "data_1/mask"}), "/mask"))
@@ -189,6 +220,15 @@ void Measurement::read_mask(const MeasurementOptions& options) {
   // Every bit of a CXI mask is a fault but this one.
   constexpr std::uint32_t signal_above_background = 0x800;
   bool all_good = true;
+  const auto beyond = [](const std::vector<std::int64_t>& indices) {
+    return std::ranges::count(indices, -1);
+  };
+  const std::int64_t n = detector(), outside = n * n - (n - beyond(rows_)) * (n - beyond(columns_));
+  if (10 * outside > n * n)
+    provenance.assume(
+        path().string() + ": " + std::to_string(100 * outside / (n * n)) + " % of the detector window of " +
+        std::to_string(n) +
+        " pixels lie beyond the frame and do not count; use a smaller --detector or another --centre");
   for (const std::int64_t row : rows_)
     for (const std::int64_t column : columns_) {
       const bool inside = row >= 0 && column >= 0;
@@ -212,7 +252,7 @@ void Measurement::read_positions(const MeasurementOptions& options) {
                      plain),
            "scan positions");
   const Hdf5Shape shape = file_.shape(name);
-  const bool pixels = name == plain;
+  const bool pixels = !options.positions_in_metres.value_or(name != plain), row_first = name == plain;
   if (shape.size() != 2 || shape[0] != shape_[0] || (shape[1] != 2 && shape[1] != 3))
     file_.fail(name, "expected positions [" + std::to_string(shape_[0]) +
                          ", 2 or 3] as there are patterns, found shape " + hdf5_text(shape));
@@ -237,7 +277,7 @@ void Measurement::read_positions(const MeasurementOptions& options) {
   }
   if (!axes.empty() || coordinate[0] == coordinate[1])
     throw InputError("--axes " + options.axes + ": expected x and y once each");
-  if (pixels) // (row, column), not (x, y)
+  if (row_first) // (row, column), not (x, y)
     coordinate = {1 - coordinate[0], 1 - coordinate[1]};
   const double scale = pixels ? 1 : 1 / object_pixel_;
   const double turn = options.rotation * std::numbers::pi / 180, c = std::cos(turn), s = std::sin(turn);
@@ -292,6 +332,25 @@ void Measurement::read_probe(const MeasurementOptions& options) {
     file_.fail(name, "expected finite values that are not all zero");
   probe_modes_ = static_cast<int>(shape[0]);
   probe_size_ = static_cast<int>(shape[1]);
+}
+
+double Measurement::step() const {
+  // Some of them will do.
+  const std::size_t count = positions_.size(), stride = std::max<std::size_t>(1, count / 500);
+  std::vector<double> distances;
+  for (std::size_t i = 0; i < count && count > 1; i += stride) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < count; ++j)
+      if (j != i)
+        least = std::min(
+            least, std::hypot(positions_[j][0] - positions_[i][0], positions_[j][1] - positions_[i][1]));
+    distances.push_back(least);
+  }
+  if (distances.empty())
+    return 0;
+  const auto middle = distances.begin() + std::ptrdiff_t(distances.size() / 2);
+  std::ranges::nth_element(distances, middle);
+  return *middle;
 }
 
 std::array<std::int64_t, 2> Measurement::object_shape(int probe) const {

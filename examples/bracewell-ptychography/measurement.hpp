@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/hdf5.hpp"
+#include "common/provenance.hpp"
 
 #include <array>
 #include <complex>
@@ -23,22 +24,24 @@ struct MeasurementOptions {
   std::vector<double> centre;           ///< row, column of the zero frequency; empty: as the file says
   std::string axes = "yx"; ///< which coordinates rows and columns of the object are: "yx", "xy", "-yx" ...
   double rotation = 0;     ///< degrees by which the scan is turned, from the row axis to the column axis
-  std::optional<int> detector; ///< n: a window around the centre, instead of the whole frame
-  std::size_t every = 1;       ///< take each n-th position only
+  std::optional<int> detector;             ///< n: a window around the centre, instead of the whole frame
+  std::optional<bool> positions_in_metres; ///< absent: those of /scan are pixels, all others metres
+  std::size_t every = 1;                   ///< take each n-th position only
 };
 
 /// A ptychographic measurement in an HDF5 file:
 /// - CXI, its NeXus form NXcxi_ptycho included: `/entry_1/data_1/data` [N, rows, columns], zero frequency in
 ///   the middle; `.../translation` [N, 2 or 3] (x, y, z) in metres; `instrument_1/source_1/wavelength` or
 ///   `energy` (joules); `instrument_1/detector_1/distance`, `x_pixel_size`, `y_pixel_size`, `mask` (0: good),
-///   `beam_center_x`, `beam_center_y` (pixels); `instrument_1/source_1/illumination` [(modes,) m, m].
+///   `beam_center_x`, `beam_center_y` (pixels); `instrument_1/source_1/illumination` [(modes,) m, m], or of a lens
+///   `convergence_semi_angle` (radians) and `defocus` (metres).
 /// - plain: `/data` [N, n, n], zero frequency at [0, 0], `/scan` [N, 2] (row, column) in object pixels,
-///   `/probe`, `/mask`.
+///   `/probe`, `/mask`, `/wavelength`, `/energy`, `/distance`, `/convergence_angle`, `/defocus`.
 /// Patterns are left in the file and read in groups.
 class Measurement {
 public:
   /// Throws InputError, one sentence with file and dataset, for what is missing or malformed.
-  Measurement(const std::filesystem::path& path, const MeasurementOptions& options);
+  Measurement(const std::filesystem::path& path, const MeasurementOptions& options, Provenance& provenance);
 
   const std::filesystem::path& path() const { return file_.path(); }
   std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }
@@ -48,6 +51,15 @@ public:
   const std::optional<double>& fresnel_number() const { return fresnel_number_; }
   double object_pixel() const { return object_pixel_; } ///< metres; 0: not known
   double wavelength() const { return wavelength_; }     ///< metres; 0: not known
+  /// Of the lens, where the file has them: radians, nanometres.
+  const std::optional<double>& convergence_angle() const { return convergence_angle_; }
+  const std::optional<double>& defocus() const { return defocus_; }
+  /// Median distance from a position to the next one, object pixels; 0 for a single one.
+  double step() const;
+  /// Row and column of the frame that a pixel of a pattern comes from.
+  std::array<std::int64_t, 2> in_frame(std::int64_t row, std::int64_t column) const {
+    return {rows_[static_cast<std::size_t>(row)], columns_[static_cast<std::size_t>(column)]};
+  }
   /// (row, column) in object pixels, the least of either being zero.
   const std::vector<std::array<double, 2>>& positions() const { return positions_; }
   /// Rows and columns that windows of `probe` pixels at all positions cover.
@@ -67,9 +79,10 @@ private:
   std::string find(const std::string& asked, const std::vector<std::string>& places, const char* what) const;
   std::optional<double> scalar(const std::optional<double>& asked,
                                const std::vector<std::string>& places) const;
-  void read_geometry(const MeasurementOptions& options);
+  std::optional<double> any_sign(const std::vector<std::string>& places) const;
+  void read_geometry(const MeasurementOptions& options, Provenance& provenance);
   void read_window(const MeasurementOptions& options);
-  void read_mask(const MeasurementOptions& options);
+  void read_mask(const MeasurementOptions& options, Provenance& provenance);
   void read_positions(const MeasurementOptions& options);
   void read_probe(const MeasurementOptions& options);
 
@@ -83,7 +96,7 @@ private:
   std::vector<std::complex<float>> probe_;
   int probe_modes_ = 0, probe_size_ = 0;
   double wavelength_ = 0, distance_ = 0, detector_pixel_ = 0, object_pixel_ = 0;
-  std::optional<double> fresnel_number_;
+  std::optional<double> fresnel_number_, convergence_angle_, defocus_;
 };
 
 /// Writes a measurement as CXI, group by group.

@@ -27,6 +27,8 @@ void write_reconstruction(const std::filesystem::path& path, const Reconstructio
   file.create_group("/settings");
   for (const auto& setting : result.settings)
     file.write_attribute("/settings", setting.name, setting.value);
+  if (!result.provenance.empty())
+    file.write_attribute("/", "provenance", result.provenance);
   file.commit();
 }
 

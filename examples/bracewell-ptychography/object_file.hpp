@@ -28,6 +28,7 @@ struct Reconstruction {
   std::optional<std::array<double, 5>> aberrations = {}; ///< nm, mm, nm, rad, 1; see ProbeParameter
   double pixel_size = 0;                                 ///< metres; 0: not known
   std::vector<Setting> settings = {};
+  std::string provenance = {};
 
   std::complex<double> object(std::size_t i) const { return std::polar<double>(amplitude[i], phase[i]); }
 };
@@ -35,7 +36,7 @@ struct Reconstruction {
 /// HDF5: `/object/amplitude`, `/object/phase` (radians) [rows, columns], `/probe` complex [modes, m, m],
 /// `/positions` [N, 2] (row, column), `/loss` [passes], `/aberrations` [5], `/pixel_size` (metres),
 /// attributes of
-/// `/settings`. The file appears whole or not at all.
+/// `/settings`, attribute `provenance`. The file appears whole or not at all.
 void write_reconstruction(const std::filesystem::path& path, const Reconstruction& result);
 
 /// Object, probe and positions of such a file. Throws InputError for what is missing or malformed.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-ptychography/pictures.hpp"
 
-#include "common/image.hpp"
 #include "common/line_plot.hpp"
 
 #include <algorithm>
@@ -37,7 +36,7 @@ struct Lit {
       top = left = 0;
   }
 
-  Picture picture(const Reconstruction& result, const std::vector<float>& values) const {
+  Picture picture(const Reconstruction& result, const std::vector<float>& values, const char* caption) const {
     std::vector<float> inside, box;
     for (std::int64_t y = top; y < top + rows; ++y)
       for (std::int64_t x = left; x < left + columns; ++x) {
@@ -46,9 +45,19 @@ struct Lit {
         if (pixels[i])
           inside.push_back(values[i]);
       }
-    const Picture grey = grey_picture(box, static_cast<int>(columns), static_cast<int>(rows),
-                                      percentile_range(inside, 0.005, 0.995));
-    return enlarged(grey, std::max(1, static_cast<int>(512 / std::max(rows, columns))));
+    const double nanometres = 1e9 * result.pixel_size, field = nanometres * double(columns);
+    return grey_panel({.caption = caption,
+                       .values = box,
+                       .width = static_cast<int>(columns),
+                       .height = static_cast<int>(rows),
+                       .range = percentile_range(inside, 0.005, 0.995),
+                       .pixel_size = field == 0     ? 1
+                                     : field < 2000 ? nanometres
+                                                    : nanometres / 1000,
+                       .unit = field == 0     ? "px"
+                               : field < 2000 ? "nm"
+                                              : "\u00b5m",
+                       .points = 512});
   }
 };
 
@@ -96,12 +105,10 @@ Picture probe_picture(const Reconstruction& result) {
     brightest = std::max(brightest, double(std::abs(value)));
   std::vector<Picture> modes;
   for (int mode = 0; mode < result.modes; ++mode) {
-    Picture picture(m, m);
-    for (int y = 0; y < m; ++y)
-      for (int x = 0; x < m; ++x)
-        picture.at(x, y) =
-            colour(Complex(result.probe[static_cast<std::size_t>((mode * m + y) * m + x)]), brightest);
-    modes.push_back(enlarged(picture, std::max(1, 256 / m)));
+    std::vector<Colour> pixels;
+    for (int i = mode * m * m; i < (mode + 1) * m * m; ++i)
+      pixels.push_back(colour(Complex(result.probe[static_cast<std::size_t>(i)]), brightest));
+    modes.push_back(image_picture(pixels, m, m, std::max(1, 256 / m)));
   }
   return side_by_side(modes);
 }
@@ -114,18 +121,19 @@ std::filesystem::path beside(const std::filesystem::path& out, const std::string
 
 void write_pictures(const std::filesystem::path& out, const Reconstruction& result) {
   const Lit lit(result);
-  write_png(beside(out, "_amplitude.png"), lit.picture(result, result.amplitude));
-  write_png(beside(out, "_phase.png"), lit.picture(result, flattened_phase(result, lit.pixels)));
-  write_png(beside(out, "_probe.png"), probe_picture(result));
+  write_picture(beside(out, "_amplitude.png"), lit.picture(result, result.amplitude, "amplitude"));
+  write_picture(beside(out, "_phase.png"),
+                lit.picture(result, flattened_phase(result, lit.pixels), "phase (radians)"));
+  write_picture(beside(out, "_probe.png"), probe_picture(result));
   Curve curve;
   for (std::size_t pass = 0; pass < result.losses.size(); ++pass) {
     curve.x.push_back(static_cast<double>(pass));
     curve.y.push_back(std::log10(result.losses[pass]));
   }
-  write_png(beside(out, "_loss.png"), draw_line_plot({.title = "Loss",
-                                                      .x_label = "pass over the patterns",
-                                                      .y_label = "log10 of the loss",
-                                                      .curves = {curve}}));
+  write_picture(beside(out, "_loss.png"), draw_line_plot({.title = "Loss",
+                                                          .x_label = "pass over the patterns",
+                                                          .y_label = "log10 of the loss",
+                                                          .curves = {curve}}));
 }
 
 } // namespace Bracewell::Examples

@@ -6,16 +6,16 @@
 #include "bracewell-ptychography/pictures.hpp"
 #include "common/atomic_file.hpp"
 #include "common/input_error.hpp"
+#include "common/memory_limit.hpp"
 #include "common/progress.hpp"
-#include "cryoem/warnings.hpp"
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <numbers>
 #include <numeric>
 #include <random>
-
-#include <unistd.h>
 
 namespace Bracewell::Examples {
 namespace {
@@ -70,12 +70,26 @@ Totals load(const Space& space, const Measurement& measurement,
   return totals;
 }
 
-/// The wave of the square root of the mean pattern, brought back to the sample.
+/// The wave of the square root of the mean pattern, brought back to the sample. In the far field it gets the
+/// curvature of a defocus that spreads it over a step of the scan: a focused one sees dots of the object.
 Probe probe_of_mean_pattern(const Space& space, const Measurement& measurement, const Totals& totals, int m) {
   const int n = measurement.detector();
   std::vector<std::complex<float>> values;
   for (const double sum : totals.pattern)
     values.emplace_back(static_cast<float>(std::sqrt(sum / double(measurement.count()))));
+  if (!measurement.near_field()) {
+    const auto square = [n](std::size_t i) { // of the frequency, in pixels of the detector
+      const auto signed_index = [n](int k) { return 2 * k < n ? k : k - n; };
+      return std::pow(signed_index(int(i) / n), 2) + std::pow(signed_index(int(i) % n), 2);
+    };
+    double moment = 0, sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      moment += totals.pattern[i] * square(i), sum += totals.pattern[i];
+    // The frequency q goes to the pixel c q where the phase is pi c q^2 / n.
+    const double c = std::min(measurement.step(), m / 6.0) / std::sqrt(std::max(1.0, moment / sum));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] *= std::complex<float>(std::polar(1.0, std::numbers::pi * c * square(i) / n));
+  }
   const auto wave = allocate<Owned<Kokkos::complex<float>**>>("wave", n, n);
   upload(space, wave, values);
   Propagator<Space, float>(space, n, 1, measurement.fresnel_number()).adjoint(space, wave);
@@ -125,36 +139,16 @@ double energy(const Probe& probe) {
   return sum;
 }
 
-/// One line on stderr where that is a terminal, drawn anew twice a second at most: reading the loss waits for
-/// the space.
-class LossProgress {
-public:
-  explicit LossProgress(int passes) : passes_(passes), visible_(::isatty(STDERR_FILENO) == 1) {}
-  ~LossProgress() {
-    if (visible_)
-      std::fputs("\r\033[K", stderr);
-  }
-  template <class ReadLoss>
-  void draw(int pass, const ReadLoss& read_loss) {
-    if (!visible_ || Clock::now() < next_)
-      return;
-    std::fprintf(stderr, "\rpass %d of %d, loss %.6g\033[K", pass, passes_, read_loss());
-    next_ = Clock::now() + std::chrono::milliseconds(500);
-  }
-
-private:
-  int passes_;
-  bool visible_;
-  Clock::time_point next_ = Clock::now();
-};
-
 /// Everything that is decided before patterns are read.
 class Job {
 public:
-  Job(const Space& space, const RunOptions& options)
-      : space_(space), options_(options), measurement_(options.data, options.measurement) {
+  Job(const Space& space, const RunOptions& options, Provenance& provenance)
+      : space_(space), options_(options), provenance_(provenance),
+        measurement_(options.data, options.measurement, provenance), aberrations_(options.aberrations) {
     choose_optics();
     choose_shape();
+    check_positions();
+    check_memory();
     for (const auto& position : measurement_.positions())
       positions_.push_back(options.subpixel
                                ? position
@@ -173,8 +167,10 @@ public:
     if (!(totals.counts > 0))
       throw InputError(options_.data.string() + ": all patterns are empty");
     if (loss.empty_patterns() > 0)
-      print_warning(program, options_.data.string() + ": " + std::to_string(loss.empty_patterns()) +
-                                 " patterns without counts are left out");
+      provenance_.assume(options_.data.string() + ": " + std::to_string(loss.empty_patterns()) +
+                         " patterns without counts are left out");
+    check_centre(totals);
+    provenance_.say();
     const Probe probe = first_probe(totals);
     PtychographySolver<Space, float, Storage> solver(space_, shape_, std::move(loss), solver_options(probe));
     set_start(solver, probe);
@@ -189,21 +185,48 @@ public:
 
 private:
   void choose_optics() {
-    if (!options_.convergence_angle) {
+    const std::string file = options_.data.string();
+    const bool known = measurement_.wavelength() > 0 && measurement_.object_pixel() > 0;
+    std::optional<double> angle = options_.convergence_angle;
+    if (!angle && known && !measurement_.near_field() &&
+        (measurement_.probe().empty() || options_.train == Train::Aberrations ||
+         !options_.lens_options.empty()))
+      angle = measurement_.convergence_angle();
+    if (!angle) {
+      if (!options_.lens_options.empty())
+        throw InputError(options_.lens_options[0] +
+                         " is of a lens, whose aperture is not known: it needs --convergence-angle");
       if (options_.train == Train::Aberrations)
         throw InputError("--train aberrations needs --convergence-angle");
+      if (measurement_.probe().empty())
+        provenance_.assume(
+            file + ": has no probe and no lens: the first probe is estimated from the mean pattern; use "
+                   "--probe-path, or --convergence-angle and --defocus");
       return;
     }
     if (measurement_.near_field())
       throw InputError("--convergence-angle does not go with --focus-distance: the near field has no lens");
-    if (!(measurement_.wavelength() > 0 && measurement_.object_pixel() > 0))
-      throw InputError(options_.data.string() +
-                       ": wavelength and pixel of the object are needed for a lens, and are not "
-                       "known; use --wavelength and --object-pixel");
+    if (!known)
+      throw InputError(file + ": wavelength and pixel of the object are needed for a lens, and are not "
+                              "known; use --wavelength and --object-pixel");
+    if (*angle > 0.1)
+      provenance_.assume("--convergence-angle " + number(*angle) +
+                         ": is in radians, and lenses have less than 0.1; " + number(1e-3 * *angle) +
+                         " if these are milliradians");
+    const bool own_defocus =
+        std::ranges::find(options_.lens_options, "--defocus") != options_.lens_options.end();
+    if (!options_.convergence_angle)
+      provenance_.took(file, "a lens with a convergence angle of " + number(*angle) + " rad");
+    if (const auto defocus = measurement_.defocus(); defocus && !own_defocus) {
+      aberrations_[Defocus] = *defocus;
+      provenance_.assume(file + ": its defocus of " + shortest(*defocus) +
+                         " nm is taken with our sign (phase +pi wavelength defocus k^2); --defocus " +
+                         shortest(-*defocus) + " is the other one");
+    }
     constexpr double nanometre = 1e-9;
     optics_ = ProbeOptics{.wavelength = measurement_.wavelength() / nanometre,
                           .pixel_size = measurement_.object_pixel() / nanometre,
-                          .convergence_angle = *options_.convergence_angle};
+                          .convergence_angle = *angle};
   }
 
   void choose_shape() {
@@ -218,7 +241,10 @@ private:
       throw InputError("--probe-size " + std::to_string(shape_.probe) +
                        ": in the near field the probe has the " + std::to_string(n) +
                        " pixels of the detector");
-    shape_.modes = options_.modes;
+    shape_.modes = options_.modes.value_or(1);
+    if (const int modes = measurement_.probe_modes(); modes > 1 && !options_.modes && !optics_)
+      provenance_.assume(options_.data.string() + ": has " + std::to_string(modes) +
+                         " probe modes, the first of which is taken; use --modes " + std::to_string(modes));
     if (options_.train == Train::Aberrations && shape_.modes > 1)
       throw InputError("--train aberrations goes with one mode");
     if (options_.train == Train::Aberrations && !options_.scale_patterns.value_or(true))
@@ -227,6 +253,59 @@ private:
       throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
                        std::to_string(measurement_.count()) + " patterns");
     shape_.object = measurement_.object_shape(shape_.probe);
+  }
+
+  /// Says where positions are hardly in object pixels.
+  void check_positions() const {
+    const double step = measurement_.step();
+    const std::string between = options_.data.string() + ": neighbouring positions are " + number(step) +
+                                " object pixels apart",
+                      use = "; use --positions-in-metres or --object-pixel";
+    if (measurement_.count() > 1 && step < 0.1)
+      provenance_.assume(between + ": they collapse" + use);
+    if (step > shape_.probe)
+      provenance_.assume(between + ", more than the probe's window of " + std::to_string(shape_.probe) +
+                         ": they leave one another's object" + use);
+  }
+
+  /// Says where the light is not around the zero frequency.
+  void check_centre(const Totals& totals) const {
+    const int n = shape_.detector;
+    if (measurement_.near_field())
+      return;
+    // The centre of mass on a circle of n pixels.
+    std::array<std::complex<double>, 2> sums{};
+    for (int i = 0; i < n * n; ++i)
+      for (const std::size_t axis : {0, 1})
+        sums[axis] += totals.pattern[std::size_t(i)] *
+                      std::polar(1.0, 2 * std::numbers::pi * (axis == 0 ? i / n : i % n) / n);
+    std::array<double, 2> centre{};
+    for (const std::size_t axis : {0, 1})
+      centre[axis] = std::arg(sums[axis]) * n / (2 * std::numbers::pi);
+    const double clear = std::min(std::abs(sums[0]), std::abs(sums[1])) / totals.counts;
+    if (std::hypot(centre[0], centre[1]) <= n / 8.0 || clear < 0.1)
+      return;
+    const auto index = [n](double value) { return (std::lround(value) + n) % n; };
+    const auto [row, column] = measurement_.in_frame(index(centre[0]), index(centre[1]));
+    provenance_.assume(options_.data.string() + ": the patterns are brightest around row " +
+                       std::to_string(row) + ", column " + std::to_string(column) +
+                       ", not where the zero frequency is expected; use --centre " + std::to_string(row) +
+                       " " + std::to_string(column));
+  }
+
+  void check_memory() const {
+    const double pixels = std::pow(shape_.detector, 2), count = double(measurement_.count()),
+                 object = double(shape_.object[0]) * double(shape_.object[1]),
+                 probe = shape_.modes * std::pow(shape_.probe, 2);
+    const double stored = (options_.storage == StorageType::Half ? 2 : 4) * pixels * count;
+    const double staging = 2 * std::min(64e6, 4 * pixels * count),
+                 workspace = 16 * pixels * std::min(count, 64.0);
+    // Values, gradients, two moments and two copies of the best ones; the complex object and its gradient.
+    require_memory("reconstructing " + std::to_string(measurement_.count()) + " patterns and an object of " +
+                       std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
+                       " pixels",
+                   resident_bytes() + stored + staging + workspace + 64 * object + 48 * probe + 12e6,
+                   memory_limit(options_.memory_limit));
   }
 
   PtychographyOptions loss_options() const {
@@ -267,9 +346,7 @@ private:
     return probe;
   }
 
-  std::vector<float> aberrations() const {
-    return {options_.aberrations.begin(), options_.aberrations.end()};
-  }
+  std::vector<float> aberrations() const { return {aberrations_.begin(), aberrations_.end()}; }
 
   PtychographySolverOptions solver_options(const Probe& probe) const {
     PtychographySolverOptions options{.object_rate = options_.object_rate, .probe_rate = 0};
@@ -300,7 +377,37 @@ private:
     upload(space_, solver.aberrations(), aberrations());
   }
 
-  /// Mean loss of every pass, and that at the end.
+  /// What a solver has found so far.
+  struct State {
+    Owned<float**> amplitude, phase;
+    Owned<Kokkos::complex<float>***> probe;
+    Owned<float*> aberrations;
+
+    template <class Solver>
+    explicit State(const Solver& solver)
+        : amplitude(allocate<Owned<float**>>("amplitude", solver.amplitude().extent(0),
+                                             solver.amplitude().extent(1))),
+          phase(allocate<Owned<float**>>("phase", amplitude.extent(0), amplitude.extent(1))),
+          probe(allocate<decltype(probe)>("probe", solver.probe().extent(0), solver.probe().extent(1),
+                                          solver.probe().extent(2))),
+          aberrations(allocate<Owned<float*>>("aberrations", solver.aberrations().extent(0))) {}
+
+    /// Copies from the solver, or to it.
+    template <class Solver>
+    void exchange(const Space& space, const Solver& solver, bool restore) const {
+      const auto copy = [&](const auto& kept, const auto& own) {
+        restore ? Kokkos::deep_copy(space, own, kept) : Kokkos::deep_copy(space, kept, own);
+      };
+      copy(amplitude, solver.amplitude());
+      copy(phase, solver.phase());
+      copy(probe, solver.probe());
+      copy(aberrations, solver.aberrations());
+    }
+  };
+
+  bool decays() const { return options_.decay.value_or(options_.batches > 1); }
+
+  /// Mean loss of every pass, and that at the end, where the solver has the best state that a pass began with.
   template <class Solver>
   std::vector<double> iterate(Solver& solver) const {
     const int batches = options_.batches;
@@ -315,23 +422,44 @@ private:
       solver.evaluate(space_, last);
       return download(space_, last)[0];
     };
+    State before(solver), best(solver);
+    double least = std::numeric_limits<double>::infinity();
+    std::vector<double> losses;
     {
-      LossProgress progress(options_.passes);
+      Progress progress("reconstructing", "passes", options_.passes);
       for (int pass = 0; pass < options_.passes; ++pass) {
+        before.exchange(space_, solver, false);
+        if (decays()) // over the last half of them
+          solver.set_rate_factor(std::min(1.0, 2 - 2.0 * pass / options_.passes));
         std::shuffle(order.begin(), order.end(), generator);
         for (const int batch : order)
           lists ? solver.step(space_, (*lists)[batch]) : solver.step(space_);
-        progress.draw(pass + 1, [&] { return solver.losses(space_).back(); });
+        const auto steps = solver.losses(space_);
+        losses.push_back(std::accumulate(steps.end() - batches, steps.end(), 0.0) / batches);
+        if (losses.back() < least) {
+          least = losses.back();
+          std::swap(before, best);
+        }
+        progress.add(1, "loss " + number(losses.back()));
       }
     }
-    const auto steps = solver.losses(space_);
-    std::vector<double> losses;
-    for (auto step = steps.begin(); step != steps.end(); step += batches)
-      losses.push_back(std::accumulate(step, step + batches, 0.0) / batches);
     losses.push_back(present());
     for (const double loss : losses)
       if (!std::isfinite(loss))
         throw std::runtime_error("the loss is not a finite number: lower the learning rates");
+    if (losses.back() > losses.front())
+      provenance_.assume("the loss grew from " + number(losses.front()) + " to " + number(losses.back()) +
+                         ": lower --object-rate and --probe-rate");
+    if (least < losses.back()) {
+      const double end = losses.back();
+      before.exchange(space_, solver, false);
+      best.exchange(space_, solver, true);
+      losses.back() = present();
+      if (losses.back() > end) {
+        before.exchange(space_, solver, true);
+        losses.back() = present();
+      }
+    }
     return losses;
   }
 
@@ -353,13 +481,28 @@ private:
     result.pixel_size = measurement_.object_pixel();
     result.settings = {{"patterns", double(measurement_.count())},
                        {"detector", double(shape_.detector)},
+                       {"probe_size", double(shape_.probe)},
+                       {"modes", double(shape_.modes)},
                        {"passes", double(options_.passes)},
                        {"batches", double(options_.batches)},
+                       {"decay", double(decays())},
                        {"object_rate", options_.object_rate},
                        {"probe_rate", options_.probe_rate},
                        {"loss", double(static_cast<int>(options_.loss))},
+                       {"train", double(static_cast<int>(options_.train))},
+                       {"start", double(static_cast<int>(options_.start))},
+                       {"storage", double(static_cast<int>(options_.storage))},
+                       {"subpixel", double(options_.subpixel)},
                        {"wavelength", measurement_.wavelength()},
+                       {"object_pixel", measurement_.object_pixel()},
                        {"seed", double(options_.seed)}};
+    if (optics_) {
+      const std::array names{"defocus", "cs", "astigmatism", "astigmatism_angle", "smoothness"};
+      result.settings.push_back({"convergence_angle", optics_->convergence_angle});
+      for (std::size_t c = 0; c < names.size(); ++c)
+        result.settings.push_back({names[c], aberrations_[c]});
+    }
+    result.provenance = provenance_.text();
     return result;
   }
 
@@ -382,7 +525,9 @@ private:
 
   const Space& space_;
   const RunOptions& options_;
+  Provenance& provenance_;
   Measurement measurement_;
+  std::array<double, probe_parameter_count> aberrations_; ///< at first
   PtychographyShape shape_{};
   std::optional<ProbeOptics> optics_;
   std::vector<std::array<double, 2>> positions_;
@@ -391,12 +536,12 @@ private:
 
 } // namespace
 
-std::string reconstruct(const Space& space, const RunOptions& options) {
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
   for (const auto& input : {options.data, options.reference.value_or(options.data)})
     if (fs::weakly_canonical(options.out) == fs::weakly_canonical(input))
       throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
   { const AtomicFile writable(options.out); } // before the work, not after it
-  Job job(space, options);
+  Job job(space, options, provenance);
   return options.storage == StorageType::Half ? job.run<Bracewell::Half>() : job.run<float>();
 }
 

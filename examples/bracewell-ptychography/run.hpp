@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bracewell-ptychography/measurement.hpp"
+#include "common/provenance.hpp"
 #include "cryoem/views.hpp"
 
 #include <bracewell/ptychography/solver.hpp>
@@ -11,8 +12,6 @@
 #include <string>
 
 namespace Bracewell::Examples {
-
-inline constexpr const char* program = "bracewell-ptychography";
 
 enum class Start { Random, Flat };
 enum class Train { Nothing, Pixels, Aberrations };
@@ -25,16 +24,19 @@ struct RunOptions {
   PatternLoss loss = PatternLoss::Amplitude;
   std::optional<bool> scale_patterns; ///< absent: for least squares only
   std::optional<int> probe_size;      ///< m; absent: that of the probe given, or the detector
-  int modes = 1;
+  std::optional<int> modes;           ///< absent: 1
   bool subpixel = false, reduced_grid = false;
   StorageType storage = StorageType::Float;
   /// Given, the probe starts as that of a lens: radians, and nm, mm, nm, rad, 1 (ProbeParameter).
   std::optional<double> convergence_angle;
   std::array<double, probe_parameter_count> aberrations{0, 0, 0, 0, 0.05};
+  std::vector<std::string> lens_options; ///< those given
   Train train = Train::Pixels;
   Start start = Start::Flat;
   std::uint64_t seed = 0;
   int passes = 200, batches = 1;
+  std::optional<bool> decay;          ///< of the rates from pass to pass; absent: with several batches
+  std::optional<double> memory_limit; ///< megabytes; absent: half of the machine's
   double object_rate = 0.04;
   double probe_rate = 0.01; ///< of pixels, as a part of their root mean square
   std::array<double, probe_parameter_count> aberration_rates{0.05, 1e-4, 0.05, 0.01, 1e-3};
@@ -42,6 +44,6 @@ struct RunOptions {
 
 /// Reconstructs a measurement and writes OUT and its pictures; returns the summary, one line. Throws
 /// InputError for bad input, with nothing written.
-std::string reconstruct(const Space& space, const RunOptions& options);
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance);
 
 } // namespace Bracewell::Examples

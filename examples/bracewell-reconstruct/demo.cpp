@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-reconstruct/demo.hpp"
 
-#include "common/image.hpp"
+#include "common/picture.hpp"
 #include "cryoem/image_output.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/molecule.hpp"
@@ -72,7 +72,7 @@ StarDocument particle_table(const Demo& demo) {
 }
 
 /// Some of the images, to see what is reconstructed from.
-void write_gallery(const fs::path& path, const fs::path& stack) {
+void write_gallery(const fs::path& path, const fs::path& stack, const Demo& demo) {
   constexpr std::int64_t rows = 2, columns = 5;
   const MrcReader reader(stack);
   const auto width = static_cast<int>(reader.width()), height = static_cast<int>(reader.height());
@@ -82,11 +82,17 @@ void write_gallery(const fs::path& path, const fs::path& stack) {
     std::vector<Picture> line;
     for (std::int64_t column = 0; column < columns; ++column) {
       reader.read_images(row * columns + column, 1, image);
-      line.push_back(enlarged(grey_picture(image, width, height), 3));
+      line.push_back(grey_panel({.values = image,
+                                 .width = width,
+                                 .height = height,
+                                 .range = percentile_range(image),
+                                 .pixel_size = demo.pixel_size,
+                                 .unit = "\u00c5",
+                                 .points = 3 * width}));
     }
     lines.push_back(side_by_side(line));
   }
-  write_png(path, stacked(lines));
+  write_picture(path, stacked(lines));
 }
 
 } // namespace
@@ -105,7 +111,7 @@ void simulate(const Space& space, const Demo& demo, const fs::path& folder) {
         FillMoleculeSpectra<2>{molecule, spectra.data(), 1 / static_cast<float>(demo.box * demo.box), poses}
             .run(space, static_cast<std::int64_t>(spectra.extent(1)));
       });
-  write_gallery(folder / "particles.png", stack);
+  write_gallery(folder / "particles.png", stack, demo);
 }
 
 } // namespace Bracewell::Examples

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-reconstruct/report.hpp"
 
-#include "common/image.hpp"
 #include "common/line_plot.hpp"
 #include "common/text_table.hpp"
 
@@ -34,15 +33,18 @@ std::vector<float> slab(std::span<const float> map, int box, int axis, std::size
 }
 
 /// Three views of a map, along z, y and x, in one grey range.
-Picture views(const std::string& caption, std::span<const float> map, int box, std::size_t begin,
-              std::size_t end) {
-  const int factor = std::max(1, 320 / box);
+Picture views(const std::string& caption, std::span<const float> map, int box, double pixel_size,
+              std::size_t begin, std::size_t end) {
   const GreyRange range = percentile_range(slab(map, box, 2, begin, end), 0.005, 0.999);
   std::vector<Picture> panels;
-  for (const int axis : {2, 1, 0}) {
-    const Picture panel = grey_picture(slab(map, box, axis, begin, end), box, box, range);
-    panels.push_back(with_caption(enlarged(panel, factor), caption + " " + "xyz"[axis]));
-  }
+  for (const int axis : {2, 1, 0})
+    panels.push_back(grey_panel({.caption = caption + " " + "xyz"[axis],
+                                 .values = slab(map, box, axis, begin, end),
+                                 .width = box,
+                                 .height = box,
+                                 .range = range,
+                                 .pixel_size = unit(pixel_size),
+                                 .unit = pixel_size > 0 ? "\u00c5" : "px"}));
   return side_by_side(panels);
 }
 
@@ -119,17 +121,18 @@ void write_correlations(const std::filesystem::path& text, const std::filesystem
   add("halves", "half maps", correlations.halves);
   add("reference", "map and reference", correlations.reference);
   write_text_table(text, columns);
-  write_png(picture, draw_line_plot(plot));
+  write_picture(picture, draw_line_plot(plot));
 }
 
-void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box) {
+void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box,
+                  double pixel_size) {
   const auto n = static_cast<std::size_t>(box);
   std::vector<Picture> rows;
   for (const auto& map : maps)
-    rows.push_back(views(map.caption + ", slice across", map.values, box, n / 2, n / 2 + 1));
+    rows.push_back(views(map.caption + ", slice across", map.values, box, pixel_size, n / 2, n / 2 + 1));
   for (const auto& map : maps)
-    rows.push_back(views(map.caption + ", sum along", map.values, box, 0, n));
-  write_png(path, stacked(rows));
+    rows.push_back(views(map.caption + ", sum along", map.values, box, pixel_size, 0, n));
+  write_picture(path, stacked(rows));
 }
 
 } // namespace Bracewell::Examples

@@ -42,7 +42,8 @@ struct SlicedMap {
 };
 
 /// Three orthogonal slices through the centre of every map, then three projections, a row each in a grey
-/// range of its own.
-void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box);
+/// range of its own. `pixel_size` in Angstrom; 0: not known.
+void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box,
+                  double pixel_size);
 
 } // namespace Bracewell::Examples

@@ -111,7 +111,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   if (correlations.halves || correlations.reference)
     write_correlations(beside(options.out, "_fsc.txt"), beside(options.out, "_fsc.png"), correlations, box,
                        pixel_size);
-  write_slices(beside(options.out, "_slices.png"), slices, box);
+  write_slices(beside(options.out, "_slices.png"), slices, box, pixel_size);
   write_volume(options.out, values, size, mrc);
 
   std::string summary = options.out.string() + ": " + std::to_string(particles.count) + " particles of " +

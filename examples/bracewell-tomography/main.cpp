@@ -18,6 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* program = "bracewell-tomography";
 
+const std::map<std::string, AngleUnit> angle_units{{"degrees", AngleUnit::Degrees},
+                                                   {"radians", AngleUnit::Radians}};
+
 enum class Stripes { None, Offset, Sorting };
 
 const std::map<std::string, Method> methods{
@@ -34,7 +37,7 @@ const std::map<std::string, Stripes> stripe_methods{
 
 struct Options {
   RunOptions run;
-  std::string centre = "auto", rows, air;
+  std::string centre = "auto", rows, air, try_centres;
   std::optional<Stripes> stripes;
   Bracewell::StripeOptions stripe_options;
   bool no_log = false;
@@ -67,14 +70,25 @@ std::optional<double> centre_of(const std::string& text) {
   throw InputError("--centre " + text + ": expected a pixel or auto");
 }
 
-std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder) {
+/// "120:140:0.5"
+CentreRange centre_range(const std::string& text) {
+  CentreRange range;
+  int used = 0;
+  if (std::sscanf(text.c_str(), "%lf:%lf:%lf%n", &range.first, &range.last, &range.step, &used) != 3 ||
+      text.size() != std::size_t(used) || !(range.step > 0) || !(range.last >= range.first) ||
+      !((range.last - range.first) / range.step < 100))
+    throw InputError("--try-centres " + text + ": expected FIRST:LAST:STEP, at most 100 centres");
+  return range;
+}
+
+std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder, Provenance& provenance) {
   std::error_code error;
   fs::create_directories(folder, error);
   const TomographyDemo demo;
   run.scan = {.file = folder / "scan.h5"};
   run.out = folder / "slices.h5";
   simulate_scan(demo, run.scan.file);
-  const RunResult result = reconstruct(space, run);
+  const RunResult result = reconstruct(space, run, provenance);
   const auto slices = Hdf5Reader(run.out).read<float>("/exchange/data");
   char text[120];
   std::snprintf(text, sizeof text, "; true centre %.2f, relative error %.3g", demo.centre,
@@ -82,7 +96,7 @@ std::string demonstrate(const Space& space, RunOptions run, const fs::path& fold
   return result.summary + text;
 }
 
-void main_job(Options& options) {
+void main_job(Options& options, Provenance& provenance) {
   const Space space;
   RunOptions& run = options.run;
   run.centre = centre_of(options.centre);
@@ -99,12 +113,17 @@ void main_job(Options& options) {
   if (options.demo) {
     if (!run.scan.file.empty() || !run.out.empty() || run.rows)
       throw InputError("--demo makes its own scan: --scan, --out and --rows do not go with it");
-    std::cout << demonstrate(space, run, *options.demo) << '\n';
+    std::cout << demonstrate(space, run, *options.demo, provenance) << '\n';
     return;
   }
   if (run.scan.file.empty() || run.out.empty())
     throw InputError("--scan and --out are required, or --demo (see --help)");
-  std::cout << reconstruct(space, run).summary << '\n';
+  if (!options.try_centres.empty()) {
+    run.try_centres = centre_range(options.try_centres);
+    std::cout << try_centres(space, run, provenance) << '\n';
+    return;
+  }
+  std::cout << reconstruct(space, run, provenance).summary << '\n';
 }
 
 } // namespace
@@ -119,13 +138,15 @@ int main(int argc, char** argv) {
   Options options;
   RunOptions& run = options.run;
   app.add_option("--scan", run.scan.file,
-                 "HDF5 (Scientific Data Exchange), or one sinogram [angles, width] as .tif")
+                 "HDF5 (Scientific Data Exchange); .tif with a page per projection, a folder or pattern "
+                 "(\"scan/p_*.tif\") of such files, or one sinogram [angles, width] as .tif")
       ->type_name("FILE");
   app.add_option("--out", run.out, "slices to write, .h5 (/exchange/data) or .tif")->type_name("FILE");
   app.add_option("--data", run.scan.data, "projections [angles, rows, width]")
       ->type_name("DATASET")
       ->capture_default_str();
-  app.add_option("--flat", run.scan.flat, "frames without object; without them data are transmission")
+  app.add_option("--flat", run.scan.flat,
+                 "frames without object, as files where the scan is TIFF; without them data are transmission")
       ->type_name("DATASET")
       ->capture_default_str();
   app.add_option("--dark", run.scan.dark, "frames without beam")->type_name("DATASET")->capture_default_str();
@@ -135,9 +156,16 @@ int main(int argc, char** argv) {
   auto* const span =
       app.add_option("--span", run.scan.span, "even angles over so many degrees, instead of the file's")
           ->type_name("DEGREES");
+  app.add_option("--first-angle", run.scan.first_angle, "where the even angles begin; 0 by default")
+      ->type_name("DEGREES");
+  app.add_option("--angle-unit", run.scan.angle_unit, "of the angles in the file, instead of what it says")
+      ->transform(CLI::CheckedTransformer(angle_units).description(""))
+      ->type_name("degrees|radians");
   app.add_flag("--both-ends", run.scan.both_ends, "the last of them is at the end of the span")->needs(span);
   app.add_flag("--no-log", options.no_log, "data are attenuation already");
-  app.add_option("--air", options.air, "columns without object: every row is divided by its mean there")
+  app.add_option("--air", options.air,
+                 "columns without object: every row is divided by its mean there; with --no-log the mean is "
+                 "subtracted")
       ->type_name("BEGIN:END");
   app.add_option("--stripes", options.stripes,
                  "removal of stripes, which make rings: none, offset or sorting")
@@ -154,6 +182,9 @@ int main(int argc, char** argv) {
                  "none are")
       ->capture_default_str();
   app.add_option("--centre", options.centre, "pixel of the rotation axis, or auto")->capture_default_str();
+  app.add_option("--try-centres", options.try_centres,
+                 "the middle slice at these centres, as one picture: OUT ends with .png, .pdf or .svg")
+      ->type_name("FIRST:LAST:STEP");
   app.add_option("--method", run.method, "fourier, log-polar (even angles over 180 degrees only) or line")
       ->transform(CLI::CheckedTransformer(methods, CLI::ignore_case).description(""))
       ->default_str("fourier");
@@ -174,5 +205,5 @@ int main(int argc, char** argv) {
       ->type_name("MEGABYTES");
   app.add_option("--demo", options.demo, "simulate a scan in FOLDER, reconstruct it and compare")
       ->type_name("FOLDER");
-  return run_driver(app, argc, argv, [&](Provenance&) { main_job(options); });
+  return run_driver(app, argc, argv, [&](Provenance& provenance) { main_job(options, provenance); });
 }

@@ -30,12 +30,19 @@ void SliceOutput::write(std::int64_t first, std::span<const float> values) {
   if (hdf5_)
     hdf5_->write<float>(dataset, {{first, 0, 0}, {count, width_, width_}}, values);
   for (std::int64_t page = 0; tiff_ && page < count; ++page)
-    tiff_->write(first + page, values.subspan(static_cast<std::size_t>(page) * pixels, pixels));
+    tiff_->write(values.subspan(static_cast<std::size_t>(page) * pixels, pixels),
+                 first + page == 0 ? description_ : std::string());
 }
 
 void SliceOutput::write_attribute(const std::string& name, double value) {
   if (hdf5_)
     hdf5_->write_attribute(dataset, name, value);
+}
+
+void SliceOutput::write_provenance(const std::string& text) {
+  description_ = text;
+  if (hdf5_)
+    hdf5_->write_attribute("/", "provenance", text);
 }
 
 void SliceOutput::commit() {

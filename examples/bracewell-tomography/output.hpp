@@ -20,10 +20,13 @@ public:
   /// Slices from `first` on, in order.
   void write(std::int64_t first, std::span<const float> values);
   void write_attribute(const std::string& name, double value);
+  /// Of the whole file, before the first slice.
+  void write_provenance(const std::string& text);
   void commit();
 
 private:
   std::int64_t width_;
+  std::string description_ = {};
   std::optional<Hdf5Writer> hdf5_;
   std::optional<TiffWriter> tiff_;
 };

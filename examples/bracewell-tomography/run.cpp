@@ -3,8 +3,9 @@
 
 #include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/reconstructor.hpp"
-#include "common/image.hpp"
 #include "common/input_error.hpp"
+#include "common/memory_limit.hpp"
+#include "common/picture.hpp"
 #include "common/progress.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
@@ -16,17 +17,16 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <future>
 #include <memory>
-
-#include <unistd.h>
+#include <numbers>
+#include <numeric>
+#include <utility>
 
 namespace Bracewell::Examples {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double megabyte = 1e6;
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
@@ -87,36 +87,94 @@ ProjectionNormalisation normalise_options(const RunOptions& options) {
   return {.logarithm = options.logarithm, .air_begin = int(air.begin), .air_end = int(air.end)};
 }
 
-/// The pixel of the rotation axis, from one slice.
-double search_centre(const Space& space, const Scan& scan, const RunOptions& options, std::int64_t row) {
-  RawSlices raw(scan, 1);
-  raw.read(row, 1);
-  const std::size_t angles = scan.angles().size(), width = size(scan.width());
-  const auto slices = allocate<Sinograms>("sinogram", 1, angles, width);
+/// What is to be reconstructed, its options checked.
+struct Job {
+  Scan scan;
+  IndexRange rows;
+  int width;
+  std::int64_t slices, middle; ///< the middle one counts from the first of the rows
+
+  Job(const RunOptions& options, Provenance& provenance)
+      : scan(options.scan, provenance), rows(options.rows.value_or(IndexRange{0, scan.rows()})),
+        width(static_cast<int>(scan.width())), slices(rows.end - rows.begin), middle(slices / 2) {
+    const std::string file = scan.path().string();
+    if (fs::weakly_canonical(options.out) == fs::weakly_canonical(scan.path()))
+      throw InputError("--out " + options.out.string() + ": would overwrite the scan");
+    if (rows.begin < 0 || slices < 1 || rows.end > scan.rows())
+      throw InputError(file + ": expected --rows within 0:" + std::to_string(scan.rows()) + ", found " +
+                       std::to_string(rows.begin) + ":" + std::to_string(rows.end));
+    if (scan.width() > 32768)
+      throw InputError(file + ": is " + std::to_string(scan.width()) +
+                       " pixels wide, expected at most 32768");
+    if (options.air && (options.air->begin < 0 || options.air->end > width))
+      throw InputError(file + ": expected --air within 0:" + std::to_string(width) + ", found " +
+                       std::to_string(options.air->begin) + ":" + std::to_string(options.air->end));
+    const auto [first, last] = std::ranges::minmax(scan.angles());
+    if (!options.centre && !options.try_centres && last - first < 170 * std::numbers::pi / 180)
+      throw InputError(file + ": the rotation axis is found from 170 degrees or more, the angles span " +
+                       shortest((last - first) * 180 / std::numbers::pi) + "; use --centre");
+    if (options.logarithm && !scan.has_flat() && !options.air)
+      provenance.assume(file + ": has no frames without object: its values are taken as transmission; use "
+                               "--flat, --air, or --no-log for attenuation");
+  }
+
+  std::int64_t middle_row() const { return rows.begin + middle; }
+};
+
+/// Says where flat frames are no brighter than dark ones.
+void check_flats(const Job& job, Provenance& provenance) {
+  if (!job.scan.has_dark())
+    return;
+  std::vector<float> flat(size(job.width)), dark(flat.size());
+  job.scan.read_flat(job.middle_row(), 1, flat);
+  job.scan.read_dark(job.middle_row(), 1, dark);
+  std::size_t below = 0;
+  for (std::size_t i = 0; i < flat.size(); ++i)
+    below += flat[i] <= dark[i];
+  if (20 * below > flat.size())
+    provenance.assume(job.scan.path().string() + ": flat frames are not above dark ones in " +
+                      std::to_string(below) + " of " + std::to_string(flat.size()) + " pixels of row " +
+                      std::to_string(job.middle_row()) +
+                      ", which are interpolated; are --flat and --dark right?");
+}
+
+/// Says where the object is wider than the detector: the outermost columns see it.
+void check_width(const Job& job, const Owned<float**>& sinogram, Provenance& provenance) {
+  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
+  std::vector<double> columns(size(job.width)); // means over the angles
+  for (std::size_t p = 0; p < values.extent(0); ++p)
+    for (std::size_t x = 0; x < columns.size(); ++x)
+      columns[x] += values(p, x) / double(values.extent(0));
+  const std::size_t some = std::max<std::size_t>(1, columns.size() / 50);
+  const auto mean = [&](auto begin) {
+    return std::accumulate(begin, begin + std::ptrdiff_t(some), 0.0) / double(some);
+  };
+  const double edge = std::max(mean(columns.begin()), mean(columns.end() - std::ptrdiff_t(some))),
+               largest = *std::ranges::max_element(columns);
+  if (edge > 0.2 * largest)
+    provenance.assume(
+        job.scan.path().string() + ": the object goes on beyond the detector, as the attenuation at " +
+        "its edge is " + shortest(std::round(100 * edge / largest)) +
+        " % of the largest: slices are wrong by a smooth background; where the edge sees air, use --air");
+}
+
+/// Sinogram of the middle row.
+Owned<float**> middle_sinogram(const Space& space, const Job& job, const RunOptions& options,
+                               const std::optional<StripeRemoval<Space, float>>& stripes) {
+  RawSlices raw(job.scan, 1);
+  raw.read(job.middle_row(), 1);
+  const auto sinogram = allocate<Owned<float**>>("sinogram", job.scan.angles().size(), job.width);
+  const Sinograms slices(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
   raw.normalise(space, slices, normalise_options(options));
-  if (options.stripes)
-    StripeRemoval<Space, float>(space, int(angles), int(width), *options.stripes).execute(space, slices);
-  return find_centre(space, Kokkos::subview(slices, 0, Kokkos::ALL, Kokkos::ALL), scan.angles());
-}
-
-/// Bytes that the program has in memory now.
-double resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  double total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * double(::sysconf(_SC_PAGESIZE));
-}
-
-double half_of_memory() { return 0.5 * double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE)); }
-
-std::string megabytes(double bytes) {
-  return std::to_string(std::int64_t(std::ceil(bytes / megabyte))) + " MB";
+  if (stripes)
+    stripes->execute(space, slices);
+  return sinogram;
 }
 
 /// How many slices at a time: as many as the limit allows and are of use.
 std::int64_t chunk_size(const Scan& scan, const RunOptions& options, std::int64_t slices, double occupied,
                         const Reconstructor& plan) {
-  const double limit = options.memory_limit ? *options.memory_limit * megabyte : half_of_memory();
+  const double limit = memory_limit(options.memory_limit);
   const double sinogram = 4.0 * double(scan.angles().size()) * double(scan.width());
   const double image = 4.0 * double(scan.width()) * double(scan.width());
   const bool host = std::is_same_v<Memory, Kokkos::HostSpace>;
@@ -128,9 +186,8 @@ std::int64_t chunk_size(const Scan& scan, const RunOptions& options, std::int64_
       occupied + double(plan.fixed_bytes) + (options.stripes ? 2.2 * sinogram : 0) + 3 * image + 12e6;
   const auto fits = [&](std::int64_t count) { return fixed + per_slice * double(count) <= limit; };
   const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, slices) : 1;
-  if (!fits(least))
-    throw InputError("--memory-limit " + megabytes(limit) + ": reconstructing " + std::to_string(least) +
-                     " slices at a time needs " + megabytes(fixed + per_slice * double(least)));
+  require_memory("reconstructing " + std::to_string(least) + " slices at a time",
+                 fixed + per_slice * double(least), limit);
   // A few chunks, for reading and writing to go on beside the work.
   const std::int64_t wanted =
       std::clamp<std::int64_t>((slices + 3) / 4, std::min<std::int64_t>(8, slices), 64);
@@ -144,15 +201,14 @@ fs::path picture_path(const fs::path& out) {
   return out.parent_path() / (out.stem().string() + "_middle.png");
 }
 
-/// A slice in grey by the values in its disc.
-void write_picture(const fs::path& path, std::span<const float> slice, int width) {
+/// Greys by the values in the disc of a slice.
+GreyRange range_in_disc(std::span<const float> slice, int width) {
   std::vector<float> inside;
   for (int y = 0; y < width; ++y)
     for (int x = 0; x < width; ++x)
       if (std::hypot(x - width / 2, y - width / 2) < 0.49 * width)
         inside.push_back(slice[size(y) * size(width) + size(x)]);
-  const GreyRange range = percentile_range(inside, 0.002, 0.998);
-  write_png(path, enlarged(grey_picture(slice, width, width, range), std::max(1, 400 / width)));
+  return percentile_range(inside, 0.002, 0.998);
 }
 
 struct OutputSlot {
@@ -162,43 +218,42 @@ struct OutputSlot {
 
 } // namespace
 
-RunResult reconstruct(const Space& space, const RunOptions& options) {
+RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
-  const Scan scan(options.scan);
-  if (fs::weakly_canonical(options.out) == fs::weakly_canonical(scan.path()))
-    throw InputError("--out " + options.out.string() + ": would overwrite the scan");
-  const IndexRange rows = options.rows.value_or(IndexRange{0, scan.rows()});
-  if (rows.begin < 0 || rows.end <= rows.begin || rows.end > scan.rows())
-    throw InputError(scan.path().string() + ": expected --rows within 0:" + std::to_string(scan.rows()) +
-                     ", found " + std::to_string(rows.begin) + ":" + std::to_string(rows.end));
-  if (scan.width() > 32768)
-    throw InputError(scan.path().string() + ": is " + std::to_string(scan.width()) +
-                     " pixels wide, expected at most 32768");
-  const int width = static_cast<int>(scan.width());
-  const std::int64_t slices = rows.end - rows.begin, middle = slices / 2;
+  const Job job(options, provenance);
+  const Scan& scan = job.scan;
+  const IndexRange rows = job.rows;
+  const int width = job.width;
+  const std::int64_t slices = job.slices, middle = job.middle;
   const std::size_t angles = scan.angles().size();
-  if (options.air && (options.air->begin < 0 || options.air->end > width))
-    throw InputError(scan.path().string() + ": expected --air within 0:" + std::to_string(width) +
-                     ", found " + std::to_string(options.air->begin) + ":" +
-                     std::to_string(options.air->end));
   SliceOutput output(options.out, slices, width);
-
-  const double centre =
-      options.centre ? *options.centre : search_centre(space, scan, options, rows.begin + middle);
-
+  std::optional<StripeRemoval<Space, float>> stripes;
+  if (options.stripes)
+    stripes.emplace(space, int(angles), width, *options.stripes);
+  // A plan for a centre in the middle, to find what is wrong, and how much fits, before the axis is searched.
   std::int64_t chunk = std::min<std::int64_t>(2, slices);
   {
     const double occupied = resident_bytes();
     chunk = chunk_size(scan, options, slices, occupied,
-                       make_reconstructor(space, options, scan.angles(), width, centre, chunk));
+                       make_reconstructor(space, options, scan.angles(), width,
+                                          options.centre.value_or(width / 2.0), chunk));
   }
+  check_flats(job, provenance);
+  double centre = 0;
+  {
+    const auto sinogram = middle_sinogram(space, job, options, stripes);
+    check_width(job, sinogram, provenance);
+    provenance.say();
+    centre = options.centre ? *options.centre : find_centre(space, sinogram, scan.angles());
+  }
+  if (!options.centre)
+    provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));
+  output.write_provenance(provenance.text());
+
   const Reconstructor plan = make_reconstructor(space, options, scan.angles(), width, centre, chunk);
   const ProjectionFilter<Space, float> filter(
       space, chunk * std::int64_t(angles), width,
       {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options.method)});
-  std::optional<StripeRemoval<Space, float>> stripes;
-  if (options.stripes)
-    stripes.emplace(space, int(angles), width, *options.stripes);
   std::array<std::unique_ptr<RawSlices>, 2> input;
   std::array<OutputSlot, 2> results;
   for (const std::size_t slot : {0, 1}) {
@@ -256,7 +311,12 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
   }
   writing.get();
   output.write_attribute("centre", centre);
-  write_picture(picture_path(options.out), picture, width);
+  write_picture(picture_path(options.out), grey_panel({.caption = "middle slice: attenuation per pixel",
+                                                       .values = picture,
+                                                       .width = width,
+                                                       .height = width,
+                                                       .range = range_in_disc(picture, width),
+                                                       .points = 400}));
   output.commit();
 
   char text[160];
@@ -265,6 +325,52 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
                 ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
                 static_cast<long long>(slices), width, width, angles, centre, elapsed.count());
   return {options.out.string() + text, centre};
+}
+
+std::string try_centres(const Space& space, const RunOptions& options, Provenance& provenance) {
+  require_picture_name(options.out);
+  const Job job(options, provenance);
+  const CentreRange& range = *options.try_centres;
+  const auto count = static_cast<std::int64_t>((range.last - range.first) / range.step + 1 + 1e-9);
+  check_flats(job, provenance);
+  provenance.say();
+  std::optional<StripeRemoval<Space, float>> stripes;
+  if (options.stripes)
+    stripes.emplace(space, int(job.scan.angles().size()), job.width, *options.stripes);
+  const auto sinogram = middle_sinogram(space, job, options, stripes);
+  const int fine_width = row_upsampling(options.method) * job.width;
+  const auto filtered = allocate<Owned<float***>>("filtered", 1, sinogram.extent(0), fine_width);
+  ProjectionFilter<Space, float>(
+      space, std::int64_t(sinogram.extent(0)), job.width,
+      {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options.method)})
+      .execute(space, Sinograms(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1)), filtered);
+  const auto slice = allocate<Owned<float***>>("slice", 1, job.width, job.width);
+  std::vector<std::vector<float>> images;
+  Progress progress("reconstructing", "centres", count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    make_reconstructor(space, options, job.scan.angles(), job.width, range.first + double(i) * range.step, 1)
+        .backproject(space, filtered, slice);
+    apply_mask(space, slice, {.radius = job.width / 2.0});
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
+    images.emplace_back(host.data(), host.data() + host.size());
+    progress.add(1);
+  }
+  const GreyRange grey = range_in_disc(images[images.size() / 2], job.width); // the same for all
+  const auto columns = size(std::int64_t(std::ceil(std::sqrt(double(count)))));
+  std::vector<Picture> rows, row;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    row.push_back(grey_panel({.caption = "centre " + shortest(range.first + double(i) * range.step),
+                              .values = images[i],
+                              .width = job.width,
+                              .height = job.width,
+                              .range = grey,
+                              .points = 400}));
+    if (row.size() == columns || i + 1 == images.size())
+      rows.push_back(side_by_side(std::exchange(row, {})));
+  }
+  write_picture(options.out, stacked(rows));
+  return options.out.string() + ": slice " + std::to_string(job.middle_row()) + " at " +
+         std::to_string(count) + " centres";
 }
 
 } // namespace Bracewell::Examples

@@ -20,21 +20,27 @@ struct IndexRange {
   std::int64_t begin = 0, end = 0;
 };
 
+/// Pixels first, first + step ... last.
+struct CentreRange {
+  double first = 0, last = 0, step = 1;
+};
+
 struct RunOptions {
   ScanOptions scan;
   std::filesystem::path out;
   Method method = Method::Fourier;
   TomographyFilter filter = TomographyFilter::Shepp;
   ProjectionPadding padding = ProjectionPadding::Edge;
-  double tolerance = 1e-4;              ///< of the Fourier method
-  std::optional<double> centre;         ///< pixel; absent: searched for in the middle slice
-  bool logarithm = true;                ///< false: values are attenuation already
-  std::optional<IndexRange> air;        ///< columns without object
-  std::optional<StripeOptions> stripes; ///< absent: they stay
-  bool density_weights = false;         ///< for angles that are not evenly spread
-  bool corners = false;                 ///< keep what lies outside of the disc that every projection sees
-  std::optional<IndexRange> rows;       ///< of the detector; absent: all
-  std::optional<double> memory_limit;   ///< megabytes; absent: half of the machine's
+  double tolerance = 1e-4;                ///< of the Fourier method
+  std::optional<double> centre;           ///< pixel; absent: searched for in the middle slice
+  std::optional<CentreRange> try_centres; ///< OUT is a picture of the middle slice at each of them
+  bool logarithm = true;                  ///< false: values are attenuation already
+  std::optional<IndexRange> air;          ///< columns without object
+  std::optional<StripeOptions> stripes;   ///< absent: they stay
+  bool density_weights = false;           ///< for angles that are not evenly spread
+  bool corners = false;                   ///< keep what lies outside of the disc that every projection sees
+  std::optional<IndexRange> rows;         ///< of the detector; absent: all
+  std::optional<double> memory_limit;     ///< megabytes; absent: half of the machine's
 };
 
 struct RunResult {
@@ -44,6 +50,9 @@ struct RunResult {
 
 /// Reconstructs a scan, some slices at a time: the next ones are read and the last ones written meanwhile.
 /// Throws InputError for bad input, with nothing written.
-RunResult reconstruct(const Space& space, const RunOptions& options);
+RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance);
+
+/// The middle slice at several centres, as one picture; returns the summary.
+std::string try_centres(const Space& space, const RunOptions& options, Provenance& provenance);
 
 } // namespace Bracewell::Examples

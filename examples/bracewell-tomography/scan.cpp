@@ -8,96 +8,132 @@
 #include <numbers>
 
 namespace Bracewell::Examples {
-namespace {
 
-bool is_tiff(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
-  return extension == ".tif" || extension == ".tiff";
-}
+constexpr double degree = std::numbers::pi / 180;
 
-} // namespace
-
-Scan::Scan(const ScanOptions& options) : options_(options) {
-  if (is_tiff(options.file)) {
+Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(options) {
+  std::int64_t projections = 0;
+  std::error_code error;
+  const bool hdf5 = std::filesystem::is_regular_file(options.file, error) && !is_tiff_name(options.file);
+  if (hdf5 || !(is_tiff_name(options.file) || std::filesystem::is_directory(options.file, error))) {
+    hdf5_.emplace(options.file);
+    const Hdf5Shape shape = hdf5_->shape(options.data);
+    if (shape.size() != 3 || hdf5_elements(shape) == 0)
+      hdf5_->fail(options.data,
+                  "expected projections [angles, rows, width], found shape " + hdf5_text(shape));
+    projections = shape[0], rows_ = shape[1], width_ = shape[2];
+  } else {
     tiff_.emplace(options.file);
-    rows_ = 1;
+    sinogram_ = tiff_->pages() == 1 && !tiff_->series();
+    projections = sinogram_ ? tiff_->height() : tiff_->pages();
+    rows_ = sinogram_ ? 1 : tiff_->height();
     width_ = tiff_->width();
-    make_angles(tiff_->height());
-    return;
   }
-  hdf5_.emplace(options.file);
-  const Hdf5Shape shape = hdf5_->shape(options.data);
-  if (shape.size() != 3 || hdf5_elements(shape) == 0)
-    hdf5_->fail(options.data, "expected projections [angles, rows, width], found shape " + hdf5_text(shape));
-  rows_ = shape[1];
-  width_ = shape[2];
-  flat_frames_ = frames_of(options.flat);
-  dark_frames_ = frames_of(options.dark);
-  if (dark_frames_ > 0 && flat_frames_ == 0)
+  flat_ = frames_of(options.flat, ScanOptions{}.flat);
+  dark_ = frames_of(options.dark, ScanOptions{}.dark);
+  if (has_dark() && !has_flat())
     throw InputError(path().string() + ": has " + options.dark + " but no " + options.flat);
-  make_angles(shape[0]);
+  if (has_flat())
+    provenance.took(path(), std::to_string(flat_.count) + " flat and " + std::to_string(dark_.count) +
+                                " dark frames");
+  make_angles(projections, provenance);
 }
 
-std::int64_t Scan::frames_of(const std::string& name) const {
-  if (name.empty() || !hdf5_->has(name))
-    return 0;
-  const Hdf5Shape shape = hdf5_->shape(name);
-  const bool stack = shape.size() == 3 && shape[0] > 0 && shape[1] == rows_ && shape[2] == width_;
-  if (!stack)
-    hdf5_->fail(name, "expected frames [any, " + std::to_string(rows_) + ", " + std::to_string(width_) +
-                          "] as those of the projections, found shape " + hdf5_text(shape));
-  return shape[0];
-}
-
-void Scan::make_angles(std::int64_t count) {
-  const double degree = std::numbers::pi / 180;
-  const bool in_file = !options_.span && hdf5_ && hdf5_->has(options_.angles);
-  if (in_file) {
-    angles_ = hdf5_->read<double>(options_.angles);
-    if (std::int64_t(angles_.size()) != count)
-      hdf5_->fail(options_.angles, "expected " + std::to_string(count) +
-                                       " angles, one per projection, found " +
-                                       std::to_string(angles_.size()));
-    for (double& angle : angles_) {
-      if (!std::isfinite(angle))
-        hdf5_->fail(options_.angles, "has an angle that is not finite");
-      angle *= degree;
-    }
-    return;
+Scan::Frames Scan::frames_of(const std::string& name, const std::string& usual) const {
+  Frames frames{.name = name};
+  Hdf5Shape shape;
+  if (hdf5_) {
+    if (name.empty() || (name == usual && !hdf5_->has(name)))
+      return {};
+    shape = hdf5_->shape(name);
+  } else {
+    if (name.empty() || name == usual)
+      return {};
+    frames.tiff.emplace(name);
+    shape = {frames.tiff->pages(), frames.tiff->height(), frames.tiff->width()};
   }
-  const double span = options_.span.value_or(180) * degree;
+  if (shape.size() != 3 || shape[0] < 1 || shape[1] != rows_ || shape[2] != width_)
+    throw InputError((hdf5_ ? path().string() + ": dataset " : std::string()) + name +
+                     ": expected frames [any, " + std::to_string(rows_) + ", " + std::to_string(width_) +
+                     "] as those of the projections, found shape " + hdf5_text(shape));
+  frames.count = shape[0];
+  return frames;
+}
+
+void Scan::read_angles(std::int64_t count, Provenance& provenance) {
+  angles_ = hdf5_->read<double>(options_.angles);
+  if (std::int64_t(angles_.size()) != count)
+    hdf5_->fail(options_.angles, "expected " + std::to_string(count) + " angles, one per projection, found " +
+                                     std::to_string(angles_.size()));
+  for (const double angle : angles_)
+    if (!std::isfinite(angle))
+      hdf5_->fail(options_.angles, "has an angle that is not finite");
+  const auto [least, most] = std::ranges::minmax(angles_);
+  const std::string range = shortest(least) + " to " + shortest(most),
+                    unit = hdf5_->text_attribute(options_.angles, "units");
+  bool radians = unit.starts_with("rad");
+  if (options_.angle_unit) {
+    radians = options_.angle_unit == AngleUnit::Radians;
+  } else if (unit.empty() && most - least > 1 && most - least < 6.5 && count > 8) {
+    radians = true; // so few degrees are no scan
+    provenance.assume(
+        path().string() + ": angles from " + range +
+        " are taken as radians, as they would be too few degrees; --angle-unit says what they are");
+  }
+  provenance.took(path(),
+                  std::to_string(count) + " angles from " + range + (radians ? " radians" : " degrees"));
+  for (double& angle : angles_)
+    angle *= radians ? 1 : degree;
+}
+
+void Scan::make_angles(std::int64_t count, Provenance& provenance) {
+  if (!options_.span && hdf5_ && hdf5_->has(options_.angles)) {
+    if (options_.first_angle)
+      throw InputError(path().string() + ": has angles of its own: --first-angle goes with --span");
+    return read_angles(count, provenance);
+  }
+  if (!options_.span)
+    provenance.assume(path().string() + ": has no angles: " + std::to_string(count) +
+                      " even ones over 180 degrees are assumed; use --span and --first-angle");
+  const double span = options_.span.value_or(180) * degree, first = options_.first_angle.value_or(0) * degree;
   const auto steps = static_cast<double>(options_.both_ends ? std::max<std::int64_t>(1, count - 1) : count);
   for (std::int64_t p = 0; p < count; ++p)
-    angles_.push_back(span * double(p) / steps);
+    angles_.push_back(first + span * double(p) / steps);
 }
 
 void Scan::read(std::int64_t first, std::int64_t count, std::span<float> values) const {
-  if (tiff_)
-    tiff_->read_rows(0, tiff_->height(), values);
-  else
-    hdf5_->read(options_.data, {{0, first, 0}, {std::int64_t(angles_.size()), count, width_}}, values);
+  const auto angles = static_cast<std::int64_t>(angles_.size());
+  if (hdf5_)
+    return hdf5_->read(options_.data, {{0, first, 0}, {angles, count, width_}}, values);
+  if (sinogram_)
+    return tiff_->read_rows(0, 0, angles, values);
+  const auto pixels = static_cast<std::size_t>(count * width_);
+  for (std::size_t p = 0; p < angles_.size(); ++p)
+    tiff_->read_rows(std::int64_t(p), first, count, values.subspan(p * pixels, pixels));
 }
 
 void Scan::read_flat(std::int64_t first, std::int64_t count, std::span<float> values) const {
-  read_mean(options_.flat, flat_frames_, first, count, values);
+  read_mean(flat_, first, count, values);
 }
 
 void Scan::read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const {
-  read_mean(options_.dark, dark_frames_, first, count, values);
+  read_mean(dark_, first, count, values);
 }
 
-void Scan::read_mean(const std::string& name, std::int64_t frames, std::int64_t first, std::int64_t count,
+void Scan::read_mean(const Frames& frames, std::int64_t first, std::int64_t count,
                      std::span<float> values) const {
   std::vector<double> sum(values.size());
   std::vector<float> frame(values.size());
-  for (std::int64_t f = 0; f < frames; ++f) {
-    hdf5_->read(name, {{f, first, 0}, {1, count, width_}}, std::span<float>(frame));
+  for (std::int64_t f = 0; f < frames.count; ++f) {
+    if (frames.tiff)
+      frames.tiff->read_rows(f, first, count, frame);
+    else
+      hdf5_->read(frames.name, {{f, first, 0}, {1, count, width_}}, std::span<float>(frame));
     for (std::size_t i = 0; i < sum.size(); ++i)
       sum[i] += frame[i];
   }
   for (std::size_t i = 0; i < sum.size(); ++i)
-    values[i] = static_cast<float>(sum[i] / double(frames));
+    values[i] = static_cast<float>(sum[i] / double(frames.count));
 }
 
 } // namespace Bracewell::Examples

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/hdf5.hpp"
+#include "common/provenance.hpp"
 #include "common/tiff.hpp"
 
 #include <cstdint>
@@ -13,31 +14,35 @@
 
 namespace Bracewell::Examples {
 
-/// Where the data of a scan are.
+enum class AngleUnit { Degrees, Radians };
+
+/// Where the data of a scan are. Of a TIFF scan `flat` and `dark` are names of files, too.
 struct ScanOptions {
-  std::filesystem::path file; ///< HDF5, or a TIFF sinogram
+  std::filesystem::path file; ///< HDF5, or as TiffReader takes it
   std::string data = "/exchange/data";
   std::string flat = "/exchange/data_white";
   std::string dark = "/exchange/data_dark";
-  std::string angles = "/exchange/theta"; ///< degrees
-  std::optional<double> span = {}; ///< degrees: even angles from 0 over it, instead of those of the file
-  bool both_ends = false;          ///< the last one is at `span` itself
+  std::string angles = "/exchange/theta";   ///< degrees, or as their attribute "units" says
+  std::optional<AngleUnit> angle_unit = {}; ///< instead of the attribute
+  std::optional<double> span = {};          ///< degrees: even angles over it, instead of those of the file
+  std::optional<double> first_angle = {};   ///< degrees: of these even angles; absent: 0
+  bool both_ends = false;                   ///< the last one is at `span` itself
 };
 
 /// A scan by parallel beam, open for reading: HDF5 in the layout of Scientific Data Exchange (De Carlo et
-/// al., J. Synchrotron Rad. 21, 2014), projections [angles, rows, width], or one sinogram [angles, width] as
-/// TIFF.
+/// al., J. Synchrotron Rad. 21, 2014), projections [angles, rows, width]; or TIFF, projections [rows, width] as
+/// pages or as a series of files, or one sinogram [angles, width].
 class Scan {
 public:
   /// Throws InputError for what is missing or does not fit together.
-  explicit Scan(const ScanOptions& options);
+  Scan(const ScanOptions& options, Provenance& provenance);
 
   const std::filesystem::path& path() const { return options_.file; }
   std::int64_t rows() const { return rows_; }
   std::int64_t width() const { return width_; }
   const std::vector<double>& angles() const { return angles_; } ///< radians
-  bool has_flat() const { return flat_frames_ > 0; }
-  bool has_dark() const { return dark_frames_ > 0; }
+  bool has_flat() const { return flat_.count > 0; }
+  bool has_dark() const { return dark_.count > 0; }
 
   /// Detector rows [first, first + count) of all projections, [angles, count, width].
   void read(std::int64_t first, std::int64_t count, std::span<float> values) const;
@@ -46,15 +51,23 @@ public:
   void read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const;
 
 private:
-  void read_mean(const std::string& name, std::int64_t frames, std::int64_t first, std::int64_t count,
-                 std::span<float> values) const;
-  std::int64_t frames_of(const std::string& name) const;
-  void make_angles(std::int64_t count);
+  /// Frames [count, rows, width] without object or without beam.
+  struct Frames {
+    std::string name = {}; ///< of the dataset
+    std::optional<TiffReader> tiff = {};
+    std::int64_t count = 0;
+  };
+  Frames frames_of(const std::string& name, const std::string& usual) const;
+  void read_mean(const Frames& frames, std::int64_t first, std::int64_t count, std::span<float> values) const;
+  void make_angles(std::int64_t count, Provenance& provenance);
+  void read_angles(std::int64_t count, Provenance& provenance);
 
   ScanOptions options_;
   std::optional<Hdf5Reader> hdf5_;
   std::optional<TiffReader> tiff_;
-  std::int64_t rows_ = 0, width_ = 0, flat_frames_ = 0, dark_frames_ = 0;
+  bool sinogram_ = false; ///< a TIFF of a single page
+  std::int64_t rows_ = 0, width_ = 0;
+  Frames flat_, dark_;
   std::vector<double> angles_;
 };
 

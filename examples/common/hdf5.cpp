@@ -304,6 +304,29 @@ std::optional<double> Hdf5Reader::attribute(const std::string& object, const std
   return value;
 }
 
+std::string Hdf5Reader::text_attribute(const std::string& object, const std::string& name) const {
+  const Lock lock;
+  if (!exists(file_, object) || H5Aexists_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0)
+    return {};
+  const Handle opened(H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                      H5Aclose);
+  const Handle space(H5Aget_space(opened), H5Sclose), type(H5Aget_type(opened), H5Tclose);
+  if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)
+    return {};
+  if (H5Tis_variable_str(type) > 0) {
+    char* text = nullptr;
+    if (H5Aread(opened, type, &text) < 0 || text == nullptr)
+      return {};
+    std::string copy = text;
+    H5free_memory(text);
+    return copy;
+  }
+  std::string text(H5Tget_size(type), '\0');
+  if (H5Aread(opened, type, text.data()) < 0)
+    return {};
+  return text.c_str(); // to the first zero
+}
+
 Hdf5Writer::Hdf5Writer(std::filesystem::path path) : target_(std::move(path)) {
   const Lock lock;
   file_ = H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

@@ -116,6 +116,8 @@ public:
   }
   /// A numeric attribute of one element of a dataset or group; absent where there is none.
   std::optional<double> attribute(const std::string& object, const std::string& name) const;
+  /// A text attribute; empty where there is none.
+  std::string text_attribute(const std::string& object, const std::string& name) const;
 
   /// Throws InputError("file: dataset NAME: message").
   [[noreturn]] void fail(const std::string& dataset, const std::string& message) const;

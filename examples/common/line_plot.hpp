@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "image.hpp"
+#include "picture.hpp"
 
 #include <optional>
 #include <string>
@@ -36,8 +36,8 @@ struct LinePlot {
   std::vector<Threshold> thresholds = {};
   std::optional<PlotRange> x_range = {}; ///< absent: that of the curves
   std::optional<PlotRange> y_range = {};
-  int width = 960; ///< pixels
-  int height = 640;
+  double width = 960; ///< points
+  double height = 640;
 };
 
 Picture draw_line_plot(const LinePlot& plot);

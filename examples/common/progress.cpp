@@ -50,7 +50,7 @@ Progress::~Progress() {
     std::fputs("\r\033[K", stderr);
 }
 
-void Progress::add(std::int64_t count) {
+void Progress::add(std::int64_t count, const std::string& detail) {
   const std::int64_t done = done_ += count;
   if (!visible_)
     return;
@@ -59,11 +59,12 @@ void Progress::add(std::int64_t count) {
   std::int64_t next = next_draw_;
   // The thread that moves the time of the next drawing is the one that draws.
   if (tenths >= next && next_draw_.compare_exchange_strong(next, tenths + 1))
-    draw(done, seconds);
+    draw(done, seconds, detail);
 }
 
-void Progress::draw(std::int64_t done, double seconds) const {
-  const std::string line = "\r" + progress_line(what_, unit_, done, total_, seconds) + "\033[K";
+void Progress::draw(std::int64_t done, double seconds, const std::string& detail) const {
+  const std::string line = "\r" + progress_line(what_, unit_, done, total_, seconds) +
+                           (detail.empty() ? "" : ", " + detail) + "\033[K";
   std::fputs(line.c_str(), stderr);
 }
 

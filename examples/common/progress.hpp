@@ -18,11 +18,11 @@ public:
   Progress& operator=(const Progress&) = delete;
   ~Progress();
 
-  /// Counts work done; from any thread.
-  void add(std::int64_t count);
+  /// Counts work done; from any thread. `detail` ends the line.
+  void add(std::int64_t count, const std::string& detail = {});
 
 private:
-  void draw(std::int64_t done, double seconds) const;
+  void draw(std::int64_t done, double seconds, const std::string& detail) const;
 
   using Clock = std::chrono::steady_clock;
   std::string what_;

@@ -2,214 +2,273 @@
 #include "tiff.hpp"
 
 #include "input_error.hpp"
+#include "input_file.hpp"
+
+#include <bracewell/half.hpp>
+
+#include <tiffio.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <cctype>
+#include <cstdarg>
+#include <cstdio>
 #include <cstring>
-#include <map>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
+
+#include <glob.h>
 
 namespace Bracewell::Examples {
 namespace {
 
-enum Tag : int {
-  ImageWidth = 256,
-  ImageLength = 257,
-  BitsPerSample = 258,
-  Compression = 259,
-  Photometric = 262,
-  StripOffsets = 273,
-  SamplesPerPixel = 277,
-  RowsPerStrip = 278,
-  StripByteCounts = 279,
-  SampleFormat = 339
-};
+namespace fs = std::filesystem;
 
-enum Kind : int { Short = 3, Long = 4, Long8 = 16 };
+thread_local std::string last_error; ///< what libtiff said
 
-static_assert(std::endian::native == std::endian::little, "TIFF files are written as little-endian ones");
-
-/// Bytes of numbers in a row, little-endian.
-class Buffer {
-public:
-  template <class T>
-  void append(T value) {
-    const auto bytes = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
-    for (const std::byte byte : bytes)
-      bytes_.push_back(byte);
-  }
-  std::span<const std::byte> bytes() const { return bytes_; }
-
-private:
-  std::vector<std::byte> bytes_;
-};
-
-} // namespace
-
-TiffReader::TiffReader(std::filesystem::path path) : file_(std::move(path)) {
-  std::array<std::byte, 8> header{};
-  if (file_.size() < std::int64_t(header.size()))
-    fail("is not a TIFF file");
-  file_.read_at(0, header);
-  const bool little = header[0] == std::byte{'I'} && header[1] == std::byte{'I'};
-  big_endian_ = header[0] == std::byte{'M'} && header[1] == std::byte{'M'};
-  const std::uint32_t version = number(std::span(header).subspan(2, 2));
-  if ((!little && !big_endian_) || (version != 42 && version != 43))
-    fail("is not a TIFF file");
-  if (version == 43)
-    fail("is a BigTIFF file, which is not read");
-
-  const std::int64_t directory = number(std::span(header).subspan(4, 4));
-  std::array<std::byte, 2> count_bytes{};
-  file_.read_at(directory, count_bytes);
-  std::map<int, std::vector<std::int64_t>> tags;
-  for (std::uint32_t entry = 0; entry < number(count_bytes); ++entry) {
-    std::array<std::byte, 12> bytes{};
-    file_.read_at(directory + 2 + 12 * std::int64_t(entry), bytes);
-    const auto part = [&](std::size_t from, std::size_t count) {
-      return number(std::span(bytes).subspan(from, count));
-    };
-    const std::uint32_t kind = part(2, 2), count = part(4, 4);
-    if (kind != Short && kind != Long)
-      continue; // texts and fractions say nothing that is needed here
-    const std::size_t size = kind == Short ? 2 : 4;
-    if (std::int64_t(count) * std::int64_t(size) > file_.size())
-      fail("is damaged: a field has more values than the file could hold");
-    std::vector<std::byte> values(bytes.begin() + 8, bytes.end());
-    if (count * size > 4) {
-      values.resize(count * size);
-      file_.read_at(part(8, 4), values);
-    }
-    auto& list = tags[static_cast<int>(part(0, 2))];
-    for (std::size_t i = 0; i < count; ++i)
-      list.push_back(number(std::span(values).subspan(i * size, size)));
-  }
-  const auto one = [&](Tag tag, std::int64_t otherwise) {
-    const auto found = tags.find(tag);
-    return found == tags.end() || found->second.empty() ? otherwise : found->second[0];
-  };
-  width_ = one(ImageWidth, 0);
-  height_ = one(ImageLength, 0);
-  rows_per_strip_ = std::min(one(RowsPerStrip, height_), height_);
-  bytes_ = static_cast<int>(one(BitsPerSample, 1) / 8);
-  format_ = static_cast<int>(one(SampleFormat, 1));
-  strips_ = tags[StripOffsets];
-  if (width_ < 1 || height_ < 1 || rows_per_strip_ < 1)
-    fail("has no pixels");
-  if (one(Compression, 1) != 1)
-    fail("is compressed (kind " + std::to_string(one(Compression, 1)) + "), which is not read");
-  if (one(SamplesPerPixel, 1) != 1)
-    fail("has " + std::to_string(one(SamplesPerPixel, 1)) + " values per pixel, expected 1");
-  const bool integer = (format_ == 1 || format_ == 2) && (bytes_ == 1 || bytes_ == 2 || bytes_ == 4);
-  if (one(BitsPerSample, 1) % 8 != 0 || !(integer || (format_ == 3 && bytes_ == 4)))
-    fail("has values of " + std::to_string(one(BitsPerSample, 1)) + " bits and format " +
-         std::to_string(format_) + ", expected integers of 8, 16 or 32 bits or floating-point numbers of 32");
-  if (std::int64_t(strips_.size()) != (height_ + rows_per_strip_ - 1) / rows_per_strip_)
-    fail("is damaged or in tiles: it has " + std::to_string(strips_.size()) + " strips for " +
-         std::to_string(height_) + " rows");
-  if (width_ * height_ * bytes_ > file_.size())
-    fail("is truncated");
+TiffHandle open_tiff(const fs::path& path, const char* mode) {
+  static const bool handlers_set = [] {
+    TIFFSetWarningHandler(nullptr); // unknown tags and the like
+    TIFFSetErrorHandler([](const char*, const char* format, va_list arguments) {
+      std::array<char, 200> text;
+      std::vsnprintf(text.data(), text.size(), format, arguments);
+      last_error = text.data();
+    });
+    return true;
+  }();
+  static_cast<void>(handlers_set);
+  last_error.clear();
+  return {TIFFOpen(path.c_str(), mode), TIFFClose};
 }
 
-void TiffReader::fail(const std::string& message) const {
-  throw InputError(path().string() + ": " + message);
+[[noreturn]] void fail(const fs::path& path, std::string message) {
+  if (!last_error.empty())
+    message += " (" + std::exchange(last_error, {}) + ")";
+  throw InputError(path.string() + ": " + message);
 }
 
-std::uint32_t TiffReader::number(std::span<const std::byte> bytes) const {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    value |= std::to_integer<std::uint32_t>(bytes[i]) << 8 * (big_endian_ ? bytes.size() - 1 - i : i);
-  return value;
-}
-
-void TiffReader::read_rows(std::int64_t first, std::int64_t count, std::span<float> values) const {
-  std::vector<std::byte> row(static_cast<std::size_t>(width_ * bytes_));
-  for (std::int64_t y = first; y < first + count; ++y) {
-    const std::int64_t begin = strips_[static_cast<std::size_t>(y / rows_per_strip_)];
-    file_.read_at(begin + y % rows_per_strip_ * width_ * bytes_, row);
-    for (std::size_t x = 0; x < static_cast<std::size_t>(width_); ++x) {
-      const auto size = static_cast<std::size_t>(bytes_);
-      const std::uint32_t bits = number(std::span(row).subspan(x * size, size));
-      const int unused = 32 - 8 * bytes_;
-      values[static_cast<std::size_t>((y - first) * width_) + x] =
-          format_ == 3   ? std::bit_cast<float>(bits)
-          : format_ == 2 ? static_cast<float>(static_cast<std::int32_t>(bits << unused) >> unused)
-                         : static_cast<float>(bits);
-    }
-  }
-}
-
-namespace {
-
-constexpr std::int64_t entries = 10;
-/// Header and, per page, the directory before the pixels.
-std::int64_t header_size(bool big) { return big ? 16 : 8; }
-std::int64_t directory_size(bool big) { return big ? 8 + 20 * entries + 8 : 2 + 12 * entries + 4 + 2; }
-
-} // namespace
-
-TiffWriter::TiffWriter(std::filesystem::path path, std::int64_t width, std::int64_t height,
-                       std::int64_t pages)
-    : file_(std::move(path)), width_(width), height_(height), pages_(pages), big_(false) {
-  big_ = page_begin(pages) > 0xffffffffLL;
-  Buffer header;
-  header.append('I');
-  header.append('I');
-  header.append(std::uint16_t(big_ ? 43 : 42));
-  if (big_) {
-    header.append(std::uint16_t(8)); // bytes of an offset
-    header.append(std::uint16_t(0));
-    header.append(std::uint64_t(header_size(big_)));
+/// The files that a name stands for, "scan_2.tif" before "scan_10.tif".
+std::vector<fs::path> files_of(const fs::path& path) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  if (fs::is_directory(path, error)) {
+    for (const auto& entry : fs::directory_iterator(path))
+      if (is_tiff_name(entry.path()))
+        files.push_back(entry.path());
   } else {
-    header.append(std::uint32_t(header_size(big_)));
+    ::glob_t found{};
+    ::glob(path.c_str(), 0, nullptr, &found);
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    ::globfree(&found);
   }
-  file_.write_at(0, header.bytes());
+  if (files.empty())
+    throw InputError(path.string() + ": expected TIFF files, found none");
+  std::ranges::sort(
+      files, [](const fs::path& a, const fs::path& b) { return ::strverscmp(a.c_str(), b.c_str()) < 0; });
+  return files;
 }
 
-std::int64_t TiffWriter::page_begin(std::int64_t page) const {
-  return header_size(big_) + page * (directory_size(big_) + 4 * width_ * height_);
+/// How the values of the open page are stored.
+struct Layout {
+  std::uint32_t width = 0, height = 0;
+  std::uint16_t bits = 1, format = SAMPLEFORMAT_UINT, samples = 1, compression = 1;
+  bool tiled;
+  std::uint32_t block_width, block_height; ///< of a tile or strip
+  std::int64_t row_bytes, block_bytes;     ///< of a block
+
+  Layout(TIFF* tiff, const fs::path& path, std::int64_t file_bytes) : tiled(TIFFIsTiled(tiff) != 0) {
+    TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
+    TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &format);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+    block_width = width, block_height = height;
+    if (tiled) {
+      TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &block_width);
+      TIFFGetField(tiff, TIFFTAG_TILELENGTH, &block_height);
+    } else {
+      TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &block_height);
+      block_height = std::min(block_height, height);
+    }
+    row_bytes = tiled ? TIFFTileRowSize64(tiff) : TIFFScanlineSize64(tiff);
+    block_bytes = tiled ? TIFFTileSize64(tiff) : TIFFStripSize64(tiff);
+    if (width < 1 || height < 1 || block_width < 1 || block_height < 1 || row_bytes < 1 || block_bytes < 1)
+      fail(path, "has no pixels");
+    if (!TIFFIsCODECConfigured(compression))
+      fail(path,
+           "is compressed (kind " + std::to_string(compression) + "), which this libtiff does not read");
+    if (samples != 1)
+      fail(path, "has " + std::to_string(samples) + " values per pixel, expected 1");
+    const bool real = format == SAMPLEFORMAT_IEEEFP && (bits == 16 || bits == 32 || bits == 64);
+    const bool integer =
+        (format == SAMPLEFORMAT_UINT || format == SAMPLEFORMAT_INT || format == SAMPLEFORMAT_VOID) &&
+        (bits <= 32 || bits == 64);
+    if (bits < 1 || !(real || integer))
+      fail(path, "has values of " + std::to_string(bits) + " bits and format " + std::to_string(format) +
+                     ", expected integers of 1 to 32 or 64 bits or floating-point numbers of 16, 32 or 64");
+    if (compression == COMPRESSION_NONE && std::int64_t(width) * height / 8 * bits > file_bytes)
+      fail(path, "is truncated");
+    // No compression makes a block of so many zeros so small.
+    if (block_bytes > (std::int64_t(256) << 20) + 1100 * file_bytes ||
+        row_bytes * std::int64_t(block_height) > block_bytes)
+      fail(path, "is damaged: a part of it would have " + std::to_string(block_bytes) + " bytes");
+  }
+
+  void convert(const std::uint8_t* row, std::span<float> values) const {
+    const auto whole = [&]<class T>(T value) {
+      for (float& out : values) {
+        std::memcpy(&value, row, sizeof value);
+        row += sizeof value;
+        out = static_cast<float>(value);
+      }
+    };
+    const auto integers = [&](auto value) {
+      format == SAMPLEFORMAT_INT ? whole(std::make_signed_t<decltype(value)>()) : whole(value);
+    };
+    const bool real = format == SAMPLEFORMAT_IEEEFP;
+    switch (bits) {
+    case 8:
+      return integers(std::uint8_t());
+    case 16:
+      return real ? whole(Half()) : integers(std::uint16_t());
+    case 32:
+      return real ? whole(float()) : integers(std::uint32_t());
+    case 64:
+      return real ? whole(double()) : integers(std::uint64_t());
+    default:
+      break;
+    }
+    std::size_t at = 0; // bits, the first of a byte is its highest
+    for (float& out : values) {
+      std::uint32_t word = 0;
+      for (int i = 0; i < bits; ++i, ++at) {
+        const std::size_t byte = bits == 24 ? at / 24 * 3 + 2 - at % 24 / 8 : at / 8; // 24 are a number
+        word = word << 1 | (row[byte] >> (7 - at % 8) & 1u);
+      }
+      const int unused = 32 - bits;
+      out = format == SAMPLEFORMAT_INT
+                ? static_cast<float>(static_cast<std::int32_t>(word << unused) >> unused)
+                : static_cast<float>(word);
+    }
+  }
+};
+
+} // namespace
+
+bool is_tiff_name(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  return ending == ".tif" || ending == ".tiff";
 }
 
-void TiffWriter::write(std::int64_t page, std::span<const float> values) {
-  if (page < 0 || page >= pages_ || std::int64_t(values.size()) != width_ * height_)
+TiffReader::TiffReader(fs::path path) : path_(std::move(path)), handle_(nullptr, TIFFClose) {
+  std::error_code error;
+  series_ = fs::is_directory(path_, error) ||
+            (!fs::exists(path_, error) && path_.string().find_first_of("*?[") != std::string::npos);
+  files_ = series_ ? files_of(path_) : std::vector<fs::path>{path_};
+  for (std::size_t file = 0; file < files_.size(); ++file)
+    add_pages(file);
+}
+
+void TiffReader::open(std::size_t file) const {
+  handle_.reset();                            // one file at a time
+  static_cast<void>(InputFile(files_[file])); // says what is wrong with a name
+  handle_ = open_tiff(files_[file], "rm");    // m: files are not mapped, as they may shrink
+  open_file_ = file;
+  if (!handle_)
+    fail(files_[file], "is not a TIFF file");
+}
+
+void TiffReader::add_pages(std::size_t file) {
+  open(file);
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(files_[file]));
+  do {
+    const Layout layout(handle_.get(), files_[file], bytes);
+    last_error.clear();
+    if (pages_.empty())
+      width_ = layout.width, height_ = layout.height;
+    if (layout.width != width_ || layout.height != height_)
+      fail(files_[file], "expected pages of " + std::to_string(width_) + " x " + std::to_string(height_) +
+                             " pixels as the first one has, found " + std::to_string(layout.width) + " x " +
+                             std::to_string(layout.height));
+    pages_.push_back({file, TIFFCurrentDirOffset(handle_.get())});
+  } while (TIFFReadDirectory(handle_.get()));
+  if (!last_error.empty())
+    fail(files_[file], "is damaged behind page " + std::to_string(pages_.size()));
+}
+
+void TiffReader::read_rows(std::int64_t page, std::int64_t first, std::int64_t count,
+                           std::span<float> values) const {
+  const Page& at = pages_[static_cast<std::size_t>(page)];
+  const fs::path& path = files_[at.file];
+  if (!handle_ || open_file_ != at.file)
+    open(at.file);
+  last_error.clear();
+  TIFF* const tiff = handle_.get();
+  if (TIFFCurrentDirOffset(tiff) != at.directory && !TIFFSetSubDirectory(tiff, at.directory))
+    fail(path, "page " + std::to_string(page) + " cannot be read");
+  const Layout layout(tiff, path, static_cast<std::int64_t>(fs::file_size(path)));
+  if (layout.width != width_ || layout.height != height_)
+    fail(path, "has changed");
+  std::vector<std::uint8_t> block(static_cast<std::size_t>(layout.block_bytes));
+  const std::int64_t high = layout.block_height, wide = layout.block_width;
+  for (std::int64_t top = first / high * high; top < first + count; top += high)
+    for (std::int64_t left = 0; left < width_; left += wide) {
+      const auto x = static_cast<std::uint32_t>(left), y = static_cast<std::uint32_t>(top);
+      const std::int64_t begin = std::max(first, top), end = std::min({first + count, top + high, height_});
+      const std::int64_t needed = (end - top) * layout.row_bytes;
+      const std::int64_t found =
+          layout.tiled ? TIFFReadEncodedTile(tiff, TIFFComputeTile(tiff, x, y, 0, 0), block.data(), -1)
+                       : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, y, 0), block.data(), -1);
+      if (found < needed)
+        fail(path, "is truncated or damaged: rows from " + std::to_string(top) + " on cannot be read");
+      for (std::int64_t row = begin; row < end; ++row)
+        layout.convert(block.data() + (row - top) * layout.row_bytes,
+                       values.subspan(static_cast<std::size_t>((row - first) * width_ + left),
+                                      static_cast<std::size_t>(std::min(wide, width_ - left))));
+    }
+}
+
+TiffWriter::TiffWriter(fs::path path, std::int64_t width, std::int64_t height, std::int64_t pages)
+    : file_(std::move(path)), width_(width), height_(height),
+      handle_(open_tiff(file_.temporary(), pages * (4 * width * height + 300) > 0xffff0000LL ? "w8" : "w")) {
+  if (!handle_)
+    throw std::runtime_error(file_.path().string() + ": cannot be written: " + last_error);
+}
+
+void TiffWriter::write(std::span<const float> values, const std::string& description) {
+  if (!handle_ || std::int64_t(values.size()) != width_ * height_)
     throw std::logic_error(path().string() + ": a page that does not fit");
-  const std::int64_t begin = page_begin(page), pixels = begin + directory_size(big_);
-  Buffer directory;
-  const auto count = [&](std::int64_t value) {
-    big_ ? directory.append(std::uint64_t(value)) : directory.append(std::uint16_t(value));
-  };
-  const auto word = [&](std::int64_t value) {
-    big_ ? directory.append(std::uint64_t(value)) : directory.append(std::uint32_t(value));
-  };
-  const auto field = [&](Tag tag, std::int64_t value) {
-    directory.append(std::uint16_t(tag));
-    directory.append(std::uint16_t(big_ ? Long8 : Long));
-    word(1);
-    word(value);
-  };
-  const auto small_field = [&](Tag tag, std::uint16_t value) {
-    directory.append(std::uint16_t(tag));
-    directory.append(std::uint16_t(Short));
-    word(1);
-    word(value); // little-endian: the short comes first
-  };
-  count(entries);
-  field(ImageWidth, width_);
-  field(ImageLength, height_);
-  small_field(BitsPerSample, 32);
-  small_field(Compression, 1);
-  small_field(Photometric, 1); // zero is black
-  field(StripOffsets, pixels);
-  small_field(SamplesPerPixel, 1);
-  field(RowsPerStrip, height_);
-  field(StripByteCounts, 4 * width_ * height_);
-  small_field(SampleFormat, 3);
-  word(page + 1 < pages_ ? page_begin(page + 1) : 0);
-  file_.write_at(begin, directory.bytes());
-  file_.write_at(pixels, std::as_bytes(values));
+  TIFF* const tiff = handle_.get();
+  const auto rows = static_cast<std::uint32_t>(std::max<std::int64_t>(1, (1 << 20) / (4 * width_)));
+  bool good = TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(width_)) &&
+              TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(height_)) &&
+              TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 32) &&
+              TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP) &&
+              TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
+              TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 1) &&
+              TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
+  if (!description.empty())
+    good = good && TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description.c_str());
+  for (std::int64_t row = 0, strip = 0; good && row < height_; row += rows, ++strip) {
+    const std::int64_t count = std::min<std::int64_t>(rows, height_ - row) * width_;
+    // libtiff takes what it writes as not constant; it changes nothing in this machine's byte order.
+    void* const begin = const_cast<float*>(values.data() + row * width_);
+    good = TIFFWriteEncodedStrip(tiff, static_cast<std::uint32_t>(strip), begin, 4 * count) == 4 * count;
+  }
+  if (!good || !TIFFWriteDirectory(tiff))
+    throw std::runtime_error(path().string() + ": cannot be written: " + last_error);
+}
+
+void TiffWriter::commit() {
+  const bool good = TIFFFlush(handle_.get()) != 0;
+  handle_.reset();
+  if (!good)
+    throw std::runtime_error(path().string() + ": cannot be written: " + last_error);
+  file_.commit();
 }
 
 } // namespace Bracewell::Examples

@@ -2,56 +2,72 @@
 #pragma once
 
 #include "atomic_file.hpp"
-#include "input_file.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
-/// Greyscale TIFF files, uncompressed (TIFF 6.0; BigTIFF where a file passes 4 GB).
+using TIFF = struct tiff;
+
 namespace Bracewell::Examples {
 
-/// The first image of a TIFF file, of either byte order, in strips: integers of 8, 16 or 32 bits or 32-bit
-/// floating-point numbers.
+using TiffHandle = std::unique_ptr<TIFF, void (*)(TIFF*)>;
+
+/// Greyscale images of one size, of whatever TIFF or BigTIFF holds: all pages of a file; of all files of a
+/// folder; or of the files that a pattern names ("scan/flat_*.tif"), in the order of the numbers in their names.
 class TiffReader {
 public:
-  /// Throws InputError for what is missing, malformed or of another kind.
+  /// Throws InputError for what is missing, malformed or not greyscale, and for pages of different sizes.
   explicit TiffReader(std::filesystem::path path);
 
-  const std::filesystem::path& path() const { return file_.path(); }
+  const std::filesystem::path& path() const { return path_; }
+  std::int64_t pages() const { return static_cast<std::int64_t>(pages_.size()); }
   std::int64_t width() const { return width_; }
   std::int64_t height() const { return height_; }
-  /// Fills `values` with `count` rows. Throws InputError where the file ends early.
-  void read_rows(std::int64_t first, std::int64_t count, std::span<float> values) const;
+  /// Whether the name is a folder's or a pattern.
+  bool series() const { return series_; }
+  /// Fills `values` with `count` rows of a page. Throws InputError where they cannot be read. For one thread
+  /// at a time.
+  void read_rows(std::int64_t page, std::int64_t first, std::int64_t count, std::span<float> values) const;
 
 private:
-  [[noreturn]] void fail(const std::string& message) const;
-  std::uint32_t number(std::span<const std::byte> bytes) const;
+  struct Page {
+    std::size_t file;
+    std::uint64_t directory; ///< where it begins in the file
+  };
+  void add_pages(std::size_t file);
+  void open(std::size_t file) const;
 
-  InputFile file_;
-  bool big_endian_ = false;
-  std::int64_t width_ = 0, height_ = 0, rows_per_strip_ = 0;
-  int bytes_ = 0, format_ = 1;       ///< per value; 1 unsigned, 2 signed, 3 floating point
-  std::vector<std::int64_t> strips_; ///< where they begin
+  std::filesystem::path path_;
+  bool series_ = false;
+  std::vector<std::filesystem::path> files_;
+  std::vector<Page> pages_;
+  std::int64_t width_ = 0, height_ = 0;
+  mutable std::size_t open_file_ = 0; ///< the one read last
+  mutable TiffHandle handle_;
 };
 
-/// A stack of 32-bit floating-point images, one per page, that appears whole or not at all. Pages are written
-/// in any order; every one has to be.
+/// Whether a name ends with .tif or .tiff, in whatever case.
+bool is_tiff_name(const std::filesystem::path& path);
+
+/// A stack of 32-bit floating-point images, one per page, that appears whole or not at all.
 class TiffWriter {
 public:
+  /// BigTIFF where `pages` images would pass 4 GB.
   TiffWriter(std::filesystem::path path, std::int64_t width, std::int64_t height, std::int64_t pages);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  void write(std::int64_t page, std::span<const float> values);
-  void commit() { file_.commit(); }
+  /// Appends a page, with a description of it if there is one.
+  void write(std::span<const float> values, const std::string& description = {});
+  void commit();
 
 private:
-  std::int64_t page_begin(std::int64_t page) const;
-
   AtomicFile file_;
-  std::int64_t width_, height_, pages_;
-  bool big_;
+  std::int64_t width_, height_;
+  TiffHandle handle_;
 };
 
 } // namespace Bracewell::Examples

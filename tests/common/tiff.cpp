@@ -3,6 +3,11 @@
 #include "support.hpp"
 
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <tiffio.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 
 using namespace Bracewell::Examples;
 using namespace IoTest;
@@ -28,23 +33,97 @@ struct HandMadeTiff {
     file.push_back(big_endian ? 'M' : 'I');
     file.push_back(big_endian ? 'M' : 'I');
     put(42, 2), put(8, 4);
-    put(8, 2); // fields
-    const std::uint32_t data = 8 + 2 + 8 * 12 + 4 + 8;
+    put(9, 2); // fields
+    const std::uint32_t data = 8 + 2 + 9 * 12 + 4 + 16;
     field(256, 3), field(257, 2), field(258, bits), field(259, compression);
-    put(273, 2), put(4, 2), put(2, 4), put(8 + 2 + 8 * 12 + 4, 4);
-    field(277, samples), field(278, 1), field(339, format);
+    put(273, 2), put(4, 2), put(2, 4), put(8 + 2 + 9 * 12 + 4, 4);
+    field(277, samples), field(278, 1);
+    put(279, 2), put(4, 2), put(2, 4), put(8 + 2 + 9 * 12 + 4 + 8, 4);
+    field(339, format);
     put(0, 4);
     put(data, 4), put(data + 3 * bits / 8, 4);
+    put(3 * bits / 8, 4), put(3 * bits / 8, 4);
     for (const std::uint32_t pixel : pixels)
       put(pixel, bits / 8);
     return file;
   }
 };
 
+/// A TIFF file as libtiff writes it.
+struct LibraryTiff {
+  std::uint32_t width, height;
+  int bits, format;
+  Bytes bytes = {}; ///< rows, each from a whole byte on
+  int predictor = 1, compression = COMPRESSION_NONE;
+  std::uint32_t rows_per_strip = 1000, tile = 0;
+  const char* mode = "w";
+
+  template <class T>
+  static Bytes of(const std::vector<T>& numbers) {
+    Bytes result(numbers.size() * sizeof(T));
+    std::memcpy(result.data(), numbers.data(), result.size());
+    return result;
+  }
+
+  /// Whole bytes as the machine has them, other numbers of bits in a row, the highest first.
+  static Bytes packed(const std::vector<std::int64_t>& numbers, std::size_t width, int bits) {
+    const std::size_t row = (width * static_cast<std::size_t>(bits) + 7) / 8;
+    Bytes result(numbers.size() / width * row);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      for (int bit = 0; bit < bits; ++bit) {
+        const std::size_t at = i % width * static_cast<std::size_t>(bits) + static_cast<std::size_t>(bit);
+        const int from = bits % 8 == 0 ? bit : bits - 1 - bit, to = bits % 8 == 0 ? bit % 8 : 7 - int(at % 8);
+        result[i / width * row + at / 8] |= static_cast<std::uint8_t>((numbers[i] >> from & 1) << to);
+      }
+    return result;
+  }
+
+  fs::path write(const fs::path& path) const {
+    TIFF* const tiff = TIFFOpen(path.c_str(), mode);
+    REQUIRE(tiff != nullptr);
+    TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width);
+    TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, height);
+    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, bits);
+    TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, format);
+    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+    TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
+    if (predictor != 1)
+      TIFFSetField(tiff, TIFFTAG_PREDICTOR, predictor);
+    const std::size_t row = bytes.size() / height;
+    if (tile > 0) {
+      TIFFSetField(tiff, TIFFTAG_TILEWIDTH, tile);
+      TIFFSetField(tiff, TIFFTAG_TILELENGTH, tile);
+      const std::size_t wide = tile * static_cast<std::size_t>(bits) / 8;
+      for (std::uint32_t y = 0; y < height; y += tile)
+        for (std::uint32_t x = 0; x < width; x += tile) {
+          Bytes part(tile * wide, 0x5a);
+          const std::size_t from = x * static_cast<std::size_t>(bits) / 8;
+          for (std::uint32_t line = 0; line < std::min(tile, height - y); ++line)
+            std::copy_n(&bytes[(y + line) * row + from], std::min(wide, row - from), &part[line * wide]);
+          REQUIRE(TIFFWriteEncodedTile(tiff, TIFFComputeTile(tiff, x, y, 0, 0), part.data(),
+                                       static_cast<tmsize_t>(part.size())) > 0);
+        }
+    } else {
+      const std::uint32_t rows = std::min(rows_per_strip, height);
+      TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
+      for (std::uint32_t y = 0; y < height; y += rows) {
+        Bytes part(bytes.begin() + std::ptrdiff_t(y * row),
+                   bytes.begin() + std::ptrdiff_t(std::min(y + rows, height) * row));
+        REQUIRE(TIFFWriteEncodedStrip(tiff, y / rows, part.data(), static_cast<tmsize_t>(part.size())) > 0);
+      }
+    }
+    TIFFClose(tiff);
+    return path;
+  }
+};
+
 std::vector<float> values(const fs::path& path) {
   const TiffReader reader(path);
-  std::vector<float> result(static_cast<std::size_t>(reader.width() * reader.height()));
-  reader.read_rows(0, reader.height(), result);
+  std::vector<float> result(static_cast<std::size_t>(reader.pages() * reader.width() * reader.height()));
+  const auto page = static_cast<std::size_t>(reader.width() * reader.height());
+  for (std::int64_t i = 0; i < reader.pages(); ++i)
+    reader.read_rows(i, 0, reader.height(),
+                     std::span(result).subspan(static_cast<std::size_t>(i) * page, page));
   return result;
 }
 
@@ -68,19 +147,96 @@ TEST_CASE("integers and reals of either byte order are read") {
   }
 }
 
-TEST_CASE("pages written in any order are a TIFF file on commit only") {
+TEST_CASE("TIFF by libtiff: any bits, compression, tiles, BigTIFF") {
+  const TemporaryFolder folder;
+  const auto written = [&](const LibraryTiff& tiff) { return values(tiff.write(folder / "a.tif")); };
+  std::vector<std::int64_t> numbers(37 * 29);
+  for (const int bits : {1, 4, 7, 8, 12, 16, 24, 31, 32, 64})
+    for (const bool is_signed : {false, true}) {
+      if (is_signed && bits == 1)
+        continue;
+      CAPTURE(bits, is_signed);
+      const std::int64_t top = std::int64_t(1) << (std::min(bits, 62) - (is_signed ? 1 : 0));
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = std::int64_t(i * 2654435761u * 97) % top - (is_signed && i % 2 ? top : 0);
+      const std::vector<float> expected(numbers.begin(), numbers.end());
+      LibraryTiff tiff{.width = 37, .height = 29, .bits = bits, .format = is_signed ? 2 : 1};
+      tiff.bytes = LibraryTiff::packed(numbers, 37, bits);
+      CHECK(written(tiff) == expected);
+      tiff.mode = "w8b"; // BigTIFF, of the other byte order
+      CHECK(written(tiff) == expected);
+      tiff.mode = "w", tiff.rows_per_strip = 7;
+      for (const int compression : {COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE, COMPRESSION_PACKBITS}) {
+        tiff.compression = compression;
+        CHECK(written(tiff) == expected);
+      }
+    }
+  std::vector<float> reals(37 * 29);
+  for (std::size_t i = 0; i < reals.size(); ++i)
+    reals[i] = std::ldexp(float(i % 31) - 15, int(i % 13) - 9);
+  const std::vector<double> doubles(reals.begin(), reals.end());
+  CHECK(written({.width = 37, .height = 29, .bits = 64, .format = 3, .bytes = LibraryTiff::of(doubles)}) ==
+        reals);
+  CHECK(written({.width = 37,
+                 .height = 29,
+                 .bits = 32,
+                 .format = 3,
+                 .bytes = LibraryTiff::of(reals),
+                 .predictor = 3,
+                 .compression = COMPRESSION_ADOBE_DEFLATE}) == reals);
+  const std::vector<std::uint16_t> halves{0x3c00, 0xc000, 0x7bff, 0x0001, 0x8000, 0x3555};
+  CHECK(written({.width = 3, .height = 2, .bits = 16, .format = 3, .bytes = LibraryTiff::of(halves)}) ==
+        std::vector<float>{1, -2, 65504, std::ldexp(1.f, -24), -0.f, 0x1.554p-2f});
+
+  // Tiles of 16 x 16: padded ones at the right and at the bottom.
+  for (const int compression : {COMPRESSION_NONE, COMPRESSION_LZW})
+    CHECK(written({.width = 37,
+                   .height = 29,
+                   .bits = 32,
+                   .format = 3,
+                   .bytes = LibraryTiff::of(reals),
+                   .compression = compression,
+                   .tile = 16}) == reals);
+  const TiffReader reader(folder / "a.tif");
+  std::vector<float> rows(5 * 37);
+  reader.read_rows(0, 14, 5, rows);
+  CHECK(std::equal(rows.begin(), rows.end(), reals.begin() + 14 * 37));
+}
+
+TEST_CASE("TIFF: all pages, and a series of files in the order of their numbers") {
   const TemporaryFolder folder;
   const std::vector<float> one{1, 2, 3, 4, 5, 6}, two{-1, 0, 0.5f, 0, 0, 0};
   TiffWriter writer(folder / "a.tif", 3, 2, 2);
-  writer.write(1, two);
-  writer.write(0, one);
+  writer.write(one);
+  writer.write(two);
   CHECK_FALSE(fs::exists(folder / "a.tif"));
   writer.commit();
-  CHECK(values(folder / "a.tif") == one);
-  const Bytes bytes = read_bytes(folder / "a.tif");
-  CHECK(std::memcmp(&bytes[bytes.size() - 24], two.data(), 24) == 0);
-  CHECK_THROWS_AS(writer.write(2, one), std::logic_error);
+  CHECK_THROWS_AS(writer.write(one), std::logic_error);
+  std::vector<float> both = one;
+  both.insert(both.end(), two.begin(), two.end());
+  CHECK(values(folder / "a.tif") == both);
   CHECK(folder.files() == 1);
+
+  fs::create_directory(folder / "scan");
+  std::vector<float> expected;
+  for (const int number : {2, 10, 9, 1, 11}) {
+    TiffWriter page(folder / ("scan/p_" + std::to_string(number) + ".tif"), 2, 1, 1);
+    page.write(std::vector<float>{float(number), 0.5f});
+    page.commit();
+  }
+  write_text(folder / "scan/notes.txt", "no picture");
+  for (const int number : {1, 2, 9, 10, 11})
+    expected.insert(expected.end(), {float(number), 0.5f});
+  CHECK(values(folder / "scan") == expected);
+  CHECK(TiffReader(folder / "scan").series());
+  CHECK(values(folder / "scan/p_1*.tif") == std::vector<float>{1, 0.5f, 10, 0.5f, 11, 0.5f});
+  const auto message = [&](const char* name) { return input_error([&] { TiffReader(folder / name); }); };
+  CHECK_THAT(message("scan/q*.tif"), ContainsSubstring("expected TIFF files, found none"));
+  CHECK_THAT(message("none.tif"), ContainsSubstring("none.tif"));
+  TiffWriter other(folder / "scan/p_3.tif", 3, 1, 1);
+  other.write(std::vector<float>{1, 2, 3});
+  other.commit();
+  CHECK_THAT(message("scan"), ContainsSubstring("p_3.tif: expected pages of 2 x 1 pixels"));
 }
 
 TEST_CASE("what is no greyscale TIFF is refused in a sentence") {
@@ -91,9 +247,9 @@ TEST_CASE("what is no greyscale TIFF is refused in a sentence") {
   };
   CHECK_THAT(message({}), ContainsSubstring("bad.tif: is not a TIFF file"));
   CHECK_THAT(message(Bytes(20)), ContainsSubstring("bad.tif: is not a TIFF file"));
-  CHECK_THAT(message(HandMadeTiff{.compression = 5}.bytes()), ContainsSubstring("compressed (kind 5)"));
+  CHECK_THAT(message(HandMadeTiff{.compression = 99}.bytes()), ContainsSubstring("compressed (kind 99)"));
   CHECK_THAT(message(HandMadeTiff{.samples = 3}.bytes()), ContainsSubstring("3 values per pixel"));
-  CHECK_THAT(message(HandMadeTiff{.format = 3}.bytes()), ContainsSubstring("16 bits and format 3"));
+  CHECK_THAT(message(HandMadeTiff{.format = 5}.bytes()), ContainsSubstring("16 bits and format 5"));
   const Bytes good = HandMadeTiff{}.bytes();
   for (std::size_t size = 8; size < good.size(); ++size)
     CHECK_THAT(message(Bytes(good.begin(), good.begin() + std::ptrdiff_t(size))),

@@ -78,6 +78,10 @@ TEST_CASE("values that say nothing become the mean of those around them") {
   // Air: 2 is no attenuation here.
   CHECK(relative_error(normalised({2 * e, NAN, 2, 2}, {.air_begin = 1, .air_end = 4}), {1, 0.5, 0, 0}) <
         1e-15);
+  // Without logarithm it is taken off, whatever its sign.
+  for (const double offset : {0.5, -7.0, 0.0})
+    CHECK(normalised({offset + 3, NAN, offset, offset}, {.logarithm = false, .air_begin = 2, .air_end = 4}) ==
+          Values{3, 1.5, 0, 0});
   // A pixel without light in the flat field.
   const auto out = to_device<double>(Values(3), 1, 3);
   normalise_projections(space, to_device<double>({1, 7, e}, 1, 3), frames<double>({0, 5, 0}, 3),

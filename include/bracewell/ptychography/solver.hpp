@@ -123,6 +123,15 @@ public:
     evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset);
   }
 
+  /// From now on steps take the learning rates times a factor, 1 at first.
+  /// @throws Error on a factor that is negative or not finite
+  void set_rate_factor(double factor) {
+    const Impl::Arguments check{"PtychographySolver::set_rate_factor"};
+    check.require(factor >= 0 && factor <= 1e30, "factor", "a finite number >= 0",
+                  [&] { return Impl::number(factor); });
+    rate_factor_ = factor;
+  }
+
   /// Steps so far.
   std::int64_t steps() const { return steps_; }
 
@@ -210,15 +219,16 @@ private:
 
   void update(const ExecutionSpace& space) {
     using Parameters = AdamParameters<Real, Memory>;
-    std::vector<Parameters> all{{amplitude_, amplitude_gradient_, options_.object_rate},
-                                {phase_, phase_gradient_, options_.object_rate}};
+    const double object_rate = rate_factor_ * options_.object_rate;
+    std::vector<Parameters> all{{amplitude_, amplitude_gradient_, object_rate},
+                                {phase_, phase_gradient_, object_rate}};
     const auto one = [](const View<Real*>& view, int c) { return View<Real*>(view.data() + c, 1); };
     if (options_.optics)
       for (int c = 0; c < probe_parameter_count; ++c)
         all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
-                       options_.aberration_rates[static_cast<std::size_t>(c)]});
+                       rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
     else if (trains_probe())
-      all.push_back({probe_, probe_gradient_, options_.probe_rate});
+      all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
     adam_.step(space, all);
   }
 
@@ -232,6 +242,7 @@ private:
   View<Real*> aberrations_, aberration_gradients_;
   View<double*> history_;
   std::int64_t steps_ = 0;
+  double rate_factor_ = 1;
 };
 
 } // namespace Bracewell

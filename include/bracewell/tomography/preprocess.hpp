@@ -11,8 +11,10 @@ namespace Bracewell {
 struct ProjectionNormalisation {
   /// Minus the logarithm of the transmission; without it values are attenuation already.
   bool logarithm = true;
-  int air_begin = 0; ///< columns [begin, end) see air: each row is divided by its mean there; none if empty
-  int air_end = 0;   ///< behind the last of these columns
+  /// Columns [begin, end) see air: each row is divided by its mean there, or without logarithm less that mean;
+  /// none if empty.
+  int air_begin = 0;
+  int air_end = 0; ///< behind the last of these columns
 };
 
 namespace Impl {
@@ -40,7 +42,7 @@ struct NormaliseProjections {
 
   /// The value itself, or the mean of the next valid ones on either side; 0 where the row has none.
   KOKKOS_FUNCTION T repaired(const T* row, std::int64_t slice, int i, T air) const {
-    const auto finish = [&](T value) { return options.logarithm ? -Kokkos::log(value / air) : value / air; };
+    const auto finish = [&](T value) { return options.logarithm ? -Kokkos::log(value / air) : value - air; };
     const T value = transmission(row, slice, i);
     if (!Kokkos::isnan(value))
       return finish(value);
@@ -62,7 +64,7 @@ struct NormaliseProjections {
   KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
     const std::int64_t slice = line / angles, p = line % angles;
     const T* row = raw + (p * slices + slice) * width;
-    T air = 1;
+    T air = options.logarithm ? T(1) : T(0);
     if (options.air_end > options.air_begin) {
       T sum = 0, count = 0;
       const auto add = [&](int i, T& s) {
@@ -73,7 +75,8 @@ struct NormaliseProjections {
       const auto columns = Kokkos::ThreadVectorRange(member, options.air_begin, options.air_end);
       Kokkos::parallel_reduce(columns, add, sum);
       Kokkos::parallel_reduce(columns, valid, count);
-      air = count > T(0) && sum > T(0) ? sum / count : T(1);
+      if (count > T(0) && (sum > T(0) || !options.logarithm))
+        air = sum / count;
     }
     T* out = sinograms + line * width;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width),
@@ -84,7 +87,7 @@ struct NormaliseProjections {
 } // namespace Impl
 
 /// Raw frames to sinograms: (raw - dark) / (flat - dark), divided by its mean where there is air, minus the
-/// logarithm (Beer-Lambert). Values that are not finite, without light in the flat field or, where there is a
+/// logarithm (Beer-Lambert); without logarithm less that mean. Values that are not finite, without light in the flat field or, where there is a
 /// logarithm, not positive become the mean of their next valid neighbours in the row.
 /// @param raw        [P, S, n] frames by angle
 /// @param dark       [S, n] mean frame without beam, or a View that is not allocated

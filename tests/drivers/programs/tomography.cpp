@@ -132,7 +132,7 @@ TEST_CASE("raw counts, flat and dark frames; TIFF has what HDF5 has") {
   const TiffReader tiff(folder / "slices.tif");
   REQUIRE((tiff.width() == 96 && tiff.height() == 96));
   std::vector<float> page(96 * 96), first = slices(folder / "slices.h5");
-  tiff.read_rows(0, 96, page);
+  tiff.read_rows(0, 0, 96, page);
   first.resize(page.size());
   // The axis is searched for in another row.
   CHECK(relative_error(page, first) < 0.02);
@@ -143,7 +143,7 @@ TEST_CASE("a sinogram as TIFF, over a whole turn with both ends") {
   Disc disc{.rows = 1, .angles = 481, .centre = 45.5};
   disc.span = 360.0 * disc.angles / (disc.angles - 1);
   TiffWriter writer(folder / "sinogram.tif", disc.width, disc.angles, 1);
-  writer.write(0, disc.projections());
+  writer.write(disc.projections());
   writer.commit();
   run_well(folder,
            tomography + " --scan sinogram.tif --no-log --span 360 --both-ends --filter hann --out slices.h5");
@@ -152,6 +152,42 @@ TEST_CASE("a sinogram as TIFF, over a whole turn with both ends") {
   expect_bad_input(folder,
                    tomography + " --scan sinogram.tif --no-log --span 360 --method log-polar --out x.h5",
                    {"LogPolarTomography", "angles"});
+}
+
+TEST_CASE("TIFF: a series of files and all pages are the scan that HDF5 has") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  write_scan(folder / "scan.h5", disc, true);
+  run_well(folder, tomography + " --scan scan.h5 --out expected.h5 --centre 48");
+  const Hdf5Reader scan(folder / "scan.h5");
+  const auto write = [&](const std::string& dataset, const std::string& name, bool pages) {
+    const auto values = scan.read<float>(dataset);
+    const auto pixels = static_cast<std::size_t>(disc.rows * disc.width);
+    std::optional<TiffWriter> file;
+    for (std::size_t f = 0; f < values.size() / pixels; ++f) {
+      if (f == 0 || !pages)
+        file.emplace(folder / (name + (pages ? "" : std::to_string(f)) + ".tif"), disc.width, disc.rows,
+                     pages ? 1000 : 1);
+      file->write(std::span(values).subspan(f * pixels, pixels));
+      if (!pages || f + 1 == values.size() / pixels)
+        file->commit();
+    }
+  };
+  for (const char* name : {"p", "flats"})
+    fs::create_directory(folder / name);
+  write("/exchange/data", "p/view_", false);
+  write("/exchange/data", "all", true);
+  write("/exchange/data_white", "flats/f", false);
+  write("/exchange/data_dark", "dark", true);
+  for (const char* name : {"p", "'p/view_*.tif'", "all.tif"}) {
+    CAPTURE(name);
+    run_well(folder, tomography + " --scan " + name +
+                         " --flat flats --dark dark.tif --span 180 --out slices.h5 --centre 48");
+    CHECK(slices(folder / "slices.h5") == slices(folder / "expected.h5"));
+  }
+  expect_bad_input(folder, tomography + " --scan all.tif --flat nothing --out x.h5", {"nothing"});
+  expect_bad_input(folder, tomography + " --scan all.tif --flat slices_middle.png --out x.h5",
+                   {"slices_middle.png", "not a TIFF"});
 }
 
 TEST_CASE("a scan in parts is the scan at once, and memory stays within the limit") {
@@ -173,6 +209,148 @@ TEST_CASE("a scan in parts is the scan at once, and memory stays within the limi
                    {"--memory-limit", "needs"});
 }
 
+namespace {
+
+/// What a run says about its input, which --strict refuses.
+std::string warning(const TemporaryFolder& folder, const std::string& command) {
+  const Outcome outcome = run(folder, command);
+  INFO(command << '\n' << outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto at = outcome.err.find("warning: ");
+  if (at == std::string::npos)
+    return {};
+  expect_bad_input(folder, command + " --strict", {"--strict"});
+  return outcome.err.substr(at);
+}
+
+} // namespace
+
+TEST_CASE(
+    "tomography: assumed angles, transmission without flats, radians, flats below darks, a detector beyond "
+    "the frame: said") {
+  const TemporaryFolder folder;
+  const Disc disc{.rows = 1};
+  const auto says = [](const std::string& text, const std::vector<std::string>& words) {
+    INFO(text);
+    for (const auto& word : words)
+      CHECK(text.find(word) != std::string::npos);
+  };
+  const auto write = [&](const Disc& of, const auto& more) {
+    Hdf5Writer writer(folder / "scan.h5");
+    writer.write<float>("/exchange/data", {of.angles, of.rows, of.width}, of.projections());
+    more(writer);
+    writer.commit();
+  };
+  const std::string command = tomography + " --scan scan.h5 --out slices.h5 --filter hann ";
+  const auto nothing = [](Hdf5Writer&) {};
+  write(disc, nothing);
+  says(warning(folder, command + "--no-log --centre 48"),
+       {"scan.h5", "no angles", "240", "180 degrees", "--span"});
+  CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+  CHECK(warning(folder, command + "--no-log --centre 48 --span 180").empty());
+  says(warning(folder, command + "--centre 48 --span 180"),
+       {"scan.h5", "transmission", "--flat", "--no-log"});
+
+  const auto radians = [&](const std::string& unit) {
+    return [&disc, unit](Hdf5Writer& writer) {
+      std::vector<double> theta = disc.theta();
+      for (double& angle : theta)
+        angle *= std::numbers::pi / 180;
+      writer.write<double>("/exchange/theta", {disc.angles}, theta);
+      if (!unit.empty())
+        writer.write_attribute("/exchange/theta", "units", unit);
+    };
+  };
+  write(disc, radians(""));
+  says(warning(folder, command + "--no-log --centre 48"), {"scan.h5", "radians", "--angle-unit"});
+  CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+  CHECK(warning(folder, command + "--no-log --centre 48 --angle-unit radians").empty());
+  CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+  write(disc, radians("radian"));
+  CHECK(warning(folder, command + "--no-log --centre 48").empty());
+  CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+
+  write_scan(folder / "raw.h5", disc, true);
+  CHECK(warning(folder, tomography + " --scan raw.h5 --out slices.h5 --centre 48").empty());
+  says(warning(folder, tomography + " --scan raw.h5 --out slices.h5 --centre 48 --flat /exchange/data_dark "
+                                    "--dark /exchange/data_white"),
+       {"raw.h5", "flat frames are not above dark ones in 96 of 96 pixels", "--flat and --dark"});
+
+  const Disc wide{.rows = 1, .x = 20, .radius = 40};
+  write(wide, nothing);
+  says(warning(folder, command + "--no-log --centre 48 --span 180"),
+       {"scan.h5", "beyond the detector", "--air"});
+
+  // The outputs say so, too.
+  const std::string record = Hdf5Reader(folder / "slices.h5").text_attribute("/", "provenance");
+  says(record,
+       {"--no-log --centre 48 --span 180", "assumed: scan.h5: the object goes on beyond the detector"});
+}
+
+TEST_CASE("--air with --no-log subtracts") {
+  const TemporaryFolder folder;
+  const Disc disc{.rows = 1};
+  {
+    Hdf5Writer writer(folder / "scan.h5");
+    std::vector<float> values = disc.projections();
+    for (std::size_t i = 0; i < values.size(); ++i) // the beam drifts from view to view
+      values[i] += 0.3f * std::sin(float(i / 96)) + 0.5f;
+    writer.write<float>("/exchange/data", {disc.angles, 1, disc.width}, values);
+    writer.commit();
+  }
+  run_well(folder,
+           tomography + " --scan scan.h5 --no-log --air 0:10 --span 180 --filter hann --out slices.h5");
+  CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+}
+
+TEST_CASE("a first angle for files without angles") {
+  const TemporaryFolder folder;
+  const Disc disc{.rows = 1};
+  Disc turned = disc; // by 30 degrees, about the axis
+  const double c = std::cos(std::numbers::pi / 6), s = std::sin(std::numbers::pi / 6);
+  turned.x = c * disc.x - s * disc.y, turned.y = s * disc.x + c * disc.y;
+  TiffWriter writer(folder / "sinogram.tif", disc.width, disc.angles, 1);
+  writer.write(disc.projections());
+  writer.commit();
+  const std::string command =
+      tomography + " --scan sinogram.tif --no-log --centre 48 --span 180 --out slices.h5 ";
+  run_well(folder, command + "--filter hann --first-angle 30");
+  CHECK(turned.error(slices(folder / "slices.h5")) < 0.04);
+  CHECK(disc.error(slices(folder / "slices.h5")) > 0.5);
+  write_scan(folder / "scan.h5", disc);
+  expect_bad_input(folder, tomography + " --scan scan.h5 --out x.h5 --first-angle 3",
+                   {"scan.h5", "--first-angle", "--span"});
+}
+
+TEST_CASE("all options are checked before the axis is searched") {
+  const TemporaryFolder folder;
+  write_scan(folder / "scan.h5", Disc{});
+  for (const std::string options :
+       {"--stripes sorting --stripe-window 4", "--method log-polar --density-weights",
+        "--method log-polar --span 360", "--memory-limit 3", "--air 5:990"}) {
+    const Outcome outcome = run(folder, tomography + " --scan scan.h5 --no-log --out x.h5 " + options);
+    INFO(options << '\n' << outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.err.find("note: ") ==
+          std::string::npos); // notes come before the search, which comes before work
+  }
+}
+
+TEST_CASE("--try-centres A:B:STEP gives one slice at many centres as one picture") {
+  const TemporaryFolder folder;
+  write_scan(folder / "scan.h5", Disc{});
+  const std::string command = tomography + " --scan scan.h5 --no-log --try-centres ";
+  for (const std::string method : {"fourier", "line", "log-polar"})
+    CHECK(run_well(folder, command + "46:50:1 --out centres.png --method " + method)
+              .find("slice 1 at 5 centres") != std::string::npos);
+  run_well(folder, command + "47:48:0.25 --out centres.pdf --rows 0:1");
+  CHECK(read_text(folder / "centres.pdf").starts_with("%PDF-"));
+  CHECK(files_in(folder) == std::vector<std::string>{"centres.pdf", "centres.png", "scan.h5"});
+  for (const char* range : {"46", "46:50", "50:46:1", "46:50:0", "46:50:-1", "46:50:1x", "0:90:0.1"})
+    expect_bad_input(folder, command + range + " --out x.png", {"--try-centres", "FIRST:LAST:STEP"});
+  expect_bad_input(folder, command + "46:50:1 --out x.h5", {"x.h5", ".png"});
+}
+
 TEST_CASE("--demo simulates a scan, finds its axis and reconstructs it") {
   const TemporaryFolder folder;
   const auto error = [&](const std::string& options) {
@@ -192,10 +370,11 @@ TEST_CASE("--help of bracewell-tomography names every option") {
   const TemporaryFolder folder;
   const std::string help = run_well(folder, tomography + " --help");
   for (const char* option :
-       {"--scan",    "--out",       "--data",         "--flat",   "--dark",    "--angles",
-        "--span",    "--both-ends", "--no-log",       "--air",    "--stripes", "--dead",
-        "--centre",  "--method",    "--tolerance",    "--filter", "--padding", "--density-weights",
-        "--corners", "--rows",      "--memory-limit", "--demo",   "--version"})
+       {"--scan",       "--out",         "--data",         "--flat",   "--dark",    "--angles",
+        "--span",       "--both-ends",   "--no-log",       "--air",    "--stripes", "--dead",
+        "--centre",     "--method",      "--tolerance",    "--filter", "--padding", "--density-weights",
+        "--corners",    "--rows",        "--memory-limit", "--demo",   "--version", "--first-angle",
+        "--angle-unit", "--try-centres", "--strict"})
     CHECK(help.find(option) != std::string::npos);
 }
 
@@ -261,7 +440,7 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
       },
       {"bad.h5", "no /exchange/data_white"});
   with([](Hdf5Writer& w) { w.write<double>("/exchange/theta", {20}, std::vector<double>(20, 1.0)); },
-       {"find_centre", "170 degrees"});
+       {"bad.h5", "170 degrees", "--centre"});
 }
 
 namespace {
