@@ -179,6 +179,7 @@ struct Array : Impl::ArrayShape {
   /// The elements of a View, or of a HalfSpectrum, whose width is stated.
   /// @throws Error on gaps between its rows
   template <class Argument, class Given = std::remove_cvref_t<Argument>>
+  // Not a copy: those are excluded. NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
   requires(!std::is_base_of_v<Impl::ArrayShape, Given>) Array(Argument&& argument) {
     using View = Impl::view_of<Argument>;
     constexpr bool is_view = Kokkos::is_view_v<View>;

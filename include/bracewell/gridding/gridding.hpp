@@ -60,8 +60,8 @@ public:
            const GriddingOptions& options = {}, const Impl::Arguments& arguments = {"Gridding"})
       : plan(make(space, points, shape, options, arguments)) {}
 
-  Gridding(Gridding&&) = default;            ///< The other can only be destroyed or assigned to.
-  Gridding& operator=(Gridding&&) = default; ///< The same.
+  Gridding(Gridding&&) noexcept = default;            ///< The other can only be destroyed or assigned to.
+  Gridding& operator=(Gridding&&) noexcept = default; ///< The same.
 
   /// Grid size, slowest axis first: at least oversampling times the image, only factors 2, 3, 5 and 7.
   Shape grid_shape() const {

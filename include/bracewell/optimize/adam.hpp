@@ -43,7 +43,8 @@ struct AdamParameters {
                   "Bracewell::Adam: parameters have the precision of the optimiser, real or complex.");
     values = reinterpret_cast<T*>(own.data);
     gradients = reinterpret_cast<const T*>(other.data);
-    size = own.size() * static_cast<std::int64_t>(sizeof(typename Values::non_const_value_type) / sizeof(T));
+    constexpr bool is_real = std::is_same_v<typename Values::non_const_value_type, T>;
+    size = own.size() * (is_real ? 1 : 2);
   }
 };
 

@@ -17,9 +17,10 @@ enum ProbeParameter : int {
   SphericalAberration, ///< Cs, in its own unit
   Astigmatism,         ///< magnitude, length
   AstigmatismAngle,    ///< radians, from the row axis
-  ApertureSmoothness, ///< width of the aperture's edge, as a fraction of k_max; 0.01 is added to its absolute
-                      ///< value
-  probe_parameter_count
+  ApertureSmoothness ///< width of the aperture's edge, as a fraction of k_max; 0.01 is added to its absolute
+                     ///< value
 };
+/// How many they are.
+inline constexpr int probe_parameter_count = ApertureSmoothness + 1;
 
 } // namespace Bracewell

@@ -189,6 +189,7 @@ private:
   template <class Number, class Value>
   static Vector<Number> table(const ExecutionSpace& space, const char* name, int count, const Value& value) {
     std::vector<Number> values;
+    values.reserve(static_cast<std::size_t>(count));
     for (int j = 0; j < count; ++j)
       values.push_back(Number(value(j)));
     return Impl::device_copy(space, std::string("Bracewell::LogPolarTomography::") + name, values);
