@@ -145,7 +145,7 @@ TEST_CASE("propagators and probes name the function that was called") {
 TEST_CASE("a plan names itself in what its parts refuse, and evaluate every output that shares memory") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
   const auto plan = [&](const PtychographyShape& shape, const PtychographyOptions& options) {
-    return PtychographyLoss<Space, float>(e.space, shape, e.positions(), options);
+    return PtychographyLoss<Space, float, float, TestDetectors>(e.space, shape, e.positions(), options);
   };
   CHECK_THROWS_WITH(plan({{39, 42}, 16, 48}, {}),
                     ContainsSubstring("Bracewell::PtychographyLoss: positions"));
@@ -158,7 +158,7 @@ TEST_CASE("a plan names itself in what its parts refuse, and evaluate every outp
                     ContainsSubstring("PtychographyLoss::set_patterns: first"));
   model.set_patterns(e.space, 0, e.patterns);
 
-  using Outputs = PtychographyLoss<Space, float>::Outputs;
+  using Outputs = PtychographyLoss<Space, float, float, TestDetectors>::Outputs;
   const auto shared = [&](const Outputs& outputs, const char* message, const View<int*>& subset = {}) {
     CHECK_THROWS_WITH(subset.size() > 0 ? model.evaluate(e.space, e.object, e.probe, outputs, subset)
                                         : model.evaluate(e.space, e.object, e.probe, outputs),
@@ -189,7 +189,7 @@ TEST_CASE("a plan names itself in what its parts refuse, and evaluate every outp
 TEST_CASE("the solver refuses other sizes, options and losses in memory that it owns") {
   const Experiment<double> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
   const PtychographyShape shape{{40, 42}, 16, 48};
-  using Solver = PtychographySolver<Space, double>;
+  using Solver = PtychographySolver<Space, double, double, TestDetectors>;
   const auto solver = [&](const PtychographyShape& sizes, const PtychographySolverOptions& options) {
     return Solver(e.space, sizes, e.plan({.counts = 10}), options);
   };
@@ -242,10 +242,10 @@ TEST_CASE("no patterns are no work and no error") {
     for (const auto path : {PatternPath::Fused, PatternPath::General})
       for (const bool subset : {false, true}) {
         INFO("path " << int(path) << " subset " << subset);
-        PtychographyLoss<Space, float> model =
+        PtychographyLoss<Space, float, float, TestDetectors> model =
             subset ? e.plan({.counts = 10, .path = path})
-                   : PtychographyLoss<Space, float>(space, {{40, 42}, 16, 48}, nowhere,
-                                                    {.counts = 10, .path = path});
+                   : PtychographyLoss<Space, float, float, TestDetectors>(space, {{40, 42}, 16, 48}, nowhere,
+                                                                          {.counts = 10, .path = path});
         model.set_patterns(space, 0, View<float***>("p", 0, 48, 48));
         const View<double> loss("loss");
         const View<Complex**> gradient("g", 40, 42);
@@ -263,7 +263,8 @@ TEST_CASE("no patterns are no work and no error") {
   }
   SECTION("of a solver") {
     const Experiment<double> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
-    PtychographySolver<Space, double> solver(space, {{40, 42}, 16, 48}, e.plan({.counts = 10}));
+    PtychographySolver<Space, double, double, TestDetectors> solver(space, {{40, 42}, 16, 48},
+                                                                    e.plan({.counts = 10}));
     solver.step(space, none);
     CHECK(solver.steps() == 0);
     CHECK(solver.losses(space).empty());
@@ -292,8 +293,8 @@ TEST_CASE("the path that a plan will take can be asked") {
   CHECK(choose_pattern_path(shape, {.fresnel_number = 1.0}) == PatternPath::General);
   for (const auto& options : {plain, PtychographyOptions{.counts = 10, .path = PatternPath::General},
                               PtychographyOptions{.counts = 10, .reduced_grid = true}}) {
-    const PtychographyLoss<Space, float> model(e.space, shape, e.positions(), options);
-    CHECK(model.is_fused() == (choose_pattern_path(shape, options) == PatternPath::Fused));
+    const PtychographyLoss<Space, float, float, TestDetectors> model(e.space, shape, e.positions(), options);
+    CHECK(model.is_fused() == (choose_pattern_path<TestDetectors>(shape, options) == PatternPath::Fused));
     CHECK(model.compared_detector() == compared_detector(shape, options));
   }
 }

@@ -124,7 +124,7 @@ TEST_CASE("near field: gradients, and a loss of zero for patterns that the model
 
 TEST_CASE("near field between pixels: gradients, and nothing moves where there is no object") {
   const PtychographyOptions options{.scale = PatternScale::None, .fresnel_number = 12.5};
-  const Experiment<double> e(30, 32, 16, 16, fractional, 2);
+  Experiment<double> e(30, 32, 16, 16, fractional, 2);
   check_derivatives(e, e.plan(options));
   // Beam and detector stand still while the object moves: in vacuum the position does not matter.
   Experiment<double> between(30, 32, 16, 16, fractional, 2),
@@ -264,7 +264,8 @@ TEST_CASE(
       CHECK(std::isfinite(result.loss));
       check_derivatives(e, model);
     }
-  PtychographyLoss<Space, double> unset(e.space, {{30, 32}, 16, 40}, e.positions(), {.counts = e.counts});
+  PtychographyLoss<Space, double, double, TestDetectors> unset(e.space, {{30, 32}, 16, 40}, e.positions(),
+                                                               {.counts = e.counts});
   CHECK_THROWS_WITH(e.loss(unset), "Bracewell::PtychographyLoss::evaluate: patterns: expected " +
                                        std::to_string(unset.count()) +
                                        " that were set by set_patterns, found 0");

@@ -24,7 +24,7 @@ using Test::View;
 namespace {
 
 using Complex = std::complex<double>;
-using Solver = PtychographySolver<Space, double>;
+using Solver = PtychographySolver<Space, double, double, FusedDetectors<40, 48>>; // those of the golden cases
 constexpr double pi = 3.14159265358979323846;
 
 /// A small experiment and all that is to be found, in one list: amplitude, phase, then (re, im) of the probe
@@ -194,7 +194,7 @@ Solver make_solver(const Model& model, const PtychographySolverOptions& options)
   const Kokkos::View<const int[Model::patterns][2], Kokkos::LayoutRight, Kokkos::HostSpace,
                      Kokkos::MemoryUnmanaged>
       positions(&Model::positions[0][0]);
-  PtychographyLoss<Space, double> loss(space, Model::shape(), positions, {.counts = Model::counts});
+  Solver::Loss loss(space, Model::shape(), positions, {.counts = Model::counts});
   const Kokkos::View<const double***, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
       measured(model.measured.data(), Model::patterns, Model::n, Model::n);
   loss.set_patterns(space, 0, measured);
@@ -297,8 +297,7 @@ TEST_CASE("twenty steps of the solver are those of torch.optim.Adam on golden da
   const PtychographyShape shape{
       {meta.at("object_shape")[0], meta.at("object_shape")[1]}, meta.at("probe"), meta.at("detector")};
   const Space space;
-  PtychographyLoss<Space, double> loss(space, shape, Golden::load<int**>(file["positions"]),
-                                       {.counts = meta.at("counts")});
+  Solver::Loss loss(space, shape, Golden::load<int**>(file["positions"]), {.counts = meta.at("counts")});
   loss.set_patterns(space, 0, Golden::load<double***>(file["I_meas"]));
   Solver solver(space, shape, std::move(loss),
                 {.optics = ProbeOptics{.wavelength = meta.at("wavelength"),

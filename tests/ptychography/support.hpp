@@ -24,6 +24,9 @@ auto on_host(const Source& view) {
   return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
 }
 
+/// The fused kernel for two sizes is enough for most tests; storage.cpp has others.
+using TestDetectors = FusedDetectors<40, 48>;
+
 /// Object near 1, a smooth probe, intensities of the order of what they model.
 template <class T>
 struct Experiment {
@@ -75,10 +78,11 @@ struct Experiment {
     return view;
   }
 
-  template <class Storage = T>
-  PtychographyLoss<Space, T, Storage> plan(const PtychographyOptions& options,
-                                           const View<T**>& weights = {}) const {
-    PtychographyLoss<Space, T, Storage> model(space, {{rows, columns}, m, n, modes}, positions(), options);
+  template <class Storage = T, class Detectors = TestDetectors>
+  PtychographyLoss<Space, T, Storage, Detectors> plan(const PtychographyOptions& options,
+                                                      const View<T**>& weights = {}) const {
+    PtychographyLoss<Space, T, Storage, Detectors> model(space, {{rows, columns}, m, n, modes}, positions(),
+                                                         options);
     if (weights.size() > 0)
       model.set_patterns(space, 0, patterns, weights);
     else

@@ -19,13 +19,14 @@ using Complex = Kokkos::complex<float>;
 
 struct Problem {
   static constexpr int m = 8, n = 40;
+  using Loss = PtychographyLoss<Space, float, float, FusedDetectors<n>>;
 
   explicit Problem(const Space& space)
       : scan(space, positions(), {20, 23}, m), propagator(space, n, 2, 2.0),
         lens(space, m, n, {.wavelength = 1, .pixel_size = 1, .convergence_angle = 0.1}),
         fused(space, shape, positions(), {.counts = 10}),
         general(space, shape, positions(), {.counts = 10, .path = PatternPath::General}),
-        solver(space, shape, PtychographyLoss<Space, float>(space, shape, positions(), {.counts = 10})) {}
+        solver(space, shape, Loss(space, shape, positions(), {.counts = 10})) {}
 
   static Kokkos::View<int**, Kokkos::HostSpace> positions() { return {"positions", 2, 2}; }
 
@@ -33,8 +34,8 @@ struct Problem {
   ScanPositions<Space> scan;
   Propagator<Space, float> propagator;
   AberratedProbe<Space, float> lens;
-  PtychographyLoss<Space, float> fused, general;
-  mutable PtychographySolver<Space, float> solver;
+  Loss fused, general;
+  mutable PtychographySolver<Space, float, float, FusedDetectors<n>> solver;
   View<float**> amplitude{"a", 20, 23}, phase{"p", 20, 23}, amplitude_gradient{"g", 20, 23};
   View<float*> parameters{"p", 5}, parameter_gradient{"g", 5};
   View<Complex**> object{"o", 20, 23}, object_gradient{"g", 20, 23};
