@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/command_line.hpp"
+#include "common/output_family.hpp"
 #include "cryoem/image_output.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/padded_spectrum.hpp"
@@ -56,20 +57,11 @@ void write_image_star(const fs::path& path, Particles& particles, const std::str
   write_star(path, particles.document, provenance.lines());
 }
 
-bool same_file(const fs::path& a, const fs::path& b) {
-  return fs::weakly_canonical(a) == fs::weakly_canonical(b);
-}
-
 void project_map(const Options& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.sampling.check();
   const fs::path star = fs::path(options.out).replace_extension(".star");
-  for (const auto& input : {options.map, options.star})
-    if (same_file(options.out, input) || same_file(star, input))
-      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
-  if (same_file(options.out, star))
-    throw InputError("--out " + options.out.string() +
-                     ": is the name of the STAR file beside the stack; use .mrcs");
+  OutputFamily outputs({options.out, star});
 
   const Space space;
   const CubicMap map = read_map(provenance, options.map);
@@ -98,6 +90,7 @@ void project_map(const Options& options, Provenance& provenance) {
     });
   });
   write_image_star(star, particles, options.out.filename().string(), map.box, provenance);
+  outputs.commit();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::cout << options.out.string() << ": " << particles.count << " projections of " << map.box << " x "
             << map.box << " pixels in " << std::setprecision(3) << elapsed.count() << " s\n";

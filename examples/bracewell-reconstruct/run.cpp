@@ -3,6 +3,7 @@
 
 #include "bracewell-reconstruct/report.hpp"
 #include "common/mrc.hpp"
+#include "common/output_family.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/particle_provenance.hpp"
 
@@ -42,10 +43,12 @@ std::string number(double value) {
 std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.reconstruction.sampling.check();
+  const std::array half_paths{beside(options.out, "_half1.mrc"), beside(options.out, "_half2.mrc")};
+  const fs::path correlation_path = beside(options.out, "_fsc.txt"),
+                 plot_path = beside(options.out, "_fsc.png"),
+                 slices_path = beside(options.out, "_slices.png");
+  OutputFamily outputs({options.out, half_paths[0], half_paths[1], correlation_path, plot_path, slices_path});
   Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size});
-  for (const auto& input : {options.star, options.reference.value_or(options.star)})
-    if (fs::weakly_canonical(options.out) == fs::weakly_canonical(input))
-      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
   double pixel_size = particles.pixel_size.present() ? particles.pixel_size[0] : 0;
   if (pixel_size == 0 && particles.stacks[0].pixel_size)
     pixel_size = *particles.stacks[0].pixel_size;
@@ -106,13 +109,12 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const MrcWriteOptions mrc{.pixel_size = pixel_size, .labels = provenance.lines()};
   if (halves)
     for (const std::size_t half : {0, 1})
-      write_volume(beside(options.out, "_half" + std::to_string(half + 1) + ".mrc"),
-                   to_host(space, half_maps[half]), size, mrc);
+      write_volume(half_paths[half], to_host(space, half_maps[half]), size, mrc);
   if (correlations.halves || correlations.reference)
-    write_correlations(beside(options.out, "_fsc.txt"), beside(options.out, "_fsc.png"), correlations, box,
-                       pixel_size);
-  write_slices(beside(options.out, "_slices.png"), slices, box);
+    write_correlations(correlation_path, plot_path, correlations, box, pixel_size);
+  write_slices(slices_path, slices, box);
   write_volume(options.out, values, size, mrc);
+  outputs.commit();
 
   std::string summary = options.out.string() + ": " + std::to_string(particles.count) + " particles of " +
                         std::to_string(box) + " x " + std::to_string(box) + " pixels" +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-refine/refinement.hpp"
 #include "common/command_line.hpp"
+#include "common/output_family.hpp"
 #include "cryoem/particle_provenance.hpp"
 
 #include <bracewell/geometry/euler.hpp>
@@ -83,9 +84,7 @@ std::string summary(const std::vector<RefinedPose>& refined, double seconds) {
 void refine(const Options& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.refinement.sampling.check();
-  for (const auto& input : {options.map, options.star})
-    if (fs::weakly_canonical(options.out) == fs::weakly_canonical(input))
-      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
+  OutputFamily outputs({options.out});
   const Space space;
   Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size});
   const CubicMap map = read_map(provenance, options.map);
@@ -106,6 +105,7 @@ void refine(const Options& options, Provenance& provenance) {
                       ": most images fit the map with inverted contrast: dark particles?");
   set_columns(particles, refined);
   write_star(options.out, particles.document, provenance.lines());
+  outputs.commit();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::cout << options.out.string() << ": " << summary(refined, elapsed.count()) << '\n';
 }

@@ -2,6 +2,7 @@
 #include "command_line.hpp"
 
 #include "input_error.hpp"
+#include "signals.hpp"
 
 #include <bracewell/error.hpp>
 #include <bracewell/version.hpp>
@@ -42,6 +43,7 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     app.parse(argc, argv);
     Provenance provenance(app.get_name(), strict);
     note_options(app, provenance);
+    remove_unfinished_on_signals();
     body(provenance);
     // A full disk behind a redirected stdout must not pass for success.
     if (!std::cout.flush())

@@ -5,15 +5,18 @@
 #include "input_error.hpp"
 #include "input_file.hpp"
 #include "mrc.hpp"
+#include "output_family.hpp"
 #include "star_grammar.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace Bracewell::Examples {
@@ -315,6 +318,19 @@ class ImageFinder {
 public:
   ImageFinder(Particles& particles, const NumberReader& table) : particles_(particles), table_(table) {}
 
+  /// Images that nobody opens are not for overwriting, either.
+  void remember_all() const {
+    const auto column = table_.table().find(name);
+    std::unordered_set<std::string> names;
+    for (std::size_t row = 0; column && row < particles_.count; ++row) {
+      const std::string& text = table_.table().value(row, *column);
+      const std::string stack_name = text.substr(text.find('@') + 1);
+      if (names.insert(stack_name).second)
+        for (const auto& path : candidates(stack_name))
+          OutputFamily::remember_input(path);
+    }
+  }
+
   void find_all() {
     const auto column = table_.table().find(name);
     if (!column)
@@ -369,15 +385,19 @@ private:
   }
 
   std::filesystem::path resolve(std::size_t row, const std::string& stack_name) const {
-    const std::filesystem::path beside = particles_.file.parent_path() / stack_name;
+    const auto paths = candidates(stack_name);
     std::error_code ignored;
-    if (std::filesystem::exists(beside, ignored))
-      return beside;
-    if (std::filesystem::exists(stack_name, ignored))
-      return stack_name;
+    for (const auto& path : paths)
+      if (std::filesystem::exists(path, ignored))
+        return path;
     const std::string also =
-        beside == stack_name ? "" : " or " + std::filesystem::absolute(stack_name).string();
-    table_.fail(row, name, "there is no stack " + beside.string() + also);
+        paths[0] == paths[1] ? "" : " or " + std::filesystem::absolute(paths[1]).string();
+    table_.fail(row, name, "there is no stack " + paths[0].string() + also);
+  }
+
+  /// Beside the STAR file, and from the current folder.
+  std::array<std::filesystem::path, 2> candidates(const std::string& stack_name) const {
+    return {particles_.file.parent_path() / stack_name, stack_name};
   }
 
   void add_stack(std::size_t row, const MrcReader& reader) {
@@ -556,8 +576,11 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
   }
   particles.origin_x.values = read_origins(tables, "rlnOriginX", particles.pixel_size.values);
   particles.origin_y.values = read_origins(tables, "rlnOriginY", particles.pixel_size.values);
+  ImageFinder images(particles, tables.particles());
   if (options.images)
-    ImageFinder(particles, tables.particles()).find_all();
+    images.find_all();
+  else
+    images.remember_all();
   return particles;
 }
 
