@@ -5,6 +5,7 @@
 #include "bracewell-tomography/reconstructor.hpp"
 #include "common/image.hpp"
 #include "common/input_error.hpp"
+#include "common/output_family.hpp"
 #include "common/progress.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
@@ -165,9 +166,8 @@ struct OutputSlot {
 
 RunResult reconstruct(const Space& space, const RunOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  OutputFamily outputs({options.out, picture_path(options.out)});
   const Scan scan(options.scan);
-  if (fs::weakly_canonical(options.out) == fs::weakly_canonical(scan.path()))
-    throw InputError("--out " + options.out.string() + ": would overwrite the scan");
   const IndexRange rows = options.rows.value_or(IndexRange{0, scan.rows()});
   if (rows.begin < 0 || rows.end <= rows.begin || rows.end > scan.rows())
     throw InputError(scan.path().string() + ": expected --rows within 0:" + std::to_string(scan.rows()) +
@@ -256,6 +256,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options) {
   output.write_attribute("centre", centre);
   write_picture(picture_path(options.out), picture, width);
   output.commit();
+  outputs.commit();
 
   char text[160];
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
