@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/command_line.hpp"
+#include "common/output_family.hpp"
 #include "cryoem/image_output.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/padded_spectrum.hpp"
@@ -27,6 +28,7 @@ struct Options {
   Sampling sampling;
   ImageOutputOptions images;
   std::optional<double> pixel_size;
+  std::optional<std::int64_t> class_number;
 };
 
 /// What is sampled: the padded map's spectrum over the pixels of an image, which the inverse transforms of
@@ -41,6 +43,16 @@ MapSpectrum sampled_spectrum(const Space& space, const CubicMap& map, const Samp
   return spectrum;
 }
 
+/// Without contrast transfer the images have nothing of what these columns say.
+void remove_contrast(Particles& particles) {
+  for (const char* const column :
+       {"rlnDefocusU", "rlnDefocusV", "rlnDefocusAngle", "rlnPhaseShift", "rlnCtfBfactor",
+        "rlnCtfScalefactor", "rlnCtfMaxResolution", "rlnCtfFigureOfMerit", "rlnCtfDataAreCtfPremultiplied",
+        "rlnBeamTiltX", "rlnBeamTiltY", "rlnOddZernike", "rlnEvenZernike"})
+    for (auto& table : particles.document.tables)
+      table.remove_column(column);
+}
+
 /// The STAR file of the images: that of the poses, with the images' names and size in it.
 void write_image_star(const fs::path& path, Particles& particles, const std::string& stack, int box,
                       const Provenance& provenance) {
@@ -51,30 +63,27 @@ void write_image_star(const fs::path& path, Particles& particles, const std::str
     names[i] = number + stack;
   }
   particles.particle_table().set_column("rlnImageName", std::move(names));
-  if (auto* optics = particles.document.find("optics"); optics != nullptr && optics->find("rlnImageSize"))
-    optics->set_column("rlnImageSize", std::vector<std::string>(optics->rows(), std::to_string(box)));
+  if (auto* optics = particles.document.find("optics"))
+    for (const auto& [column, value] :
+         {std::pair("rlnImageSize", box), std::pair("rlnImageDimensionality", 2)})
+      if (optics->find(column))
+        optics->set_column(column, std::vector<std::string>(optics->rows(), std::to_string(value)));
   write_star(path, particles.document, provenance.lines());
-}
-
-bool same_file(const fs::path& a, const fs::path& b) {
-  return fs::weakly_canonical(a) == fs::weakly_canonical(b);
 }
 
 void project_map(const Options& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.sampling.check();
   const fs::path star = fs::path(options.out).replace_extension(".star");
-  for (const auto& input : {options.map, options.star})
-    if (same_file(options.out, input) || same_file(star, input))
-      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
-  if (same_file(options.out, star))
-    throw InputError("--out " + options.out.string() +
-                     ": is the name of the STAR file beside the stack; use .mrcs");
+  OutputFamily outputs({options.out, star});
 
   const Space space;
   const CubicMap map = read_map(provenance, options.map);
-  Particles particles = read_particles(options.star, {.images = false, .pixel_size = options.pixel_size});
+  Particles particles = read_particles(
+      options.star,
+      {.images = false, .pixel_size = options.pixel_size, .class_number = options.class_number});
   require_poses(particles);
+  require_one_pixel_size(particles);
   ImageOutputOptions image_options = options.images;
   image_options.pixel_size =
       particles.pixel_size.present() ? particles.pixel_size[0] : map.voxel_size.value_or(0);
@@ -97,7 +106,12 @@ void project_map(const Options& options, Provenance& provenance) {
                                  projection);
     });
   });
+  if (!options.images.ctf)
+    remove_contrast(particles);
+  if (image_options.pixel_size > 0 && (options.pixel_size || !particles.pixel_size.present()))
+    set_pixel_size(particles, image_options.pixel_size);
   write_image_star(star, particles, options.out.filename().string(), map.box, provenance);
+  outputs.commit();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::cout << options.out.string() << ": " << particles.count << " projections of " << map.box << " x "
             << map.box << " pixels in " << std::setprecision(3) << elapsed.count() << " s\n";
@@ -119,7 +133,10 @@ int main(int argc, char** argv) {
       ->required()
       ->type_name("FILE");
   app.add_option("--out", options.out, "image stack to write, .mrcs")->required()->type_name("FILE");
-  app.add_flag("--ctf", options.images.ctf, "multiply by the contrast transfer functions of the STAR file");
+  app.add_flag(
+      "--ctf", options.images.ctf,
+      "multiply by the contrast transfer functions of the STAR file, with beam tilt and Zernike terms; "
+      "without it the STAR file of the images has none of these columns");
   app.add_option("--noise", options.images.signal_to_noise,
                  "add white noise: variance of the signal (mean over images) over that of the noise")
       ->check(CLI::PositiveNumber)
@@ -134,6 +151,8 @@ int main(int argc, char** argv) {
   app.add_option("--pixel-size", options.pixel_size, "Angstrom, instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
+  app.add_option("--class", options.class_number, "only the particles of this rlnClassNumber")
+      ->type_name("NUMBER");
   app.add_option("--batch", options.images.batch, "images at a time, 0: as many as fit the caches")
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")

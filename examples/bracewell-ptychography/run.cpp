@@ -4,9 +4,9 @@
 #include "bracewell-ptychography/alignment.hpp"
 #include "bracewell-ptychography/host_copies.hpp"
 #include "bracewell-ptychography/pictures.hpp"
-#include "common/atomic_file.hpp"
 #include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
+#include "common/output_family.hpp"
 #include "common/progress.hpp"
 
 #include <chrono>
@@ -537,12 +537,13 @@ private:
 } // namespace
 
 std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
-  for (const auto& input : {options.data, options.reference.value_or(options.data)})
-    if (fs::weakly_canonical(options.out) == fs::weakly_canonical(input))
-      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
-  { const AtomicFile writable(options.out); } // before the work, not after it
+  OutputFamily outputs({options.out, beside(options.out, "_amplitude.png"), beside(options.out, "_phase.png"),
+                        beside(options.out, "_probe.png"), beside(options.out, "_loss.png")});
   Job job(space, options, provenance);
-  return options.storage == StorageType::Half ? job.run<Bracewell::Half>() : job.run<float>();
+  const std::string summary =
+      options.storage == StorageType::Half ? job.run<Bracewell::Half>() : job.run<float>();
+  outputs.commit();
+  return summary;
 }
 
 } // namespace Bracewell::Examples

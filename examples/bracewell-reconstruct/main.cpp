@@ -67,6 +67,8 @@ int main(int argc, char** argv) {
                        "1.7 is where Catmull-Rom insertion is most accurate: less lets aliases in, more "
                        "leaves too few samples per voxel for "
                        "its signed weights (linear and bspline3 like 2)");
+  app.add_flag("--normalise", reconstruction.normalise,
+               "subtract from every image its mean outside of the disc that fits it");
   app.add_option("--wiener", reconstruction.wiener,
                  "added to every weight (a sum of CTF^2): noise over signal power")
       ->check(CLI::NonNegativeNumber)
@@ -81,6 +83,8 @@ int main(int argc, char** argv) {
   app.add_option("--pixel-size", options.run.pixel_size, "instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
+  app.add_option("--class", options.run.class_number, "only the particles of this rlnClassNumber")
+      ->type_name("NUMBER");
   app.add_option("--batch", reconstruction.batch, "particles at a time, 0: by their size")
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
@@ -91,6 +95,8 @@ int main(int argc, char** argv) {
   return run_driver(app, argc, argv, [&](Provenance& provenance) {
     if (ctf || no_ctf)
       reconstruction.ctf = ctf;
+    options.run.kernel_given = app.count("--kernel") > 0;
+    options.run.oversampling_given = app.count("--oversampling") > 0;
     main_job(options, provenance);
   });
 }

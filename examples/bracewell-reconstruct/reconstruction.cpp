@@ -53,13 +53,12 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
       spectra_(allocate<Spectra>("spectra", 1, batch_, box_, box_ / 2 + 1)),
       forward_(space, {box_, box_}, static_cast<std::int64_t>(batch_)) {
   require_poses(particles);
+  require_one_pixel_size(particles);
   if (!particles.random_subset.present())
     particles.warnings.push_back(particles.file.string() +
                                  ": has no half sets (rlnRandomSubset): odd and even rows are taken");
   if (options.ctf.value_or(has_ctf(particles))) {
-    all_ctfs_ = contrast_transfer(particles);
-    pixel_size_ = common_pixel_size(particles);
-    ctfs_ = Owned<CTF*>("Bracewell::examples::ctfs", batch_);
+    contrast_ = Contrast(space, particles, box_, batch_);
     weights_ = allocate<Weights>("weights", 1, batch_, box_, box_ / 2 + 1);
   } else {
     if (!options.ctf)
@@ -81,22 +80,19 @@ std::size_t Reconstruction::count(int half) const {
 }
 
 void Reconstruction::insert_all() {
-  ParticleBatches(particles_, halves_of_, batch_)
-      .for_each(space_, [&](const Images& images, std::span<const std::size_t> rows, std::size_t firsts) {
-        transform(images, rows);
-        with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
-      });
+  ParticleBatches batches(particles_, halves_of_, batch_, options_.normalise);
+  batches.for_each(space_, [&](const Images& images, std::span<const std::size_t> rows, std::size_t firsts) {
+    transform(images, rows);
+    with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
+  });
+  background_ = batches.background();
 }
 
 /// Spectra of a batch, times CTF, and CTF^2.
 void Reconstruction::transform(const Images& images, std::span<const std::size_t> rows) {
   forward_.execute(space_, images, spectra_);
-  if (uses_ctf()) {
-    set_ctfs(space_, ctfs_, all_ctfs_, rows);
-    apply_ctf(space_, Kokkos::subview(ctfs_, std::pair<std::size_t, std::size_t>(0, rows.size())),
-              pixel_size_, HalfSpectrum{range(spectra_, 0, rows.size()), box_},
-              HalfSpectrum{range(weights_, 0, rows.size()), box_});
-  }
+  if (uses_ctf())
+    contrast_.demodulate(space_, rows, range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));
 }
 
 template <class Kernel>

@@ -23,6 +23,7 @@ struct ReconstructionOptions {
   Sampling sampling{.oversampling = 1.7};
   std::string symmetry = "C1";
   std::optional<bool> ctf; ///< absent: where the STAR file has what it takes
+  bool normalise = false;  ///< subtract the background of every image
   double wiener = 0;       ///< added to every weight
   double floor = 0.2;      ///< least weight, as a part of the mean of its shell
   std::size_t batch = 0;   ///< particles at a time; 0: by size
@@ -39,10 +40,13 @@ public:
   /// Reads and inserts all particles. Throws InputError for images that cannot be read.
   void insert_all();
 
+  /// Background of the images inserted, in standard deviations of an image; the mean of all.
+  double background() const { return background_; }
+
   /// Particles in a half set.
   std::size_t count(int half) const;
   int box() const { return box_; }
-  bool uses_ctf() const { return !all_ctfs_.empty(); }
+  bool uses_ctf() const { return contrast_.present(); }
 
   /// Map of one half set, 0 or 1.
   Map half_map(int half) const;
@@ -66,13 +70,12 @@ private:
   int box_, padded_;
   std::vector<int> halves_of_;
   std::vector<Matrix3<double>> operators_;
-  std::vector<CTF> all_ctfs_; // empty: no CTF
-  double pixel_size_ = 0;
+  Contrast contrast_;
+  double background_ = 0;
   std::size_t batch_;
   ParticlePoses poses_;
   Spectra spectra_;
   Weights weights_;
-  Owned<CTF*> ctfs_;
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   std::array<Half, 2> halves_;
 };

@@ -3,6 +3,7 @@
 
 #include "bracewell-reconstruct/report.hpp"
 #include "common/mrc.hpp"
+#include "common/output_family.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/particle_provenance.hpp"
 
@@ -37,15 +38,39 @@ std::string number(double value) {
   return text;
 }
 
+/// Signed weights need more samples than others: with fewer than three particles, times the symmetry, per pixel
+/// of the box's edge linear interpolation is more accurate (examples/README.md).
+Sampling sampling_for(const RunOptions& options, Particles& particles) {
+  Sampling sampling = options.reconstruction.sampling;
+  const double slices =
+      double(particles.count) * double(symmetry_operators(options.reconstruction.symmetry).size());
+  if (sampling.kernel == KernelChoice::Linear || slices >= 3 * double(particles.image_width))
+    return sampling;
+  const std::string few = std::to_string(particles.count) + " particles are few for ";
+  if (options.kernel_given) {
+    particles.warnings.push_back("--kernel: " + few +
+                                 "it, --kernel linear --oversampling 2 is more accurate");
+    return sampling;
+  }
+  particles.warnings.push_back(options.star.string() + ": " + few + "the kernel: linear is taken");
+  sampling.kernel = KernelChoice::Linear;
+  if (!options.oversampling_given)
+    sampling.oversampling = 2;
+  return sampling;
+}
+
 } // namespace
 
 std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.reconstruction.sampling.check();
-  Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size});
-  for (const auto& input : {options.star, options.reference.value_or(options.star)})
-    if (fs::weakly_canonical(options.out) == fs::weakly_canonical(input))
-      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
+  const std::array half_paths{beside(options.out, "_half1.mrc"), beside(options.out, "_half2.mrc")};
+  const fs::path correlation_path = beside(options.out, "_fsc.txt"),
+                 plot_path = beside(options.out, "_fsc.png"),
+                 slices_path = beside(options.out, "_slices.png");
+  OutputFamily outputs({options.out, half_paths[0], half_paths[1], correlation_path, plot_path, slices_path});
+  Particles particles =
+      read_particles(options.star, {.pixel_size = options.pixel_size, .class_number = options.class_number});
   double pixel_size = particles.pixel_size.present() ? particles.pixel_size[0] : 0;
   if (pixel_size == 0 && particles.stacks[0].pixel_size)
     pixel_size = *particles.stacks[0].pixel_size;
@@ -73,13 +98,20 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
                        std::to_string(reference->box));
   }
 
-  Reconstruction reconstruction(space, particles, options.reconstruction);
+  ReconstructionOptions settings = options.reconstruction;
+  settings.sampling = sampling_for(options, particles);
+  Reconstruction reconstruction(space, particles, settings);
   note_particles(provenance, particles, reconstruction.uses_ctf());
   const bool halves = reconstruction.count(0) > 0 && reconstruction.count(1) > 0;
   if (!halves)
     provenance.assume(options.star.string() + ": has no particles in one of the half sets: no half maps");
   provenance.say();
   reconstruction.insert_all();
+  if (constexpr double noticeable = 1;
+      !settings.normalise && std::abs(reconstruction.background()) > noticeable)
+    provenance.assume(options.star.string() + ": the background of its images is " +
+                      number(reconstruction.background()) +
+                      " times their standard deviation: taken as it is; --normalise subtracts it");
 
   const int box = reconstruction.box();
   Correlations correlations;
@@ -106,13 +138,12 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const MrcWriteOptions mrc{.pixel_size = pixel_size, .labels = provenance.lines()};
   if (halves)
     for (const std::size_t half : {0, 1})
-      write_volume(beside(options.out, "_half" + std::to_string(half + 1) + ".mrc"),
-                   to_host(space, half_maps[half]), size, mrc);
+      write_volume(half_paths[half], to_host(space, half_maps[half]), size, mrc);
   if (correlations.halves || correlations.reference)
-    write_correlations(beside(options.out, "_fsc.txt"), beside(options.out, "_fsc.png"), correlations, box,
-                       pixel_size);
-  write_slices(beside(options.out, "_slices.png"), slices, box, pixel_size);
+    write_correlations(correlation_path, plot_path, correlations, box, pixel_size);
+  write_slices(slices_path, slices, box, pixel_size);
   write_volume(options.out, values, size, mrc);
+  outputs.commit();
 
   std::string summary = options.out.string() + ": " + std::to_string(particles.count) + " particles of " +
                         std::to_string(box) + " x " + std::to_string(box) + " pixels" +

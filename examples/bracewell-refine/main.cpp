@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-refine/refinement.hpp"
 #include "common/command_line.hpp"
+#include "common/output_family.hpp"
 #include "cryoem/particle_provenance.hpp"
 
 #include <bracewell/geometry/euler.hpp>
@@ -24,6 +25,7 @@ struct Options {
   fs::path map, star, out;
   RefinementOptions refinement;
   std::optional<double> pixel_size;
+  std::optional<std::int64_t> class_number;
 };
 
 /// Enters angles and origins, in the columns and units that the file has them in.
@@ -83,11 +85,10 @@ std::string summary(const std::vector<RefinedPose>& refined, double seconds) {
 void refine(const Options& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
   options.refinement.sampling.check();
-  for (const auto& input : {options.map, options.star})
-    if (fs::weakly_canonical(options.out) == fs::weakly_canonical(input))
-      throw InputError("--out " + options.out.string() + ": would overwrite " + input.string());
+  OutputFamily outputs({options.out});
   const Space space;
-  Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size});
+  Particles particles =
+      read_particles(options.star, {.pixel_size = options.pixel_size, .class_number = options.class_number});
   const CubicMap map = read_map(provenance, options.map);
   if (map.voxel_size && particles.pixel_size.present() &&
       std::abs(*map.voxel_size - particles.pixel_size[0]) > 0.01 * *map.voxel_size)
@@ -105,7 +106,11 @@ void refine(const Options& options, Provenance& provenance) {
     provenance.assume(options.star.string() +
                       ": most images fit the map with inverted contrast: dark particles?");
   set_columns(particles, refined);
+  if (options.pixel_size)
+    set_pixel_size(particles, *options.pixel_size);
+  move_image_names(particles, options.out);
   write_star(options.out, particles.document, provenance.lines());
+  outputs.commit();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::cout << options.out.string() << ": " << summary(refined, elapsed.count()) << '\n';
 }
@@ -146,6 +151,9 @@ int main(int argc, char** argv) {
   app.add_option("--pixel-size", options.pixel_size, "Angstrom, instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
+  app.add_option("--class", options.class_number,
+                 "only the particles of this rlnClassNumber, others are left out")
+      ->type_name("NUMBER");
   app.add_option("--batch", refinement.batch, "images at a time, 0: chosen")
       ->type_name("NUMBER")
       ->capture_default_str();

@@ -53,11 +53,19 @@ Refinement::Refinement(const Space& space, Particles& particles, Reference refer
       radius_(checked_radius(options, reference_.box)),
       forward_(space, {reference_.box, reference_.box}, static_cast<std::int64_t>(batch_)), poses_(batch_) {
   require_poses(particles);
+  require_one_pixel_size(particles);
+  for (std::size_t row = 0; row < particles.count; ++row)
+    if (const auto m = magnification(particles, row);
+        m(0, 0) != 1 || m(0, 1) != 0 || m(1, 0) != 0 || m(1, 1) != 1) {
+      particles.warnings.push_back(particles.file.string() +
+                                   ": states an anisotropic magnification (rlnMagMat00 and so on): not used");
+      for (auto& column : particles.magnification)
+        column.values.clear();
+      break;
+    }
   const int box = reference_.box, columns = box / 2 + 1;
   if (!options.no_ctf && has_ctf(particles)) {
-    all_ctfs_ = contrast_transfer(particles);
-    pixel_size_ = common_pixel_size(particles);
-    ctfs_ = Owned<CTF*>("Bracewell::examples::ctfs", batch_);
+    contrast_ = Contrast(space, particles, box, batch_);
     weights_ = allocate<Weights>("weights", 1, batch_, box, columns);
   } else if (!options.no_ctf) {
     particles.warnings.push_back(
@@ -104,14 +112,11 @@ void Refinement::transform(std::size_t first, std::size_t count) {
   forward_.execute(space_, images_, modulated_);
   ImagePower{{{reference_.box, reference_.box}}, square(radius_), modulated_.data(), powers_.data()}.run(
       space_, count);
-  if (all_ctfs_.empty())
+  if (!contrast_.present())
     return;
   std::vector<std::size_t> rows(count);
   std::iota(rows.begin(), rows.end(), first);
-  set_ctfs(space_, ctfs_, all_ctfs_, rows);
-  apply_ctf(space_, Kokkos::subview(ctfs_, std::pair<std::size_t, std::size_t>(0, count)), pixel_size_,
-            HalfSpectrum{range(modulated_, 0, count), reference_.box},
-            HalfSpectrum{range(weights_, 0, count), reference_.box});
+  contrast_.demodulate(space_, rows, range(modulated_, 0, count), range(weights_, 0, count));
 }
 
 std::vector<RefinedPose> Refinement::refine_batch(std::size_t first, std::size_t count) {
@@ -216,7 +221,7 @@ void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const 
         .squared_radius = square(radius),
         .images = active_.data(),
         .modulated = modulated_.data(),
-        .weights = all_ctfs_.empty() ? nullptr : weights_.data(),
+        .weights = contrast_.present() ? weights_.data() : nullptr,
         .projections = projections_.data(),
         .cotangents = cotangents_.data(),
         .sums = sums_.data()}

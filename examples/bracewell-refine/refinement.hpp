@@ -37,7 +37,7 @@ public:
   /// Throws InputError where the particles lack poses or do not fit the reference; adds warnings to them.
   Refinement(const Space& space, Particles& particles, Reference reference, const RefinementOptions& options);
 
-  bool uses_ctf() const { return !all_ctfs_.empty(); }
+  bool uses_ctf() const { return contrast_.present(); }
 
   /// The poses of all particles, in the file's order. Throws InputError where images cannot be read.
   std::vector<RefinedPose> run();
@@ -61,15 +61,13 @@ private:
   RefinementOptions options_;
   std::size_t batch_;
   double radius_;
-  double pixel_size_ = 0;
 
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
-  std::vector<CTF> all_ctfs_; ///< empty: no contrast transfer
+  Contrast contrast_;
   Images images_;
   Spectra modulated_;
   Weights weights_;
   Spectra projections_, cotangents_;
-  Owned<CTF*> ctfs_;
   Owned<int*> active_;
   Owned<MatchSums*> sums_;
   Owned<double*> powers_;

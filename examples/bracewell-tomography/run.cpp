@@ -5,6 +5,7 @@
 #include "bracewell-tomography/reconstructor.hpp"
 #include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
+#include "common/output_family.hpp"
 #include "common/picture.hpp"
 #include "common/progress.hpp"
 
@@ -98,8 +99,6 @@ struct Job {
       : scan(options.scan, provenance), rows(options.rows.value_or(IndexRange{0, scan.rows()})),
         width(static_cast<int>(scan.width())), slices(rows.end - rows.begin), middle(slices / 2) {
     const std::string file = scan.path().string();
-    if (fs::weakly_canonical(options.out) == fs::weakly_canonical(scan.path()))
-      throw InputError("--out " + options.out.string() + ": would overwrite the scan");
     if (rows.begin < 0 || slices < 1 || rows.end > scan.rows())
       throw InputError(file + ": expected --rows within 0:" + std::to_string(scan.rows()) + ", found " +
                        std::to_string(rows.begin) + ":" + std::to_string(rows.end));
@@ -220,6 +219,7 @@ struct OutputSlot {
 
 RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
+  OutputFamily outputs({options.out, picture_path(options.out)});
   const Job job(options, provenance);
   const Scan& scan = job.scan;
   const IndexRange rows = job.rows;
@@ -318,6 +318,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                                                        .range = range_in_disc(picture, width),
                                                        .points = 400}));
   output.commit();
+  outputs.commit();
 
   char text[160];
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -329,6 +330,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
 
 std::string try_centres(const Space& space, const RunOptions& options, Provenance& provenance) {
   require_picture_name(options.out);
+  OutputFamily outputs({options.out});
   const Job job(options, provenance);
   const CentreRange& range = *options.try_centres;
   const auto count = static_cast<std::int64_t>((range.last - range.first) / range.step + 1 + 1e-9);
@@ -369,6 +371,7 @@ std::string try_centres(const Space& space, const RunOptions& options, Provenanc
       rows.push_back(side_by_side(std::exchange(row, {})));
   }
   write_picture(options.out, stacked(rows));
+  outputs.commit();
   return options.out.string() + ": slice " + std::to_string(job.middle_row()) + " at " +
          std::to_string(count) + " centres";
 }

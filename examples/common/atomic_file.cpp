@@ -2,7 +2,9 @@
 #include "atomic_file.hpp"
 
 #include "input_error.hpp"
+#include "output_family.hpp"
 
+#include <array>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -14,13 +16,14 @@
 namespace Bracewell::Examples {
 namespace {
 
-std::string reason() { return std::generic_category().message(errno); }
+std::string reason(int error) { return std::generic_category().message(error); }
 
 } // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   if (path_.empty())
     throw InputError("an output file has an empty name");
+  OutputFamily::require_announced(path_);
   const std::string name = path_.string();
   std::error_code error;
   // Replacing a symbolic link would leave its target behind: write through it.
@@ -31,29 +34,64 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
     throw InputError(name + ": cannot be written: it is there and is not a regular file");
   if (!path_.has_filename())
     throw InputError(name + ": cannot be written: it names a folder");
-
-  const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
-  for (int number = 0; descriptor_ < 0; ++number) {
-    temporary_ =
-        folder / (".bracewell-" + std::to_string(::getpid()) + "-" + std::to_string(number) + ".tmp");
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ < 0 && errno != EEXIST)
-      throw InputError(name + ": cannot be written: no file can be made in folder " + folder.string() + ": " +
-                       reason());
-  }
+  if (!open_nameless())
+    open_named();
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)),
-      descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+      descriptor_(std::exchange(other.descriptor_, -1)), named_(std::exchange(other.named_, false)),
+      closed_(std::exchange(other.closed_, true)), removed_on_signals_(std::move(other.removed_on_signals_)),
+      size_(other.size_) {}
 
-AtomicFile::~AtomicFile() { close_and_remove(); }
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0)
+    ::close(descriptor_);
+  if (named_)
+    ::unlink(temporary_.c_str());
+}
 
-void AtomicFile::close_and_remove() noexcept {
+std::filesystem::path AtomicFile::folder() const {
+  return path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+}
+
+/// Whether the file system and the kernel can.
+bool AtomicFile::open_nameless() {
+#ifdef O_TMPFILE
+  descriptor_ = ::open(folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   if (descriptor_ < 0)
-    return;
-  ::close(std::exchange(descriptor_, -1));
-  ::unlink(temporary_.c_str());
+    return false;
+  temporary_ = "/proc/self/fd/" + std::to_string(descriptor_);
+  if (::access(temporary_.c_str(), F_OK) == 0)
+    return true;
+  ::close(std::exchange(descriptor_, -1)); // nothing else could give it a name
+#endif
+  return false;
+}
+
+std::filesystem::path AtomicFile::hidden_name(int number) const {
+  std::array<char, 256> machine{};
+  ::gethostname(machine.data(), machine.size() - 1);
+  constexpr std::size_t longest = 100; // names have 255 bytes at most
+  return folder() / ("." + path_.filename().string().substr(0, longest) + ".bracewell-" +
+                     std::string(machine.data()).substr(0, longest) + "-" + std::to_string(::getpid()) + "-" +
+                     std::to_string(number) + ".tmp");
+}
+
+void AtomicFile::open_named() {
+  for (int number = 0; descriptor_ < 0; ++number) {
+    temporary_ = hidden_name(number);
+    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno != EEXIST)
+      throw InputError(path_.string() + ": cannot be written: no file can be made in folder " +
+                       folder().string() + ": " + reason(errno));
+  }
+  named_ = true;
+  removed_on_signals_ = std::make_unique<RemovedOnSignals>(temporary_);
+}
+
+void AtomicFile::fail(int error) const {
+  throw std::runtime_error(path_.string() + ": cannot be written: " + reason(error));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -64,29 +102,50 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
 void AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
-  if (descriptor_ < 0)
+  if (closed_)
     throw std::logic_error(path_.string() + ": written to after it was closed");
   while (!bytes.empty()) {
     const auto written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      throw std::runtime_error(path_.string() + ": cannot be written: " + reason());
+      fail(errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += written;
   }
 }
 
 void AtomicFile::commit() {
-  if (descriptor_ < 0)
+  if (std::exchange(closed_, true))
     throw std::logic_error(path_.string() + ": closed twice");
-  // Network file systems report a full disk only here.
-  const bool closed = ::close(std::exchange(descriptor_, -1)) == 0;
-  if (!closed || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const std::string why = reason();
-    ::unlink(temporary_.c_str());
-    throw std::runtime_error(path_.string() + ": cannot be written: " + why);
+  if (OutputFamily::take(*this))
+    return;
+  const SignalsIgnored wait;
+  close();
+  rename();
+}
+
+void AtomicFile::close() {
+  // A link cannot replace a file, which renaming can.
+  for (int number = 0; !named_; ++number) {
+    const auto name = hidden_name(number);
+    if (::linkat(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      named_ = true;
+    } else if (errno != EEXIST) {
+      fail(errno);
+    }
   }
+  // Network file systems report a full disk only here.
+  if (::close(std::exchange(descriptor_, -1)) != 0)
+    fail(errno);
+}
+
+void AtomicFile::rename() {
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+    fail(errno);
+  named_ = false;
+  removed_on_signals_.reset();
 }
 
 } // namespace Bracewell::Examples

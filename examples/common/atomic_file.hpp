@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "signals.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string_view>
 
 namespace Bracewell::Examples {
 
-/// An output file that appears whole or not at all: written under a temporary name in the target's folder,
-/// renamed by commit(), removed where commit() was not reached.
+class OutputFamily;
+
+/// An output file that appears whole or not at all. Until commit() it has no name, where the file system can do
+/// that, and goes with the program whatever ends it; elsewhere it is a hidden file in the target's folder, named
+/// after target, machine and process, which signals remove (remove_unfinished_on_signals).
 class AtomicFile {
 public:
   /// Throws InputError where the target's folder cannot be written to, or the target is there and is not a
-  /// regular file.
+  /// regular file; std::logic_error where there is an OutputFamily that lacks the target.
   explicit AtomicFile(std::filesystem::path path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -28,15 +34,28 @@ public:
   void write(std::string_view text);
   /// Overwrites from byte `offset` on.
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
-  /// Closes and renames: the target is replaced by what was written. Nothing can be written after.
+  /// The target is replaced by what was written: now, or where there is an OutputFamily, together with it.
+  /// Nothing can be written after.
   void commit();
 
 private:
-  void close_and_remove() noexcept;
+  friend class OutputFamily;
+
+  std::filesystem::path folder() const;
+  bool open_nameless();
+  void open_named();
+  std::filesystem::path hidden_name(int number) const;
+  /// Closes the file, which has a hidden name then.
+  void close();
+  void rename();
+  [[noreturn]] void fail(int error) const;
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;
+  bool named_ = false;  ///< `temporary_` is a name in the target's folder, to be removed
+  bool closed_ = false; ///< commit() was called
+  std::unique_ptr<RemovedOnSignals> removed_on_signals_;
   std::int64_t size_ = 0;
 };
 

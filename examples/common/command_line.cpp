@@ -2,6 +2,7 @@
 #include "command_line.hpp"
 
 #include "input_error.hpp"
+#include "signals.hpp"
 
 #include <bracewell/error.hpp>
 #include <bracewell/version.hpp>
@@ -24,8 +25,8 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     app.add_flag("--strict", strict, "what would be assumed, with a warning, is an error");
     app.parse(argc, argv);
     Provenance provenance(app.get_name(), strict);
-    for (int i = 1; i < argc; ++i)
-      provenance.option(argv[i]);
+    note_options(app, provenance);
+    remove_unfinished_on_signals();
     body(provenance);
     // A full disk behind a redirected stdout must not pass for success.
     if (!std::cout.flush())

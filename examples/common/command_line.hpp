@@ -13,7 +13,7 @@ namespace Bracewell::Examples {
 enum ExitCode : int { Success = 0, Failure = 1, BadInput = 2 };
 
 /// Parses the command line into `app`, whose name is the program's, and runs `body`, which gets a Provenance that
-/// has the options given. Adds --version and --strict to the --help of CLI11. Every exception ends as one line "program: message" on stderr: bad usage, InputError and
+/// has the options given; signals end it without a trace (remove_unfinished_on_signals). Adds --version and --strict to the --help of CLI11. Every exception ends as one line "program: message" on stderr: bad usage, InputError and
 /// Bracewell::Error with BadInput, all others with Failure.
 /// @code
 /// int main(int argc, char** argv) {

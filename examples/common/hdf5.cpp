@@ -3,8 +3,10 @@
 
 #include "input_error.hpp"
 #include "input_file.hpp"
+#include "output_family.hpp"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -19,7 +21,12 @@ static_assert(sizeof(hid_t) == sizeof(std::int64_t));
 /// Held during every call of the library. It also keeps the library from printing its errors.
 class Lock {
 public:
-  Lock() : guard_(mutex()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+  Lock() : guard_(mutex()) {
+    // At the end of the program the library would try once more to write what could not be written, and crash.
+    static const bool without_atexit = H5dont_atexit() >= 0;
+    static_cast<void>(without_atexit);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
 
 private:
   static std::recursive_mutex& mutex() {
@@ -127,6 +134,38 @@ bool exists(hid_t file, const std::string& name) {
 bool is_dataset(hid_t file, const std::string& name) {
   const Handle object(exists(file, name) ? H5Oopen(file, name.c_str(), H5P_DEFAULT) : -1, H5Oclose);
   return object && H5Iget_type(object) == H5I_DATASET;
+}
+
+/// The text that a function of the library puts into memory of the length that it asks for.
+template <class Get>
+std::string text_of(const Get& get) {
+  std::string text(static_cast<std::size_t>(std::max<ssize_t>(0, get(nullptr, 0))) + 1, '\0');
+  get(text.data(), text.size());
+  return text.c_str();
+}
+
+/// Values may lie in other files, by external links, virtual datasets and external storage: these are read,
+/// too.
+void remember_files(hid_t dataset) {
+  const Handle file(H5Iget_file_id(dataset), H5Fclose), properties(H5Dget_create_plist(dataset), H5Pclose);
+  const std::filesystem::path holder =
+      text_of([&](char* text, std::size_t size) { return H5Fget_name(file, text, size); });
+  OutputFamily::remember_input(holder);
+  const auto remember = [&](const std::filesystem::path& other) {
+    OutputFamily::remember_input(other);
+    OutputFamily::remember_input(holder.parent_path() / other);
+  };
+  std::size_t sources = 0;
+  if (H5Pget_layout(properties) == H5D_VIRTUAL)
+    H5Pget_virtual_count(properties, &sources);
+  for (std::size_t i = 0; i < sources; ++i)
+    remember(text_of(
+        [&](char* text, std::size_t size) { return H5Pget_virtual_filename(properties, i, text, size); }));
+  for (int i = 0; i < H5Pget_external_count(properties); ++i) {
+    std::array<char, 4096> name{};
+    H5Pget_external(properties, static_cast<unsigned>(i), name.size() - 1, name.data(), nullptr, nullptr);
+    remember(name.data());
+  }
 }
 
 Handle open_dataset(const Hdf5Reader& reader, hid_t file, const std::string& name) {
@@ -259,7 +298,9 @@ std::vector<std::string> Hdf5Reader::list(const std::string& group) const {
 
 Hdf5Shape Hdf5Reader::shape(const std::string& name) const {
   const Lock lock;
-  return shape_of(*this, name, open_dataset(*this, file_, name));
+  const Handle dataset = open_dataset(*this, file_, name);
+  remember_files(dataset);
+  return shape_of(*this, name, dataset);
 }
 
 bool Hdf5Reader::is_complex(const std::string& name) const {
@@ -329,7 +370,10 @@ std::string Hdf5Reader::text_attribute(const std::string& object, const std::str
 
 Hdf5Writer::Hdf5Writer(std::filesystem::path path) : target_(std::move(path)) {
   const Lock lock;
-  file_ = H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  // The default driver resolves links before it opens a file; one without a name cannot be found that way.
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fapl_stdio(access);
+  file_ = H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
   if (file_ < 0)
     fail("no HDF5 file can be made there");
 }

@@ -2,6 +2,7 @@
 #include "input_file.hpp"
 
 #include "input_error.hpp"
+#include "output_family.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +16,7 @@
 namespace Bracewell::Examples {
 
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
+  OutputFamily::remember_input(path_);
   // Looked at before opening: opening a pipe would wait for its writer.
   std::error_code error;
   const auto status = std::filesystem::status(path_, error);
@@ -52,7 +54,11 @@ void InputFile::read_at(std::int64_t offset, std::span<std::byte> out) const {
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0)
-      throw InputError(path_.string() + ": cannot be read: " + std::generic_category().message(errno));
+      throw std::runtime_error(path_.string() +
+                               ": cannot be read: " + std::generic_category().message(errno));
+    if (got == 0 && offset < size_)
+      throw std::runtime_error(path_.string() + ": became shorter while it was read: it ends at byte " +
+                               std::to_string(offset) + ", " + std::to_string(size_) + " when it was opened");
     if (got == 0)
       throw InputError(path_.string() + ": ends at byte " + std::to_string(offset) + ", " +
                        std::to_string(out.size()) + " more bytes expected");

@@ -9,7 +9,7 @@
 
 namespace Bracewell::Examples {
 
-/// A regular file open for reading at any position. Reading is thread-safe: there is no shared file position.
+/// A regular file open for reading at any position, which no OutputFamily writes to. Reading is thread-safe: there is no shared file position.
 class InputFile {
 public:
   /// Throws InputError where the file is missing, cannot be opened or is not a regular file.
@@ -21,7 +21,8 @@ public:
   const std::filesystem::path& path() const { return path_; }
   /// Bytes, when the file was opened.
   std::int64_t size() const { return size_; }
-  /// Fills `out` from byte `offset` on. Throws InputError where the file ends early.
+  /// Fills `out` from byte `offset` on. Throws InputError beyond size(), and std::runtime_error where the file
+  /// became shorter or cannot be read.
   void read_at(std::int64_t offset, std::span<std::byte> out) const;
   /// The whole file.
   std::string read_text() const;

@@ -20,9 +20,14 @@ void ParticleImages::read(std::size_t first, std::size_t count, std::span<float>
       ++end;
     if (!reader_ || open_stack_ != stack[begin]) {
       open_stack_ = stack[begin];
-      reader_.emplace(particles_.stacks[open_stack_].path);
+      const auto& path = particles_.stacks[open_stack_].path;
+      try {
+        reader_.emplace(path);
+      } catch (const InputError& error) { // its header was read when the run began
+        throw std::runtime_error(std::string(error.what()) + " (it was changed while it was in use)");
+      }
       if (reader_->width() != particles_.image_width || reader_->height() != particles_.image_height)
-        throw InputError(reader_->path().string() + ": was changed while it was in use");
+        throw std::runtime_error(path.string() + ": was changed while it was in use");
     }
     reader_->read_images(image[begin], static_cast<std::int64_t>(end - begin),
                          out.subspan((begin - first) * pixels, (end - begin) * pixels));

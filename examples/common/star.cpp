@@ -5,15 +5,20 @@
 #include "input_error.hpp"
 #include "input_file.hpp"
 #include "mrc.hpp"
+#include "output_family.hpp"
 #include "star_grammar.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <type_traits>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace Bracewell::Examples {
@@ -167,15 +172,20 @@ public:
   }
 
   double real(std::size_t row, std::size_t column) const {
-    const std::string& text = table_.value(row, column);
-    // std::from_chars knows no plus sign.
-    const char* begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
-    const char* end = text.data() + text.size();
-    double value = 0;
-    const auto [stop, error] = std::from_chars(begin, end, value);
-    if (stop != end || error != std::errc() || !std::isfinite(value))
-      fail(row, table_.columns[column], "expected a finite number, found '" + text + "'");
-    return value;
+    return number(table_.value(row, column), row, column);
+  }
+
+  /// "[1,2.5,-3]", or one number.
+  std::vector<double> list(std::size_t row, std::size_t column) const {
+    std::string text = table_.value(row, column);
+    if (text.starts_with('[') && text.ends_with(']'))
+      text = text.substr(1, text.size() - 2);
+    std::vector<double> values;
+    for (std::size_t begin = 0, end; begin < text.size(); begin = end + 1) {
+      end = std::min(text.find(',', begin), text.size());
+      values.push_back(number(text.substr(begin, end - begin), row, column));
+    }
+    return values;
   }
 
   std::int64_t integer(std::size_t row, std::size_t column) const {
@@ -186,6 +196,17 @@ public:
   }
 
 private:
+  double number(const std::string& text, std::size_t row, std::size_t column) const {
+    // std::from_chars knows no plus sign.
+    const char* begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
+    const char* end = text.data() + text.size();
+    double value = 0;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    if (stop != end || error != std::errc() || !std::isfinite(value))
+      fail(row, table_.columns[column], "expected a finite number, found '" + text + "'");
+    return value;
+  }
+
   const std::filesystem::path& file_;
   const StarTable& table_;
 };
@@ -234,8 +255,10 @@ public:
       values.reserve(rows);
       for (std::size_t row = 0; row < rows; ++row) {
         values.push_back((from.*read)(row, column));
-        if (positive && !(values.back() > 0))
-          from.fail(row, name, "expected a number above 0, found '" + from.table().value(row, column) + "'");
+        if constexpr (std::is_arithmetic_v<Value>)
+          if (positive && !(values.back() > 0))
+            from.fail(row, name,
+                      "expected a number above 0, found '" + from.table().value(row, column) + "'");
       }
     };
     if (const auto own = particles_.table().find(name)) {
@@ -315,6 +338,19 @@ class ImageFinder {
 public:
   ImageFinder(Particles& particles, const NumberReader& table) : particles_(particles), table_(table) {}
 
+  /// Images that nobody opens are not for overwriting, either.
+  void remember_all() const {
+    const auto column = table_.table().find(name);
+    std::unordered_set<std::string> names;
+    for (std::size_t row = 0; column && row < particles_.count; ++row) {
+      const std::string& text = table_.table().value(row, *column);
+      const std::string stack_name = text.substr(text.find('@') + 1);
+      if (names.insert(stack_name).second)
+        for (const auto& path : candidates(stack_name))
+          OutputFamily::remember_input(path);
+    }
+  }
+
   void find_all() {
     const auto column = table_.table().find(name);
     if (!column)
@@ -328,6 +364,10 @@ public:
       if (stack_name.empty())
         table_.fail(row, name, "expected INDEX@STACK, found '" + text + "'");
       const std::size_t stack = stack_of(row, stack_name);
+      if (at == std::string::npos && particles_.stacks[stack].images > 1)
+        table_.fail(row, name,
+                    "expected INDEX@STACK for one of the " + std::to_string(particles_.stacks[stack].images) +
+                        " images of the stack, found '" + text + "'");
       if (number > particles_.stacks[stack].images)
         table_.fail(row, name,
                     "there is no image " + std::to_string(number) + " in " +
@@ -369,15 +409,19 @@ private:
   }
 
   std::filesystem::path resolve(std::size_t row, const std::string& stack_name) const {
-    const std::filesystem::path beside = particles_.file.parent_path() / stack_name;
+    const auto paths = candidates(stack_name);
     std::error_code ignored;
-    if (std::filesystem::exists(beside, ignored))
-      return beside;
-    if (std::filesystem::exists(stack_name, ignored))
-      return stack_name;
+    for (const auto& path : paths)
+      if (std::filesystem::exists(path, ignored))
+        return path;
     const std::string also =
-        beside == stack_name ? "" : " or " + std::filesystem::absolute(stack_name).string();
-    table_.fail(row, name, "there is no stack " + beside.string() + also);
+        paths[0] == paths[1] ? "" : " or " + std::filesystem::absolute(paths[1]).string();
+    table_.fail(row, name, "there is no stack " + paths[0].string() + also);
+  }
+
+  /// Beside the STAR file, and from the current folder.
+  std::array<std::filesystem::path, 2> candidates(const std::string& stack_name) const {
+    return {particles_.file.parent_path() / stack_name, stack_name};
   }
 
   void add_stack(std::size_t row, const MrcReader& reader) {
@@ -407,6 +451,61 @@ private:
   std::map<std::string, std::pair<std::filesystem::path, std::size_t>>
       warnings_; // one per kind, however many stacks
 };
+
+/// What the file says about its images against what the stacks hold.
+void check_images(Particles& particles, const JoinedTables& tables) {
+  const auto dimensions = tables.column("rlnImageDimensionality", &NumberReader::integer);
+  for (std::size_t row = 0; row < dimensions.size(); ++row)
+    if (dimensions[row] != 2)
+      tables.particles().fail(row, "rlnImageDimensionality",
+                              "expected 2 (images), found " + std::to_string(dimensions[row]));
+  for (const std::int64_t size : tables.column("rlnImageSize", &NumberReader::integer))
+    if (size != particles.image_width) {
+      particles.warnings.push_back(particles.file.string() + ": states images of " + std::to_string(size) +
+                                   " pixels (rlnImageSize), the stacks have " +
+                                   std::to_string(particles.image_width) + ": the latter are taken");
+      break;
+    }
+}
+
+/// Keeps the particles of a class; without one all are kept, and a mixture is a warning.
+void select_class(Particles& particles, std::optional<std::int64_t> wanted) {
+  const auto classes = particles.class_number.values;
+  if (!wanted) {
+    const std::set<std::int64_t> all(classes.begin(), classes.end());
+    if (all.size() > 1)
+      particles.warnings.push_back(particles.file.string() + ": has " + std::to_string(all.size()) +
+                                   " classes (rlnClassNumber): taken together; --class selects one");
+    return;
+  }
+  particles.require(particles.class_number);
+  const auto keep = [&](auto& values, std::size_t columns = 1) {
+    std::size_t at = 0;
+    std::erase_if(values, [&](const auto&) { return classes[at++ / columns] != *wanted; });
+  };
+  StarTable& table = particles.particle_table();
+  keep(table.values, table.columns.size());
+  particles.count = table.rows();
+  if (particles.count == 0)
+    throw InputError(particles.file.string() + ": has no particles of class " + std::to_string(*wanted));
+  const auto keep_all = [&](auto&... columns) {
+    const auto keep_present = [&](auto& column) {
+      if (column.present())
+        keep(column.values);
+    };
+    (keep_present(columns), ...);
+  };
+  auto& p = particles;
+  keep_all(p.rot, p.tilt, p.psi, p.origin_x, p.origin_y, p.defocus_u, p.defocus_v, p.defocus_angle,
+           p.phase_shift, p.voltage, p.spherical_aberration, p.amplitude_contrast, p.ctf_b_factor,
+           p.ctf_scale, p.pixel_size, p.premultiplied, p.beam_tilt_x, p.beam_tilt_y, p.odd_zernike,
+           p.even_zernike, p.magnification[0], p.magnification[1], p.magnification[2], p.magnification[3],
+           p.class_number, p.random_subset, p.optics_group);
+  if (!p.stack.empty()) {
+    keep(p.stack);
+    keep(p.image);
+  }
+}
 
 } // namespace
 
@@ -541,11 +640,16 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
   for (auto* column :
        {&particles.rot, &particles.tilt, &particles.psi, &particles.defocus_u, &particles.defocus_v,
         &particles.defocus_angle, &particles.phase_shift, &particles.spherical_aberration,
-        &particles.amplitude_contrast, &particles.ctf_b_factor, &particles.ctf_scale})
+        &particles.amplitude_contrast, &particles.ctf_b_factor, &particles.ctf_scale, &particles.beam_tilt_x,
+        &particles.beam_tilt_y, &particles.magnification[0], &particles.magnification[1],
+        &particles.magnification[2], &particles.magnification[3]})
     column->values = tables.column(column->name, &NumberReader::real);
   particles.voltage.values = tables.column(particles.voltage.name, &NumberReader::real, true);
-  for (auto* column : {&particles.random_subset, &particles.optics_group})
+  for (auto* column :
+       {&particles.random_subset, &particles.optics_group, &particles.class_number, &particles.premultiplied})
     column->values = tables.column(column->name, &NumberReader::integer);
+  for (auto* column : {&particles.odd_zernike, &particles.even_zernike})
+    column->values = tables.column(column->name, &NumberReader::list);
   if (options.pixel_size) {
     if (!(*options.pixel_size > 0) || !std::isfinite(*options.pixel_size))
       throw InputError(path.string() + ": expected a pixel size above 0, found " +
@@ -556,9 +660,44 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
   }
   particles.origin_x.values = read_origins(tables, "rlnOriginX", particles.pixel_size.values);
   particles.origin_y.values = read_origins(tables, "rlnOriginY", particles.pixel_size.values);
+  ImageFinder images(particles, tables.particles());
   if (options.images)
-    ImageFinder(particles, tables.particles()).find_all();
+    images.find_all();
+  else
+    images.remember_all();
+  if (options.images)
+    check_images(particles, tables);
+  select_class(particles, options.class_number);
   return particles;
+}
+
+void move_image_names(Particles& particles, const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  const auto column = particles.particle_table().find("rlnImageName");
+  const fs::path from = particles.file.parent_path(), to = fs::absolute(file).parent_path();
+  std::error_code ignored;
+  if (!column || particles.stack.empty() || fs::equivalent(from.empty() ? "." : from, to, ignored))
+    return;
+  std::vector<std::string> names;
+  for (std::size_t row = 0; row < particles.count; ++row) {
+    std::string name = particles.particle_table().value(row, *column);
+    const std::size_t begin = name.find('@') + 1; // 0 where there is none
+    const fs::path stack = name.substr(begin);
+    if (stack.is_relative() && particles.stacks[particles.stack[row]].path == from / stack)
+      name = name.substr(0, begin) + fs::proximate(fs::absolute(from / stack), to).string();
+    names.push_back(std::move(name));
+  }
+  particles.particle_table().set_column("rlnImageName", std::move(names));
+}
+
+void set_pixel_size(Particles& particles, double pixel_size) {
+  auto* const optics = particles.document.find("optics");
+  for (auto* const table : {&particles.particle_table(), optics})
+    for (const char* const column : {"rlnImagePixelSize", "rlnDetectorPixelSize", "rlnMagnification"})
+      if (table != nullptr)
+        table->remove_column(column);
+  auto& table = optics != nullptr ? *optics : particles.particle_table();
+  table.set_column("rlnImagePixelSize", std::vector<std::string>(table.rows(), fixed(pixel_size)));
 }
 
 } // namespace Bracewell::Examples

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -104,6 +105,18 @@ struct Particles {
   ParticleColumn<double> ctf_scale{"rlnCtfScalefactor", {}};
   /// Angstrom; from rlnImagePixelSize, or 10^4 rlnDetectorPixelSize / rlnMagnification.
   ParticleColumn<double> pixel_size{"rlnImagePixelSize", {}};
+  /// Not 0: the images were multiplied by their contrast transfer.
+  ParticleColumn<std::int64_t> premultiplied{"rlnCtfDataAreCtfPremultiplied", {}};
+  /// Milliradians.
+  ParticleColumn<double> beam_tilt_x{"rlnBeamTiltX", {}};
+  ParticleColumn<double> beam_tilt_y{"rlnBeamTiltY", {}};
+  /// Coefficients of Zernike polynomials of the frequency in 1 / Angstrom, radians.
+  ParticleColumn<std::vector<double>> odd_zernike{"rlnOddZernike", {}};
+  ParticleColumn<std::vector<double>> even_zernike{"rlnEvenZernike", {}};
+  /// Maps frequencies of the image to those of the undistorted one, (x, y): rows 0 and 1.
+  std::array<ParticleColumn<double>, 4> magnification{
+      {{"rlnMagMat00", {}}, {"rlnMagMat01", {}}, {"rlnMagMat10", {}}, {"rlnMagMat11", {}}}};
+  ParticleColumn<std::int64_t> class_number{"rlnClassNumber", {}};
   ParticleColumn<std::int64_t> random_subset{"rlnRandomSubset", {}};
   ParticleColumn<std::int64_t> optics_group{"rlnOpticsGroup", {}};
 
@@ -123,15 +136,23 @@ private:
 };
 
 struct ParticleOptions {
-  bool images = true;                    ///< find the image stacks and open their headers
-  std::optional<double> pixel_size = {}; ///< Angstrom; instead of what the file says
+  bool images = true;                            ///< find the image stacks and open their headers
+  std::optional<double> pixel_size = {};         ///< Angstrom; instead of what the file says
+  std::optional<std::int64_t> class_number = {}; ///< only the particles of this class
 };
+
+/// The names of the images that lie relative to the folder of the particles' file become names relative to that
+/// of another file, which the document is to be written to.
+void move_image_names(Particles& particles, const std::filesystem::path& file);
+
+/// Enters the pixel size of all particles, instead of all that the document says about it.
+void set_pixel_size(Particles& particles, double pixel_size);
 
 /// Reads the particles of RELION 3.1 and later (data_optics and data_particles, in any order) and of older
 /// files (one table). Stacks are looked for relative to the folder of the STAR file, then to the current
 /// folder. Throws InputError with file, row (of the table, from 1) and column for whatever is wrong: no
 /// particles, a value that is not a finite number, an image outside its stack, a stack that is missing,
-/// images of different sizes. Absent columns are no error here: see Particles::require.
+/// images of different sizes, no particle of the class, images that are no images. Absent columns are no error here: see Particles::require.
 Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options = {});
 
 } // namespace Bracewell::Examples

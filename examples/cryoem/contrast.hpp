@@ -2,14 +2,18 @@
 #pragma once
 
 #include "common/input_error.hpp"
+#include "common/provenance.hpp"
 #include "common/star.hpp"
+#include "cryoem/aberrations.hpp"
 #include "cryoem/views.hpp"
 
 #include <bracewell/geometry/ctf.hpp>
+#include <bracewell/rfft/layout.hpp>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,16 +25,23 @@ inline bool has_ctf(const Particles& particles) {
   return particles.defocus_u.present() && particles.voltage.present();
 }
 
-/// The pixel size that all particles share, in Angstrom; throws InputError where it is missing or they do
-/// not.
-inline double common_pixel_size(const Particles& particles) {
-  const auto& sizes = particles.require(particles.pixel_size);
+/// Throws InputError where particles have different pixel sizes.
+inline void require_one_pixel_size(const Particles& particles) {
+  const auto& sizes = particles.pixel_size.values;
   for (std::size_t row = 0; row < sizes.size(); ++row)
     if (!(std::abs(sizes[row] - sizes[0]) <= 1e-4 * sizes[0]))
       throw InputError(particles.file.string() + ": row " + std::to_string(row + 1) +
-                       ": expected pixel size " + std::to_string(sizes[0]) + " as in row 1, found " +
-                       std::to_string(sizes[row]));
-  return sizes[0];
+                       ": expected pixel size " + shortest(sizes[0]) + " as in row 1, found " +
+                       shortest(sizes[row]) +
+                       "; resample the images of one optics group, or take the groups one by one");
+}
+
+/// The pixel size that all particles share, in Angstrom; throws InputError where it is missing or they do
+/// not.
+inline double common_pixel_size(const Particles& particles) {
+  particles.require(particles.pixel_size);
+  require_one_pixel_size(particles);
+  return particles.pixel_size[0];
 }
 
 /// The contrast transfer functions of all particles. Throws InputError, with the row, where they cannot be
@@ -65,14 +76,114 @@ inline std::vector<CTF> contrast_transfer(Particles& particles) {
   return ctfs;
 }
 
-/// Enters the functions of `rows` into ctfs [rows or more].
-inline void set_ctfs(const Space& space, const Owned<CTF*>& ctfs, const std::vector<CTF>& all,
-                     std::span<const std::size_t> rows) {
-  const auto mirror = Kokkos::create_mirror_view(ctfs);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    mirror(i) = all[rows[i]];
-  Kokkos::deep_copy(space, ctfs, mirror);
-  space.fence("Bracewell::examples::set_ctfs"); // the mirror goes
-}
+/// The contrast of images on the device: CTF and what else a lens does to their spectra.
+class Contrast {
+public:
+  /// None: spectra stay as they are.
+  Contrast() = default;
+  /// For batches of up to `batch` images. Throws InputError where the functions cannot be computed; adds
+  /// warnings to `particles`.
+  Contrast(const Space& space, Particles& particles, int box, std::size_t batch)
+      : ctfs_(contrast_transfer(particles)), pixel_size_(common_pixel_size(particles)), box_(box),
+        on_device_("Bracewell::examples::contrast", batch) {
+    std::map<Aberrations, int> lenses;
+    for (std::size_t row = 0; row < particles.count; ++row) {
+      const Aberrations own = aberrations_of(particles, row);
+      const auto lens =
+          own.trivial() ? -1 : lenses.emplace(own, static_cast<int>(lenses.size())).first->second;
+      lens_.push_back(lens);
+      premultiplied_.push_back(particles.premultiplied.present() && particles.premultiplied[row] != 0);
+    }
+    phases_ = allocate<Owned<double****>>("phases", lenses.size(), box, box / 2 + 1, 2);
+    const auto mirror = Kokkos::create_mirror_view(phases_);
+    for (const auto& [aberrations, lens] : lenses)
+      for (int row = 0; row < box; ++row)
+        for (int column = 0; column <= box / 2; ++column) {
+          const double unit = box * pixel_size_, x = column / unit,
+                       y = HalfSpectrumLayout<2>::frequency(row, box) / unit;
+          mirror(lens, row, column, 0) = odd_phase(aberrations, x, y);
+          mirror(lens, row, column, 1) = even_phase(aberrations, x, y);
+        }
+    Kokkos::deep_copy(space, phases_, mirror);
+    space.fence("Bracewell::examples::contrast"); // the mirror goes
+  }
+
+  bool present() const { return !ctfs_.empty(); }
+
+  /// Projections [1, rows, box, box/2+1] become images of `rows`.
+  void modulate(const Space& space, std::span<const std::size_t> rows,
+                const Part<Kokkos::complex<float>****>& spectra) const {
+    apply(space, rows, spectra, {}, true);
+  }
+  /// Images become what is summed over them for a projection, the adjoint, and `weights` the square of CTF.
+  void demodulate(const Space& space, std::span<const std::size_t> rows,
+                  const Part<Kokkos::complex<float>****>& spectra, const Part<float****>& weights) const {
+    apply(space, rows, spectra, weights, false);
+  }
+
+  struct Image {
+    CTF ctf;
+    int lens;           ///< of the phases; -1: none
+    bool premultiplied; ///< the image has the CTF twice
+  };
+
+  struct Apply {
+    const Image* images;
+    const double* phases;
+    HalfSpectrumLayout<2> layout;
+    double pixel_size;
+    Kokkos::complex<float>* spectra;
+    float* weights; ///< null: not wanted
+    bool forward;
+
+    KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+      const std::int64_t element = index % layout.elements();
+      Image image = images[index / layout.elements()];
+      int k[2];
+      layout.frequency(element, k);
+      Kokkos::complex<float> turn = 1;
+      if (image.lens >= 0) {
+        const double* const both = phases + 2 * (image.lens * layout.elements() + element);
+        const double phase = forward ? both[0] : -both[0];
+        turn = Kokkos::complex<float>(static_cast<float>(Kokkos::cos(phase)),
+                                      static_cast<float>(Kokkos::sin(phase)));
+        image.ctf.offset -= both[1] / Kokkos::numbers::pi;
+      }
+      const auto value =
+          image.ctf.value<float>(k[0] / (layout.size[0] * pixel_size), k[1] / (layout.size[1] * pixel_size));
+      float factor = value;
+      if (image.premultiplied)
+        factor = forward ? value * value : 1;
+      spectra[index] *= factor * turn;
+      if (weights)
+        weights[index] = value * value;
+    }
+  };
+
+private:
+  void apply(const Space& space, std::span<const std::size_t> rows,
+             const Part<Kokkos::complex<float>****>& spectra, const Part<float****>& weights,
+             bool forward) const {
+    const auto mirror = Kokkos::create_mirror_view(on_device_);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      mirror(i) = {ctfs_[rows[i]], lens_[rows[i]], premultiplied_[rows[i]]};
+    Kokkos::deep_copy(space, on_device_, mirror);
+    space.fence("Bracewell::examples::contrast"); // the mirror goes
+    const Apply functor{on_device_.data(), phases_.data(), {{box_, box_}}, pixel_size_,
+                        spectra.data(),    weights.data(), forward};
+    Kokkos::parallel_for("Bracewell::examples::contrast",
+                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, static_cast<std::int64_t>(rows.size()) * functor.layout.elements()),
+                         functor);
+  }
+
+  std::vector<CTF> ctfs_; ///< [particles]
+  std::vector<int> lens_;
+  std::vector<bool> premultiplied_;
+  double pixel_size_ = 0;
+  int box_ = 0;
+  Owned<Image*> on_device_;
+  Owned<double****> phases_; ///< [lenses, box, box/2+1, odd and even]
+};
 
 } // namespace Bracewell::Examples

@@ -43,11 +43,8 @@ public:
         inverse_(space, {box, box}, static_cast<std::int64_t>(batch_)) {
     for (auto& images : images_)
       images = allocate<Images>("images", batch_, box, box);
-    if (options.ctf) {
-      ctf_pixel_size_ = common_pixel_size(particles);
-      all_ctfs_ = contrast_transfer(particles);
-      ctfs_ = Owned<CTF*>("Bracewell::examples::ctfs", batch_);
-    }
+    if (options.ctf)
+      contrast_ = Contrast(space, particles, box, batch_);
   }
 
   /// `labels` are for the header. `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
@@ -93,11 +90,8 @@ private:
     set_poses(space_, poses_, particles_, rows, box_);
     const auto spectra = range(spectra_, 0, rows.size());
     project(poses_.part(0, rows.size()), spectra);
-    if (options_.ctf) {
-      set_ctfs(space_, ctfs_, all_ctfs_, rows);
-      apply_ctf(space_, Kokkos::subview(ctfs_, std::pair<std::size_t, std::size_t>(0, rows.size())),
-                ctf_pixel_size_, HalfSpectrum{spectra, box_});
-    }
+    if (contrast_.present())
+      contrast_.modulate(space_, rows, spectra);
     return spectra;
   }
 
@@ -124,9 +118,7 @@ private:
   Spectra spectra_;
   std::array<Images, 2> images_;
   FFT<Space, 2, Kokkos::complex<float>, float> inverse_;
-  std::vector<CTF> all_ctfs_;
-  Owned<CTF*> ctfs_;
-  double ctf_pixel_size_ = 0;
+  Contrast contrast_;
 };
 
 } // namespace Bracewell::Examples

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <future>
 #include <span>
@@ -33,10 +34,12 @@ inline std::vector<int> half_sets(const Particles& particles) {
 /// those of the first half set come first.
 class ParticleBatches {
 public:
-  /// The arguments have to outlive this.
-  ParticleBatches(const Particles& particles, const std::vector<int>& halves, std::size_t batch)
-      : particles_(particles), halves_(halves), batch_(batch), images_(particles),
-        pixels_(static_cast<std::size_t>(particles.image_width * particles.image_height)),
+  /// The first two arguments have to outlive this. Optionally every image has its background subtracted, its
+  /// mean outside of the disc that fits it.
+  ParticleBatches(const Particles& particles, const std::vector<int>& halves, std::size_t batch,
+                  bool subtract_background)
+      : particles_(particles), halves_(halves), batch_(batch), subtract_background_(subtract_background),
+        images_(particles), pixels_(static_cast<std::size_t>(particles.image_width * particles.image_height)),
         unsorted_(batch * pixels_) {
     for (auto& slot : slots_) {
       slot.images = allocate<Images>("images", batch, particles.image_height, particles.image_width);
@@ -64,6 +67,9 @@ public:
     }
   }
 
+  /// Background of the images read, over their standard deviation; the mean of all.
+  double background() const { return backgrounds_ / static_cast<double>(particles_.count); }
+
 private:
   struct Slot {
     Images images;
@@ -79,6 +85,8 @@ private:
   void read(std::size_t first, Slot& slot) {
     const std::size_t count = std::min(batch_, particles_.count - first);
     images_.read(first, count, std::span(unsorted_).first(count * pixels_));
+    for (std::size_t i = 0; i < count; ++i)
+      look_at_background(std::span(unsorted_).subspan(i * pixels_, pixels_));
     slot.rows.clear();
     for (const int half : {0, 1}) {
       for (std::size_t i = 0; i < count; ++i) {
@@ -92,9 +100,33 @@ private:
     }
   }
 
+  void look_at_background(std::span<float> image) {
+    const std::int64_t width = particles_.image_width, height = particles_.image_height;
+    double sum = 0, squares = 0, outside = 0, count = 0;
+    for (std::int64_t y = 0; y < height; ++y)
+      for (std::int64_t x = 0; x < width; ++x) {
+        const double value = image[static_cast<std::size_t>(y * width + x)];
+        const std::int64_t dx = 2 * (x - width / 2), dy = 2 * (y - height / 2);
+        const bool is_outside = dx * dx + dy * dy > width * height;
+        sum += value;
+        squares += value * value;
+        outside += is_outside ? value : 0;
+        count += is_outside;
+      }
+    const auto pixels = static_cast<double>(pixels_);
+    const double background = count > 0 ? outside / count : 0;
+    const double deviation = std::sqrt(std::max(0.0, squares / pixels - sum / pixels * (sum / pixels)));
+    backgrounds_ += deviation > 0 ? background / deviation : 0;
+    if (subtract_background_)
+      for (float& value : image)
+        value -= static_cast<float>(background);
+  }
+
   const Particles& particles_;
   const std::vector<int>& halves_;
   std::size_t batch_;
+  bool subtract_background_;
+  double backgrounds_ = 0;
   ParticleImages images_;
   std::size_t pixels_;
   std::vector<float> unsorted_;

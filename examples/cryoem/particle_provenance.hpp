@@ -5,7 +5,6 @@
 #include "common/star.hpp"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
 namespace Bracewell::Examples {
@@ -22,7 +21,15 @@ inline void note_particles(Provenance& provenance, const Particles& particles, b
     const auto [least, most] = std::ranges::minmax(particles.defocus_u.values);
     note("contrast transfer at " + shortest(particles.voltage[0]) + " kV with defoci of " + shortest(least) +
          " to " + shortest(most) + " Angstrom");
+    if (particles.premultiplied.present() && std::ranges::max(particles.premultiplied.values) != 0)
+      note("images that were multiplied by it");
+    if (particles.beam_tilt_x.present() || particles.beam_tilt_y.present())
+      note("beam tilt");
+    if (particles.odd_zernike.present() || particles.even_zernike.present())
+      note("Zernike terms");
   }
+  if (std::ranges::any_of(particles.magnification, [](const auto& column) { return column.present(); }))
+    note("magnification");
   if (particles.random_subset.present())
     note("half sets");
   for (const auto& stack : particles.stacks)

@@ -27,6 +27,15 @@ struct ParticlePoses {
   }
 };
 
+/// Maps frequencies of a distorted image to those of a projection.
+inline Matrix3<double> magnification(const Particles& particles, std::size_t row) {
+  auto matrix = Matrix3<double>::identity();
+  for (std::size_t i = 0; i < 4; ++i)
+    if (particles.magnification[i].present())
+      matrix(static_cast<int>(i / 2), static_cast<int>(i % 2)) = particles.magnification[i][row];
+  return matrix;
+}
+
 /// Enters the poses of `rows` of the particles. `symmetry` maps the reconstruction onto itself; the origin of
 /// an image is its pixel floor(box / 2), as RELION has it, and the particle lies at minus rlnOrigin from
 /// there.
@@ -42,7 +51,8 @@ inline void set_poses(const Space& space, const ParticlePoses& poses, const Part
     const std::size_t row = rows[i];
     const Matrix3<double> matrix =
         symmetry *
-        projection_matrix(EulerAngles<double>{particles.rot[row], particles.tilt[row], particles.psi[row]});
+        projection_matrix(EulerAngles<double>{particles.rot[row], particles.tilt[row], particles.psi[row]}) *
+        magnification(particles, row);
     for (int r = 0; r < 3; ++r)
       for (int c = 0; c < 3; ++c)
         matrices(0, i, r, c) = static_cast<float>(matrix(r, c));

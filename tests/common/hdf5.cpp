@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "common/hdf5.hpp"
+#include "common/output_family.hpp"
 #include "support.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <hdf5.h>
 
 #include <numeric>
 #include <thread>
@@ -166,4 +169,31 @@ TEST_CASE("real data") {
   const Hdf5Reader tooth(shared_data("tomography/tooth.h5"));
   CHECK(tooth.shape("/exchange/data") == Hdf5Shape{181, 2, 640});
   CHECK(tooth.read<double>("/exchange/theta").size() == 181);
+}
+
+TEST_CASE("files that an HDF5 file draws its values from are inputs, too") {
+  const TemporaryFolder folder;
+  const std::vector<float> values{1, 2, 3};
+  for (const char* name : {"linked.h5", "virtual.h5"}) {
+    Hdf5Writer file(folder / name);
+    file.write<float>("/data", {3}, values);
+    file.commit();
+  }
+  const fs::path master = folder / "master.h5";
+  const hid_t file = H5Fcreate(master.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_external("linked.h5", "/data", file, "/linked", H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t three = 3;
+  const hid_t space = H5Screate_simple(1, &three, nullptr), properties = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_virtual(properties, space, "virtual.h5", "/data", space);
+  H5Dclose(H5Dcreate2(file, "/virtual", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, properties, H5P_DEFAULT));
+  H5Pclose(properties);
+  H5Sclose(space);
+  H5Fclose(file);
+  const Hdf5Reader reader(master);
+  for (const std::string name : {"linked", "virtual"}) {
+    OutputFamily outputs({folder / (name + ".h5")});
+    CHECK_THAT(input_error([&] { reader.read<float>("/" + name); }), ContainsSubstring("would overwrite"));
+  }
+  CHECK(reader.read<float>("/linked") == values);
+  CHECK(reader.read<float>("/virtual") == values);
 }

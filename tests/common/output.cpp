@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "common/atomic_file.hpp"
+#include "common/input_file.hpp"
+#include "common/output_family.hpp"
 #include "common/progress.hpp"
 #include "common/text_table.hpp"
 #include "support.hpp"
@@ -143,6 +145,57 @@ TEST_CASE("a full disk is a failure and leaves nothing") {
   std::signal(SIGXFSZ, handler);
   CHECK_THAT(what, ContainsSubstring("a: cannot be written: File too large"));
   CHECK(folder.files() == 0);
+}
+
+TEST_CASE("a family of outputs appears together or not at all") {
+  const TemporaryFolder folder;
+  write_text(folder / "a", "old");
+  const auto write = [&](const char* name) {
+    AtomicFile file(folder / name);
+    file.write("new");
+    file.commit();
+  };
+  {
+    OutputFamily family({folder / "a", folder / "b", folder / "c"});
+    write("a");
+    write("b");
+    CHECK(read_text(folder / "a") == "old");
+    CHECK(folder.files() == 1);
+    CHECK_THROWS_AS(write("d"), std::logic_error); // not announced
+  }
+  CHECK(read_text(folder / "a") == "old"); // the family was not committed
+  CHECK(folder.files() == 1);
+  {
+    OutputFamily family({folder / "a", folder / "b", folder / "c"});
+    write("a");
+    write("b");
+    family.commit();
+    CHECK(read_text(folder / "a") == "new");
+    CHECK(read_text(folder / "b") == "new");
+    CHECK(folder.files() == 2);
+  }
+  write("d"); // on its own again
+  CHECK(folder.files() == 3);
+}
+
+TEST_CASE("a family refuses inputs, whatever their names and whenever they are read") {
+  const TemporaryFolder folder;
+  write_text(folder / "input", "precious");
+  fs::create_symlink("input", folder / "symbolic");
+  fs::create_hard_link(folder / "input", folder / "hard");
+  const auto family = [&](std::vector<fs::path> paths) {
+    return input_error([&] { OutputFamily outputs(std::move(paths)); });
+  };
+  {
+    OutputFamily outputs({folder / "hard"});
+    CHECK_THAT(input_error([&] { InputFile file(folder / "input"); }), ContainsSubstring("would overwrite"));
+  }
+  { InputFile file(folder / "input"); }
+  for (const char* name : {"input", "symbolic", "hard"})
+    CHECK_THAT(family({folder / "other", folder / name}), ContainsSubstring("would overwrite"));
+  CHECK_THAT(family({folder / "other", folder / "none/../other"}), ContainsSubstring("two outputs"));
+  CHECK(read_text(folder / "input") == "precious");
+  CHECK(folder.files() == 3);
 }
 
 TEST_CASE("tables are aligned and read by NumPy as they are") {

@@ -5,6 +5,11 @@ if(NOT TARGET bracewell-project OR NOT TARGET bracewell-reconstruct)
   return()
 endif()
 
+# Takes O_TMPFILE away from a program, or fails in its reading.
+add_library(test_drivers_faults SHARED ${CMAKE_CURRENT_LIST_DIR}/faults/faults.cpp)
+target_compile_features(test_drivers_faults PRIVATE cxx_std_20)
+target_link_libraries(test_drivers_faults PRIVATE bracewell_warnings ${CMAKE_DL_LIBS})
+
 file(GLOB driver_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/programs/*.cpp)
 foreach(source ${driver_sources})
   cmake_path(GET source STEM name)
@@ -14,8 +19,11 @@ foreach(source ${driver_sources})
     BRACEWELL_PROJECT="$<TARGET_FILE:bracewell-project>"
     BRACEWELL_PTYCHOGRAPHY="$<TARGET_FILE:bracewell-ptychography>"
     BRACEWELL_RECONSTRUCT="$<TARGET_FILE:bracewell-reconstruct>"
-    BRACEWELL_TOMOGRAPHY="$<TARGET_FILE:bracewell-tomography>")
-  add_dependencies(${name} bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-tomography)
+    BRACEWELL_REFINE="$<TARGET_FILE:bracewell-refine>"
+    BRACEWELL_TOMOGRAPHY="$<TARGET_FILE:bracewell-tomography>"
+    BRACEWELL_FAULTS="$<TARGET_FILE:test_drivers_faults>")
+  add_dependencies(${name} bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-refine
+    bracewell-tomography test_drivers_faults)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 4) # Catch2's, when everything was skipped
 endforeach()

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "support.hpp"
 
-#include <complex>
-
 using namespace DriverTest;
 
 namespace {
@@ -30,43 +28,7 @@ struct Scene {
 
 /// The image times RELION's CTF, by sums.
 std::vector<float> with_ctf(const std::vector<float>& image, int n, const Particle& p) {
-  constexpr double pi = std::numbers::pi;
-  using Complex = std::complex<double>;
-  const double lambda = 12.2643247 / std::sqrt(300e3 * (1 + 0.978466e-6 * 300e3)), cs = 2.7e7;
-  const auto wave = [n](int i) { return std::polar(1.0, -2 * pi * i / n); };
-  const auto frequency = [n](int i) { return i <= n / 2 ? i : i - n; };
-  const auto at = [n](int y, int x) { return static_cast<std::size_t>(y * n + x); };
-  std::vector<Complex> rows(image.size()), spectrum(image.size()), half(image.size());
-  for (int y = 0; y < n; ++y)
-    for (int kx = 0; kx < n; ++kx)
-      for (int x = 0; x < n; ++x)
-        rows[at(y, kx)] += double(image[at(y, x)]) * wave(kx * x % n);
-  for (int ky = 0; ky < n; ++ky)
-    for (int kx = 0; kx < n; ++kx) {
-      Complex sum = 0;
-      for (int y = 0; y < n; ++y)
-        sum += rows[at(y, kx)] * wave(ky * y % n);
-      const double u = frequency(kx) / (n * pixel_size), v = frequency(ky) / (n * pixel_size),
-                   k2 = u * u + v * v;
-      const double defocus =
-          (p.defocus_u + p.defocus_v) / 2 +
-          (p.defocus_u - p.defocus_v) / 2 * std::cos(2 * (std::atan2(v, u) - p.angle * pi / 180));
-      spectrum[at(ky, kx)] = sum * std::sin(pi * lambda * defocus * k2 -
-                                            pi / 2 * cs * std::pow(lambda, 3) * k2 * k2 + std::asin(0.1));
-    }
-  for (int ky = 0; ky < n; ++ky)
-    for (int x = 0; x < n; ++x)
-      for (int kx = 0; kx < n; ++kx)
-        half[at(ky, x)] += spectrum[at(ky, kx)] * std::conj(wave(kx * x % n));
-  std::vector<float> result;
-  for (int y = 0; y < n; ++y)
-    for (int x = 0; x < n; ++x) {
-      Complex sum = 0;
-      for (int ky = 0; ky < n; ++ky)
-        sum += half[at(ky, x)] * std::conj(wave(ky * y % n));
-      result.push_back(static_cast<float>(sum.real() / (n * n)));
-    }
-  return result;
+  return filtered(image, n, [&p](double u, double v) { return relion_ctf(p, u, v); });
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <cstdlib>
 #include <numbers>
@@ -291,6 +292,55 @@ inline std::vector<double> read_correlations(const fs::path& path, std::size_t c
     values.push_back(std::stod(row[3 + column]));
   }
   return values;
+}
+
+/// Of star_text's electrons, Angstrom.
+inline const double wavelength = 12.2643247 / std::sqrt(300e3 * (1 + 0.978466e-6 * 300e3));
+
+/// RELION's CTF for star_text's microscope, at a frequency in 1/Angstrom.
+inline double relion_ctf(const Particle& p, double u, double v, double further_phase = 0) {
+  constexpr double pi = std::numbers::pi;
+  const double lambda = wavelength, cs = 2.7e7;
+  const double k2 = u * u + v * v;
+  const double defocus =
+      (p.defocus_u + p.defocus_v) / 2 +
+      (p.defocus_u - p.defocus_v) / 2 * std::cos(2 * (std::atan2(v, u) - p.angle * pi / 180));
+  return std::sin(pi * lambda * defocus * k2 - pi / 2 * cs * std::pow(lambda, 3) * k2 * k2 + std::asin(0.1) -
+                  further_phase);
+}
+
+/// The image [n, n] whose spectrum is that of `image` times factor(u, v), frequencies in 1/Angstrom, by sums.
+template <class Factor>
+std::vector<float> filtered(const std::vector<float>& image, int n, const Factor& factor) {
+  using Complex = std::complex<double>;
+  const auto wave = [n](int i) { return std::polar(1.0, -2 * std::numbers::pi * i / n); };
+  const auto frequency = [n](int i) { return i <= n / 2 ? i : i - n; };
+  const auto at = [n](int y, int x) { return static_cast<std::size_t>(y * n + x); };
+  std::vector<Complex> rows(image.size()), spectrum(image.size()), half(image.size());
+  for (int y = 0; y < n; ++y)
+    for (int kx = 0; kx < n; ++kx)
+      for (int x = 0; x < n; ++x)
+        rows[at(y, kx)] += double(image[at(y, x)]) * wave(kx * x % n);
+  for (int ky = 0; ky < n; ++ky)
+    for (int kx = 0; kx < n; ++kx) {
+      Complex sum = 0;
+      for (int y = 0; y < n; ++y)
+        sum += rows[at(y, kx)] * wave(ky * y % n);
+      spectrum[at(ky, kx)] = sum * factor(frequency(kx) / (n * pixel_size), frequency(ky) / (n * pixel_size));
+    }
+  for (int ky = 0; ky < n; ++ky)
+    for (int x = 0; x < n; ++x)
+      for (int kx = 0; kx < n; ++kx)
+        half[at(ky, x)] += spectrum[at(ky, kx)] * std::conj(wave(kx * x % n));
+  std::vector<float> result;
+  for (int y = 0; y < n; ++y)
+    for (int x = 0; x < n; ++x) {
+      Complex sum = 0;
+      for (int ky = 0; ky < n; ++ky)
+        sum += half[at(ky, x)] * std::conj(wave(ky * y % n));
+      result.push_back(static_cast<float>(sum.real() / (n * n)));
+    }
+  return result;
 }
 
 } // namespace DriverTest

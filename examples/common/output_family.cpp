@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "output_family.hpp"
+
+#include "input_error.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <sys/stat.h>
+
+namespace Bracewell::Examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file itself, whatever its name.
+using Identity = std::pair<dev_t, ino_t>;
+
+std::optional<Identity> identity(const fs::path& path) {
+  struct stat properties {};
+  if (::stat(path.c_str(), &properties) != 0)
+    return {};
+  return Identity{properties.st_dev, properties.st_ino};
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  const auto first = identity(a), second = identity(b);
+  if (first || second)
+    return first == second;
+  std::error_code ignored;
+  return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
+}
+
+struct Inputs {
+  std::mutex mutex; // readers work in threads of their own
+  std::map<Identity, fs::path> names;
+};
+
+Inputs& inputs() {
+  static Inputs all;
+  return all;
+}
+
+[[noreturn]] void refuse(const fs::path& output, const fs::path& input) {
+  throw InputError(output.string() + ": this run would overwrite " +
+                   (output == input ? "it" : input.string() + ", the same file") +
+                   ", and reads it; give the output another name");
+}
+
+} // namespace
+
+OutputFamily* OutputFamily::current_ = nullptr;
+
+OutputFamily::OutputFamily(std::vector<fs::path> paths) : paths_(std::move(paths)) {
+  if (current_ != nullptr)
+    throw std::logic_error("OutputFamily: there is another one");
+  for (const auto& path : paths_) {
+    const AtomicFile writable(path);
+    for (const auto& other : paths_)
+      if (&other != &path && same_file(path, other))
+        throw InputError(path.string() + ": two outputs would have this name");
+  }
+  const std::lock_guard lock(inputs().mutex);
+  for (const auto& path : paths_) {
+    const auto output = identity(path);
+    const auto input = output ? inputs().names.find(*output) : inputs().names.end();
+    // A file that is gone may have left its number to another one.
+    if (input != inputs().names.end() && identity(input->second) == output)
+      refuse(path, input->second);
+  }
+  current_ = this;
+}
+
+OutputFamily::~OutputFamily() { current_ = nullptr; }
+
+void OutputFamily::commit() {
+  const SignalsIgnored wait;
+  for (auto& file : finished_)
+    file.close();
+  for (auto& file : finished_)
+    file.rename();
+  finished_.clear();
+  current_ = nullptr;
+}
+
+void OutputFamily::remember_input(const fs::path& path) {
+  const auto input = identity(path);
+  if (!input)
+    return; // opening it says what is wrong
+  const std::lock_guard lock(inputs().mutex);
+  inputs().names[*input] = path;
+  if (current_ != nullptr)
+    for (const auto& output : current_->paths_)
+      if (identity(output) == input)
+        refuse(output, path);
+}
+
+void OutputFamily::require_announced(const fs::path& path) {
+  if (current_ != nullptr && std::ranges::find(current_->paths_, path) == current_->paths_.end())
+    throw std::logic_error(path.string() + ": was not announced to the OutputFamily");
+}
+
+bool OutputFamily::take(AtomicFile& file) {
+  if (current_ == nullptr)
+    return false;
+  current_->finished_.push_back(std::move(file));
+  return true;
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "atomic_file.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+/// All files that a run writes, announced before it works: none of them is a file that it reads, under whatever
+/// name, and they appear together at commit() or not at all.
+class OutputFamily {
+public:
+  /// Throws InputError where a path is a file that was read, where two are one file and where nothing can be
+  /// written; std::logic_error where there is another family.
+  explicit OutputFamily(std::vector<std::filesystem::path> paths);
+  OutputFamily(const OutputFamily&) = delete;
+  OutputFamily& operator=(const OutputFamily&) = delete;
+  ~OutputFamily();
+
+  /// Gives the files that were committed their names. Signals have no effect meanwhile.
+  void commit();
+
+  /// Remembers a file that the run reads; InputFile and Hdf5Reader do it. Throws InputError where the family
+  /// would write to it.
+  static void remember_input(const std::filesystem::path& path);
+
+private:
+  friend class AtomicFile;
+
+  static void require_announced(const std::filesystem::path& path);
+  /// Keeps a file that was committed where there is a family.
+  static bool take(AtomicFile& file);
+
+  static OutputFamily* current_;
+
+  std::vector<std::filesystem::path> paths_;
+  std::vector<AtomicFile> finished_;
+};
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Preloaded into a program (LD_PRELOAD), stands in for file systems and disks that fail. FAULT says how:
+//   nameless       no file can be opened with O_TMPFILE
+//   read:NAME      reading the file whose path ends with NAME fails, beyond its first kilobyte (header)
+//   shorter:NAME   it ends there
+//   vanished:NAME  it cannot be opened a second time
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <string>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace {
+
+/// What follows "KIND:" in FAULT; empty for another kind.
+std::string target(const std::string& kind) {
+  const char* const fault = std::getenv("FAULT");
+  const std::string text = fault ? fault : "";
+  return text.starts_with(kind + ":") ? text.substr(kind.size() + 1) : "";
+}
+
+bool concerns(const std::string& path, const std::string& kind) {
+  const std::string name = target(kind);
+  return !name.empty() && path.ends_with(name);
+}
+
+std::string path_of(int descriptor) {
+  char path[4096];
+  const auto length = ::readlink(("/proc/self/fd/" + std::to_string(descriptor)).c_str(), path, sizeof path);
+  return {path, static_cast<std::size_t>(length > 0 ? length : 0)};
+}
+
+template <class Function>
+Function* original(Function*, const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+} // namespace
+
+extern "C" int open(const char* path, int flags, ...) {
+  std::va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  const char* const fault = std::getenv("FAULT");
+  if ((flags & O_TMPFILE) == O_TMPFILE && fault && std::string(fault) == "nameless") {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  static int opened = 0;
+  if (concerns(path, "vanished") && opened++ > 0) {
+    errno = ENOENT;
+    return -1;
+  }
+  static auto* const real = original(&::open, "open");
+  return real(path, flags, mode);
+}
+
+extern "C" ssize_t pread(int descriptor, void* buffer, size_t size, off_t offset) {
+  if (offset >= 1024) {
+    const std::string path = path_of(descriptor);
+    if (concerns(path, "read")) {
+      errno = EIO;
+      return -1;
+    }
+    if (concerns(path, "shorter"))
+      return 0;
+  }
+  static auto* const real = original(&::pread, "pread");
+  return real(descriptor, buffer, size, offset);
+}
