@@ -13,6 +13,23 @@
 #include <string>
 
 namespace Bracewell::Examples {
+namespace {
+
+/// Enters what was given on the command line; flags have no values.
+void note_options(const CLI::App& app, Provenance& provenance) {
+  for (const auto* const option : app.get_options()) {
+    if (option->count() == 0)
+      continue;
+    std::string text = option->get_name(option->get_positional());
+    if (option->get_items_expected_max() > 0)
+      for (const auto& value : option->results())
+        text += " " + value;
+    provenance.option(text);
+  }
+}
+
+} // namespace
+
 int run_driver(CLI::App& app, int argc, const char* const* argv,
                const std::function<void(Provenance&)>& body) {
   const auto complain = [&app](const std::string& message, ExitCode code) {

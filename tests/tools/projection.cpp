@@ -32,8 +32,8 @@ const std::vector<Strategy>& strategies() {
 struct Arguments {
   View<Complex****> reconstruction{"r", 2, 9, 8, 6}, data{"d", 2, 9, 8, 6};
   View<float****> weight{"w", 2, 9, 8, 6};
-  View<Complex****> projections{"p", 2, 3, 7, 5}, cotangent{"c", 2, 3, 7, 5};
-  View<float****> weights{"ws", 2, 3, 7, 5}, projection_weights{"pw", 2, 3, 7, 5};
+  View<Complex****> projections{"p", 2, 3, 8, 5}, cotangent{"c", 2, 3, 8, 5};
+  View<float****> weights{"ws", 2, 3, 8, 5}, projection_weights{"pw", 2, 3, 8, 5};
   View<float****> matrices{"m", 2, 3, 3, 3}, matrix_gradient{"mg", 2, 3, 3, 3};
   View<float***> shifts{"s", 2, 3, 2}, shift_gradient{"sg", 2, 3, 2};
   View<float*> scratch{"scratch", 100000};
@@ -295,7 +295,7 @@ TEST_CASE("the insertion kernel that choose_insertion names is the one that runs
 
 TEST_CASE("no poses: no kernels") {
   Arguments a;
-  a.projections = View<Complex****>("p", 2, 0, 7, 5);
+  a.projections = View<Complex****>("p", 2, 0, 8, 5);
   const View<float****> matrices("m", 1, 1, 3, 3);
   a.poses = {.matrices = matrices};
   a.matrix_gradient = View<float****>("g", 1, 1, 3, 3);
