@@ -8,6 +8,8 @@
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,6 +17,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 using namespace Bracewell;
@@ -69,27 +72,27 @@ TEST_CASE("reconstruction") {
 TEST_CASE("scan") {
   const Space space;
   const int S = 2, P = 90, n = 48;
-  const View<float***> raw("raw", P, S, n);
-  const View<float**> dark("dark", S, n), flat("flat", S, n);
+  const View<double***> raw("raw", P, S, n);
+  const View<double**> dark("dark", S, n), flat("flat", S, n);
   std::vector<double> angles;
   for (int p = 0; p < P; ++p) { // attenuation 0.1 exp(-r^2 / 32) per pixel about a point 6 pixels from the axis, which is at 24.5
     angles.push_back(std::numbers::pi * p / P);
     for (int slice = 0; slice < S; ++slice)
       for (int i = 0; i < n; ++i) {
         const double s = i - 24.5 - 6 * std::cos(angles.back());
-        dark(slice, i) = 3 + float(i % 5);
-        flat(slice, i) = 1000 + 40 * float(i % 7);
+        dark(slice, i) = 3 + i % 5;
+        flat(slice, i) = 1000 + 40 * (i % 7);
         const double transmission = std::exp(-0.4 * std::sqrt(2 * std::numbers::pi) * std::exp(-s * s / 32));
-        raw(p, slice, i) = float(dark(slice, i) + (flat(slice, i) - dark(slice, i)) * transmission);
+        raw(p, slice, i) = dark(slice, i) + (flat(slice, i) - dark(slice, i)) * transmission;
       }
   }
-  const View<float***> sinograms("sinograms", S, P, n), slices("slices", S, n, n);
+  const View<double***> sinograms("sinograms", S, P, n), slices("slices", S, n, n);
   // [scan
   normalise_projections(space, raw, dark, flat, sinograms); // [P, S, n] to [S, P, n]
-  const View<float**> one(sinograms.data(), P, n);
+  const View<double**> one(sinograms.data(), P, n);
   const double centre = find_centre(space, one, angles); // radians
-  ProjectionFilter<Space, float>(space, S * P, n, {.filter = TomographyFilter::Shepp}).execute(space, sinograms, sinograms);
-  const FourierTomography<Space, float> tomography(space, {.angles = angles, .width = n, .slices = S, .centre = centre});
+  ProjectionFilter<Space, double>(space, S * P, n, {.filter = TomographyFilter::Shepp}).execute(space, sinograms, sinograms);
+  const FourierTomography<Space, double> tomography(space, {.angles = angles, .width = n, .slices = S, .centre = centre});
   tomography.backproject(space, sinograms, slices); // [S, n, n], attenuation per pixel
   // scan]
   space.fence();
@@ -99,6 +102,98 @@ TEST_CASE("scan") {
     CHECK(std::abs(slices(slice, 24 + 4, 24 + 3) - 0.1 * std::exp(-25. / 32)) < 0.002);
     CHECK(std::abs(slices(slice, 24, 24 - 10)) < 0.002);
   }
+}
+
+TEST_CASE("iterations") {
+  const Space space;
+  const int P = 60, n = 48;
+  std::vector<double> angles;
+  const View<double***> projections("projections", 1, P, n), truth("truth", 1, n, n);
+  for (int p = 0; p < P; ++p) { // exp(-r^2 / 32) about (6, -3)
+    angles.push_back(std::numbers::pi * p / P);
+    for (int i = 0; i < n; ++i) {
+      const double s = i - n / 2 - 6 * std::cos(angles.back()) + 3 * std::sin(angles.back());
+      projections(0, p, i) = 4 * std::sqrt(2 * std::numbers::pi) * std::exp(-s * s / 32);
+    }
+  }
+  for (int row = 0; row < n; ++row)
+    for (int column = 0; column < n; ++column)
+      truth(0, row, column) = std::exp(-(std::pow(column - n / 2 - 6, 2) + std::pow(row - n / 2 + 3, 2)) / 32);
+  // [vectors
+  using Values = View<double***>;
+  const auto sum = [&](const Values& a, double scale, const Values& b, const Values& result) { // a + scale b
+    Kokkos::parallel_for(Kokkos::RangePolicy(space, 0, a.size()), KOKKOS_LAMBDA(std::size_t i) {
+      result.data()[i] = a.data()[i] + scale * b.data()[i];
+    });
+  };
+  const auto dot = [&](const Values& a, const Values& b) {
+    double total = 0;
+    Kokkos::parallel_reduce(Kokkos::RangePolicy(space, 0, a.size()), KOKKOS_LAMBDA(std::size_t i, double& part) {
+      part += a.data()[i] * b.data()[i];
+    }, total);
+    return total;
+  };
+  // What project() computes are line integrals times pi / P.
+  const Values data("data", 1, P, n);
+  sum(data, std::numbers::pi / P, projections, data);
+  // vectors]
+  // [cgls
+  const auto cgls = [&](const auto& tomography, const Values& image, int iterations) { // from what is in image
+    const Values residual("residual", 1, P, n), q("q", 1, P, n), s("s", 1, n, n), direction("direction", 1, n, n);
+    tomography.project(space, image, residual);
+    sum(data, -1, residual, residual);
+    tomography.backproject(space, residual, s);
+    Kokkos::deep_copy(space, direction, s);
+    for (double gamma = dot(s, s); iterations > 0 && gamma > 0; --iterations) {
+      tomography.project(space, direction, q);
+      const double step = gamma / dot(q, q);
+      sum(image, step, direction, image);
+      sum(residual, -step, q, residual);
+      tomography.backproject(space, residual, s);
+      const double before = std::exchange(gamma, dot(s, s));
+      sum(s, gamma / before, direction, direction);
+    }
+  };
+  // cgls]
+  // [sirt
+  const auto sirt = [&](const auto& tomography, const Values& image, int iterations) {
+    const Values rows("rows", 1, P, n), columns("columns", 1, n, n), residual("residual", 1, P, n), change("change", 1, n, n);
+    const auto divide = [&](const Values& a, const Values& sums) { // nothing where next to no ray or pixel is
+      Kokkos::parallel_for(Kokkos::RangePolicy(space, 0, a.size()), KOKKOS_LAMBDA(std::size_t i) {
+        a.data()[i] = sums.data()[i] > 0.1 ? a.data()[i] / sums.data()[i] : 0.0;
+      });
+    };
+    Kokkos::deep_copy(space, change, 1.0);
+    Kokkos::deep_copy(space, residual, 1.0);
+    tomography.project(space, change, rows);
+    tomography.backproject(space, residual, columns);
+    for (; iterations > 0; --iterations) {
+      tomography.project(space, image, residual);
+      sum(data, -1, residual, residual);
+      divide(residual, rows);
+      tomography.backproject(space, residual, change);
+      divide(change, columns);
+      sum(image, 1, change, image);
+    }
+  };
+  // sirt]
+  const auto check = [&](const auto& tomography, double of_cgls, double of_sirt) {
+    const auto error = [&](const Values& image) {
+      const Values difference("difference", 1, n, n);
+      sum(image, -1, truth, difference);
+      return std::sqrt(dot(difference, difference) / dot(truth, truth));
+    };
+    const Values first("image", 1, n, n), second("image", 1, n, n);
+    cgls(tomography, first, 20);
+    sirt(tomography, second, 100);
+    CAPTURE(error(first), error(second));
+    CHECK(error(first) < of_cgls);
+    CHECK(error(second) < of_sirt);
+  };
+  // Data are the integrals themselves: what is left are the errors of each plan's own interpolation.
+  check(FourierTomography<Space, double>(space, {.angles = angles, .width = n}), 0.002, 0.01);
+  check(LineTomography<Space, double>(space, {.angles = angles, .width = n}), 0.1, 0.05);
+  check(LogPolarTomography<Space, double>(space, {.angles = angles, .width = n}), 0.02, 0.01);
 }
 
 TEST_CASE("nonuniform") {
