@@ -189,6 +189,8 @@ TEST_CASE("wrong CTF arguments are named", "[ctf]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_AS(CTF(with([](auto& p) { p.voltage = 0; })), Error);
   CHECK_THROWS_AS(CTF(with([&](auto& p) { p.voltage = nan; })), Error);
+  CHECK_THROWS_WITH(CTF(with([](auto& p) { p.voltage = 300000; })),
+                    "Bracewell::CTF: voltage: expected from 1 to 10000 kV, found 300000");
   CHECK_THROWS_AS(CTF(with([&](auto& p) { p.defocus_u = nan; })), Error);
   CHECK_THROWS_AS(CTF(with([](auto& p) { p.amplitude_contrast = 1.1; })), Error);
   CHECK_THROWS_WITH(CTF(with([](auto& p) { p.b_factor = INFINITY; })),

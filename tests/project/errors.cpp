@@ -270,7 +270,7 @@ TEST_CASE("widths that the columns contradict") {
   // Gradients have the width of what they are gradients of.
   check_message(a, message_of([&] {
                   project_gradients<Linear>(a.space, HalfSpectrum{a.reconstruction, 9}, poses, a.cotangent,
-                                            {.reconstruction = a.volume_gradient});
+                                            {.reconstruction = a.volume_gradient}, a.options);
                 }),
                 "project_gradients", "gradients.reconstruction", "[2, 6, 7, 5] (width 8)");
   CHECK_NOTHROW(project<Linear>(a.space, HalfSpectrum{a.reconstruction, 9}, poses,

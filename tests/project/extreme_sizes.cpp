@@ -101,7 +101,7 @@ TEST_CASE("projection from volumes beyond 2^33 elements") {
     const View<Complex****> volumes(memory.data, batches, volume[0], volume[1], volume[2] / 2 + 1);
     const View<Complex****> projections("projections", batches, pose_count, 7, 7);
     project<Linear>(Space(), volumes, {.matrices = problem.matrices, .shifts = problem.shifts}, projections,
-                    {.radius = reference.radius});
+                    {.oversampling = 1, .radius = reference.radius});
     Kokkos::fence();
     std::vector<Complex> expected(problem.image_elements);
     for (std::size_t pose = 0; pose < batches * pose_count; ++pose) {
@@ -131,7 +131,7 @@ TEST_CASE("back-projection into volumes beyond 2^33 elements") {
     backproject<Linear>(Space(), problem.projections,
                         {.matrices = problem.matrices, .shifts = problem.shifts},
                         {.data = volumes, .weight = weights, .weights = problem.weights},
-                        {.radius = reference.radius, .strategy = strategy});
+                        {.oversampling = 1, .radius = reference.radius, .strategy = strategy});
     Kokkos::fence();
     for (std::size_t pose = 0; pose < batches * pose_count; ++pose) {
       const std::size_t begin = problem.batch(pose) * problem.volume_elements,

@@ -226,6 +226,12 @@ TEST_CASE("wrong arguments are refused with a sentence") {
   refuses({.angles = {0}, .width = 8, .image = -1},
           "options.image: expected from 1 to 32768 pixels, found -1");
 
+  // Degrees: more than a turn of multiples of a quarter.
+  refuses({.angles = {0, 3, 7.25}, .width = 8},
+          "FourierTomography: options.angles: expected radians, found degrees (from 0 to 7.25)");
+  CHECK_NOTHROW(Tomography(space, {.angles = {0, 3, 6.25}, .width = 8}));
+  CHECK_NOTHROW(Tomography(space, {.angles = std::vector<float>{0, 3, 7.3f}, .width = 8})); // of any type
+
   const Tomography tomography(space, {.angles = {0, 1}, .width = 8});
   const Volume<float> projections("projections", 1, 2, 8), images("images", 1, 8, 8), wrong("wrong", 2, 2, 8);
   CHECK_THROWS_MATCHES(

@@ -98,7 +98,7 @@ struct Arguments {
   /// odd one means it, most likely, and has to state it.
   void clear_width(const char* argument, const ArrayShape& array, int dimensions) const {
     const std::int64_t odd = 2 * array.extents[array.rank - 1] - 1;
-    bool asks = !array.states_width && odd > 1;
+    bool asks = !array.states_width && array.width != odd && odd > 1;
     for (int axis = array.rank - dimensions; asks && axis < array.rank - 1; ++axis)
       asks = array.extents[axis] == odd;
     if (asks)

@@ -5,14 +5,26 @@
 
 #include <cstdint>
 #include <optional>
+#include <ranges>
+#include <type_traits>
 #include <vector>
 
 namespace Bracewell {
 
+/// Angles in radians, from numbers of any type.
+struct Angles : std::vector<double> {
+  using std::vector<double>::vector;
+
+  /// From a std::vector<float>, for instance.
+  template <std::ranges::input_range Range>
+  requires(std::is_arithmetic_v<std::ranges::range_value_t<Range>>) Angles(const Range& range)
+      : std::vector<double>(std::ranges::begin(range), std::ranges::end(range)) {}
+};
+
 /// How FourierTomography is planned.
 struct FourierTomographyOptions {
   /// Radians, any number, order and span. Multiples of 1/4 over more than a turn are degrees, and refused.
-  std::vector<double> angles = {};
+  Angles angles = {};
   int width = 0;           ///< pixels of the detector
   std::int64_t slices = 1; ///< how many a call reconstructs
   std::optional<double> centre =
@@ -28,7 +40,7 @@ struct FourierTomographyOptions {
 /// How LineTomography is planned.
 struct LineTomographyOptions {
   /// Radians, any number, order and span. Multiples of 1/4 over more than a turn are degrees, and refused.
-  std::vector<double> angles = {};
+  Angles angles = {};
   int width = 0; ///< pixels of the detector, and of images along both axes
   std::optional<double> centre =
       std::nullopt;                 ///< detector coordinate of the axis; by default floor(width / 2)
@@ -38,9 +50,9 @@ struct LineTomographyOptions {
 
 /// How LogPolarTomography is planned.
 struct LogPolarTomographyOptions {
-  std::vector<double> angles = {}; ///< radians: P angles in steps of pi / P, from any first one
-  int width = 0;                   ///< pixels of the detector, and of images along both axes
-  std::int64_t slices = 1;         ///< the most that are worked on at once: less takes less memory
+  Angles angles = {};      ///< radians: P angles in steps of pi / P, from any first one
+  int width = 0;           ///< pixels of the detector, and of images along both axes
+  std::int64_t slices = 1; ///< the most that are worked on at once: less takes less memory
   std::optional<double> centre =
       std::nullopt; ///< detector coordinate of the axis; by default floor(width / 2)
   /// Values per pixel of the rows, 1 to 8: 2 (see FilterOptions) leaves little of the interpolation's error
