@@ -466,6 +466,17 @@ void check_images(Particles& particles, const JoinedTables& tables) {
                                    std::to_string(particles.image_width) + ": the latter are taken");
       break;
     }
+  const bool ctf = particles.defocus_u.present() && particles.voltage.present();
+  const auto name_unused = [&](const auto& column) {
+    if (column.present() && !ctf)
+      particles.warnings.push_back(particles.file.string() + ": has " + std::string(column.name) +
+                                   " but no contrast transfer (rlnDefocusU, rlnVoltage): not used");
+  };
+  name_unused(particles.premultiplied);
+  name_unused(particles.beam_tilt_x);
+  name_unused(particles.beam_tilt_y);
+  name_unused(particles.odd_zernike);
+  name_unused(particles.even_zernike);
 }
 
 /// Keeps the particles of a class; without one all are kept, and a mixture is a warning.

@@ -300,3 +300,14 @@ TEST_CASE("few particles get the kernel that is better for them") {
   CHECK(run(many.folder, reconstruct + " --star particles.star --no-ctf --out out.mrc").err.find("few") ==
         std::string::npos);
 }
+
+TEST_CASE("aberrations that no contrast transfer goes with are named in warnings") {
+  const Scene scene(16, 60);
+  write_text(scene.folder / "bare.star", without(scene.with_optics(aberrations), "rlnDefocusU"));
+  const Outcome outcome = run(scene.folder, reconstruct + " --star bare.star --out out.mrc");
+  CHECK(outcome.code == 0);
+  for (const auto& [name, value] : aberrations)
+    CHECK(outcome.err.find("has " + name + " but no contrast transfer") != std::string::npos);
+  expect_bad_input(scene.folder, reconstruct + " --star bare.star --strict --out out2.mrc",
+                   {"rlnBeamTiltX", "--strict"});
+}
