@@ -191,7 +191,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   auto* const decay = app.add_flag_callback(
       "--decay", [&run] { run.decay = true; },
-      "let all rates fall to 0 over the last half of the passes; by default with --batches");
+      "let all rates fall to 0 over the last quarter of the passes; by default with --batches");
   app.add_flag_callback(
          "--no-decay", [&run] { run.decay = false; }, "do not")
       ->excludes(decay);

@@ -429,8 +429,8 @@ private:
       Progress progress("reconstructing", "passes", options_.passes);
       for (int pass = 0; pass < options_.passes; ++pass) {
         before.exchange(space_, solver, false);
-        if (decays()) // over the last half of them
-          solver.set_rate_factor(std::min(1.0, 2 - 2.0 * pass / options_.passes));
+        if (decays()) // over the last quarter of them
+          solver.set_rate_factor(std::min(1.0, 4 - 4.0 * pass / options_.passes));
         std::shuffle(order.begin(), order.end(), generator);
         for (const int batch : order)
           lists ? solver.step(space_, (*lists)[batch]) : solver.step(space_);

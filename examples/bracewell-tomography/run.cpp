@@ -244,7 +244,16 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     const auto sinogram = middle_sinogram(space, job, options, stripes);
     check_width(job, sinogram, provenance);
     provenance.say();
-    centre = options.centre ? *options.centre : find_centre(space, sinogram, scan.angles());
+    if (options.centre) {
+      centre = *options.centre;
+    } else {
+      Progress progress("searching the axis", "parts", 100);
+      std::int64_t shown = 0;
+      centre = find_centre(space, sinogram, scan.angles(), {.progress = [&](double share) {
+                             progress.add(std::int64_t(100 * share) -
+                                          std::exchange(shown, std::int64_t(100 * share)));
+                           }});
+    }
   }
   if (!options.centre)
     provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));

@@ -7,10 +7,16 @@
 #include <bracewell/error.hpp>
 #include <bracewell/version.hpp>
 
+#include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <sstream>
 #include <string>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace Bracewell::Examples {
 namespace {
@@ -28,7 +34,36 @@ void note_options(const CLI::App& app, Provenance& provenance) {
   }
 }
 
+/// Those of the terminal, or of COLUMNS; 100 where neither says.
+std::size_t terminal_columns() {
+  struct winsize size {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  const char* const columns = std::getenv("COLUMNS");
+  const int number = columns != nullptr ? std::atoi(columns) : 0;
+  return number > 0 ? static_cast<std::size_t>(number) : 100;
+}
+
 } // namespace
+
+std::string wrapped_help(const std::string& help, std::size_t columns) {
+  constexpr std::size_t description = 30; // CLI11's column
+  std::string text;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t indent = line.starts_with("  ") ? description : 0;
+    const std::size_t most = std::max(columns, indent + 20);
+    while (line.size() > most) {
+      const std::size_t space = line.rfind(' ', most);
+      if (space == std::string::npos || line.find_first_not_of(' ') >= space || space <= indent)
+        break; // a word that is longer
+      text += line.substr(0, space) + '\n';
+      line = std::string(indent, ' ') + line.substr(space + 1);
+    }
+    text += line + '\n';
+  }
+  return text;
+}
 
 int run_driver(CLI::App& app, int argc, const char* const* argv,
                const std::function<void(Provenance&)>& body) {
@@ -51,7 +86,10 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     provenance.say();
     return Success;
   } catch (const CLI::Success& request) { // --help, --version
-    app.exit(request);
+    if (dynamic_cast<const CLI::CallForHelp*>(&request) != nullptr)
+      std::cout << wrapped_help(app.help(), terminal_columns());
+    else
+      app.exit(request);
     return std::cout.flush() ? Success : complain("standard output cannot be written", Failure);
   } catch (const CLI::ParseError& error) {
     return complain(std::string(error.what()) + " (see --help)", BadInput);

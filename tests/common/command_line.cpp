@@ -139,3 +139,27 @@ TEST_CASE("output that cannot be written is a failure") {
   CHECK(outcome.code == 1);
   CHECK(outcome.err == "bracewell-something: standard output cannot be written\n");
 }
+
+TEST_CASE("help wraps at the terminal's width") {
+  CLI::App app{"Does " + std::string(40, 'x') + " and then very many other things that take long to be said.",
+               "program"};
+  int value = 0;
+  app.add_option("--size", value,
+                 "of the box: it is padded, transformed, and what lies outside of it is left out");
+  for (const std::size_t columns : {50, 60, 79, 200}) {
+    const std::string help = app.help(), wrapped = wrapped_help(help, columns);
+    std::istringstream lines(wrapped);
+    for (std::string line; std::getline(lines, line);)
+      CHECK(line.size() <= columns);
+    // The same words in the same order.
+    const auto words = [](const std::string& text) {
+      std::istringstream stream(text);
+      return std::vector<std::string>(std::istream_iterator<std::string>(stream), {});
+    };
+    CHECK(words(wrapped) == words(help));
+    CHECK((wrapped == help) == (columns == 200));
+    if (columns == 60)
+      CHECK(wrapped.find("\n" + std::string(30, ' ') + "transformed,") != std::string::npos);
+  }
+  CHECK(wrapped_help(std::string(90, 'w') + " w\n", 20).starts_with(std::string(90, 'w')));
+}

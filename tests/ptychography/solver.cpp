@@ -349,6 +349,27 @@ TEST_CASE("full steps of the solver lower the loss to nothing", "[ptychography]"
   CHECK(solver.steps() == 500);
 }
 
+TEST_CASE("a rate factor is as good as smaller rates", "[ptychography]") {
+  const Model model = make_model(false);
+  const auto start = random_start(model, 13);
+  auto scaled = make_solver(model, {.object_rate = 0.02, .probe_rate = 0.004}),
+       small = make_solver(model, {.object_rate = 0.005, .probe_rate = 0.001});
+  set(scaled, model, start);
+  set(small, model, start);
+  scaled.set_rate_factor(0.25);
+  for (int step = 0; step < 5; ++step) {
+    scaled.step(Space());
+    small.step(Space());
+  }
+  const auto found = get(scaled, model), expected = get(small, model);
+  CHECK(found != start);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    CHECK(std::abs(found[i] - expected[i]) <= 1e-12 * (1 + std::abs(expected[i])));
+  scaled.set_rate_factor(0);
+  scaled.step(Space());
+  CHECK(get(scaled, model) == found);
+}
+
 TEST_CASE("batches divide the patterns", "[ptychography]") {
   const Space space;
   for (const auto& [patterns, count] : {std::pair{10, 3}, {7, 7}, {5, 1}, {101, 8}}) {
@@ -427,4 +448,6 @@ TEST_CASE("the solver names what is wrong", "[ptychography]") {
   auto solver = make_solver(model, {});
   const View<int**> list("list", 2, 2);
   CHECK_THROWS_WITH(solver.step(Space(), list), ContainsSubstring("subset"));
+  for (const double factor : {-1.0, double(NAN), double(INFINITY)})
+    CHECK_THROWS_WITH(solver.set_rate_factor(factor), ContainsSubstring("set_rate_factor: factor"));
 }

@@ -177,6 +177,21 @@ TEST_CASE("angles in any order have the same axis") {
   CHECK(std::abs(find_centre(space, frames<double>(head(n, angles, 96.5), n), angles) - 96.5) < 0.25);
 }
 
+TEST_CASE("the search for the axis says how far it is") {
+  const Space space;
+  const int n = 150;
+  const Values angles = even_angles(180);
+  std::vector<double> shares;
+  const CentreOptions options{.progress = [&](double share) { shares.push_back(share); }};
+  const auto sinogram = frames<float>(head(n, angles, 71.5), n);
+  CHECK(find_centre(space, sinogram, angles, options) == find_centre(space, sinogram, angles));
+  REQUIRE(shares.size() >= 3); // one for each of three passes at least
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(shares.front() > 0);
+  CHECK(shares.back() > 0.9);
+  CHECK(shares.back() < 1 + 1e-9);
+}
+
 TEST_CASE("weights of angles are the shares of half a turn") {
   const double pi = std::numbers::pi;
   for (const double weight : angular_density_weights(even_angles(7, pi, 0.4)))

@@ -7,6 +7,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -20,6 +21,8 @@ struct CentreOptions {
   std::optional<double> last = {};  ///< pixel to search to; absent: likewise
   double object_radius =
       0.7; ///< of the half width: frequencies that an object of this radius lacks are looked at
+  /// Called now and then with the share of the work that is done, from 0 to 1.
+  std::function<void(double)> progress = {};
 };
 
 namespace Impl {
@@ -82,8 +85,8 @@ double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const 
   Kokkos::deep_copy(space, order,
                     Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
                         rows.data(), rows.size()));
-  const Impl::CentreSearch<ExecutionSpace, T> axis{in.data, order.data(), n, static_cast<int>(rows.size()),
-                                                   options.object_radius};
+  const Impl::CentreSearch<ExecutionSpace, T> axis{
+      in.data, order.data(), n, static_cast<int>(rows.size()), options.object_radius, options.progress};
   return axis.search(space, first, last);
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <sstream>
 
 using namespace DriverTest;
 
@@ -297,6 +298,183 @@ TEST_CASE("malformed measurements are named with file and dataset") {
   std::ranges::fill(faulty.patterns, 0.0f);
   write_cxi(folder / "scan.cxi", faulty);
   expect_bad_input(folder, command, {"scan.cxi", "empty"});
+}
+
+namespace {
+
+/// What a run warns of; --strict has to refuse it.
+std::string warnings(const TemporaryFolder& folder, const std::string& arguments) {
+  const std::string command = program + " --out out.h5 " + arguments;
+  const Outcome outcome = run(folder, command);
+  INFO(command << '\n' << outcome.err);
+  REQUIRE(outcome.code == 0);
+  std::string text;
+  std::istringstream lines(outcome.err);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(": warning: ") != std::string::npos)
+      text += line + '\n';
+  if (!text.empty())
+    expect_bad_input(folder, command + " --strict", {"--strict"});
+  return text;
+}
+
+void says(const std::string& text, const std::vector<std::string>& words) {
+  INFO(text);
+  for (const auto& word : words)
+    CHECK(text.find(word) != std::string::npos);
+}
+
+/// A plain HDF5 file of the scan, the values named in `more` beside it.
+struct Plain {
+  std::vector<float> patterns;
+  std::vector<double> positions;
+  std::vector<std::pair<std::string, double>> more = {};
+  int modes = 0;
+
+  explicit Plain(const Scan& scan) : patterns(scan.unshifted()), positions(scan.positions()) {}
+  void write(const fs::path& path) const {
+    Hdf5Writer file(path);
+    file.write<float>("/data", {Scan::count, Scan::n, Scan::n}, patterns);
+    file.write<double>("/scan", {Scan::count, 2}, positions);
+    for (const auto& [name, value] : more)
+      file.write_scalar(name, value);
+    if (modes > 0) {
+      std::vector<std::complex<float>> probe(static_cast<std::size_t>(modes * 48 * 48));
+      for (std::size_t i = 0; i < probe.size(); ++i)
+        probe[i] = float(
+            std::exp(-0.01 * (std::pow(double(i / 48 % 48) - 24, 2) + std::pow(double(i % 48) - 24, 2))));
+      file.write<std::complex<float>>("/probe", {modes, 48, 48}, probe);
+    }
+    file.commit();
+  }
+};
+
+} // namespace
+
+TEST_CASE("defocus, convergence angle and energy of the file are read") {
+  const TemporaryFolder folder;
+  Plain plain(demonstration().scan);
+  plain.more = {{"/wavelength", 1.96875e-12}, {"/convergence_angle", 0.02}, {"/defocus", 11e-9}};
+  plain.write(folder / "plain.h5");
+  const std::string command = "--data plain.h5 --object-pixel 2e-11 --probe-size 48 --passes 3";
+  const std::string text = warnings(folder, command);
+  says(text, {"plain.h5", "defocus of 11 nm", "--defocus -11"});
+  const auto phase = read<float>(folder / "out.h5", "/object/phase");
+  CHECK(warnings(folder, command + " --convergence-angle 0.02 --defocus 11").empty());
+  CHECK(read<float>(folder / "out.h5", "/object/phase") == phase);
+  warnings(folder, command + " --defocus 5");
+  CHECK(read<float>(folder / "out.h5", "/object/phase") != phase);
+
+  // Electrons of 300 kV: 1.96875 pm. Photons of this energy have 4.13 pm.
+  plain.more = {{"/energy", 300e3 * 1.602176634e-19}, {"/convergence_angle", 0.02}, {"/defocus", 11e-9}};
+  plain.write(folder / "plain.h5");
+  says(warnings(folder, command), {"300 keV", "electrons", "--wavelength"});
+  CHECK(std::abs(*Hdf5Reader(folder / "out.h5").attribute("/settings", "wavelength") - 1.96875e-12) < 2e-17);
+
+  // /settings has all of them.
+  const Hdf5Reader result(folder / "out.h5");
+  CHECK(std::abs(result.attribute("/settings", "defocus").value_or(0) - 11) < 1e-6);
+  CHECK(result.attribute("/settings", "convergence_angle") == 0.02);
+  for (const char* name :
+       {"modes", "probe_size", "decay", "train", "start", "object_pixel", "smoothness", "cs"})
+    CHECK(result.attribute("/settings", name).has_value());
+  says(result.text_attribute("/", "provenance"),
+       {"--probe-size 48", "assumed: plain.h5: its energy of 300 keV"});
+}
+
+TEST_CASE("--defocus without an aperture is an error; angles above 0.1 rad are questioned (milliradians)") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  const std::string run_it = program + " --data scan.cxi --out new.h5 ";
+  for (const std::string option : {"--defocus 12", "--cs 0.1", "--astigmatism 3"})
+    expect_bad_input(folder, run_it + option, {option.substr(0, option.find(' ')), "--convergence-angle"});
+  expect_bad_input(folder, run_it + "--convergence-angle 20 --strict",
+                   {"--convergence-angle 20", "milliradians", "0.02"});
+}
+
+TEST_CASE("without a probe and a lens a first probe is estimated from the mean pattern, with a warning") {
+  const auto& [demo, summary, scan] = demonstration();
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run(folder, program + " --data " + (demo / "scan.cxi").string() + " --reference " +
+                      (demo / "truth.h5").string() + " --out out.h5 --probe-size 48 --passes 100");
+  INFO(outcome.err << outcome.out);
+  REQUIRE(outcome.code == 0);
+  says(outcome.err, {"scan.cxi", "estimated from the mean pattern", "--probe-path", "--convergence-angle"});
+  // A focused probe ends in a lattice of dots.
+  CHECK(number_after(outcome.out, "error against the reference ") < 0.35);
+}
+
+TEST_CASE("plain HDF5: positions that collapse or leave the object, patterns whose brightest pixel is not at "
+          "[0, 0], "
+          "a second probe mode that nobody asked for: each a warning with the option that mends it") {
+  const TemporaryFolder folder;
+  const Plain good(demonstration().scan);
+  const std::string command = "--data plain.h5 --object-pixel 2e-11 --wavelength 1.96875e-12 --passes 2 "
+                              "--probe-size 48 --convergence-angle 0.02 --defocus 12 ";
+  good.write(folder / "plain.h5");
+  CHECK(warnings(folder, command).empty());
+  const auto expected = read<float>(folder / "out.h5", "/object/phase");
+
+  Plain metres = good;
+  for (double& position : metres.positions)
+    position *= 2e-11;
+  metres.write(folder / "plain.h5");
+  says(warnings(folder, command), {"plain.h5", "collapse", "--positions-in-metres"});
+  CHECK(warnings(folder, command + "--positions-in-metres").empty());
+  CHECK(relative_error(read<float>(folder / "out.h5", "/object/phase"), expected) < 1e-5);
+  Plain far = good;
+  for (double& position : far.positions)
+    position *= 20;
+  far.write(folder / "plain.h5");
+  says(warnings(folder, command), {"plain.h5", "leave", "window of 48", "--object-pixel"});
+
+  Plain shifted = good; // zero frequency in the middle
+  shifted.patterns = demonstration().scan.patterns;
+  shifted.write(folder / "plain.h5");
+  says(warnings(folder, command), {"plain.h5", "brightest around row 32, column 32", "--centre 32 32"});
+  CHECK(warnings(folder, command + "--centre 32 32").empty());
+  CHECK(relative_error(read<float>(folder / "out.h5", "/object/phase"), expected) < 1e-5);
+
+  Plain probe = good;
+  probe.modes = 2;
+  probe.write(folder / "plain.h5");
+  const std::string plain = "--data plain.h5 --passes 2 ";
+  says(warnings(folder, plain), {"plain.h5", "2 probe modes", "--modes 2"});
+  CHECK(warnings(folder, plain + "--modes 2").empty());
+  CHECK(warnings(folder, plain + "--modes 1").empty());
+}
+
+TEST_CASE("a loss that grows is a warning, and the best state is kept and written") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  const std::string command = "--data scan.cxi --probe-size 48 --convergence-angle 0.02 --defocus 12 ";
+  says(warnings(folder, command + "--passes 20 --object-rate 3 --probe-rate 2"),
+       {"the loss grew", "--object-rate"});
+  const auto losses = read<double>(folder / "out.h5", "/loss");
+  CHECK(losses.back() == std::ranges::min(losses));
+}
+
+TEST_CASE("mini-batches end where full passes end") {
+  const TemporaryFolder folder;
+  const auto& [demo, summary, scan] = demonstration();
+  const auto last = [&](const std::string& options) {
+    run_well(folder, program + " --data " + (demo / "scan.cxi").string() +
+                         " --out out.h5 --probe-size 48 --convergence-angle 0.02 --defocus 12 --passes 60 " +
+                         options);
+    return read<double>(folder / "out.h5", "/loss").back();
+  };
+  const double full = last(""), decaying = last("--batches 8"), constant = last("--batches 8 --no-decay");
+  INFO(full << ' ' << decaying << ' ' << constant);
+  CHECK(decaying < 1.02 * full);
+  CHECK(decaying < constant);
+}
+
+TEST_CASE("memory: an estimate before work, and a refusal with numbers") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  expect_bad_input(folder, program + " --data scan.cxi --out new.h5 --memory-limit 5",
+                   {"--memory-limit 5 MB", "12 patterns", "needs", " MB"});
 }
 
 TEST_CASE("patterns without counts are left out, with a warning") {

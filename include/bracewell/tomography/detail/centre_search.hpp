@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <vector>
 
@@ -43,8 +44,11 @@ public:
         amplitudes_(device_vector<double>(space, "Bracewell::find_centre::amplitudes", at_once_)),
         transform_(space, {2 * angles, width}, at_once_) {}
 
-  /// Amplitudes in the wedge about the centres first / 2, (first + 1) / 2, ...; waits for them.
-  std::vector<double> amplitudes(const ExecutionSpace& space, const T* half, int first) const {
+  /// Amplitudes in the wedge about the centres first / 2, (first + 1) / 2, ...; waits for them. `report` gets the
+  /// share that is done.
+  template <class Report>
+  std::vector<double> amplitudes(const ExecutionSpace& space, const T* half, int first,
+                                 const Report& report) const {
     std::vector<double> result;
     for (int done = 0; done < trials_; done += at_once_) {
       for_each_row(space, "Bracewell::find_centre::turn", std::int64_t(at_once_) * 2 * angles_,
@@ -57,6 +61,7 @@ public:
       Kokkos::deep_copy(space, host, amplitudes_);
       space.fence("Bracewell::find_centre::amplitudes");
       result.insert(result.end(), host.data(), host.data() + std::min(at_once_, trials_ - done));
+      report(double(result.size()) / trials_);
     }
     return result;
   }
@@ -95,10 +100,12 @@ struct CentreSearch {
   const int* rows; ///< of half a turn, in order
   int width, count;
   double object_radius;
+  std::function<void(double)> progress;
 
   /// The best centre in pixels `from` to `to`, where means over `bin` columns and `skip` rows are one value.
-  double search(const ExecutionSpace& space, int bin, int skip, double from, double to,
-                bool centre_columns) const {
+  template <class Report>
+  double search(const ExecutionSpace& space, int bin, int skip, double from, double to, bool centre_columns,
+                const Report& report) const {
     const int columns = width / bin, angles = count / skip;
     const auto half = device_vector<T>(space, "Bracewell::find_centre::half", std::int64_t(angles) * columns);
     for_each_row(space, "Bracewell::find_centre::reduce", angles,
@@ -113,18 +120,34 @@ struct CentreSearch {
     };
     const int first = twice(from), trials = twice(to) - first + 1;
     const TurnTrials<ExecutionSpace, T> trial_turns(space, angles, columns, trials, object_radius);
-    const double best = position_of_least(trial_turns.amplitudes(space, half.data(), first), first);
+    const double best = position_of_least(trial_turns.amplitudes(space, half.data(), first, report), first);
     return best / 2 * bin + 0.5 * (bin - 1);
   }
 
   /// First coarsely over the whole range, then around what was found.
   double search(const ExecutionSpace& space, double first, double last) const {
     const int bin = std::max(1, width / 320), skip = std::max(1, count / 360);
-    const double coarse = search(space, bin, skip, first, last, false);
+    const int fine_skip = std::max(1, count / 1000);
     const double reach = std::max(2. * bin, width / 100.);
+    const auto work = [&](int b, int s, double span) {
+      return (2 * span / b + 1) * double(count / s) * double(width / b);
+    };
+    const double total =
+        work(bin, skip, last - first) + work(1, fine_skip, 2 * reach) + work(1, fine_skip, 2);
+    double done = 0;
+    const auto part = [&](int b, int s, double from, double to, bool centre_columns) {
+      const double share = work(b, s, to - from) / total;
+      const double best = search(space, b, s, from, to, centre_columns, [&](double of_it) {
+        if (progress)
+          progress(done + share * of_it);
+      });
+      done += share;
+      return best;
+    };
+    const double coarse = part(bin, skip, first, last, false);
     const auto around = [&](double pixel, double distance, bool centre_columns) {
-      return search(space, 1, std::max(1, count / 1000), std::max(first, pixel - distance),
-                    std::min(last, pixel + distance), centre_columns);
+      return part(1, fine_skip, std::max(first, pixel - distance), std::min(last, pixel + distance),
+                  centre_columns);
     };
     // Rings mislead by several pixels, the means of the columns tell fractions of one.
     const double fine = around(around(coarse, reach, true), 1, false);
