@@ -39,6 +39,7 @@ Array<Value, Memory> array(Value* data, std::initializer_list<std::int64_t> exte
   result.rank = static_cast<int>(extents.size());
   std::copy(extents.begin(), extents.end(), result.extents);
   result.width = width;
+  result.states_width = true;
   return result;
 }
 
@@ -92,7 +93,7 @@ void compare(int N, int n, bool ewald, bool hole = false) {
   const Poses<T, Memory> where{.matrices = array<const T>(matrices.data(), {batches, poses, D, D}),
                                .shifts = array<const T>(shifts.data(), {1, poses, M}),
                                .filters = of_pose(filters.data())};
-  ProjectionOptions options{.radius = double(n)};
+  ProjectionOptions options{.oversampling = 1, .radius = double(n)};
   if (ewald)
     options.ewald_radius = 2. * n;
   const auto samples = Impl::ProjectionArguments{{"test"}}.samples<M, D>(

@@ -44,6 +44,7 @@ struct Copy {
     result.rank = static_cast<int>(tensor.extents.size());
     std::copy(tensor.extents.begin(), tensor.extents.end(), result.extents);
     result.width = tensor.width;
+    result.states_width = true;
     result.given = true;
     return result;
   }

@@ -148,7 +148,7 @@ TEST_CASE("wrong input to LineTomography is named") {
   CHECK_THAT(message({.angles = {1}, .width = 0}), ContainsSubstring("LineTomography: options.width: "));
   CHECK_THAT(message({.width = 8}), ContainsSubstring("options.angles: expected from 1 to"));
   CHECK_THAT(message({.angles = {1, NAN}, .width = 8}),
-             ContainsSubstring("options.angles: expected a finite value, found nan"));
+             ContainsSubstring("options.angles: expected from -1e+09 to 1e+09, found nan"));
   CHECK_THAT(message({.angles = {1}, .width = 8, .centre = NAN}), ContainsSubstring("options.centre: "));
   CHECK_THAT(message({.angles = {1}, .width = 8, .weights = {1, 2}}),
              ContainsSubstring("options.weights: expected none or 1, one per angle, found 2"));

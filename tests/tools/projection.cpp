@@ -164,12 +164,6 @@ TEST_CASE("only the gradients that are asked for are computed") {
     CHECK(scatters(seen));
     CHECK_FALSE(seen.launches("poses"));
   }
-  SECTION("nothing asked for: nothing launched") { CHECK(kernels({}).kernels.empty()); }
-  SECTION("nothing asked of a back-projection: nothing launched") {
-    const Test::Report seen = Test::report(
-        [&] { backproject_gradients<Linear>(space, a.cotangent, a.poses, {.data = a.reconstruction}); });
-    CHECK(seen.kernels.empty());
-  }
   SECTION("poses of a back-projection: one gather") {
     const Test::Report seen = Test::report([&] {
       backproject_gradients<Linear>(space, a.cotangent, a.poses,

@@ -222,7 +222,7 @@ void backproject(const ExecutionSpace& space, const Projections& projections,
 /// given per projection.
 ///
 /// @param projections  complex [B, P, (d,) h, w/2+1], as given to backproject
-/// @throws Error as backproject does
+/// @throws Error as backproject does, and where nothing is asked for
 template <class Kernel = CatmullRom, class ExecutionSpace, class Projections>
 void backproject_gradients(const ExecutionSpace& space, const Projections& projections,
                            const PosesFor<ExecutionSpace, Projections>& poses,

@@ -158,15 +158,16 @@ void project(
     Impl::project<Kernel, M, D>(space, reconstruction, poses, projections, options, scratch);
 }
 
-/// Exact derivatives of a loss L with respect to what `project` reads (HalfComplex, too: gradients are float), from its cotangent g = dL/dRe P + i
+/// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i
 /// dL/dIm P of every stored element; a gradient with respect to a complex element is dL/dRe + i dL/dIm too. A
 /// matrix, shift or reconstruction shared over batches or poses gets the sum. No orthogonality of the
-/// matrices is assumed; the third column of a 3D -> 2D matrix gets nothing.
+/// matrices is assumed; the third column of a 3D -> 2D matrix gets nothing. Gradients of a HalfComplex
+/// reconstruction are those of what it holds, in float.
 ///
 /// @param cotangent  complex [B, P, (d,) h, w/2+1]
 /// @param gradients  the gradients wanted, and optionally the projections themselves, in the same pass
-/// @throws Error as project does. Where project gives NaN, nothing is added to the gradient of the
-/// reconstruction, and the pose gets NaN.
+/// @throws Error as project does, and where nothing is asked for. Where project gives NaN, nothing is added
+/// to the gradient of the reconstruction, and the pose gets NaN.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction, class Projections>
 void project_gradients(
     const ExecutionSpace& space, const Reconstruction& reconstruction,
