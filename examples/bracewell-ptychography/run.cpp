@@ -199,9 +199,10 @@ private:
       if (options_.train == Train::Aberrations)
         throw InputError("--train aberrations needs --convergence-angle");
       if (measurement_.probe().empty())
-        provenance_.assume(
-            file + ": has no probe and no lens: the first probe is estimated from the mean pattern; use "
-                   "--probe-path, or --convergence-angle and --defocus");
+        provenance_.assume(file +
+                           ": has no probe and no lens: the first probe is estimated from the mean pattern; "
+                           "use --probe-path" +
+                           (measurement_.near_field() ? "" : ", or --convergence-angle and --defocus"));
       return;
     }
     if (measurement_.near_field())
