@@ -21,19 +21,6 @@
 namespace Bracewell::Examples {
 namespace {
 
-/// Enters what was given on the command line; flags have no values.
-void note_options(const CLI::App& app, Provenance& provenance) {
-  for (const auto* const option : app.get_options()) {
-    if (option->count() == 0)
-      continue;
-    std::string text = option->get_name(option->get_positional());
-    if (option->get_items_expected_max() > 0)
-      for (const auto& value : option->results())
-        text += " " + value;
-    provenance.option(text);
-  }
-}
-
 /// Those of the terminal, or of COLUMNS; 100 where neither says.
 std::size_t terminal_columns() {
   struct winsize size {};
@@ -77,7 +64,8 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     app.add_flag("--strict", strict, "what would be assumed, with a warning, is an error");
     app.parse(argc, argv);
     Provenance provenance(app.get_name(), strict);
-    note_options(app, provenance);
+    for (int i = 1; i < argc; ++i)
+      provenance.option(argv[i]);
     remove_unfinished_on_signals();
     body(provenance);
     // A full disk behind a redirected stdout must not pass for success.
