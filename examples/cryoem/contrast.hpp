@@ -7,6 +7,7 @@
 #include "cryoem/aberrations.hpp"
 #include "cryoem/views.hpp"
 
+#include <bracewell/array.hpp>
 #include <bracewell/geometry/ctf.hpp>
 #include <bracewell/rfft/layout.hpp>
 
@@ -112,12 +113,13 @@ public:
 
   /// Projections [1, rows, box, box/2+1] become images of `rows`.
   void modulate(const Space& space, std::span<const std::size_t> rows,
-                const Part<Kokkos::complex<float>****>& spectra) const {
+                const Array<Kokkos::complex<float>, Memory>& spectra) const {
     apply(space, rows, spectra, {}, true);
   }
   /// Images become what is summed over them for a projection, the adjoint, and `weights` the square of CTF.
   void demodulate(const Space& space, std::span<const std::size_t> rows,
-                  const Part<Kokkos::complex<float>****>& spectra, const Part<float****>& weights) const {
+                  const Array<Kokkos::complex<float>, Memory>& spectra,
+                  const Array<float, Memory>& weights) const {
     apply(space, rows, spectra, weights, false);
   }
 
@@ -162,7 +164,7 @@ public:
 
 private:
   void apply(const Space& space, std::span<const std::size_t> rows,
-             const Part<Kokkos::complex<float>****>& spectra, const Part<float****>& weights,
+             const Array<Kokkos::complex<float>, Memory>& spectra, const Array<float, Memory>& weights,
              bool forward) const {
     const auto mirror = Kokkos::create_mirror_view(on_device_);
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -170,7 +172,7 @@ private:
     Kokkos::deep_copy(space, on_device_, mirror);
     space.fence("Bracewell::examples::contrast"); // the mirror goes
     const Apply functor{on_device_.data(), phases_.data(), {{box_, box_}}, pixel_size_,
-                        spectra.data(),    weights.data(), forward};
+                        spectra.data,      weights.data,   forward};
     Kokkos::parallel_for("Bracewell::examples::contrast",
                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
                              space, 0, static_cast<std::int64_t>(rows.size()) * functor.layout.elements()),

@@ -142,6 +142,7 @@ TEST_CASE("filters multiply every sample on its way out and in") {
   Random random(7);
   auto poses = random_poses(random), filtered = poses;
   const auto reconstruction = volume();
+  const ProjectionOptions options{.oversampling = 1};
   filtered.filters = spectra<double>({1, 1}, {n, n}); // shared by the poses
   fill(filtered.filters, random);
   const auto filter = [&](Tensor<complex<double>> spectrum) {
@@ -150,16 +151,17 @@ TEST_CASE("filters multiply every sample on its way out and in") {
     return spectrum;
   };
   auto plain = spectra<complex<double>>({1, poses_count}, {n, n}), projections = plain;
-  spline().project(reconstruction, poses, plain, {});
-  spline().project(reconstruction, filtered, projections, {});
+  spline().project(reconstruction, poses, plain, options);
+  spline().project(reconstruction, filtered, projections, options);
   CHECK(error(projections, filter(plain)) < 1e-14);
 
   const auto images = random_like(plain, random);
   for (const Strategy strategy : {Strategy::Atomic, Strategy::Owned}) {
     auto data = zero_like(reconstruction), expected = data;
     Tensor<double> none;
-    spline().backproject(images, filtered, data, none, none, {.strategy = strategy});
-    spline().backproject(filter(images), poses, expected, none, none, {.strategy = strategy});
+    spline().backproject(images, filtered, data, none, none, {.oversampling = 1, .strategy = strategy});
+    spline().backproject(filter(images), poses, expected, none, none,
+                         {.oversampling = 1, .strategy = strategy});
     CHECK(error(data, expected) < 1e-14);
   }
 
@@ -168,8 +170,8 @@ TEST_CASE("filters multiply every sample on its way out and in") {
   of_filtered.reconstruction = of_plain.reconstruction = zero_like(reconstruction);
   of_filtered.matrices = of_plain.matrices = zero_like(poses.matrices);
   of_filtered.shifts = of_plain.shifts = zero_like(poses.shifts);
-  spline().project_gradients(reconstruction, filtered, images, of_filtered, {});
-  spline().project_gradients(reconstruction, poses, filter(images), of_plain, {});
+  spline().project_gradients(reconstruction, filtered, images, of_filtered, options);
+  spline().project_gradients(reconstruction, poses, filter(images), of_plain, options);
   CHECK(error(of_filtered.projections, filter(plain)) < 1e-14);
   CHECK(error(of_filtered.reconstruction, of_plain.reconstruction) < 1e-13);
   CHECK(norm(moved(of_filtered.matrices, -1, of_plain.matrices)) < 1e-13 * norm(of_plain.matrices));

@@ -24,9 +24,14 @@ struct Problem {
   explicit Problem(const Space& space)
       : scan(space, positions(), {20, 23}, m), propagator(space, n, 2, 2.0),
         lens(space, m, n, {.wavelength = 1, .pixel_size = 1, .convergence_angle = 0.1}),
-        fused(space, shape, positions(), {.counts = 10}),
-        general(space, shape, positions(), {.counts = 10, .path = PatternPath::General}),
-        solver(space, shape, Loss(space, shape, positions(), {.counts = 10})) {}
+        fused(loss(space, PatternPath::Fused)), general(loss(space, PatternPath::General)),
+        solver(space, shape, loss(space, PatternPath::Fused)) {}
+
+  Loss loss(const Space& space, PatternPath path) const {
+    Loss result(space, shape, positions(), {.counts = 10, .path = path});
+    result.set_patterns(space, 0, targets);
+    return result;
+  }
 
   static Kokkos::View<int**, Kokkos::HostSpace> positions() { return {"positions", 2, 2}; }
 
@@ -34,6 +39,7 @@ struct Problem {
   ScanPositions<Space> scan;
   Propagator<Space, float> propagator;
   AberratedProbe<Space, float> lens;
+  View<float***> targets{"t", 2, n, n};
   Loss fused, general;
   mutable PtychographySolver<Space, float, float, FusedDetectors<n>> solver;
   View<float**> amplitude{"a", 20, 23}, phase{"p", 20, 23}, amplitude_gradient{"g", 20, 23};
@@ -41,7 +47,6 @@ struct Problem {
   View<Complex**> object{"o", 20, 23}, object_gradient{"g", 20, 23};
   View<Complex***> probe{"p", 1, m, m}, probe_gradient{"g", 1, m, m};
   View<Complex****> waves{"w", 2, 1, n, n};
-  View<float***> targets{"t", 2, n, n};
   View<double*> losses{"l", 2};
 };
 
