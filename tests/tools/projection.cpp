@@ -212,6 +212,7 @@ template <class Kernel>
 void check_sampling(int n, int poses, bool scratch) {
   CAPTURE(Kernel::name, n, poses, scratch);
   const Space space;
+  const ProjectionOptions options{.oversampling = 1};
   const View<Complex****> volume("volume", 1, n, n, n / 2 + 1), images("images", 1, poses, 8, 5),
       output("output", 1, poses, 8, 5);
   const View<float****> matrices("matrices", 1, 1, 3, 3), gradient("gradient", 1, 1, 3, 3);
@@ -231,16 +232,17 @@ void check_sampling(int n, int poses, bool scratch) {
   };
   const auto last = [](const Test::Report& seen) { return seen.kernels.back().label; };
   CHECK(last(Test::report([&] {
-          project<Kernel>(space, volume, {.matrices = matrices}, images, {}, memory);
+          project<Kernel>(space, volume, {.matrices = matrices}, images, options, memory);
         })) == label("project"));
   work.scratch = false;
   CHECK(last(Test::report([&] {
           backproject_gradients<Kernel>(space, images, {.matrices = matrices},
-                                        {.data = volume, .projections = output});
+                                        {.data = volume, .projections = output}, options);
         })) == label("backproject_gradients"));
   work.pose_gradients = true;
   CHECK(last(Test::report([&] {
-          project_gradients<Kernel>(space, volume, {.matrices = matrices}, images, {.matrices = gradient});
+          project_gradients<Kernel>(space, volume, {.matrices = matrices}, images, {.matrices = gradient},
+                                    options);
         })) == label("project_gradients"));
 }
 
