@@ -202,8 +202,8 @@ template <class T>
 std::vector<Result> run(const File& file) {
   const Model<T> model{file};
   std::vector<Result> results;
-  const auto add = [&](const std::string& name, const Errors& errors, bool half) {
-    results.push_back(Result{name, errors, half});
+  const auto add = [&](const std::string& name, const Errors& errors, bool in_half) {
+    results.push_back(Result{name, errors, in_half});
   };
   add("operators", model.operators(), false);
   const PatternPath paths[] = {PatternPath::General, PatternPath::Fused};
