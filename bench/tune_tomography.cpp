@@ -40,13 +40,13 @@ int main(int argc, char* argv[]) {
     const int angles = width * 3 / 2;
     for (int p = 0; p < angles; ++p)
       options.angles.push_back(std::numbers::pi * p / angles);
-    const int chosen = LogPolarGrid::make(options).spans;
+    const int chosen = LogPolarGrid::make({"tune_tomography"}, options).spans;
     double fastest = 0, of_chosen = 0;
     const int few =
         std::max(4, angles * 2 / LogPolarGrid::largest_period); // as LogPolarGrid::make tries them
     for (int spans = few; spans <= 4 * few; ++spans) {
       options.spans = spans;
-      const LogPolarGrid grid = LogPolarGrid::make(options);
+      const LogPolarGrid grid = LogPolarGrid::make({"tune_tomography"}, options);
       const double seconds = time(options);
       const double rows = double(spans) * grid.result_rows();
       const double transformed = double(grid.columns) * spans * grid.period * grid.refinement;
