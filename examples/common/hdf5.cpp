@@ -131,6 +131,19 @@ bool exists(hid_t file, const std::string& name) {
   return H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT) > 0; // false for a link to nothing
 }
 
+struct Attribute {
+  Handle opened, space, type;
+};
+
+/// An attribute of an object; nothing where there is none.
+std::optional<Attribute> open_attribute(hid_t file, const std::string& object, const std::string& name) {
+  if (!exists(file, object) || H5Aexists_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0)
+    return {};
+  Handle opened(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  Handle space(H5Aget_space(opened), H5Sclose), type(H5Aget_type(opened), H5Tclose);
+  return Attribute{std::move(opened), std::move(space), std::move(type)};
+}
+
 bool is_dataset(hid_t file, const std::string& name) {
   const Handle object(exists(file, name) ? H5Oopen(file, name.c_str(), H5P_DEFAULT) : -1, H5Oclose);
   return object && H5Iget_type(object) == H5I_DATASET;
@@ -332,11 +345,10 @@ void Hdf5Reader::read(const std::string& name, const Hdf5Slab& slab, Hdf5Type ty
 
 std::optional<double> Hdf5Reader::attribute(const std::string& object, const std::string& name) const {
   const Lock lock;
-  if (!exists(file_, object) || H5Aexists_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0)
+  const auto attribute = open_attribute(file_, object, name);
+  if (!attribute)
     return {};
-  const Handle opened(H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
-                      H5Aclose);
-  const Handle space(H5Aget_space(opened), H5Sclose), type(H5Aget_type(opened), H5Tclose);
+  const auto& [opened, space, type] = *attribute;
   const H5T_class_t kind = H5Tget_class(type);
   double value = 0;
   if (H5Sget_simple_extent_npoints(space) != 1 || (kind != H5T_INTEGER && kind != H5T_FLOAT) ||
@@ -347,11 +359,10 @@ std::optional<double> Hdf5Reader::attribute(const std::string& object, const std
 
 std::string Hdf5Reader::text_attribute(const std::string& object, const std::string& name) const {
   const Lock lock;
-  if (!exists(file_, object) || H5Aexists_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0)
+  const auto attribute = open_attribute(file_, object, name);
+  if (!attribute)
     return {};
-  const Handle opened(H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
-                      H5Aclose);
-  const Handle space(H5Aget_space(opened), H5Sclose), type(H5Aget_type(opened), H5Tclose);
+  const auto& [opened, space, type] = *attribute;
   if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)
     return {};
   if (H5Tis_variable_str(type) > 0) {

@@ -50,8 +50,8 @@ public:
   }
 
   /// Patterns that were set, and those among them that have no counts.
-  std::int64_t set_patterns() const { return std::ssize(states) - number_of(Pattern::NotSet); }
-  std::int64_t empty_patterns() const { return number_of(Pattern::Empty); }
+  std::int64_t set_patterns() const { return number_set; }
+  std::int64_t empty_patterns() const { return number_empty; }
 
   /// Stores patterns [K, n, n] from `first` on, a group at a time, and waits until they are stored. The first
   /// with a value that is not a finite number >= 0; or a large number.
@@ -83,7 +83,7 @@ public:
     const auto host_means =
         Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), Kokkos::subview(means, set));
     for (std::int64_t i = 0; i < given; ++i)
-      states[static_cast<std::size_t>(first + i)] = host_means(i) > 0 ? Pattern::Set : Pattern::Empty;
+      note(states[static_cast<std::size_t>(first + i)], host_means(i) > 0 ? Pattern::Set : Pattern::Empty);
     std::int64_t result;
     Kokkos::deep_copy(space, Kokkos::View<std::int64_t, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(&result),
                       invalid);
@@ -93,7 +93,11 @@ public:
 
 private:
   enum class Pattern : unsigned char { NotSet, Set, Empty };
-  std::int64_t number_of(Pattern pattern) const { return std::count(states.begin(), states.end(), pattern); }
+  void note(Pattern& state, Pattern now) {
+    number_set += state == Pattern::NotSet;
+    number_empty += (now == Pattern::Empty) - (state == Pattern::Empty);
+    state = now;
+  }
 
   /// Patterns as targets `at`, at + 1 ... of `to`; their means as those of patterns first, first + 1 ...
   template <class Stored, class DeviceView>
@@ -131,6 +135,7 @@ private:
   View<T> means, units, pixel_weights;
   View<double> constants;
   std::vector<Pattern> states;
+  std::int64_t number_set = 0, number_empty = 0; ///< of the states: every evaluation asks
 };
 
 } // namespace Bracewell::Impl
