@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Runs the programs on small files with damages: each run has to end in time with 0, or with one sentence and 1 or 2, and
+without output then. The first run that does not ends the script; its folder stays.
+
+    fuzz_programs.py --programs build/fuzz/examples --seeds SEEDS [--data DATA] [--runs N] [--seconds S] [--seed K]
+
+SEEDS is a folder that fuzz_seeds wrote, DATA a folder with real files (cryoem/, tomography/, ptychography/)."""
+
+import argparse
+import os
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--programs", type=pathlib.Path, required=True)
+parser.add_argument("--seeds", type=pathlib.Path, required=True)
+parser.add_argument("--data", type=pathlib.Path)
+parser.add_argument("--runs", type=int, default=10000)
+parser.add_argument("--seconds", type=float, default=float("inf"))
+parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--time-limit", type=float, default=60, help="seconds of a run")
+options = parser.parse_args()
+options.programs = options.programs.resolve()
+chance = random.Random(options.seed)
+largest_memory = 2 << 20  # kB of a run; --memory-limit is below it
+
+star = """data_optics
+loop_
+_rlnOpticsGroup
+_rlnVoltage
+_rlnSphericalAberration
+_rlnAmplitudeContrast
+_rlnImagePixelSize
+_rlnImageSize
+1 300 2.7 0.1 2 16
+
+data_particles
+loop_
+_rlnOpticsGroup
+_rlnImageName
+_rlnAngleRot
+_rlnAngleTilt
+_rlnAnglePsi
+_rlnOriginXAngst
+_rlnOriginYAngst
+_rlnDefocusU
+_rlnDefocusV
+_rlnDefocusAngle
+_rlnRandomSubset
+"""
+
+
+def small_files(folder):
+    """A map, a STAR file and its images in all modes that are read, and the seeds."""
+    box = 16
+
+    def mrc(sections, values, mode=2):
+        header = bytearray(1024)
+        struct.pack_into("<10i3f3f3i", header, 0, box, box, sections, mode, 0, 0, 0, box, box, sections, 2.0 * box,
+                         2.0 * box, 2.0 * sections, 90, 90, 90, 1, 2, 3)
+        struct.pack_into("<i", header, 88, 1)
+        header[208:216] = b"MAP DD\0\0"
+        return bytes(header) + struct.pack("<%d%s" % (len(values), "fh"[mode == 1]), *values)
+
+    (folder / "map.mrc").write_bytes(mrc(box, [float(i * 37 % 101 % 13) for i in range(box**3)]))
+    (folder / "p.mrcs").write_bytes(mrc(6, [i * 31 % 97 % 19 for i in range(6 * box**2)], 1))
+    rows = ("1 %d@p.mrcs %d %d %d 1 -1 12000 11000 30 %d\n" % (i + 1, 40 * i, 20 * i, 9 * i, 1 + i % 2) for i in range(6))
+    (folder / "p.star").write_text(star + "".join(rows))
+    for seed in ("scan/scan.h5", "scan/scan.tif", "tiff/deflate.tif", "cxi/measurement.cxi", "cxi/plain.h5"):
+        shutil.copy(options.seeds / seed, folder)
+
+
+# Program, arguments, files that it reads.
+commands = [
+    ("project", "--map map.mrc --star p.star --ctf --out out.mrcs", ["map.mrc", "p.star"]),
+    ("project", "--map map.mrc --star p.star --kernel linear --noise 1 --out out.mrcs", ["map.mrc", "p.star"]),
+    ("reconstruct", "--star p.star --out out.mrc", ["p.star", "p.mrcs"]),
+    ("reconstruct", "--star p.star --reference map.mrc --normalise --out out.mrc", ["p.star", "p.mrcs", "map.mrc"]),
+    ("refine", "--map map.mrc --star p.star --iterations 2 --out out.star", ["map.mrc", "p.star", "p.mrcs"]),
+    ("tomography", "--scan scan.h5 --centre 1.5 --out out.h5", ["scan.h5"]),
+    ("tomography", "--scan scan.tif --centre 1.5 --method line --out out.tif", ["scan.tif"]),
+    ("tomography", "--scan deflate.tif --centre 9.5 --out out.h5", ["deflate.tif"]),
+    ("ptychography", "--data measurement.cxi --passes 2 --out out.h5", ["measurement.cxi"]),
+    ("ptychography", "--data plain.h5 --passes 2 --object-pixel 1e-9 --out out.h5", ["plain.h5"]),
+]
+# The same on real files of up to 4 MB, for one run in ten.
+real_commands = [
+    ("project", "--map toymodel_small_nocenter.mrc --star rln_proj_64_centered.star --out out.mrcs",
+     ["cryoem/toymodel_small_nocenter.mrc", "cryoem/rln_proj_64_centered.star"]),
+    ("reconstruct", "--star relion31.star --out out.mrc", ["cryoem/relion31.star", "cryoem/relion31.mrcs"]),
+    ("tomography", "--scan dendrites_sinogram.h5 --centre 100 --out out.h5", ["tomography/dendrites_sinogram.h5"]),
+    ("tomography", "--scan sinogram_360_neutron_image.tif --centre 100 --out out.h5",
+     ["tomography/sinogram_360_neutron_image.tif"]),
+    ("ptychography", "--data PETRAIII_P25_Near_Field_Ptycho.cxi --passes 1 --out out.h5",
+     ["ptychography/PETRAIII_P25_Near_Field_Ptycho.cxi"]),
+]
+
+telling_numbers = (0, 1, 2, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7F800000, 0x7FC00000, 1 << 24)
+
+
+def damaged(content):
+    """Bytes that are changed, missing, doubled or moved, mostly near the beginning, where formats state sizes."""
+    content = bytearray(content)
+
+    def place():
+        return chance.randrange(min(len(content), 2048) if chance.random() < 0.7 else len(content)) if content else 0
+
+    for _ in range(chance.choice((1, 1, 1, 2, 4, 16))):
+        at, size, kind = place(), chance.choice((1, 4, 16, 256)), chance.randrange(7)
+        if kind == 0 and content:
+            content[at] ^= 1 << chance.randrange(8)
+        elif kind == 1 and content:
+            content[at] = chance.randrange(256)
+        elif kind == 2:
+            word = struct.pack(chance.choice("<>") + "I", chance.choice(telling_numbers))
+            content[at:at + 4] = word
+        elif kind == 3:
+            del content[at:at + size]
+        elif kind == 4:
+            content[at:at] = content[place():][:size]
+        elif kind == 5:
+            content[at:at + size] = content[place():][:size]
+        elif chance.random() < 0.3:
+            del content[at:]
+    return bytes(content)
+
+
+def complaint(program, arguments, folder, names):
+    """What is wrong with a run, or nothing."""
+    command = [str(options.programs / f"bracewell-{program}"), *arguments.split(), "--memory-limit", "500"]
+    (folder / "command").write_text(" ".join(command) + "\n")
+    out, err = folder / "stdout", folder / "stderr"
+    with open(out, "wb") as stdout, open(err, "wb") as stderr:
+        process = subprocess.Popen(command, cwd=folder, stdout=stdout, stderr=stderr)
+        end = time.monotonic() + options.time_limit
+        while True:
+            done, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if done:
+                break
+            if time.monotonic() > end:
+                process.kill()
+                os.wait4(process.pid, 0)
+                return f"still runs after {options.time_limit} seconds"
+            time.sleep(0.005)
+    process.returncode = code = os.waitstatus_to_exitcode(status)
+    text = err.read_text(errors="replace")
+    if re.search(r"Sanitizer|runtime error", text):
+        return "a report of a sanitizer"
+    if usage.ru_maxrss > largest_memory:
+        return f"took {usage.ru_maxrss // 1024} MB of memory"
+    if "Bracewell::" in text:
+        return "names a function"
+    new = {path.name for path in folder.iterdir()} - set(names) - {"command", "stdout", "stderr"}
+    if code == 0:
+        return None if any(name.startswith("out") for name in new) else "ended with 0 without output"
+    if code not in (1, 2):
+        return f"ended with {code}"
+    name = f"bracewell-{program}: "
+    said = [line for line in text.splitlines() if not re.match(name + "(note|warning): ", line)]
+    # Bytes of a file's text may be anything, line feeds too; progress is a line of its own.
+    if not said or not any(line.startswith(name) for line in said):
+        return f"ended with {code} without a sentence"
+    return f"ended with {code} and left {sorted(new)}" if new else None
+
+
+start, runs = time.monotonic(), 0
+scratch = pathlib.Path(tempfile.mkdtemp(prefix="bracewell-fuzz-"))
+originals = scratch / "originals"
+originals.mkdir()
+small_files(originals)
+while runs < options.runs and time.monotonic() - start < options.seconds:
+    real = options.data and chance.random() < 0.1
+    program, arguments, files = chance.choice(real_commands if real else commands)
+    sources = [(options.data if real else originals) / name for name in files]
+    beside = [] if real else [originals / "p.mrcs"]
+    if not all(path.exists() for path in sources):
+        continue
+    folder = scratch / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for path in {*sources, *beside}:
+        shutil.copyfile(path, folder / path.name)
+    victim = folder / chance.choice(sources).name
+    victim.write_bytes(damaged(victim.read_bytes()))
+    wrong = complaint(program, arguments, folder, [path.name for path in {*sources, *beside}])
+    runs += 1
+    if wrong:
+        sys.exit(f"fuzz_programs: {wrong}: {folder} ({(folder / 'command').read_text().strip()})")
+shutil.rmtree(scratch)
+print(f"programs: {runs} runs in {time.monotonic() - start:.0f} s")
