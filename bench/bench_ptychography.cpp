@@ -1,7 +1,10 @@
 // Ptychography: bench_ptychography --benchmark_filter='ptychography/iteration/.*'
 // One iteration of full-batch optimisation: probe from its five parameters, loss, gradients of object
 // amplitude, object phase and probe parameters, a step of Adam. Object 512^2, probe 80^2, detector 256^2, a
-// raster of 64 x 64 positions; smaller on hosts (the name says the sizes).
+// raster of 64 x 64 positions; smaller on hosts (the name says the sizes). And what experiments bring,
+// ptychography/experiment/.*, in ptychography_experiments.cpp.
+
+#include "ptychography_experiments.hpp"
 
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/object.hpp>
@@ -170,6 +173,7 @@ void add_all() {
 int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard kokkos(argc, argv);
   add_all();
+  add_experiments();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv))
     return 1;

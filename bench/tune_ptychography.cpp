@@ -85,7 +85,7 @@ void groups() {
   const int n = host ? 64 : 256, m = host ? 20 : 80;
   const Experiment experiment(n, m, host ? 8 : 64);
   std::printf("\nworkspace_bytes (in use: %zu MB), detector %d, probe %d, %d patterns\n%10s%12s%12s\n",
-              PtychographyOptions().workspace_bytes >> 20, n, m, experiment.patterns(), "MB", "fused us",
+              Impl::PtychographyTuning::group_bytes >> 20, n, m, experiment.patterns(), "MB", "fused us",
               "general us");
   for (std::size_t megabytes = 10; megabytes <= 640; megabytes *= 2) {
     PtychographyOptions options{

@@ -12,18 +12,19 @@ namespace {
 
 using namespace Tuning;
 using Bracewell::LogPolarTomographyOptions;
+using Bracewell::ParallelBeamGeometry;
 using Bracewell::Impl::LogPolarGrid;
 
 /// Seconds of a pair of slices.
-double time(LogPolarTomographyOptions options) {
+double time(const ParallelBeamGeometry& geometry, LogPolarTomographyOptions options) {
   const Space space;
   options.slices = host ? 2 : 32;
-  const Bracewell::LogPolarTomography<Space, float> plan(space, options);
-  const auto angles = static_cast<std::int64_t>(options.angles.size());
-  const auto values = random_values<float>("projections", options.slices * angles * options.width);
+  const Bracewell::LogPolarTomography<Space, float> plan(space, geometry, options);
+  const auto angles = static_cast<std::int64_t>(geometry.angles.size());
+  const auto values = random_values<float>("projections", options.slices * angles * geometry.width);
   const Kokkos::View<float***, Kokkos::LayoutRight, Space> projections(values.data(), options.slices, angles,
-                                                                       options.width),
-      images("images", options.slices, options.width, options.width);
+                                                                       geometry.width),
+      images("images", options.slices, geometry.width, geometry.width);
   return median_seconds(space, [&] { plan.backproject(space, projections, images); }) /
          double(options.slices) * 2;
 }
@@ -36,18 +37,19 @@ int main(int argc, char* argv[]) {
   Fit fit(3);
   std::printf("\n%8s%8s%8s%8s%14s%14s\n", "width", "angles", "spans", "period", "us for a pair", "chosen");
   for (const int width : host ? std::vector{64, 128} : std::vector{512, 1024, 2048}) {
-    LogPolarTomographyOptions options{.width = width};
+    ParallelBeamGeometry geometry{.width = width};
+    LogPolarTomographyOptions options;
     const int angles = width * 3 / 2;
     for (int p = 0; p < angles; ++p)
-      options.angles.push_back(std::numbers::pi * p / angles);
-    const int chosen = LogPolarGrid::make({"tune_tomography"}, options).spans;
+      geometry.angles.push_back(std::numbers::pi * p / angles);
+    const int chosen = LogPolarGrid::make({"tune_tomography"}, geometry, options).spans;
     double fastest = 0, of_chosen = 0;
     const int few =
         std::max(4, angles * 2 / LogPolarGrid::largest_period); // as LogPolarGrid::make tries them
     for (int spans = few; spans <= 4 * few; ++spans) {
       options.spans = spans;
-      const LogPolarGrid grid = LogPolarGrid::make({"tune_tomography"}, options);
-      const double seconds = time(options);
+      const LogPolarGrid grid = LogPolarGrid::make({"tune_tomography"}, geometry, options);
+      const double seconds = time(geometry, options);
       const double rows = double(spans) * grid.result_rows();
       const double transformed = double(grid.columns) * spans * grid.period * grid.refinement;
       fit.add({grid.columns * (angles + rows), transformed, double(spans) * width * width}, seconds);

@@ -99,7 +99,8 @@ auto load(const Array& array) {
   auto host = Kokkos::create_mirror_view(result);
   for (std::size_t i = 0; i < host.size(); ++i)
     if constexpr (IsComplex<Value>::value)
-      host.data()[i] = Value(array.values[2 * i], array.values[2 * i + 1]);
+      host.data()[i] =
+          array.is_complex ? Value(array.values[2 * i], array.values[2 * i + 1]) : Value(array.values[i]);
     else
       host.data()[i] = static_cast<Value>(array.values[i]);
   Kokkos::deep_copy(result, host);

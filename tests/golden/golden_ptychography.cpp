@@ -1,7 +1,7 @@
 // golden_ptychography PREFIX: runs the case PREFIX.json/.bin in double and float on the default execution
 // space: the operators one by one, both paths and object gradients of the plan, half-precision storage and
-// twenty steps of Adam; or, where it lists cases of experiments, those that the plan has words for. Prints a line
-// each with its largest relative errors, and ends with "N passed, N failed".
+// twenty steps of Adam; or, where it lists cases of experiments, those. Prints a line each with its largest
+// relative errors, and ends with "N passed, N failed".
 
 #include "ptychography/case.hpp"
 

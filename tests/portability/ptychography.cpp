@@ -5,7 +5,7 @@
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
-#include <bracewell/ptychography/ptychography_loss.hpp>
+#include <bracewell/ptychography/solver.hpp>
 
 namespace {
 
@@ -34,11 +34,32 @@ template void launch(const Space&, const Impl::FusedKernel<Space, float, Half, I
 template void launch(const Space&,
                      const Impl::FusedKernel<Space, double, double, Impl::FusedSizes<4, 12, 12>>&);
 
+template <class Kernel>
+void launch_lines(const Space& space, const Kernel& kernel) {
+  Kokkos::parallel_for("lines", Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<256, 2>>(space, 1, 256),
+                       kernel);
+}
+template void launch_lines(const Space&, const Impl::CompareLines<Space, float, float>&);
+template void launch_lines(const Space&,
+                           const Impl::TransformLines<Space, float, true, false, Impl::LoadExitWaves<float>,
+                                                      Impl::WaveLines<float, true>>&);
+template void
+launch_lines(const Space&,
+             const Impl::TransformLines<Space, float, false, true, Impl::LoadShiftedSpectrum<float>,
+                                        Impl::StoreWaveGradients<float>>&);
+
+/// Without PatternPath::Lines, whose kernels take long: those above are of every kind.
+struct GeneralAlone : FusedDetectors<> {
+  template <class>
+  static constexpr bool lines = false;
+};
+
 } // namespace
 
 template class Bracewell::Adam<Space, float>;
 template class Bracewell::AberratedProbe<Space, float>;
 template class Bracewell::Impl::ReducedGrid<Space, float>;
+template class Bracewell::PtychographySolver<Space, float, float, GeneralAlone>;
 
 void every_operator(const Space& space, const ScanPositions<Space>& scan, const View<float**>& real,
                     const View<Kokkos::complex<float>**>& object,

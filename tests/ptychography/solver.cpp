@@ -6,6 +6,8 @@
 
 #include <bracewell/ptychography/solver.hpp>
 
+#include <Eigen/Dense>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -370,6 +372,51 @@ TEST_CASE("a rate factor is as good as smaller rates", "[ptychography]") {
   CHECK(get(scaled, model) == found);
 }
 
+TEST_CASE("a restored solver makes the steps that follow its state", "[ptychography]") {
+  const bool aberrations = GENERATE(false, true);
+  const Model model = make_model(aberrations);
+  PtychographySolverOptions options{.probe_rate = 0.02, .history = 4};
+  if (aberrations)
+    options.optics = Model::optics;
+  const Space space;
+  auto whole = make_solver(model, options), begun = make_solver(model, options);
+  set(whole, model, random_start(model, 12));
+  set(begun, model, random_start(model, 12));
+  for (int step = 0; step < 7; ++step)
+    whole.step(space);
+  for (int step = 0; step < 5; ++step)
+    begun.step(space);
+  auto state = begun.state(space);
+  CHECK(state.adam.steps == 5);
+  auto resumed = make_solver(model, options);
+  resumed.step(space); // what a solver has done before is forgotten
+  resumed.restore(space, state);
+  for (int step = 0; step < 2; ++step)
+    resumed.step(space);
+  CHECK(resumed.steps() == 7);
+  const auto expected = get(whole, model), found = get(resumed, model);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(std::abs(found[i] - expected[i]) <= 1e-10 * std::max(1.0, std::abs(expected[i])));
+  const auto losses = resumed.losses(space), expected_losses = whole.losses(space);
+  REQUIRE(losses.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(std::abs(losses[i] / expected_losses[i] - 1) <= 1e-10);
+
+  using Catch::Matchers::ContainsSubstring;
+  auto wrong = state;
+  wrong.phase.pop_back();
+  CHECK_THROWS_WITH(resumed.restore(space, wrong), ContainsSubstring("restore: state: expected 99 values"));
+  wrong = state;
+  wrong.losses.pop_back();
+  CHECK_THROWS_WITH(resumed.restore(space, wrong), ContainsSubstring("expected 4 losses, found 3"));
+  wrong = state;
+  wrong.adam.squares.pop_back();
+  CHECK_THROWS_WITH(resumed.restore(space, wrong), ContainsSubstring("Adam::restore: state"));
+  wrong = state;
+  wrong.adam.steps = -1;
+  CHECK_THROWS_WITH(resumed.restore(space, wrong), ContainsSubstring("state"));
+}
+
 TEST_CASE("batches divide the patterns", "[ptychography]") {
   const Space space;
   for (const auto& [patterns, count] : {std::pair{10, 3}, {7, 7}, {5, 1}, {101, 8}}) {
@@ -450,4 +497,126 @@ TEST_CASE("the solver names what is wrong", "[ptychography]") {
   CHECK_THROWS_WITH(solver.step(Space(), list), ContainsSubstring("subset"));
   for (const double factor : {-1.0, double(NAN), double(INFINITY)})
     CHECK_THROWS_WITH(solver.set_rate_factor(factor), ContainsSubstring("set_rate_factor: factor"));
+}
+
+namespace {
+
+/// Patterns of a smooth object at whole positions, by direct sums.
+struct WholeScan {
+  static constexpr int size = 44, m = 14, n = 20, side = 8, count = side * side;
+  std::vector<std::array<double, 2>> truth;
+  View<double***> patterns{"patterns", count, n, n};
+  View<Kokkos::complex<double>***> probe{"probe", 1, m, m};
+
+  static Complex object(double row, double column) {
+    return std::polar(1 + 0.3 * std::sin(0.5 * row) * std::cos(0.4 * column),
+                      0.8 * std::sin(0.35 * column + 0.2 * row) + 0.6 * std::cos(0.6 * row - 0.3 * column));
+  }
+
+  WholeScan() {
+    const auto p = Kokkos::create_mirror_view(probe);
+    const auto measured = Kokkos::create_mirror_view(patterns);
+    for (int i = 0; i < m * m; ++i) {
+      const double y = i / m - m / 2., x = i % m - m / 2., r = y * y + x * x;
+      p.data()[i] = Kokkos::complex<double>(std::exp(-r / 12) * std::cos(0.1 * r),
+                                            std::exp(-r / 12) * std::sin(0.1 * r));
+    }
+    for (int j = 0; j < count; ++j) {
+      truth.push_back(
+          {double(2 + (j / side * 26 + j % 3) / 7), double(2 + (j % side * 26 + j / side % 2 * 3) / 7)});
+      for (int k = 0; k < n * n; ++k) {
+        Complex sum = 0;
+        for (int i = 0; i < m * m; ++i)
+          sum += object(truth.back()[0] + i / m, truth.back()[1] + i % m) *
+                 Complex(p.data()[i].real(), p.data()[i].imag()) *
+                 std::polar(1.0, -2 * pi * (k / n * (i / m) + k % n * (i % m)) / n);
+        measured.data()[j * n * n + k] = std::norm(sum);
+      }
+    }
+    Kokkos::deep_copy(probe, p);
+    Kokkos::deep_copy(patterns, measured);
+  }
+
+  /// How far positions are from the truth, without the mean of all; the largest but for one in ten.
+  double error(const std::vector<std::array<double, 2>>& positions) const {
+    std::array<double, 2> mean{};
+    for (int j = 0; j < count; ++j)
+      for (int axis = 0; axis < 2; ++axis)
+        mean[axis] += (positions[j][axis] - truth[j][axis]) / count;
+    std::vector<double> distances;
+    for (int j = 0; j < count; ++j)
+      distances.push_back(
+          std::hypot(positions[j][0] - truth[j][0] - mean[0], positions[j][1] - truth[j][1] - mean[1]));
+    std::sort(distances.begin(), distances.end());
+    return distances[count * 9 / 10];
+  }
+};
+
+} // namespace
+
+TEST_CASE("the solver finds positions behind a known probe on a known object, and keeps to the limit") {
+  const WholeScan scan;
+  const Space space;
+  std::mt19937 engine(6);
+  std::uniform_real_distribution<double> uniform(-1.5, 1.5);
+  Eigen::MatrixXd errors(+WholeScan::count, 2), affine(+WholeScan::count, 3);
+  for (int j = 0; j < WholeScan::count; ++j)
+    errors.row(j) << uniform(engine), uniform(engine);
+  for (int i = 0; i < 20; ++i) { // no affine part of the positions given, which the solver keeps
+    for (int j = 0; j < WholeScan::count; ++j)
+      affine.row(j) << 1, scan.truth[j][0] + errors(j, 0), scan.truth[j][1] + errors(j, 1);
+    errors -= affine * affine.colPivHouseholderQr().solve(errors);
+  }
+  auto given = scan.truth;
+  View<double**> positions("positions", WholeScan::count, 2);
+  const auto host = Kokkos::create_mirror_view(positions);
+  for (int j = 0; j < WholeScan::count; ++j)
+    for (int axis = 0; axis < 2; ++axis)
+      host(j, axis) = given[j][axis] += errors(j, axis);
+  Kokkos::deep_copy(positions, host);
+  const PtychographyShape shape{{WholeScan::size, WholeScan::size}, WholeScan::m, WholeScan::n};
+  const auto moves = [&](double limit, int passes) {
+    Solver::Loss plan(
+        space, shape, positions,
+        {.loss = PatternLoss::Amplitude, .scale = PatternScale::None, .refine_positions = true});
+    plan.set_patterns(space, 0, scan.patterns);
+    Solver solver(space, shape, std::move(plan),
+                  {.object_rate = 0, .probe_rate = 0, .position_rate = 0.1, .position_limit = limit});
+    const auto amplitude = Kokkos::create_mirror_view(solver.amplitude());
+    const auto phase = Kokkos::create_mirror_view(solver.phase());
+    for (int row = 0; row < WholeScan::size; ++row)
+      for (int column = 0; column < WholeScan::size; ++column) {
+        amplitude(row, column) = std::abs(WholeScan::object(row, column));
+        phase(row, column) = std::arg(WholeScan::object(row, column));
+      }
+    Kokkos::deep_copy(solver.amplitude(), amplitude);
+    Kokkos::deep_copy(solver.phase(), phase);
+    Kokkos::deep_copy(solver.probe(), scan.probe);
+    for (int pass = 0; pass < passes; ++pass) {
+      solver.move_windows(space);
+      solver.set_rate_factor(std::pow(0.8, pass));
+      for (int step = 0; step < 10; ++step)
+        solver.step(space);
+    }
+    space.fence();
+    return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), solver.displacements());
+  };
+  const auto found = moves(4, 20);
+  auto refined = given;
+  Eigen::Matrix<double, 3, 2> together = Eigen::Matrix<double, 3, 2>::Zero();
+  for (int j = 0; j < WholeScan::count; ++j)
+    for (int axis = 0; axis < 2; ++axis) {
+      refined[j][axis] += found(j, axis);
+      together.col(axis) += Eigen::Vector3d(1, given[j][0], given[j][1]) * found(j, axis);
+    }
+  INFO("from " << scan.error(given) << " to " << scan.error(refined));
+  CHECK(scan.error(given) > 1);
+  CHECK(scan.error(refined) < 0.02);
+  CHECK(together.cwiseAbs().maxCoeff() < 1e-8);
+  const auto limited = moves(0.3, 2);
+  for (std::size_t i = 0; i < limited.size(); ++i)
+    CHECK(std::abs(limited.data()[i]) <= 0.3);
+  Solver::Loss still(space, shape, positions, {});
+  CHECK_THROWS_WITH(Solver(space, shape, std::move(still), {.position_rate = 0.1}),
+                    Catch::Matchers::ContainsSubstring("options.position_rate: expected 0"));
 }

@@ -9,6 +9,9 @@
 #include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/solver.hpp>
 
+#include <Eigen/Core>
+
+#include <deque>
 #include <filesystem>
 #include <functional>
 
@@ -253,6 +256,127 @@ TEST_CASE("the tutorial's lens and the pieces of a step") {
     solver.step(space);
   }
   CHECK(on_host(value)() == solver.losses(space).back());
+}
+
+TEST_CASE("the tutorial's positions, and the page's slices and factors") {
+  const Scan scan;
+  const Space space;
+  const auto probe = scan.probe;
+  const auto patterns = scan.patterns;
+  const auto truth = on_host(scan.positions);
+  View<double**> positions("positions", Scan::N, 2);
+  const auto wrong = Kokkos::create_mirror_view(positions);
+  for (int j = 0; j < Scan::N; ++j)
+    for (int axis = 0; axis < 2; ++axis)
+      wrong(j, axis) = std::clamp(truth(j, axis) + 0.4 * std::sin(j + 2.0 * axis), 0.0, 48.0);
+  Kokkos::deep_copy(positions, wrong);
+  {
+  const PtychographyShape shape{.object = {64, 64}, .probe = 16, .detector = 40};
+  // [positions
+  PtychographyLoss<Space, float> movable(
+      space, shape, positions, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None, .refine_positions = true});
+  movable.set_patterns(space, 0, patterns);
+  PtychographySolver<Space, float> refinement(
+      space, shape, std::move(movable), {.object_rate = 0.02, .probe_rate = 1e-3, .position_rate = 0.02, .position_limit = 2});
+  Kokkos::deep_copy(space, refinement.amplitude(), 1.0f);
+  Kokkos::deep_copy(space, refinement.probe(), probe);
+  for (int pass = 0; pass < 10; ++pass) {
+    refinement.move_windows(space);
+    for (int i = 0; i < 10; ++i)
+      refinement.step(space);
+  }
+  const auto moves = refinement.displacements(); // [N, 2], to be added to the positions
+  // positions]
+  CHECK(moves.extent(0) == std::size_t(Scan::N));
+  const auto losses = refinement.losses(space); // of an object so smooth, little is known of positions
+  INFO("from " << losses.front() << " to " << losses.back());
+  CHECK(losses.back() < 0.1 * losses.front());
+  }
+  using Complex = Kokkos::complex<float>;
+  const View<Complex***> slices("slices", 2, 64, 64), slices_gradient("gradient", 2, 64, 64);
+  const View<float*> factors("factors", Scan::N), factor_gradient("gradient", Scan::N);
+  const View<double> loss("loss");
+  Kokkos::deep_copy(slices, 1.0f);
+  Kokkos::deep_copy(factors, 1.0f);
+  // clang-format on
+  // [inputs
+  const PtychographyShape shape{.object = {64, 64}, .probe = 16, .detector = 40, .slices = 2};
+  PtychographyLoss<Space, float> model(space, shape, positions,
+                                       {.scale = PatternScale::None,
+                                        .slice_fresnel_numbers = {20}, // window^2 / (wavelength distance)
+                                        .pattern_factors = true});
+  model.set_patterns(space, 0, patterns);
+  model.evaluate(space, {.object = slices, .probe = probe, .factors = factors},
+                 {.loss = loss, .object_gradient = slices_gradient, .factor_gradient = factor_gradient});
+  // inputs]
+  // clang-format off
+  // Object and factors of one scale: sum h dL/dh = Re sum conj(O_s) dL/dO_s / 2 of either slice.
+  space.fence();
+  const auto g = on_host(slices_gradient);
+  const auto h = on_host(factor_gradient);
+  double by_factors = 0;
+  std::array<double, 2> by_slice{};
+  for (int j = 0; j < Scan::N; ++j)
+    by_factors += h(j);
+  for (int i = 0; i < 2 * 64 * 64; ++i)
+    by_slice[i / (64 * 64)] += g.data()[i].real();
+  for (const double sum : by_slice)
+    CHECK(std::abs(sum / (2 * by_factors) - 1) < 1e-4);
+}
+
+TEST_CASE("the tutorial's L-BFGS") {
+  const Scan scan;
+  const Space space;
+  const auto probe = scan.probe;
+  PtychographyLoss<Space, float> loss(space, {.object = {64, 64}, .probe = 16, .detector = 40}, scan.positions,
+                                      {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+  loss.set_patterns(space, 0, scan.patterns);
+  // [lbfgs
+  using Complex = Kokkos::complex<float>;
+  using Vector = Eigen::VectorXf; // real and imaginary parts
+  using Host = Kokkos::View<Complex**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
+  const View<Complex**> object("object", 64, 64), object_gradient("object gradient", 64, 64);
+  const View<double> device_value("loss");
+  const auto on_pixels = [](Vector& vector) { return Host(reinterpret_cast<Complex*>(vector.data()), 64, 64); };
+  const auto evaluate = [&](Vector& x, Vector& gradient) {
+    Kokkos::deep_copy(object, on_pixels(x));
+    loss.evaluate(space, object, probe, {.loss = device_value, .object_gradient = object_gradient});
+    space.fence();
+    Kokkos::deep_copy(on_pixels(gradient), object_gradient);
+    return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), device_value)();
+  };
+  Vector x(2 * 64 * 64), gradient(x.size()), next(x.size()), next_gradient(x.size());
+  Kokkos::deep_copy(on_pixels(x), Complex(1));
+  double value = evaluate(x, gradient);
+  std::deque<std::pair<Vector, Vector>> memory; // steps, and how the gradient changed by each
+  for (int iteration = 0; iteration < 50; ++iteration) {
+    Vector direction = -gradient;
+    std::vector<float> parts;
+    for (auto pair = memory.rbegin(); pair != memory.rend(); ++pair) {
+      parts.push_back(pair->first.dot(direction) / pair->first.dot(pair->second));
+      direction -= parts.back() * pair->second;
+    }
+    direction *= memory.empty() ? 0.1f / gradient.cwiseAbs().maxCoeff()
+                                : memory.back().first.dot(memory.back().second) / memory.back().second.squaredNorm();
+    for (const auto& [step, change] : memory) {
+      direction += (parts.back() - change.dot(direction) / step.dot(change)) * step;
+      parts.pop_back();
+    }
+    float length = 1; // halved until the loss falls enough
+    double next_value;
+    while (next = x + length * direction, next_value = evaluate(next, next_gradient),
+           next_value > value + 1e-4 * length * gradient.dot(direction) && length > 1e-6)
+      length /= 2;
+    if ((next - x).dot(next_gradient - gradient) > 0)
+      memory.emplace_back(next - x, next_gradient - gradient); // of all steps; for long runs, of the latest ten
+    x = next, gradient = next_gradient, value = next_value;
+  }
+  // lbfgs]
+  Vector flat(x.size()), unused(x.size());
+  Kokkos::deep_copy(on_pixels(flat), Complex(1));
+  const double first = evaluate(flat, unused);
+  INFO("from " << first << " to " << value);
+  CHECK(value < 1e-3 * first);
 }
 
 // clang-format on

@@ -51,6 +51,24 @@ void fill(const Space& space, const std::string& label, Value* values, std::int6
                        Fill<Value>{values, value});
 }
 
+/// The first values of an array, and zeros behind them.
+template <class Value>
+struct CopyPadded {
+  const Value* from;
+  Value* to;
+  std::int64_t copied;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { to[i] = i < copied ? from[i] : Value(0); }
+};
+
+/// Copies values to memory for as many or more of them.
+template <class Space, class Value>
+void copy_padded(const Space& space, const std::string& label, const Value* from, std::int64_t copied,
+                 Value* to, std::int64_t size) {
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
+                       CopyPadded<Value>{from, to, copied});
+}
+
 /// A copy of host values in the memory of an execution space; waits for it.
 template <class Space, class Value>
 Kokkos::View<Value*, Space> device_copy(const Space& space, const std::string& label,

@@ -32,7 +32,7 @@ KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> turn(const PlainComplex<T>& a, const
 }
 
 /// cos and sin of 2 pi k / n for 0 <= k / n <= 1/8, by their series: constants of the code below.
-constexpr double cosine_series(double x) {
+KOKKOS_INLINE_FUNCTION constexpr double cosine_series(double x) {
   double sum = 0, term = 1;
   for (int i = 1; i < 30; i += 2) {
     sum += term;
@@ -40,7 +40,7 @@ constexpr double cosine_series(double x) {
   }
   return sum;
 }
-constexpr double sine_series(double x) {
+KOKKOS_INLINE_FUNCTION constexpr double sine_series(double x) {
   double sum = 0, term = x;
   for (int i = 2; i < 30; i += 2) {
     sum += term;
@@ -48,7 +48,7 @@ constexpr double sine_series(double x) {
   }
   return sum;
 }
-constexpr double turn_cosine(int k, int n) { // of k / n turns, any k
+KOKKOS_INLINE_FUNCTION constexpr double turn_cosine(int k, int n) { // of k / n turns, any k
   const double two_pi = 6.283185307179586476925;
   k %= n;
   if (2 * k > n)
@@ -82,12 +82,12 @@ KOKKOS_FORCEINLINE_FUNCTION void butterfly(const PlainComplex<T>& a, const Plain
   difference = {twice_minus(a.re, sum.re), twice_minus(a.im, sum.im)};
 }
 
-/// DFT of N = 2^a, 3 2^a or 5 2^a numbers in registers, in natural order, not scaled; exp(-2 pi i k x / N), or
+/// DFT of N = 2^a, 3 2^a, 5 2^a or 7 2^a numbers in registers, in natural order, not scaled; exp(-2 pi i k x / N), or
 /// + for the inverse. Even and odd numbers are transformed and joined (Cooley and Tukey), with every index
 /// and factor known to the compiler.
 template <int N, bool inverse>
 struct RegisterFFT {
-  static_assert(N % 2 == 0, "RegisterFFT: sizes are 1, 3 or 5 times a power of two.");
+  static_assert(N % 2 == 0, "RegisterFFT: sizes are 1, 3, 5 or 7 times a power of two.");
   static constexpr int half = N / 2;
   using Half = RegisterFFT<half, inverse>;
   static constexpr int own_factors = N % 4 == 0 ? N / 4 : half, factors = own_factors + Half::factors;
@@ -239,6 +239,46 @@ struct RegisterFFT<5, inverse> : OddShifted<5, inverse> {
     x[4] = {a.re + u.im, a.im - u.re};
     x[2] = {b.re - v.im, b.im + v.re};
     x[3] = {b.re + v.im, b.im - v.re};
+  }
+};
+
+template <bool inverse>
+struct RegisterFFT<7, inverse> : OddShifted<7, inverse> {
+  template <class T>
+  BRACEWELL_REGISTER_FUNCTION static void run(PlainComplex<T> (&x)[7]) {
+    run_leading<7>(x);
+  }
+  template <int leading, class T>
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[7]) {
+    fill_zeros<leading>(x);
+    const PlainComplex<T> sum[3]{x[1] + x[6], x[2] + x[5], x[3] + x[4]};
+    const PlainComplex<T> difference[3]{x[1] - x[6], x[2] - x[5], x[3] - x[4]};
+    const PlainComplex<T> first = x[0];
+    x[0] = first + sum[0] + sum[1] + sum[2];
+    pair<1>(first, sum, difference, x[1], x[6]);
+    pair<2>(first, sum, difference, x[2], x[5]);
+    pair<3>(first, sum, difference, x[3], x[4]);
+  }
+
+private:
+  /// Frequencies k and -k.
+  template <int k, class T>
+  BRACEWELL_REGISTER_FUNCTION static void pair(const PlainComplex<T>& first, const PlainComplex<T> (&sum)[3],
+                                               const PlainComplex<T> (&difference)[3], PlainComplex<T>& plus,
+                                               PlainComplex<T>& minus) {
+    constexpr T c[3]{T(turn_cosine(k, 7)), T(turn_cosine(2 * k, 7)), T(turn_cosine(3 * k, 7))};
+    constexpr T s[3]{T(turn_cosine(4 * k + 7, 28)), T(turn_cosine(8 * k + 7, 28)),
+                     T(turn_cosine(12 * k + 7, 28))};
+    PlainComplex<T> even = first, odd{0, 0};
+    BRACEWELL_UNROLL
+    for (int i = 0; i < 3; ++i) {
+      even = {even.re + c[i] * sum[i].re, even.im + c[i] * sum[i].im};
+      odd = {odd.re + s[i] * difference[i].re, odd.im + s[i] * difference[i].im};
+    }
+    const PlainComplex<T> turned =
+        inverse ? PlainComplex<T>{odd.im, -odd.re} : PlainComplex<T>{-odd.im, odd.re};
+    plus = even + turned;
+    minus = even - turned;
   }
 };
 

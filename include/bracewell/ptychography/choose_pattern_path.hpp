@@ -2,11 +2,14 @@
 #pragma once
 
 #include <bracewell/fft/fast_size.hpp>
-#include <bracewell/ptychography/detail/tuning.hpp>
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/radix_passes.hpp>
+#include <bracewell/ptychography/detail/fused_sizes.hpp>
 #include <bracewell/ptychography/options.hpp>
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 namespace Bracewell {
 
@@ -14,6 +17,10 @@ namespace Bracewell {
 /// each; problems of other sizes go the general path. FusedDetectors<> compiles none.
 template <int... sizes>
 struct FusedDetectors {
+  /// Whether PatternPath::Lines is compiled for an execution space: for GPUs; on hosts General is about as fast. Lists
+  /// that derive from this one can say otherwise.
+  template <class ExecutionSpace>
+  static constexpr bool lines = !Impl::is_host<ExecutionSpace>;
   /// Whether a size is in the list.
   static constexpr bool contains(int size) { return ((size == sizes) || ...); }
 
@@ -34,21 +41,59 @@ inline int compared_detector(const PtychographyShape& shape, const PtychographyO
   return std::min(shape.detector, static_cast<int>(next_fast_size(2 * shape.probe - 1, true)));
 }
 
-/// The path that PtychographyLoss takes, never PatternPath::Automatic: Fused where the fused kernel can do the
-/// problem and options.path does not say General. It can where it is built for compared_detector() (see
-/// FusedDetectors), with one mode, whole positions, in the far field, without weights per pixel and
-/// without a mask on patterns that are scaled one by one: with both, the mean of I is not the energy of the exit
-/// wave.
-/// @tparam Detectors       that PtychographyLoss was given
+namespace Impl {
+/// Whether the fused kernel keeps its window in the memory of a multiprocessor; otherwise lines are faster.
+template <class Detectors, class Space, class T>
+bool window_on_chip([[maybe_unused]] int n, [[maybe_unused]] int m) {
+  bool result = false;
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Space, Kokkos::Cuda>)
+    visit_fused_sizes<Detectors>(n, m, [&](auto sizes) {
+      constexpr std::size_t available = PtychographyTuning::chip_bytes - PtychographyTuning::system_bytes;
+      result = choose_window_memory<T>(sizes, m, available) == WindowMemory::Chip;
+    });
+#endif
+  return result;
+}
+} // namespace Impl
+
+/// Whether PatternPath::Lines transforms lines of n pixels: a product of powers of 2, 3, 5 and 7, neither too short to
+/// be shared by threads nor too long for those of a team.
+inline bool transforms_lines(int n) {
+  const std::vector<int> radices = Impl::choose_radices(n, Impl::RadixPasses<float>::most);
+  return radices.size() > 1 && n <= 1024 &&
+         n / *std::ranges::min_element(radices) <= Impl::PtychographyTuning::line_threads;
+}
+
+/// The path that PtychographyLoss takes, never PatternPath::Automatic: the one that options.path names if it can do the
+/// problem, otherwise the first of Fused, Lines and General that can; but Lines instead of Fused where the rows of a
+/// pattern do not fit into the memory of a multiprocessor.
+///   Fused    where it is built for compared_detector() (see FusedDetectors), with one mode, whole positions, in the
+///            far field, without weights per pixel and without a mask on patterns that are scaled one by one: with both,
+///            the mean of I is not the energy of the exit wave
+///   Lines    where it is compiled (FusedDetectors), in the far field, for detectors (and, with positions between
+///            pixels, probes) that transforms_lines()
+///   General  everything; several slices, relaxation, positions to refine, factors and a background go no other way
+/// @tparam Detectors, ExecutionSpace, Real  of PtychographyLoss
 /// @param whole_positions  whether all positions are whole numbers (!ScanPositions::subpixel())
-template <class Detectors = EveryFusedDetector>
+template <class Detectors = EveryFusedDetector, class ExecutionSpace = Kokkos::DefaultExecutionSpace,
+          class Real = float>
 PatternPath choose_pattern_path(const PtychographyShape& shape, const PtychographyOptions& options,
                                 bool whole_positions = true) {
-  const bool built = Detectors::contains(compared_detector(shape, options));
+  const int n = compared_detector(shape, options);
   const bool mean_is_energy = options.weights == PixelWeights::None ||
                               (options.weights == PixelWeights::Mask && options.scale == PatternScale::None);
-  const bool can = built && mean_is_energy && shape.modes == 1 && whole_positions && !options.fresnel_number;
-  return can && options.path != PatternPath::General ? PatternPath::Fused : PatternPath::General;
+  const bool plain = shape.slices == 1 && shape.relaxation == 0 && !options.refine_positions &&
+                     !options.pattern_factors && !options.detector_background && !options.fresnel_number;
+  const bool fused = plain && Detectors::contains(n) && mean_is_energy && shape.modes == 1 && whole_positions;
+  const bool lines = Detectors::template lines<ExecutionSpace> && plain && transforms_lines(n) &&
+                     (whole_positions || transforms_lines(shape.probe));
+  const bool fast = !lines || Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, shape.probe);
+  const bool automatic = options.path == PatternPath::Automatic;
+  if (fused && (options.path == PatternPath::Fused || (automatic && fast)))
+    return PatternPath::Fused;
+  return lines && (options.path == PatternPath::Lines || automatic) ? PatternPath::Lines
+                                                                    : PatternPath::General;
 }
 
 } // namespace Bracewell

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace Bracewell {
 
@@ -30,9 +31,13 @@ enum class PixelWeights {
   PerPixel ///< any weights >= 0, stored per pattern
 };
 
-/// How the patterns are computed. Fused: one kernel holds a pattern on the chip from the exit wave to its
-/// gradient. General: through the FFT library, any size, sub-pixel positions, several modes.
-enum class PatternPath { Automatic, Fused, General };
+/// How the patterns are computed.
+enum class PatternPath {
+  Automatic, ///< by choose_pattern_path
+  Fused,     ///< one kernel holds a pattern on the chip from the exit wave to its gradient
+  Lines,     ///< kernels that transform rows or columns, each joined with what comes before and after it
+  General    ///< through the FFT library: any size, near field
+};
 
 /// Sizes of a ptychographic experiment, in pixels.
 struct PtychographyShape {
@@ -40,6 +45,8 @@ struct PtychographyShape {
   int probe;                          ///< m: the probe is m x m
   int detector;                       ///< n >= m: a pattern is n x n
   int modes = 1;                      ///< mutually incoherent probe modes
+  int slices = 1;                     ///< of the object, along the beam
+  int relaxation = 0;                 ///< modes by which the probe of a pattern differs from that of all
 
   /// Whether all sizes are the same.
   bool operator==(const PtychographyShape&) const = default;
@@ -57,10 +64,16 @@ struct PtychographyOptions {
   /// Near field: detector and probe have the same pixels, n = m, and the wave is propagated by the Fresnel
   /// transfer function exp(-i pi |k|^2 / F), k in cycles per window, F = window^2 / (wavelength distance).
   std::optional<double> fresnel_number = {};
+  /// Fresnel numbers of the probe's window for the ways from each slice of the object to the next.
+  std::vector<double> slice_fresnel_numbers = {};
+  bool refine_positions = false;    ///< positions are inputs of evaluate, which gives their gradient
+  bool pattern_factors = false;     ///< I_j is multiplied by a factor of pattern j
+  bool detector_background = false; ///< an intensity per detector pixel is added to all patterns
   Strategy object_gradient = Strategy::Owned; ///< or Strategy::Atomic
   PatternPath path = PatternPath::Automatic;  ///< which kernels compute patterns
-  std::size_t workspace_bytes = std::size_t(160)
-                                << 20; ///< patterns are computed in groups that need about this
+  std::optional<std::size_t> workspace_bytes =
+      {}; ///< patterns are computed in groups that need about this; absent: as
+          ///< was measured to be fast, 640 MiB in PatternPath::Lines, else 160
 };
 
 } // namespace Bracewell

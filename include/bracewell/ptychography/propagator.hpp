@@ -30,6 +30,7 @@ struct FresnelTransfer {
   double inverse_fresnel;
   ProbeShifts shifts; ///< f
   bool conjugate;
+  Kokkos::complex<T>* kept = nullptr; ///< a copy, or none
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int column = static_cast<int>(index % n), row = static_cast<int>(index / n % n);
@@ -43,7 +44,14 @@ struct FresnelTransfer {
     turns = conjugate ? -turns : turns;
     const auto phase = unit_phase(turns - Kokkos::floor(turns));
     waves[index] *= Kokkos::complex<T>(T(phase.real() / n / n), T(phase.imag() / n / n));
+    if (kept)
+      kept[index] = waves[index];
   }
+};
+
+/// Nothing to do.
+struct NoAction {
+  void operator()() const {}
 };
 
 } // namespace Impl
@@ -77,29 +85,32 @@ public:
   /// @param waves  View of Kokkos::complex<Real> [..., n, n], as many as the plan was made for
   /// @throws Error on shapes that do not fit
   /// @param shifts for plans: pixels by which the probes of the waves were moved
+  /// @param kept   for plans: where DFT(Psi) / n^2 is kept in the near field
   template <class WavesView>
-  void propagate(const ExecutionSpace& space, const WavesView& waves,
-                 const Impl::ProbeShifts& shifts = {}) const {
+  void propagate(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts = {},
+                 Complex* kept = nullptr) const {
     check_waves("Propagator::propagate", waves);
     if (size == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::propagate");
     forward.execute(space, waves, waves);
     if (inverse_fresnel != 0)
-      transfer(space, waves, shifts, false);
+      transfer(space, waves, shifts, false, kept);
   }
 
   /// The adjoint of propagate, on the same arguments.
-  template <class WavesView>
-  void adjoint(const ExecutionSpace& space, const WavesView& waves,
-               const Impl::ProbeShifts& shifts = {}) const {
+  /// @param at_spectrum for plans: called where waves are DFT(G) in the near field
+  template <class WavesView, class Action = Impl::NoAction>
+  void adjoint(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts = {},
+               const Action& at_spectrum = {}) const {
     check_waves("Propagator::adjoint", waves);
     if (size == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::adjoint");
     if (inverse_fresnel != 0) {
       forward.execute(space, waves, waves);
-      transfer(space, waves, shifts, true);
+      at_spectrum();
+      transfer(space, waves, shifts, true, nullptr);
     } else {
       backward.execute(space, waves, waves);
     }
@@ -130,10 +141,11 @@ private:
 
   template <class WavesView>
   void transfer(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts,
-                bool conjugate) const {
-    Kokkos::parallel_for("Bracewell::Propagator::transfer",
-                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, size),
-                         Impl::FresnelTransfer<Real>{waves.data(), n, inverse_fresnel, shifts, conjugate});
+                bool conjugate, Complex* kept) const {
+    Kokkos::parallel_for(
+        "Bracewell::Propagator::transfer",
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, size),
+        Impl::FresnelTransfer<Real>{waves.data(), n, inverse_fresnel, shifts, conjugate, kept});
     backward.execute(space, waves, waves);
   }
 

@@ -6,29 +6,23 @@
 #include <bracewell/ptychography/detail/fused_plan.hpp>
 #include <bracewell/ptychography/detail/general_plan.hpp>
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
+#include <bracewell/ptychography/detail/lines_plan.hpp>
 #include <bracewell/ptychography/detail/sum_losses.hpp>
 #include <bracewell/ptychography/detail/target_store.hpp>
+#include <bracewell/ptychography/inputs.hpp>
 
 #include <limits>
-#include <optional>
 #include <type_traits>
+#include <variant>
 
 namespace Bracewell {
-
-/// What PtychographyLoss::evaluate writes; what is not given is not computed. All are overwritten.
-template <class Real, class MemorySpace>
-struct PtychographyOutputs {
-  Array<double, MemorySpace> loss = {};                           ///< one number, a View of rank 0 or [1]
-  Array<double, MemorySpace> pattern_losses = {};                 ///< [patterns]: their sum is the loss
-  Array<Kokkos::complex<Real>, MemorySpace> object_gradient = {}; ///< [rows, columns]
-  Array<Kokkos::complex<Real>, MemorySpace> probe_gradient = {};  ///< [m, m] or [modes, m, m]
-};
 
 /// Plan of the loss of a ptychographic model against measured patterns, and of its exact gradients:
 ///   psi_jl(r) = O(y_j + r) p_l(r), Psi = far- or near-field propagation (Propagator), I_j = sum_l
 ///   |Psi_jl|^2, J_j = I_j C / mean(I_j) and t_j = measured C / mean(measured) (PatternScale::PerPattern) or
 ///   J = I, L = 1 / (N n^2) sum_j sum_k w_jk l(J_jk, t_jk)  (PatternLoss; means are weighted with w as well).
-/// N: patterns of the call. Patterns without counts have weight 0. Gradients are dL/dRe + i dL/dIm.
+/// N: patterns of the call. Patterns without counts have weight 0. Gradients are dL/dRe + i dL/dIm. Models with
+/// slices, relaxation, positions to find, factors and a background: docs/ptychography.md.
 ///
 /// Storage is the type in which targets (and, in the fused path, gradients of exit waves) are stored: Real, or
 /// Half with Real = float, whose gradients are within 1e-3 of those in double. Half takes two bytes on every
@@ -50,6 +44,8 @@ class PtychographyLoss {
   using Memory = typename ExecutionSpace::memory_space;
 
 public:
+  /// What evaluate takes.
+  using Inputs = PtychographyInputs<Real, Memory>;
   /// What evaluate can give.
   using Outputs = PtychographyOutputs<Real, Memory>;
 
@@ -60,10 +56,9 @@ public:
   PtychographyLoss(const ExecutionSpace& space, const PtychographyShape& sizes,
                    const PositionsView& positions, const PtychographyOptions& settings = {})
       : options(settings), measured(check(sizes, settings)), shape(compared(sizes, settings)),
-        scan(space, positions, sizes.object, sizes.probe, constructor), fused(make_fused(space)),
-        general(make_general(space)),
+        scan(space, positions, sizes.object, sizes.probe, constructor), plan(make_plan(space)),
         store(space, scan.count(), measured.detector, shape.detector, shape.probe, settings,
-              fused ? fused->layout() : Impl::PatternLayout{shape.detector}),
+              is_fused() ? std::get<Fused>(plan).layout() : Impl::PatternLayout{shape.detector}),
         sums(space, scan.count(), shape, settings.object_gradient),
         losses(Impl::device_vector<double>(space, "Bracewell::PtychographyLoss::losses", scan.count())) {}
 
@@ -72,14 +67,20 @@ public:
   /// Patterns of the plan.
   std::int64_t count() const { return scan.count(); }
   /// Whether one kernel holds a pattern on the chip from the exit wave to its gradient (choose_pattern_path).
-  bool is_fused() const { return bool(fused); }
+  bool is_fused() const { return path() == PatternPath::Fused; }
+  /// The path that was chosen (choose_pattern_path).
+  PatternPath path() const {
+    return std::visit([](const auto& own) { return own.path; }, plan);
+  }
+  /// Whether positions are inputs of evaluate (options.refine_positions).
+  bool refines_positions() const { return options.refine_positions; }
   /// Pixels per side of the grid on which patterns are compared.
   int compared_detector() const { return shape.detector; }
   /// Patterns without counts among those that were set; they have weight 0.
   std::int64_t empty_patterns() const { return store.empty_patterns(); }
   /// Bytes that the plan holds.
   std::size_t memory_bytes() const {
-    return scan.memory_bytes() + (fused ? fused->memory_bytes() : general->memory_bytes()) +
+    return scan.memory_bytes() + std::visit([](const auto& own) { return own.memory_bytes(); }, plan) +
            store.memory_bytes() + sums.memory_bytes() + Impl::bytes_of(losses);
   }
 
@@ -114,6 +115,28 @@ public:
     }
   }
 
+  /// Writes the positions of the plan: as given, or by move_windows.
+  /// @param positions  View [N, 2] of double
+  /// @throws Error on another shape
+  void positions(const ExecutionSpace& space, const Array<double, Memory>& positions) const {
+    Impl::Arguments{"PtychographyLoss::positions"}.shape("positions", positions, {count(), 2});
+    scan.write(space, positions);
+  }
+
+  /// Takes other positions for those of the plan, and moves the windows from which a position has gone too far:
+  /// one that is more than 3/4 of a pixel away on an axis, farther than the 1/2 of a new plan so that none goes
+  /// to and fro, becomes the nearest one within the object. The loss jumps a little where a window moves, as its
+  /// first row is exchanged for a new last one. Waits.
+  /// @param positions  View [N, 2] of double
+  /// @throws Error on another shape, a position that is not finite, and plans without options.refine_positions
+  void move_windows(const ExecutionSpace& space, const Array<const double, Memory>& positions) {
+    const Impl::Arguments arguments{"PtychographyLoss::move_windows"};
+    arguments.require(options.refine_positions, "options.refine_positions", "true when the plan is made",
+                      "false");
+    arguments.shape("positions", positions, {count(), 2});
+    scan.move_windows(space, positions, arguments);
+  }
+
   /// Loss and gradients.
   /// @param object   View of Kokkos::complex<Real> [rows, columns]
   /// @param probe    View [m, m] or [modes, m, m]
@@ -125,30 +148,43 @@ public:
   void evaluate(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
                 const Array<const Complex, Memory>& probe, const Outputs& outputs,
                 const Array<const int, Memory>& subset = {}) const {
+    evaluate(space, Inputs{.object = object, .probe = probe}, outputs, subset);
+  }
+
+  /// The same of models that have more than object and probe.
+  /// @throws Error on inputs that the plan was not told of when it was made, and on those that are missing, too
+  void evaluate(const ExecutionSpace& space, const Inputs& inputs, const Outputs& outputs,
+                const Array<const int, Memory>& subset = {}) const {
     const std::int64_t used = subset ? subset.size() : count();
     const Impl::Arguments arguments{"PtychographyLoss::evaluate"};
-    Impl::check_evaluate(arguments, measured, count(), object, probe, outputs, subset);
+    Impl::check_evaluate(arguments, measured, options, count(), inputs, outputs, subset);
     arguments.require(
         store.set_patterns() >= used, "patterns",
         [&] { return Impl::number(used) + " that were set by set_patterns"; },
         [&] { return Impl::number(store.set_patterns()); });
     Kokkos::Profiling::ScopedRegion profile("Bracewell::PtychographyLoss::evaluate");
+    if (subset || used == 0) // patterns that are not used
+      zero(space, outputs.position_gradient), zero(space, outputs.factor_gradient),
+          zero(space, outputs.coefficient_gradient);
     if (used == 0) {
       zero(space, outputs.loss), zero(space, outputs.object_gradient), zero(space, outputs.probe_gradient);
+      zero(space, outputs.background_gradient), zero(space, outputs.relaxation_gradient);
       return;
     }
     if (outputs.object_gradient)
       sums.begin_object(space, subset.data, used, outputs.object_gradient);
     const Real norm = Real(1) / (Real(used) * Real(std::int64_t(shape.detector) * shape.detector));
     double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses.data();
-    const std::int64_t group = fused ? fused->group_size() : general->group_size();
-    for (std::int64_t first = 0; first < used; first += group) {
-      const Impl::Selection selection{subset.data, first, std::min(group, used - first)};
-      if (fused)
-        evaluate_fused(space, object, probe, outputs, selection, norm, per_pattern + first);
-      else
-        evaluate_general(space, object, probe, outputs, selection, norm, per_pattern + first);
-    }
+    if (const General* const general = std::get_if<General>(&plan))
+      general->begin(space, scan, inputs);
+    std::visit(
+        [&](const auto& own) {
+          for (std::int64_t first = 0; first < used; first += own.group_size()) {
+            const Impl::Selection selection{subset.data, first, std::min(own.group_size(), used - first)};
+            evaluate_group(own, space, inputs, outputs, selection, norm, per_pattern + first);
+          }
+        },
+        plan);
     if (outputs.loss) {
       using Sum = Impl::SumLosses<ExecutionSpace>;
       Kokkos::parallel_for("Bracewell::PtychographyLoss::sum_losses",
@@ -159,7 +195,11 @@ public:
 
 private:
   using Fused = Impl::FusedPlan<ExecutionSpace, Real, Storage, Detectors>;
+  using Lines = Impl::LinesPlan<ExecutionSpace, Real, Storage>;
   using General = Impl::GeneralPlan<ExecutionSpace, Real, Storage>;
+  static constexpr bool has_lines = Detectors::template lines<ExecutionSpace>;
+  using Plan =
+      std::conditional_t<has_lines, std::variant<Fused, Lines, General>, std::variant<Fused, General>>;
   static constexpr Impl::Arguments constructor{"PtychographyLoss"};
 
   static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options) {
@@ -173,16 +213,18 @@ private:
     return shape;
   }
 
-  std::optional<Fused> make_fused(const ExecutionSpace& space) const {
-    const bool takes =
-        choose_pattern_path<Detectors>(measured, options, !scan.subpixel()) == PatternPath::Fused;
-    constructor.require(takes || options.path != PatternPath::Fused, "options.path",
-                        "a problem that the fused kernel can do (choose_pattern_path) or another path",
-                        "PatternPath::Fused");
-    return takes ? std::optional<Fused>(std::in_place, space, scan.count(), shape, options) : std::nullopt;
-  }
-  std::optional<General> make_general(const ExecutionSpace& space) const {
-    return fused ? std::nullopt : std::optional<General>(std::in_place, space, scan, shape, options);
+  Plan make_plan(const ExecutionSpace& space) const {
+    const PatternPath path =
+        choose_pattern_path<Detectors, ExecutionSpace, Real>(measured, options, !scan.subpixel());
+    constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
+                        "a path that can do the problem (choose_pattern_path)",
+                        options.path == PatternPath::Fused ? "PatternPath::Fused" : "PatternPath::Lines");
+    if (path == PatternPath::Fused)
+      return Plan(std::in_place_type<Fused>, space, scan.count(), shape, options);
+    if constexpr (has_lines)
+      if (path == PatternPath::Lines)
+        return Plan(std::in_place_type<Lines>, space, scan, shape, options);
+    return Plan(std::in_place_type<General>, space, scan, shape, options);
   }
 
   template <class Value>
@@ -193,43 +235,47 @@ private:
 
   static bool gradients(const Outputs& outputs) { return outputs.object_gradient || outputs.probe_gradient; }
 
-  void evaluate_fused(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
-                      const Array<const Complex, Memory>& probe, const Outputs& outputs,
-                      const Impl::Selection& selection, Real norm, double* per_pattern) const {
-    const Impl::Probes<Real> probes{probe.data, 0, shape.modes};
-    const auto waves = fused->compute(space, scan.device(), object.data, probe.data, selection,
-                                      store.targets(), options, norm, per_pattern, gradients(outputs));
+  void evaluate_group(const Fused& own, const ExecutionSpace& space, const Inputs& inputs,
+                      const Outputs& outputs, const Impl::Selection& selection, Real norm,
+                      double* per_pattern) const {
+    const Impl::Probes<Real> probes{inputs.probe.data, 0, shape.modes};
+    const auto waves = own.compute(space, scan.device(), inputs.object.data, inputs.probe.data, selection,
+                                   store.targets(), options, norm, per_pattern, gradients(outputs));
     if (outputs.object_gradient)
       sums.add_object(space, scan.device(), scan.tiles(), selection, probes, waves,
                       outputs.object_gradient.data);
     if (outputs.probe_gradient)
-      sums.add_probe(space, scan.device(), selection, object.data, probes, waves,
+      sums.add_probe(space, scan.device(), selection, inputs.object.data, probes, waves,
                      outputs.probe_gradient.data);
   }
 
-  void evaluate_general(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
-                        const Array<const Complex, Memory>& probe, const Outputs& outputs,
-                        const Impl::Selection& selection, Real norm, double* per_pattern) const {
-    const Impl::Probes<Real> given{probe.data, 0, shape.modes};
-    const auto shifted = general->shifted_probes(space, scan, given, selection);
-    const auto waves = general->compute(space, scan, object.data, shifted, selection, store.targets(),
-                                        options, norm, per_pattern, gradients(outputs));
+  void evaluate_group(const Lines& own, const ExecutionSpace& space, const Inputs& inputs,
+                      const Outputs& outputs, const Impl::Selection& selection, Real norm,
+                      double* per_pattern) const {
+    const Impl::Probes<Real> given{inputs.probe.data, 0, shape.modes};
+    const auto shifted = own.shifted_probes(space, scan, given, selection);
+    const auto waves = own.compute(space, scan, inputs.object.data, shifted, selection, store.targets(),
+                                   options, norm, per_pattern, gradients(outputs));
     if (outputs.object_gradient)
       sums.add_object(space, scan.device(), scan.tiles(), selection, shifted, waves,
                       outputs.object_gradient.data);
-    if (!outputs.probe_gradient)
-      return;
-    const bool done = general->probe_gradient(space, scan, object.data, shape.modes, selection, waves,
-                                              outputs.probe_gradient.data, selection.first > 0);
-    if (!done) // the probe is the same for all patterns
-      sums.add_probe(space, scan.device(), selection, object.data, given, waves, outputs.probe_gradient.data);
+    if (outputs.probe_gradient && scan.subpixel())
+      own.probe_gradient(space, scan, inputs.object.data, selection, waves, outputs.probe_gradient.data);
+    else if (outputs.probe_gradient)
+      sums.add_probe(space, scan.device(), selection, inputs.object.data, given, waves,
+                     outputs.probe_gradient.data);
+  }
+
+  void evaluate_group(const General& own, const ExecutionSpace& space, const Inputs& inputs,
+                      const Outputs& outputs, const Impl::Selection& selection, Real norm,
+                      double* per_pattern) const {
+    own.evaluate(space, scan, inputs, outputs, selection, store.targets(), options, norm, per_pattern, sums);
   }
 
   PtychographyOptions options;
   PtychographyShape measured, shape; ///< as given, and with the detector on which patterns are compared
   ScanPositions<ExecutionSpace> scan;
-  std::optional<Fused> fused;
-  std::optional<General> general;
+  Plan plan;
   Impl::TargetStore<ExecutionSpace, Real, Storage> store;
   Impl::GradientSums<ExecutionSpace, Real> sums;
   Kokkos::View<double*, Kokkos::LayoutRight, Memory> losses;

@@ -36,13 +36,23 @@ struct ScanTiles {
   const int* windows;        ///< indices of positions, rising within a tile
 };
 
+/// positions = corners + fractions.
+struct JoinPositions {
+  const int* corners;
+  const double* fractions; ///< or null
+  double* positions;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    positions[i] = corners[i] + (fractions ? fractions[i] : 0);
+  }
+};
+
 } // namespace Impl
 
 /// Where the probe stood: N windows of m x m pixels within the object, by their first (top left) pixel, as
 /// (row, column). Positions that are not whole numbers are allowed: the window is the nearest one, which must lie
 /// within the object (rows from -1/2 to below rows - m + 1/2), and the rest, within half a pixel, is a shift of
-/// the probe. Checked and sorted once; movable, const afterwards. There
-/// may be no positions.
+/// the probe. Checked and sorted when made or moved; movable. There may be no positions.
 template <class ExecutionSpace>
 class ScanPositions {
   using Memory = typename ExecutionSpace::memory_space;
@@ -79,8 +89,46 @@ public:
   const Impl::Scan& device() const { return scan; }
   /// For kernels that own tiles of the object.
   const Impl::ScanTiles& tiles() const { return tile_lists; }
-  /// [N, 2], positions minus the window's first pixel, within half a pixel; empty when all are whole.
-  const double* fractions() const { return fractions_view.data(); }
+  /// [N, 2], positions minus the window's first pixel; null when all are whole.
+  const double* fractions() const { return fractional ? fractions_view.data() : nullptr; }
+
+  /// Writes the positions [N, 2].
+  void write(const ExecutionSpace& space, const Array<double, Memory>& positions) const {
+    Kokkos::parallel_for("Bracewell::ScanPositions::write",
+                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, 2 * scan.count),
+                         Impl::JoinPositions{scan.positions, fractions(), positions.data});
+  }
+
+  /// Takes other positions. A window from which its position is more than 3/4 of a pixel away on an axis
+  /// becomes the nearest one within the object, the others stay. Waits.
+  /// @param positions  as many as there are
+  /// @throws Error when a position is not finite
+  void move_windows(const ExecutionSpace& space, const Array<const double, Memory>& positions,
+                    const Impl::Arguments& arguments = {"ScanPositions::move_windows"}) {
+    std::vector<double> all(2 * scan.count);
+    corners.resize(all.size());
+    const auto download = [&](auto& values, const auto* from) {
+      using Value = typename std::remove_cvref_t<decltype(values)>::value_type;
+      Kokkos::deep_copy(
+          space,
+          Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()),
+          Kokkos::View<const Value*, Memory, Kokkos::MemoryUnmanaged>(from, values.size()));
+    };
+    download(all, positions.data);
+    download(corners, scan.positions);
+    space.fence("Bracewell::ScanPositions: positions are on the host");
+    fractions_host.resize(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      arguments.require(std::isfinite(all[i]), "positions", "finite numbers",
+                        [&] { return Impl::number(all[i]) + " (position " + Impl::number(i / 2) + ")"; });
+      if (std::abs(all[i] - corners[i]) > farthest)
+        corners[i] = static_cast<int>(std::clamp(std::floor(all[i] + 0.5), 0.0, last(i)));
+      fractions_host[i] = all[i] - corners[i];
+    }
+    fractional = true;
+    sort_into_tiles();
+    copy(space);
+  }
 
   /// Bytes that the positions take.
   std::size_t memory_bytes() const {
@@ -88,6 +136,8 @@ public:
   }
 
 private:
+  static constexpr double farthest = 0.75;
+
   void check(const Impl::Arguments& arguments, std::size_t axes) const {
     arguments.require(axes == 2, "positions", "[N, 2]", [&] { return "[N, " + std::to_string(axes) + "]"; });
     arguments.require(scan.count <= 1 << 30, "positions", "at most 2^30 positions",
@@ -98,16 +148,20 @@ private:
     arguments.within<std::int64_t>("probe", scan.probe, 1, std::min(scan.rows, scan.columns));
   }
 
+  /// The greatest corner, of rows (i even) or columns.
+  double last(std::size_t i) const {
+    return static_cast<double>((i % 2 == 0 ? scan.rows : scan.columns) - scan.probe);
+  }
+
   void place(const Impl::Arguments& arguments, const std::vector<double>& all) {
     corners.resize(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const double last = static_cast<double>((i % 2 == 0 ? scan.rows : scan.columns) - scan.probe);
       const double whole = std::floor(all[i] + 0.5);
       arguments.require(
-          whole >= 0 && whole <= last, "positions",
+          whole >= 0 && whole <= last(i), "positions",
           [&] {
             return std::string(i % 2 == 0 ? "rows" : "columns") + " from -0.5 to below " +
-                   Impl::number(last + 0.5) + ", so that the nearest window lies within the object";
+                   Impl::number(last(i) + 0.5) + ", so that the nearest window lies within the object";
           },
           [&] { return Impl::number(all[i]) + " (position " + Impl::number(i / 2) + ")"; });
       corners[i] = static_cast<int>(whole);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/ptychography/detail/displacements.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/pattern_batches.hpp>
 #include <bracewell/ptychography/probe.hpp>
@@ -23,13 +24,17 @@ struct PtychographySolverOptions {
   std::optional<ProbeOptics> optics = std::nullopt;
   /// Learning rates of the five parameters, each in its own unit, in the order of ProbeParameter; 0: it stays
   std::array<double, probe_parameter_count> aberration_rates = {1e-3, 1e-3, 1e-3, 1e-3, 1e-3};
+  /// Pixels by which a step moves positions, about; 0: they stay. Else the loss is made with
+  /// options.refine_positions.
+  double position_rate = 0;
+  double position_limit = 5;    ///< pixels that a position may be moved by on each axis
   AdamOptions adam = {};        ///< constants of the optimiser
   std::int64_t history = 10000; ///< the losses of so many steps are kept
 };
 
 /// Reconstruction by Adam: steps along the exact gradients of PtychographyLoss with respect to the object's
-/// amplitude and phase, and the probe's pixels or aberrations. What is sought lies in Views that the solver
-/// owns and the caller may read and set between steps; all are zero at first.
+/// amplitude and phase, the probe's pixels or aberrations, and the positions. What is sought lies in Views that
+/// the solver owns and the caller may read and set between steps; all are zero at first.
 /// @code
 /// PtychographySolver<Space, float> solver(space, shape, std::move(loss), {.probe_rate = 0});
 /// Kokkos::deep_copy(space, solver.amplitude(), 1.0f); Kokkos::deep_copy(space, solver.probe(), probe);
@@ -50,12 +55,12 @@ public:
 
   /// @param shape  as the loss was made with
   /// @param loss   with its patterns set
-  /// @throws Error on another shape, rates that are negative or not finite, options of Adam out of range, a
+  /// @throws Error on another shape, several slices, relaxation, rates that are negative or not finite, options of Adam out of range, a
   ///   history of no steps, optics that are not positive, and optics with several modes
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {})
       : options_(check(shape, loss, options)), loss_(std::move(loss)),
-        adam_(space, sizes(shape, options), options.adam),
+        adam_(space, sizes(shape, loss_, options), options.adam),
         amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
         phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
         amplitude_gradient_(zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1])),
@@ -66,6 +71,22 @@ public:
         aberrations_(zeros<Real*>(space, "aberrations", probe_parameter_count)),
         aberration_gradients_(zeros<Real*>(space, "aberration_gradients", probe_parameter_count)),
         history_(zeros<double*>(space, "losses", options.history)) {
+    if (refines_positions()) {
+      first_positions_ = zeros<double**>(space, "first_positions", loss_.count(), 2);
+      positions_ = zeros<double**>(space, "positions", loss_.count(), 2);
+      displacements_ = zeros<Real**>(space, "displacements", loss_.count(), 2);
+      position_gradient_ = zeros<Real**>(space, "position_gradient", loss_.count(), 2);
+      loss_.positions(space, first_positions_);
+      std::vector<double> host(first_positions_.size());
+      Kokkos::deep_copy(
+          space,
+          Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+              host.data(), first_positions_.extent(0), 2),
+          first_positions_);
+      space.fence("Bracewell::PtychographySolver: positions are on the host");
+      common_moves_ =
+          Impl::device_copy(space, "Bracewell::PtychographySolver::common_moves", Impl::common_moves(host));
+    }
     if (trains_probe())
       probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
     if (options.optics)
@@ -77,6 +98,10 @@ public:
   /// [modes, m, m]; with optics that of the parameters before the latest step.
   const View<Complex***>& probe() const { return probe_; }
   const View<Real*>& aberrations() const { return aberrations_; } ///< [5], see ProbeParameter
+  /// [N, 2], pixels that the positions were moved by; without options.position_rate there are none. Their affine
+  /// part is zero: patterns do not tell when object and positions move together, and hardly a scale, shear or
+  /// turn of the whole scan, which the probe's curvature and the object follow.
+  const View<Real**>& displacements() const { return displacements_; }
   /// What is minimised.
   const Loss& loss() const { return loss_; }
 
@@ -94,6 +119,8 @@ public:
       outputs.object_gradient = object_gradient_;
     if (trains_probe())
       outputs.probe_gradient = probe_gradient_;
+    if (refines_positions())
+      outputs.position_gradient = position_gradient_;
     evaluate(space, outputs, subset);
     if (options_.object_rate > 0)
       complex_object_gradients(space, amplitude_, phase_, object_gradient_,
@@ -118,9 +145,19 @@ public:
                                       {"amplitude()", Reals(amplitude_)},
                                       {"phase()", Reals(phase_)},
                                       {"probe()", Array<Complex, Memory>(probe_)},
-                                      {"aberrations()", Reals(aberrations_)}});
+                                      {"aberrations()", Reals(aberrations_)},
+                                      {"displacements()", Reals(displacements_)}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::evaluate");
     evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset);
+  }
+
+  /// Moves the windows from which positions have gone too far (PtychographyLoss::move_windows); once in a pass over
+  /// the patterns is enough. Waits.
+  void move_windows(const ExecutionSpace& space) {
+    if (!refines_positions())
+      return;
+    move_positions(space);
+    loss_.move_windows(space, positions_);
   }
 
   /// From now on steps take the learning rates times a factor, 1 at first.
@@ -130,6 +167,56 @@ public:
     check.require(factor >= 0 && factor <= 1e30, "factor", "a finite number >= 0",
                   [&] { return Impl::number(factor); });
     rate_factor_ = factor;
+  }
+
+  /// All that further steps depend on besides loss and options, on the host: to go on another time.
+  struct State {
+    std::vector<Real> amplitude = {};                     ///< [rows, columns]
+    std::vector<Real> phase = {};                         ///< [rows, columns]
+    std::vector<Complex> probe = {};                      ///< [modes, m, m]
+    std::vector<Real> aberrations = {};                   ///< [5]
+    std::vector<Real> displacements = {};                 ///< [N, 2], or none
+    typename Adam<ExecutionSpace, Real>::State adam = {}; ///< averages and count of steps
+    std::vector<double> losses = {};                      ///< as losses() gives them
+  };
+  /// The present state. Waits for the space.
+  State state(const ExecutionSpace& space) const {
+    State state{.adam = adam_.state(space), .losses = losses(space)};
+    for_each_value(state, [&](auto& kept, const auto& view) {
+      kept.resize(view.size());
+      Kokkos::deep_copy(space, host_view(kept), device_list(view));
+    });
+    space.fence("Bracewell::PtychographySolver::state");
+    return state;
+  }
+  /// Goes on from a state of a solver of the same sizes and options: the next step is the one that followed
+  /// it. The rate factor is no part of it, and windows are moved from where the loss has them. Waits for the space.
+  /// @throws Error on a state of other sizes, or with losses of more steps than there were
+  void restore(const ExecutionSpace& space, const State& state) {
+    const Impl::Arguments check{"PtychographySolver::restore"};
+    for_each_value(state, [&](const auto& kept, const auto& view) {
+      check.require(
+          kept.size() == view.size(), "state", [&] { return Impl::number(view.size()) + " values"; },
+          [&] { return Impl::number(kept.size()); });
+    });
+    check.at_least<std::int64_t>("state.adam.steps", state.adam.steps, 0);
+    const std::int64_t steps = state.adam.steps, kept_losses = std::min(steps, options_.history);
+    check.require(
+        static_cast<std::int64_t>(state.losses.size()) == kept_losses, "state",
+        [&] { return Impl::number(kept_losses) + " losses"; },
+        [&] { return Impl::number(state.losses.size()); });
+    adam_.restore(space, state.adam);
+    for_each_value(state, [&](const auto& kept, const auto& view) {
+      Kokkos::deep_copy(space, device_list(view), host_view(kept));
+    });
+    std::vector<double> ring(history_.size());
+    for (std::int64_t i = 0; i < kept_losses; ++i)
+      ring[static_cast<std::size_t>((steps - kept_losses + i) % options_.history)] =
+          state.losses[static_cast<std::size_t>(i)];
+    Kokkos::deep_copy(space, history_, host_view(ring));
+    space.fence("Bracewell::PtychographySolver::restore"); // the host's copies may go
+    steps_ = steps;
+    move_windows(space);
   }
 
   /// Steps so far.
@@ -151,7 +238,8 @@ public:
   std::size_t memory_bytes() const {
     return loss_.memory_bytes() + adam_.memory_bytes() + (lens_ ? lens_->memory_bytes() : 0) +
            Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
-                          probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
+                          probe_, probe_gradient_, aberrations_, aberration_gradients_, history_,
+                          first_positions_, positions_, displacements_, position_gradient_, common_moves_);
   }
 
 private:
@@ -159,12 +247,19 @@ private:
                                                 const PtychographySolverOptions& options) {
     const Impl::Arguments check{"PtychographySolver"};
     check.require(shape == loss.sizes(), "shape", "the sizes that the loss was made with", "others");
+    check.require(shape.slices == 1 && shape.relaxation == 0, "shape", "one slice and no relaxation",
+                  "others");
     const auto rate = [&](const char* argument, double value) {
       check.require(value >= 0 && value <= 1e30, argument, "learning rates that are finite and >= 0",
                     [&] { return Impl::number(value); });
     };
     rate("options.object_rate", options.object_rate);
     rate("options.probe_rate", options.probe_rate);
+    rate("options.position_rate", options.position_rate);
+    check.positive("options.position_limit", options.position_limit);
+    check.require(options.position_rate == 0 || loss.refines_positions(), "options.position_rate",
+                  "0, as the loss was made without options.refine_positions",
+                  [&] { return Impl::number(options.position_rate); });
     for (const double value : options.aberration_rates)
       rate("options.aberration_rates", value);
     const auto decay = [&](const char* argument, double value) {
@@ -184,21 +279,55 @@ private:
   }
 
   /// Real numbers of what Adam changes, in the order of update().
-  static std::vector<std::size_t> sizes(const PtychographyShape& shape,
+  static std::vector<std::size_t> sizes(const PtychographyShape& shape, const Loss& loss,
                                         const PtychographySolverOptions& options) {
     const auto object = static_cast<std::size_t>(shape.object[0] * shape.object[1]);
+    std::vector<std::size_t> all{object, object};
     if (options.optics)
-      return {object, object, 1, 1, 1, 1, 1};
-    if (options.probe_rate == 0)
-      return {object, object};
-    const auto window = static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe);
-    return {object, object, 2 * window * static_cast<std::size_t>(shape.modes)};
+      all.insert(all.end(), probe_parameter_count, 1);
+    else if (options.probe_rate > 0)
+      all.push_back(2 * static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe) *
+                    static_cast<std::size_t>(shape.modes));
+    if (options.position_rate > 0)
+      all.push_back(2 * static_cast<std::size_t>(loss.count()));
+    return all;
   }
 
   template <class Value, class... Extents>
   static View<Value> zeros(const ExecutionSpace& space, const char* name, Extents... extents) {
     return Impl::device_zeros<Value>(space, std::string("Bracewell::PtychographySolver::") + name,
                                      extents...);
+  }
+
+  /// visit(values of a state, view of the same) for all that is sought.
+  template <class SomeState, class Visit>
+  void for_each_value(SomeState& state, const Visit& visit) const {
+    visit(state.amplitude, amplitude_);
+    visit(state.phase, phase_);
+    visit(state.probe, probe_);
+    visit(state.aberrations, aberrations_);
+    visit(state.displacements, displacements_);
+  }
+
+  /// Views of one dimension of a vector, and of a View's values.
+  template <class Values>
+  static auto host_view(Values& values) {
+    return Kokkos::View<std::remove_reference_t<decltype(*values.data())>*, Kokkos::LayoutRight,
+                        Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
+  }
+  template <class Values>
+  static auto device_list(const Values& view) {
+    return Kokkos::View<typename Values::non_const_value_type*, Kokkos::LayoutRight, Memory,
+                        Kokkos::MemoryUnmanaged>(view.data(), view.size());
+  }
+
+  bool refines_positions() const { return options_.position_rate > 0; }
+
+  void move_positions(const ExecutionSpace& space) const {
+    Kokkos::parallel_for(
+        "Bracewell::PtychographySolver::move_positions",
+        Kokkos::RangePolicy<ExecutionSpace>(space, 0, positions_.size()),
+        Impl::MovePositions<Real>{first_positions_.data(), displacements_.data(), positions_.data()});
   }
 
   bool trains_probe() const {
@@ -214,7 +343,12 @@ private:
     if (lens_)
       lens_->evaluate(space, aberrations_, probe_);
     complex_object(space, amplitude_, phase_, object_);
-    loss_.evaluate(space, object_, probe_, outputs, subset);
+    typename Loss::Inputs inputs{.object = object_, .probe = probe_};
+    if (refines_positions()) {
+      move_positions(space);
+      inputs.positions = positions_;
+    }
+    loss_.evaluate(space, inputs, outputs, subset);
   }
 
   void update(const ExecutionSpace& space) {
@@ -229,7 +363,16 @@ private:
                        rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
     else if (trains_probe())
       all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
+    if (refines_positions())
+      all.push_back({displacements_, position_gradient_, rate_factor_ * options_.position_rate});
     adam_.step(space, all);
+    if (refines_positions()) {
+      using Limit = Impl::LimitDisplacements<ExecutionSpace, Real>;
+      Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
+                           Kokkos::TeamPolicy<ExecutionSpace>(space, 1, +Limit::team_size),
+                           Limit{displacements_.data(), common_moves_.data(), loss_.count(),
+                                 static_cast<Real>(options_.position_limit)});
+    }
   }
 
   PtychographySolverOptions options_;
@@ -241,6 +384,9 @@ private:
   View<Complex***> probe_, probe_gradient_;
   View<Real*> aberrations_, aberration_gradients_;
   View<double*> history_;
+  View<double**> first_positions_, positions_;
+  View<Real**> displacements_, position_gradient_;
+  Kokkos::View<double*, ExecutionSpace> common_moves_;
   std::int64_t steps_ = 0;
   double rate_factor_ = 1;
 };

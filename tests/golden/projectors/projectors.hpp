@@ -43,7 +43,8 @@ Errors run_projectors(const Case& golden) {
   const auto& volume_shape = golden.input("reconstruction").shape;
   const auto& image_shape = golden.input("projections").shape;
   const Kokkos::View<T*, Kokkos::LayoutRight, Space> scratch(
-      "scratch", duplicated_scratch_size(space, static_cast<std::int64_t>(reconstruction.size()), true));
+      "scratch",
+      scratch_size(space, Strategy::Duplicated, static_cast<std::int64_t>(reconstruction.size()), true));
 
   ProjectionOptions options{.oversampling = json.at("oversampling")};
   if (!json.at("cutoff").is_null())

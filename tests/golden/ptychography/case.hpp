@@ -24,7 +24,7 @@ template <class T>
 std::vector<Result> run(const File& file);
 
 /// Losses and gradients of the cases of a file that lists them: what an experiment brings beside one coherent
-/// probe at whole positions. Cases that PtychographyLoss has no words for are not among the results.
+/// probe at whole positions.
 template <class T>
 std::vector<Result> run_experiments(const File& file);
 

@@ -1,4 +1,5 @@
-// Cases of ptycho_D_experiments in one precision: modes, fractions of a pixel, masks and weights, near field.
+// Cases of ptycho_D_experiments in one precision: modes, fractions of a pixel, masks and weights, near field, slices,
+// relaxation, factors, background; the gradients of all of them.
 #pragma once
 
 #include "case.hpp"
@@ -22,19 +23,24 @@ class Experiment {
 public:
   Experiment(const File& file_, const Json& entry_) : file(file_), entry(entry_) {}
 
-  /// Whether PtychographyLoss has all that the case asks for.
-  bool supported() const {
-    const auto& inputs = entry.at("inputs");
-    return entry.at("slices") == 1 && entry.at("relaxation") == 0 && !inputs.contains("factors") &&
-           entry.at("frame") == "beam" && nearest_corners();
+  /// Whether the case is at the windows next to its positions, with no more than object and probe to find.
+  bool plain() const {
+    return entry.at("slices") == 1 && !has("coefficients") && !has("factors") && nearest_corners();
   }
 
-  Result run(PatternPath path) const {
+  /// @param everything  also gradients of positions and of what else there is
+  Result run(PatternPath path, bool everything) const {
     const PtychographyShape shape{{entry.at("object_shape")[0], entry.at("object_shape")[1]},
                                   entry.at("probe"),
                                   entry.at("detector"),
-                                  entry.at("modes")};
-    PtychographyLoss<Space, T> plan(space, shape, load<double**>(input("positions")), options(path));
+                                  entry.at("modes"),
+                                  entry.at("slices"),
+                                  entry.at("relaxation")};
+    PtychographyOptions settings = options(path);
+    settings.refine_positions = everything;
+    // The windows of the case; its positions may be farther from them than a plan's.
+    PtychographyLoss<Space, T> plan(space, shape, load<double**>(input(everything ? "corners" : "positions")),
+                                    settings);
     const auto patterns = load<T***>(input("I_meas"));
     if (!has("weights"))
       plan.set_patterns(space, 0, patterns);
@@ -45,21 +51,57 @@ public:
 
     const View<double> loss("loss");
     const View<double*> pattern_losses("pattern losses", plan.count());
-    const View<Complex**> object_gradient("object gradient", shape.object[0], shape.object[1]);
-    const View<Complex***> probe_gradient("probe gradient", shape.modes, shape.probe, shape.probe);
-    plan.evaluate(space, load<Complex**>(input("object")), load<Complex***>(input("probe")),
-                  {.loss = loss,
-                   .pattern_losses = pattern_losses,
-                   .object_gradient = object_gradient,
-                   .probe_gradient = probe_gradient});
+    const auto object = load<Complex***>(input("object")), probe = load<Complex***>(input("probe"));
+    const View<Complex***> object_gradient("gradient", shape.slices, shape.object[0], shape.object[1]),
+        probe_gradient("gradient", shape.modes, shape.probe, shape.probe);
+    PtychographyInputs<T, Space::memory_space> inputs{.object = object, .probe = probe};
+    PtychographyOutputs<T, Space::memory_space> outputs{.loss = loss,
+                                                        .pattern_losses = pattern_losses,
+                                                        .object_gradient = object_gradient,
+                                                        .probe_gradient = probe_gradient};
+    View<T**> position_gradient;
+    View<T*> factor_gradient;
+    View<T**> background_gradient;
+    View<Complex**> coefficient_gradient;
+    View<Complex***> relaxation_gradient;
+    if (everything) {
+      inputs.positions = load<double**>(input("positions"));
+      outputs.position_gradient = position_gradient = View<T**>("position gradient", plan.count(), 2);
+    }
+    if (has("factors")) {
+      inputs.factors = load<T*>(input("factors"));
+      inputs.detector_background = load<T**>(input("detector_background"));
+      outputs.factor_gradient = factor_gradient = View<T*>("gradient", plan.count());
+      outputs.background_gradient = background_gradient =
+          View<T**>("gradient", shape.detector, shape.detector);
+    }
+    if (has("coefficients")) {
+      inputs.coefficients = load<Complex**>(input("coefficients"));
+      inputs.relaxation = load<Complex***>(input("relaxation"));
+      outputs.coefficient_gradient = coefficient_gradient =
+          View<Complex**>("gradient", plan.count(), shape.relaxation);
+      outputs.relaxation_gradient = relaxation_gradient =
+          View<Complex***>("gradient", shape.relaxation, shape.probe, shape.probe);
+    }
+    plan.evaluate(space, inputs, outputs);
     space.fence();
     Errors errors;
     errors.loss = std::max(relative_error(loss, output("loss")),
                            relative_error(pattern_losses, output("pattern_losses")));
-    errors.gradients = std::max(relative_error(object_gradient, output("grad_object")),
-                                relative_error(probe_gradient, output("grad_probe")));
+    const auto check = [&](const auto& gradient, const char* name) {
+      if (gradient.size() > 0)
+        errors.gradients = std::max(errors.gradients, relative_error(gradient, output(name)));
+    };
+    check(object_gradient, "grad_object");
+    check(probe_gradient, "grad_probe");
+    check(position_gradient, "grad_positions");
+    check(factor_gradient, "grad_factors");
+    check(background_gradient, "grad_detector_background");
+    check(coefficient_gradient, "grad_coefficients");
+    check(relaxation_gradient, "grad_relaxation");
     const std::string name = entry.at("name");
-    return {name + (plan.is_fused() ? ", fused" : ", general"), errors, false};
+    const char* const paths[] = {", automatic", ", fused", ", lines", ", general"};
+    return {name + (everything ? ", everything" : paths[static_cast<int>(plan.path())]), errors, false};
   }
 
 private:
@@ -78,6 +120,11 @@ private:
     result.weights = weights == "None"   ? PixelWeights::None
                      : weights == "Mask" ? PixelWeights::Mask
                                          : PixelWeights::PerPixel;
+    result.pattern_factors = has("factors");
+    result.detector_background = has("detector_background");
+    const double side = entry.at("probe").get<double>() * entry.at("pixel_size").get<double>();
+    for (const double distance : entry.at("slice_distances"))
+      result.slice_fresnel_numbers.push_back(side * side / (entry.at("wavelength").get<double>() * distance));
     if (!entry.at("fresnel_number").is_null())
       result.fresnel_number = entry.at("fresnel_number").get<double>();
     return result;
@@ -100,10 +147,11 @@ std::vector<Result> run_experiments(const File& file) {
   std::vector<Result> results;
   for (const Json& entry : file.index.at("cases")) {
     const Experiment<T> experiment(file, entry);
-    if (!experiment.supported())
+    results.push_back(experiment.run(PatternPath::General, true));
+    if (!experiment.plain())
       continue;
-    results.push_back(experiment.run(PatternPath::General));
-    if (const Result other = experiment.run(PatternPath::Automatic); other.name != results.back().name)
+    results.push_back(experiment.run(PatternPath::General, false));
+    if (const Result other = experiment.run(PatternPath::Automatic, false); other.name != results.back().name)
       results.push_back(other);
   }
   return results;

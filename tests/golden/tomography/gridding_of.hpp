@@ -49,12 +49,9 @@ TomographyErrors run_gridding(const TomographyCase& golden, double tolerance) {
       transform.forward(space, grid, type2);
       check(errors.type2, type2, "type2");
 
-      const FourierTomography<Space, T> tomography(space, {.angles = theta,
-                                                           .width = n,
-                                                           .centre = golden.json.at("center").get<double>(),
-                                                           .tolerance = tolerance,
-                                                           .strategy = strategy,
-                                                           .kernel = kernel});
+      const FourierTomography<Space, T> tomography(
+          space, {.angles = theta, .width = n, .centre = golden.json.at("center").get<double>()},
+          {.tolerance = tolerance, .strategy = strategy, .kernel = kernel});
       const auto backprojection = view<T***>(image_shape);
       Kokkos::deep_copy(backprojection, nan.real());
       tomography.backproject(space, sinogram, backprojection);

@@ -91,10 +91,9 @@ LogPolarErrors errors(const TomographyCase& golden) {
   const Space space;
   const int n = golden.json.at("n");
   const Array& sinogram = golden.array("sinogram");
-  LogPolarTomographyOptions options{.angles = golden.array("theta").values,
-                                    .width = n,
-                                    .centre = golden.json.at("center").get<double>(),
-                                    .row_upsampling = 2};
+  const ParallelBeamGeometry geometry{
+      .angles = golden.array("theta").values, .width = n, .centre = golden.json.at("center").get<double>()};
+  LogPolarTomographyOptions options{.row_upsampling = 2};
   // The two outermost pixels of the disc see beyond the detector, where the exact operator goes on
   // periodically.
   const auto inside = [&](std::vector<double> image) {
@@ -104,7 +103,7 @@ LogPolarErrors errors(const TomographyCase& golden) {
     return image;
   };
   const auto images = view<T***>({1, std::size_t(n), std::size_t(n)});
-  LogPolarTomography<Space, T>(space, options).backproject(space, finer_rows<T>(sinogram), images);
+  LogPolarTomography<Space, T>(space, geometry, options).backproject(space, finer_rows<T>(sinogram), images);
   space.fence();
   LogPolarErrors result;
   const Array image{{std::size_t(n), std::size_t(n)}, false, inside(golden.array("backprojection").values)};
@@ -113,7 +112,7 @@ LogPolarErrors errors(const TomographyCase& golden) {
   const auto projections = view<T***>({1, sinogram.shape[0], 2 * std::size_t(n)});
   options.oversampling =
       2; // back-projection loses little of smooth rows at 1.1; of smooth images, projection does
-  LogPolarTomography<Space, T>(space, options)
+  LogPolarTomography<Space, T>(space, geometry, options)
       .project(space, load<T***>({{1, image.shape[0], image.shape[1]}, false, image.values}), projections);
   space.fence();
   result.projection =

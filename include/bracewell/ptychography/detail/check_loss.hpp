@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
 
 #include <cmath>
@@ -13,6 +14,16 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
   check.within("shape.detector", shape.detector, 2, 8192);
   check.within("shape.probe", shape.probe, 1, shape.detector);
   check.within("shape.modes", shape.modes, 1, 64);
+  check.within("shape.slices", shape.slices, 1, 1024);
+  check.within("shape.relaxation", shape.relaxation, 0, 1024);
+  check.require(
+      static_cast<int>(options.slice_fresnel_numbers.size()) == shape.slices - 1,
+      "options.slice_fresnel_numbers",
+      [&] { return number(shape.slices - 1) + " numbers, from each slice to the next"; },
+      [&] { return number(options.slice_fresnel_numbers.size()); });
+  for (const double value : options.slice_fresnel_numbers)
+    check.require(std::isfinite(value) && value != 0, "options.slice_fresnel_numbers",
+                  "finite numbers other than zero", [&] { return number(value); });
   check.require(
       !options.fresnel_number || shape.probe == shape.detector, "shape.probe",
       [&] { return "as many pixels as the detector in the near field (" + number(shape.detector) + ")"; },
@@ -23,11 +34,12 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
                   [&] { return number(*options.fresnel_number); });
   check.positive("options.counts", options.counts);
   check.positive("options.background", options.background);
-  check.require(!options.reduced_grid ||
-                    (options.loss == PatternLoss::LeastSquares && options.scale == PatternScale::PerPattern &&
-                     options.weights == PixelWeights::None && !options.fresnel_number),
-                "options.reduced_grid", "least squares on patterns scaled one by one, far field, no weights",
-                "other options");
+  check.require(
+      !options.reduced_grid ||
+          (options.loss == PatternLoss::LeastSquares && options.scale == PatternScale::PerPattern &&
+           options.weights == PixelWeights::None && !options.fresnel_number && !options.detector_background),
+      "options.reduced_grid",
+      "least squares on patterns scaled one by one, far field, no weights, no background", "other options");
   check.require(options.object_gradient == Strategy::Owned || options.object_gradient == Strategy::Atomic,
                 "options.object_gradient", "Strategy::Owned or Strategy::Atomic", "another");
 }
@@ -92,25 +104,79 @@ void check_probe(const Arguments& check, const char* argument, const Array<Value
     check.shape(argument, array, {shape.modes, shape.probe, shape.probe});
 }
 
-template <class Complex, class Memory, class Outputs>
-void check_evaluate(const Arguments& check, const PtychographyShape& shape, std::int64_t count,
-                    const Array<const Complex, Memory>& object, const Array<const Complex, Memory>& probe,
-                    const Outputs& outputs, const Array<const int, Memory>& subset) {
-  check.shape("object", object, {shape.object[0], shape.object[1]});
-  check_probe(check, "probe", probe, shape);
+/// [rows, columns] where there is one slice, or [slices, rows, columns].
+template <class Value, class Memory>
+void check_object(const Arguments& check, const char* argument, const Array<Value, Memory>& array,
+                  const PtychographyShape& shape) {
+  if (shape.slices == 1 && array.rank == 2)
+    check.shape(argument, array, {shape.object[0], shape.object[1]});
+  else
+    check.shape(argument, array, {shape.slices, shape.object[0], shape.object[1]});
+}
+
+/// An input that the plan was told of, and its gradient.
+struct ModelPart {
+  bool announced;
+  const char* by;        ///< what announces it
+  bool optional = false; ///< the plan has it, too
+};
+
+inline void check_part(const Arguments& check, const ModelPart& part, const char* name,
+                       const ArrayShape& input, const char* gradient_name, const ArrayShape& gradient,
+                       std::initializer_list<std::int64_t> extents) {
+  const auto none = [&] { return std::string("none, as the plan was made without ") + part.by; };
+  check.require(part.announced || !input, name, none, [&] { return input.shape(); });
+  check.require(part.announced || !gradient, gradient_name, none, [&] { return gradient.shape(); });
+  if (part.announced && (input || !part.optional))
+    check.shape(name, input, extents);
+  if (gradient)
+    check.shape(gradient_name, gradient, extents);
+}
+
+template <class T, class Memory>
+void check_evaluate(const Arguments& check, const PtychographyShape& shape,
+                    const PtychographyOptions& options, std::int64_t count,
+                    const PtychographyInputs<T, Memory>& inputs,
+                    const PtychographyOutputs<T, Memory>& outputs, const Array<const int, Memory>& subset) {
+  check_object(check, "object", inputs.object, shape);
+  check_probe(check, "probe", inputs.probe, shape);
   check_subset(check, subset, count);
   check_one_number(check, "outputs.loss", outputs.loss);
   if (outputs.pattern_losses)
     check.shape("outputs.pattern_losses", outputs.pattern_losses, {subset ? subset.size() : count});
   if (outputs.object_gradient)
-    check.shape("outputs.object_gradient", outputs.object_gradient, {shape.object[0], shape.object[1]});
+    check_object(check, "outputs.object_gradient", outputs.object_gradient, shape);
   if (outputs.probe_gradient)
     check_probe(check, "outputs.probe_gradient", outputs.probe_gradient, shape);
+  check_part(check, {options.refine_positions, "options.refine_positions", true}, "positions",
+             inputs.positions, "outputs.position_gradient", outputs.position_gradient, {count, 2});
+  check_part(check, {options.pattern_factors, "options.pattern_factors"}, "factors", inputs.factors,
+             "outputs.factor_gradient", outputs.factor_gradient, {count});
+  check_part(check, {options.detector_background, "options.detector_background"}, "detector_background",
+             inputs.detector_background, "outputs.background_gradient", outputs.background_gradient,
+             {shape.detector, shape.detector});
+  check_part(check, {shape.relaxation > 0, "shape.relaxation"}, "coefficients", inputs.coefficients,
+             "outputs.coefficient_gradient", outputs.coefficient_gradient, {count, shape.relaxation});
+  check_part(check, {shape.relaxation > 0, "shape.relaxation"}, "relaxation", inputs.relaxation,
+             "outputs.relaxation_gradient", outputs.relaxation_gradient,
+             {shape.relaxation, shape.probe, shape.probe});
   check.disjoint({{"outputs.loss", outputs.loss},
                   {"outputs.pattern_losses", outputs.pattern_losses},
                   {"outputs.object_gradient", outputs.object_gradient},
-                  {"outputs.probe_gradient", outputs.probe_gradient}},
-                 {{"object", object}, {"probe", probe}, {"subset", subset}});
+                  {"outputs.probe_gradient", outputs.probe_gradient},
+                  {"outputs.position_gradient", outputs.position_gradient},
+                  {"outputs.factor_gradient", outputs.factor_gradient},
+                  {"outputs.background_gradient", outputs.background_gradient},
+                  {"outputs.coefficient_gradient", outputs.coefficient_gradient},
+                  {"outputs.relaxation_gradient", outputs.relaxation_gradient}},
+                 {{"object", inputs.object},
+                  {"probe", inputs.probe},
+                  {"positions", inputs.positions},
+                  {"factors", inputs.factors},
+                  {"detector_background", inputs.detector_background},
+                  {"coefficients", inputs.coefficients},
+                  {"relaxation", inputs.relaxation},
+                  {"subset", subset}});
 }
 
 } // namespace Bracewell::Impl

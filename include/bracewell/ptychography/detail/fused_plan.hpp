@@ -20,6 +20,8 @@ class FusedPlan {
   using View = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
 
 public:
+  static constexpr PatternPath path = PatternPath::Fused;
+
   /// @param shape  with the detector on which patterns are compared, one that the kernel is built for
   FusedPlan(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
             const PtychographyOptions& options)
@@ -106,8 +108,8 @@ private:
     if (patterns == 0)
       return 0;
     const std::int64_t bytes = patterns * shape.probe * shape.probe * std::int64_t(sizeof(Stored));
-    const std::int64_t allowed =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(options.workspace_bytes));
+    const std::int64_t allowed = std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)));
     const std::int64_t groups = std::clamp<std::int64_t>((bytes + allowed - 1) / allowed, 1, patterns);
     return (patterns + groups - 1) / groups;
   }

@@ -3,77 +3,18 @@
 
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/compare_patterns.hpp>
-#include <bracewell/ptychography/detail/exit_waves.hpp>
-#include <bracewell/ptychography/detail/probe_gradient.hpp>
+#include <bracewell/ptychography/detail/gradient_sums.hpp>
+#include <bracewell/ptychography/detail/probe_spectra.hpp>
+#include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/propagator.hpp>
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace Bracewell::Impl {
 
-/// Phase of a probe shifted by (row, column) pixels, at one frequency of the m x m grid.
-template <class T>
-struct ShiftRamp {
-  const double* fractions; ///< [N, 2]
-  Selection selection;
-  int m, modes;
-
-  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t index) const {
-    const int column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
-    const std::int64_t j = selection(index / m / m / modes);
-    const double k1 = 2 * row < m ? row : row - m, k2 = 2 * column < m ? column : column - m;
-    const auto phase = unit_phase(-(k1 * fractions[2 * j] + k2 * fractions[2 * j + 1]) / m);
-    return {static_cast<T>(phase.real()), static_cast<T>(phase.imag())};
-  }
-};
-
-template <class T>
-struct ShiftProbes {
-  ShiftRamp<T> ramp;
-  const Kokkos::complex<T>* spectrum; ///< [modes, m, m]
-  Kokkos::complex<T>* shifted;        ///< [patterns, modes, m, m]
-  std::int64_t elements;              ///< modes m m
-
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    shifted[index] = spectrum[index % elements] * ramp(index) / T(std::int64_t(ramp.m) * ramp.m);
-  }
-};
-
-/// conj(O) G of every pattern by itself, where the fraction of a pixel has still to be undone.
-template <class T>
-struct ProbeGradientTerms {
-  Scan scan;
-  Selection selection;
-  const Kokkos::complex<T>* object;
-  WaveGradients<T, T> waves;
-  Kokkos::complex<T>* terms; ///< [patterns, modes, m, m]
-  int modes;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const int m = scan.probe, column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
-    const std::int64_t wave = index / m / m, i = wave / modes;
-    terms[index] = conjugate_product(object[scan.corner(selection(i)) + row * scan.columns + column],
-                                     waves(i, static_cast<int>(wave % modes), row, column));
-  }
-};
-
-template <class T>
-struct SumShiftedBack {
-  ShiftRamp<T> ramp;
-  const Kokkos::complex<T>* terms;
-  Kokkos::complex<T>* spectrum;
-  std::int64_t elements;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t element) const {
-    Kokkos::complex<T> sum(0);
-    for (std::int64_t i = 0; i < ramp.selection.count; ++i)
-      sum += conjugate_product(ramp(i * elements + element), terms[i * elements + element]);
-    spectrum[element] = sum / T(std::int64_t(ramp.m) * ramp.m);
-  }
-};
-
-/// Exit waves, propagation, comparison and adjoint through the FFT library, a group of patterns at a time.
+/// Patterns and their gradients through the FFT library, a group of patterns at a time.
 template <class Space, class T, class Storage>
 class GeneralPlan {
   using Complex = Kokkos::complex<T>;
@@ -81,106 +22,254 @@ class GeneralPlan {
   using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
   using Transform = FFT<Space, 2, Complex, Complex>;
+  using Inputs = PtychographyInputs<T, Memory>;
+  using Outputs = PtychographyOutputs<T, Memory>;
 
 public:
-  GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
+  static constexpr PatternPath path = PatternPath::General;
+
+  GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& sizes,
               const PtychographyOptions& options)
-      : group(group_size(positions, shape, options)),
+      : shape(sizes), shifts(positions.subpixel() || options.refine_positions || sizes.relaxation > 0),
+        keeps(options.refine_positions && options.fresnel_number), group(group_size(positions, options)),
         waves(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group, shape.modes,
                                        shape.detector, shape.detector)),
         propagator(space, shape.detector, group * shape.modes, options.fresnel_number) {
     Kokkos::deep_copy(space, waves, Complex(0)); // the last group may be smaller: what is beyond stays finite
-    if (positions.subpixel()) {
-      probes = device_view<Complex****>(space, "Bracewell::PtychographyLoss::probes", group, shape.modes,
-                                        shape.probe, shape.probe);
-      spectrum = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectrum", 1, shape.modes,
-                                          shape.probe, shape.probe);
-      Kokkos::deep_copy(space, probes, Complex(0));
-      const std::array<int, 2> window{shape.probe, shape.probe};
-      one.emplace(space, window, shape.modes, FFTOptions{});
-      one_back.emplace(space, window, shape.modes, FFTOptions{.direction = FFTDirection::Backward});
-      many.emplace(space, window, group * shape.modes, FFTOptions{});
-      many_back.emplace(space, window, group * shape.modes, FFTOptions{.direction = FFTDirection::Backward});
+    const std::array<int, 2> window{shape.probe, shape.probe};
+    const FFTOptions back{.direction = FFTDirection::Backward};
+    if (shifts) {
+      const int spectrum_count = shape.modes + shape.relaxation;
+      probes = make_windows(space, "Bracewell::PtychographyLoss::probes");
+      spectra = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectra", 1, spectrum_count,
+                                         shape.probe, shape.probe);
+      one.emplace(space, window, spectrum_count, FFTOptions{});
+      one_back.emplace(space, window, spectrum_count, back);
     }
+    if (shifts && (options.refine_positions || !positions.subpixel()))
+      moved = device_vector<double>(space, "Bracewell::PtychographyLoss::fractions", 2 * positions.count());
+    for (const double fresnel_number : options.slice_fresnel_numbers) {
+      inverse_fresnel.push_back(1 / fresnel_number);
+      incident.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
+    }
+    if (shifts || shape.slices > 1) {
+      many.emplace(space, window, group * shape.modes, FFTOptions{});
+      many_back.emplace(space, window, group * shape.modes, back);
+    }
+    if (keeps) {
+      kept = device_view<Complex****>(space, "Bracewell::PtychographyLoss::kept_spectra", group, shape.modes,
+                                      shape.detector, shape.detector);
+      Kokkos::deep_copy(space, kept, Complex(0));
+    }
+    if (options.detector_background)
+      slopes = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes",
+                                group * shape.detector * shape.detector);
   }
 
   std::int64_t group_size() const { return group; }
 
-  std::size_t memory_bytes() const { return bytes_of(waves, probes, spectrum) + propagator.memory_bytes(); }
-
-  /// The probe of every pattern of the selection.
-  Probes<T> shifted_probes(const Space& space, const ScanPositions<Space>& positions, const Probes<T>& given,
-                           const Selection& selection) const {
-    if (!one)
-      return given;
-    const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(
-        given.data, 1, spectrum.extent(1), spectrum.extent(2), spectrum.extent(3));
-    one->execute(space, original, spectrum);
-    const std::int64_t elements = spectrum.size();
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::shift_probes", Range(space, 0, selection.count * elements),
-        ShiftProbes<T>{ramp(positions, selection), spectrum.data(), probes.data(), elements});
-    many_back->execute(space, probes, probes);
-    return {probes.data(), elements, given.modes};
+  std::size_t memory_bytes() const {
+    std::size_t bytes = bytes_of(waves, probes, spectra, kept, moved, slopes) + propagator.memory_bytes();
+    for (const Waves& slice : incident)
+      bytes += bytes_of(slice);
+    return bytes;
   }
 
-  /// Leaves the gradients with respect to the exit waves of the selection, if asked for.
-  WaveGradients<T, T> compute(const Space& space, const ScanPositions<Space>& positions,
-                              const Complex* object, const Probes<T>& given, const Selection& selection,
-                              const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm,
-                              double* losses, bool gradients) const {
-    const int n = static_cast<int>(waves.extent(3));
-    const std::int64_t pixels = std::int64_t(n) * n;
+  /// What all groups of a call need: where the probes stand.
+  void begin(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs) const {
+    if (moved.size() > 0)
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::fractions", Range(space, 0, moved.size()),
+                           ProbeFractions{inputs.positions.data, positions.fractions(),
+                                          positions.device().positions, moved.data()});
+  }
+
+  /// Losses of the patterns of a selection, which go to losses[0], ..., and what they add to the gradients.
+  void evaluate(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
+                const Outputs& outputs, const Selection& selection, const Targets<T, Storage>& targets,
+                const PtychographyOptions& options, T norm, double* losses,
+                const GradientSums<Space, T>& sums) const {
+    const Scan& scan = positions.device();
+    const int n = shape.detector, m = shape.probe, last = shape.slices - 1;
+    const std::int64_t pixels = std::int64_t(n) * n, slice_size = scan.rows * scan.columns;
+    const double* const fractions = moved.size() > 0 ? moved.data() : positions.fractions();
+    const ShiftedSpectra<T> shifted{
+        {fractions, selection, m, shape.modes}, spectra.data(), inputs.coefficients.data, shape.relaxation};
+    const Probes<T> first =
+        shifts ? shifted_probes(space, inputs, shifted) : Probes<T>{inputs.probe.data, 0, shape.modes};
+    for (int slice = 0; slice < last; ++slice) {
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::slice_waves",
+                           Range(space, 0, selection.count * elements()),
+                           ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size,
+                                        light(first, slice), incident[slice].data(), m});
+      free_space(space, slice, false);
+    }
     Kokkos::parallel_for("Bracewell::PtychographyLoss::exit_waves",
-                         Range(space, 0, selection.count * given.modes * pixels),
-                         ExitWaves<T>{positions.device(), selection, object, given, waves.data(), n});
-    const ProbeShifts shifts{positions.subpixel() ? positions.fractions() : nullptr, selection, given.modes};
-    propagator.propagate(space, waves, shifts);
+                         Range(space, 0, selection.count * shape.modes * pixels),
+                         ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size,
+                                      light(first, last), waves.data(), n});
+    const ProbeShifts moves{fractions, selection, shape.modes};
+    propagator.propagate(space, waves, moves, outputs.position_gradient ? kept.data() : nullptr);
+    const bool wave_gradients = outputs.object_gradient || outputs.probe_gradient ||
+                                outputs.position_gradient || outputs.coefficient_gradient ||
+                                outputs.relaxation_gradient;
     compare_waves<Storage>(space, "Bracewell::PtychographyLoss::compare", options.loss, waves.data(),
-                           selection, targets, static_cast<T>(options.background), given.modes, pixels, norm,
-                           losses, gradients);
-    if (gradients)
-      propagator.adjoint(space, waves, shifts);
-    return {waves.data(), given.modes * pixels, pixels, n, nullptr};
-  }
-
-  /// Probe gradient of shifted probes; true when the probes are shifted.
-  bool probe_gradient(const Space& space, const ScanPositions<Space>& positions, const Complex* object,
-                      int modes, const Selection& selection, const WaveGradients<T, T>& gradients,
-                      Complex* gradient, bool accumulate) const {
-    if (!one)
-      return false;
-    const std::int64_t elements = spectrum.size();
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::probe_gradient_terms", Range(space, 0, selection.count * elements),
-        ProbeGradientTerms<T>{positions.device(), selection, object, gradients, probes.data(), modes});
-    many->execute(space, probes, probes);
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::shift_back", Range(space, 0, elements),
-        SumShiftedBack<T>{ramp(positions, selection), probes.data(), spectrum.data(), elements});
-    one_back->execute(space, spectrum, spectrum);
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, elements),
-                         SumSlices<T>{spectrum.data(), gradient, elements, 1, accumulate});
-    return true;
+                           selection, targets, static_cast<T>(options.background), shape.modes, pixels, norm,
+                           losses, wave_gradients || outputs.factor_gradient || outputs.background_gradient,
+                           DetectorTerms<T>{inputs.factors.data, inputs.detector_background.data,
+                                            outputs.factor_gradient.data,
+                                            outputs.background_gradient ? slopes.data() : nullptr});
+    if (outputs.background_gradient)
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient", Range(space, 0, pixels),
+                           SumSlopes<T>{slopes.data(), pixels, selection.count,
+                                        outputs.background_gradient.data, selection.first > 0});
+    if (!wave_gradients)
+      return;
+    propagator.adjoint(space, waves, moves, [&]() {
+      if (outputs
+              .position_gradient) // beam and detector stand still: the wave moves back by what the probe moves
+        shift_gradient(space, selection, n, static_cast<const Complex*>(kept.data()), waves,
+                       -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data, false);
+    });
+    WaveGradients<T, T> gradients{waves.data(), shape.modes * pixels, pixels, n, nullptr};
+    for (int slice = last; slice >= 0; --slice) {
+      if (outputs.object_gradient)
+        sums.add_object(space, scan, positions.tiles(), selection, light(first, slice), gradients,
+                        outputs.object_gradient.data + slice * slice_size);
+      if (slice > 0) {
+        terms(space, scan, selection, inputs.object.data + slice * slice_size, gradients,
+              incident[slice - 1]);
+        free_space(space, slice - 1, true);
+        gradients = {incident[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
+      }
+    }
+    if (shifts)
+      shifted_gradients(space, scan, inputs, outputs, shifted, gradients);
+    else if (outputs.probe_gradient) // the probe is the same for all patterns
+      sums.add_probe(space, scan, selection, inputs.object.data, first, gradients,
+                     outputs.probe_gradient.data);
   }
 
 private:
-  static std::int64_t group_size(const ScanPositions<Space>& positions, const PtychographyShape& shape,
-                                 const PtychographyOptions& options) {
-    const std::int64_t per_pattern = std::int64_t(sizeof(Complex)) * shape.modes *
-                                     (std::int64_t(shape.detector) * shape.detector +
-                                      (positions.subpixel() ? std::int64_t(shape.probe) * shape.probe : 0));
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(options.workspace_bytes) / per_pattern, 1,
-                                    std::max<std::int64_t>(positions.count(), 1));
+  /// Values of the probes of a pattern.
+  std::int64_t elements() const { return std::int64_t(shape.modes) * shape.probe * shape.probe; }
+
+  Waves make_windows(const Space& space, const char* label) const {
+    const Waves result = device_view<Complex****>(space, label, group, shape.modes, shape.probe, shape.probe);
+    Kokkos::deep_copy(space, result, Complex(0));
+    return result;
   }
 
-  ShiftRamp<T> ramp(const ScanPositions<Space>& positions, const Selection& selection) const {
-    return {positions.fractions(), selection, static_cast<int>(probes.extent(2)),
-            static_cast<int>(probes.extent(1))};
+  std::int64_t group_size(const ScanPositions<Space>& positions, const PtychographyOptions& options) const {
+    const std::int64_t pixels = std::int64_t(shape.detector) * shape.detector;
+    const std::int64_t per_pattern =
+        std::int64_t(sizeof(Complex)) *
+            (shape.modes * pixels * (keeps ? 2 : 1) + elements() * (shape.slices - (shifts ? 0 : 1))) +
+        (options.detector_background ? std::int64_t(sizeof(T)) * pixels : 0);
+    return std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)) /
+            per_pattern,
+        1, std::max<std::int64_t>(positions.count(), 1));
   }
 
+  /// What falls on a slice.
+  Probes<T> light(const Probes<T>& first, int slice) const {
+    return slice == 0 ? first : Probes<T>{incident[slice - 1].data(), elements(), shape.modes};
+  }
+
+  /// The probe of every pattern of the selection.
+  Probes<T> shifted_probes(const Space& space, const Inputs& inputs, const ShiftedSpectra<T>& shifted) const {
+    if (shape.relaxation == 0) {
+      const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(
+          inputs.probe.data, 1, shape.modes, shape.probe, shape.probe);
+      one->execute(space, original, spectra);
+    } else {
+      sum(space, inputs.probe.data, spectra.data(), elements(), false);
+      sum(space, inputs.relaxation.data, spectra.data() + elements(), spectra.size() - elements(), false);
+      one->execute(space, spectra, spectra);
+    }
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_probes",
+                         Range(space, 0, shifted.ramp.selection.count * elements()),
+                         ShiftProbes<T>{shifted, probes.data()});
+    many_back->execute(space, probes, probes);
+    return {probes.data(), elements(), shape.modes};
+  }
+
+  /// Gradients of what the shifted probes are made of.
+  void shifted_gradients(const Space& space, const Scan& scan, const Inputs& inputs, const Outputs& outputs,
+                         const ShiftedSpectra<T>& shifted, const WaveGradients<T, T>& gradients) const {
+    const bool sought = outputs.probe_gradient || outputs.relaxation_gradient;
+    if (!sought && !outputs.position_gradient && !outputs.coefficient_gradient)
+      return;
+    const Selection& selection = shifted.ramp.selection;
+    terms(space, scan, selection, inputs.object.data, gradients, probes);
+    many->execute(space, probes, probes);
+    if (outputs.position_gradient)
+      shift_gradient(space, selection, shape.probe, shifted, probes,
+                     2 * Kokkos::numbers::pi / std::pow(shape.probe, 3), outputs.position_gradient.data,
+                     keeps);
+    if (outputs.coefficient_gradient) {
+      using Gradient = CoefficientGradient<Space, T>;
+      Kokkos::parallel_for(
+          "Bracewell::PtychographyLoss::coefficient_gradient",
+          Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
+          Gradient{shifted, probes.data(), outputs.coefficient_gradient.data});
+    }
+    if (!sought)
+      return;
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_back", Range(space, 0, spectra.size()),
+                         SumShiftedBack<T>{shifted.ramp, probes.data(), inputs.coefficients.data,
+                                           shape.relaxation, spectra.data()});
+    one_back->execute(space, spectra, spectra);
+    if (outputs.probe_gradient)
+      sum(space, spectra.data(), outputs.probe_gradient.data, elements(), selection.first > 0);
+    if (outputs.relaxation_gradient)
+      sum(space, spectra.data() + elements(), outputs.relaxation_gradient.data, spectra.size() - elements(),
+          selection.first > 0);
+  }
+
+  /// to = from, or to += from.
+  void sum(const Space& space, const Complex* from, Complex* to, std::int64_t size, bool accumulate) const {
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, size),
+                         SumSlices<T>{from, to, size, 1, accumulate});
+  }
+
+  /// conj(O) G.
+  void terms(const Space& space, const Scan& scan, const Selection& selection, const Complex* object,
+             const WaveGradients<T, T>& gradients, const Waves& to) const {
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient_terms",
+                         Range(space, 0, selection.count * elements()),
+                         ProbeGradientTerms<T>{scan, selection, object, gradients, to.data(), shape.modes});
+  }
+
+  /// From a slice to the next, or the adjoint, in place.
+  void free_space(const Space& space, int slice, bool adjoint) const {
+    const Waves& field = incident[slice];
+    many->execute(space, field, field);
+    Kokkos::parallel_for(
+        "Bracewell::PtychographyLoss::free_space", Range(space, 0, field.size()),
+        FresnelTransfer<T>{field.data(), shape.probe, inverse_fresnel[slice], ProbeShifts{}, adjoint});
+    many_back->execute(space, field, field);
+  }
+
+  template <class Spectra>
+  void shift_gradient(const Space& space, const Selection& selection, int n, const Spectra& moving,
+                      const Waves& gradients, double factor, T* gradient, bool accumulate) const {
+    using Gradient = ShiftGradient<Space, T, Spectra>;
+    Kokkos::parallel_for(
+        "Bracewell::PtychographyLoss::position_gradient",
+        Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
+        Gradient{selection, n, shape.modes, moving, gradients.data(), factor, gradient, accumulate});
+  }
+
+  PtychographyShape shape;
+  bool shifts; ///< every pattern has a probe of its own
+  bool keeps;  ///< spectra of waves in the near field, for the gradient of positions
   std::int64_t group;
-  Waves waves, probes, spectrum;
+  Waves waves, probes, spectra, kept;
+  std::vector<Waves> incident; ///< on the slices but the first
+  std::vector<double> inverse_fresnel;
+  Kokkos::View<double*, Space> moved; ///< fractions, where they are not those of the scan
+  Kokkos::View<T*, Space> slopes;
   Propagator<Space, T> propagator;
   std::optional<Transform> one, one_back, many, many_back;
 };

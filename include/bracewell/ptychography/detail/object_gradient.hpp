@@ -117,9 +117,13 @@ private:
     Window* const windows = reinterpret_cast<Window*>(scratch.data());
     T re[height] = {}, im[height] = {};
     for (std::int64_t first = begin; first < end; first += team_size) {
-      const int count = static_cast<int>(Kokkos::min<std::int64_t>(team_size, end - first));
-      if (rank < count && !window(first + rank, top, left, windows[rank]))
-        windows[rank] = {0, scan.probe, 0, T(0)}; // reaches nothing
+      Window own{};
+      const bool selected = first + rank < end && window(first + rank, top, left, own);
+      const int place = team.team_scan(selected ? 1 : 0); // in the order of the list
+      if (selected)
+        windows[place] = own;
+      int count = place + selected;
+      team.team_broadcast(count, team_size - 1);
       team.team_barrier();
       for (int w = share; w < count; w += shares)
         add(windows[w], x, re, im);

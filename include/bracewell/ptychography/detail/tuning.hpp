@@ -12,7 +12,8 @@ struct FusedSize {
 };
 
 /// What was chosen by measurement for ptychography, on an NVIDIA H200 on 2026-11-21; other GPUs take the same
-/// numbers. `bench/tune_ptychography` measures each of them again.
+/// numbers. `bench/tune_ptychography` measures each of them again, but those of lines (2026-11-22), which
+/// `bench_ptychography --benchmark_filter=experiment` shows.
 struct PtychographyTuning {
   /// Sizes for which the fused kernel is built: 8 to 32 numbers a lane.
   static constexpr FusedSize fused_sizes[] = {{40, 4},  {48, 4},   {64, 8},   {128, 8},
@@ -33,6 +34,11 @@ struct PtychographyTuning {
   /// it they take registers that the transform needs.
   static constexpr int targets_ahead = 24;
 
+  /// Threads of a team that transforms lines (LinePasses), at most, and bytes of its scratch memory: Kokkos grants
+  /// 48 KB.
+  static constexpr int line_threads = 256;
+  static constexpr std::size_t line_bytes = 44000;
+
   /// Warps that share the windows of a tile of the object, and the tile, whose width is that of a warp.
   static constexpr int object_shares = 8, tile_height = 8, tile_width = 32;
 
@@ -42,6 +48,11 @@ struct PtychographyTuning {
 
   /// Threads of a team that goes through a pattern, and of the one that adds the losses of all patterns.
   static constexpr int pattern_threads = 256, sum_threads = 1024;
+
+  /// Bytes of a group of patterns where options.workspace_bytes does not say: the sums of gradients are launched for
+  /// every group, and kernels over lines are short.
+  static constexpr std::size_t group_bytes = std::size_t(160) << 20, line_group_bytes = std::size_t(640)
+                                                                                        << 20;
 
   /// Measured pixels that set_patterns copies at a time.
   static constexpr std::int64_t stored_pixels = std::int64_t(2) << 20;

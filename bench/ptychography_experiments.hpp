@@ -1,0 +1,4 @@
+#pragma once
+
+/// Registers the benchmarks ptychography/experiment.
+void add_experiments();

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace Bracewell::Impl {
+
+/// Division of integers x >= 0 by a number that the host knows, in a few instructions of a kernel, where a division
+/// takes about twenty: floor(x m / 2^32) with m = ceil(2^32 / divisor) is exact for x < 2^32 / divisor.
+class QuickDivision {
+public:
+  QuickDivision() = default;
+  explicit QuickDivision(int divisor_)
+      : multiplier(((std::uint64_t(1) << 32) + divisor_ - 1) / divisor_), divisor(divisor_) {}
+
+  KOKKOS_FORCEINLINE_FUNCTION int by() const { return divisor; }
+  KOKKOS_FORCEINLINE_FUNCTION int quotient(int x) const {
+    return static_cast<int>((static_cast<std::uint32_t>(x) * multiplier) >> 32);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION int remainder(int x) const { return x - quotient(x) * divisor; }
+
+private:
+  std::uint64_t multiplier = 0;
+  int divisor = 1;
+};
+
+} // namespace Bracewell::Impl

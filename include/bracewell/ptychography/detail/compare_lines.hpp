@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/ptychography/detail/line_passes.hpp>
+#include <bracewell/ptychography/detail/selection.hpp>
+#include <bracewell/ptychography/detail/targets.hpp>
+
+namespace Bracewell::Impl {
+
+/// What the comparison knows of a pattern, and what it leaves for it.
+template <class T>
+struct PatternSums {
+  T scale;       ///< of the intensity, to J; 0 where the pattern does not count
+  T mean_slope;  ///< c = sum(w l' I) / sum(w I), where it has to be known before the comparison
+  T wave_factor; ///< of the exit wave, to be taken from its gradient: otherwise
+};
+
+/// The middle of a pattern, a block of its rows at a time: the last transforms of the modes (along rows) to the
+/// detector, the comparison of sum |Psi_l|^2 with the targets, and the adjoints of the transforms, in place on
+/// waves [patterns, modes, n, m]. With more than one mode, the intensity of all is known when the last one has been
+/// transformed; its adjoint follows at once, the others are transformed again.
+template <class Space, class T, class Storage>
+struct CompareLines {
+  static constexpr int resident = 2; ///< teams on a multiprocessor, at least
+  using Number = PlainComplex<T>;
+  using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  using Member = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  /// What the sums of a block are, [0] and [1].
+  enum class Task {
+    Mean,    ///< sum w I, sum w
+    Slope,   ///< sum w l'(J) I, sum w I
+    Compare, ///< sum w l(J), sum w l'(J) I; and the gradients
+  };
+
+  RadixPasses<T> forward, inverse;
+  LineTeams teams;
+  int m, modes;
+  Selection selection;
+  Targets<T, Storage> targets;
+  PatternLoss loss;
+  T background, norm;
+  Kokkos::complex<T>* waves;
+  const PatternSums<T>* patterns;
+  double* sums; ///< [patterns, blocks, 2]
+  Task task;
+  bool gradients;
+
+  using Lines = LinePasses<Space, Member, T, false>;
+
+  /// Of the block of a team.
+  struct Block {
+    const CompareLines& all;
+    const Lines& lines;
+    std::int64_t j; ///< the pattern
+    int begin;      ///< its first row
+    PatternSums<T> pattern;
+    T* shared; ///< [lines, pitch(n)]: intensities of the modes before, in the end what a wave is multiplied by
+    double* sum;
+  };
+
+  /// The last pass of a transform of rows of one mode, and what the wave is needed for.
+  struct Detector {
+    const Block& block;
+    enum class Use {
+      Add,
+      Compare,
+      Multiply
+    } use; ///< of the intensity, of the wave by what the comparison left
+
+    template <int radix>
+    KOKKOS_FORCEINLINE_FUNCTION void run() const {
+      const Lines& lines = block.lines;
+      const CompareLines& all = block.all;
+      const int apart = lines.n / radix;
+      const bool back = use != Use::Add && all.gradients && all.task == Task::Compare;
+      lines.template butterflies<radix>(
+          all.forward, all.forward.count - 1,
+          [&](const typename Lines::Butterfly& at, Number(&x)[radix]) {
+            lines.get_later(all.forward, at.line, at.j, x);
+            lines.template turn_and_add<false>(all.forward, all.forward.count - 1, at.j, x);
+            T* const shared = block.shared + at.line * LineTeams::pitch(lines.n) + at.j;
+            if (use == Use::Add) {
+              BRACEWELL_UNROLL
+              for (int q = 0; q < radix; ++q)
+                shared[apart * q] += x[q].re * x[q].re + x[q].im * x[q].im;
+              return;
+            }
+            if (use == Use::Compare)
+              visit_loss_in_kernel(all.loss, [&](auto kind) {
+                compare<decltype(kind)::value>(at.line, at.j, apart, x, shared);
+              });
+            else {
+              BRACEWELL_UNROLL
+              for (int q = 0; q < radix; ++q)
+                x[q] = {x[q].re * shared[apart * q], x[q].im * shared[apart * q]};
+            }
+            if (back)
+              RegisterFFT<radix, true>::run(x);
+          },
+          [&](const typename Lines::Butterfly& at, Number(&x)[radix]) {
+            if (back)
+              lines.put_first(at.line, at.j, x);
+          });
+    }
+
+    template <PatternLoss kind, int radix>
+    KOKKOS_FORCEINLINE_FUNCTION void compare(int line, int j, int apart, Number (&x)[radix],
+                                             T* shared) const {
+      const CompareLines& all = block.all;
+      const Targets<T, Storage>& targets = all.targets;
+      const bool several = all.modes > 1;
+      const std::int64_t at = (block.j * block.lines.n + block.begin + line) * block.lines.n + j;
+      const PatternTerm<kind, T, Storage> term{all.background, targets.units ? targets.units[block.j] : T(0)};
+      const T f = 2 * slope_unit(kind) * all.norm * block.pattern.scale;
+      T first = 0, second = 0;
+      BRACEWELL_UNROLL
+      for (int q = 0; q < radix; ++q) {
+        const T t = static_cast<T>(targets.values[at + apart * q]);
+        T w = targets.masked && t < 0 ? T(0) : T(1);
+        if (targets.pixel_weights)
+          w = targets.pixel_weights[at + apart * q];
+        T intensity = x[q].re * x[q].re + x[q].im * x[q].im;
+        if (several)
+          intensity += shared[apart * q];
+        T factor = 0;
+        if (all.task == Task::Mean) {
+          first += w * intensity;
+          second += w;
+        } else if (w > 0) {
+          T value, slope;
+          term(block.pattern.scale * intensity, t, value, slope);
+          const bool known = all.task == Task::Slope;
+          first += w * (known ? slope * intensity : value);
+          second += w * (known ? intensity : slope * intensity);
+          factor = f * w * (slope - block.pattern.mean_slope);
+        }
+        if (several)
+          shared[apart * q] = factor;
+        x[q] = {x[q].re * factor, x[q].im * factor};
+      }
+      block.sum[0] += first;
+      block.sum[1] += second;
+    }
+  };
+
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const Member& member) const {
+    const int n = forward.n;
+    const std::int64_t i = teams.blocks.quotient(member.league_rank()), j = selection(i);
+    const int begin = teams.blocks.remainder(member.league_rank()) * teams.lines.by();
+    const int own = Kokkos::min(teams.lines.by(), n - begin);
+    const std::size_t numbers = LineTeams::bytes<Space>(forward, teams.lines.by(), 0) / sizeof(Number);
+    const Scratch scratch(member.team_scratch(LineTeams::scratch_level<Space>()),
+                          LineTeams::bytes<Space>(forward, teams.lines.by(), kept()) / sizeof(Number));
+    const Lines work(member, teams, own, forward, scratch.data());
+    double sum[2] = {0, 0};
+    const Block block{*this, work, j, begin, patterns[i], reinterpret_cast<T*>(scratch.data() + numbers),
+                      sum};
+    if (!(targets.means[j] > 0 && (task == Task::Mean || block.pattern.scale > 0))) { // the whole team
+      if (gradients && task == Task::Compare)
+        clear(member, i, begin, own);
+      if (member.team_rank() == 0)
+        sums[2 * member.league_rank()] = sums[2 * member.league_rank() + 1] = 0;
+      return;
+    }
+    if (modes > 1) {
+      for (int k = member.team_rank(); k < own * LineTeams::pitch(n); k += member.team_size())
+        block.shared[k] = 0;
+      member.team_barrier();
+    }
+    for (int mode = 0; mode < modes; ++mode)
+      to_detector(block, wave(i, mode, begin),
+                  mode + 1 < modes ? Detector::Use::Add : Detector::Use::Compare);
+    write_team_sums<Space>(member, sum[0], sum[1], sums + 2 * member.league_rank());
+    if (!gradients || task != Task::Compare)
+      return;
+    from_detector(block, wave(i, modes - 1, begin));
+    for (int mode = 0; mode + 1 < modes; ++mode) {
+      to_detector(block, wave(i, mode, begin), Detector::Use::Multiply);
+      from_detector(block, wave(i, mode, begin));
+    }
+  }
+
+  /// Numbers that are kept for every element of a line.
+  KOKKOS_INLINE_FUNCTION int kept() const { return modes > 1 ? 1 : 0; }
+
+  KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<T>* wave(std::int64_t i, int mode, int row) const {
+    return waves + ((i * modes + mode) * forward.n + row) * m;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void to_detector(const Block& block, const Kokkos::complex<T>* rows,
+                                               typename Detector::Use use) const {
+    block.lines.template first<false>(forward, [&](int line, int x) {
+      return x < m ? plain(rows[line * m + x]) : Number{0, 0};
+    });
+    block.lines.template middle<false>(forward);
+    visit_radix(forward.pass[forward.count - 1].radix, Detector{block, use});
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void from_detector(const Block& block, Kokkos::complex<T>* rows) const {
+    block.lines.template middle<true>(inverse);
+    block.lines.template last<true>(inverse, [&](int line, int x, const Number& value) {
+      if (x < m)
+        rows[line * m + x] = Kokkos::complex<T>(value.re, value.im);
+    });
+  }
+
+  KOKKOS_INLINE_FUNCTION void clear(const Member& member, std::int64_t i, int begin, int own) const {
+    for (int mode = 0; mode < modes; ++mode)
+      for (int k = member.team_rank(); k < own * m; k += member.team_size())
+        wave(i, mode, begin)[k] = 0;
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/radix_passes.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+
+#include <algorithm>
+
+namespace Bracewell::Impl {
+
+/// How a team shares out the lines (rows or columns) of a wave whose transforms it does side by side.
+struct LineTeams {
+  QuickDivision lines;  ///< of a team
+  QuickDivision blocks; ///< teams of a wave
+  int threads;
+
+  /// Of the memory between passes: hosts have little on level 0.
+  template <class Space>
+  KOKKOS_INLINE_FUNCTION static constexpr int scratch_level() {
+    return is_host<Space> ? 1 : 0;
+  }
+
+  /// @param sums  of numbers of T that a team keeps for every element of its lines
+  template <class Space, class T>
+  static LineTeams choose(const RadixPasses<T>& passes, int lines_of_wave, int sums) {
+    using Tuning = PtychographyTuning;
+    const int butterflies = passes.most_butterflies();
+    const std::size_t line = bytes<Space>(passes, 1, sums);
+    int lines = std::min(Tuning::line_threads / butterflies, static_cast<int>(Tuning::line_bytes / line));
+    if (lines >= 4)
+      lines -= lines % 4;
+    lines = std::clamp(lines, 1, lines_of_wave);
+    return {QuickDivision(lines), QuickDivision((lines_of_wave + lines - 1) / lines),
+            is_host<Space> ? 1 : (lines * butterflies + 31) / 32 * 32};
+  }
+
+  /// Of numbers that are kept for the elements of lines: lanes in neighbouring lines write to different banks.
+  KOKKOS_INLINE_FUNCTION static constexpr int pitch(int n) { return n + 16; }
+
+  template <class Space, class T>
+  KOKKOS_INLINE_FUNCTION static constexpr std::size_t bytes(const RadixPasses<T>& passes, int lines,
+                                                            int sums) {
+    return std::size_t(lines) * (passes.length * sizeof(PlainComplex<T>) * (is_host<Space> ? 2 : 1) +
+                                 sums * pitch(passes.n) * sizeof(T));
+  }
+};
+
+/// The passes of transforms along lines, by all threads of a team together: a thread does a butterfly of every pass,
+/// and between passes the numbers lie in scratch memory. On hosts the one thread does all butterflies, from one buffer
+/// into another.
+/// @tparam adjacent  whether neighbouring threads have butterflies of neighbouring lines (columns) or of the same line
+template <class Space, class Member, class T, bool adjacent>
+struct LinePasses {
+  static constexpr bool host = is_host<Space>;
+  using Number = PlainComplex<T>;
+
+  const Member& member;
+  QuickDivision lines; ///< of a team
+  int own;             ///< those that this one has
+  int n, length;
+  mutable Number* from; ///< what the last pass left
+  mutable Number* to;
+
+  KOKKOS_FUNCTION LinePasses(const Member& member_, const LineTeams& teams, int own_,
+                             const RadixPasses<T>& passes, Number* scratch)
+      : member(member_), lines(teams.lines), own(own_), n(passes.n), length(passes.length), from(scratch),
+        to(host ? scratch + lines.by() * length : scratch) {}
+
+  /// A butterfly of a pass: of which line, and the how many-th of its.
+  struct Butterfly {
+    int line, j;
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Butterfly butterfly(const RadixPasses<T>& passes, int p, int b) const {
+    const QuickDivision& by = adjacent ? lines : passes.pass[p].butterflies;
+    const int quotient = by.quotient(b), remainder = b - quotient * by.by();
+    return adjacent ? Butterfly{remainder, quotient} : Butterfly{quotient, remainder};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION bool exists(const Butterfly& at, int each) const {
+    return at.line < own && at.j < each;
+  }
+
+  /// read(at, x), which fills the numbers of a butterfly, then write(at, x), for all of a pass.
+  template <int radix, class Read, class Write>
+  KOKKOS_FORCEINLINE_FUNCTION void butterflies(const RadixPasses<T>& passes, int p, const Read& read,
+                                               const Write& write) const {
+    const int each = n / radix;
+    if constexpr (host) {
+      for (int b = 0; b < lines.by() * each; ++b) {
+        const Butterfly at = butterfly(passes, p, b);
+        Number x[radix];
+        if (!exists(at, each))
+          continue;
+        read(at, x);
+        write(at, x);
+      }
+      Number* const left = to;
+      to = from, from = left;
+    } else {
+      Number x[radix] =
+          {}; // without a value on some path they take registers from the start of the kernel on
+      const Butterfly at = butterfly(passes, p, member.team_rank());
+      const bool has = exists(at, each);
+      if (has)
+        read(at, x);
+      member.team_barrier();
+      if (has)
+        write(at, x);
+      member.team_barrier();
+    }
+  }
+
+  /// The numbers of a butterfly from place `first` of a line on, `apart` from each other.
+  template <int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void get(int line, int first, int apart, Number (&x)[radix]) const {
+    const Number* const at = from + (adjacent ? first * lines.by() + line : line * length + first);
+    BRACEWELL_UNROLL
+    for (int q = 0; q < radix; ++q)
+      x[q] = at[(adjacent ? lines.by() : 1) * apart * q];
+  }
+  template <int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void put(int line, int first, int apart, const Number (&x)[radix]) const {
+    Number* const at = to + (adjacent ? first * lines.by() + line : line * length + first);
+    BRACEWELL_UNROLL
+    for (int q = 0; q < radix; ++q)
+      at[(adjacent ? lines.by() : 1) * apart * q] = x[q];
+  }
+  /// What a butterfly of a first pass leaves.
+  template <int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void put_first(int line, int j, const Number (&x)[radix]) const {
+    put(line, j * (radix + (radix % 2 == 0)), 1, x);
+  }
+  /// What a butterfly of a later pass needs.
+  template <int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void get_later(const RadixPasses<T>& passes, int line, int j,
+                                             Number (&x)[radix]) const {
+    get(line, passes.place(j), passes.place(n / radix), x);
+  }
+
+  template <bool inverse, int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void turn_and_add(const RadixPasses<T>& passes, int p, int j,
+                                                Number (&x)[radix]) const {
+    using FFT = RegisterFFT<radix, inverse>;
+    FFT::run_shifted(x,
+                     passes.table + passes.pass[p].factors + passes.pass[p].done.remainder(j) * FFT::factors);
+  }
+
+  /// load(line, index) gives what is transformed.
+  template <bool inverse, class Load>
+  struct First {
+    const LinePasses& lines;
+    const RadixPasses<T>& passes;
+    const Load& load;
+
+    template <int radix>
+    KOKKOS_FORCEINLINE_FUNCTION void run() const {
+      const int apart = lines.n / radix;
+      lines.template butterflies<radix>(
+          passes, 0,
+          [&](const Butterfly& at, Number(&x)[radix]) {
+            BRACEWELL_UNROLL
+            for (int q = 0; q < radix; ++q)
+              x[q] = load(at.line, at.j + apart * q);
+            RegisterFFT<radix, inverse>::run(x);
+          },
+          [&](const Butterfly& at, Number(&x)[radix]) { lines.put_first(at.line, at.j, x); });
+    }
+  };
+
+  template <bool inverse>
+  struct Middle {
+    const LinePasses& lines;
+    const RadixPasses<T>& passes;
+    int p;
+
+    template <int radix>
+    KOKKOS_FORCEINLINE_FUNCTION void run() const {
+      const QuickDivision& done = passes.pass[p].done;
+      lines.template butterflies<radix>(
+          passes, p,
+          [&](const Butterfly& at, Number(&x)[radix]) {
+            lines.get_later(passes, at.line, at.j, x);
+            lines.template turn_and_add<inverse>(passes, p, at.j, x);
+          },
+          [&](const Butterfly& at, Number(&x)[radix]) {
+            const int before = done.quotient(at.j) * done.by();
+            lines.put(at.line, passes.place(before * radix + at.j - before), passes.place(done.by()), x);
+          });
+    }
+  };
+
+  /// store(line, index, value) takes the transform.
+  template <bool inverse, class Store>
+  struct Last {
+    const LinePasses& lines;
+    const RadixPasses<T>& passes;
+    const Store& store;
+
+    template <int radix>
+    KOKKOS_FORCEINLINE_FUNCTION void run() const {
+      const int apart = lines.n / radix, p = passes.count - 1, all = lines.lines.by() * apart;
+      for (int b = host ? 0 : lines.member.team_rank(); b < all; b += host ? 1 : all) {
+        const Butterfly at = lines.butterfly(passes, p, b);
+        if (!lines.exists(at, apart))
+          continue;
+        Number x[radix];
+        lines.get_later(passes, at.line, at.j, x);
+        lines.template turn_and_add<inverse>(passes, p, at.j, x);
+        BRACEWELL_UNROLL
+        for (int q = 0; q < radix; ++q)
+          store(at.line, at.j + apart * q, x[q]);
+      }
+    }
+  };
+
+  template <bool inverse, class Load>
+  KOKKOS_FORCEINLINE_FUNCTION void first(const RadixPasses<T>& passes, const Load& load) const {
+    visit_radix(passes.pass[0].radix, First<inverse, Load>{*this, passes, load});
+  }
+  template <bool inverse>
+  KOKKOS_FORCEINLINE_FUNCTION void middle(const RadixPasses<T>& passes) const {
+    for (int p = 1; p + 1 < passes.count; ++p)
+      visit_radix(passes.pass[p].radix, Middle<inverse>{*this, passes, p});
+  }
+  template <bool inverse, class Store>
+  KOKKOS_FORCEINLINE_FUNCTION void last(const RadixPasses<T>& passes, const Store& store) const {
+    visit_radix(passes.pass[passes.count - 1].radix, Last<inverse, Store>{*this, passes, store});
+  }
+};
+
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> plain(const Kokkos::complex<T>& value) {
+  return {value.real(), value.imag()};
+}
+
+/// Sums of two numbers of every thread of a team, in a fixed order; the first thread writes them.
+template <class Space, class Member>
+KOKKOS_FORCEINLINE_FUNCTION void write_team_sums(const Member& member, double first, double second,
+                                                 double* to) {
+  double sums[2] = {0, 0};
+  Kokkos::parallel_reduce(
+      Kokkos::TeamThreadRange(member, member.team_size()),
+      [&](int, double& a, double& b) {
+        a += first;
+        b += second;
+      },
+      sums[0], sums[1]);
+  if (member.team_rank() == 0) {
+    to[0] = sums[0];
+    to[1] = sums[1];
+  }
+}
+
+/// Transforms all lines of waves: store.of(wave)(line, index, DFT of load.of(wave)(line, index)). A team does a block
+/// of lines; it reads all of them before it writes, so that it may work in place.
+template <class Space, class T, bool adjacent, bool inverse, class Load, class Store>
+struct TransformLines {
+  static constexpr int resident = 3; ///< teams on a multiprocessor, at least
+  using Number = PlainComplex<T>;
+  using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  using Member = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  RadixPasses<T> passes;
+  LineTeams teams;
+  int lines; ///< of a wave
+  Load load;
+  Store store;
+  double* energies; ///< [waves, blocks, 2]: energy of what is loaded, or null
+
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const Member& member) const {
+    const int wave = teams.blocks.quotient(member.league_rank());
+    const int begin = teams.blocks.remainder(member.league_rank()) * teams.lines.by();
+    const int own = Kokkos::min(teams.lines.by(), lines - begin);
+    const Scratch scratch(member.team_scratch(LineTeams::scratch_level<Space>()),
+                          LineTeams::bytes<Space>(passes, teams.lines.by(), 0) / sizeof(Number));
+    const LinePasses<Space, Member, T, adjacent> work(member, teams, own, passes, scratch.data());
+    const auto source = load.of(wave, begin);
+    const auto target = store.of(wave, begin);
+    T energy = 0;
+    work.template first<inverse>(passes, [&](int line, int index) {
+      const Number value = source(line, index);
+      energy += value.re * value.re + value.im * value.im;
+      return value;
+    });
+    work.template middle<inverse>(passes);
+    work.template last<inverse>(passes, target);
+    if (energies)
+      write_team_sums<Space>(member, energy, 0, energies + 2 * member.league_rank());
+  }
+};
+
+} // namespace Bracewell::Impl

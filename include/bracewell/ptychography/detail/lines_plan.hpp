@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/impl/turns.hpp>
+#include <bracewell/ptychography/detail/compare_lines.hpp>
+#include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/probe_gradient.hpp>
+#include <bracewell/ptychography/options.hpp>
+
+#include <algorithm>
+#include <optional>
+
+namespace Bracewell::Impl {
+
+/// Loads and stores of TransformLines, of(wave, first line) as seen by a team. Waves are numbered pattern by pattern, and
+/// of a pattern mode by mode.
+
+/// Columns of exit waves; rows y are those of the probe.
+template <class T>
+struct LoadExitWaves {
+  Scan scan;
+  Selection selection;
+  const Kokkos::complex<T>* object;
+  Probes<T> probes;
+
+  struct Columns {
+    const Kokkos::complex<T>*object, *probe;
+    int columns, m;
+
+    KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator()(int x, int y) const {
+      if (y >= m)
+        return {0, 0};
+      return turn<false>(plain(object[y * columns + x]), plain(probe[y * m + x]));
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Columns of(int wave, int x) const {
+    const int i = wave / probes.modes, mode = wave - i * probes.modes, m = scan.probe;
+    return {object + scan.corner(selection(i)) + x,
+            probes.data + i * probes.stride + std::int64_t(mode) * m * m + x, static_cast<int>(scan.columns),
+            m};
+  }
+};
+
+/// Lines of waves [..., rows, columns] as they are.
+template <class T, bool columns_are_lines>
+struct WaveLines {
+  Kokkos::complex<T>* waves;
+  int rows, columns;
+
+  struct Lines {
+    Kokkos::complex<T>* wave;
+    int pitch;
+
+    KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<T>& at(int line, int index) const {
+      return wave[columns_are_lines ? index * pitch + line : line * pitch + index];
+    }
+    KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator()(int line, int index) const {
+      return plain(at(line, index));
+    }
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(int line, int index, const PlainComplex<T>& value) const {
+      at(line, index) = Kokkos::complex<T>(value.re, value.im);
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Lines of(int wave, int line) const {
+    return {waves + std::int64_t(wave) * rows * columns + (columns_are_lines ? line : line * columns),
+            columns};
+  }
+};
+
+/// Columns of the gradients of exit waves, on rows of the probe.
+template <class T>
+struct StoreWaveGradients {
+  WaveLines<T, true> waves;
+  LoadExitWaves<T> exit_waves;
+  const PatternSums<T>* patterns;
+
+  struct Columns {
+    typename WaveLines<T, true>::Lines wave;
+    typename LoadExitWaves<T>::Columns exit_wave;
+    T factor;
+
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(int x, int y, const PlainComplex<T>& value) const {
+      if (y >= exit_wave.m)
+        return;
+      if (factor == 0)
+        return wave(x, y, value);
+      const PlainComplex<T> psi = exit_wave(x, y);
+      wave(x, y, {value.re - factor * psi.re, value.im - factor * psi.im});
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Columns of(int wave, int x) const {
+    return {waves.of(wave, x), exit_waves.of(wave, x), patterns[wave / exit_waves.probes.modes].wave_factor};
+  }
+};
+
+/// Phases exp(-2 pi i k f / m) of shifts by a fraction f of a pixel, [patterns, 2, m]: of the frequencies along rows,
+/// then columns.
+template <class T>
+struct ShiftPhases {
+  const double* fractions; ///< [N, 2]
+  Selection selection;
+  Kokkos::complex<T>* phases;
+  int m;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const int k = static_cast<int>(index % m), axis = static_cast<int>(index / m % 2);
+    const double f = fractions[2 * selection(index / m / 2) + axis];
+    const auto phase = unit_phase(-double(2 * k < m ? k : k - m) * f / m);
+    phases[index] = Kokkos::complex<T>(static_cast<T>(phase.real()), static_cast<T>(phase.imag()));
+  }
+};
+
+/// Rows of the spectrum of the probe [modes, m, m], of which every pattern has its own shift.
+template <class T>
+struct LoadShiftedSpectrum {
+  const Kokkos::complex<T>* spectrum;
+  const Kokkos::complex<T>* phases;
+  int m, modes;
+
+  struct Rows {
+    const Kokkos::complex<T>*spectrum, *of_rows, *of_columns;
+    int m;
+    T scale;
+
+    KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator()(int row, int column) const {
+      const PlainComplex<T> both = turn<false>(plain(of_rows[row]), plain(of_columns[column]));
+      return turn<false>(plain(spectrum[row * m + column]),
+                         PlainComplex<T>{both.re * scale, both.im * scale});
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Rows of(int wave, int row) const {
+    const int i = wave / modes, mode = wave - i * modes;
+    const Kokkos::complex<T>* const phase = phases + std::int64_t(2) * i * m;
+    return {spectrum + (std::int64_t(mode) * m + row) * m, phase + row, phase + m, m, T(1) / T(m * m)};
+  }
+};
+
+/// Columns of conj(O) G.
+template <class T>
+struct LoadProbeTerms {
+  Scan scan;
+  Selection selection;
+  const Kokkos::complex<T>* object;
+  WaveGradients<T, T> waves;
+  int modes;
+
+  struct Columns {
+    const Kokkos::complex<T>*object, *gradient;
+    int columns, pitch;
+
+    KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator()(int x, int y) const {
+      return plain(conjugate_product(object[y * columns + x], gradient[y * pitch + x]));
+    }
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Columns of(int wave, int x) const {
+    const int i = wave / modes, mode = wave - i * modes;
+    return {object + scan.corner(selection(i)) + x,
+            waves.data + i * waves.pattern_stride + mode * waves.mode_stride + x,
+            static_cast<int>(scan.columns), static_cast<int>(waves.row_stride)};
+  }
+};
+
+/// Sums the spectra of what every pattern gives to the gradient of the probe, their shifts undone.
+template <class T>
+struct SumShiftedSpectra {
+  const Kokkos::complex<T>* terms;  ///< [patterns, modes, m, m]
+  const Kokkos::complex<T>* phases; ///< [patterns, 2, m]
+  Kokkos::complex<T>* spectrum;     ///< [modes, m, m]
+  std::int64_t patterns;
+  int m, modes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t element) const {
+    const int column = static_cast<int>(element % m), row = static_cast<int>(element / m % m);
+    const std::int64_t elements = std::int64_t(modes) * m * m;
+    Kokkos::complex<T> sum(0);
+    for (std::int64_t i = 0; i < patterns; ++i)
+      sum += conjugate_product(phases[2 * i * m + row] * phases[(2 * i + 1) * m + column],
+                               terms[i * elements + element]);
+    spectrum[element] = sum / T(std::int64_t(m) * m);
+  }
+};
+
+/// Adds what the blocks of every pattern left, and draws the consequence.
+template <class T, class Storage>
+struct SumBlocks {
+  enum class Of {
+    Energies, ///< of exit waves: the scale of patterns without weights
+    Means,    ///< the scale of patterns with weights
+    Slopes,   ///< the mean slope of these
+    Losses    ///< the losses, and the wave factor of scaled patterns without weights
+  } of;
+  const double* sums; ///< [patterns, blocks, 2]
+  int blocks;
+  Selection selection;
+  Targets<T, Storage> targets;
+  PatternLoss loss;
+  T norm;
+  double pixels;
+  bool weighted;
+  PatternSums<T>* patterns;
+  double* losses;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    double first = 0, second = 0;
+    for (int block = 0; block < blocks; ++block) {
+      first += sums[2 * (i * blocks + block)];
+      second += sums[2 * (i * blocks + block) + 1];
+    }
+    PatternSums<T>& pattern = patterns[i];
+    const double counts = targets.counts;
+    switch (of) {
+    case Of::Energies:
+      pattern = {static_cast<T>(first > 0 ? counts / first : 0.0), 0, 0};
+      return;
+    case Of::Means:
+      pattern = {static_cast<T>(first > 0 ? counts * second / first : 0.0), 0, 0};
+      return;
+    case Of::Slopes:
+      pattern.mean_slope = static_cast<T>(second > 0 ? first / second : 0.0);
+      return;
+    case Of::Losses:
+      losses[i] = targets.loss(selection(i), first, norm, pixels);
+      if (counts > 0 && !weighted)
+        pattern.wave_factor = static_cast<T>(2 * slope_unit(loss) * double(norm) * pattern.scale * second *
+                                             pattern.scale / counts);
+    }
+  }
+};
+
+/// Patterns through kernels that transform the lines of all waves of a group, each joined with what comes before and
+/// after it: exit waves and columns; rows, comparison and rows back; columns back and gradients of exit waves. Any
+/// modes, fractions of a pixel, masks and weights, in the far field. Between the kernels are waves of n rows and m
+/// columns.
+template <class Space, class T, class Storage>
+class LinesPlan {
+  using Complex = Kokkos::complex<T>;
+  using Memory = typename Space::memory_space;
+  template <class Value>
+  using View = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
+  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+  using Transform = FFT<Space, 2, Complex, Complex>;
+  using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
+  using Compare = CompareLines<Space, T, Storage>;
+
+public:
+  static constexpr PatternPath path = PatternPath::Lines;
+
+  LinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
+            const PtychographyOptions& options)
+      : n(shape.detector), m(shape.probe), modes(shape.modes),
+        weighted(options.weights != PixelWeights::None), group(group_size(positions, shape, options)),
+        detector(space, "Bracewell::PtychographyLoss::table", n),
+        window(space, "Bracewell::PtychographyLoss::table", positions.subpixel() ? m : n),
+        columns(LineTeams::choose<Space>(detector.forward(), m, 0)),
+        rows(LineTeams::choose<Space>(detector.forward(), n, modes > 1 ? 1 : 0)),
+        waves(device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", group * modes * n * m)),
+        patterns(device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", group)),
+        sums(device_vector<double>(space, "Bracewell::PtychographyLoss::sums",
+                                   2 * group * std::max(modes * columns.blocks.by(), rows.blocks.by()))) {
+    fill(space, "Bracewell::PtychographyLoss::unscaled", patterns.data(), group, PatternSums<T>{1, 0, 0});
+    if (positions.subpixel()) {
+      probes = device_view<Complex****>(space, "Bracewell::PtychographyLoss::probes", group, modes, m, m);
+      spectrum = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectrum", 1, modes, m, m);
+      phases = device_vector<Complex>(space, "Bracewell::PtychographyLoss::phases", 2 * group * m);
+      const std::array<int, 2> size{m, m};
+      one.emplace(space, size, modes, FFTOptions{});
+      one_back.emplace(space, size, modes, FFTOptions{.direction = FFTDirection::Backward});
+    }
+  }
+
+  std::int64_t group_size() const { return group; }
+
+  std::size_t memory_bytes() const {
+    return bytes_of(waves, patterns, sums, probes, spectrum, phases) + detector.memory_bytes() +
+           window.memory_bytes();
+  }
+
+  /// The probe of every pattern of the selection.
+  Probes<T> shifted_probes(const Space& space, const ScanPositions<Space>& positions, const Probes<T>& given,
+                           const Selection& selection) const {
+    if (!one)
+      return given;
+    const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(given.data, 1, modes, m, m);
+    one->execute(space, original, spectrum);
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_phases",
+                         Range(space, 0, selection.count * 2 * m),
+                         ShiftPhases<T>{positions.fractions(), selection, phases.data(), m});
+    transform<false, true>(space, "Bracewell::PtychographyLoss::shift_rows", window, m, selection.count,
+                           LoadShiftedSpectrum<T>{spectrum.data(), phases.data(), m, modes},
+                           WaveLines<T, false>{probes.data(), m, m});
+    transform<true, true>(space, "Bracewell::PtychographyLoss::shift_columns", window, m, selection.count,
+                          WaveLines<T, true>{probes.data(), m, m}, WaveLines<T, true>{probes.data(), m, m});
+    return {probes.data(), std::int64_t(modes) * m * m, modes};
+  }
+
+  /// Leaves the gradients with respect to the exit waves of the selection, if asked for.
+  WaveGradients<T, T> compute(const Space& space, const ScanPositions<Space>& positions,
+                              const Complex* object, const Probes<T>& given, const Selection& selection,
+                              const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm,
+                              double* losses, bool gradients) const {
+    using Task = typename Compare::Task;
+    using Of = typename SumBlocks<T, Storage>::Of;
+    const bool scaled = targets.counts > 0;
+    const LoadExitWaves<T> exit_waves{positions.device(), selection, object, given};
+    const WaveLines<T, true> lines{waves.data(), n, m};
+    const auto add = [&](Of of, int blocks) {
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::sum_blocks", Range(space, 0, selection.count),
+                           SumBlocks<T, Storage>{of, sums.data(), blocks, selection, targets, options.loss,
+                                                 norm, double(n) * n, weighted, patterns.data(), losses});
+    };
+    const auto compare = [&](const char* label, Task task, bool back) {
+      launch(space, label, rows, selection.count,
+             LineTeams::bytes<Space>(detector.forward(), rows.lines.by(), modes > 1 ? 1 : 0),
+             Compare{detector.forward(), detector.inverse(), rows, m, modes, selection, targets, options.loss,
+                     static_cast<T>(options.background), norm, waves.data(), patterns.data(), sums.data(),
+                     task, back});
+    };
+    transform<true, false>(space, "Bracewell::PtychographyLoss::exit_waves", detector, m, selection.count,
+                           exit_waves, lines, scaled && !weighted ? sums.data() : nullptr);
+    if (scaled && !weighted)
+      add(Of::Energies, modes * columns.blocks.by());
+    if (scaled && weighted) {
+      compare("Bracewell::PtychographyLoss::means", Task::Mean, false);
+      add(Of::Means, rows.blocks.by());
+      compare("Bracewell::PtychographyLoss::slopes", Task::Slope, false);
+      add(Of::Slopes, rows.blocks.by());
+    }
+    compare("Bracewell::PtychographyLoss::compare", Task::Compare, gradients);
+    add(Of::Losses, rows.blocks.by());
+    if (gradients)
+      transform<true, true>(space, "Bracewell::PtychographyLoss::wave_gradients", detector, m,
+                            selection.count, lines,
+                            StoreWaveGradients<T>{lines, exit_waves, patterns.data()});
+    return {waves.data(), std::int64_t(modes) * n * m, std::int64_t(n) * m, m, nullptr};
+  }
+
+  /// Gradient of the probe from those of the shifted ones, after the object's: their memory is used.
+  void probe_gradient(const Space& space, const ScanPositions<Space>& positions, const Complex* object,
+                      const Selection& selection, const WaveGradients<T, T>& gradients,
+                      Complex* gradient) const {
+    transform<true, false>(space, "Bracewell::PtychographyLoss::probe_columns", window, m, selection.count,
+                           LoadProbeTerms<T>{positions.device(), selection, object, gradients, modes},
+                           WaveLines<T, true>{probes.data(), m, m});
+    transform<false, false>(space, "Bracewell::PtychographyLoss::probe_rows", window, m, selection.count,
+                            WaveLines<T, false>{probes.data(), m, m},
+                            WaveLines<T, false>{probes.data(), m, m});
+    const std::int64_t elements = std::int64_t(modes) * m * m;
+    Kokkos::parallel_for(
+        "Bracewell::PtychographyLoss::shift_back", Range(space, 0, elements),
+        SumShiftedSpectra<T>{probes.data(), phases.data(), spectrum.data(), selection.count, m, modes});
+    one_back->execute(space, spectrum, spectrum);
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, elements),
+                         SumSlices<T>{spectrum.data(), gradient, elements, 1, selection.first > 0});
+  }
+
+private:
+  /// Launches a kernel over the blocks of lines of `count` patterns or waves.
+  template <class Kernel>
+  static void launch(const Space& space, const char* label, const LineTeams& teams, std::int64_t count,
+                     std::size_t bytes, const Kernel& kernel) {
+    using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<PtychographyTuning::line_threads,
+                                                                  resident_teams<Space>(Kernel::resident)>>;
+    Policy policy(space, static_cast<int>(count * teams.blocks.by()), teams.threads);
+    policy.set_scratch_size(LineTeams::scratch_level<Space>(), Kokkos::PerTeam(static_cast<int>(bytes)));
+    Kokkos::parallel_for(label, policy, kernel);
+  }
+
+  /// All lines of the waves of `count` patterns, `lines` of a wave.
+  template <bool adjacent, bool inverse, class Load, class Store>
+  void transform(const Space& space, const char* label, const RadixPlan<Space, T>& plan, int lines,
+                 std::int64_t count, const Load& load, const Store& store, double* energies = nullptr) const {
+    const RadixPasses<T>& passes = inverse ? plan.inverse() : plan.forward();
+    const LineTeams teams = LineTeams::choose<Space>(passes, lines, 0);
+    launch(space, label, teams, count * modes, LineTeams::bytes<Space>(passes, teams.lines.by(), 0),
+           TransformLines<Space, T, adjacent, inverse, Load, Store>{passes, teams, lines, load, store,
+                                                                    energies});
+  }
+
+  static std::int64_t group_size(const ScanPositions<Space>& positions, const PtychographyShape& shape,
+                                 const PtychographyOptions& options) {
+    const std::int64_t per_pattern = std::int64_t(sizeof(Complex)) * shape.modes * shape.probe *
+                                     (shape.detector + (positions.subpixel() ? shape.probe : 0));
+    return std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::line_group_bytes)) /
+            per_pattern,
+        1, std::max<std::int64_t>(positions.count(), 1));
+  }
+
+  int n, m, modes;
+  bool weighted;
+  std::int64_t group;
+  RadixPlan<Space, T> detector, window;
+  LineTeams columns, rows;
+  View<Complex> waves, phases;
+  View<PatternSums<T>> patterns;
+  View<double> sums;
+  Waves probes, spectrum;
+  std::optional<Transform> one, one_back;
+};
+
+} // namespace Bracewell::Impl

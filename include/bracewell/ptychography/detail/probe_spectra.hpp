@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/turns.hpp>
+#include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+
+#include <type_traits>
+
+namespace Bracewell::Impl {
+
+/// Where the probes stand within their windows: positions minus corners, or what the scan has.
+struct ProbeFractions {
+  const double* positions; ///< [N, 2] or null
+  const double* own;       ///< fractions [N, 2], or null where all are zero
+  const int* corners;
+  double* fractions;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    fractions[i] = positions ? positions[i] - corners[i] : own ? own[i] : 0;
+  }
+};
+
+/// Phase of a probe shifted by (row, column) pixels, at one frequency of the m x m grid.
+template <class T>
+struct ShiftRamp {
+  const double* fractions; ///< [N, 2]
+  Selection selection;
+  int m, modes;
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t index) const {
+    const int column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
+    const std::int64_t j = selection(index / m / m / modes);
+    const double k1 = 2 * row < m ? row : row - m, k2 = 2 * column < m ? column : column - m;
+    const auto phase = unit_phase(-(k1 * fractions[2 * j] + k2 * fractions[2 * j + 1]) / m);
+    return {static_cast<T>(phase.real()), static_cast<T>(phase.imag())};
+  }
+};
+
+/// Spectra of the probes of every pattern, DFT(q_jl) with q_jl = p_l + [l = 0] sum_c a_jc v_c, shifted.
+template <class T>
+struct ShiftedSpectra {
+  ShiftRamp<T> ramp;
+  const Kokkos::complex<T>* spectra;      ///< [modes + C, m, m]: of the probe and of the relaxation
+  const Kokkos::complex<T>* coefficients; ///< a [N, C]
+  int relaxation;                         ///< C
+
+  KOKKOS_INLINE_FUNCTION std::int64_t pixels() const { return std::int64_t(ramp.m) * ramp.m; }
+  KOKKOS_INLINE_FUNCTION std::int64_t elements() const { return ramp.modes * pixels(); } ///< of a pattern
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t index) const {
+    const std::int64_t element = index % elements();
+    Kokkos::complex<T> value = spectra[element];
+    if (element < pixels() && relaxation > 0) {
+      const std::int64_t j = ramp.selection(index / elements());
+      for (int c = 0; c < relaxation; ++c)
+        value += coefficients[j * relaxation + c] * spectra[(ramp.modes + c) * pixels() + element];
+    }
+    return value * ramp(index);
+  }
+};
+
+/// What is written, the inverse transform makes the probes of.
+template <class T>
+struct ShiftProbes {
+  ShiftedSpectra<T> spectra;
+  Kokkos::complex<T>* shifted; ///< [patterns, modes, m, m]
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    shifted[index] = spectra(index) / T(spectra.pixels());
+  }
+};
+
+/// conj(O) G of every pattern by itself: the gradient with respect to its shifted probe.
+template <class T>
+struct ProbeGradientTerms {
+  Scan scan;
+  Selection selection;
+  const Kokkos::complex<T>* object;
+  WaveGradients<T, T> waves;
+  Kokkos::complex<T>* terms; ///< [patterns, modes, m, m]
+  int modes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const int m = scan.probe, column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
+    const std::int64_t wave = index / m / m, i = wave / modes;
+    terms[index] = conjugate_product(object[scan.corner(selection(i)) + row * scan.columns + column],
+                                     waves(i, static_cast<int>(wave % modes), row, column));
+  }
+};
+
+/// Sums of the spectra of the terms, shifted back: of the probe gradient, sum_j, and of that of the relaxation,
+/// sum_j conj(a_jc) of the first mode.
+template <class T>
+struct SumShiftedBack {
+  ShiftRamp<T> ramp;
+  const Kokkos::complex<T>* terms;
+  const Kokkos::complex<T>* coefficients;
+  int relaxation;
+  Kokkos::complex<T>* sums; ///< [modes + C, m, m]
+
+  KOKKOS_FUNCTION void operator()(std::int64_t element) const {
+    const std::int64_t pixels = std::int64_t(ramp.m) * ramp.m, elements = ramp.modes * pixels;
+    const auto c = static_cast<int>(element / pixels) - ramp.modes;
+    const std::int64_t at = c < 0 ? element : element % pixels;
+    Kokkos::complex<T> sum(0);
+    for (std::int64_t i = 0; i < ramp.selection.count; ++i) {
+      const auto term = conjugate_product(ramp(i * elements + at), terms[i * elements + at]);
+      sum += c < 0 ? term : conjugate_product(coefficients[ramp.selection(i) * relaxation + c], term);
+    }
+    sums[element] = sum / T(pixels);
+  }
+};
+
+/// Waves on a grid of n x n that were shifted change by IDFT(-2 pi i k_a / n DFT(wave)) where axis a of their
+/// shift changes. A team per pattern sums
+///   gradient_ja (+)= factor sum_l sum_k k_a Im(conj(G_jl(k)) W_jl(k))
+/// over spectra of waves W and of the gradients with respect to them G. With factor 2 pi / n^3 it is
+/// dL/dy (Guizar-Sicairos and Fienup, Opt. Express 16 (2008) 7264).
+/// @tparam Spectra  gives W: a pointer, or ShiftedSpectra
+template <class Space, class T, class Spectra>
+struct ShiftGradient {
+  static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::pattern_threads;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  Selection selection;
+  int n, modes;
+  Spectra waves;
+  const Kokkos::complex<T>* gradients; ///< [patterns, modes, n, n]
+  double factor;
+  T* gradient; ///< [N, 2]
+  bool accumulate;
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> wave(std::int64_t index) const {
+    if constexpr (std::is_pointer_v<Spectra>)
+      return waves[index];
+    else
+      return waves(index);
+  }
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t i = team.league_rank(), elements = std::int64_t(modes) * n * n;
+    double rows = 0, columns = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, elements),
+        [&](std::int64_t k, double& sum_rows, double& sum_columns) {
+          const int column = static_cast<int>(k % n), row = static_cast<int>(k / n % n);
+          const double part = conjugate_product(gradients[i * elements + k], wave(i * elements + k)).imag();
+          sum_rows += (2 * row < n ? row : row - n) * part;
+          sum_columns += (2 * column < n ? column : column - n) * part;
+        },
+        rows, columns);
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      T* const result = gradient + 2 * selection(i);
+      result[0] = static_cast<T>((accumulate ? double(result[0]) : 0) + factor * rows);
+      result[1] = static_cast<T>((accumulate ? double(result[1]) : 0) + factor * columns);
+    });
+  }
+};
+
+/// Gradients with respect to the coefficients, sum_r conj(v_c) G of the first mode: a team per pattern, from
+/// spectra of the terms and of the relaxation.
+template <class Space, class T>
+struct CoefficientGradient {
+  static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::pattern_threads;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  ShiftedSpectra<T> spectra;
+  const Kokkos::complex<T>* terms;
+  Kokkos::complex<T>* gradient; ///< [N, C]
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t i = team.league_rank(), pixels = spectra.pixels(), first = i * spectra.elements();
+    for (int c = 0; c < spectra.relaxation; ++c) {
+      const Kokkos::complex<T>* const v = spectra.spectra + (spectra.ramp.modes + c) * pixels;
+      double re = 0, im = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::TeamThreadRange(team, pixels),
+          [&](std::int64_t k, double& sum_re, double& sum_im) {
+            const auto product =
+                conjugate_product(v[k], conjugate_product(spectra.ramp(first + k), terms[first + k]));
+            sum_re += product.real();
+            sum_im += product.imag();
+          },
+          re, im);
+      Kokkos::single(Kokkos::PerTeam(team), [&]() {
+        gradient[spectra.ramp.selection(i) * spectra.relaxation + c] =
+            Kokkos::complex<T>(static_cast<T>(re / double(pixels)), static_cast<T>(im / double(pixels)));
+      });
+    }
+  }
+};
+
+} // namespace Bracewell::Impl

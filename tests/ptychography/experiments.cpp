@@ -1,0 +1,385 @@
+// What experiments bring beside one probe at whole positions of a thin object: gradients of positions, windows that
+// move, factors, a background, relaxation, slices. In double against differences and direct sums.
+
+#include "../tools/recorder.hpp"
+#include "support.hpp"
+
+using namespace Test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using Complex = Kokkos::complex<double>;
+using Plan = PtychographyLoss<Space, double, double, FusedDetectors<>>;
+
+/// A model with a value of everything that a plan may ask for.
+struct Model {
+  Space space;
+  PtychographyShape shape;
+  PtychographyOptions options;
+  View<double**> positions;
+  View<Complex***> object, probe, relaxation;
+  View<Complex**> coefficients;
+  View<double*> factors;
+  View<double**> background;
+  View<double***> patterns;
+  Plan plan;
+
+  static constexpr int count = 4;
+
+  Model(const PtychographyShape& shape_, const PtychographyOptions& options_, bool whole = false)
+      : shape(shape_), options(options_), positions("positions", count, 2),
+        object("object", shape.slices, shape.object[0], shape.object[1]),
+        probe("probe", shape.modes, shape.probe, shape.probe),
+        relaxation("relaxation", shape.relaxation, shape.probe, shape.probe),
+        coefficients("coefficients", count, shape.relaxation), factors("factors", count),
+        background("background", shape.detector, shape.detector),
+        patterns("patterns", count, shape.detector, shape.detector), plan(make(whole)) {}
+
+  Plan make(bool whole) {
+    std::mt19937 engine(29);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    const double size = 1.0 / shape.probe;
+    fill(object, [&] { return Complex(1 + 0.2 * normal(engine), 0.2 * normal(engine)); });
+    fill(probe, [&] { return size * Complex(normal(engine), normal(engine)); });
+    fill(factors, [&] { return 0.6 + uniform(engine); });
+    fill(background, [&] { return 2 * uniform(engine); });
+    fill(patterns, [&] { return double(std::poisson_distribution<int>(6)(engine)); });
+    const double room = double(shape.object[0] - shape.probe);
+    fill(positions, [&] { return whole ? std::floor(room * uniform(engine)) : room * uniform(engine); });
+    fill(relaxation, [&] { return size * Complex(normal(engine), normal(engine)); });
+    fill(coefficients, [&] { return 0.5 * Complex(normal(engine), normal(engine)); });
+    Plan result(space, shape, positions, options);
+    result.set_patterns(space, 0, patterns);
+    return result;
+  }
+
+  template <class Target, class Make>
+  static void fill(const Target& view, const Make& next) {
+    const auto host = Kokkos::create_mirror_view(view);
+    for (std::size_t i = 0; i < host.size(); ++i)
+      host.data()[i] = next();
+    Kokkos::deep_copy(view, host);
+  }
+
+  Plan::Inputs inputs() const {
+    Plan::Inputs result{.object = object, .probe = probe};
+    if (options.refine_positions)
+      result.positions = positions;
+    if (options.pattern_factors)
+      result.factors = factors;
+    if (options.detector_background)
+      result.detector_background = background;
+    if (shape.relaxation > 0)
+      result.coefficients = coefficients, result.relaxation = relaxation;
+    return result;
+  }
+
+  double loss() const {
+    const View<double> value("loss");
+    plan.evaluate(space, inputs(), {.loss = value});
+    space.fence();
+    return on_host(value)();
+  }
+
+  /// A gradient against a difference of fourth order of the loss, along itself and noise.
+  template <class Parameter>
+  void
+  check_gradient(const char* name, const Parameter& parameter,
+                 Array<typename Parameter::value_type, Space::memory_space> Plan::Outputs::*member) const {
+    const Parameter gradient("gradient", parameter.layout());
+    Kokkos::deep_copy(gradient, -7.0); // every element must be written
+    Plan::Outputs outputs;
+    outputs.*member = gradient;
+    plan.evaluate(space, inputs(), outputs);
+    space.fence();
+    const auto g = on_host(gradient);
+    const auto start = Kokkos::create_mirror(Kokkos::HostSpace(), parameter); // never the View itself
+    const auto moved = Kokkos::create_mirror(Kokkos::HostSpace(), parameter);
+    const auto direction = Kokkos::create_mirror(Kokkos::HostSpace(), parameter);
+    Kokkos::deep_copy(start, parameter);
+    double squares = 0, expected = 0, parameter_squares = 0;
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      squares += product(g.data()[i], g.data()[i]);
+      parameter_squares += product(start.data()[i], start.data()[i]);
+    }
+    const double size = std::sqrt(squares / double(g.size()));
+    std::mt19937 engine(3);
+    std::normal_distribution<double> normal;
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      direction.data()[i] = g.data()[i] / size + normal(engine);
+      expected += product(g.data()[i], direction.data()[i]);
+    }
+    const double step = 1e-4 * std::min(1.0, std::sqrt(parameter_squares / double(g.size())));
+    const auto at = [&](int steps) {
+      for (std::size_t i = 0; i < g.size(); ++i)
+        moved.data()[i] = start.data()[i] + steps * step * direction.data()[i];
+      Kokkos::deep_copy(parameter, moved);
+      return loss();
+    };
+    const double difference = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step);
+    Kokkos::deep_copy(parameter, start);
+    INFO(name << ": difference " << difference << ", gradient " << expected);
+    CHECK(size > 0);
+    CHECK(std::abs(difference / expected - 1) < 1e-7);
+  }
+
+  /// The gradients of all that the plan asks for.
+  void check_gradients() const {
+    check_gradient("object", object, &Plan::Outputs::object_gradient);
+    check_gradient("probe", probe, &Plan::Outputs::probe_gradient);
+    if (options.refine_positions)
+      check_gradient("positions", positions, &Plan::Outputs::position_gradient);
+    if (options.pattern_factors)
+      check_gradient("factors", factors, &Plan::Outputs::factor_gradient);
+    if (options.detector_background)
+      check_gradient("background", background, &Plan::Outputs::background_gradient);
+    if (shape.relaxation > 0) {
+      check_gradient("coefficients", coefficients, &Plan::Outputs::coefficient_gradient);
+      check_gradient("relaxation", relaxation, &Plan::Outputs::relaxation_gradient);
+    }
+  }
+
+  static double product(double a, double b) { return a * b; }
+  static double product(const Complex& a, const Complex& b) {
+    return a.real() * b.real() + a.imag() * b.imag();
+  }
+};
+
+} // namespace
+
+TEST_CASE("gradients of positions: between pixels and at whole ones, far and near field, odd sizes, groups") {
+  for (const bool whole : {false, true})
+    for (const auto loss : {PatternLoss::Amplitude, PatternLoss::LeastSquares}) {
+      INFO("whole " << whole << " loss " << int(loss));
+      Model({{22, 23}, 11, 15, 2}, {.loss = loss, .counts = 8, .refine_positions = true}, whole)
+          .check_gradients();
+      Model({{20, 21}, 10, 10}, {.loss = loss, .fresnel_number = 7.5, .refine_positions = true}, whole)
+          .check_gradients();
+      Model({{19, 21}, 9, 9, 2},
+            {.scale = PatternScale::None,
+             .fresnel_number = -7.5,
+             .refine_positions = true,
+             .workspace_bytes = 20000},
+            whole)
+          .check_gradients();
+    }
+}
+
+TEST_CASE(
+    "positions are inputs: those of the plan where none are given, windows stay, gradients of a subset") {
+  const Model model({{22, 23}, 11, 15, 2}, {.counts = 8, .refine_positions = true});
+  const View<double> value("loss");
+  model.plan.evaluate(model.space, model.object, View<const Complex***>(model.probe), {.loss = value});
+  model.space.fence();
+  CHECK(on_host(value)() == model.loss());
+  const View<double**> all("gradient", Model::count, 2), some("gradient", Model::count, 2);
+  const View<int*> subset("subset", 2);
+  Kokkos::deep_copy(Kokkos::subview(subset, 0), 3);
+  Kokkos::deep_copy(Kokkos::subview(subset, 1), 1);
+  Kokkos::deep_copy(some, -7.0);
+  model.plan.evaluate(model.space, model.inputs(), {.position_gradient = all});
+  model.plan.evaluate(model.space, model.inputs(), {.position_gradient = some}, subset);
+  model.space.fence();
+  const auto a = on_host(all), s = on_host(some);
+  for (int j = 0; j < Model::count; ++j)
+    for (int axis = 0; axis < 2; ++axis) // of 2 patterns in place of 4
+      CHECK(std::abs(s(j, axis) - (j % 2 == 1 ? 2 : 0) * a(j, axis)) < 1e-14 * std::abs(a(j, axis)));
+}
+
+TEST_CASE("windows move when positions have gone too far, to those of a new plan") {
+  Model model({{22, 23}, 11, 15, 2}, {.counts = 8, .refine_positions = true});
+  const auto start = Kokkos::create_mirror(Kokkos::HostSpace(), model.positions);
+  const auto moved = Kokkos::create_mirror(Kokkos::HostSpace(), model.positions);
+  Kokkos::deep_copy(start, model.positions);
+  Kokkos::deep_copy(moved, model.positions);
+  const auto corner = [&](int j, int axis) { return std::floor(start(j, axis) + 0.5); };
+  moved(0, 0) = corner(0, 0) + 0.74;  // stays
+  moved(1, 1) = corner(1, 1) + 0.76;  // moves by one
+  moved(2, 0) = 4.2, moved(2, 1) = 7; // far
+  moved(3, 0) = -2, moved(3, 1) = 30; // beyond the object: to its border
+  Kokkos::deep_copy(model.positions, moved);
+  model.plan.move_windows(model.space, model.positions);
+  // The same by a plan that is made at the corners expected.
+  const auto corners = Kokkos::create_mirror(Kokkos::HostSpace(), model.positions);
+  for (int j = 0; j < Model::count; ++j)
+    for (int axis = 0; axis < 2; ++axis)
+      corners(j, axis) = corner(j, axis);
+  corners(1, 1) += 1;
+  corners(2, 0) = 4, corners(2, 1) = 7;
+  corners(3, 0) = 0, corners(3, 1) = 12;
+  Plan expected(model.space, model.shape, corners, model.options);
+  expected.set_patterns(model.space, 0, model.patterns);
+  const View<Complex**> gradient("gradient", 22, 23), expected_gradient("gradient", 22, 23);
+  const View<double**> positions("gradient", Model::count, 2),
+      expected_positions("gradient", Model::count, 2);
+  const View<double> given("loss"), own("loss");
+  model.plan.evaluate(model.space, model.inputs(),
+                      {.object_gradient = gradient, .position_gradient = positions});
+  expected.evaluate(
+      model.space, model.inputs(),
+      {.loss = given, .object_gradient = expected_gradient, .position_gradient = expected_positions});
+  model.plan.evaluate(model.space, {.object = model.object, .probe = model.probe}, {.loss = own});
+  model.space.fence();
+  CHECK(on_host(own)() == on_host(given)()); // the plan's positions are the new ones
+  const auto same = [](const auto& view, const auto& other) {
+    const auto a = on_host(view), b = on_host(other);
+    return std::equal(a.data(), a.data() + a.size(), b.data());
+  };
+  CHECK(same(gradient, expected_gradient));
+  CHECK(same(positions, expected_positions));
+  Kokkos::deep_copy(Kokkos::subview(model.positions, 2, 1), NAN);
+  CHECK_THROWS_WITH(
+      model.plan.move_windows(model.space, model.positions),
+      "Bracewell::PtychographyLoss::move_windows: positions: expected finite numbers, found nan "
+      "(position 2)");
+}
+
+TEST_CASE("factors of patterns and a background per detector pixel: gradients; by hand") {
+  for (const auto loss : {PatternLoss::Amplitude, PatternLoss::LeastSquares, PatternLoss::Poisson})
+    for (const auto scale : {PatternScale::PerPattern, PatternScale::None}) {
+      INFO("loss " << int(loss) << " scale " << int(scale));
+      Model({{22, 23}, 11, 15, 2}, {.loss = loss,
+                                    .scale = scale,
+                                    .counts = 8,
+                                    .background = 0.1,
+                                    .refine_positions = true,
+                                    .pattern_factors = true,
+                                    .detector_background = true,
+                                    .workspace_bytes = 40000})
+          .check_gradients();
+    }
+  // Factors are squares of factors of the probe; with none, the background is the pattern.
+  const Model with({{22, 23}, 11, 15},
+                   {.scale = PatternScale::None, .pattern_factors = true, .detector_background = true}),
+      without({{22, 23}, 11, 15}, {.scale = PatternScale::None}); // otherwise the same
+  Kokkos::deep_copy(with.factors, 4.0);
+  Kokkos::deep_copy(with.background, 0.0);
+  const auto probe = on_host(with.probe);
+  const auto doubled = Kokkos::create_mirror(Kokkos::HostSpace(), probe);
+  for (std::size_t i = 0; i < probe.size(); ++i)
+    doubled.data()[i] = 2.0 * probe.data()[i];
+  Kokkos::deep_copy(without.probe, doubled);
+  CHECK(std::abs(with.loss() / without.loss() - 1) < 1e-13);
+  Kokkos::deep_copy(with.factors, 0.0);
+  Kokkos::deep_copy(with.background, 3.0);
+  double expected = 0;
+  const auto patterns = on_host(with.patterns);
+  for (std::size_t i = 0; i < patterns.size(); ++i)
+    expected += std::pow(3 - patterns.data()[i], 2) / double(patterns.size());
+  CHECK(std::abs(with.loss() / expected - 1) < 1e-13);
+}
+
+TEST_CASE("relaxation of the probe: gradients; equal coefficients are another probe") {
+  for (const bool whole : {false, true})
+    for (const bool refine : {false, true})
+      Model({.object = {22, 23}, .probe = 11, .detector = 15, .modes = 2, .relaxation = 3},
+            {.loss = PatternLoss::Amplitude, .counts = 8, .refine_positions = refine}, whole)
+          .check_gradients();
+  Model({.object = {20, 21}, .probe = 10, .detector = 10, .modes = 2, .relaxation = 1},
+        {.scale = PatternScale::None, .fresnel_number = 9.0, .workspace_bytes = 20000})
+      .check_gradients();
+  Model relaxed({.object = {22, 23}, .probe = 11, .detector = 15, .modes = 2, .relaxation = 1},
+                {.counts = 8});
+  Model plain({.object = {22, 23}, .probe = 11, .detector = 15, .modes = 2}, {.counts = 8});
+  const Complex a(0.3, -0.4);
+  Kokkos::deep_copy(relaxed.coefficients, a);
+  const auto probe = Kokkos::create_mirror(Kokkos::HostSpace(), plain.probe);
+  Kokkos::deep_copy(probe, plain.probe);
+  const auto v = on_host(relaxed.relaxation);
+  for (std::size_t i = 0; i < v.size(); ++i) // the first mode alone
+    probe.data()[i] += a * v.data()[i];
+  Kokkos::deep_copy(plain.probe, probe);
+  CHECK(std::abs(relaxed.loss() / plain.loss() - 1) < 1e-13);
+}
+
+TEST_CASE("slices: gradients; slices that touch are their product") {
+  for (const bool whole : {false, true})
+    Model({.object = {22, 23}, .probe = 11, .detector = 15, .modes = 2, .slices = 3},
+          {.loss = PatternLoss::Amplitude, .scale = PatternScale::None, .slice_fresnel_numbers = {9, 14.5}},
+          whole)
+        .check_gradients();
+  Model({.object = {20, 21}, .probe = 10, .detector = 10, .slices = 2}, {.counts = 8,
+                                                                         .fresnel_number = 9.0,
+                                                                         .slice_fresnel_numbers = {-12},
+                                                                         .refine_positions = true,
+                                                                         .object_gradient = Strategy::Atomic,
+                                                                         .workspace_bytes = 20000})
+      .check_gradients();
+  // Slices without way between them are one, their product.
+  const Model touching({.object = {22, 23}, .probe = 11, .detector = 15, .slices = 2},
+                       {.slice_fresnel_numbers = {1e18}}),
+      one({.object = {22, 23}, .probe = 11, .detector = 15}, {});
+  const auto slices = on_host(touching.object);
+  const auto product = Kokkos::create_mirror(Kokkos::HostSpace(), one.object);
+  for (std::size_t i = 0; i < product.size(); ++i)
+    product.data()[i] = slices.data()[i] * slices.data()[i + product.size()];
+  Kokkos::deep_copy(one.object, product);
+  Kokkos::deep_copy(one.probe, touching.probe);
+  const View<double> value("loss");
+  Plan plan(one.space, one.shape, touching.positions, {});
+  plan.set_patterns(one.space, 0, touching.patterns);
+  plan.evaluate(one.space, one.inputs(), {.loss = value});
+  one.space.fence();
+  CHECK(std::abs(touching.loss() / on_host(value)() - 1) < 1e-13);
+}
+
+TEST_CASE("everything at once, and messages of what is not announced, missing or of another shape") {
+  const PtychographyShape shape{
+      .object = {22, 23}, .probe = 11, .detector = 11, .modes = 2, .slices = 2, .relaxation = 2};
+  PtychographyOptions options{.loss = PatternLoss::Poisson,
+                              .background = 0.1,
+                              .fresnel_number = 8.0,
+                              .slice_fresnel_numbers = {10},
+                              .refine_positions = true,
+                              .pattern_factors = true,
+                              .detector_background = true,
+                              .workspace_bytes = 30000};
+  const Model model(shape, options);
+  model.check_gradients();
+  const View<Complex***> gradient("gradient", 2, 22, 23);
+  const auto inputs_of_all = model.inputs();
+  const auto call = [&] { model.plan.evaluate(model.space, inputs_of_all, {.object_gradient = gradient}); };
+  call();
+  model.space.fence();
+  const Test::Report seen = Test::report(call);
+  CHECK_FALSE(seen.kernels.empty());
+  for (const auto& kernel : seen.kernels)
+    CHECK(kernel.label.starts_with("Bracewell::"));
+  CHECK(seen.allocations == std::vector<std::string>{});
+  CHECK(seen.fences == std::vector<std::string>{});
+  CHECK(seen.copies == std::vector<std::string>{});
+  const auto message = [&](const char* text, auto... change) {
+    auto inputs = model.inputs();
+    (change(inputs), ...);
+    CHECK_THROWS_WITH(model.plan.evaluate(model.space, inputs, {}),
+                      "Bracewell::PtychographyLoss::evaluate: " + std::string(text));
+  };
+  message("object: expected [2, 22, 23], found [2, 11, 11]", [&](auto& i) { i.object = model.probe; });
+  message("positions: expected [4, 2], found [2, 11]",
+          [&](auto& i) { i.positions = View<double**>("positions", 2, 11); });
+  message("factors: expected [4], found []", [](auto& i) { i.factors = {}; });
+  message("detector_background: expected [11, 11], found []", [](auto& i) { i.detector_background = {}; });
+  message("coefficients: expected [4, 2], found []", [](auto& i) { i.coefficients = {}; });
+  message("relaxation: expected [2, 11, 11], found []", [](auto& i) { i.relaxation = {}; });
+  CHECK_THROWS_WITH(
+      model.plan.evaluate(model.space, model.inputs(), {.background_gradient = model.background}),
+      ContainsSubstring("outputs.background_gradient: expected memory of its own"));
+  Model plain({{22, 23}, 11, 15}, {});
+  auto inputs = plain.inputs();
+  inputs.factors = model.factors;
+  CHECK_THROWS_WITH(
+      plain.plan.evaluate(plain.space, inputs, {}),
+      "Bracewell::PtychographyLoss::evaluate: factors: expected none, as the plan was made without "
+      "options.pattern_factors, found [4]");
+  CHECK_THROWS_WITH(plain.plan.evaluate(plain.space, plain.inputs(), {.position_gradient = plain.positions}),
+                    ContainsSubstring("outputs.position_gradient: expected none"));
+  CHECK_THROWS_WITH(plain.plan.move_windows(plain.space, plain.positions),
+                    ContainsSubstring("options.refine_positions: expected true"));
+  options.slice_fresnel_numbers = {};
+  CHECK_THROWS_WITH(Model(shape, options),
+                    ContainsSubstring("options.slice_fresnel_numbers: expected 1 numbers"));
+  options.slice_fresnel_numbers = {0};
+  CHECK_THROWS_WITH(Model(shape, options), ContainsSubstring("finite numbers other than zero, found 0"));
+}
