@@ -278,8 +278,9 @@ TEST_CASE("the tutorial") {
   CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
   Kokkos::deep_copy(projections, Complex(0));
   // [scratch
-  const View<float*> scratch("scratch", projection_scratch_size(space, reconstruction));
-  project(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections, options, scratch);
+  const View<float*> scratch("scratch", scratch_size(space, reconstruction));
+  project(space, reconstruction, {.matrices = matrices, .shifts = shifts},
+          {.projections = projections, .scratch = scratch}, options);
   // scratch]
   CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
 

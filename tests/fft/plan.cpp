@@ -242,6 +242,11 @@ TEST_CASE("in place, with a workspace of the caller, moved, from two threads", "
   Plan first(space, shape, 4, {.external_workspace = true});
   Plan forward = std::move(first);
   const Plan backward(space, shape, 4, {.direction = FFTDirection::Backward});
+  CHECK(forward.memory_bytes() == 0);
+  CHECK(Plan::bytes_needed(space, shape, 4, {.external_workspace = true}) == 0);
+  CHECK(backward.memory_bytes() == backward.workspace_bytes());
+  CHECK(Plan::bytes_needed(space, shape, 4, {.direction = FFTDirection::Backward}) ==
+        backward.memory_bytes());
   const auto round_trip = [&](const Values<C<double>>& values) {
     Kokkos::deep_copy(space, values, before);
     const auto images = shaped(values, 4, shape);

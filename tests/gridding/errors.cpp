@@ -81,17 +81,15 @@ TEST_CASE("errors name what the caller called") {
       MessageMatches(ContainsSubstring("Bracewell::NonuniformFFT: samples: expected at least 1")));
   using Tomography = Bracewell::FourierTomography<Space, float>;
   CHECK_THROWS_MATCHES(
-      Tomography(space, {.angles = {0}, .width = 8, .tolerance = 1e-9}), Bracewell::Error,
+      Tomography(space, {.angles = {0}, .width = 8}, {.tolerance = 1e-9}), Bracewell::Error,
       MessageMatches(ContainsSubstring("Bracewell::FourierTomography: options.tolerance: expected") &&
                      ContainsSubstring("found 1e-09")));
-  CHECK_THROWS_MATCHES(Tomography(space, {.angles = {0},
-                                          .width = 8,
-                                          .tolerance = 1e-6,
-                                          .kernel = GriddingKernel::Gaussian,
-                                          .oversampling = 1.2}),
-                       Bracewell::Error,
-                       MessageMatches(ContainsSubstring(
-                           "Bracewell::FourierTomography: options.tolerance: expected one that")));
+  CHECK_THROWS_MATCHES(
+      Tomography(space, {.angles = {0}, .width = 8},
+                 {.tolerance = 1e-6, .kernel = GriddingKernel::Gaussian, .oversampling = 1.2}),
+      Bracewell::Error,
+      MessageMatches(
+          ContainsSubstring("Bracewell::FourierTomography: options.tolerance: expected one that")));
 
   const Transform transform(space, points, {16, 20}, {.slices = 2});
   const auto image = images<float, 2>(2, {16, 20}), other = images<float, 2>(2, {20, 16});

@@ -151,12 +151,56 @@ TEST_CASE("labels and instances") {
       Test::check_instances(function);
     }
   }
-  const Bracewell::FourierTomography<Space, float> tomography(space, {.angles = {0, 1}, .width = 12});
-  const View<float***> projections("projections", 1, 2, 12), image("image", 1, 12, 12);
+  const Bracewell::FourierTomography<Space, float> tomography(space, {.angles = {0, 1}, .width = 12},
+                                                              {.slices = 2});
+  const View<float***> projections("projections", 3, 2, 12), image("image", 3, 12, 12); // two passes
   const Test::Function back{"", [&](const Space& s) { tomography.backproject(s, projections, image); }};
   const Test::Function forth{"", [&](const Space& s) { tomography.project(s, image, projections); }};
   for (const auto& function : {back, forth}) {
     Test::check_labels(function);
     Test::check_instances(function);
   }
+}
+
+TEST_CASE("plans of gridding take the memory that they say") {
+  const auto scattered = Points<3>::random(4000).device();
+  const auto plane = Points<2>::random(9000).device();
+  auto all = strategies();
+  all.push_back(GriddingStrategy::Automatic);
+  for (const auto strategy : all)
+    for (const std::int64_t slices : {1, 5}) {
+      CAPTURE(int(strategy), slices);
+      const Bracewell::GriddingOptions options{.slices = slices, .strategy = strategy};
+      Test::check_memory<Gridding<Space, 2, float>>(3, plane, std::array{81, 70}, options);
+      Test::check_memory<Gridding<Space, 2, double>>(3, rays(130, 75), std::array{75, 75}, options);
+      Test::check_memory<Bracewell::NonuniformFFT<Space, 3, float>>(3, scattered, std::array{19, 20, 21},
+                                                                    options);
+    }
+  const Bracewell::GriddingOptions pruned{.strategy = GriddingStrategy::PrunedGather};
+  Test::check_memory<Gridding<Space, 2, float>>(3, rays(130, 75), std::array{75, 75}, pruned);
+}
+
+TEST_CASE("a call of fewer slices than the plan's") {
+  const auto points = Points<2>::random(300).device();
+  for (const auto strategy : strategies())
+    for (const auto order : {SampleOrder::SlicesFirst, SampleOrder::SlicesLast}) {
+      CAPTURE(int(strategy), int(order));
+      const bool last = order == SampleOrder::SlicesLast;
+      const Bracewell::NonuniformFFT<Space, 2, double> five(
+          Space(), points, {16, 13}, {.slices = 5, .strategy = strategy, .order = order}),
+          two(Space(), points, {16, 13}, {.slices = 2, .strategy = strategy, .order = order});
+      const auto samples = to_device<double>(random_values(600, 3), last ? 300 : 2);
+      const auto few = images<double, 2>(2, {16, 13}), exact = images<double, 2>(2, {16, 13});
+      const auto all = images<double, 2>(5, {16, 13});
+      const auto more = to_device<double>(random_values(1500, 4), last ? 300 : 5);
+      five.adjoint(Space(), more, all); // leaves grids that the next call does not fill
+      five.adjoint(Space(), samples, few);
+      two.adjoint(Space(), samples, exact);
+      CHECK(relative_error(to_host(few), to_host(exact)) < 1e-13);
+      const View<Kokkos::complex<double>**> a("a", samples.extent(0), samples.extent(1)),
+          b("b", samples.extent(0), samples.extent(1));
+      five.forward(Space(), few, a);
+      two.forward(Space(), exact, b);
+      CHECK(relative_error(to_host(a), to_host(b)) < 1e-13);
+    }
 }

@@ -451,18 +451,18 @@ TEST_CASE("strategies that cannot be had") {
 TEST_CASE("the memory that accumulation needs is what is asked for") {
   Arguments arguments;
   const auto elements = static_cast<std::int64_t>(arguments.data.size());
-  const auto bytes = [&](Strategy strategy) {
-    return accumulation_bytes<float>(arguments.space, strategy, elements, true);
+  const auto values_of = [&](Strategy strategy) {
+    return scratch_size(arguments.space, strategy, elements, true);
   };
   for (const Strategy strategy : {Strategy::Automatic, Strategy::Atomic, Strategy::Owned}) {
-    CHECK(bytes(strategy) == 0);
+    CHECK(values_of(strategy) == 0);
     arguments.options.strategy = strategy;
     CHECK_NOTHROW(arguments.backproject());
   }
   if (!Impl::is_host<Space>)
     return;
   arguments.options.strategy = Strategy::Duplicated;
-  const std::int64_t values = bytes(Strategy::Duplicated) / std::int64_t(sizeof(float));
+  const std::int64_t values = values_of(Strategy::Duplicated);
   arguments.scratch = View<float*>("scratch", values - 1);
   CHECK_THROWS_AS(arguments.backproject(), Error);
   arguments.scratch = View<float*>("scratch", values);

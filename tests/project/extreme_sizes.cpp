@@ -231,6 +231,6 @@ TEST_CASE("bricks cover every stored element once") {
 TEST_CASE("scratch of Strategy::Duplicated beyond 2^33 values") {
   const std::int64_t elements = std::int64_t(3000) * 3000 * 1501;
   const Space space;
-  CHECK(duplicated_scratch_size(space, elements, false) >= space.concurrency() * 2 * elements);
-  CHECK(duplicated_scratch_size(space, elements, true) >= space.concurrency() * 3 * elements);
+  CHECK(scratch_size(space, Strategy::Duplicated, elements, false) >= space.concurrency() * 2 * elements);
+  CHECK(scratch_size(space, Strategy::Duplicated, elements, true) >= space.concurrency() * 3 * elements);
 }

@@ -166,7 +166,7 @@ TEST_CASE("project makes copies in the scratch memory that it asks for, and asks
   using Complex = Kokkos::complex<float>;
   const Kokkos::View<Complex***, Kokkos::LayoutRight, Space> image("image", 1, 8, 5);
   const Space space;
-  const std::int64_t size = projection_scratch_size<CatmullRom>(space, image);
+  const std::int64_t size = scratch_size<CatmullRom>(space, image);
   using Order = Impl::PaddedOrder<Complex, 2, 4>;
   CHECK(size == (Impl::is_host<Space> ? 0 : 4 * Order(HalfSpectrumLayout<2>{{8, 8}}).size));
   if (size == 0)
@@ -182,12 +182,12 @@ TEST_CASE("project makes copies in the scratch memory that it asks for, and asks
                            .projection_elements = n * (n / 2 + 1),
                            .elements = n * (n / 2 + 1),
                            .scratch = true}) == Sampling::PaddedCopies);
-  const std::int64_t needed = projection_scratch_size<CatmullRom>(space, stored);
+  const std::int64_t needed = scratch_size<CatmullRom>(space, stored);
   const View<float> scratch("scratch", needed);
   const Kokkos::View<Complex****, Kokkos::LayoutRight, Space> with("with", 1, poses, n, n / 2 + 1);
   const auto matrices = filled<float>(4, [](std::int64_t i) { return i == 1 ? -1.f : i == 2 ? 1.f : 0.f; });
   const Poses<float, Memory> where{.matrices = array<const float>(matrices.data(), {1, 1, 2, 2})};
-  project<CatmullRom>(space, stored, where, with, {}, scratch);
+  project<CatmullRom>(space, stored, where, {.projections = with, .scratch = scratch});
   const auto values = Kokkos::create_mirror_view_and_copy(
       Kokkos::HostSpace(), Kokkos::subview(with, 0, poses - 1, Kokkos::ALL, Kokkos::ALL));
   CHECK(Kokkos::abs(values(0, n / 2 - 1) - Complex(1, 0)) < 1e-6);
@@ -195,8 +195,7 @@ TEST_CASE("project makes copies in the scratch memory that it asks for, and asks
   const auto first = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scratch);
   CHECK(first(0) == 1); // the copy was made
   const auto small = Kokkos::subview(scratch, std::pair<std::int64_t, std::int64_t>(0, needed - 1));
-  CHECK_THROWS_WITH(project<CatmullRom>(space, stored, where, with, {}, small),
+  CHECK_THROWS_WITH(project<CatmullRom>(space, stored, where, {.projections = with, .scratch = small}),
                     "Bracewell::project: scratch: expected " + std::to_string(needed) +
-                        " aligned values (projection_scratch_size<Kernel>), found " +
-                        std::to_string(needed - 1));
+                        " aligned values (scratch_size<Kernel>), found " + std::to_string(needed - 1));
 }

@@ -237,7 +237,7 @@ TEST_CASE("project with scratch for a copy gives what it gives without") {
                                                                       3);
   const View with("with", 2, 40, 7, 5), without("without", 2, 40, 7, 5);
   const Bracewell::HalfSpectrum reconstruction{volume, 7};
-  const std::int64_t size = Bracewell::projection_scratch_size<Kernel>(space, reconstruction);
+  const std::int64_t size = Bracewell::scratch_size<Kernel>(space, reconstruction);
   CHECK(size == (Bracewell::Impl::is_host<Space> ? 0 : 2 * 2 * (12 * 14 * 14)));
   REQUIRE(Bracewell::choose_sampling({.dimensions = 3,
                                       .projection_dimensions = 2,
@@ -252,7 +252,7 @@ TEST_CASE("project with scratch for a copy gives what it gives without") {
   const Kokkos::View<double*, Kokkos::LayoutRight, Space> scratch("scratch", size + 1);
   const Bracewell::Poses<double, Space::memory_space> poses{.matrices = matrices};
   Bracewell::project<Kernel>(space, reconstruction, poses, without);
-  Bracewell::project<Kernel>(space, reconstruction, poses, with, {}, scratch);
+  Bracewell::project<Kernel>(space, reconstruction, poses, {.projections = with, .scratch = scratch});
   const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), with),
              b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), without);
   double difference = 0, largest = 0;
@@ -264,9 +264,10 @@ TEST_CASE("project with scratch for a copy gives what it gives without") {
   CHECK(difference <= 1e-13 * largest);
   if (size > 0) {
     const auto small = Kokkos::subview(scratch, std::pair<std::int64_t, std::int64_t>(0, size - 1));
-    CHECK_THROWS_WITH(Bracewell::project<Kernel>(space, reconstruction, poses, with, {}, small),
-                      "Bracewell::project: scratch: expected 9408 aligned values "
-                      "(projection_scratch_size<Kernel>), found 9407");
+    CHECK_THROWS_WITH(
+        (Bracewell::project<Kernel>(space, reconstruction, poses, {.projections = with, .scratch = small})),
+        "Bracewell::project: scratch: expected 9408 aligned values "
+        "(scratch_size<Kernel>), found 9407");
   }
 }
 

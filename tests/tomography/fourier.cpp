@@ -16,6 +16,7 @@
 using namespace TomographyTest;
 using Bracewell::FourierTomography;
 using Bracewell::GriddingStrategy;
+using Geometry = Bracewell::ParallelBeamGeometry;
 using Options = Bracewell::FourierTomographyOptions;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -26,12 +27,12 @@ constexpr double pi = std::numbers::pi;
 
 /// The definition: every row's trigonometric interpolant at s = X cos + Y sin + centre, its frequencies
 /// multiplied by `filter` where there is one.
-Values direct(const Values& q, const Options& options, const Values& filter = {}) {
-  const int n = options.width, size = options.image ? options.image : n;
-  const std::size_t P = options.angles.size(), slices = q.size() / (P * static_cast<std::size_t>(n));
+Values direct(const Values& q, const Geometry& beam, int image_size, const Values& filter = {}) {
+  const int n = beam.width, size = image_size ? image_size : n;
+  const std::size_t P = beam.angles.size(), slices = q.size() / (P * static_cast<std::size_t>(n));
   Values image(slices * static_cast<std::size_t>(size * size));
   for (std::size_t row = 0; row < slices * P; ++row) {
-    const double theta = options.angles[row % P];
+    const double theta = beam.angles[row % P];
     std::vector<std::complex<double>> spectrum;
     for (int k = 0; k <= n / 2; ++k) {
       std::complex<double> sum = 0;
@@ -44,10 +45,10 @@ Values direct(const Values& q, const Options& options, const Values& filter = {}
     }
     if (n % 2 == 0)
       spectrum.back() = spectrum.back().real(); // what the samples determine at Nyquist
-    const double weight = (options.weights.empty() ? 1 : options.weights[row % P]) * pi / double(P);
+    const double weight = (beam.weights.empty() ? 1 : beam.weights[row % P]) * pi / double(P);
     for (int pixel = 0; pixel < size * size; ++pixel) {
       const double s = (pixel % size - size / 2) * std::cos(theta) +
-                       (pixel / size - size / 2) * std::sin(theta) + options.centre.value_or(n / 2);
+                       (pixel / size - size / 2) * std::sin(theta) + beam.centre.value_or(n / 2);
       double value = 0;
       for (int k = 0; k <= n / 2; ++k)
         value += (spectrum[static_cast<std::size_t>(k)] * std::polar(1., 2 * pi * k * s / n)).real();
@@ -98,13 +99,11 @@ TEMPLATE_TEST_CASE("back-projection is the sum that defines it, projection its t
                                                 {20, 33, 3, -3.0},
                                                 {1, 2, 1, 0.0}}) {
     CAPTURE(n, size, slices);
-    Options options{.angles = random_values(14, -9, 9, 4),
-                    .width = n,
-                    .slices = slices,
-                    .centre = centre,
-                    .tolerance = sizeof(TestType) == 4 ? 1e-5 : 1e-11,
-                    .weights = random_values(14, 0.5, 1.5, 5),
-                    .image = size};
+    const Geometry beam{.angles = random_values(14, -9, 9, 4),
+                        .width = n,
+                        .centre = centre,
+                        .weights = random_values(14, 0.5, 1.5, 5)};
+    Options options{.image = size, .slices = slices, .tolerance = sizeof(TestType) == 4 ? 1e-5 : 1e-11};
     const int edge = size ? size : n;
     const Values q = random_values(static_cast<std::size_t>(slices * 14 * n)),
                  y = random_values(static_cast<std::size_t>(slices * edge * edge), -1, 1, 2),
@@ -113,18 +112,66 @@ TEMPLATE_TEST_CASE("back-projection is the sum that defines it, projection its t
     for (const auto strategy : {GriddingStrategy::Automatic, GriddingStrategy::Atomic,
                                 GriddingStrategy::PrunedGather, GriddingStrategy::Tiles}) {
       options.strategy = strategy;
-      const FourierTomography<Space, TestType> tomography(space, options);
+      const FourierTomography<Space, TestType> tomography(space, beam, options);
       const auto projections = to_device<TestType>(q, 14, n);
       const Volume<TestType> image("image", slices, edge, edge), back("back", slices, 14, n);
       tomography.backproject(space, projections, image);
-      CHECK(relative_error(to_host(image), direct(q, options)) < options.tolerance);
+      CHECK(relative_error(to_host(image), direct(q, beam, size)) < options.tolerance);
       tomography.backproject(space, projections, image, filter);
-      CHECK(relative_error(to_host(image), direct(q, options, factors)) < options.tolerance);
+      CHECK(relative_error(to_host(image), direct(q, beam, size, factors)) < options.tolerance);
       tomography.project(space, to_device<TestType>(y, edge, edge), back, filter);
       const double left = dot(to_host(image), y), right = dot(q, to_host(back));
       CHECK(std::abs(left - right) < (sizeof(TestType) == 4 ? 2e-5 : 1e-12) * std::abs(left));
     }
   }
+}
+
+TEMPLATE_TEST_CASE("any number of slices, in passes", "", float, double) {
+  const Space space;
+  const Geometry beam{.angles = random_values(11, -3, 3, 4), .width = 17, .centre = 7.4};
+  const int slices = 7;
+  const Values q = random_values(slices * 11 * 17), y = random_values(slices * 20 * 20, -1, 1, 2);
+  const auto exact = direct(q, beam, 20);
+  for (const std::int64_t pass : {1, 2, 3, 4, 7, 12}) {
+    CAPTURE(pass);
+    const double tolerance = sizeof(TestType) == 4 ? 1e-5 : 1e-11;
+    const FourierTomography<Space, TestType> tomography(
+        space, beam, {.image = 20, .slices = pass, .tolerance = tolerance});
+    const auto projections = to_device<TestType>(q, 11, 17);
+    const auto image = to_device<TestType>(Values(slices * 20 * 20, NAN), 20, 20),
+               back = to_device<TestType>(Values(slices * 11 * 17, NAN), 11, 17);
+    for (int call = 0; call < 2; ++call) { // the second finds what the first left
+      tomography.backproject(space, projections, image);
+      CHECK(relative_error(to_host(image), exact) < tolerance);
+      tomography.project(space, to_device<TestType>(y, 20, 20), back);
+      CHECK(std::abs(dot(exact, y) - dot(q, to_host(back))) <
+            tolerance * std::sqrt(dot(exact, exact) * dot(y, y)));
+    }
+  }
+}
+
+TEST_CASE("projections in units of line integrals, whatever the weights") {
+  const Space space;
+  const int n = 41, angles = 9;
+  const double deviation = 2.5, x0 = 5, y0 = -3, centre = 19.3;
+  const Geometry beam{.angles = random_values(angles, -4, 4),
+                      .width = n,
+                      .centre = centre,
+                      .weights = random_values(angles, 0.5, 1.5)};
+  Values image, integrals; // of a Gaussian
+  for (int pixel = 0; pixel < n * n; ++pixel)
+    image.push_back(std::exp((std::pow(pixel % n - n / 2 - x0, 2) + std::pow(pixel / n - n / 2 - y0, 2)) /
+                             (-2 * deviation * deviation)));
+  for (const double theta : beam.angles)
+    for (int i = 0; i < n; ++i)
+      integrals.push_back(deviation * std::sqrt(2 * pi) *
+                          std::exp(std::pow(i - centre - x0 * std::cos(theta) - y0 * std::sin(theta), 2) /
+                                   (-2 * deviation * deviation)));
+  const auto projections = to_device<double>(Values(integrals.size(), NAN), angles, n);
+  const FourierTomography<Space, double> tomography(
+      space, beam, {.units = Bracewell::ProjectionUnits::LineIntegrals, .tolerance = 1e-9});
+  tomography.project(space, to_device<double>(image, n, n), projections);
+  CHECK(relative_error(to_host(projections), integrals) < 1e-8);
 }
 
 TEST_CASE("a uniform disc of attenuation 1 reconstructs to 1") {
@@ -184,7 +231,7 @@ TEST_CASE("density weights make up for uneven angles") {
         rows.push_back(sum);
       }
     const FourierTomography<Space, double> tomography(
-        space, {.angles = angles, .width = n, .centre = 63.2, .tolerance = 1e-8, .weights = angle_weights});
+        space, {.angles = angles, .width = n, .centre = 63.2, .weights = angle_weights}, {.tolerance = 1e-8});
     const Volume<double> result("image", 1, n, n);
     tomography.backproject(space, to_device<double>(rows, count, n), result);
     return to_host(result);
@@ -204,41 +251,47 @@ TEST_CASE("density weights make up for uneven angles") {
 TEST_CASE("wrong arguments are refused with a sentence") {
   const Space space;
   using Tomography = FourierTomography<Space, float>;
-  const auto refuses = [&](const Options& options, const std::string& text) {
-    CHECK_THROWS_MATCHES(Tomography(space, options), Bracewell::Error,
+  const auto refuses = [&](const Geometry& beam, const std::string& text, const Options& options = {}) {
+    CHECK_THROWS_MATCHES(Tomography(space, beam, options), Bracewell::Error,
                          MessageMatches(ContainsSubstring(text)));
   };
-  refuses({.angles = {0}}, "FourierTomography: options.width: expected from 1 to 32768 pixels, found 0");
-  refuses({.width = 8}, "FourierTomography: options.angles: expected from 1 to 477218588 angles, found 0");
-  refuses({.angles = {0}, .width = 8, .slices = 0}, "options.slices: expected at least 1, found 0");
+  refuses({.angles = {0}}, "FourierTomography: geometry.width: expected from 1 to 32768 pixels, found 0");
+  refuses({.width = 8}, "FourierTomography: geometry.angles: expected from 1 to 477218588 angles, found 0");
+  refuses({.angles = {0}, .width = 8}, "options.slices: expected at least 1, found 0", {.slices = 0});
   refuses({.angles = {0}, .width = 8, .weights = {1, 2}},
-          "options.weights: expected none or 1, one per angle, found 2");
+          "geometry.weights: expected none or 1, one per angle, found 2");
   refuses({.angles = {0}, .width = 8, .weights = {NAN}},
-          "options.weights: expected a finite value, found nan");
+          "geometry.weights: expected a finite value, found nan");
   refuses({.angles = {NAN}, .width = 8},
-          "FourierTomography: options.angles: expected from -1e+09 to 1e+09, found nan");
+          "FourierTomography: geometry.angles: expected from -1e+09 to 1e+09, found nan");
   refuses({.angles = {0}, .width = 8, .centre = INFINITY},
-          "options.centre: expected from -1e+06 to 1e+06 pixels, found inf");
-  refuses({.angles = {0}, .width = 8, .tolerance = 1e-9},
-          "FourierTomography: options.tolerance: expected at least 1e-7, below 1, found 1e-09");
-  refuses({.angles = {0}, .width = 8, .oversampling = 1},
-          "FourierTomography: options.oversampling: expected from 1.2 to 8, found 1");
-  refuses({.angles = {0}, .width = 8, .image = -1},
-          "options.image: expected from 1 to 32768 pixels, found -1");
+          "geometry.centre: expected a pixel within four widths of the detector, found inf");
+  refuses({.angles = {0}, .width = 8},
+          "FourierTomography: options.tolerance: expected at least 1e-7, below 1, found 1e-09",
+          {.tolerance = 1e-9});
+  refuses({.angles = {0}, .width = 8},
+          "FourierTomography: options.oversampling: expected from 1.2 to 8, found 1", {.oversampling = 1});
+  refuses({.angles = {0}, .width = 8}, "options.image: expected from 1 to 32768 pixels, found -1",
+          {.image = -1});
+
+  CHECK_THROWS_MATCHES(
+      Tomography::bytes_needed(space, {.angles = {0}}), Bracewell::Error,
+      MessageMatches(ContainsSubstring("FourierTomography::bytes_needed: geometry.width: ")));
 
   // Degrees: more than a turn of multiples of a quarter.
   refuses({.angles = {0, 3, 7.25}, .width = 8},
-          "FourierTomography: options.angles: expected radians, found degrees (from 0 to 7.25)");
+          "FourierTomography: geometry.angles: expected radians, found degrees (from 0 to 7.25)");
   CHECK_NOTHROW(Tomography(space, {.angles = {0, 3, 6.25}, .width = 8}));
   CHECK_NOTHROW(Tomography(space, {.angles = std::vector<float>{0, 3, 7.3f}, .width = 8})); // of any type
 
   const Tomography tomography(space, {.angles = {0, 1}, .width = 8});
-  const Volume<float> projections("projections", 1, 2, 8), images("images", 1, 8, 8), wrong("wrong", 2, 2, 8);
+  const Volume<float> projections("projections", 1, 2, 8), images("images", 1, 8, 8), wrong("wrong", 2, 3, 8);
+  CHECK_THROWS_MATCHES(tomography.backproject(space, wrong, images), Bracewell::Error,
+                       MessageMatches(ContainsSubstring(
+                           "backproject: projections: expected [slices, 2, 8], found [2, 3, 8]")));
   CHECK_THROWS_MATCHES(
-      tomography.backproject(space, wrong, images), Bracewell::Error,
-      MessageMatches(ContainsSubstring("backproject: projections: expected [1, 2, 8], found [2, 2, 8]")));
-  CHECK_THROWS_MATCHES(tomography.project(space, wrong, projections), Bracewell::Error,
-                       MessageMatches(ContainsSubstring("project: images: expected [1, 8, 8]")));
+      tomography.project(space, wrong, projections), Bracewell::Error,
+      MessageMatches(ContainsSubstring("project: images: expected [1, 8, 8], found [2, 3, 8]")));
   CHECK_THROWS_MATCHES(tomography.backproject(space, projections, images, Filter<float>("filter", 4)),
                        Bracewell::Error,
                        MessageMatches(ContainsSubstring("filter: expected [5], found [4]")));
@@ -257,7 +310,7 @@ TEST_CASE("wrong arguments are refused with a sentence") {
 
 TEST_CASE("no slices are no work for FourierTomography") {
   const Space space;
-  const FourierTomography<Space, float> plan(space, {.angles = {1, 2}, .width = 8, .slices = 3});
+  const FourierTomography<Space, float> plan(space, {.angles = {1, 2}, .width = 8}, {.slices = 3});
   const Volume<float> projections("projections", 0, 2, 8), images("images", 0, 8, 8);
   CHECK_NOTHROW(plan.backproject(space, projections, images));
   CHECK_NOTHROW(plan.project(space, images, projections));

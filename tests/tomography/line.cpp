@@ -10,27 +10,28 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 using namespace TomographyTest;
 using Bracewell::LineTomography;
-using Options = Bracewell::LineTomographyOptions;
+using Geometry = Bracewell::ParallelBeamGeometry;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
 namespace {
 
 /// The definition, pixel by pixel.
-Values direct(const Values& q, const Options& beam) {
-  const int n = beam.width;
+Values direct(const Values& q, const Geometry& beam, int size = 0) {
+  const int n = beam.width, image = size ? size : n;
   const std::size_t P = beam.angles.size(), slices = q.size() / (P * static_cast<std::size_t>(n));
   Values f;
   for (std::size_t z = 0; z < slices; ++z)
-    for (int row = 0; row < n; ++row)
-      for (int column = 0; column < n; ++column) {
+    for (int row = 0; row < image; ++row)
+      for (int column = 0; column < image; ++column) {
         double sum = 0;
         for (std::size_t p = 0; p < P; ++p) {
-          const double s = (column - n / 2) * std::cos(beam.angles[p]) +
-                           (row - n / 2) * std::sin(beam.angles[p]) + beam.centre.value_or(n / 2);
+          const double s = (column - image / 2) * std::cos(beam.angles[p]) +
+                           (row - image / 2) * std::sin(beam.angles[p]) + beam.centre.value_or(n / 2);
           const double left = std::floor(s);
           for (const double i : {left, left + 1})
             if (i >= 0 && i < n)
@@ -42,7 +43,7 @@ Values direct(const Values& q, const Options& beam) {
   return f;
 }
 
-Options random_beam(int n, int angles, double centre) {
+Geometry random_beam(int n, int angles, double centre) {
   const auto count = static_cast<std::size_t>(angles);
   return {.angles = random_values(count, -7, 7, 2),
           .width = n,
@@ -54,41 +55,70 @@ Options random_beam(int n, int angles, double centre) {
 
 TEMPLATE_TEST_CASE("back-projection is the sum that defines it", "", float, double) {
   const Space space;
-  for (const auto& [n, slices, centre] :
-       {std::tuple{50, 1, 24.3}, {33, 9, 16.0}, {1, 2, 0.0}, {70, 5, -12.5}}) {
-    CAPTURE(n);
-    Options beam = random_beam(n, 37, centre);
+  for (const auto& [n, size, slices, centre] : {std::tuple{50, 0, 1, 24.3},
+                                                {33, 0, 9, 16.0},
+                                                {1, 6, 2, 0.0},
+                                                {70, 41, 5, -12.5},
+                                                {29, 60, 2, 13.0}}) {
+    CAPTURE(n, size);
+    Geometry beam = random_beam(n, 37, centre);
     beam.angles[0] = 0, beam.angles[1] = std::numbers::pi / 2, beam.angles[2] = std::numbers::pi;
+    const int edge = size ? size : n;
     const Values q = random_values(static_cast<std::size_t>(slices * 37 * n));
-    const LineTomography<Space, TestType> plan(space, beam);
-    const auto image = to_device<TestType>(Values(static_cast<std::size_t>(slices * n * n), NAN), n, n);
+    const LineTomography<Space, TestType> plan(space, beam, {.image = size});
+    const auto image =
+        to_device<TestType>(Values(static_cast<std::size_t>(slices * edge * edge), NAN), edge, edge);
     plan.backproject(space, to_device<TestType>(q, 37, n), image);
-    CHECK(relative_error(to_host(image), direct(q, beam)) < 10 * rounding<TestType>);
+    CHECK(relative_error(to_host(image), direct(q, beam, size)) < 10 * rounding<TestType>);
   }
 }
 
 TEMPLATE_TEST_CASE("projection is the transpose of back-projection", "", float, double) {
   const Space space;
-  for (const auto& [n, slices, centre] :
-       {std::tuple{50, 1, 24.3}, {33, 9, 16.0}, {1, 2, 0.0}, {70, 5, -12.5}}) {
-    CAPTURE(n);
-    Options beam = random_beam(n, 37, centre);
+  for (const auto& [n, size, slices, centre] : {std::tuple{50, 0, 1, 24.3},
+                                                {33, 0, 9, 16.0},
+                                                {1, 6, 2, 0.0},
+                                                {70, 41, 5, -12.5},
+                                                {29, 60, 2, 13.0}}) {
+    CAPTURE(n, size);
+    Geometry beam = random_beam(n, 37, centre);
+    const int edge = size ? size : n;
     beam.angles[0] = 0, beam.angles[1] = std::numbers::pi / 2, beam.angles[2] = std::numbers::pi / 4;
     const Values q = random_values(static_cast<std::size_t>(slices * 37 * n));
-    const Values f = random_values(static_cast<std::size_t>(slices * n * n), -1, 1, 7);
-    const LineTomography<Space, TestType> plan(space, beam);
+    const Values f = random_values(static_cast<std::size_t>(slices * edge * edge), -1, 1, 7);
+    const LineTomography<Space, TestType> plan(space, beam, {.image = size});
     const auto projections = to_device<TestType>(Values(q.size(), NAN), 37, n);
-    plan.project(space, to_device<TestType>(f, n, n), projections);
+    plan.project(space, to_device<TestType>(f, edge, edge), projections);
     const Values g = to_host(projections);
     // One number for the whole operator, and every slice and angle: random weights leave no element out.
-    CHECK(std::abs(dot(g, q) - dot(f, direct(q, beam))) <
+    CHECK(std::abs(dot(g, q) - dot(f, direct(q, beam, size))) <
           20 * rounding<TestType> * std::sqrt(dot(g, g) * dot(q, q)));
     for (const std::size_t p : {0, 1, 2, 20}) {
       Values one(q.size());
       for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
         one[p * static_cast<std::size_t>(n) + i] = q[p * static_cast<std::size_t>(n) + i];
-      CHECK(std::abs(dot(g, one) - dot(f, direct(one, beam))) <
+      CHECK(std::abs(dot(g, one) - dot(f, direct(one, beam, size))) <
             20 * rounding<TestType> * std::sqrt(dot(g, g) * dot(one, one)));
+    }
+  }
+}
+
+TEST_CASE("line integrals of an image add up to its sum at every angle, whatever the weights") {
+  const Space space;
+  const int n = 57, size = 30, angles = 13; // the detector sees all corners
+  const Geometry beam = random_beam(n, angles, 27.6);
+  const Values f = random_values(3 * size * size, 0, 1, 6);
+  const auto projections = to_device<double>(Values(3 * angles * n, NAN), angles, n);
+  LineTomography<Space, double>(space, beam,
+                                {.image = size, .units = Bracewell::ProjectionUnits::LineIntegrals})
+      .project(space, to_device<double>(f, size, size), projections);
+  const Values g = to_host(projections);
+  for (std::size_t z = 0; z < 3; ++z) {
+    const auto slice = f.begin() + std::ptrdiff_t(z * size * size);
+    const double all = std::accumulate(slice, slice + size * size, 0.);
+    for (std::size_t p = 0; p < angles; ++p) {
+      const auto row = g.begin() + std::ptrdiff_t((z * angles + p) * n);
+      CHECK(std::abs(std::accumulate(row, row + n, 0.) - all) < 1e-12 * all);
     }
   }
 }
@@ -97,12 +127,12 @@ TEST_CASE("a uniform disc of attenuation 1 comes back as 1, wherever the centre 
   const Space space;
   for (const auto& [n, centre] : {std::pair{128, 64.0}, {127, 60.25}}) {
     const std::vector<Ellipse> disc{{3, -5, 40, 40, 0, 1}};
-    const Options beam{.angles = even_angles(240), .width = n, .centre = centre, .projection = false};
+    const Geometry beam{.angles = even_angles(240), .width = n, .centre = centre};
     const auto projections = to_device<float>(sinogram(disc, n, beam.angles, centre), 240, n);
     const Bracewell::ProjectionFilter<Space, float> filter(space, 240, n);
     filter.execute(space, projections, projections);
     const auto image = to_device<float>(Values(static_cast<std::size_t>(n * n)), n, n);
-    LineTomography<Space, float>(space, beam).backproject(space, projections, image);
+    LineTomography<Space, float>(space, beam, {.projection = false}).backproject(space, projections, image);
     const Values f = to_host(image);
     double sum = 0, worst = 0;
     int count = 0;
@@ -137,7 +167,7 @@ TEST_CASE("the head phantom is reconstructed from its line integrals") {
 
 TEST_CASE("wrong input to LineTomography is named") {
   const Space space;
-  const auto message = [&](const Options& beam) {
+  const auto message = [&](const Geometry& beam) {
     try {
       const LineTomography<Space, float> plan(space, beam);
     } catch (const Bracewell::Error& error) {
@@ -145,14 +175,16 @@ TEST_CASE("wrong input to LineTomography is named") {
     }
     return std::string("none");
   };
-  CHECK_THAT(message({.angles = {1}, .width = 0}), ContainsSubstring("LineTomography: options.width: "));
-  CHECK_THAT(message({.width = 8}), ContainsSubstring("options.angles: expected from 1 to"));
+  CHECK_THAT(message({.angles = {1}, .width = 0}), ContainsSubstring("LineTomography: geometry.width: "));
+  CHECK_THAT(message({.width = 8}), ContainsSubstring("geometry.angles: expected from 1 to"));
   CHECK_THAT(message({.angles = {1, NAN}, .width = 8}),
-             ContainsSubstring("options.angles: expected from -1e+09 to 1e+09, found nan"));
-  CHECK_THAT(message({.angles = {1}, .width = 8, .centre = NAN}), ContainsSubstring("options.centre: "));
+             ContainsSubstring("geometry.angles: expected from -1e+09 to 1e+09, found nan"));
+  CHECK_THAT(
+      message({.angles = {1}, .width = 8, .centre = NAN}),
+      ContainsSubstring("geometry.centre: expected a pixel within four widths of the detector, found nan"));
   CHECK_THAT(message({.angles = {1}, .width = 8, .weights = {1, 2}}),
-             ContainsSubstring("options.weights: expected none or 1, one per angle, found 2"));
-  const LineTomography<Space, float> plan(space, {.angles = {1, 2}, .width = 8, .projection = false});
+             ContainsSubstring("geometry.weights: expected none or 1, one per angle, found 2"));
+  const LineTomography<Space, float> plan(space, {.angles = {1, 2}, .width = 8}, {.projection = false});
   const auto q = to_device<float>(Values(48), 2, 8), f = to_device<float>(Values(192), 8, 8);
   CHECK_THROWS_MATCHES(
       plan.backproject(space, f, f), Bracewell::Error,

@@ -10,6 +10,7 @@
 
 using namespace TomographyTest;
 using Bracewell::LogPolarTomography;
+using Bracewell::ParallelBeamGeometry;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -57,14 +58,14 @@ TEMPLATE_TEST_CASE("log-polar back-projection is the sum that defines it", "", f
     const Values more = rows(two, n, theta, centre), more_expected = backprojection(two, n, theta);
     q.insert(q.end(), more.begin(), more.end());
     expected.insert(expected.end(), more_expected.begin(), more_expected.end());
-    const LogPolarTomography<Space, TestType> plan(
-        space, {.angles = theta, .width = n, .slices = 1, .centre = centre}); // one at a time
+    const LogPolarTomography<Space, TestType> plan(space, {.angles = theta, .width = n, .centre = centre},
+                                                   {.slices = 1}); // one at a time
     const auto images = to_device<TestType>(Values(expected.size(), NAN), n, n);
     plan.backproject(space, to_device<TestType>(q, angles, n), images);
     CHECK(error_in_disc(to_host(images), expected, n, n / 2 - 2) < 1e-3);
     // Finer grids come closer, down to what the cubic interpolation of the rows leaves.
-    const LogPolarTomography<Space, TestType> fine(
-        space, {.angles = theta, .width = n, .slices = 2, .centre = centre, .oversampling = 2});
+    const LogPolarTomography<Space, TestType> fine(space, {.angles = theta, .width = n, .centre = centre},
+                                                   {.slices = 2, .oversampling = 2});
     fine.backproject(space, to_device<TestType>(q, angles, n), images);
     CHECK(error_in_disc(to_host(images), expected, n, n / 2 - 2) < 2e-4);
     CHECK(to_host(images)[0] == 0); // outside of the disc
@@ -82,8 +83,8 @@ TEST_CASE("finer rows leave no error of interpolation") {
       for (int i = 0; i < upsampling * n; ++i)
         fine.push_back(sharp(double(i) / upsampling - 31.5, angle));
     const auto image = to_device<double>(Values(n * n), n, n);
-    LogPolarTomography<Space, double>(
-        space, {.angles = theta, .width = n, .centre = 31.5, .row_upsampling = upsampling, .oversampling = 2})
+    LogPolarTomography<Space, double>(space, {.angles = theta, .width = n, .centre = 31.5},
+                                      {.row_upsampling = upsampling, .oversampling = 2})
         .backproject(space, to_device<double>(fine, angles, upsampling * n), image);
     return error_in_disc(to_host(image), backprojection(sharp, n, theta), n, n / 2 - 2);
   };
@@ -94,24 +95,22 @@ TEST_CASE("finer rows leave no error of interpolation") {
 
 TEMPLATE_TEST_CASE("log-polar projection is the transpose", "", float, double) {
   const Space space;
-  for (const auto& [n, angles, slices, upsampling, centre, spans] : {std::tuple{32, 48, 3, 1, 16.0, 0},
-                                                                     {33, 40, 2, 2, 15.3, 5},
-                                                                     {24, 13, 1, 3, 40.2, 0},
-                                                                     {64, 1030, 2, 1, 31.5, 4}}) {
-    CAPTURE(n, angles, spans);
-    const LogPolarTomography<Space, TestType> plan(space,
-                                                   {.angles = even_angles(angles, std::numbers::pi, 0.3),
-                                                    .width = n,
-                                                    .slices = 2,
-                                                    .centre = centre,
-                                                    .row_upsampling = upsampling,
-                                                    .spans = spans});
+  for (const auto& [n, size, angles, slices, upsampling, centre, spans] :
+       {std::tuple{32, 0, 48, 3, 1, 16.0, 0},
+        {33, 20, 40, 2, 2, 15.3, 5},
+        {24, 31, 13, 1, 3, 40.2, 0},
+        {64, 0, 1030, 2, 1, 31.5, 4}}) {
+    CAPTURE(n, size, angles, spans);
+    const int edge = size ? size : n;
+    const LogPolarTomography<Space, TestType> plan(
+        space, {.angles = even_angles(angles, std::numbers::pi, 0.3), .width = n, .centre = centre},
+        {.image = size, .slices = 2, .row_upsampling = upsampling, .spans = spans});
     const Values q = random_values(static_cast<std::size_t>(slices * angles * upsampling * n), -1, 1, 3),
-                 y = random_values(static_cast<std::size_t>(slices * n * n), -1, 1, 4);
-    const Volume<TestType> image("image", slices, n, n),
+                 y = random_values(static_cast<std::size_t>(slices * edge * edge), -1, 1, 4);
+    const Volume<TestType> image("image", slices, edge, edge),
         projections("projections", slices, angles, upsampling * n);
     plan.backproject(space, to_device<TestType>(q, angles, upsampling * n), image);
-    plan.project(space, to_device<TestType>(y, n, n), projections);
+    plan.project(space, to_device<TestType>(y, edge, edge), projections);
     const Values f = to_host(image);
     CHECK(std::abs(dot(f, y) - dot(q, to_host(projections))) <
           (sizeof(TestType) == 4 ? 1e-5 : 1e-13) * std::sqrt(dot(f, f) * dot(y, y)));
@@ -137,9 +136,29 @@ TEST_CASE("log-polar projections of Gaussians are known") {
                          std::exp(s * s / (-2 * deviation * deviation)));
     }
   const auto projections = to_device<double>(Values(expected.size(), NAN), angles, n);
-  for (const auto& [oversampling, tolerance] : {std::pair{1.1, 2e-2}, {2.0, 3e-3}}) {
+  for (const int upsampling : {1, 2}) { // line integrals at every pixel, or every half of one
+    const auto fine =
+        to_device<double>(Values(expected.size() * std::size_t(upsampling), NAN), angles, upsampling * n);
     LogPolarTomography<Space, double>(
-        space, {.angles = theta, .width = n, .centre = centre, .oversampling = oversampling})
+        space, {.angles = theta, .width = n, .centre = centre},
+        {.units = Bracewell::ProjectionUnits::LineIntegrals, .row_upsampling = upsampling, .oversampling = 2})
+        .project(space, to_device<double>(image, n, n), fine);
+    const Values found = to_host(fine);
+    Values scaled, coarse;
+    for (const double value : expected)
+      scaled.push_back(value * angles / std::numbers::pi);
+    for (std::size_t i = 0; i < expected.size(); ++i) { // without frequencies beyond the image's own
+      const auto j = std::ptrdiff_t(upsampling * i);
+      const auto at = [&](std::ptrdiff_t k) {
+        return k < 0 || k >= std::ptrdiff_t(found.size()) ? 0 : found[std::size_t(k)];
+      };
+      coarse.push_back(upsampling == 1 ? at(j) : (at(j - 1) + 2 * at(j) + at(j + 1)) / 4);
+    }
+    CHECK(relative_error(coarse, scaled) < (upsampling == 1 ? 3e-3 : 3e-2));
+  }
+  for (const auto& [oversampling, tolerance] : {std::pair{1.1, 2e-2}, {2.0, 3e-3}}) {
+    LogPolarTomography<Space, double>(space, {.angles = theta, .width = n, .centre = centre},
+                                      {.oversampling = oversampling})
         .project(space, to_device<double>(image, n, n), projections);
     CHECK(relative_error(to_host(projections), expected) < tolerance);
   }
@@ -153,9 +172,35 @@ TEST_CASE("the number of spans changes nothing") {
   for (const int spans : {4, 5, 7, 12}) {
     CAPTURE(spans);
     const auto image = to_device<double>(Values(n * n), n, n);
-    LogPolarTomography<Space, double>(space, {.angles = theta, .width = n, .spans = spans})
+    LogPolarTomography<Space, double>(space, {.angles = theta, .width = n}, {.spans = spans})
         .backproject(space, to_device<double>(rows(wave, n, theta, 32), angles, n), image);
     CHECK(error_in_disc(to_host(image), expected, n, n / 2 - 2) < 1e-3);
+  }
+}
+
+TEST_CASE("images of any size show the same disc") {
+  const Space space;
+  const int n = 48, angles = 80, slices = 3;
+  const Values q = random_values(slices * angles * n);
+  const ParallelBeamGeometry geometry{.angles = even_angles(angles), .width = n, .centre = 23.3};
+  const auto image = [&](int size) {
+    const auto result = to_device<double>(Values(std::size_t(slices * size * size), NAN), size, size);
+    LogPolarTomography<Space, double>(space, geometry, {.image = size, .slices = 2, .spans = 5})
+        .backproject(space, to_device<double>(q, angles, n), result);
+    return to_host(result);
+  };
+  const Values own = image(n);
+  for (const int size : {31, 60}) {
+    const Values other = image(size);
+    for (int z = 0; z < slices; ++z)
+      for (int y = 0; y < size; ++y)
+        for (int x = 0; x < size; ++x) {
+          const int row = y - size / 2 + n / 2, column = x - size / 2 + n / 2;
+          const bool there = row >= 0 && row < n && column >= 0 && column < n;
+          const double expected = there ? own[std::size_t((z * n + row) * n + column)] : 0;
+          if (there || std::hypot(y - size / 2, x - size / 2) > n / 2) // not the edge of the disc, at -n / 2
+            CHECK(std::abs(other[std::size_t((z * size + y) * size + x)] - expected) < 1e-12);
+        }
   }
 }
 
@@ -178,10 +223,11 @@ TEST_CASE("a disc of attenuation 1 comes back as 1 by convolution too") {
 
 TEST_CASE("angles that are not even over half a turn are refused") {
   const Space space;
-  const auto message = [&](const Values& angles, int width = 32, double oversampling = 1) {
+  const auto message = [&](const Values& angles, int width = 32, double oversampling = 1,
+                           const Values& weights = {}) {
     try {
       const LogPolarTomography<Space, float> plan(
-          space, {.angles = angles, .width = width, .oversampling = oversampling});
+          space, {.angles = angles, .width = width, .weights = weights}, {.oversampling = oversampling});
     } catch (const Bracewell::Error& error) {
       return std::string(error.what());
     }
@@ -190,12 +236,15 @@ TEST_CASE("angles that are not even over half a turn are refused") {
   Values one_off = even_angles(40), reversed(one_off.rbegin(), one_off.rend());
   one_off[17] += 0.01;
   CHECK(message(even_angles(40)) == "none");
-  CHECK_THAT(message(one_off), ContainsSubstring("LogPolarTomography: options.angles: expected even steps") &&
-                                   ContainsSubstring("at angle 17"));
+  CHECK_THAT(message(one_off),
+             ContainsSubstring("LogPolarTomography: geometry.angles: expected even steps") &&
+                 ContainsSubstring("at angle 17"));
   CHECK_THAT(message(reversed), ContainsSubstring("even steps"));
   CHECK_THAT(message(even_angles(40, 2 * std::numbers::pi)), ContainsSubstring("even steps"));
-  CHECK_THAT(message({0, 1}), ContainsSubstring("options.angles: expected from 12"));
-  CHECK_THAT(message(even_angles(40), 2), ContainsSubstring("options.width: "));
+  CHECK_THAT(message({0, 1}), ContainsSubstring("geometry.angles: expected from 12"));
+  CHECK_THAT(message(even_angles(40), 32, 1, Values(40, 1)),
+             ContainsSubstring("geometry.weights: expected none, as the angles are even, found 40"));
+  CHECK_THAT(message(even_angles(40), 2), ContainsSubstring("geometry.width: "));
   CHECK_THAT(message(even_angles(40), 32, NAN),
              ContainsSubstring("options.oversampling: expected from 1 to 4, found nan"));
 }

@@ -36,7 +36,7 @@ TEST_CASE("geometry") {
   const Space space;
   // [geometry
   const double quarter = std::numbers::pi / 2;
-  const FourierTomography<Space, double> tomography(space, {.angles = {0, quarter}, .width = 9, .centre = 3.0, .tolerance = 1e-9});
+  const FourierTomography<Space, double> tomography(space, {.angles = {0, quarter}, .width = 9, .centre = 3.0}, {.tolerance = 1e-9});
   const View<double***> image("image", 1, 9, 9), projections("projections", 1, 2, 9);
   image(0, 4 + 1, 4 + 2) = 1; // Y = 1, X = 2
   tomography.project(space, image, projections);
@@ -92,7 +92,7 @@ TEST_CASE("scan") {
   const View<double**> one(sinograms.data(), P, n);
   const double centre = find_centre(space, one, angles); // radians
   ProjectionFilter<Space, double>(space, S * P, n, {.filter = TomographyFilter::Shepp}).execute(space, sinograms, sinograms);
-  const FourierTomography<Space, double> tomography(space, {.angles = angles, .width = n, .slices = S, .centre = centre});
+  const FourierTomography<Space, double> tomography(space, {.angles = angles, .width = n, .centre = centre}, {.slices = S});
   tomography.backproject(space, sinograms, slices); // [S, n, n], attenuation per pixel
   // scan]
   space.fence();
@@ -194,6 +194,21 @@ TEST_CASE("iterations") {
   check(FourierTomography<Space, double>(space, {.angles = angles, .width = n}), 0.002, 0.01);
   check(LineTomography<Space, double>(space, {.angles = angles, .width = n}), 0.1, 0.05);
   check(LogPolarTomography<Space, double>(space, {.angles = angles, .width = n}), 0.02, 0.01);
+}
+
+TEST_CASE("memory") {
+  const Space space;
+  std::vector<double> angles;
+  for (int p = 0; p < 100; ++p)
+    angles.push_back(std::numbers::pi * p / 100);
+  // [memory
+  using Plan = FourierTomography<Space, float>;
+  const ParallelBeamGeometry geometry{.angles = angles, .width = 64};
+  FourierTomographyOptions options{.slices = 64};
+  while (options.slices > 2 && Plan::bytes_needed(space, geometry, options) > 3000000)
+    options.slices -= 2;
+  CHECK(Plan(space, geometry, options).memory_bytes() <= 3000000);
+  // memory]
 }
 
 TEST_CASE("nonuniform") {

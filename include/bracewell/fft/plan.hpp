@@ -55,11 +55,24 @@ public:
   /// @throws Error on sizes below 1 or beyond 2^29, a negative batch, and when the library cannot make the plan
   FFT(const ExecutionSpace& space, const std::array<int, Dim>& shape, std::int64_t batch = 1,
       const FFTOptions& options = {})
-      : problem(check(shape, batch, options)), external(options.external_workspace),
-        backend(batch > 0 ? std::make_unique<Backend>(space, problem, options) : nullptr) {}
+      : problem_(check(shape, batch, options)), external_(options.external_workspace),
+        backend_(batch > 0 ? std::make_unique<Backend>(space, problem_, options) : nullptr) {}
 
   /// Bytes of workspace that execute needs (0 for FFTW).
-  std::size_t workspace_bytes() const { return backend ? backend->workspace_bytes() : 0; }
+  std::size_t workspace_bytes() const { return backend_ ? backend_->workspace_bytes() : 0; }
+
+  /// Bytes of memory that the plan holds: the workspace, unless it is external. (The libraries' own tables
+  /// are not counted.)
+  std::size_t memory_bytes() const { return external_ ? 0 : workspace_bytes(); }
+
+  /// What memory_bytes() of a plan of these arguments would be. cuFFT and hipFFT are asked, which takes as
+  /// long as a plan.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, const std::array<int, Dim>& shape,
+                                  std::int64_t batch = 1, const FFTOptions& options = {}) {
+    const Problem problem = check(shape, batch, options);
+    return batch > 0 && !options.external_workspace ? Backend::workspace_needed(space, problem) : 0;
+  }
 
   /// Transforms `batch` arrays with the plan's own workspace.
   /// @param input   View [..., (d, (h,)) w], leading axes whose product is the batch; w/2+1 columns for half
@@ -69,7 +82,7 @@ public:
   /// @throws Error on shapes that do not fit, memory shared in part, and a missing workspace
   template <class InputView, class OutputView>
   void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output) const {
-    arguments.require(!external || workspace_bytes() == 0, "workspace",
+    arguments.require(!external_ || workspace_bytes() == 0, "workspace",
                       "a View, as the plan was made with external_workspace", "none");
     run(space, input, output, Impl::NamedMemory("workspace", nullptr, 0));
   }
@@ -105,13 +118,13 @@ private:
 
   template <class Value>
   void check(const char* argument, const Array<Value, MemorySpace>& array, bool real) const {
-    bool fits = array && array.rank >= Dim && array.size() == problem.batch * problem.elements(0, real);
+    bool fits = array && array.rank >= Dim && array.size() == problem_.batch * problem_.elements(0, real);
     for (int axis = 0; fits && axis < Dim; ++axis)
-      fits = array.extents[array.rank - Dim + axis] == problem.stored(axis, real);
+      fits = array.extents[array.rank - Dim + axis] == problem_.stored(axis, real);
     const auto expected = [&] {
-      std::string text = "[batches of " + std::to_string(problem.batch);
+      std::string text = "[batches of " + std::to_string(problem_.batch);
       for (int axis = 0; axis < Dim; ++axis)
-        text += ", " + std::to_string(problem.stored(axis, real));
+        text += ", " + std::to_string(problem_.stored(axis, real));
       return text + "]";
     };
     arguments.require(fits, argument, expected, [&] { return array.shape(); });
@@ -131,17 +144,17 @@ private:
                                                   : "memory of its own",
                       "memory shared with input");
     arguments.disjoint({workspace}, {in_memory, out_memory});
-    if (!backend)
+    if (!backend_)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::FFT::execute");
-    backend->execute(space, const_cast<Input*>(in.data), out.data, const_cast<char*>(workspace.begin));
+    backend_->execute(space, const_cast<Input*>(in.data), out.data, const_cast<char*>(workspace.begin));
   }
 
   static constexpr Impl::Arguments arguments{"FFT::execute"};
 
-  Problem problem;
-  bool external;
-  std::unique_ptr<const Backend> backend;
+  Problem problem_;
+  bool external_;
+  std::unique_ptr<const Backend> backend_;
 };
 
 } // namespace Bracewell

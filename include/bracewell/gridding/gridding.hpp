@@ -30,8 +30,8 @@ namespace Bracewell {
 ///
 /// Movable, not copyable. The constructor sorts the points; spread and interpolate are const and run on the
 /// instance that they are given without waiting. Calls of spread that can overlap need a plan each where the
-/// strategy is Tiles on a GPU or Duplicated (they have memory for partial sums). Without points `spread` makes
-/// the grid zero; without points or slices there is nothing else to do.
+/// strategy is Tiles on a GPU or Duplicated (they have memory for partial sums). Without points `spread`
+/// makes the grid zero; without points or slices there is nothing else to do.
 template <class ExecutionSpace, int Dim, class T>
 class Gridding {
   static_assert(Dim == 2 || Dim == 3, "Bracewell::Gridding: grids have two or three dimensions.");
@@ -53,34 +53,47 @@ public:
   requires Kokkos::is_view_v<Points> Gridding(const ExecutionSpace& space, const Points& points,
                                               const Shape& shape, const GriddingOptions& options = {},
                                               const Impl::Arguments& arguments = {"Gridding"})
-      : plan(make(space, points, shape, options, arguments)) {}
+      : plan_(make(space, points, shape, options, arguments)) {}
 
   /// A plan for points on rays, for 2D grids; the only ones that PrunedGather knows.
   Gridding(const ExecutionSpace& space, const PolarPoints& points, const Shape& shape,
            const GriddingOptions& options = {}, const Impl::Arguments& arguments = {"Gridding"})
-      : plan(make(space, points, shape, options, arguments)) {}
+      : plan_(make(space, points, shape, options, arguments)) {}
 
   Gridding(Gridding&&) noexcept = default;            ///< The other can only be destroyed or assigned to.
   Gridding& operator=(Gridding&&) noexcept = default; ///< The same.
 
   /// Grid size, slowest axis first: at least oversampling times the image, only factors 2, 3, 5 and 7.
-  Shape grid_shape() const {
-    Shape shape;
-    for (int d = 0; d < Dim; ++d)
-      shape[d] = plan.problem.grid.size[Dim - 1 - d];
-    return shape;
-  }
-  std::int64_t points() const { return plan.problem.points; } ///< Samples of a slice.
-  std::int64_t slices() const { return plan.problem.slices; } ///< Of one call.
-  int width() const { return plan.problem.kernel.width; }     ///< Of the kernel, in grid points.
-  GriddingStrategy strategy() const { return plan.strategy; } ///< The one that was chosen, never Automatic.
-  SampleOrder order() const { return plan.order; }            ///< Of the axes of samples.
+  Shape grid_shape() const { return shape_of(plan_.problem.grid); }
 
-  /// How `interpolate` does it.
-  GriddingInterpolation interpolation() const {
-    return choose_interpolation({.strategy = plan.strategy,
-                                 .order = plan.order,
-                                 .slices = slices(),
+  /// What grid_shape() of a plan of these arguments would be; points: a View or PolarPoints.
+  template <class Points>
+  static Shape grid_shape(const ExecutionSpace& space, const Points& points, const Shape& shape,
+                          const GriddingOptions& options = {},
+                          const Impl::Arguments& arguments = {"Gridding::grid_shape"}) {
+    constexpr bool polar = std::is_same_v<Points, PolarPoints>;
+    std::int64_t count;
+    if constexpr (polar)
+      count = checked(points, shape, options, arguments).count();
+    else
+      count = checked(points, shape, options, arguments);
+    return shape_of(typename Plan::Choice(space, count, polar, shape, options, arguments).grid);
+  }
+
+  std::int64_t points() const { return plan_.problem.points; } ///< Samples of a slice.
+  std::int64_t slices() const { return plan_.problem.slices; } ///< Of one call, at most.
+  int width() const { return plan_.problem.kernel.width; }     ///< Of the kernel, in grid points.
+  GriddingStrategy strategy() const { return plan_.strategy; } ///< The one that was chosen, never Automatic.
+  SampleOrder order() const { return plan_.order; }            ///< Of the axes of samples.
+
+  /// How `interpolate` does it, for all slices.
+  GriddingInterpolation interpolation() const { return interpolation(slices()); }
+
+  /// The same for a call with so many.
+  GriddingInterpolation interpolation(std::int64_t slices_of_call) const {
+    return choose_interpolation({.strategy = plan_.strategy,
+                                 .order = plan_.order,
+                                 .slices = slices_of_call,
                                  .width = width(),
                                  .dimensions = Dim,
                                  .value_bytes = sizeof(T),
@@ -88,17 +101,39 @@ public:
   }
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const { return plan.memory_bytes(); }
+  std::size_t memory_bytes() const { return plan_.memory_bytes(); }
+
+  /// What memory_bytes() of a plan of these arguments would be. It counts the samples of every tile of the
+  /// grid, with a few bytes of memory per tile, and waits. (While a plan sorts its points, it takes up to 8
+  /// bytes for every tile that a sample reaches beyond that.)
+  /// @throws Error as the constructor, but for points that are not finite
+  template <class Points>
+  requires Kokkos::is_view_v<Points>
+  static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points, const Shape& shape,
+                                  const GriddingOptions& options = {},
+                                  const Impl::Arguments& arguments = {"Gridding::bytes_needed"}) {
+    const std::int64_t count = checked(points, shape, options, arguments);
+    return Plan::bytes_needed(space, points, count, shape, options, arguments);
+  }
+  /// The same for points on rays.
+  static std::size_t bytes_needed(const ExecutionSpace& space, const PolarPoints& points, const Shape& shape,
+                                  const GriddingOptions& options = {},
+                                  const Impl::Arguments& arguments = {"Gridding::bytes_needed"}) {
+    const PolarPoints polar = checked(points, shape, options, arguments);
+    return Plan::bytes_needed(space, Impl::Rays<ExecutionSpace>(space, polar).points(), polar.count(), shape,
+                              options, arguments, polar.angles.size());
+  }
 
   /// Reciprocal transform of the kernel along an axis of the View (0 slowest): View [size] for pixels X =
   /// index - size / 2. The product over the axes undoes the kernel.
   Kokkos::View<const T*, ExecutionSpace> rolloff(int axis) const {
     Impl::Arguments{"Gridding::rolloff"}.within("axis", axis, 0, Dim - 1);
-    return plan.rolloff[axis];
+    return plan_.rolloff[axis];
   }
 
   /// Samples to the grid.
-  /// @param samples  View of complex, [slices, points] or [points, slices] as options.order says
+  /// @param samples  View of complex, [slices, points] or [points, slices] as options.order says; at most
+  ///                 slices() slices
   /// @param grid     View of complex [slices, grid_shape()], overwritten
   /// @throws Error on shapes that do not fit or memory that both use
   template <class Samples, class Grid>
@@ -106,13 +141,14 @@ public:
     const Array<const Complex, MemorySpace> in(samples);
     const Array<Complex, MemorySpace> out(grid);
     const Impl::Arguments arguments{"Gridding::spread"};
-    check(arguments, in, out);
+    const std::int64_t count = check(arguments, in, out);
     arguments.disjoint({{"grid", out}}, {{"samples", in}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::spread");
-    if (points() == 0 || slices() == 0)
+    if (points() == 0 || count == 0)
       return Impl::fill(space, "Bracewell::Gridding::zero", out.data, out.size());
-    Impl::with_max_width<T>(
-        width(), [&]<int MaxWidth>() { launch_spreading<MaxWidth>(space, plan.samples(in.data), out.data); });
+    Impl::with_max_width<T>(width(), [&]<int MaxWidth>() {
+      launch_spreading<MaxWidth>(space, count, plan_.samples(in.data, count), out.data);
+    });
   }
 
   /// The grid at the points.
@@ -124,19 +160,27 @@ public:
     const Array<const Complex, MemorySpace> in(grid);
     const Array<Complex, MemorySpace> out(samples);
     const Impl::Arguments arguments{"Gridding::interpolate"};
-    check(arguments, out, in);
+    const std::int64_t count = check(arguments, out, in);
     arguments.disjoint({{"samples", out}}, {{"grid", in}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::interpolate");
-    if (points() > 0 && slices() > 0)
-      launch_interpolation(space, in.data, plan.samples(out.data));
+    if (points() > 0 && count > 0)
+      launch_interpolation(space, count, in.data, plan_.samples(out.data, count));
   }
 
 private:
   static constexpr bool host = Impl::is_host<ExecutionSpace>;
 
+  static Shape shape_of(const Impl::GridShape<Dim>& grid) {
+    Shape shape;
+    for (int d = 0; d < Dim; ++d)
+      shape[d] = grid.size[Dim - 1 - d];
+    return shape;
+  }
+
+  /// The number of points.
   template <class Points>
-  static Plan make(const ExecutionSpace& space, const Points& points, const Shape& shape,
-                   const GriddingOptions& options, const Impl::Arguments& arguments) {
+  static std::int64_t checked(const Points& points, const Shape& shape, const GriddingOptions& options,
+                              const Impl::Arguments& arguments) {
     static_assert(Points::rank() == 2 && std::is_same_v<typename Points::non_const_value_type, double>,
                   "Bracewell::Gridding: points: expected a View [points, axes] of double, found another.");
     const auto count = static_cast<std::int64_t>(points.extent(0));
@@ -144,77 +188,93 @@ private:
     arguments.require(
         points.extent(1) == Dim, "points", [] { return std::to_string(Dim) + " columns"; },
         [&] { return std::to_string(points.extent(1)); });
+    return count;
+  }
+
+  /// The points, with their step.
+  static PolarPoints checked(const PolarPoints& points, const Shape& shape, const GriddingOptions& options,
+                             const Impl::Arguments& arguments) {
+    static_assert(Dim == 2, "Bracewell::Gridding: polar points lie in two dimensions.");
+    PolarPoints polar = Impl::checked_rays(points, arguments);
+    Impl::check_options<T, Dim>(arguments, shape, polar.count(), options);
+    return polar;
+  }
+
+  template <class Points>
+  static Plan make(const ExecutionSpace& space, const Points& points, const Shape& shape,
+                   const GriddingOptions& options, const Impl::Arguments& arguments) {
+    const std::int64_t count = checked(points, shape, options, arguments);
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::plan");
     return {space, points, count, shape, options, arguments};
   }
 
   static Plan make(const ExecutionSpace& space, const PolarPoints& points, const Shape& shape,
                    const GriddingOptions& options, const Impl::Arguments& arguments) {
-    static_assert(Dim == 2, "Bracewell::Gridding: polar points lie in two dimensions.");
-    const PolarPoints polar = Impl::checked_rays(points, arguments);
-    Impl::check_options<T, Dim>(arguments, shape, polar.count(), options);
+    const PolarPoints polar = checked(points, shape, options, arguments);
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::plan");
     const Impl::Rays<ExecutionSpace> rays(space, polar);
     return {space, rays.points(), polar.count(), shape, options, arguments, rays};
   }
 
-  void check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
-             const Array<const Complex, MemorySpace>& grid) const {
-    Impl::check_samples(arguments, samples, order(), points(), slices());
-    Impl::check_slices(arguments, "grid", grid, slices(), grid_shape());
+  /// The number of slices.
+  std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
+                     const Array<const Complex, MemorySpace>& grid) const {
+    const std::int64_t count = Impl::check_samples(arguments, samples, order(), points(), slices());
+    Impl::check_slices(arguments, "grid", grid, count, grid_shape());
+    return count;
   }
 
   /// The kernel of every strategy.
   template <int MaxWidth>
-  void launch_spreading(const ExecutionSpace& space, const Impl::SampleArray<const Complex>& samples,
-                        Complex* grid) const {
-    switch (plan.strategy) {
+  void launch_spreading(const ExecutionSpace& space, std::int64_t count,
+                        const Impl::SampleArray<const Complex>& samples, Complex* grid) const {
+    switch (plan_.strategy) {
     case GriddingStrategy::Atomic:
-      return Impl::SpreadAtomic<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan, samples, grid);
+      return Impl::SpreadAtomic<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, samples, grid);
     case GriddingStrategy::PrunedGather:
       if constexpr (Dim == 2)
-        Impl::SpreadPruned<ExecutionSpace, T>::launch(space, plan, samples, grid);
+        Impl::SpreadPruned<ExecutionSpace, T>::launch(space, plan_, count, samples, grid);
       return;
     case GriddingStrategy::Duplicated:
       if constexpr (host)
-        Impl::SpreadDuplicated<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan, samples, grid);
+        Impl::SpreadDuplicated<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, samples, grid);
       return;
     default: // Tiles
       if constexpr (host) {
         constexpr Impl::GriddingTuning tuning = Impl::tuning_of<ExecutionSpace>;
-        if (slices_at_once(double(slices()), host) == tuning.few_slices)
-          Impl::SpreadTilesHost<ExecutionSpace, tuning.few_slices, MaxWidth, T, Dim>::launch(space, plan,
-                                                                                             samples, grid);
+        if (slices_at_once(double(count), host) == tuning.few_slices)
+          Impl::SpreadTilesHost<ExecutionSpace, tuning.few_slices, MaxWidth, T, Dim>::launch(
+              space, plan_, count, samples, grid);
         else
-          Impl::SpreadTilesHost<ExecutionSpace, tuning.tile_slices, MaxWidth, T, Dim>::launch(space, plan,
-                                                                                              samples, grid);
+          Impl::SpreadTilesHost<ExecutionSpace, tuning.tile_slices, MaxWidth, T, Dim>::launch(
+              space, plan_, count, samples, grid);
       } else
-        Impl::SpreadTilesGpu<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan, samples, grid);
+        Impl::SpreadTilesGpu<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, samples, grid);
     }
   }
 
-  void launch_interpolation(const ExecutionSpace& space, const Complex* grid,
+  void launch_interpolation(const ExecutionSpace& space, std::int64_t count, const Complex* grid,
                             const Impl::SampleArray<Complex>& samples) const {
     if constexpr (Dim == 2 && !host) {
-      const GriddingInterpolation choice = interpolation();
+      const GriddingInterpolation choice = interpolation(count);
       if (choice == GriddingInterpolation::Tiles)
-        return interpolate_tiles<true>(space, grid, samples);
+        return interpolate_tiles<true>(space, count, grid, samples);
       if (choice == GriddingInterpolation::NarrowTiles)
-        return interpolate_tiles<false>(space, grid, samples);
+        return interpolate_tiles<false>(space, count, grid, samples);
     }
     Impl::with_max_width<T>(width(), [&]<int MaxWidth>() {
-      Impl::InterpolateSamples<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan, grid, samples);
+      Impl::InterpolateSamples<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, grid, samples);
     });
   }
 
   template <bool two_lines>
-  void interpolate_tiles(const ExecutionSpace& space, const Complex* grid,
+  void interpolate_tiles(const ExecutionSpace& space, std::int64_t count, const Complex* grid,
                          const Impl::SampleArray<Complex>& samples) const {
     constexpr int lanes = Impl::interpolation_lanes(two_lines, sizeof(T));
-    Impl::InterpolateTiles<ExecutionSpace, lanes, T>::launch(space, plan, grid, samples);
+    Impl::InterpolateTiles<ExecutionSpace, lanes, T>::launch(space, plan_, count, grid, samples);
   }
 
-  Plan plan;
+  Plan plan_;
 };
 
 } // namespace Bracewell

@@ -34,17 +34,41 @@ public:
   template <class Points>
   NonuniformFFT(const ExecutionSpace& space, const Points& points, const std::array<int, Dim>& shape,
                 const GriddingOptions& options = {})
-      : image(shape), gridding(space, points, shape, options, Impl::Arguments{"NonuniformFFT"}),
-        backward(space, gridding.grid_shape(), batch(), {.direction = FFTDirection::Backward}),
-        forward_transform(space, gridding.grid_shape(), batch(), {}),
-        grids(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
-                                           gridding.slices() * on_grid().grid.elements())) {}
+      : image_(shape), gridding_(space, points, shape, options, Impl::Arguments{"NonuniformFFT"}),
+        backward_(space, gridding_.grid_shape(), batch(), {.direction = FFTDirection::Backward}),
+        forward_transform_(space, gridding_.grid_shape(), batch(), {}),
+        grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
+                                            gridding_.slices() * on_grid().grid.elements())) {}
+
+  /// Bytes of memory that the plan holds.
+  std::size_t memory_bytes() const {
+    return gridding_.memory_bytes() + Impl::bytes_of(grids_) + backward_.memory_bytes() +
+           forward_transform_.memory_bytes();
+  }
+
+  /// What memory_bytes() of a plan of these arguments would be; see Gridding.
+  /// @throws Error as Gridding::bytes_needed
+  template <class Points>
+  static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points,
+                                  const std::array<int, Dim>& shape, const GriddingOptions& options = {}) {
+    constexpr Impl::Arguments arguments{"NonuniformFFT::bytes_needed"};
+    const auto grid = Gridding<ExecutionSpace, Dim, T>::grid_shape(space, points, shape, options, arguments);
+    const std::int64_t batch = std::max<std::int64_t>(options.slices, 1);
+    std::size_t elements = static_cast<std::size_t>(options.slices);
+    for (const int size : grid)
+      elements *= static_cast<std::size_t>(size);
+    return Gridding<ExecutionSpace, Dim, T>::bytes_needed(space, points, shape, options, arguments) +
+           elements * sizeof(Complex) +
+           Transform::bytes_needed(space, grid, batch, {.direction = FFTDirection::Backward}) +
+           Transform::bytes_needed(space, grid, batch);
+  }
 
   /// The plan that carries samples to the grids.
-  const Gridding<ExecutionSpace, Dim, T>& plan() const { return gridding; }
+  const Gridding<ExecutionSpace, Dim, T>& plan() const { return gridding_; }
 
   /// Samples to images.
-  /// @param samples  View of complex [slices, points], or [points, slices] as options.order says
+  /// @param samples  View of complex [slices, points], or [points, slices] as options.order says; at most
+  ///                 options.slices slices
   /// @param images   View of complex [slices, (depth,) height, width], overwritten
   /// @throws Error on shapes that do not fit or memory that both use
   template <class Samples, class Images>
@@ -52,14 +76,15 @@ public:
     const Array<const Complex, MemorySpace> in(samples);
     const Array<Complex, MemorySpace> out(images);
     const Impl::Arguments arguments{"NonuniformFFT::adjoint"};
-    check(arguments, in, out);
+    const std::int64_t count = check(arguments, in, out);
     arguments.disjoint({{"images", out}}, {{"samples", in}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::adjoint");
-    if (gridding.points() == 0 || gridding.slices() == 0)
+    if (gridding_.points() == 0 || count == 0)
       return Impl::fill(space, "Bracewell::NonuniformFFT::zero", out.data, out.size());
-    gridding.spread(space, samples, grid_view());
-    backward.execute(space, grid_view(), grid_view());
-    Impl::crop_grids(space, "Bracewell::NonuniformFFT::crop", on_grid(), grids.data(), gridding.slices(),
+    gridding_.spread(space, samples, grid_view(count));
+    clear_unused(space, count);
+    backward_.execute(space, grid_view(batch()), grid_view(batch()));
+    Impl::crop_grids(space, "Bracewell::NonuniformFFT::crop", on_grid(), grids_.data(), count,
                      Impl::ComplexImages<Complex>{out.data});
   }
 
@@ -72,41 +97,53 @@ public:
     const Array<const Complex, MemorySpace> in(images);
     const Array<Complex, MemorySpace> out(samples);
     const Impl::Arguments arguments{"NonuniformFFT::forward"};
-    check(arguments, out, in);
+    const std::int64_t count = check(arguments, out, in);
     arguments.disjoint({{"samples", out}}, {{"images", in}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::forward");
-    if (gridding.points() == 0 || gridding.slices() == 0)
+    if (gridding_.points() == 0 || count == 0)
       return;
     Impl::pad_images(space, "Bracewell::NonuniformFFT::pad", on_grid(),
-                     Impl::ComplexImages<const Complex>{in.data}, gridding.slices(), grids.data());
-    forward_transform.execute(space, grid_view(), grid_view());
-    gridding.interpolate(space, grid_view(), samples);
+                     Impl::ComplexImages<const Complex>{in.data}, count, grids_.data());
+    clear_unused(space, count);
+    forward_transform_.execute(space, grid_view(batch()), grid_view(batch()));
+    gridding_.interpolate(space, grid_view(count), samples);
   }
 
 private:
   /// Of FFTs, which have at least one array.
-  std::int64_t batch() const { return std::max<std::int64_t>(gridding.slices(), 1); }
+  std::int64_t batch() const { return std::max<std::int64_t>(gridding_.slices(), 1); }
 
-  Impl::ImageOnGrid<T, Dim> on_grid() const { return Impl::ImageOnGrid<T, Dim>::make(gridding, image); }
+  Impl::ImageOnGrid<T, Dim> on_grid() const { return Impl::ImageOnGrid<T, Dim>::make(gridding_, image_); }
 
-  GridView grid_view() const {
-    const auto shape = gridding.grid_shape();
+  GridView grid_view(std::int64_t count) const {
+    const auto shape = gridding_.grid_shape();
     if constexpr (Dim == 2)
-      return GridView(grids.data(), gridding.slices(), shape[0], shape[1]);
+      return GridView(grids_.data(), count, shape[0], shape[1]);
     else
-      return GridView(grids.data(), gridding.slices(), shape[0], shape[1], shape[2]);
+      return GridView(grids_.data(), count, shape[0], shape[1], shape[2]);
   }
 
-  void check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
-             const Array<const Complex, MemorySpace>& images) const {
-    Impl::check_samples(arguments, samples, gridding.order(), gridding.points(), gridding.slices());
-    Impl::check_slices(arguments, "images", images, gridding.slices(), image);
+  /// Zeros in the grids of slices that a call does not have: FFTs transform them all.
+  void clear_unused(const ExecutionSpace& space, std::int64_t count) const {
+    const std::int64_t elements = on_grid().grid.elements();
+    if (count < gridding_.slices())
+      Impl::fill(space, "Bracewell::NonuniformFFT::unused", grids_.data() + count * elements,
+                 (gridding_.slices() - count) * elements);
   }
 
-  std::array<int, Dim> image;
-  Gridding<ExecutionSpace, Dim, T> gridding;
-  Transform backward, forward_transform;
-  Kokkos::View<Complex*, ExecutionSpace> grids;
+  /// The number of slices.
+  std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
+                     const Array<const Complex, MemorySpace>& images) const {
+    const std::int64_t count =
+        Impl::check_samples(arguments, samples, gridding_.order(), gridding_.points(), gridding_.slices());
+    Impl::check_slices(arguments, "images", images, count, image_);
+    return count;
+  }
+
+  std::array<int, Dim> image_;
+  Gridding<ExecutionSpace, Dim, T> gridding_;
+  Transform backward_, forward_transform_;
+  Kokkos::View<Complex*, ExecutionSpace> grids_;
 };
 
 } // namespace Bracewell

@@ -35,7 +35,7 @@ enum class SampleOrder {
 
 /// Options of Gridding and NonuniformFFT.
 struct GriddingOptions {
-  std::int64_t slices = 1; ///< how many arrays one call transforms, all at the same points
+  std::int64_t slices = 1; ///< how many arrays a call transforms at most, all at the same points
   double tolerance = 1e-4; ///< relative error (L2) of sums over samples or pixels; 1e-2 to 1e-6 in float, to
                            ///< 1e-12 in double
   GriddingKernel kernel = GriddingKernel::KaiserBessel; ///< carries samples to the grid

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -113,6 +114,8 @@ class Adam {
   using MemorySpace = typename ExecutionSpace::memory_space;
   template <class Value>
   using Owned = Kokkos::View<Value*, Kokkos::LayoutRight, MemorySpace>;
+  template <class Value>
+  using Host = Kokkos::View<Value*, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
 
 public:
   static constexpr int max_arrays = 8; ///< of one optimiser
@@ -193,10 +196,52 @@ public:
     step(space, std::span(parameters.begin(), parameters.size()));
   }
 
+  /// What further steps depend on besides the arrays, on the host: to go on another time.
+  struct State {
+    std::vector<T> means = {};   ///< averages of gradients, of all arrays in one sequence
+    std::vector<T> squares = {}; ///< averages of their squares
+    std::int64_t steps = 0;      ///< how many there were
+  };
+  /// The present state. Waits for the space.
+  State state(const ExecutionSpace& space) const {
+    State state{std::vector<T>(total_), std::vector<T>(total_)};
+    Impl::AdamCount count{};
+    Kokkos::deep_copy(space, Host<T>(state.means.data(), total_), means_);
+    Kokkos::deep_copy(space, Host<T>(state.squares.data(), total_), squares_);
+    Kokkos::deep_copy(space, Host<Impl::AdamCount>(&count, 1), count_);
+    space.fence("Bracewell::Adam::state");
+    state.steps = count.steps;
+    return state;
+  }
+  /// Goes on from a state of an optimiser of the same sizes: the next step is the one that followed it. Waits
+  /// for the space.
+  /// @throws Error on a state of other sizes and a negative count of steps
+  void restore(const ExecutionSpace& space, const State& state) {
+    constexpr Impl::Arguments arguments{"Adam::restore"};
+    for (const auto* const values : {&state.means, &state.squares})
+      arguments.require(
+          values->size() == total_, "state", [&] { return std::to_string(total_) + " averages"; },
+          [&] { return std::to_string(values->size()); });
+    arguments.at_least<std::int64_t>("state.steps", state.steps, 0);
+    const Impl::AdamCount count{state.steps, 0, 0};
+    Kokkos::deep_copy(space, means_, Host<const T>(state.means.data(), total_));
+    Kokkos::deep_copy(space, squares_, Host<const T>(state.squares.data(), total_));
+    Kokkos::deep_copy(space, count_, Host<const Impl::AdamCount>(&count, 1));
+    space.fence("Bracewell::Adam::restore"); // the host's copies may go
+  }
+
   /// Bytes that the averages and the step count take.
-  std::size_t memory_bytes() const { return 2 * total_ * sizeof(T) + sizeof(Impl::AdamCount); }
+  std::size_t memory_bytes() const { return bytes_of(total_); }
+
+  /// What memory_bytes() of an optimiser of these arguments would be.
+  static std::size_t bytes_needed(const ExecutionSpace&, const std::vector<std::size_t>& sizes,
+                                  const AdamOptions& = {}) {
+    return bytes_of(std::accumulate(sizes.begin(), sizes.end(), std::size_t(0)));
+  }
 
 private:
+  static std::size_t bytes_of(std::size_t values) { return 2 * values * sizeof(T) + sizeof(Impl::AdamCount); }
+
   static bool overlap(const AdamParameters<T, MemorySpace>& group, const T* other, std::int64_t size) {
     return group.values < other + size && other < group.values + group.size;
   }

@@ -7,27 +7,11 @@
 #include <bracewell/project/detail/sampling.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
+#include <bracewell/project/spectra_array.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
-#include <utility>
-
 namespace Bracewell {
-
-/// An Array of half spectra [B|1, (D,) H, W/2+1] of D dimensions: by the rank of the View that it is made from
-/// a compiler tells images from volumes.
-template <class Value, class MemorySpace, int D>
-struct SpectraArray : Array<Value, MemorySpace> {
-  SpectraArray() = default;
-
-  /// From a View, or a HalfSpectrum of one, of three axes (D = 2) or any other number: four (D = 3).
-  template <class Spectra>
-  requires((Impl::view_of<Spectra>::rank() == 3) == (D == 2)) SpectraArray(Spectra&& spectra)
-      : Array<Value, MemorySpace>(std::forward<Spectra>(spectra)) {
-    static_assert(Impl::view_of<Spectra>::rank() == D + 1,
-                  "Bracewell: expected data [B, H, W/2+1] of images or [B, D, H, W/2+1] of volumes.");
-  }
-};
 
 /// What backproject adds to, images (D = 2) or volumes, and the weights that go into the weight volume.
 template <class T, class MemorySpace, int D>
@@ -35,7 +19,8 @@ struct Backprojection {
   SpectraArray<Kokkos::complex<T>, MemorySpace, D> data; ///< [B|1, (D,) H, W/2+1], added to
   Array<T, MemorySpace> weight = {};                     ///< like data, added to; given together with weights
   Array<const T, MemorySpace> weights = {}; ///< real [B|1, P|1, (d,) h, w/2+1], for instance CTF^2
-  Array<T, MemorySpace> scratch = {};       ///< only for Strategy::Duplicated (duplicated_scratch_size)
+  Array<T, MemorySpace> scratch =
+      {}; ///< only for Strategy::Duplicated: scratch_size(space, strategy, elements, weight)
 };
 
 /// The Backprojection that fits projections of a type, for operators that run on ExecutionSpace.

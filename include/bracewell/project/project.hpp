@@ -8,10 +8,25 @@
 #include <bracewell/project/memory.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
+#include <bracewell/project/spectra_array.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
+
+/// Outputs of project, where it is given scratch memory, too: images (M = 2) or volumes.
+template <class T, class MemorySpace, int M>
+struct ProjectOutputs {
+  SpectraArray<Kokkos::complex<T>, MemorySpace, M, 2> projections; ///< [B, P, (d,) h, w/2+1], overwritten
+  /// scratch_size<Kernel>(space, reconstruction) values, overwritten: room for a copy of the reconstruction,
+  /// made where projections are many, that GPUs sample up to 1.7 times as fast.
+  Array<T, MemorySpace> scratch = {};
+};
+
+/// The ProjectOutputs that fit reconstructions of a type, for operators that run on ExecutionSpace.
+template <class ExecutionSpace, class Reconstruction, int M>
+using ProjectOutputsFor =
+    ProjectOutputs<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space, M>;
 
 /// Outputs of project_gradients; what is left out is not computed.
 template <class T, class MemorySpace>
@@ -20,29 +35,31 @@ struct ProjectGradients {
   Array<Kokkos::complex<T>, MemorySpace> reconstruction = {}; ///< like the reconstruction, added to
   Array<T, MemorySpace> matrices = {};                        ///< like poses.matrices, added to
   Array<T, MemorySpace> shifts = {};                          ///< like poses.shifts, added to
-  Array<T, MemorySpace> scratch = {}; ///< only for Strategy::Duplicated (duplicated_scratch_size)
+  Array<T, MemorySpace> scratch =
+      {}; ///< only for Strategy::Duplicated: scratch_size(space, strategy, elements, weight)
 };
 
 namespace Impl {
 
-template <class Kernel, int M, int D, class ExecutionSpace, class Reconstruction, class Projections>
-void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
-             const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& projections,
-             const ProjectionOptions& options,
-             const Array<real_of<Reconstruction>, typename ExecutionSpace::memory_space>& scratch) {
+template <class Kernel, int M, int D, class ExecutionSpace, class Reconstruction>
+void project(
+    const ExecutionSpace& space, const Reconstruction& reconstruction,
+    const PosesFor<ExecutionSpace, Reconstruction>& poses,
+    const Array<Kokkos::complex<real_of<Reconstruction>>, typename ExecutionSpace::memory_space>& output,
+    const Array<real_of<Reconstruction>, typename ExecutionSpace::memory_space>& scratch,
+    const ProjectionOptions& options) {
   using T = real_of<Reconstruction>;
   using Memory = typename ExecutionSpace::memory_space;
   using Stored = spectrum_value_of<Reconstruction>;
   Kokkos::Profiling::ScopedRegion region("Bracewell::project");
   const ProjectionArguments arguments{{"project"}};
   const Array<const Stored, Memory> input(reconstruction);
-  const Array<Kokkos::complex<T>, Memory> output(projections);
   const auto samples =
       arguments.samples<M, D>("reconstruction", input, "projections", output, poses, options);
   const bool with_scratch = scratch && scratch.size() > 0;
-  const std::int64_t room = with_scratch ? projection_scratch_size<Kernel>(space, reconstruction) : 0;
+  const std::int64_t room = with_scratch ? scratch_size<Kernel>(space, reconstruction) : 0;
   if (room > 0)
-    arguments.scratch("scratch", scratch, room, "(projection_scratch_size<Kernel>)", 32);
+    arguments.scratch("scratch", scratch, room, "(scratch_size<Kernel>)", 32);
   arguments.disjoint({{"projections", output}, {"scratch", scratch}}, {{"reconstruction", input},
                                                                        {"poses.matrices", poses.matrices},
                                                                        {"poses.shifts", poses.shifts},
@@ -116,6 +133,28 @@ void project_gradients(
                     PoseGradients<T>{gradients.matrices.data, gradients.shifts.data});
 }
 
+template <class Reconstruction>
+inline constexpr int dimensions_of = int(view_of<Reconstruction>::rank()) - 1;
+
+/// The types that project takes; false where they are others, after a sentence that says so.
+template <class Kernel, class Reconstruction, int M>
+constexpr bool check_project() {
+  constexpr int D = dimensions_of<Reconstruction>;
+  constexpr bool kernel = is_kernel<Kernel>, spectrum = is_spectrum<Reconstruction>,
+                 ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));
+  static_assert(kernel,
+                "Bracewell::project: Kernel: expected Linear, CatmullRom or CubicBSpline, found another "
+                "type (precision is that of the Views).");
+  static_assert(spectrum,
+                "Bracewell::project: reconstruction: expected a View of Kokkos::complex or HalfComplex, "
+                "found another type of values.");
+  static_assert(
+      ranks,
+      "Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections [B, P, h, w/2+1], or "
+      "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found other numbers of axes.");
+  return kernel && spectrum && ranks;
+}
+
 } // namespace Impl
 
 /// Samples the transform of projections from that of a reconstruction: P(k) = F(M oversampling k) exp(-2 pi i
@@ -128,34 +167,42 @@ void project_gradients(
 /// at index 0; HalfComplex for float projections where memory counts
 /// @param poses           matrices and shifts, see Poses
 /// @param projections     complex [B, P, (d,) h, w/2+1], overwritten
-/// @param scratch         real, projection_scratch_size<Kernel>(space, reconstruction) values, overwritten:
-/// room for a copy of the reconstruction, made where projections are many, that GPUs sample up to 1.7 times
-/// as fast; optional
 /// @throws Error on shapes that do not fit, shared memory, or options out of range; nothing is written then.
 /// Poses that are not finite give NaN projections, as do samples beyond 2^21 (float) or 2^50 (double)
 /// elements from the origin, and shifts beyond 1e9 boxes: their fractions are lost.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction, class Projections>
-void project(
-    const ExecutionSpace& space, const Reconstruction& reconstruction,
-    const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& projections,
-    const ProjectionOptions& options = {},
-    const Array<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& scratch = {}) {
-  constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1,
-                M = int(Impl::view_of<Projections>::rank()) - 2;
-  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_spectrum<Reconstruction>,
-                 ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));
-  static_assert(kernel,
-                "Bracewell::project: Kernel: expected Linear, CatmullRom or CubicBSpline, found another "
-                "type (precision is that of the Views).");
-  static_assert(spectrum,
-                "Bracewell::project: reconstruction: expected a View of Kokkos::complex or HalfComplex, "
-                "found another type of values.");
-  static_assert(
-      ranks,
-      "Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections [B, P, h, w/2+1], or "
-      "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found other numbers of axes.");
-  if constexpr (kernel && spectrum && ranks)
-    Impl::project<Kernel, M, D>(space, reconstruction, poses, projections, options, scratch);
+void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
+             const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& projections,
+             const ProjectionOptions& options = {}) {
+  constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
+  if constexpr (Impl::check_project<Kernel, Reconstruction, M>())
+    Impl::project<Kernel, M, Impl::dimensions_of<Reconstruction>>(
+        space, reconstruction, poses,
+        Array<Kokkos::complex<Impl::real_of<Reconstruction>>, typename ExecutionSpace::memory_space>(
+            projections),
+        {}, options);
+}
+
+/// The same with scratch memory, {.projections = ..., .scratch = ...}: images [B, P, h, w/2+1].
+template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction>
+void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
+             const PosesFor<ExecutionSpace, Reconstruction>& poses,
+             const ProjectOutputsFor<ExecutionSpace, Reconstruction, 2>& outputs,
+             const ProjectionOptions& options = {}) {
+  if constexpr (Impl::check_project<Kernel, Reconstruction, 2>())
+    Impl::project<Kernel, 2, Impl::dimensions_of<Reconstruction>>(
+        space, reconstruction, poses, outputs.projections, outputs.scratch, options);
+}
+
+/// The same with scratch memory, of volumes [B, P, d, h, w/2+1].
+template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction>
+void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
+             const PosesFor<ExecutionSpace, Reconstruction>& poses,
+             const ProjectOutputsFor<ExecutionSpace, Reconstruction, 3>& outputs,
+             const ProjectionOptions& options = {}) {
+  if constexpr (Impl::check_project<Kernel, Reconstruction, 3>())
+    Impl::project<Kernel, 3, Impl::dimensions_of<Reconstruction>>(
+        space, reconstruction, poses, outputs.projections, outputs.scratch, options);
 }
 
 /// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i

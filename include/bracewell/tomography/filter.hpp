@@ -111,11 +111,10 @@ public:
   /// @throws Error on sizes below 1 and a shift that is not finite or beyond the width
   ProjectionFilter(const ExecutionSpace& space, std::int64_t rows, int width,
                    const FilterOptions& options = {})
-      : width_(check(rows, width, options)), edge_(options.padding == ProjectionPadding::Edge),
-        size_(int(next_fast_size(2 * std::int64_t(width) + std::int64_t(std::abs(options.shift)) + 1, true))),
-        block_(std::min<std::int64_t>(rows, std::max<std::int64_t>(1, block_values(space) / size_))),
-        upsampling_(options.upsampling), forward_(space, {size_}, block_),
-        backward_(space, {fine_size()}, block_),
+      : width_(check({"ProjectionFilter"}, rows, width, options)),
+        edge_(options.padding == ProjectionPadding::Edge), size_(padded_size(width, options)),
+        block_(block_rows(space, rows, size_)), upsampling_(options.upsampling),
+        forward_(space, {size_}, block_), backward_(space, {fine_size()}, block_),
         padded_(Impl::device_vector<T>(space, "Bracewell::ProjectionFilter::padded", block_ * fine_size())),
         spectra_(Impl::device_vector<Complex>(space, "Bracewell::ProjectionFilter::spectra",
                                               block_ * (size_ / 2 + 1))),
@@ -124,6 +123,26 @@ public:
                       : Impl::device_vector<Complex>(space, "Bracewell::ProjectionFilter::products",
                                                      block_ * (fine_size() / 2 + 1))),
         factors_(Impl::device_copy(space, "Bracewell::ProjectionFilter::factors", make_factors(options))) {}
+
+  /// Bytes of memory that the plan holds.
+  std::size_t memory_bytes() const {
+    return Impl::bytes_of(padded_, spectra_, factors_) + (upsampling_ == 1 ? 0 : Impl::bytes_of(products_)) +
+           forward_.memory_bytes() + backward_.memory_bytes();
+  }
+
+  /// What memory_bytes() of a plan of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, std::int64_t rows, int width,
+                                  const FilterOptions& options = {}) {
+    check({"ProjectionFilter::bytes_needed"}, rows, width, options);
+    const int size = padded_size(width, options), fine = options.upsampling * size;
+    const std::int64_t block = block_rows(space, rows, size),
+                       products = options.upsampling == 1 ? 0 : fine / 2 + 1;
+    return std::size_t(block * fine) * sizeof(T) +
+           std::size_t(block * (size / 2 + 1 + products) + size / 2 + 1) * sizeof(Complex) +
+           FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {size}, block) +
+           FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {fine}, block);
+  }
 
   /// @param projections  View [..., width], any number of rows
   /// @param filtered     View [..., upsampling * width] of as many rows, overwritten; without upsampling it
@@ -157,8 +176,8 @@ public:
   }
 
 private:
-  static int check(std::int64_t rows, int width, const FilterOptions& options) {
-    constexpr Impl::Arguments arguments{"ProjectionFilter"};
+  static int check(const Impl::Arguments& arguments, std::int64_t rows, int width,
+                   const FilterOptions& options) {
     arguments.at_least("rows", rows, std::int64_t(1));
     arguments.within("width", width, 1, 1 << 26, " pixels");
     arguments.within("options.upsampling", options.upsampling, 1, 8);
@@ -185,9 +204,15 @@ private:
       arguments.disjoint({{"filtered", out}}, {{"projections", in}});
   }
 
-  static std::int64_t block_values(const ExecutionSpace& space) {
-    return Impl::TomographyTuning<ExecutionSpace>::filter_bytes(space.concurrency()) /
-           std::int64_t(sizeof(T));
+  static int padded_size(int width, const FilterOptions& options) {
+    return int(next_fast_size(2 * std::int64_t(width) + std::int64_t(std::abs(options.shift)) + 1, true));
+  }
+
+  /// Padded rows that are worked on at once.
+  static std::int64_t block_rows(const ExecutionSpace& space, std::int64_t rows, int size) {
+    const std::int64_t values =
+        Impl::TomographyTuning<ExecutionSpace>::filter_bytes(space.concurrency()) / std::int64_t(sizeof(T));
+    return std::min(rows, std::max<std::int64_t>(1, values / size));
   }
 
   int fine_size() const { return upsampling_ * size_; }

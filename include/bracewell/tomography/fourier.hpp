@@ -11,9 +11,8 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <numbers>
-#include <vector>
 
 namespace Bracewell {
 
@@ -23,8 +22,9 @@ namespace Bracewell {
 /// q_p the trigonometric interpolant of row p of the projections over its `width` pixels (which continues
 /// periodically beyond the detector): the adjoint of the Radon transform in its own units, so that
 /// projections filtered by the ramp |frequency| give the attenuation per pixel. `project` is the exact
-/// transpose, weights and factor pi / P included. Fourier slice theorem: Bracewell, Aust. J. Phys. 9, 1956;
-/// gridding: O'Sullivan, IEEE Trans. Med. Imaging 4(4), 1985.
+/// transpose, weights and factor pi / P included, or has the units of line integrals (ProjectionUnits).
+/// Fourier slice theorem: Bracewell, Aust. J. Phys. 9, 1956; gridding: O'Sullivan, IEEE Trans. Med. Imaging
+/// 4(4), 1985.
 ///
 /// Two real slices are transformed as one complex slice. Movable, not copyable; calls that can overlap need a
 /// plan each, as it owns the memory of the grids. The steps are real FFTs along the detector, gridding, 2D
@@ -36,26 +36,28 @@ class FourierTomography {
   template <class Value>
   using Unmanaged =
       Kokkos::View<Value, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Gridding2D = Gridding<ExecutionSpace, 2, T>;
+  using GridFFT = FFT<ExecutionSpace, 2, Complex, Complex>;
 
 public:
   /// Plans the gridding and the FFTs, and waits for them.
   /// @throws Error on options out of range
-  FourierTomography(const ExecutionSpace& space, const FourierTomographyOptions& options)
-      : slices_(options.slices), rays_(static_cast<std::int64_t>(options.angles.size())),
-        layout_(make_layout(space, checked(options))), image_(options.image ? options.image : options.width),
-        gridding_(space, polar(options), {image_, image_}, gridding_options(options),
+  FourierTomography(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
+                    const FourierTomographyOptions& options = {})
+      : sizes_(checked({"FourierTomography"}, geometry, options), options),
+        layout_(space, geometry, options.units),
+        gridding_(space, polar(geometry), {sizes_.image, sizes_.image}, gridding_options(options),
                   Impl::Arguments{"FourierTomography"}),
         // Plans without workspace of their own share one: they never run at the same time.
-        along_detector_(space, {options.width}, slices_ * rays_, {.external_workspace = true}),
-        to_detector_(space, {options.width}, slices_ * rays_, {.external_workspace = true}),
-        backward_(space, gridding_.grid_shape(), pairs(),
+        along_detector_(space, {geometry.width}, sizes_.rows(), {.external_workspace = true}),
+        to_detector_(space, {geometry.width}, sizes_.rows(), {.external_workspace = true}),
+        backward_(space, gridding_.grid_shape(), sizes_.pairs(),
                   {.direction = FFTDirection::Backward, .external_workspace = true}),
-        forward_(space, gridding_.grid_shape(), pairs(), {.external_workspace = true}),
-        samples_(Impl::device_vector<Complex>(space, "Bracewell::FourierTomography::samples",
-                                              pairs() * gridding_.points())),
-        grids_(Impl::device_vector<Complex>(
-            space, "Bracewell::FourierTomography::grids",
-            std::max(pairs() * grid_elements(), slices_ * rays_ * layout_.frequencies()))),
+        forward_(space, gridding_.grid_shape(), sizes_.pairs(), {.external_workspace = true}),
+        samples_(
+            Impl::device_vector<Complex>(space, "Bracewell::FourierTomography::samples", sizes_.samples())),
+        grids_(Impl::device_vector<Complex>(space, "Bracewell::FourierTomography::grids",
+                                            sizes_.grids(gridding_.grid_shape()))),
         workspace_(Impl::device_vector<char>(
             space, "Bracewell::FourierTomography::workspace",
             std::int64_t(std::max({along_detector_.workspace_bytes(), to_detector_.workspace_bytes(),
@@ -63,13 +65,32 @@ public:
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return gridding_.memory_bytes() + (samples_.size() + grids_.size()) * sizeof(Complex) + workspace_.size();
+    return layout_.memory_bytes() + gridding_.memory_bytes() + Impl::bytes_of(samples_, grids_, workspace_);
+  }
+
+  /// What memory_bytes() of a plan of these arguments would be; see Gridding.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
+                                  const FourierTomographyOptions& options = {}) {
+    constexpr Impl::Arguments arguments{"FourierTomography::bytes_needed"};
+    const Sizes sizes(checked(arguments, geometry, options), options);
+    const std::array<int, 2> image{sizes.image, sizes.image};
+    const GriddingOptions of_gridding = gridding_options(options);
+    const auto grid = Gridding2D::grid_shape(space, polar(geometry), image, of_gridding, arguments);
+    const std::size_t workspace =
+        std::max({FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {geometry.width}, sizes.rows()),
+                  FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {geometry.width}, sizes.rows()),
+                  GridFFT::bytes_needed(space, grid, sizes.pairs(), {.direction = FFTDirection::Backward}),
+                  GridFFT::bytes_needed(space, grid, sizes.pairs())});
+    return Impl::PolarSampleLayout<ExecutionSpace, T>::bytes_needed(geometry, options.units) +
+           Gridding2D::bytes_needed(space, polar(geometry), image, of_gridding, arguments) +
+           static_cast<std::size_t>(sizes.samples() + sizes.grids(grid)) * sizeof(Complex) + workspace;
   }
 
   /// The gridding in it, for its strategy and sizes.
-  const Gridding<ExecutionSpace, 2, T>& plan() const { return gridding_; }
+  const Gridding2D& plan() const { return gridding_; }
 
-  /// @param projections  View of T [slices, angles, width], or of no slices
+  /// @param projections  View of T [slices, angles, width], any number of slices
   /// @param images       View of T [slices, n, n], overwritten
   /// @param filter       View of T [width / 2 + 1]: factor of every frequency along the detector (k / width
   ///                     cycles per pixel); none by default
@@ -80,21 +101,32 @@ public:
     constexpr Impl::Arguments arguments{"FourierTomography::backproject"};
     const Array<const T, MemorySpace> in(projections);
     const Array<T, MemorySpace> out(images);
-    check(arguments, in, out, filter);
+    const int slices = check(arguments, in, out, filter);
     arguments.disjoint({{"images", out}}, {{"projections", in}, {"filter", filter}});
-    if (out.extents[0] == 0)
+    if (slices == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::FourierTomography::backproject");
-    along_detector_.execute(space, rows(in.data), spectra(), workspace_);
-    Impl::samples_from_spectra(space, layout_.view(filter.data), spectra().data(), slices_, sample_array());
-    gridding_.spread(space, sample_view(), grid_view());
-    backward_.execute(space, grid_view(), grid_view(), workspace_);
-    Impl::crop_grids(space, "Bracewell::FourierTomography::crop", on_grid(), grids_.data(), pairs(),
-                     Impl::PairsOfImages<T>{out.data, slices_});
+    for (std::int64_t first = 0; first < slices; first += sizes_.slices) {
+      const std::int64_t count = std::min(sizes_.slices, slices - first), pairs = (count + 1) / 2;
+      const T* values = in.data + first * sizes_.row_values();
+      if (count < sizes_.slices) { // FFTs transform all slices of a pass
+        Impl::copy_padded(space, "Bracewell::FourierTomography::fill", values, count * sizes_.row_values(),
+                          all_rows(), sizes_.slices * sizes_.row_values());
+        values = all_rows();
+      }
+      along_detector_.execute(space, rows(values), spectra(), workspace_);
+      Impl::samples_from_spectra(space, layout_.view(layout_.backprojected, filter.data), spectra().data(),
+                                 count, sample_array(pairs));
+      gridding_.spread(space, sample_view(pairs), grid_view(pairs));
+      clear_unused(space, pairs);
+      backward_.execute(space, grid_view(), grid_view(), workspace_);
+      Impl::crop_grids(space, "Bracewell::FourierTomography::crop", on_grid(), grids_.data(), pairs,
+                       Impl::PairsOfImages<T>{out.data + first * sizes_.pixels(), count});
+    }
   }
 
-  /// The exact transpose of backproject with the same filter.
-  /// @param images       View of T [slices, n, n], or of no slices
+  /// The transpose of backproject with the same filter, in the units of the options.
+  /// @param images       View of T [slices, n, n], any number of slices
   /// @param projections  View of T [slices, angles, width], overwritten
   /// @param filter       as in backproject
   /// @throws Error as backproject
@@ -104,33 +136,63 @@ public:
     constexpr Impl::Arguments arguments{"FourierTomography::project"};
     const Array<const T, MemorySpace> in(images);
     const Array<T, MemorySpace> out(projections);
-    check(arguments, out, in, filter);
+    const int slices = check(arguments, out, in, filter);
     arguments.disjoint({{"projections", out}}, {{"images", in}, {"filter", filter}});
-    if (out.extents[0] == 0)
+    if (slices == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::FourierTomography::project");
-    Impl::pad_images(space, "Bracewell::FourierTomography::pad", on_grid(),
-                     Impl::PairsOfImages<const T>{in.data, slices_}, pairs(), grids_.data());
-    forward_.execute(space, grid_view(), grid_view(), workspace_);
-    gridding_.interpolate(space, grid_view(), sample_view());
-    Impl::spectra_from_samples(space, layout_.view(filter.data), sample_array(), slices_, spectra().data());
-    to_detector_.execute(space, spectra(), rows(out.data), workspace_);
+    for (std::int64_t first = 0; first < slices; first += sizes_.slices) {
+      const std::int64_t count = std::min(sizes_.slices, slices - first), pairs = (count + 1) / 2;
+      Impl::pad_images(space, "Bracewell::FourierTomography::pad", on_grid(),
+                       Impl::PairsOfImages<const T>{in.data + first * sizes_.pixels(), count}, pairs,
+                       grids_.data());
+      clear_unused(space, pairs);
+      forward_.execute(space, grid_view(), grid_view(), workspace_);
+      gridding_.interpolate(space, grid_view(pairs), sample_view(pairs));
+      Impl::spectra_from_samples(space, layout_.view(layout_.projected, filter.data), sample_array(pairs),
+                                 count, spectra().data());
+      T* const values = out.data + first * sizes_.row_values();
+      if (count == sizes_.slices) {
+        to_detector_.execute(space, spectra(), rows(values), workspace_);
+        continue;
+      }
+      const std::int64_t used = count * sizes_.rays * layout_.frequencies();
+      Impl::fill(space, "Bracewell::FourierTomography::unused", spectra().data() + used,
+                 std::int64_t(spectra().size()) - used);
+      to_detector_.execute(space, spectra(), rows(all_rows()), workspace_);
+      Impl::copy_padded(space, "Bracewell::FourierTomography::take", static_cast<const T*>(all_rows()),
+                        count * sizes_.row_values(), values, count * sizes_.row_values());
+    }
   }
 
 private:
+  /// Sizes of a pass.
+  struct Sizes {
+    std::int64_t slices, rays;
+    int width, image;
+
+    Sizes(const ParallelBeamGeometry& geometry, const FourierTomographyOptions& options)
+        : slices(options.slices), rays(static_cast<std::int64_t>(geometry.angles.size())),
+          width(geometry.width), image(options.image ? options.image : geometry.width) {}
+
+    std::int64_t pairs() const { return (slices + 1) / 2; }
+    std::int64_t rows() const { return slices * rays; }
+    std::int64_t row_values() const { return rays * width; } ///< of a slice
+    std::int64_t pixels() const { return std::int64_t(image) * image; }
+    std::int64_t samples() const { return pairs() * rays * (width / 2 * 2 + 1); }
+    std::int64_t grids(const std::array<int, 2>& shape) const {
+      return std::max(pairs() * shape[0] * shape[1], rows() * (width / 2 + 1));
+    }
+  };
+
   /// What the gridding would refuse, too, which does not know that it works for this class.
-  static const FourierTomographyOptions& checked(const FourierTomographyOptions& options) {
-    constexpr Impl::Arguments arguments{"FourierTomography"};
-    arguments.within("options.width", options.width, 1, 32768, " pixels");
-    if (options.image != 0)
-      arguments.within("options.image", options.image, 1, 32768, " pixels");
+  static const ParallelBeamGeometry& checked(const Impl::Arguments& arguments,
+                                             const ParallelBeamGeometry& geometry,
+                                             const FourierTomographyOptions& options) {
+    const auto most =
+        std::int64_t(std::numeric_limits<std::uint32_t>::max()) / std::max(1, geometry.width / 2 * 2 + 1);
+    Impl::check_geometry(arguments, geometry, options.image, 1, 32768, 1, most);
     arguments.at_least("options.slices", options.slices, std::int64_t(1));
-    const auto most = std::int64_t(std::numeric_limits<std::uint32_t>::max()) / ray_samples(options);
-    arguments.within("options.angles", std::int64_t(options.angles.size()), std::int64_t(1), most, " angles");
-    Impl::check_angles(arguments, options.angles);
-    Impl::check_weights(arguments, options.weights, options.angles.size());
-    if (options.centre)
-      arguments.within("options.centre", *options.centre, -1e6, 1e6, " pixels");
     arguments.require(options.tolerance >= (sizeof(T) == 4 ? 1e-7 : 1e-14) && options.tolerance < 1,
                       "options.tolerance",
                       sizeof(T) == 4 ? "at least 1e-7, below 1" : "at least 1e-14, below 1",
@@ -139,24 +201,14 @@ private:
       arguments.within("options.oversampling", *options.oversampling, 1.2, 8.);
     arguments.require(options.strategy != GriddingStrategy::Duplicated || Impl::is_host<ExecutionSpace>,
                       "options.strategy", "Duplicated on hosts only", "it on a GPU");
-    return options;
-  }
-
-  static Impl::PolarSampleLayout<ExecutionSpace, T> make_layout(const ExecutionSpace& space,
-                                                                const FourierTomographyOptions& options) {
-    const double scale = std::numbers::pi / static_cast<double>(options.angles.size());
-    std::vector<T> weights(options.angles.size(), static_cast<T>(scale));
-    for (std::size_t p = 0; p < options.weights.size(); ++p)
-      weights[p] = static_cast<T>(scale * options.weights[p]);
-    return {space, options.width, options.centre.value_or(options.width / 2), weights};
+    return geometry;
   }
 
   /// Frequencies -width/2 .. width/2 of every ray. The Nyquist frequency of an even width counts half at
   /// either end, as the interpolant is real.
-  static PolarPoints polar(const FourierTomographyOptions& options) {
-    return {.angles = options.angles, .samples = ray_samples(options), .step = 1. / options.width};
+  static PolarPoints polar(const ParallelBeamGeometry& geometry) {
+    return {.angles = geometry.angles, .samples = geometry.width / 2 * 2 + 1, .step = 1. / geometry.width};
   }
-  static int ray_samples(const FourierTomographyOptions& options) { return options.width / 2 * 2 + 1; }
 
   static GriddingOptions gridding_options(const FourierTomographyOptions& options) {
     return {.slices = (options.slices + 1) / 2,
@@ -167,51 +219,52 @@ private:
             .order = SampleOrder::SlicesLast};
   }
 
-  std::int64_t pairs() const { return (slices_ + 1) / 2; }
-  std::int64_t grid_elements() const {
-    return std::int64_t(gridding_.grid_shape()[0]) * gridding_.grid_shape()[1];
-  }
   Impl::ImageOnGrid<T, 2> on_grid() const {
-    return Impl::ImageOnGrid<T, 2>::make(gridding_, {image_, image_});
+    return Impl::ImageOnGrid<T, 2>::make(gridding_, {sizes_.image, sizes_.image});
   }
 
   template <class Value>
   Unmanaged<Value**> rows(Value* data) const {
-    return Unmanaged<Value**>(data, slices_ * rays_, layout_.width);
+    return Unmanaged<Value**>(data, sizes_.rows(), sizes_.width);
   }
-  /// Half spectra lie where the grids do, which are not in use at the same time.
+  /// Rows of a whole pass lie where the samples do, which are not in use at the same time.
+  T* all_rows() const { return reinterpret_cast<T*>(samples_.data()); }
+  /// Half spectra lie where the grids do, likewise.
   Unmanaged<Complex**> spectra() const {
-    return Unmanaged<Complex**>(grids_.data(), slices_ * rays_, layout_.frequencies());
+    return Unmanaged<Complex**>(grids_.data(), sizes_.rows(), layout_.frequencies());
   }
-  Unmanaged<Complex***> grid_view() const {
-    return Unmanaged<Complex***>(grids_.data(), pairs(), gridding_.grid_shape()[0],
-                                 gridding_.grid_shape()[1]);
+  Unmanaged<Complex***> grid_view(std::int64_t pairs) const {
+    return Unmanaged<Complex***>(grids_.data(), pairs, gridding_.grid_shape()[0], gridding_.grid_shape()[1]);
   }
-  Unmanaged<Complex**> sample_view() const {
-    return Unmanaged<Complex**>(samples_.data(), gridding_.points(), pairs());
+  Unmanaged<Complex***> grid_view() const { return grid_view(sizes_.pairs()); }
+  Unmanaged<Complex**> sample_view(std::int64_t pairs) const {
+    return Unmanaged<Complex**>(samples_.data(), gridding_.points(), pairs);
   }
-  Impl::SampleArray<Complex> sample_array() const { return {samples_.data(), pairs(), 1}; }
+  Impl::SampleArray<Complex> sample_array(std::int64_t pairs) const { return {samples_.data(), pairs, 1}; }
 
-  /// Shapes of a call; of no slices, too, which are no work.
-  void check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
-             const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
-    const bool none = projections && projections.rank == 3 && projections.extents[0] == 0;
-    // All of one type: nvcc loses the braces of a list with conversions.
-    const std::int64_t slices = none ? 0 : slices_, width = layout_.width, size = image_,
-                       frequencies = layout_.frequencies();
-    arguments.shape("projections", projections, {slices, rays_, width});
-    arguments.shape("images", images, {slices, size, size});
+  /// Zeros in the grids that a pass does not use.
+  void clear_unused(const ExecutionSpace& space, std::int64_t pairs) const {
+    const std::int64_t grid = std::int64_t(gridding_.grid_shape()[0]) * gridding_.grid_shape()[1];
+    if (pairs < sizes_.pairs())
+      Impl::fill(space, "Bracewell::FourierTomography::unused", grids_.data() + pairs * grid,
+                 (sizes_.pairs() - pairs) * grid);
+  }
+
+  /// The number of slices.
+  int check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
+            const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
+    const std::int64_t frequencies = layout_.frequencies();
     if (filter)
       arguments.shape("filter", filter, {frequencies});
+    return Impl::check_parallel_beam(arguments, sizes_.rays, sizes_.width, sizes_.image, projections, images);
   }
 
-  std::int64_t slices_, rays_;
+  Sizes sizes_;
   Impl::PolarSampleLayout<ExecutionSpace, T> layout_;
-  int image_;
-  Gridding<ExecutionSpace, 2, T> gridding_;
+  Gridding2D gridding_;
   FFT<ExecutionSpace, 1, T, Complex> along_detector_;
   FFT<ExecutionSpace, 1, Complex, T> to_detector_;
-  FFT<ExecutionSpace, 2, Complex, Complex> backward_, forward_;
+  GridFFT backward_, forward_;
   Kokkos::View<Complex*, ExecutionSpace> samples_, grids_;
   Kokkos::View<char*, ExecutionSpace> workspace_;
 };

@@ -13,10 +13,10 @@ namespace Bracewell {
 
 /// Back-projection along lines, with linear interpolation on the detector, and its exact transpose:
 ///   f(X, Y) = (pi / P) sum_p w_p q_p(X cos theta_p + Y sin theta_p + centre),
-/// X = column - floor(n/2), Y = row - floor(n/2), zero beyond the detector. Of projections filtered with the
-/// ramp it is the attenuation per pixel (Kak and Slaney, Principles of Computerized Tomographic
-/// Imaging, 3.3). The work is P n^2 per slice: the baseline for the Fourier and log-polar methods, and exact
-/// for any angles.
+/// X = column - floor(n/2), Y = row - floor(n/2), zero beyond the detector. `project` is its exact transpose,
+/// or has the units of line integrals (ProjectionUnits). Of projections filtered with the ramp it is the
+/// attenuation per pixel (Kak and Slaney, Principles of Computerized Tomographic Imaging, 3.3). The work is P
+/// n^2 per slice: the baseline for the Fourier and log-polar methods, and exact for any angles.
 ///
 /// A movable plan; calls are const. project() uses workspace of the plan: calls of it that can overlap need
 /// plans of their own.
@@ -29,17 +29,29 @@ class LineTomography {
   using Pack = typename Project::Pack;
 
 public:
-  /// Checks the options and copies the angles; waits for the copy.
+  /// Checks geometry and options and copies the angles; waits for the copy.
   /// @throws Error on sizes below 1, and angles, weights or a centre that are not finite
-  LineTomography(const ExecutionSpace& space, const LineTomographyOptions& options)
-      : beam_(space, Impl::Arguments{"LineTomography"},
-              {options.angles, options.width, options.centre, options.weights}) {
+  LineTomography(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
+                 const LineTomographyOptions& options = {})
+      : beam_(space, checked({"LineTomography"}, geometry, options), image_of(geometry, options),
+              options.units) {
     if (options.projection)
-      packs_ = Impl::device_vector<Pack>(space, "Bracewell::LineTomography::packs",
-                                         2 * std::int64_t(options.width) * options.width);
+      packs_ = Impl::device_vector<Pack>(space, "Bracewell::LineTomography::packs", packs(beam_.image()));
   }
 
-  /// @param projections  [S, P, n], any number of slices
+  /// Bytes of memory that the plan holds.
+  std::size_t memory_bytes() const { return beam_.memory_bytes() + Impl::bytes_of(packs_); }
+
+  /// What memory_bytes() of a plan of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace&, const ParallelBeamGeometry& geometry,
+                                  const LineTomographyOptions& options = {}) {
+    checked({"LineTomography::bytes_needed"}, geometry, options);
+    return Impl::Beam<ExecutionSpace>::bytes_needed(geometry, options.units) +
+           (options.projection ? std::size_t(packs(image_of(geometry, options))) * sizeof(Pack) : 0);
+  }
+
+  /// @param projections  [S, P, width], any number of slices
   /// @param images       [S, n, n], overwritten
   /// @throws Error on shapes that do not fit and shared memory
   template <class Projections, class Images>
@@ -47,36 +59,36 @@ public:
     constexpr Impl::Arguments arguments{"LineTomography::backproject"};
     const Array<const T, MemorySpace> in(projections);
     const Array<T, MemorySpace> out(images);
-    const int slices = beam_.check(arguments, in, out);
+    const int slices = check(arguments, in, out), n = beam_.image();
     arguments.disjoint({{"images", out}}, {{"projections", in}});
     if (slices == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::LineTomography::backproject");
-    const int across = (beam_.width() + Backproject::columns - 1) / Backproject::columns;
-    const int down = (beam_.width() + Backproject::rows - 1) / Backproject::rows;
+    const int across = (n + Backproject::columns - 1) / Backproject::columns;
+    const int down = (n + Backproject::rows - 1) / Backproject::rows;
     const int groups = (slices + Backproject::slices - 1) / Backproject::slices;
     Kokkos::parallel_for("Bracewell::LineTomography::backproject",
                          Policy(space, across * down * groups, Backproject::threads)
                              .set_scratch_size(0, Kokkos::PerTeam(Backproject::scratch_bytes())),
-                         Backproject{beam_.view(), in.data, out.data, slices, across});
+                         Backproject{beam_.backprojected(), in.data, out.data, slices, across});
   }
 
-  /// The transpose of backproject: line integrals of the image times pi / P.
+  /// The transpose of backproject, in the units of the options.
   /// @param images       [S, n, n], any number of slices
-  /// @param projections  [S, P, n], overwritten
+  /// @param projections  [S, P, width], overwritten
   /// @throws Error as backproject, and where the plan was made without projection
   template <class Images, class Projections>
   void project(const ExecutionSpace& space, const Images& images, const Projections& projections) const {
     constexpr Impl::Arguments arguments{"LineTomography::project"};
     const Array<const T, MemorySpace> in(images);
     const Array<T, MemorySpace> out(projections);
-    const int slices = beam_.check(arguments, out, in), n = beam_.width();
+    const int slices = check(arguments, out, in), n = beam_.image();
     arguments.disjoint({{"projections", out}}, {{"images", in}});
     arguments.require(packs_.size() > 0, "plan", "one made with options.projection", "one without");
     if (slices == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::LineTomography::project");
-    const int bins_across = (n + Project::bins - 1) / Project::bins;
+    const int bins_across = (beam_.width() + Project::bins - 1) / Project::bins;
     const int teams =
         bins_across * ((beam_.angles() + Project::angles_per_team - 1) / Project::angles_per_team);
     for (int first = 0; first < slices; first += Project::slices) {
@@ -85,12 +97,30 @@ public:
           space, "Bracewell::LineTomography::pack", n,
           Impl::LinePack<ExecutionSpace, T>{in.data + std::int64_t(first) * n * n, packs_.data(), n, count});
       Kokkos::parallel_for("Bracewell::LineTomography::project", Policy(space, teams, Project::threads),
-                           Project{beam_.view(), packs_.data(),
-                                   out.data + std::int64_t(first) * beam_.angles() * n, count, bins_across});
+                           Project{beam_.projected(), packs_.data(),
+                                   out.data + std::int64_t(first) * beam_.angles() * beam_.width(), count,
+                                   bins_across});
     }
   }
 
 private:
+  static const ParallelBeamGeometry& checked(const Impl::Arguments& arguments,
+                                             const ParallelBeamGeometry& geometry,
+                                             const LineTomographyOptions& options) {
+    Impl::check_geometry(arguments, geometry, options.image, 1, 1 << 20, 1, 1 << 24);
+    return geometry;
+  }
+  static int image_of(const ParallelBeamGeometry& geometry, const LineTomographyOptions& options) {
+    return options.image ? options.image : geometry.width;
+  }
+  static std::int64_t packs(int image) { return 2 * std::int64_t(image) * image; }
+
+  int check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
+            const Array<const T, MemorySpace>& images) const {
+    return Impl::check_parallel_beam(arguments, beam_.angles(), beam_.width(), beam_.image(), projections,
+                                     images);
+  }
+
   Impl::Beam<ExecutionSpace> beam_;
   Kokkos::View<Pack*, ExecutionSpace> packs_;
 };

@@ -14,6 +14,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <algorithm>
+#include <array>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -23,9 +24,9 @@ namespace Bracewell {
 /// Back-projection and projection by convolution in log-polar coordinates:
 ///   backproject  f(X, Y) = (pi / P) sum_p q_p(X cos theta_p + Y sin theta_p + centre)
 /// in the disc of radius width / 2 about the centre floor(n / 2), zero outside; `project` is its exact
-/// transpose, of the same stages in reverse. For even angles over half a turn only; the angles themselves are
-/// sampled exactly, rows and results are interpolated by cubic B-splines. The work is that of some FFTs of
-/// the size of the projections.
+/// transpose, of the same stages in reverse, or has the units of line integrals (ProjectionUnits). For even
+/// angles over half a turn only; the angles themselves are sampled exactly, rows and results are interpolated
+/// by cubic B-splines. The work is that of some FFTs of the size of the projections.
 ///
 /// Two real slices are transformed as one complex slice: FFTs along rho, and between them one kernel that
 /// convolves over the angles. A movable plan with workspace; calls that can overlap need a plan each.
@@ -39,22 +40,25 @@ class LogPolarTomography {
 public:
   /// Plans the FFTs and the kernel of the convolution, and waits for them.
   /// @throws Error on options out of range, and on angles that are not even over half a turn
-  LogPolarTomography(const ExecutionSpace& space, const LogPolarTomographyOptions& options)
-      : grid_(Grid::make(Impl::Arguments{"LogPolarTomography"}, options)),
-        pairs_(batch(options.slices, grid_)),
-        samples_(rows(space, "samples", std::max(sample_rows(), packed_rows()))),
-        results_(rows(space, "results", result_rows())), symbol_(make_symbol(space)),
+  LogPolarTomography(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
+                     const LogPolarTomographyOptions& options = {})
+      : grid_(Grid::make(Impl::Arguments{"LogPolarTomography"}, geometry, options)),
+        sizes_(grid_, options.slices),
+        scale_(options.units == ProjectionUnits::LineIntegrals ? grid_.row_upsampling / grid_.angle_step : 1),
+        symbol_(make_symbol(space)),
         roots_(table<Complex>(
             space, "roots", grid_.period,
             [&](int j) { return Kokkos::polar(1.0, -2 * std::numbers::pi * j / grid_.period); })),
         directions_(table<Complex>(space, "directions", grid_.spans,
                                    [&](int span) { return Kokkos::polar(1.0, grid_.alpha(span)); })),
         origins_(table<T>(space, "origins", grid_.angles, [&](int p) { return grid_.origin(p); })),
-        samples_forward_(space, {grid_.columns}, sample_rows(), {.external_workspace = true}),
-        samples_backward_(space, {grid_.columns}, sample_rows(),
+        samples_(rows(space, "samples", sizes_.sample_memory)),
+        results_(rows(space, "results", sizes_.results)),
+        samples_forward_(space, {grid_.columns}, sizes_.samples, {.external_workspace = true}),
+        samples_backward_(space, {grid_.columns}, sizes_.samples,
                           {.direction = FFTDirection::Backward, .external_workspace = true}),
-        results_forward_(space, {grid_.columns}, result_rows(), {.external_workspace = true}),
-        results_backward_(space, {grid_.columns}, result_rows(),
+        results_forward_(space, {grid_.columns}, sizes_.results, {.external_workspace = true}),
+        results_backward_(space, {grid_.columns}, sizes_.results,
                           {.direction = FFTDirection::Backward, .external_workspace = true}),
         workspace_(Impl::device_vector<char>(
             space, "Bracewell::LogPolarTomography::workspace",
@@ -64,12 +68,27 @@ public:
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return (samples_.size() + results_.size() + symbol_.size() + roots_.size() + directions_.size()) *
-               sizeof(Complex) +
-           origins_.size() * sizeof(T) + workspace_.size();
+    return Impl::bytes_of(samples_, results_, symbol_, roots_, directions_, origins_, workspace_);
   }
 
-  /// @param projections  [S, P, row_upsampling * n], any number of slices
+  /// What memory_bytes() of a plan of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
+                                  const LogPolarTomographyOptions& options = {}) {
+    const Grid grid = Grid::make(Impl::Arguments{"LogPolarTomography::bytes_needed"}, geometry, options);
+    const Sizes sizes(grid, options.slices);
+    std::size_t workspace = 0;
+    for (const std::int64_t count : std::array{sizes.samples, sizes.results})
+      for (const FFTDirection direction : {FFTDirection::Forward, FFTDirection::Backward})
+        workspace =
+            std::max(workspace, RowFFT::bytes_needed(space, {grid.columns}, count, {.direction = direction}));
+    const std::int64_t cells =
+        (sizes.sample_memory + sizes.results + std::int64_t(grid.period) * grid.refinement) * grid.columns;
+    return std::size_t(cells + grid.period + grid.spans) * sizeof(Complex) +
+           std::size_t(grid.angles) * sizeof(T) + workspace;
+  }
+
+  /// @param projections  [S, P, row_upsampling * width], any number of slices
   /// @param images       [S, n, n], overwritten
   /// @throws Error on shapes that do not fit and shared memory
   template <class Projections, class Images>
@@ -78,7 +97,7 @@ public:
     const Array<T, MemorySpace> out(images);
     constexpr Impl::Arguments arguments{"LogPolarTomography::backproject"};
     const int slices =
-        Impl::check_parallel_beam(arguments, grid_.angles, grid_.width, in, out, grid_.row_values());
+        Impl::check_parallel_beam(arguments, grid_.angles, grid_.row_values(), grid_.image, in, out);
     arguments.disjoint({{"images", out}}, {{"projections", in}});
     if (slices == 0)
       return;
@@ -96,9 +115,9 @@ public:
     });
   }
 
-  /// The exact transpose of backproject, factor pi / P included.
+  /// The transpose of backproject, in the units of the options.
   /// @param images       [S, n, n], any number of slices; what lies outside of the disc counts for nothing
-  /// @param projections  [S, P, row_upsampling * n], overwritten
+  /// @param projections  [S, P, row_upsampling * width], overwritten
   /// @throws Error on shapes that do not fit and shared memory
   template <class Images, class Projections>
   void project(const ExecutionSpace& space, const Images& images, const Projections& projections) const {
@@ -106,7 +125,7 @@ public:
     const Array<T, MemorySpace> out(projections);
     constexpr Impl::Arguments arguments{"LogPolarTomography::project"};
     const int slices =
-        Impl::check_parallel_beam(arguments, grid_.angles, grid_.width, out, in, grid_.row_values());
+        Impl::check_parallel_beam(arguments, grid_.angles, grid_.row_values(), grid_.image, out, in);
     arguments.disjoint({{"projections", out}}, {{"images", in}});
     if (slices == 0)
       return;
@@ -122,8 +141,9 @@ public:
       convolve<true>(space, "Bracewell::LogPolarTomography::correlate", count);
       samples_backward_.execute(space, samples(), samples(), workspace_);
       using Sample = Impl::LogPolarSampleTransposed<ExecutionSpace, T>;
-      Sample::launch(space, "Bracewell::LogPolarTomography::rows",
-                     Sample(grid_, origins_.data(), samples_.data(), out.data + first * sinogram(), count));
+      Sample::launch(
+          space, "Bracewell::LogPolarTomography::rows",
+          Sample(grid_, origins_.data(), samples_.data(), out.data + first * sinogram(), count, T(scale_)));
     });
   }
 
@@ -133,36 +153,45 @@ private:
   using Matrix = Kokkos::View<Complex**, Kokkos::LayoutRight, MemorySpace>;
   using RowFFT = FFT<ExecutionSpace, 1, Complex, Complex>;
 
-  /// Pairs of slices at once, whose grids fit in a limit.
-  static int batch(std::int64_t slices, const Grid& grid) {
-    const double bytes =
-        (double(grid.angles) + double(grid.spans) * grid.result_rows()) * grid.columns * sizeof(Complex);
-    const double most = Impl::TomographyTuning<ExecutionSpace>::grid_bytes;
-    const std::int64_t pairs = (slices + 1) / 2,
-                       fit = std::clamp<std::int64_t>(std::int64_t(most / bytes), 1, pairs);
-    const std::int64_t calls = (pairs + fit - 1) / fit;
-    return static_cast<int>((pairs + calls - 1) / calls); // evenly
-  }
+  /// Sizes of a pass, of rows of cells.
+  struct Sizes {
+    int pairs; ///< of slices
+    std::int64_t samples, results;
+    std::int64_t sample_memory; ///< rows of samples, or packed images in their place
+
+    Sizes(const Grid& grid, std::int64_t slices)
+        : pairs(batch(slices, grid)), samples(std::int64_t(pairs) * grid.angles),
+          results(std::int64_t(pairs) * grid.spans * grid.result_rows()) {
+      const std::int64_t packed =
+          Pack::groups(2 * pairs) * Pack::pairs_at_once * std::int64_t(grid.image) * grid.image;
+      sample_memory = std::max(samples, (packed + grid.columns - 1) / grid.columns);
+    }
+
+    /// Pairs of slices at once, whose grids fit in a limit.
+    static int batch(std::int64_t slices, const Grid& grid) {
+      const double bytes =
+          (double(grid.angles) + double(grid.spans) * grid.result_rows()) * grid.columns * sizeof(Complex);
+      const double most = Impl::TomographyTuning<ExecutionSpace>::grid_bytes;
+      const std::int64_t pairs = (slices + 1) / 2,
+                         fit = std::clamp<std::int64_t>(std::int64_t(most / bytes), 1, pairs);
+      const std::int64_t calls = (pairs + fit - 1) / fit;
+      return static_cast<int>((pairs + calls - 1) / calls); // evenly
+    }
+  };
 
   template <class Body>
   void for_batches(int slices, const Body& body) const {
-    for (int first = 0; first < slices; first += 2 * pairs_)
-      body(first, std::min(2 * pairs_, slices - first));
+    for (int first = 0; first < slices; first += 2 * sizes_.pairs)
+      body(first, std::min(2 * sizes_.pairs, slices - first));
   }
 
   std::int64_t sinogram() const { return std::int64_t(grid_.angles) * grid_.row_values(); }
-  std::int64_t image() const { return std::int64_t(grid_.width) * grid_.width; }
-  std::int64_t sample_rows() const { return std::int64_t(pairs_) * grid_.angles; }
-  /// Of the memory of samples that packed images take.
-  std::int64_t packed_rows() const {
-    return (Pack::groups(2 * pairs_) * Pack::pairs_at_once * image() + grid_.columns - 1) / grid_.columns;
-  }
-  std::int64_t result_rows() const { return std::int64_t(pairs_) * grid_.spans * grid_.result_rows(); }
+  std::int64_t image() const { return std::int64_t(grid_.image) * grid_.image; }
 
   /// What of their memory is samples.
   auto samples() const {
     return Kokkos::View<Complex**, Kokkos::LayoutRight, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-        samples_.data(), std::size_t(sample_rows()), std::size_t(grid_.columns));
+        samples_.data(), std::size_t(sizes_.samples), std::size_t(grid_.columns));
   }
 
   Matrix rows(const ExecutionSpace& space, const char* name, std::int64_t count) const {
@@ -217,10 +246,11 @@ private:
   }
 
   Grid grid_;
-  int pairs_;
-  Matrix samples_, results_; ///< [pairs, angles, columns], [pairs, spans, result rows, columns]
+  Sizes sizes_;
+  double scale_;                                ///< of projections
   Vector<Complex> symbol_, roots_, directions_; ///< of the convolution; of the middles of spans
   Vector<T> origins_;                           ///< of angles
+  Matrix samples_, results_; ///< [pairs, angles, columns], [pairs, spans, result rows, columns]
   RowFFT samples_forward_, samples_backward_, results_forward_, results_backward_;
   Vector<char> workspace_;
 };

@@ -43,11 +43,23 @@ public:
   /// @throws Error on sizes below 1 and options out of range
   StripeRemoval(const ExecutionSpace& space, int angles, int width, const StripeOptions& options = {})
       : angles_(angles), width_(width), options_(options) {
-    check(options);
+    check({"StripeRemoval"}, angles, width, options);
     columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns", 4 * std::int64_t(width));
     if (options.method == StripeMethod::Sorting)
       ranked_ = Impl::device_vector<Impl::RankedValue<T>>(space, "Bracewell::StripeRemoval::ranked",
                                                           std::int64_t(angles) * width);
+  }
+
+  /// Bytes of memory that the plan holds.
+  std::size_t memory_bytes() const { return Impl::bytes_of(columns_, ranked_); }
+
+  /// What memory_bytes() of a plan of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace&, int angles, int width,
+                                  const StripeOptions& options = {}) {
+    check({"StripeRemoval::bytes_needed"}, angles, width, options);
+    const std::size_t ranked = options.method == StripeMethod::Sorting ? std::size_t(angles) : 0;
+    return std::size_t(width) * (4 * sizeof(T) + ranked * sizeof(Impl::RankedValue<T>));
   }
 
   /// @param sinograms  [S, P, n] attenuation, changed in place; any number of slices
@@ -68,10 +80,9 @@ public:
   }
 
 private:
-  void check(const StripeOptions& options) const {
-    constexpr Impl::Arguments arguments{"StripeRemoval"};
-    arguments.at_least("angles", angles_, 1);
-    arguments.at_least("width", width_, 1);
+  static void check(const Impl::Arguments& arguments, int angles, int width, const StripeOptions& options) {
+    arguments.at_least("angles", angles, 1);
+    arguments.at_least("width", width, 1);
     arguments.require(
         options.window >= 1 && options.window <= Impl::largest_stripe_window && options.window % 2 == 1,
         "options.window", [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },

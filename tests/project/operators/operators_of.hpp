@@ -69,10 +69,9 @@ struct OperatorsOf final : Operators<T> {
   };
 
   static DeviceView<T*> scratch(const Spectra& volume, bool weight, const ProjectionOptions& options) {
-    if (options.strategy != Strategy::Duplicated)
-      return {};
-    return DeviceView<T*>("scratch", Bracewell::duplicated_scratch_size(
-                                         Space(), static_cast<std::int64_t>(volume.size()), weight));
+    return DeviceView<T*>(
+        "scratch",
+        Bracewell::scratch_size(Space(), options.strategy, static_cast<std::int64_t>(volume.size()), weight));
   }
 
   void project(const Spectra& reconstruction, const HostPoses<T>& poses, Spectra& projections,

@@ -22,30 +22,31 @@ class FFTWBackend {
   using T = typename Problem::Real;
 
 public:
-  FFTWBackend(const ExecutionSpace& space, const Problem& problem_, const FFTOptions& options)
-      : problem(problem_), slow_axes(count_slow_axes(problem_, space.concurrency())) {
+  FFTWBackend(const ExecutionSpace& space, const Problem& problem, const FFTOptions& options)
+      : problem_(problem), slow_axes_(count_slow_axes(problem, space.concurrency())) {
     const unsigned flags = options.measure ? FFTW_MEASURE : FFTW_ESTIMATE;
-    block = std::make_unique<Block>(problem, slow_axes, flags);
+    block_ = std::make_unique<Block>(problem_, slow_axes_, flags);
     const std::uintptr_t aligned[2] = {64, 128}; // as allocations are, and different: not in place
-    block->prepare(aligned[0], aligned[1], blocks());
-    for (int axis = 0; axis < slow_axes; ++axis)
-      columns.emplace_back(std::make_unique<FFTWColumns<T>>(problem.shape[axis], problem.forward, flags));
+    block_->prepare(aligned[0], aligned[1], blocks());
+    for (int axis = 0; axis < slow_axes_; ++axis)
+      columns_.emplace_back(std::make_unique<FFTWColumns<T>>(problem_.shape[axis], problem_.forward, flags));
   }
 
   std::size_t workspace_bytes() const { return 0; }
+  static std::size_t workspace_needed(const ExecutionSpace&, const Problem&) { return 0; }
 
   void execute(const ExecutionSpace& space, Input* in, Output* out, void*) const {
-    block->prepare(reinterpret_cast<std::uintptr_t>(in), reinterpret_cast<std::uintptr_t>(out), blocks());
+    block_->prepare(reinterpret_cast<std::uintptr_t>(in), reinterpret_cast<std::uintptr_t>(out), blocks());
     if constexpr (Problem::to_real)
       transform_columns(space, in);
     using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>,
                                        Kokkos::IndexType<std::int64_t>>;
     constexpr std::int64_t worth_taking = 16 * 1024; // bytes: small blocks are taken several at a time
-    const std::int64_t bytes = block->output_elements() * std::int64_t(sizeof(Output));
+    const std::int64_t bytes = block_->output_elements() * std::int64_t(sizeof(Output));
     Kokkos::parallel_for(
         "Bracewell::FFT::blocks",
         Policy(space, 0, blocks()).set_chunk_size(static_cast<int>(1 + worth_taking / bytes)),
-        TransformBlock{block.get(), in, out});
+        TransformBlock{block_.get(), in, out});
     if constexpr (!Problem::to_real)
       transform_columns(space, out);
   }
@@ -80,24 +81,24 @@ private:
   }
 
   std::int64_t blocks() const {
-    std::int64_t product = problem.batch;
-    for (int axis = 0; axis < slow_axes; ++axis)
-      product *= problem.shape[axis];
+    std::int64_t product = problem_.batch;
+    for (int axis = 0; axis < slow_axes_; ++axis)
+      product *= problem_.shape[axis];
     return product;
   }
 
   void transform_columns(const ExecutionSpace& space, Kokkos::complex<T>* values) const {
-    std::int64_t outer = problem.batch;
-    for (int axis = 0; axis < slow_axes; ++axis) {
-      columns[axis]->execute(space, values, outer, problem.elements(axis + 1, false));
-      outer *= problem.shape[axis];
+    std::int64_t outer = problem_.batch;
+    for (int axis = 0; axis < slow_axes_; ++axis) {
+      columns_[axis]->execute(space, values, outer, problem_.elements(axis + 1, false));
+      outer *= problem_.shape[axis];
     }
   }
 
-  Problem problem;
-  int slow_axes;
-  std::unique_ptr<Block> block;
-  std::vector<std::unique_ptr<FFTWColumns<T>>> columns;
+  Problem problem_;
+  int slow_axes_;
+  std::unique_ptr<Block> block_;
+  std::vector<std::unique_ptr<FFTWColumns<T>>> columns_;
 };
 
 template <class ExecutionSpace, int Dim, class Input, class Output>

@@ -21,20 +21,20 @@ class FFTWBlock {
   static constexpr std::uintptr_t alignment = 16;
 
 public:
-  FFTWBlock(const Problem& problem_, int first_axis_, unsigned flags_)
-      : problem(problem_), first_axis(first_axis_), flags(flags_) {}
+  FFTWBlock(const Problem& problem, int first_axis, unsigned flags)
+      : problem_(problem), first_axis_(first_axis), flags_(flags) {}
 
   ~FFTWBlock() {
     const std::lock_guard lock(fftw_planner());
-    for (auto& by_input : plans)
+    for (auto& by_input : plans_)
       for (auto& by_output : by_input)
         for (auto& plan : by_output)
           if (Plan p = plan.load())
             Library::destroy(p);
   }
 
-  std::int64_t input_elements() const { return problem.elements(first_axis, Problem::from_real); }
-  std::int64_t output_elements() const { return problem.elements(first_axis, Problem::to_real); }
+  std::int64_t input_elements() const { return problem_.elements(first_axis_, Problem::from_real); }
+  std::int64_t output_elements() const { return problem_.elements(first_axis_, Problem::to_real); }
 
   /// Makes the plans for `blocks` consecutive transforms, arrays beginning at these addresses.
   void prepare(std::uintptr_t input, std::uintptr_t output, std::int64_t blocks) {
@@ -63,7 +63,7 @@ public:
 
 private:
   std::atomic<Plan>& find(std::uintptr_t in, std::uintptr_t out) const {
-    return plans[in == out][in % alignment / sizeof(T)][out % alignment / sizeof(T)];
+    return plans_[in == out][in % alignment / sizeof(T)][out % alignment / sizeof(T)];
   }
 
   Plan make(std::uintptr_t in_offset, std::uintptr_t out_offset, bool in_place) const {
@@ -72,26 +72,27 @@ private:
     const auto out_memory = fftw_memory<T>(output_elements() * sizeof(Output) + alignment);
     void* in = static_cast<char*>(in_memory.get()) + in_offset;
     void* out = in_place ? in : static_cast<char*>(out_memory.get()) + out_offset;
-    const int* shape = problem.shape + first_axis;
+    const int* shape = problem_.shape + first_axis_;
     Plan plan;
     if constexpr (Problem::from_real)
-      plan =
-          Library::plan_r2c(Dim - first_axis, shape, static_cast<T*>(in), static_cast<Complex*>(out), flags);
+      plan = Library::plan_r2c(Dim - first_axis_, shape, static_cast<T*>(in), static_cast<Complex*>(out),
+                               flags_);
     else if constexpr (Problem::to_real)
-      plan =
-          Library::plan_c2r(Dim - first_axis, shape, static_cast<Complex*>(in), static_cast<T*>(out), flags);
+      plan = Library::plan_c2r(Dim - first_axis_, shape, static_cast<Complex*>(in), static_cast<T*>(out),
+                               flags_);
     else
-      plan = Library::plan_c2c(Dim - first_axis, shape, static_cast<Complex*>(in), static_cast<Complex*>(out),
-                               problem.forward ? FFTW_FORWARD : FFTW_BACKWARD, flags);
+      plan =
+          Library::plan_c2c(Dim - first_axis_, shape, static_cast<Complex*>(in), static_cast<Complex*>(out),
+                            problem_.forward ? FFTW_FORWARD : FFTW_BACKWARD, flags_);
     if (!plan)
       throw Error("Bracewell::FFT: FFTW could not plan the transform");
     return plan;
   }
 
-  Problem problem;
-  int first_axis;
-  unsigned flags;
-  mutable std::atomic<Plan> plans[2][4][4] = {};
+  Problem problem_;
+  int first_axis_;
+  unsigned flags_;
+  mutable std::atomic<Plan> plans_[2][4][4] = {};
 };
 
 } // namespace Bracewell::Impl

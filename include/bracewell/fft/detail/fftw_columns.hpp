@@ -19,15 +19,15 @@ class FFTWColumns {
   using Complex = Kokkos::complex<T>;
 
 public:
-  FFTWColumns(int length_, bool forward, unsigned flags) : length(length_) {
-    while (lanes > 1 && tile_bytes() > (1 << 20))
-      lanes /= 2;
+  FFTWColumns(int length, bool forward, unsigned flags) : length_(length) {
+    while (lanes_ > 1 && tile_bytes() > (1 << 20))
+      lanes_ /= 2;
     const std::lock_guard lock(fftw_planner());
     const auto memory = fftw_memory<T>(tile_bytes());
     auto* buffer = static_cast<typename Library::Complex*>(memory.get());
-    plan.reset(Library::plan_many(1, &length, lanes, buffer, nullptr, lanes, 1, buffer, nullptr, lanes, 1,
-                                  forward ? FFTW_FORWARD : FFTW_BACKWARD, flags));
-    if (!plan)
+    plan_.reset(Library::plan_many(1, &length_, lanes_, buffer, nullptr, lanes_, 1, buffer, nullptr, lanes_,
+                                   1, forward ? FFTW_FORWARD : FFTW_BACKWARD, flags));
+    if (!plan_)
       throw Error("Bracewell::FFT: FFTW could not plan the transform");
   }
 
@@ -35,11 +35,12 @@ public:
   template <class ExecutionSpace>
   void execute(const ExecutionSpace& space, Complex* values, std::int64_t outer, std::int64_t inner) const {
     using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
-    const std::int64_t tiles = (inner + lanes - 1) / lanes;
-    Kokkos::parallel_for("Bracewell::FFT::columns",
-                         Policy(space, static_cast<int>(outer * tiles), 1)
-                             .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(tile_bytes()) + 64)),
-                         Tile<typename Policy::member_type>{values, plan.get(), length, lanes, inner, tiles});
+    const std::int64_t tiles = (inner + lanes_ - 1) / lanes_;
+    Kokkos::parallel_for(
+        "Bracewell::FFT::columns",
+        Policy(space, static_cast<int>(outer * tiles), 1)
+            .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(tile_bytes()) + 64)),
+        Tile<typename Policy::member_type>{values, plan_.get(), length_, lanes_, inner, tiles});
   }
 
 private:
@@ -75,11 +76,11 @@ private:
     }
   };
 
-  std::size_t tile_bytes() const { return std::size_t(length) * lanes * sizeof(Complex); }
+  std::size_t tile_bytes() const { return std::size_t(length_) * lanes_ * sizeof(Complex); }
 
-  int length;
-  int lanes = 128 / sizeof(Complex); // two cache lines
-  std::unique_ptr<void, Destroy> plan;
+  int length_;
+  int lanes_ = 128 / sizeof(Complex); // two cache lines
+  std::unique_ptr<void, Destroy> plan_;
 };
 
 } // namespace Bracewell::Impl

@@ -17,21 +17,18 @@ class GPUBackend {
 
 public:
   GPUBackend(const ExecutionSpace& space, const Problem& problem, const FFTOptions& options)
-      : forward(problem.forward) {
-    long long shape[Dim];
-    for (int axis = 0; axis < Dim; ++axis)
-      shape[axis] = problem.shape[axis];
-    check(Library::create(&handle.value), "create a plan");
-    check(Library::set_auto_allocation(handle.value, 0), "leave the workspace to the caller");
-    check(Library::make_plan(handle.value, Dim, shape, Library::template type<Input, Output>(), problem.batch,
-                             &bytes),
-          "plan the transform");
+      : forward_(problem.forward), bytes_(make(handle_, problem)) {
     if (!options.external_workspace)
-      workspace = Workspace(
-          Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::FFT::workspace"), bytes);
+      workspace_ = Workspace(
+          Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::FFT::workspace"), bytes_);
   }
 
-  std::size_t workspace_bytes() const { return bytes; }
+  std::size_t workspace_bytes() const { return bytes_; }
+
+  static std::size_t workspace_needed(const ExecutionSpace&, const Problem& problem) {
+    Handle handle;
+    return make(handle, problem);
+  }
 
   void execute(const ExecutionSpace& space, Input* in, Output* out, void* external) const {
     if (reinterpret_cast<std::uintptr_t>(in) % sizeof(Complex) != 0 ||
@@ -40,10 +37,11 @@ public:
            "arrays that begin at a multiple of " + std::to_string(sizeof(Complex)) + " bytes",
            "one that does not");
     // Stream and workspace are state of the handle: one thread at a time sets them and launches.
-    const std::lock_guard lock(mutex);
-    check(Library::set_stream(handle.value, space), "set the stream");
-    check(Library::set_workspace(handle.value, external ? external : workspace.data()), "set the workspace");
-    check(Library::execute(handle.value, in, out, forward), "execute the transform");
+    const std::lock_guard lock(mutex_);
+    check(Library::set_stream(handle_.value, space), "set the stream");
+    check(Library::set_workspace(handle_.value, external ? external : workspace_.data()),
+          "set the workspace");
+    check(Library::execute(handle_.value, in, out, forward_), "execute the transform");
   }
 
 private:
@@ -55,17 +53,31 @@ private:
     ~Handle() { Library::destroy(value); }
   };
 
+  /// Makes the plan; the bytes of workspace that it needs.
+  static std::size_t make(Handle& handle, const Problem& problem) {
+    long long shape[Dim];
+    for (int axis = 0; axis < Dim; ++axis)
+      shape[axis] = problem.shape[axis];
+    std::size_t bytes = 0;
+    check(Library::create(&handle.value), "create a plan");
+    check(Library::set_auto_allocation(handle.value, 0), "leave the workspace to the caller");
+    check(Library::make_plan(handle.value, Dim, shape, Library::template type<Input, Output>(), problem.batch,
+                             &bytes),
+          "plan the transform");
+    return bytes;
+  }
+
   static void check(typename Library::Result result, const char* action) {
     if (result != Library::success)
       throw Error(std::string("Bracewell::FFT: ") + Library::name + " could not " + action + " (error " +
                   std::to_string(int(result)) + ")");
   }
 
-  bool forward;
-  Handle handle;
-  std::size_t bytes = 0;
-  Workspace workspace;
-  mutable std::mutex mutex;
+  bool forward_;
+  Handle handle_;
+  std::size_t bytes_;
+  Workspace workspace_;
+  mutable std::mutex mutex_;
 };
 
 } // namespace Bracewell::Impl

@@ -14,9 +14,10 @@ struct InterpolateSamples : PerSample<tuning_of<Space>.interpolated_slices_per_t
   const Kokkos::complex<T>* grid;
   SampleArray<Kokkos::complex<T>> samples;
 
-  static void launch(const Space& space, const Plan& plan, const Kokkos::complex<T>* grid,
-                     const SampleArray<Kokkos::complex<T>>& samples) {
-    const InterpolateSamples functor{{plan.problem, plan.template taps<MaxWidth>()}, grid, samples};
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices,
+                     const Kokkos::complex<T>* grid, const SampleArray<Kokkos::complex<T>>& samples) {
+    const InterpolateSamples functor{
+        {plan.problem_of(slices), plan.template taps<MaxWidth>()}, grid, samples};
     Kokkos::parallel_for("Bracewell::Gridding::interpolate_samples",
                          typename Plan::Range(space, 0, functor.threads()), functor);
   }

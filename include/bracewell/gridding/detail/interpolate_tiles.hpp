@@ -47,10 +47,10 @@ struct InterpolateTiles {
 
   KOKKOS_FUNCTION int slice_chunks() const { return static_cast<int>((problem.slices + lanes - 1) / lanes); }
 
-  static void launch(const Space& space, const Plan& plan, const Complex* grid,
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const auto& lists = plan.tiles;
-    const InterpolateTiles functor{plan.problem,
+    const InterpolateTiles functor{plan.problem_of(slices),
                                    plan.template taps<most_width>(),
                                    lists.tiles,
                                    lists.list.data(),

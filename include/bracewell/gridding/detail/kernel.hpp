@@ -98,7 +98,7 @@ struct KernelPolynomials {
   double transform(double frequency) const {
     static const double two_pi = 2 * std::acos(-1.);
     double sum = 0;
-    for (const auto& [u, weight] : nodes)
+    for (const auto& [u, weight] : nodes_)
       for (int tap = 0; tap < width; ++tap)
         sum += weight / 2 * value(tap, u) * std::cos(two_pi * frequency * ((u + width - 1) / 2 - tap));
     return sum;
@@ -120,13 +120,13 @@ struct KernelPolynomials {
   }
 
 private:
-  std::vector<std::pair<double, double>> nodes;
+  std::vector<std::pair<double, double>> nodes_;
 
   /// Interpolation at Chebyshev nodes; true when it misses the kernel by less than `error`.
   bool fit(const KernelShape& shape, double error) {
     const int n = degree + 1;
     const double pi = std::acos(-1.);
-    nodes = quadrature(degree + 8);
+    nodes_ = quadrature(degree + 8);
     coefficients.assign(n * width, 0);
     for (int tap = 0; tap < width; ++tap) {
       const auto at = [&](double u) { return shape((u + width - 1) / 2 - tap); };

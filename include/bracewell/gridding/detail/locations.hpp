@@ -17,27 +17,41 @@ struct alignas(sizeof(T) == 4 && Dim == 2 ? 16 : sizeof(T)) Location {
 
 /// Points (double: in float positions on a large grid would be off by 1e-4) to locations.
 template <class Points, class T, int Dim>
-struct Locate {
+struct PointLocations {
   Points points; ///< [points, Dim], cycles per pixel
-  Location<T, Dim>* locations;
   GridShape<Dim> grid;
   int width;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {
+  /// False where a frequency is not finite.
+  KOKKOS_FUNCTION bool locate(std::int64_t i, Location<T, Dim>& at) const {
     for (int d = 0; d < Dim; ++d) {
       const double frequency = points(i, d);
       const double x = (frequency - Kokkos::floor(frequency)) * grid.size[d];
       const double lower = Kokkos::ceil(x - 0.5 * width);
-      if (!(x >= 0)) {
-        ++not_finite;
-        return;
-      }
+      if (!(x >= 0))
+        return false;
       const int first = static_cast<int>(lower);
-      locations[i].offset[d] = static_cast<T>(x - lower);
-      locations[i].first[d] = first < 0               ? first + grid.size[d]
-                              : first >= grid.size[d] ? first - grid.size[d]
-                                                      : first;
+      at.offset[d] = static_cast<T>(x - lower);
+      at.first[d] = first < 0 ? first + grid.size[d] : first >= grid.size[d] ? first - grid.size[d] : first;
     }
+    return true;
+  }
+  KOKKOS_FUNCTION Location<T, Dim> operator[](std::int64_t i) const {
+    Location<T, Dim> at = {};
+    locate(i, at);
+    return at;
+  }
+};
+
+/// Stores the locations of all points, and counts those that are not finite.
+template <class Points, class T, int Dim>
+struct Locate {
+  PointLocations<Points, T, Dim> where;
+  Location<T, Dim>* locations;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {
+    if (!where.locate(i, locations[i]))
+      ++not_finite;
   }
 };
 

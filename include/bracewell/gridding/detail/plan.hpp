@@ -29,12 +29,15 @@ void check_options(const Arguments& arguments, const std::array<int, Dim>& shape
   arguments.within("options.oversampling", options.oversampling.value_or(2), 1.2, 8.);
 }
 
-/// Checks the shape of samples.
+/// Checks the shape of samples; returns their number of slices, which is at most `slices`.
 template <class Value, class MemorySpace>
-void check_samples(const Arguments& arguments, const Array<Value, MemorySpace>& samples, SampleOrder order,
-                   std::int64_t points, std::int64_t slices) {
+std::int64_t check_samples(const Arguments& arguments, const Array<Value, MemorySpace>& samples,
+                           SampleOrder order, std::int64_t points, std::int64_t slices) {
   const bool last = order == SampleOrder::SlicesLast;
+  if (samples && samples.rank == 2)
+    slices = std::min(slices, samples.extents[last ? 1 : 0]);
   arguments.shape("samples", samples, {last ? points : slices, last ? slices : points});
+  return slices;
 }
 
 /// Checks the shape of grids or images of all slices.
@@ -47,9 +50,68 @@ void check_slices(const Arguments& arguments, const char* argument, const Array<
     arguments.shape(argument, array, {slices, shape[0], shape[1], shape[2]});
 }
 
+/// Kernel, grid and strategy of a plan: by default those that are expected to take the least time.
+template <class Space, class T, int Dim>
+struct GriddingChoice {
+  std::optional<KernelPolynomials> kernel;
+  GridShape<Dim> grid;
+  GriddingStrategy strategy;
+
+  GriddingChoice(const Space& space, std::int64_t points, bool polar, const std::array<int, Dim>& shape,
+                 const GriddingOptions& options, const Arguments& arguments)
+      : strategy(options.strategy) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const double unasked :
+         {2., least_oversampling(options.tolerance, double(std::numeric_limits<T>::epsilon()))}) {
+      const double oversampling = options.oversampling.value_or(unasked);
+      KernelPolynomials candidate = choose_kernel(options.kernel, options.tolerance, oversampling, Dim);
+      const GridShape<Dim> candidate_grid = grid_of(shape, candidate.width, oversampling);
+      const GriddingWork work{.points = double(points),
+                              .slices = double(options.slices),
+                              .cells = double(candidate_grid.elements()),
+                              .width = candidate.width,
+                              .dimensions = Dim,
+                              .host = is_host<Space>,
+                              .threads = double(space.concurrency())};
+      if (candidate.width > KernelShape::max_width || !(gridding_and_fft_cost(work) < least))
+        continue;
+      least = gridding_and_fft_cost(work);
+      kernel = std::move(candidate);
+      grid = candidate_grid;
+      if (options.strategy == GriddingStrategy::Automatic)
+        strategy = choose_gridding_strategy(work);
+    }
+    arguments.require(kernel.has_value(), "options.tolerance",
+                      "one that a kernel of at most 32 grid points can reach",
+                      [&] { return number(options.tolerance) + " (more oversampling helps)"; });
+    arguments.require(strategy != GriddingStrategy::PrunedGather || polar, "options.strategy",
+                      "Atomic or Tiles for points that are not on rays in 2D", "PrunedGather");
+    arguments.require(strategy != GriddingStrategy::Duplicated || is_host<Space>, "options.strategy",
+                      "Duplicated on hosts only", "it on a GPU");
+  }
+
+  /// Taps that a row of the kernel's table has room for.
+  int stride() const {
+    return kernel->width <= common_max_width<T> ? common_max_width<T> : KernelShape::max_width;
+  }
+  int table_size() const { return (kernel->degree + 1) * stride(); }
+
+private:
+  static GridShape<Dim> grid_of(const std::array<int, Dim>& shape, int width, double oversampling) {
+    GridShape<Dim> grid;
+    for (int d = 0; d < Dim; ++d) {
+      const auto padded = static_cast<std::int64_t>(std::ceil(oversampling * shape[Dim - 1 - d]));
+      const std::int64_t least = std::max<std::int64_t>({padded, 2 * width, 32});
+      grid.size[d] = static_cast<int>(gridding_size(least, is_host<Space>));
+    }
+    return grid;
+  }
+};
+
 /// What a Gridding plan holds, and how it is made.
 template <class Space, class T, int Dim>
 struct GriddingPlan {
+  using Choice = GriddingChoice<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
   template <class Value>
   using Vector = Kokkos::View<Value*, Space>;
@@ -71,26 +133,23 @@ struct GriddingPlan {
   GriddingPlan(const Space& space, const Points& points, std::int64_t count,
                const std::array<int, Dim>& shape, const GriddingOptions& options, const Arguments& arguments,
                std::optional<Rays<Space>> polar = {})
-      : strategy(options.strategy), order(options.order) {
+      : order(options.order) {
+    const Choice choice(space, count, polar.has_value(), shape, options, arguments);
+    strategy = choice.strategy;
     problem.points = count;
     problem.slices = options.slices;
-    const KernelPolynomials kernel = choose_kernel_and_grid(space, shape, options, arguments);
-    arguments.require(strategy != GriddingStrategy::PrunedGather || polar, "options.strategy",
-                      "Atomic or Tiles for points that are not on rays in 2D", "PrunedGather");
-    arguments.require(strategy != GriddingStrategy::Duplicated || is_host<Space>, "options.strategy",
-                      "Duplicated on hosts only", "it on a GPU");
-    store(space, kernel, shape);
+    problem.grid = choice.grid;
+    store(space, choice, shape);
     locate(space, points, arguments);
     if (strategy == GriddingStrategy::PrunedGather)
       rays = std::move(polar);
     if (strategy == GriddingStrategy::Duplicated)
-      partial = device_vector<Complex>(space, "Bracewell::Gridding::duplicates",
-                                       problem.grid.elements() * space.concurrency());
+      partial =
+          device_vector<Complex>(space, "Bracewell::Gridding::duplicates", duplicates(space, problem.grid));
     if (strategy == GriddingStrategy::Tiles) {
       tiles = TileLists<Space, T, Dim>(space, problem);
       partial = device_vector<Complex>(space, "Bracewell::Gridding::partial_sums",
-                                       std::int64_t(tiles.slots) * slice_chunks() *
-                                           TileEdges<Space, T, Dim>::cells * tuning_of<Space>.tile_slices);
+                                       partial_sums(tiles.slots, problem.slices));
     }
     space.fence("Bracewell::Gridding: the plan is complete");
   }
@@ -100,69 +159,71 @@ struct GriddingPlan {
     return {problem.kernel, table_values};
   }
 
+  /// The problem of a call with so many slices, at most those of the plan.
+  SpreadingProblem<T, Dim> problem_of(std::int64_t slices) const {
+    SpreadingProblem<T, Dim> result = problem;
+    result.slices = slices;
+    return result;
+  }
+
   template <class Value>
-  SampleArray<Value> samples(Value* data) const {
+  SampleArray<Value> samples(Value* data, std::int64_t slices) const {
     const bool last = order == SampleOrder::SlicesLast;
-    return {data, last ? problem.slices : 1, last ? 1 : problem.points};
+    return {data, last ? slices : 1, last ? 1 : problem.points};
   }
 
   /// Chunks of slices that teams of SpreadTilesGpu take.
-  int slice_chunks() const {
-    constexpr int slices = tuning_of<Space>.tile_slices;
-    return static_cast<int>((problem.slices + slices - 1) / slices);
+  static int slice_chunks(std::int64_t slices) {
+    constexpr int together = tuning_of<Space>.tile_slices;
+    return static_cast<int>((slices + together - 1) / together);
   }
 
   std::size_t memory_bytes() const {
-    return locations.size() * sizeof(Location<T, Dim>) + tiles.list.size() * sizeof(std::uint32_t) +
-           tiles.tasks.size() * sizeof(TileTask) + partial.size() * sizeof(Complex);
+    std::size_t bytes = bytes_of(table, locations, tiles.list, tiles.tasks, tiles.split, partial);
+    for (const auto& axis : rolloff)
+      bytes += bytes_of(axis);
+    if (rays)
+      bytes += Rays<Space>::bytes_needed(rays->order.size());
+    return bytes;
+  }
+
+  /// What memory_bytes() of a plan with these points would be, which lie on so many rays, or on none.
+  template <class Points>
+  static std::size_t bytes_needed(const Space& space, const Points& points, std::int64_t count,
+                                  const std::array<int, Dim>& shape, const GriddingOptions& options,
+                                  const Arguments& arguments, std::optional<std::size_t> rays = {}) {
+    const Choice choice(space, count, rays.has_value(), shape, options, arguments);
+    std::size_t reals = static_cast<std::size_t>(choice.table_size()); // and the roll-off
+    for (const int size : shape)
+      reals += static_cast<std::size_t>(size);
+    const std::size_t bytes = reals * sizeof(T) + static_cast<std::size_t>(count) * sizeof(Location<T, Dim>);
+    if (choice.strategy == GriddingStrategy::PrunedGather)
+      return bytes + Rays<Space>::bytes_needed(*rays);
+    if (choice.strategy == GriddingStrategy::Duplicated)
+      return bytes + static_cast<std::size_t>(duplicates(space, choice.grid)) * sizeof(Complex);
+    if (choice.strategy != GriddingStrategy::Tiles)
+      return bytes;
+    const TileTasks tasks = TileLists<Space, T, Dim>::tasks_of(
+        space, PointLocations<Points, T, Dim>{points, choice.grid, choice.kernel->width}, count);
+    return bytes + tasks.bytes() +
+           static_cast<std::size_t>(partial_sums(tasks.slots, options.slices)) * sizeof(Complex);
   }
 
 private:
-  /// Kernel, grid and strategy: by default those that are expected to take the least time.
-  KernelPolynomials choose_kernel_and_grid(const Space& space, const std::array<int, Dim>& shape,
-                                           const GriddingOptions& options, const Arguments& arguments) {
-    std::optional<KernelPolynomials> kernel;
-    double least = std::numeric_limits<double>::infinity();
-    for (const double unasked :
-         {2., least_oversampling(options.tolerance, double(std::numeric_limits<T>::epsilon()))}) {
-      const double oversampling = options.oversampling.value_or(unasked);
-      KernelPolynomials candidate = choose_kernel(options.kernel, options.tolerance, oversampling, Dim);
-      const GridShape<Dim> grid = grid_of(shape, candidate.width, oversampling);
-      const GriddingWork work{.points = double(problem.points),
-                              .slices = double(problem.slices),
-                              .cells = double(grid.elements()),
-                              .width = candidate.width,
-                              .dimensions = Dim,
-                              .host = is_host<Space>,
-                              .threads = double(space.concurrency())};
-      if (candidate.width > KernelShape::max_width || !(gridding_and_fft_cost(work) < least))
-        continue;
-      least = gridding_and_fft_cost(work);
-      kernel = std::move(candidate);
-      problem.grid = grid;
-      if (options.strategy == GriddingStrategy::Automatic)
-        strategy = choose_gridding_strategy(work);
-    }
-    arguments.require(kernel.has_value(), "options.tolerance",
-                      "one that a kernel of at most 32 grid points can reach",
-                      [&] { return number(options.tolerance) + " (more oversampling helps)"; });
-    return *std::move(kernel);
+  /// Elements of `partial`.
+  static std::int64_t duplicates(const Space& space, const GridShape<Dim>& grid) {
+    return grid.elements() * space.concurrency();
   }
-
-  static GridShape<Dim> grid_of(const std::array<int, Dim>& shape, int width, double oversampling) {
-    GridShape<Dim> grid;
-    for (int d = 0; d < Dim; ++d) {
-      const auto padded = static_cast<std::int64_t>(std::ceil(oversampling * shape[Dim - 1 - d]));
-      const std::int64_t least = std::max<std::int64_t>({padded, 2 * width, 32});
-      grid.size[d] = static_cast<int>(gridding_size(least, is_host<Space>));
-    }
-    return grid;
+  static std::int64_t partial_sums(int slots, std::int64_t slices) {
+    return std::int64_t(slots) * slice_chunks(slices) * TileEdges<Space, T, Dim>::cells *
+           tuning_of<Space>.tile_slices;
   }
 
   /// The kernel's polynomials and the reciprocal of their transform.
-  void store(const Space& space, const KernelPolynomials& kernel, const std::array<int, Dim>& shape) {
-    const int stride = kernel.width <= common_max_width<T> ? common_max_width<T> : KernelShape::max_width;
-    table_values.assign((kernel.degree + 1) * stride, T(0));
+  void store(const Space& space, const Choice& choice, const std::array<int, Dim>& shape) {
+    const KernelPolynomials& kernel = *choice.kernel;
+    const int stride = choice.stride();
+    table_values.assign(choice.table_size(), T(0));
     for (int power = 0; power <= kernel.degree; ++power)
       for (int tap = 0; tap < kernel.width; ++tap)
         table_values[power * stride + tap] = static_cast<T>(kernel.coefficients[power * kernel.width + tap]);
@@ -184,7 +245,7 @@ private:
     std::int64_t not_finite = 0;
     Kokkos::parallel_reduce(
         "Bracewell::Gridding::locate", Range(space, 0, problem.points),
-        Locate<Points, T, Dim>{points, locations.data(), problem.grid, problem.kernel.width}, not_finite);
+        Locate<Points, T, Dim>{{points, problem.grid, problem.kernel.width}, locations.data()}, not_finite);
     arguments.require(not_finite == 0, "points", "finite frequencies",
                       [&] { return number(not_finite) + " that are not"; });
   }

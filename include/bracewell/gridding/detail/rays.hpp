@@ -57,6 +57,7 @@ struct Rays {
   }
 
   std::int64_t count() const { return std::int64_t(order.size()) * samples; }
+  static std::size_t bytes_needed(std::size_t rays) { return rays * (3 * sizeof(double) + sizeof(int)); }
 
   /// As a View of points [point, axis].
   struct Points {

@@ -13,10 +13,10 @@ struct SpreadAtomic : PerSample<tuning_of<Space>.slices_per_thread, MaxWidth, T,
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* grid;
 
-  static void launch(const Space& space, const Plan& plan,
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
-    fill(space, "Bracewell::Gridding::zero", grid, plan.problem.slices * plan.problem.grid.elements());
-    const SpreadAtomic functor{{plan.problem, plan.template taps<MaxWidth>()}, samples, grid};
+    fill(space, "Bracewell::Gridding::zero", grid, slices * plan.problem.grid.elements());
+    const SpreadAtomic functor{{plan.problem_of(slices), plan.template taps<MaxWidth>()}, samples, grid};
     Kokkos::parallel_for("Bracewell::Gridding::spread_atomic",
                          typename Plan::Range(space, 0, functor.threads()), functor);
   }

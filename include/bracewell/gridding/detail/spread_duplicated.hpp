@@ -36,12 +36,12 @@ struct SpreadDuplicated {
   std::int64_t slice;
   int count;
 
-  static void launch(const Space& space, const Plan& plan,
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
     const std::int64_t elements = plan.problem.grid.elements();
     Kokkos::complex<T>* const copies = plan.partial.data();
     const int count = static_cast<int>(std::int64_t(plan.partial.size()) / elements);
-    for (std::int64_t slice = 0; slice < plan.problem.slices; ++slice) {
+    for (std::int64_t slice = 0; slice < slices; ++slice) {
       Kokkos::parallel_for(
           "Bracewell::Gridding::spread_duplicated",
           Kokkos::RangePolicy<Space>(space, 0, count, Kokkos::ChunkSize(1)),

@@ -17,9 +17,9 @@ struct SpreadPruned {
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* grid;
 
-  static void launch(const Space& space, const Plan& plan,
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
-    const SpreadPruned functor{plan.problem, *plan.rays, samples, grid};
+    const SpreadPruned functor{plan.problem_of(slices), *plan.rays, samples, grid};
     Kokkos::parallel_for("Bracewell::Gridding::spread_pruned",
                          typename Plan::Range(space, 0, functor.threads()), functor);
   }

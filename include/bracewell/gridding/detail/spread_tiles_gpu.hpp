@@ -38,12 +38,12 @@ struct SpreadTilesGpu {
            (lanes + ahead) * sizeof(std::uint64_t) + 64;
   }
 
-  static void launch(const Space& space, const Plan& plan, const SampleArray<const Complex>& samples,
-                     Complex* grid) {
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices,
+                     const SampleArray<const Complex>& samples, Complex* grid) {
     using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<lanes, resident_teams<Space>(teams)>>;
     const auto& lists = plan.tiles;
-    const int chunks = plan.slice_chunks(), tasks = static_cast<int>(lists.tasks.size());
-    const SpreadTilesGpu functor{plan.problem,
+    const int chunks = Plan::slice_chunks(slices), tasks = static_cast<int>(lists.tasks.size());
+    const SpreadTilesGpu functor{plan.problem_of(slices),
                                  plan.template taps<MaxWidth>(),
                                  lists.tiles,
                                  lists.list.data(),
@@ -55,7 +55,7 @@ struct SpreadTilesGpu {
     Kokkos::parallel_for(
         "Bracewell::Gridding::spread_tiles",
         Policy(space, tasks * chunks, +lanes).set_scratch_size(0, Kokkos::PerTeam(scratch_bytes())), functor);
-    JoinPartialSums<Space, T, Dim>::launch(space, plan, grid);
+    JoinPartialSums<Space, T, Dim>::launch(space, plan, slices, grid);
   }
 
   struct alignas(4 * sizeof(T)) Quad {

@@ -24,14 +24,14 @@ struct SpreadTilesHost {
 
   static constexpr std::size_t scratch_bytes() { return Edges::cells * parts * sizeof(T) + 64; }
 
-  static void launch(const Space& space, const Plan& plan,
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
     using Policy = Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>;
     const auto& lists = plan.tiles;
     Kokkos::parallel_for("Bracewell::Gridding::spread_tiles",
                          Policy(space, static_cast<int>(lists.tasks.size()), 1)
                              .set_scratch_size(1, Kokkos::PerTeam(scratch_bytes())),
-                         SpreadTilesHost{plan.problem, plan.template taps<MaxWidth>(), lists.tiles,
+                         SpreadTilesHost{plan.problem_of(slices), plan.template taps<MaxWidth>(), lists.tiles,
                                          lists.list.data(), lists.tasks.data(), samples, grid});
   }
 

@@ -6,6 +6,8 @@
 #include <bracewell/impl/memory.hpp>
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -77,10 +79,10 @@ struct TileGrid {
 };
 
 /// Counts the samples of every tile, and lists them.
-template <class Edges, class T, int Dim>
+template <class Edges, class Locations, int Dim>
 struct ListSamples {
   TileGrid<Edges, Dim> tiles;
-  const Location<T, Dim>* locations;
+  Locations locations; ///< locations[point]
   int width;
   std::int64_t* cursor;          ///< [tiles]
   std::uint32_t* list = nullptr; ///< when null samples are only counted
@@ -141,6 +143,49 @@ struct SplitTile {
   std::int32_t tile, first, count;
 };
 
+/// The pieces of work of all tiles.
+struct TileTasks {
+  std::vector<TileTask> tasks;  ///< those with slots first
+  std::vector<SplitTile> split; ///< the tiles that have several tasks
+  int slots;
+  std::int64_t entries; ///< samples of all tiles
+
+  /// Tiles near the origin of polar points hold hundreds of times more samples than others. No task takes
+  /// more than a small share of what one of the teams that run at once does in all.
+  /// @param begin  where the samples of every tile begin in one list, and where the last ones end
+  template <class Space>
+  static TileTasks make(const Space& space, const std::int64_t* begin, std::int64_t count) {
+    constexpr const GriddingTuning& tuning = tuning_of<Space>;
+    std::int64_t most = begin[count];
+    if constexpr (!is_host<Space>)
+      most = std::clamp<std::int64_t>(begin[count] / (space.concurrency() / tuning.tile_slices),
+                                      tuning.least_task, tuning.most_task);
+    std::vector<TileTask> whole, parts;
+    std::vector<SplitTile> split;
+    for (std::int64_t tile = 0; tile < count; ++tile) {
+      const std::int64_t samples = begin[tile + 1] - begin[tile];
+      if (samples <= most) {
+        whole.push_back({begin[tile], begin[tile + 1], std::int32_t(tile), -1});
+        continue;
+      }
+      const std::int64_t pieces = (samples + most - 1) / most;
+      split.push_back({std::int32_t(tile), std::int32_t(parts.size()), std::int32_t(pieces)});
+      for (std::int64_t i = 0; i < pieces; ++i)
+        parts.push_back({begin[tile] + samples * i / pieces, begin[tile] + samples * (i + 1) / pieces,
+                         std::int32_t(tile), std::int32_t(parts.size())});
+    }
+    const int slots = static_cast<int>(parts.size());
+    parts.insert(parts.end(), whole.begin(), whole.end());
+    return {std::move(parts), std::move(split), slots, begin[count]};
+  }
+
+  /// Bytes of the lists on a device.
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(entries) * sizeof(std::uint32_t) + tasks.size() * sizeof(TileTask) +
+           split.size() * sizeof(SplitTile);
+  }
+};
+
 /// For every tile of the grid the samples that reach it, in ascending order, cut into tasks.
 template <class Space, class T, int Dim>
 struct TileLists {
@@ -163,7 +208,8 @@ struct TileLists {
     const auto cursor = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_cursors", count);
     const auto begin = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_begin", count + 1);
     using Points = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-    ListSamples<Edges, T, Dim> lister{tiles, problem.locations, problem.kernel.width, counts.data()};
+    ListSamples<Edges, const Location<T, Dim>*, Dim> lister{tiles, problem.locations, problem.kernel.width,
+                                                            counts.data()};
     Kokkos::parallel_for("Bracewell::Gridding::count_samples", Points(space, 0, problem.points), lister);
     Kokkos::parallel_scan("Bracewell::Gridding::first_of_tiles", Points(space, 0, count + 1),
                           FirstOfTiles{counts.data(), begin.data(), cursor.data(), count});
@@ -191,37 +237,31 @@ struct TileLists {
     } else
       Kokkos::parallel_for("Bracewell::Gridding::order_samples", Points(space, 0, entries),
                            OrderLists{begin.data(), unordered.data(), list_tile.data(), list.data()});
-    make_tasks(space, host_begin.data());
+    const TileTasks host = TileTasks::make(space, host_begin.data(), count);
+    slots = host.slots;
+    tasks = device_copy(space, "Bracewell::Gridding::tasks", host.tasks);
+    split = device_copy(space, "Bracewell::Gridding::split_tiles", host.split);
   }
 
-private:
-  /// Tiles near the origin of polar points hold hundreds of times more samples than others. No task takes
-  /// more than a small share of what one of the teams that run at once does in all.
-  void make_tasks(const Space& space, const std::int64_t* begin) {
-    constexpr const GriddingTuning& tuning = tuning_of<Space>;
+  /// The tasks that lists of these points will have. It counts samples but does not list them.
+  template <class Points>
+  static TileTasks tasks_of(const Space& space, const PointLocations<Points, T, Dim>& where,
+                            std::int64_t points) {
+    const auto tiles = TileGrid<Edges, Dim>::make(where.grid);
     const std::int64_t count = tiles.count();
-    std::int64_t most = begin[count];
-    if constexpr (!is_host<Space>)
-      most = std::clamp<std::int64_t>(begin[count] / (space.concurrency() / tuning.tile_slices),
-                                      tuning.least_task, tuning.most_task);
-    std::vector<TileTask> whole, parts;
-    std::vector<SplitTile> host_split;
-    for (std::int64_t tile = 0; tile < count; ++tile) {
-      const std::int64_t samples = begin[tile + 1] - begin[tile];
-      if (samples <= most) {
-        whole.push_back({begin[tile], begin[tile + 1], std::int32_t(tile), -1});
-        continue;
-      }
-      const std::int64_t pieces = (samples + most - 1) / most;
-      host_split.push_back({std::int32_t(tile), std::int32_t(parts.size()), std::int32_t(pieces)});
-      for (std::int64_t i = 0; i < pieces; ++i)
-        parts.push_back({begin[tile] + samples * i / pieces, begin[tile] + samples * (i + 1) / pieces,
-                         std::int32_t(tile), std::int32_t(parts.size())});
-    }
-    slots = static_cast<int>(parts.size());
-    parts.insert(parts.end(), whole.begin(), whole.end());
-    tasks = device_copy(space, "Bracewell::Gridding::tasks", parts);
-    split = device_copy(space, "Bracewell::Gridding::split_tiles", host_split);
+    const Vector<std::int64_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::tile_counts"), count);
+    Kokkos::parallel_for(
+        "Bracewell::Gridding::count_samples",
+        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, points),
+        ListSamples<Edges, PointLocations<Points, T, Dim>, Dim>{tiles, where, where.width, counts.data()});
+    std::vector<std::int64_t> begin(static_cast<std::size_t>(count + 1));
+    Kokkos::deep_copy(
+        space,
+        Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(&begin[1], counts.size()),
+        counts);
+    space.fence("Bracewell::Gridding: tile sizes are needed on the host");
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    return TileTasks::make(space, begin.data(), count);
   }
 };
 

@@ -16,7 +16,7 @@ struct InsertDuplicated {
   std::int64_t copies, copy_size;
   bool summing = false; ///< the second step: one functor for both is compiled faster than two
 
-  /// scratch: duplicated_scratch_size values.
+  /// scratch: scratch_size values.
   template <class ExecutionSpace>
   InsertDuplicated(const ExecutionSpace& space, const Amplitudes<T, M, D, mates>& amplitudes_,
                    const InsertionTarget<T>& target_, T* scratch_, std::int64_t scratch_size)

@@ -65,8 +65,9 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
     if (!host)
       fail(arguments.function, "options.strategy", "Atomic or Owned on a GPU", "Duplicated");
     if constexpr (host) {
-      const std::int64_t needed = duplicated_scratch_size(
-          space, target.batches * amplitudes.samples.reconstruction.elements(), target.weight != nullptr);
+      const std::int64_t needed = scratch_size(space, Strategy::Duplicated,
+                                               target.batches * amplitudes.samples.reconstruction.elements(),
+                                               target.weight != nullptr);
       arguments.scratch("scratch", scratch, needed, "for Strategy::Duplicated");
       InsertDuplicated<Kernel, T, M, D, mates>(space, amplitudes, target, scratch.data, needed)
           .launch(space, label_of(label, "::duplicated"), label_of(label, "::sum"));

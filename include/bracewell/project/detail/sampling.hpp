@@ -35,7 +35,7 @@ struct PoseGradients {
 };
 template <class T>
 struct CopyMemory {
-  T* data; ///< projection_scratch_size values
+  T* data; ///< scratch_size values
   std::int64_t spectra;
 };
 

@@ -3,46 +3,37 @@
 
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
+#include <bracewell/tomography/parallel_beam.hpp>
 
 #include <cmath>
 #include <numbers>
-#include <optional>
 #include <vector>
 
 namespace Bracewell::Impl {
 
-/// Parallel projections of square images of `width` x `width` pixels on a detector of `width` pixels: pixel
-/// (X, Y) = (column - floor(n/2), row - floor(n/2)) is seen at s = X cos(theta) + Y sin(theta) + centre.
-struct ParallelBeam {
-  const std::vector<double>& angles; ///< radians
-  int width;
-  std::optional<double> centre;       ///< detector pixel of the rotation axis; absent: floor(n/2)
-  const std::vector<double>& weights; ///< of the angles, 1 on average; empty: all are 1
-};
-
 struct BeamAngle {
-  double cosine, sine, weight; ///< the weight with pi / P in it
+  double cosine, sine, weight; ///< see angle_factors
 };
 
 template <class ExecutionSpace>
 struct BeamView {
   const BeamAngle* data;
-  int angles, width;
+  int angles, width, image; ///< pixels of the detector, and of images along both axes
   double centre;
 };
 
-/// Finite angles in radians. Degrees are found out where nothing else is possible: angles over more than a turn
-/// that are all multiples of a quarter.
+/// Finite angles in radians. Degrees are found out where nothing else is possible: angles over more than a
+/// turn that are all multiples of a quarter.
 inline void check_angles(const Arguments& arguments, const std::vector<double>& angles) {
   bool quarters = true;
   double least = 0, most = 0;
   for (const double angle : angles) {
-    arguments.within("options.angles", angle, -1e9, 1e9);
+    arguments.within("geometry.angles", angle, -1e9, 1e9);
     quarters = quarters && 4 * angle == std::floor(4 * angle);
     least = std::min(least, angle);
     most = std::max(most, angle);
   }
-  arguments.require(!(quarters && most - least > 2 * std::numbers::pi), "options.angles", "radians",
+  arguments.require(!(quarters && most - least > 2 * std::numbers::pi), "geometry.angles", "radians",
                     [&] { return "degrees (from " + number(least) + " to " + number(most) + ")"; });
 }
 
@@ -50,18 +41,52 @@ inline void check_angles(const Arguments& arguments, const std::vector<double>& 
 inline void check_weights(const Arguments& arguments, const std::vector<double>& weights,
                           std::size_t angles) {
   arguments.require(
-      weights.empty() || weights.size() == angles, "options.weights",
+      weights.empty() || weights.size() == angles, "geometry.weights",
       [&] { return "none or " + number(angles) + ", one per angle"; },
       [&] { return number(weights.size()); });
   for (const double weight : weights)
-    arguments.finite("options.weights", weight);
+    arguments.finite("geometry.weights", weight);
+}
+
+/// Sizes from `least_width` to `most_width`, angles from `least_angles` to `most_angles`; images may be asked
+/// for as 0.
+inline void check_geometry(const Arguments& arguments, const ParallelBeamGeometry& geometry, int image,
+                           int least_width, int most_width, std::int64_t least_angles,
+                           std::int64_t most_angles) {
+  arguments.within("geometry.width", geometry.width, least_width, most_width, " pixels");
+  if (image != 0)
+    arguments.within("options.image", image, 1, most_width, " pixels");
+  arguments.within("geometry.angles", std::int64_t(geometry.angles.size()), least_angles, most_angles,
+                   " angles");
+  check_angles(arguments, geometry.angles);
+  check_weights(arguments, geometry.weights, geometry.angles.size());
+  if (geometry.centre)
+    arguments.require(std::abs(*geometry.centre) <= 4.0 * geometry.width, "geometry.centre",
+                      "a pixel within four widths of the detector", [&] { return number(*geometry.centre); });
+}
+
+/// Detector coordinate of the axis.
+inline double centre_of(const ParallelBeamGeometry& geometry) {
+  return geometry.centre.value_or(geometry.width / 2);
+}
+
+/// What back-projection multiplies an angle with, pi / P and its weight, or what projection does.
+inline std::vector<double> angle_factors(const ParallelBeamGeometry& geometry,
+                                         ProjectionUnits units = ProjectionUnits::Transpose) {
+  if (units == ProjectionUnits::LineIntegrals)
+    return std::vector<double>(geometry.angles.size(), 1);
+  const double scale = std::numbers::pi / static_cast<double>(geometry.angles.size());
+  std::vector<double> factors(geometry.angles.size(), scale);
+  for (std::size_t p = 0; p < geometry.weights.size(); ++p)
+    factors[p] = scale * geometry.weights[p];
+  return factors;
 }
 
 /// The number of slices of projections [S, P, row_values] and images [S, n, n], which have to fit.
 template <class Projection, class Image, class MemorySpace>
-int check_parallel_beam(const Arguments& arguments, int angles, int width,
+int check_parallel_beam(const Arguments& arguments, std::int64_t angles, int row_values, int image,
                         const Array<Projection, MemorySpace>& projections,
-                        const Array<Image, MemorySpace>& images, int row_values) {
+                        const Array<Image, MemorySpace>& images) {
   arguments.require(
       projections && projections.rank == 3 && projections.extents[1] == angles &&
           projections.extents[2] == row_values,
@@ -70,52 +95,54 @@ int check_parallel_beam(const Arguments& arguments, int angles, int width,
   const std::int64_t slices = projections.extents[0];
   arguments.require(slices <= (1 << 20), "projections", "at most 2^20 slices",
                     [&] { return number(slices); });
-  arguments.shape("images", images, {slices, width, width});
+  arguments.shape("images", images, {slices, image, image});
   return static_cast<int>(slices);
 }
 
-/// A checked ParallelBeam in the memory of the execution space.
+/// A checked geometry in the memory of the execution space.
 template <class ExecutionSpace>
 class Beam {
 public:
-  Beam(const ExecutionSpace& space, const Arguments& arguments, const ParallelBeam& beam)
-      : width_(beam.width), centre_(beam.centre.value_or(beam.width / 2)) {
-    check(arguments, beam);
-    std::vector<BeamAngle> angles;
-    angles.reserve(beam.angles.size());
-    for (std::size_t p = 0; p < beam.angles.size(); ++p) {
-      const double angle = beam.angles[p], weight = beam.weights.empty() ? 1 : beam.weights[p];
-      angles.push_back(
-          {std::cos(angle), std::sin(angle), weight * std::numbers::pi / double(beam.angles.size())});
-    }
-    angles_ = device_copy(space, "Bracewell::LineTomography::angles", angles);
-  }
+  Beam(const ExecutionSpace& space, const ParallelBeamGeometry& geometry, int image, ProjectionUnits units)
+      : width_(geometry.width), image_(image), centre_(centre_of(geometry)),
+        backprojected_(copy(space, geometry, ProjectionUnits::Transpose)),
+        projected_(units == ProjectionUnits::Transpose ? backprojected_ : copy(space, geometry, units)) {}
 
   int width() const { return width_; }
-  int angles() const { return static_cast<int>(angles_.size()); }
-  BeamView<ExecutionSpace> view() const { return {angles_.data(), angles(), width_, centre_}; }
+  int image() const { return image_; }
+  int angles() const { return static_cast<int>(backprojected_.size()); }
 
-  /// The number of slices.
-  template <class Projection, class Image, class MemorySpace>
-  int check(const Arguments& arguments, const Array<Projection, MemorySpace>& projections,
-            const Array<Image, MemorySpace>& images) const {
-    return check_parallel_beam(arguments, angles(), width_, projections, images, width_);
+  /// With the factors of back-projection, and those of projection.
+  BeamView<ExecutionSpace> backprojected() const { return view(backprojected_.data()); }
+  BeamView<ExecutionSpace> projected() const { return view(projected_.data()); }
+
+  static std::size_t bytes_needed(const ParallelBeamGeometry& geometry, ProjectionUnits units) {
+    return (units == ProjectionUnits::Transpose ? 1 : 2) * geometry.angles.size() * sizeof(BeamAngle);
+  }
+  std::size_t memory_bytes() const {
+    return bytes_of(backprojected_) + (projected_.data() == backprojected_.data() ? 0 : bytes_of(projected_));
   }
 
 private:
-  void check(const Arguments& arguments, const ParallelBeam& beam) const {
-    arguments.within("options.width", beam.width, 1, 1 << 20, " pixels");
-    arguments.require(!beam.angles.empty() && beam.angles.size() <= (1u << 24), "options.angles",
-                      "from 1 to 2^24 angles", [&] { return number(beam.angles.size()); });
-    check_angles(arguments, beam.angles);
-    arguments.require(std::abs(centre_) <= 4.0 * width_, "options.centre",
-                      "a pixel within four widths of the detector", [&] { return number(centre_); });
-    check_weights(arguments, beam.weights, beam.angles.size());
+  using Vector = Kokkos::View<BeamAngle*, ExecutionSpace>;
+
+  static Vector copy(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
+                     ProjectionUnits units) {
+    const std::vector<double> factors = angle_factors(geometry, units);
+    std::vector<BeamAngle> angles;
+    angles.reserve(factors.size());
+    for (std::size_t p = 0; p < factors.size(); ++p)
+      angles.push_back({std::cos(geometry.angles[p]), std::sin(geometry.angles[p]), factors[p]});
+    return device_copy(space, "Bracewell::LineTomography::angles", angles);
   }
 
-  int width_;
+  BeamView<ExecutionSpace> view(const BeamAngle* data) const {
+    return {data, angles(), width_, image_, centre_};
+  }
+
+  int width_, image_;
   double centre_;
-  Kokkos::View<BeamAngle*, ExecutionSpace> angles_;
+  Vector backprojected_, projected_; ///< one where the factors are the same
 };
 
 } // namespace Bracewell::Impl

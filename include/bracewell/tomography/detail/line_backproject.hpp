@@ -40,7 +40,7 @@ struct LineBackproject {
   static std::size_t scratch_bytes() { return angles_at_once * (segment * sizeof(Pack) + sizeof(Ray)) + 64; }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const int n = beam.width, groups = (all_slices + slices - 1) / slices;
+    const int n = beam.image, groups = (all_slices + slices - 1) / slices;
     const int tile = member.league_rank() / groups, first_slice = member.league_rank() % groups * slices;
     const int first_column = tile % tiles_across * columns, first_row = tile / tiles_across * rows;
     const int count = Kokkos::min(+slices, all_slices - first_slice);
@@ -83,12 +83,12 @@ private:
   KOKKOS_INLINE_FUNCTION void load_segments(const Member& member, int first, int angles, int first_column,
                                             int first_row, int first_slice, int count, Pack* segments,
                                             Ray* rays) const {
-    const int n = beam.width;
+    const int n = beam.width, middle = beam.image / 2;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, angles * segment), [&](int item) {
       const int a = item / segment, i = item % segment;
       const BeamAngle angle = beam.data[first + a];
       const double start =
-          (first_column - n / 2) * angle.cosine + (first_row - n / 2) * angle.sine + beam.centre;
+          (first_column - middle) * angle.cosine + (first_row - middle) * angle.sine + beam.centre;
       const double least =
           start + Kokkos::min(0.0, (columns - 1) * angle.cosine) + Kokkos::min(0.0, (rows - 1) * angle.sine);
       const double begin = Kokkos::floor(least);

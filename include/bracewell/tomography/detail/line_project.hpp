@@ -47,7 +47,7 @@ struct LineProject {
   int count, bins_across;
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const int n = beam.width;
+    const int n = beam.image;
     const int first_bin = member.league_rank() % bins_across * bins + (host ? 0 : member.team_rank() % bins);
     const int p =
         member.league_rank() / bins_across * angles_per_team + (host ? 0 : member.team_rank() / bins);
@@ -88,8 +88,9 @@ struct LineProject {
     }
     for (int k = 0; k < bins_per_thread; ++k)
       for (int z = 0; z < count; ++z)
-        if (first_bin + k < n)
-          projections[(std::int64_t(z) * beam.angles + p) * n + first_bin + k] = T(angle.weight) * sums[k][z];
+        if (first_bin + k < beam.width)
+          projections[(std::int64_t(z) * beam.angles + p) * beam.width + first_bin + k] =
+              T(angle.weight) * sums[k][z];
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/tomography/detail/beam.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 #include <bracewell/tomography/options.hpp>
 
@@ -25,7 +26,8 @@ struct LogPolarGrid {
   static constexpr int margin = 3; ///< cells beyond the disc, for interpolation
   static constexpr int least_period = 128, largest_period = 2048;
 
-  int width, angles, row_upsampling, spans;
+  int width, image; ///< pixels of the detector, and of images along both axes
+  int angles, row_upsampling, spans;
   double centre, first_angle, angle_step;
   double radius, shrink; ///< r in pixels, a
   int most;              ///< steps of the angle from the middle of a span, at most
@@ -56,18 +58,20 @@ struct LogPolarGrid {
     const double rows = double(spans) * result_rows();
     return columns *
                (Cost::row_cell * (angles + rows) + Cost::convolution_cell * spans * period * refinement) +
-           Cost::pixel * spans * width * width;
+           Cost::pixel * spans * image * image;
   }
 
   /// The grid of checked options, with the spans that cost least.
-  static LogPolarGrid make(const Arguments& arguments, const LogPolarTomographyOptions& options) {
-    check(arguments, options);
+  static LogPolarGrid make(const Arguments& arguments, const ParallelBeamGeometry& geometry,
+                           const LogPolarTomographyOptions& options) {
+    check(arguments, geometry, options);
     LogPolarGrid grid;
-    grid.width = options.width;
-    grid.angles = static_cast<int>(options.angles.size());
+    grid.width = geometry.width;
+    grid.image = options.image ? options.image : geometry.width;
+    grid.angles = static_cast<int>(geometry.angles.size());
     grid.row_upsampling = options.row_upsampling;
-    grid.centre = options.centre.value_or(options.width / 2);
-    grid.first_angle = options.angles[0];
+    grid.centre = centre_of(geometry);
+    grid.first_angle = geometry.angles[0];
     grid.angle_step = std::numbers::pi / grid.angles;
     LogPolarGrid best = grid;
     double least = std::numeric_limits<double>::infinity();
@@ -89,22 +93,19 @@ struct LogPolarGrid {
   }
 
 private:
-  static void check(const Arguments& arguments, const LogPolarTomographyOptions& options) {
-    const std::vector<double>& angles = options.angles;
-    arguments.within("options.width", options.width, 4, 32768, " pixels");
-    arguments.require(angles.size() >= 12 && angles.size() <= (1u << 20), "options.angles",
-                      "from 12 to 2^20 angles", [&] { return number(angles.size()); });
+  static void check(const Arguments& arguments, const ParallelBeamGeometry& geometry,
+                    const LogPolarTomographyOptions& options) {
+    const std::vector<double>& angles = geometry.angles;
+    check_geometry(arguments, geometry, options.image, 4, 32768, 12, 1 << 20);
+    arguments.require(geometry.weights.empty(), "geometry.weights", "none, as the angles are even",
+                      [&] { return number(geometry.weights.size()); });
     arguments.within("options.oversampling", options.oversampling, 1., 4.);
     arguments.at_least("options.slices", options.slices, std::int64_t(1));
     arguments.within("options.row_upsampling", options.row_upsampling, 1, 8);
-    if (options.centre)
-      arguments.require(std::abs(*options.centre) <= 4.0 * options.width, "options.centre",
-                        "a pixel within four widths of the detector",
-                        [&] { return number(*options.centre); });
     const double step = std::numbers::pi / double(angles.size());
     for (std::size_t p = 0; p < angles.size(); ++p)
       arguments.require(
-          std::abs(angles[p] - angles[0] - double(p) * step) < 1e-2 * step, "options.angles",
+          std::abs(angles[p] - angles[0] - double(p) * step) < 1e-2 * step, "geometry.angles",
           [&] { return "even steps of pi / " + number(angles.size()) + " over half a turn"; },
           [&] { return number(angles[p]) + " at angle " + number(p); });
   }

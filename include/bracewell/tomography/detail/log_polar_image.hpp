@@ -27,19 +27,19 @@ struct LogPolarEvaluate {
   LogPolarGrid grid;
   const Complex* directions;   ///< of the middles of spans
   const Complex* coefficients; ///< [pairs, spans, result rows, columns]
-  T* images;                   ///< [slices, width, width]
+  T* images;                   ///< [slices, image, image]
   int slices, tiles_across, groups;
 
   LogPolarEvaluate(const LogPolarGrid& grid_, const Complex* directions_, const Complex* coefficients_,
                    T* images_, int slices_)
       : grid(grid_), directions(directions_), coefficients(coefficients_), images(images_), slices(slices_),
-        tiles_across((grid.width + columns - 1) / columns),
+        tiles_across((grid.image + columns - 1) / columns),
         groups(((slices + 1) / 2 + pairs_at_once - 1) / pairs_at_once) {}
 
   static constexpr std::size_t scratch_bytes() { return columns * rows * sizeof(Sums); }
 
   void launch(const ExecutionSpace& space, const char* label) const {
-    const int tiles_down = (grid.width + rows - 1) / rows;
+    const int tiles_down = (grid.image + rows - 1) / rows;
     Kokkos::parallel_for(label,
                          Policy(space, tiles_across * tiles_down * groups, +team_size)
                              .set_scratch_size(level, Kokkos::PerTeam(scratch_bytes() + 16)),
@@ -57,7 +57,7 @@ struct LogPolarEvaluate {
     });
     member.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, columns * rows), [&](int pixel) {
-      const int n = grid.width, x = x0 + pixel % columns, y = y0 + pixel / columns;
+      const int n = grid.image, x = x0 + pixel % columns, y = y0 + pixel / columns;
       if (x >= n || y >= n)
         return;
       const Sums sums = evaluate(x, y, first, true);
@@ -74,7 +74,7 @@ struct LogPolarEvaluate {
 private:
   /// Over the spans whose rows of cells are closer to x, or to y.
   KOKKOS_INLINE_FUNCTION Sums evaluate(int x, int y, int first, bool along_x) const {
-    const int n = grid.width, count = Kokkos::min(+pairs_at_once, (slices + 1) / 2 - first);
+    const int n = grid.image, count = Kokkos::min(+pairs_at_once, (slices + 1) / 2 - first);
     const T X = T(x - n / 2), Y = T(y - n / 2), radius = T(grid.radius), a = T(grid.shrink);
     const T scale = a / radius, per_rho = 1 / T(grid.rho_step), per_phi = 1 / T(grid.result_step());
     Sums sums = {};
@@ -170,7 +170,7 @@ struct LogPolarEvaluateTransposed {
     const int count = Kokkos::min(+pairs_at_once, (slices + 1) / 2 - first);
     Complex sums[pairs_at_once] = {};
     gather(column, row - grid.result_steps() * grid.refinement, span,
-           packed + first / pairs_at_once * std::int64_t(grid.width) * grid.width, sums);
+           packed + first / pairs_at_once * std::int64_t(grid.image) * grid.image, sums);
     for (int z = 0; z < count; ++z)
       cells[(std::int64_t(first + z) * grid.spans + span) * rows * grid.columns +
             row * std::int64_t(grid.columns) + column] = sums[z];
@@ -179,7 +179,7 @@ struct LogPolarEvaluateTransposed {
 private:
   KOKKOS_INLINE_FUNCTION void gather(int column, int row, int span, const Pixel* image,
                                      Complex (&sums)[pairs_at_once]) const {
-    const int n = grid.width;
+    const int n = grid.image;
     const T scale = T(grid.radius / grid.shrink), step = T(grid.rho_step), fine = T(grid.result_step());
     const T disc = T(grid.radius);
     const Complex direction = directions[span];

@@ -199,12 +199,13 @@ struct LogPolarSampleTransposed : LogPolarRows<ExecutionSpace, T, T> {
   using typename Base::Complex, typename Base::Member, typename Base::Part;
 
   const Complex* samples; ///< [pairs, angles, columns]
+  T scale;
 
   LogPolarSampleTransposed(const LogPolarGrid& grid_, const T* origins_, const Complex* samples_,
-                           T* projections_, int slices_)
+                           T* projections_, int slices_, T scale_)
       : Base{grid_, origins_, projections_, slices_,
              (grid_.row_values() + Base::part_values - 1) / Base::part_values},
-        samples(samples_) {}
+        samples(samples_), scale(scale_) {}
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const auto at = this->task(member);
@@ -231,8 +232,9 @@ struct LogPolarSampleTransposed : LogPolarRows<ExecutionSpace, T, T> {
     member.team_barrier();
     at.scratch.prefilter(member, count);
     member.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, count),
-                         [&](int i) { at.rows.set(first + i, at.scratch.coefficients[Part::slot(i)]); });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, count), [&](int i) {
+      at.rows.set(first + i, scale * at.scratch.coefficients[Part::slot(i)]);
+    });
   }
 };
 

@@ -4,6 +4,7 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/sample_array.hpp>
+#include <bracewell/tomography/detail/beam.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 #include <cmath>
@@ -32,12 +33,16 @@ struct PolarSampleView {
 /// times the weight of the ray.
 template <class Space, class T>
 struct PolarSampleLayout {
-  int width;
-  Kokkos::View<Kokkos::complex<T>*, Space> factor;
-  Kokkos::View<T*, Space> weight;
+  template <class Value>
+  using Vector = Kokkos::View<Value*, Space>;
 
-  PolarSampleLayout(const Space& space, int width_, double centre, const std::vector<T>& weights)
-      : width(width_) {
+  int width;
+  Vector<Kokkos::complex<T>> factor;
+  Vector<T> backprojected, projected; ///< factors of the rays, one View where they are the same
+
+  PolarSampleLayout(const Space& space, const ParallelBeamGeometry& geometry, ProjectionUnits units)
+      : width(geometry.width) {
+    const double centre = centre_of(geometry);
     std::vector<Kokkos::complex<T>> factors(frequencies());
     for (int k = 0; k < frequencies(); ++k) {
       const double angle = 2 * std::numbers::pi * std::remainder(k * (centre / width), 1.);
@@ -45,13 +50,30 @@ struct PolarSampleLayout {
       factors[k] = Kokkos::complex<T>(T(scale * std::cos(angle)), T(scale * std::sin(angle)));
     }
     factor = device_copy(space, "Bracewell::FourierTomography::factor", factors);
-    weight = device_copy(space, "Bracewell::FourierTomography::weight", weights);
+    backprojected = weights(space, geometry, ProjectionUnits::Transpose);
+    projected = units == ProjectionUnits::Transpose ? backprojected : weights(space, geometry, units);
   }
 
   int frequencies() const { return width / 2 + 1; }
-  PolarSampleView<T> view(const T* filter) const {
+  PolarSampleView<T> view(const Vector<T>& weight, const T* filter) const {
     return {factor.data(), weight.data(), filter, static_cast<std::int64_t>(weight.size()),
             width,         frequencies()};
+  }
+
+  static std::size_t bytes_needed(const ParallelBeamGeometry& geometry, ProjectionUnits units) {
+    return static_cast<std::size_t>(geometry.width / 2 + 1) * sizeof(Kokkos::complex<T>) +
+           (units == ProjectionUnits::Transpose ? 1 : 2) * geometry.angles.size() * sizeof(T);
+  }
+  std::size_t memory_bytes() const {
+    return bytes_of(factor, backprojected) +
+           (projected.data() == backprojected.data() ? 0 : bytes_of(projected));
+  }
+
+private:
+  static Vector<T> weights(const Space& space, const ParallelBeamGeometry& geometry, ProjectionUnits units) {
+    const std::vector<double> factors = angle_factors(geometry, units);
+    return device_copy(space, "Bracewell::FourierTomography::weight",
+                       std::vector<T>(factors.begin(), factors.end()));
   }
 };
 
