@@ -27,7 +27,7 @@ struct Options {
   fs::path map, star, out;
   Sampling sampling;
   ImageOutputOptions images;
-  std::optional<double> pixel_size;
+  std::optional<double> pixel_size, memory_limit;
   std::optional<std::int64_t> class_number;
 };
 
@@ -78,12 +78,15 @@ void project_map(const Options& options, Provenance& provenance) {
   OutputFamily outputs({options.out, star});
 
   const Space space;
-  const CubicMap map = read_map(provenance, options.map);
+  const double limit = memory_limit(options.memory_limit);
+  const CubicMap map = read_map(provenance, options.map, limit);
   Particles particles = read_particles(
       options.star,
       {.images = false, .pixel_size = options.pixel_size, .class_number = options.class_number});
   require_poses(particles);
   require_one_pixel_size(particles);
+  require_memory_for_spectrum(map, options.sampling,
+                              ImageOutput::bytes_needed(options.images, particles.count, map.box), limit);
   ImageOutputOptions image_options = options.images;
   image_options.pixel_size =
       particles.pixel_size.present() ? particles.pixel_size[0] : map.voxel_size.value_or(0);
@@ -120,8 +123,6 @@ void project_map(const Options& options, Provenance& provenance) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const Kokkos::ScopeGuard kokkos(
-      Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
   CLI::App app{
       "Projects a map at the poses of a STAR file: an MRC stack, and a STAR file of the same name beside it.",
       program};
@@ -157,6 +158,7 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
+  add_memory_limit(app, options.memory_limit);
   app.footer("--kernel linear --oversampling 2 --correction radial agrees with RELION's relion_project.");
   return run_driver(app, argc, argv, [&](Provenance& provenance) { project_map(options, provenance); });
 }

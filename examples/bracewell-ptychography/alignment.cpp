@@ -6,6 +6,7 @@
 #include <Eigen/Dense>
 
 #include <algorithm>
+#include <cmath>
 
 namespace Bracewell::Examples {
 namespace {
@@ -91,6 +92,26 @@ Alignment align(const Reconstruction& result, const Reconstruction& reference, b
   }
   fit.error = total > 0 ? std::sqrt(difference / total) : 1;
   return fit;
+}
+
+double position_error(const Reconstruction& result, const Reconstruction& reference) {
+  const std::size_t count = std::min(result.positions.size(), reference.positions.size());
+  std::array<double, 2> mean{};
+  const auto difference = [&](std::size_t j, std::size_t axis) {
+    return result.positions[j][axis] - reference.positions[j][axis] - mean[axis];
+  };
+  for (const std::size_t axis : {0, 1}) {
+    double sum = 0;
+    for (std::size_t j = 0; j < count; ++j)
+      sum += difference(j, axis);
+    mean[axis] = sum / double(count);
+  }
+  std::vector<double> distances;
+  for (std::size_t j = 0; j < count; ++j)
+    distances.push_back(std::hypot(difference(j, 0), difference(j, 1)));
+  const auto middle = distances.begin() + std::ptrdiff_t(count / 2);
+  std::ranges::nth_element(distances, middle);
+  return *middle;
 }
 
 } // namespace Bracewell::Examples

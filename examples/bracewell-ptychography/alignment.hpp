@@ -18,4 +18,8 @@ struct Alignment {
 /// Throws InputError for objects of other shapes.
 Alignment align(const Reconstruction& result, const Reconstruction& reference, bool free_probe);
 
+/// Median distance of positions from those of the reference, pixels, without the mean of their differences, which
+/// patterns do not tell from a shift of the object.
+double position_error(const Reconstruction& result, const Reconstruction& reference);
+
 } // namespace Bracewell::Examples

@@ -15,33 +15,34 @@ namespace fs = std::filesystem;
 
 /// Simulates a scan, and says how to reconstruct it: from a lens that is not quite the right one. Options
 /// that were given stay.
-void prepare_demo(const CLI::App& app, const fs::path& folder, RunOptions& run) {
-  const Demo demo;
+void prepare_demo(const CLI::App& app, const fs::path& folder, Demo demo, RunOptions& run) {
+  demo.modes = run.modes.value_or(1);
   simulate(Space(), demo, folder);
+  run.margin = demo.margin(); // the same object, with and without refinement
   run.data = folder / "scan.cxi";
   run.out = folder / "scan.h5";
   run.reference = folder / "truth.h5";
   run.probe_size = demo.probe;
   run.convergence_angle = demo.optics.convergence_angle;
   run.aberrations = {10.5, 0.01, 0.5, 0.1, 0.05};
-  if (app.count("--train") == 0)
+  if (app.count("--train") == 0 && demo.modes == 1)
     run.train = Train::Aberrations;
   if (app.count("--start") == 0)
     run.start = Start::Random;
 }
 
-void main_job(const CLI::App& app, const std::optional<fs::path>& demo, RunOptions& run,
+void main_job(const CLI::App& app, const std::optional<fs::path>& folder, const Demo& demo, RunOptions& run,
               Provenance& provenance) {
   for (const char* option : {"--defocus", "--cs", "--astigmatism", "--astigmatism-angle", "--smoothness"})
     if (app.count(option) > 0)
       run.lens_options.emplace_back(option);
-  if (demo) {
+  if (folder) {
     for (const std::string option :
          {"--data", "--out", "--reference", "--probe-size", "--convergence-angle", "--defocus", "--cs",
-          "--astigmatism", "--astigmatism-angle", "--smoothness"})
+          "--astigmatism", "--astigmatism-angle", "--smoothness", "--resume"})
       if (app.count(option) > 0)
         throw InputError("--demo makes its own data: " + option + " does not go with it");
-    prepare_demo(app, *demo, run);
+    prepare_demo(app, *folder, demo, run);
   }
   if (run.data.empty() || run.out.empty())
     throw InputError("--data and --out are required, or --demo (see --help)");
@@ -136,6 +137,37 @@ void add_model_options(CLI::App& app, RunOptions& run) {
       ->default_str("1");
 }
 
+void add_position_options(CLI::App& app, RunOptions& run) {
+  const std::string group = "Positions that are not quite known";
+  auto* const refine = app.add_flag("--refine-positions", run.refine_positions,
+                                    "find them with the object; they are not rounded then")
+                           ->group(group);
+  const auto add = [&](const char* name, double& value, const char* description) {
+    app.add_option(name, value, description)
+        ->check(CLI::PositiveNumber)
+        ->type_name("PIXELS")
+        ->capture_default_str()
+        ->needs(refine)
+        ->group(group);
+  };
+  add("--position-rate", run.position_rate, "learning rate");
+  add("--position-limit", run.position_limit, "by which a position may move, at most, on each axis");
+}
+
+void add_demo_options(CLI::App& app, Demo& demo, CLI::Option* folder) {
+  const std::string group = "The demonstration (--modes is of its probe, too)";
+  app.add_option("--position-errors", demo.position_errors,
+                 "by which true positions lie off those written, at most, on each axis")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("PIXELS")
+      ->capture_default_str()
+      ->needs(folder)
+      ->group(group);
+  app.add_flag("--masked-detector", demo.masked, "two parts with a gap, and dead pixels")
+      ->needs(folder)
+      ->group(group);
+}
+
 void add_lens_options(CLI::App& app, RunOptions& run) {
   const std::string group = "A lens as the first probe";
   app.add_option("--convergence-angle", run.convergence_angle,
@@ -166,21 +198,23 @@ void add_lens_options(CLI::App& app, RunOptions& run) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const Kokkos::ScopeGuard kokkos(
-      Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
   CLI::App app{
       "Reconstructs object and probe from a ptychographic measurement (CXI, NXcxi_ptycho or plain HDF5) by "
       "Adam on "
-      "exact gradients. Writes OUT (HDF5: /object/amplitude, /object/phase, /probe, /loss, /settings) and "
+      "exact gradients. Writes OUT (HDF5: /object/amplitude, /object/phase, /probe, /positions, /loss, "
+      "/settings) and "
       "pictures of it (_phase.png, _amplitude.png, _probe.png, _loss.png).",
       "bracewell-ptychography"};
   RunOptions run;
-  std::optional<fs::path> demo;
+  std::optional<fs::path> folder;
+  Demo demo;
   app.add_option("--data", run.data, "measurement, HDF5")->type_name("FILE");
   app.add_option("--out", run.out, "reconstruction to write, HDF5")->type_name("FILE");
   app.add_option("--reference", run.reference, "reconstruction to compare with: error after alignment")
       ->type_name("FILE");
-  app.add_option("--demo", demo, "simulate a scan in FOLDER and reconstruct it there")->type_name("FOLDER");
+  auto* const with_demo =
+      app.add_option("--demo", folder, "simulate a scan in FOLDER and reconstruct it there")
+          ->type_name("FOLDER");
   app.add_option("--passes", run.passes, "over all patterns")
       ->check(CLI::Range(1, 1000000))
       ->type_name("NUMBER")
@@ -191,13 +225,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   auto* const decay = app.add_flag_callback(
       "--decay", [&run] { run.decay = true; },
-      "let all rates fall to 0 over the last quarter of the passes; by default with --batches");
+      "let all rates fall to 0 over the last quarter of the passes; by default with --batches and "
+      "--refine-positions");
   app.add_flag_callback(
          "--no-decay", [&run] { run.decay = false; }, "do not")
       ->excludes(decay);
-  app.add_option("--memory-limit", run.memory_limit, "of this program; half of the machine's by default")
-      ->check(CLI::PositiveNumber)
-      ->type_name("MEGABYTES");
+  add_memory_limit(app, run.memory_limit);
   app.add_option("--object-rate", run.object_rate, "learning rate of amplitude and phase")
       ->check(CLI::NonNegativeNumber)
       ->type_name("RATE")
@@ -210,6 +243,12 @@ int main(int argc, char** argv) {
   app.add_option("--seed", run.seed, "of random numbers")->type_name("NUMBER")->capture_default_str();
   add_model_options(app, run);
   add_lens_options(app, run);
+  add_position_options(app, run);
+  add_demo_options(app, demo, with_demo);
   add_measurement_options(app, run.measurement);
-  return run_driver(app, argc, argv, [&](Provenance& provenance) { main_job(app, demo, run, provenance); });
+  add_checkpoint_options(app, run.checkpoint);
+  return run_driver(app, argc, argv, [&](Provenance& provenance) {
+    run.checkpoint.identity = identity_of(app, {"--memory-limit"});
+    main_job(app, folder, demo, run, provenance);
+  });
 }

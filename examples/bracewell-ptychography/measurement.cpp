@@ -92,8 +92,8 @@ std::optional<double> Measurement::scalar(const std::optional<double>& asked,
     return asked;
   for (const auto& place : places)
     if (file_.has_dataset(place)) {
-      const double value = file_.read<double>(place).at(0);
-      if (hdf5_elements(file_.shape(place)) != 1 || !(value > 0 && std::isfinite(value)))
+      const auto value = file_.read_scalar<double>(place);
+      if (!(value > 0 && std::isfinite(value)))
         file_.fail(place, "expected one finite value > 0, found " + std::to_string(value));
       return value;
     }
@@ -417,16 +417,26 @@ MeasurementWriter::MeasurementWriter(const std::filesystem::path& path, int dete
   file_.soft_link("/entry_1/sample_1/geometry_1/translation", "/entry_1/data_1/translation");
 }
 
-void MeasurementWriter::write(std::int64_t first, std::int64_t count,
-                              std::span<const std::uint16_t> patterns) {
+template <class Value>
+std::vector<Value> MeasurementWriter::in_the_middle(std::span<const Value> patterns) const {
   const auto n = static_cast<std::size_t>(detector_);
-  std::vector<std::uint16_t> shifted(patterns.size());
+  std::vector<Value> shifted(patterns.size());
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const std::size_t y = i / n % n, x = i % n;
     shifted[i - y * n - x + (y + n / 2) % n * n + (x + n / 2) % n] = patterns[i];
   }
+  return shifted;
+}
+
+void MeasurementWriter::write(std::int64_t first, std::int64_t count,
+                              std::span<const std::uint16_t> patterns) {
   file_.write<std::uint16_t>("/entry_1/instrument_1/detector_1/data",
-                             {{first, 0, 0}, {count, detector_, detector_}}, shifted);
+                             {{first, 0, 0}, {count, detector_, detector_}}, in_the_middle(patterns));
+}
+
+void MeasurementWriter::write_mask(std::span<const std::uint32_t> mask) {
+  file_.write<std::uint32_t>("/entry_1/instrument_1/detector_1/mask", Hdf5Shape{detector_, detector_},
+                             in_the_middle(mask));
 }
 
 } // namespace Bracewell::Examples

@@ -110,9 +110,15 @@ public:
                     std::span<const std::array<double, 2>> positions, const Geometry& geometry);
   /// Counts [count, n, n], zero frequency at [0, 0].
   void write(std::int64_t first, std::int64_t count, std::span<const std::uint16_t> patterns);
+  /// [n, n], 0 for good pixels, zero frequency at [0, 0].
+  void write_mask(std::span<const std::uint32_t> mask);
   void commit() { file_.commit(); }
 
 private:
+  /// The zero frequency moved from [0, 0].
+  template <class Value>
+  std::vector<Value> in_the_middle(std::span<const Value> patterns) const;
+
   Hdf5Writer file_;
   int detector_;
 };

@@ -54,8 +54,8 @@ Reconstruction read_reconstruction(const std::filesystem::path& path) {
   const auto positions = file.read<double>("/positions");
   for (std::size_t i = 0; i < positions.size(); i += 2) {
     result.positions.push_back({positions[i], positions[i + 1]});
-    if (!(positions[i] >= 0 && std::lround(positions[i]) + probe[1] <= shape[0] && positions[i + 1] >= 0 &&
-          std::lround(positions[i + 1]) + probe[1] <= shape[1]))
+    if (!(positions[i] >= 0 && std::round(positions[i]) + double(probe[1]) <= double(shape[0]) &&
+          positions[i + 1] >= 0 && std::round(positions[i + 1]) + double(probe[1]) <= double(shape[1])))
       file.fail("/positions", "position " + std::to_string(i / 2) + " lies outside the object");
   }
   return result;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-ptychography/pictures.hpp"
 
+#include "common/output_family.hpp"
+
 #include "common/line_plot.hpp"
 
 #include <algorithm>
@@ -114,10 +116,6 @@ Picture probe_picture(const Reconstruction& result) {
 }
 
 } // namespace
-
-std::filesystem::path beside(const std::filesystem::path& out, const std::string& ending) {
-  return out.parent_path() / (out.stem().string() + ending);
-}
 
 void write_pictures(const std::filesystem::path& out, const Reconstruction& result) {
   const Lit lit(result);

@@ -16,6 +16,7 @@
 #include <numbers>
 #include <numeric>
 #include <random>
+#include <sstream>
 
 namespace Bracewell::Examples {
 namespace {
@@ -149,16 +150,17 @@ public:
     choose_shape();
     check_positions();
     check_memory();
-    for (const auto& position : measurement_.positions())
-      positions_.push_back(options.subpixel
-                               ? position
-                               : std::array{std::floor(position[0] + 0.5), std::floor(position[1] + 0.5)});
+    for (const auto& [row, column] : measurement_.positions()) {
+      const bool exact = options.subpixel || options.refine_positions;
+      positions_.push_back({margin() + (exact ? row : std::floor(row + 0.5)),
+                            margin() + (exact ? column : std::floor(column + 0.5))});
+    }
     if (options.reference)
       reference_ = read_reconstruction(*options.reference);
   }
 
   template <class Storage>
-  std::string run() {
+  std::string run(Checkpoint& checkpoint) {
     const auto start = Clock::now();
     const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
         positions(positions_.front().data(), positions_.size(), 2);
@@ -174,7 +176,7 @@ public:
     const Probe probe = first_probe(totals);
     PtychographySolver<Space, float, Storage> solver(space_, shape_, std::move(loss), solver_options(probe));
     set_start(solver, probe);
-    std::vector<double> losses = iterate(solver);
+    std::vector<double> losses = iterate(solver, checkpoint);
     const std::chrono::duration<double> elapsed = Clock::now() - start;
 
     Reconstruction result = collect(solver, std::move(losses));
@@ -254,6 +256,14 @@ private:
       throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
                        std::to_string(measurement_.count()) + " patterns");
     shape_.object = measurement_.object_shape(shape_.probe);
+    for (auto& side : shape_.object)
+      side += 2 * margin();
+  }
+
+  /// Pixels of the object around the windows, into which they may move.
+  int margin() const {
+    return options_.margin.value_or(
+        options_.refine_positions ? static_cast<int>(std::ceil(options_.position_limit)) : 0);
   }
 
   /// Says where positions are hardly in object pixels.
@@ -300,7 +310,10 @@ private:
                  probe = shape_.modes * std::pow(shape_.probe, 2);
     const double stored = (options_.storage == StorageType::Half ? 2 : 4) * pixels * count;
     const double staging = 2 * std::min(64e6, 4 * pixels * count),
-                 workspace = 16 * pixels * std::min(count, 64.0);
+                 general = 8 * shape_.modes * (pixels + std::pow(shape_.probe, 2)) * count,
+                 workspace = options_.refine_positions
+                                 ? std::min(general, double(Impl::PtychographyTuning::group_bytes))
+                                 : 16 * pixels * std::min(count, 64.0);
     // Values, gradients, two moments and two copies of the best ones; the complex object and its gradient.
     require_memory("reconstructing " + std::to_string(measurement_.count()) + " patterns and an object of " +
                        std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
@@ -318,6 +331,7 @@ private:
     options.weights = measurement_.weights().empty() ? PixelWeights::None : PixelWeights::Mask;
     options.reduced_grid = options_.reduced_grid;
     options.fresnel_number = measurement_.fresnel_number();
+    options.refine_positions = options_.refine_positions;
     return options;
   }
 
@@ -354,6 +368,10 @@ private:
     options.history = std::int64_t(options_.passes) * options_.batches;
     if (options_.train == Train::Pixels)
       options.probe_rate = options_.probe_rate * std::sqrt(energy(probe) / double(probe.size()));
+    if (options_.refine_positions) {
+      options.position_rate = options_.position_rate;
+      options.position_limit = options_.position_limit;
+    }
     if (options_.train == Train::Aberrations) {
       options.optics = optics_;
       options.aberration_rates = options_.aberration_rates;
@@ -383,6 +401,7 @@ private:
     Owned<float**> amplitude, phase;
     Owned<Kokkos::complex<float>***> probe;
     Owned<float*> aberrations;
+    Owned<float**> displacements;
 
     template <class Solver>
     explicit State(const Solver& solver)
@@ -391,7 +410,8 @@ private:
           phase(allocate<Owned<float**>>("phase", amplitude.extent(0), amplitude.extent(1))),
           probe(allocate<decltype(probe)>("probe", solver.probe().extent(0), solver.probe().extent(1),
                                           solver.probe().extent(2))),
-          aberrations(allocate<Owned<float*>>("aberrations", solver.aberrations().extent(0))) {}
+          aberrations(allocate<Owned<float*>>("aberrations", solver.aberrations().extent(0))),
+          displacements(allocate<Owned<float**>>("displacements", solver.displacements().extent(0), 2)) {}
 
     /// Copies from the solver, or to it.
     template <class Solver>
@@ -403,44 +423,140 @@ private:
       copy(phase, solver.phase());
       copy(probe, solver.probe());
       copy(aberrations, solver.aberrations());
+      if (displacements.size() > 0)
+        copy(displacements, solver.displacements());
     }
   };
 
-  bool decays() const { return options_.decay.value_or(options_.batches > 1); }
+  /// The passes so far, besides what the solver knows.
+  struct Passes {
+    std::vector<double> losses; ///< mean of each
+    double least = std::numeric_limits<double>::infinity();
+    std::vector<int> order; ///< of the batches in the latest
+    std::mt19937_64 generator;
+  };
+
+  /// visit(name, values) for what a state of the solver consists of but for the count of steps.
+  template <class SolverState, class Visit>
+  static void for_each_array(SolverState& state, const Visit& visit) {
+    visit("/solver/amplitude", state.amplitude);
+    visit("/solver/phase", state.phase);
+    visit("/solver/probe", state.probe);
+    visit("/solver/aberrations", state.aberrations);
+    if (!state.displacements.empty())
+      visit("/solver/displacements", state.displacements);
+    visit("/solver/means", state.adam.means);
+    visit("/solver/squares", state.adam.squares);
+    visit("/solver/losses", state.losses);
+  }
+  /// The same for one of the best state.
+  template <class Visit>
+  static void for_each_view(const State& best, const Visit& visit) {
+    visit("/best/amplitude", best.amplitude);
+    visit("/best/phase", best.phase);
+    visit("/best/probe", best.probe);
+    visit("/best/aberrations", best.aberrations);
+    if (best.displacements.size() > 0)
+      visit("/best/displacements", best.displacements);
+  }
+
+  /// A checkpoint: all that the passes to come depend on.
+  template <class Solver>
+  void save(Hdf5Writer& file, const Solver& solver, const Passes& passes, const State& best) const {
+    const auto write = [&]<class Value>(const char* name, const std::vector<Value>& values) {
+      file.write<Value>(name, {static_cast<std::int64_t>(values.size())}, values);
+    };
+    const auto state = solver.state(space_);
+    for_each_array(state, [&]<class Value>(const char* name, const std::vector<Value>& values) {
+      using Stored = typename HostValue<Value>::type;
+      file.write<Stored>(name, {static_cast<std::int64_t>(values.size())},
+                         {reinterpret_cast<const Stored*>(values.data()), values.size()});
+    });
+    file.write_scalar<std::int64_t>("/solver/steps", state.adam.steps);
+    for_each_view(best, [&](const char* name, const auto& view) { write(name, download(space_, view)); });
+    write("/losses", passes.losses);
+    file.write_scalar<double>("/least", passes.least);
+    write("/order", passes.order);
+    std::ostringstream generator;
+    generator << passes.generator;
+    const std::string text = generator.str();
+    write("/generator", std::vector<std::uint8_t>(text.begin(), text.end()));
+  }
+
+  template <class Solver>
+  void resume(const Hdf5Reader& file, Solver& solver, Passes& passes, const State& best) const {
+    auto state = solver.state(space_); // for its sizes
+    passes.losses = file.read<double>("/losses");
+    const std::size_t done = passes.losses.size(), batches = passes.order.size();
+    state.losses.resize(done * batches);
+    for_each_array(state, [&]<class Value>(const char* name, std::vector<Value>& values) {
+      using Stored = typename HostValue<Value>::type;
+      const auto stored = read_exactly<Stored>(file, name, values.size());
+      std::ranges::copy(stored, reinterpret_cast<Stored*>(values.data()));
+    });
+    state.adam.steps = file.read_scalar<std::int64_t>("/solver/steps");
+    for_each_view(best, [&](const char* name, const auto& view) {
+      using Stored = typename HostValue<typename std::decay_t<decltype(view)>::non_const_value_type>::type;
+      upload(space_, view, read_exactly<Stored>(file, name, view.size()));
+    });
+    passes.least = file.read_scalar<double>("/least");
+    passes.order = read_exactly<int>(file, "/order", batches);
+    const auto text = file.read<std::uint8_t>("/generator");
+    std::istringstream generator(std::string(text.begin(), text.end()));
+    generator >> passes.generator;
+    auto sorted = passes.order;
+    std::ranges::sort(sorted);
+    bool sound = generator && done <= static_cast<std::size_t>(options_.passes) &&
+                 state.adam.steps == static_cast<std::int64_t>(done * batches);
+    for (std::size_t b = 0; b < batches; ++b)
+      sound = sound && sorted[b] == static_cast<int>(b);
+    if (!sound)
+      throw InputError(file.path().string() + ": is damaged: its passes make no sense");
+    solver.restore(space_, state);
+    provenance_.took(file.path(), std::to_string(done) + " passes");
+  }
+
+  bool decays() const { return options_.decay.value_or(options_.batches > 1 || options_.refine_positions); }
 
   /// Mean loss of every pass, and that at the end, where the solver has the best state that a pass began with.
   template <class Solver>
-  std::vector<double> iterate(Solver& solver) const {
+  std::vector<double> iterate(Solver& solver, Checkpoint& checkpoint) const {
     const int batches = options_.batches;
     std::optional<PatternBatches<Space>> lists;
     if (batches > 1)
       lists.emplace(space_, measurement_.count(), batches, options_.seed);
-    std::vector<int> order(static_cast<std::size_t>(batches));
-    std::iota(order.begin(), order.end(), 0);
-    std::mt19937_64 generator(options_.seed);
+    Passes passes{.losses = {},
+                  .order = std::vector<int>(static_cast<std::size_t>(batches)),
+                  .generator = std::mt19937_64(options_.seed)};
+    std::iota(passes.order.begin(), passes.order.end(), 0);
     const Owned<double> last("Bracewell::examples::loss");
     const auto present = [&] {
       solver.evaluate(space_, last);
       return download(space_, last)[0];
     };
     State before(solver), best(solver);
-    double least = std::numeric_limits<double>::infinity();
-    std::vector<double> losses;
+    if (checkpoint.resumed())
+      resume(*checkpoint.resumed(), solver, passes, best);
+    std::vector<double>& losses = passes.losses;
     {
       Progress progress("reconstructing", "passes", options_.passes);
-      for (int pass = 0; pass < options_.passes; ++pass) {
+      progress.add(static_cast<std::int64_t>(losses.size()));
+      for (int pass = static_cast<int>(losses.size()); pass < options_.passes; ++pass) {
         before.exchange(space_, solver, false);
         if (decays()) // over the last quarter of them
           solver.set_rate_factor(std::min(1.0, 4 - 4.0 * pass / options_.passes));
-        std::shuffle(order.begin(), order.end(), generator);
-        for (const int batch : order)
+        solver.move_windows(space_);
+        std::shuffle(passes.order.begin(), passes.order.end(), passes.generator);
+        for (const int batch : passes.order)
           lists ? solver.step(space_, (*lists)[batch]) : solver.step(space_);
         const auto steps = solver.losses(space_);
         losses.push_back(std::accumulate(steps.end() - batches, steps.end(), 0.0) / batches);
-        if (losses.back() < least) {
-          least = losses.back();
+        if (losses.back() < passes.least) {
+          passes.least = losses.back();
           std::swap(before, best);
         }
+        if (checkpoint.due())
+          checkpoint.save([&](Hdf5Writer& file) { save(file, solver, passes, best); });
         progress.add(1, "loss " + number(losses.back()));
       }
     }
@@ -451,7 +567,7 @@ private:
     if (losses.back() > losses.front())
       provenance_.assume("the loss grew from " + number(losses.front()) + " to " + number(losses.back()) +
                          ": lower --object-rate and --probe-rate");
-    if (least < losses.back()) {
+    if (passes.least < losses.back()) {
       const double end = losses.back();
       before.exchange(space_, solver, false);
       best.exchange(space_, solver, true);
@@ -473,6 +589,11 @@ private:
     result.modes = shape_.modes, result.probe_size = shape_.probe;
     result.probe = download(space_, solver.probe());
     result.positions = positions_;
+    if (options_.refine_positions) {
+      const auto moves = download(space_, solver.displacements());
+      for (std::size_t i = 0; i < moves.size(); ++i)
+        result.positions[i / 2][i % 2] += moves[i];
+    }
     result.losses = std::move(losses);
     if (options_.train == Train::Aberrations) {
       const auto found = download(space_, solver.aberrations());
@@ -497,6 +618,10 @@ private:
                        {"wavelength", measurement_.wavelength()},
                        {"object_pixel", measurement_.object_pixel()},
                        {"seed", double(options_.seed)}};
+    if (options_.refine_positions) {
+      result.settings.push_back({"position_rate", options_.position_rate});
+      result.settings.push_back({"position_limit", options_.position_limit});
+    }
     if (optics_) {
       const std::array names{"defocus", "cs", "astigmatism", "astigmatism_angle", "smoothness"};
       result.settings.push_back({"convergence_angle", optics_->convergence_angle});
@@ -518,9 +643,13 @@ private:
       text += ", amplitude residual " + number(result.losses.back() * pixels / totals.counts);
     if (result.aberrations)
       text += ", defocus " + number((*result.aberrations)[Defocus]) + " nm";
-    if (reference_)
+    if (reference_) {
       text += ", error against the reference " +
               number(align(result, *reference_, options_.train == Train::Pixels).error);
+      if (result.positions.size() == reference_->positions.size())
+        if (const double error = position_error(result, *reference_); error > 0)
+          text += ", positions off by " + number(error) + " pixels (median)";
+    }
     return text + ", " + number(double(bytes) / 1e6) + " MB, " + number(seconds) + " s";
   }
 
@@ -539,11 +668,14 @@ private:
 
 std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
   OutputFamily outputs({options.out, beside(options.out, "_amplitude.png"), beside(options.out, "_phase.png"),
-                        beside(options.out, "_probe.png"), beside(options.out, "_loss.png")});
+                        beside(options.out, "_probe.png"), beside(options.out, "_loss.png")},
+                       Checkpoint::path_of(options.out));
   Job job(space, options, provenance);
-  const std::string summary =
-      options.storage == StorageType::Half ? job.run<Bracewell::Half>() : job.run<float>();
+  Checkpoint checkpoint(options.out, options.checkpoint);
+  const std::string summary = options.storage == StorageType::Half ? job.run<Bracewell::Half>(checkpoint)
+                                                                   : job.run<float>(checkpoint);
   outputs.commit();
+  checkpoint.remove();
   return summary;
 }
 

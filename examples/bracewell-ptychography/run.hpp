@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bracewell-ptychography/measurement.hpp"
+#include "common/checkpoint.hpp"
 #include "common/provenance.hpp"
 #include "cryoem/views.hpp"
 
@@ -35,11 +36,16 @@ struct RunOptions {
   Start start = Start::Flat;
   std::uint64_t seed = 0;
   int passes = 200, batches = 1;
-  std::optional<bool> decay;          ///< of the rates from pass to pass; absent: with several batches
+  std::optional<bool>
+      decay; ///< of the rates from pass to pass; absent: with several batches, and with positions
   std::optional<double> memory_limit; ///< megabytes; absent: half of the machine's
   double object_rate = 0.04;
-  double probe_rate = 0.01; ///< of pixels, as a part of their root mean square
+  bool refine_positions = false;
+  double position_rate = 0.05, position_limit = 5; ///< object pixels
+  std::optional<int> margin; ///< of the object around its windows; absent: what positions may move by
+  double probe_rate = 0.01;  ///< of pixels, as a part of their root mean square
   std::array<double, probe_parameter_count> aberration_rates{0.05, 1e-4, 0.05, 0.01, 1e-3};
+  CheckpointOptions checkpoint;
 };
 
 /// Reconstructs a measurement and writes OUT and its pictures; returns the summary, one line. Throws

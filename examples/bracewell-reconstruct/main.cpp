@@ -37,8 +37,6 @@ void main_job(const Options& options, Provenance& provenance) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const Kokkos::ScopeGuard kokkos(
-      Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
   CLI::App app{
       "Reconstructs a map from particles whose poses are known. Writes OUT, its half maps (_half1.mrc, "
       "_half2.mrc), the Fourier shell correlation (_fsc.txt, _fsc.png) and central slices (_slices.png).",
@@ -89,6 +87,7 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
+  add_memory_limit(app, options.run.memory_limit);
   app.add_option("--demo", options.demo,
                  "simulate particles of a molecule of Gaussian blobs in FOLDER and reconstruct them there")
       ->type_name("FOLDER");

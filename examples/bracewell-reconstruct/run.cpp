@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-reconstruct/run.hpp"
 
-#include "bracewell-reconstruct/report.hpp"
+#include "common/memory_limit.hpp"
 #include "common/mrc.hpp"
 #include "common/output_family.hpp"
+#include "common/progress.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/particle_provenance.hpp"
-
-#include <bracewell/reconstruct/mask.hpp>
+#include "cryoem/report.hpp"
 
 #include <array>
 #include <chrono>
@@ -18,33 +18,16 @@ namespace Bracewell::Examples {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double mask_edge = 5; // pixels
-
-/// OUT's name with its extension replaced: map.mrc gives map_half1.mrc.
-fs::path beside(const fs::path& out, const std::string& ending) {
-  return out.parent_path() / (out.stem().string() + ending);
-}
-
-Map masked(const Space& space, const Map& map, const SoftSphere& mask) {
-  const auto copy = allocate<Map>("masked", 1, map.extent(1), map.extent(2), map.extent(3));
-  Kokkos::deep_copy(space, copy, map);
-  apply_mask(space, copy, mask);
-  return copy;
-}
-
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);
   return text;
 }
 
-/// Signed weights need more samples than others: with fewer than three particles, times the symmetry, per pixel
-/// of the box's edge linear interpolation is more accurate (examples/README.md).
 Sampling sampling_for(const RunOptions& options, Particles& particles) {
   Sampling sampling = options.reconstruction.sampling;
-  const double slices =
-      double(particles.count) * double(symmetry_operators(options.reconstruction.symmetry).size());
-  if (sampling.kernel == KernelChoice::Linear || slices >= 3 * double(particles.image_width))
+  if (sampling.kernel == KernelChoice::Linear ||
+      !few_for_signed_weights(particles, options.reconstruction.symmetry))
     return sampling;
   const std::string few = std::to_string(particles.count) + " particles are few for ";
   if (options.kernel_given) {
@@ -82,24 +65,20 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
     particles.warnings.push_back(
         options.star.string() +
         ": neither the file nor its stacks state a pixel size: lengths are in pixels");
-  if (options.mask_diameter && pixel_size == 0)
-    throw InputError(options.star.string() +
-                     ": states no pixel size, which --mask-diameter needs; use --pixel-size");
-  // Images say nothing outside the sphere that fits the box.
-  const double diameter =
-      options.mask_diameter ? *options.mask_diameter / pixel_size : double(particles.image_width);
-  const SoftSphere mask{.radius = diameter / 2, .edge = mask_edge};
+  const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
+  const double limit = memory_limit(options.memory_limit);
+  ReconstructionOptions settings = options.reconstruction;
+  settings.sampling = sampling_for(options, particles);
+  require_memory_for_reconstruction(static_cast<int>(particles.image_width), settings.sampling, limit);
   std::optional<CubicMap> reference;
   if (options.reference) {
-    reference = read_map(provenance, *options.reference);
+    reference = read_map(provenance, *options.reference, limit);
     if (reference->box != particles.image_width)
       throw InputError(options.reference->string() + ": expected a box of " +
                        std::to_string(particles.image_width) + " voxels as the images have, found " +
                        std::to_string(reference->box));
   }
 
-  ReconstructionOptions settings = options.reconstruction;
-  settings.sampling = sampling_for(options, particles);
   Reconstruction reconstruction(space, particles, settings);
   note_particles(provenance, particles, reconstruction.uses_ctf());
   const bool halves = reconstruction.count(0) > 0 && reconstruction.count(1) > 0;
@@ -116,14 +95,18 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const int box = reconstruction.box();
   Correlations correlations;
   std::array<Map, 2> half_maps;
+  std::optional<Progress> progress(std::in_place, "making", "maps", halves ? 3 : 1);
   if (halves) {
-    for (const int half : {0, 1})
+    for (const int half : {0, 1}) {
       half_maps[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      progress->add(1);
+    }
     correlations.halves =
         correlation(space, masked(space, half_maps[0], mask), masked(space, half_maps[1], mask));
   }
   const Map map = masked(space, reconstruction.whole_map(), mask);
   const std::vector<float> values = to_host(space, map);
+  progress.reset();
   std::vector<SlicedMap> slices{{"map", values}};
   Difference difference{};
   if (reference) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "bracewell-reconstruct/reconstruction.hpp"
 #include "common/provenance.hpp"
+#include "cryoem/reconstruction.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -18,6 +18,7 @@ struct RunOptions {
   std::optional<double> mask_diameter;      ///< Angstrom; absent: that of the sphere that fits the box
   std::optional<double> pixel_size;         ///< Angstrom, instead of what the STAR file says
   std::optional<std::int64_t> class_number; ///< only the particles of this class
+  std::optional<double> memory_limit;       ///< megabytes; absent: half of the machine's
 };
 
 /// Reconstructs the particles of a STAR file and writes the map and all that goes with it; returns the

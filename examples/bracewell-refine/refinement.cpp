@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-refine/refinement.hpp"
 
+#include "common/input_error.hpp"
 #include "common/particle_images.hpp"
-#include "common/progress.hpp"
 
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/project/project.hpp>
@@ -16,24 +16,6 @@ namespace {
 
 constexpr double pi = std::numbers::pi;
 
-/// The box of the images, which has to be the reference's.
-int checked_box(const Particles& particles, const Reference& reference) {
-  if (particles.image_width != reference.box || particles.image_height != reference.box)
-    throw InputError(particles.stacks[0].path.string() + ": expected images of " +
-                     std::to_string(reference.box) + " x " + std::to_string(reference.box) +
-                     " pixels as the map's box, found " + std::to_string(particles.image_width) + " x " +
-                     std::to_string(particles.image_height));
-  return reference.box;
-}
-
-double checked_radius(const RefinementOptions& options, int box) {
-  const double radius = options.radius.value_or(box / 2.0);
-  if (!(radius >= 1 && radius <= box / 2.0))
-    throw InputError("--radius: expected 1 to " + std::to_string(box / 2) + " periods per box, found " +
-                     std::to_string(radius));
-  return radius;
-}
-
 /// Enough images that every thread has several.
 std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
   constexpr std::size_t bytes = 16 << 20;
@@ -44,16 +26,31 @@ std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
 
 std::int64_t square(double radius) { return static_cast<std::int64_t>(radius * radius * (1 + 1e-12)); }
 
+/// Enters a pose.
+void set_pose(Particles& particles, std::size_t row, const PoseOfParticle& pose) {
+  const auto angles = euler_angles(transpose(pose.matrix));
+  particles.rot.values[row] = angles.rot;
+  particles.tilt.values[row] = angles.tilt;
+  particles.psi.values[row] = angles.psi;
+  particles.origin_x.values[row] = -pose.shift[1];
+  particles.origin_y.values[row] = -pose.shift[0];
+}
+
 } // namespace
 
-Refinement::Refinement(const Space& space, Particles& particles, Reference reference,
-                       const RefinementOptions& options)
-    : space_(space), particles_(particles), reference_(std::move(reference)), options_(options),
-      batch_(batch_size(options.batch, particles.count, checked_box(particles, reference_))),
-      radius_(checked_radius(options, reference_.box)),
-      forward_(space, {reference_.box, reference_.box}, static_cast<std::int64_t>(batch_)), poses_(batch_) {
+PoseOfParticle pose_of(const Particles& particles, std::size_t row) {
+  return {projection_matrix(EulerAngles<double>{particles.rot[row], particles.tilt[row], particles.psi[row]}),
+          {-particles.origin_y[row], -particles.origin_x[row]}};
+}
+
+Refinement::Refinement(const Space& space, Particles& particles, const RefinementOptions& options)
+    : space_(space), particles_(particles), options_(options), box_(static_cast<int>(particles.image_width)),
+      batch_(batch_size(options.batch, particles.count, box_)),
+      forward_(space, {box_, box_}, static_cast<std::int64_t>(batch_)), poses_(batch_) {
   require_poses(particles);
   require_one_pixel_size(particles);
+  for (auto* const origin : {&particles.origin_x, &particles.origin_y})
+    origin->values.resize(particles.count); // those that are absent are 0
   for (std::size_t row = 0; row < particles.count; ++row)
     if (const auto m = magnification(particles, row);
         m(0, 0) != 1 || m(0, 1) != 0 || m(1, 0) != 0 || m(1, 1) != 1) {
@@ -63,7 +60,7 @@ Refinement::Refinement(const Space& space, Particles& particles, Reference refer
         column.values.clear();
       break;
     }
-  const int box = reference_.box, columns = box / 2 + 1;
+  const int box = box_, columns = box / 2 + 1;
   if (!options.no_ctf && has_ctf(particles)) {
     contrast_ = Contrast(space, particles, box, batch_);
     weights_ = allocate<Weights>("weights", 1, batch_, box, columns);
@@ -90,50 +87,51 @@ Refinement::Refinement(const Space& space, Particles& particles, Reference refer
   host_shift_gradients_ = Kokkos::create_mirror_view(shift_gradients_);
 }
 
-std::vector<RefinedPose> Refinement::run() {
+void Refinement::run(std::span<const std::size_t> rows, const Reference& reference, double radius,
+                     Progress& progress,
+                     const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done) {
+  reference_ = &reference;
+  radius_ = radius;
+  progress_ = &progress;
   ParticleImages reader(particles_);
   const auto mirror = Kokkos::create_mirror_view(images_);
-  const auto pixels = static_cast<std::size_t>(reference_.box) * static_cast<std::size_t>(reference_.box);
-  std::vector<RefinedPose> refined;
-  Progress progress("refining", "particles", static_cast<std::int64_t>(particles_.count));
-  for (std::size_t first = 0; first < particles_.count; first += batch_) {
-    const std::size_t count = std::min(batch_, particles_.count - first);
-    reader.read(first, count, {mirror.data(), count * pixels});
+  const auto pixels = static_cast<std::size_t>(box_) * static_cast<std::size_t>(box_);
+  for (std::size_t first = 0; first < rows.size(); first += batch_) {
+    const auto part = rows.subspan(first, std::min(batch_, rows.size() - first));
+    for (std::size_t begin = 0, end; begin < part.size(); begin = end) {
+      end = begin + 1;
+      while (end < part.size() && part[end] == part[end - 1] + 1)
+        ++end;
+      reader.read(part[begin], end - begin, {mirror.data() + begin * pixels, (end - begin) * pixels});
+    }
     Kokkos::deep_copy(space_, images_, mirror);
-    const auto part = refine_batch(first, count);
-    refined.insert(refined.end(), part.begin(), part.end());
-    progress.add(static_cast<std::int64_t>(count));
+    done(part, refine_batch(part));
   }
-  return refined;
+}
+
+std::vector<double> Refinement::stages(double radius) const {
+  std::vector<double> radii{std::min(radius, box_ / 8.0)};
+  while (radii.back() < radius)
+    radii.push_back(std::min(radius, 2 * radii.back()));
+  return radii;
 }
 
 /// Images to what Match takes: spectra times CTF, CTF^2, and the images' power.
-void Refinement::transform(std::size_t first, std::size_t count) {
+void Refinement::transform(std::span<const std::size_t> rows) {
   forward_.execute(space_, images_, modulated_);
-  ImagePower{{{reference_.box, reference_.box}}, square(radius_), modulated_.data(), powers_.data()}.run(
-      space_, count);
-  if (!contrast_.present())
-    return;
-  std::vector<std::size_t> rows(count);
-  std::iota(rows.begin(), rows.end(), first);
-  contrast_.demodulate(space_, rows, range(modulated_, 0, count), range(weights_, 0, count));
+  ImagePower{{{box_, box_}}, square(radius_), modulated_.data(), powers_.data()}.run(space_, rows.size());
+  if (contrast_.present())
+    contrast_.demodulate(space_, rows, range(modulated_, 0, rows.size()), range(weights_, 0, rows.size()));
 }
 
-std::vector<RefinedPose> Refinement::refine_batch(std::size_t first, std::size_t count) {
-  transform(first, count);
+std::vector<Fit> Refinement::refine_batch(std::span<const std::size_t> rows) {
+  const std::size_t count = rows.size();
+  transform(rows);
   const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), powers_);
-  const auto origin = [](const ParticleColumn<double>& column, std::size_t row) {
-    return column.present() ? column[row] : 0;
-  };
   std::vector<PoseSearch> searches;
-  std::vector<RefinedPose> refined(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t row = first + i;
-    refined[i].before = {projection_matrix(EulerAngles<double>{particles_.rot[row], particles_.tilt[row],
-                                                               particles_.psi[row]}),
-                         {-origin(particles_.origin_y, row), -origin(particles_.origin_x, row)}};
-    searches.emplace_back(refined[i].before, reference_.levers);
-  }
+  std::vector<Fit> fits(count);
+  for (const std::size_t row : rows)
+    searches.emplace_back(pose_of(particles_, row), reference_->levers);
   std::vector<int> all(count);
   std::iota(all.begin(), all.end(), 0);
   const auto loss = [&](std::size_t i) {
@@ -144,26 +142,23 @@ std::vector<RefinedPose> Refinement::refine_batch(std::size_t first, std::size_t
 
   evaluate_with_kernel(searches, all, radius_, false);
   for (std::size_t i = 0; i < count; ++i)
-    refined[i].loss_before = loss(i);
-  for (double radius = std::min(radius_, reference_.box / 8.0);; radius = std::min(radius_, 2 * radius)) {
+    fits[i].loss_before = loss(i);
+  for (const double radius : stages(radius_))
     minimise(searches, radius);
-    if (radius == radius_)
-      break;
-  }
   for (auto& search : searches)
     search.start_stage({}); // tries the best pose
   evaluate_with_kernel(searches, all, radius_, false);
   for (std::size_t i = 0; i < count; ++i) {
-    refined[i].after = searches[i].best();
-    refined[i].loss_after = loss(i);
-    refined[i].inverted = host_sums_(i).overlap < 0;
+    set_pose(particles_, rows[i], searches[i].best());
+    fits[i].loss_after = loss(i);
+    fits[i].inverted = host_sums_(i).overlap < 0;
   }
-  return refined;
+  return fits;
 }
 
 /// One stage of all searches; those that have ended are left out.
 void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
-  const double box = reference_.box;
+  const double box = box_;
   std::vector<int> active(searches.size());
   std::iota(active.begin(), active.end(), 0);
   for (auto& search : searches)
@@ -184,7 +179,8 @@ void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
            // 2 sum |d(s CTF P)/dx|^2, the mean of both axes
            .shift_curvature = scale * scale * sum.slope * (2 * pi / box) * (2 * pi / box)});
     }
-    std::erase_if(active, [&](int i) { return !searches[static_cast<std::size_t>(i)].active(); });
+    progress_->add(static_cast<std::int64_t>(
+        std::erase_if(active, [&](int i) { return !searches[static_cast<std::size_t>(i)].active(); })));
   }
 }
 
@@ -197,7 +193,7 @@ void Refinement::evaluate_with_kernel(std::span<const PoseSearch> searches, std:
 template <class Kernel>
 void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const int> active, double radius,
                           bool gradients) {
-  const int box = reference_.box;
+  const int box = box_;
   const std::size_t count = active.size();
   for (std::size_t i = 0; i < count; ++i) {
     const PoseOfParticle& pose = searches[static_cast<std::size_t>(active[i])].trial();
@@ -212,11 +208,11 @@ void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const 
   Kokkos::deep_copy(space_, poses_.shifts, host_shifts_);
   Kokkos::deep_copy(space_, active_, host_active_);
 
-  const ProjectionOptions projection{.oversampling = reference_.oversampling(), .radius = radius};
+  const ProjectionOptions projection{.oversampling = reference_->oversampling(), .radius = radius};
   const auto poses = poses_.part(0, count);
   const HalfSpectrum projections{range(projections_, 0, count), box};
   const HalfSpectrum cotangents{range(cotangents_, 0, count), box};
-  project<Kernel>(space_, reference_.spectrum, poses, projections, projection);
+  project<Kernel>(space_, reference_->spectrum, poses, projections, projection);
   Match{.layout = {{box, box}},
         .squared_radius = square(radius),
         .images = active_.data(),
@@ -231,7 +227,7 @@ void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const 
     Kokkos::deep_copy(space_, matrix_gradients_, 0.0f);
     Kokkos::deep_copy(space_, shift_gradients_, 0.0f);
     project_gradients<Kernel>(
-        space_, reference_.spectrum, poses, cotangents,
+        space_, reference_->spectrum, poses, cotangents,
         {.matrices = range(matrix_gradients_, 0, count), .shifts = range(shift_gradients_, 0, count)},
         projection);
     rotation_vector_gradients(space_, range(poses_.matrices, 0, count), range(matrix_gradients_, 0, count),

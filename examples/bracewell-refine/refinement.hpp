@@ -4,12 +4,13 @@
 #include "bracewell-refine/match.hpp"
 #include "bracewell-refine/pose_search.hpp"
 #include "bracewell-refine/reference.hpp"
+#include "common/progress.hpp"
 #include "common/star.hpp"
 #include "cryoem/contrast.hpp"
 #include "cryoem/poses.hpp"
 
 #include <cstddef>
-#include <optional>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,36 +18,44 @@ namespace Bracewell::Examples {
 
 struct RefinementOptions {
   Sampling sampling;
-  bool no_ctf = false;          ///< compare with bare projections, whatever the STAR file has
-  std::optional<double> radius; ///< largest frequency, periods per box; absent: Nyquist
-  int iterations = 20;          ///< evaluations of the loss per stage, at most
-  std::size_t batch = 0;        ///< images at a time; 0: chosen
+  bool no_ctf = false;   ///< compare with bare projections, whatever the STAR file has
+  int iterations = 20;   ///< evaluations of the loss per stage, at most
+  std::size_t batch = 0; ///< images at a time; 0: chosen
 };
 
-/// Losses as fractions of the image's power, at the last stage's radius.
-struct RefinedPose {
-  PoseOfParticle before, after;
+/// How well a particle fits a reference. Losses as fractions of the image's power, at the last stage's radius.
+struct Fit {
   double loss_before, loss_after;
   bool inverted; ///< the projection fits with a negative scale
 };
+
+/// The pose of a particle as its file has it.
+PoseOfParticle pose_of(const Particles& particles, std::size_t row);
 
 /// Local refinement of the poses of particles against a map. Stages go from coarse to fine: their radius
 /// doubles from an eighth of the box on, where images two pixels off are a quarter period off.
 class Refinement {
 public:
-  /// Throws InputError where the particles lack poses or do not fit the reference; adds warnings to them.
-  Refinement(const Space& space, Particles& particles, Reference reference, const RefinementOptions& options);
+  /// Throws InputError where the particles lack poses; adds warnings to them.
+  Refinement(const Space& space, Particles& particles, const RefinementOptions& options);
 
+  /// The radii of the stages up to one.
+  std::vector<double> stages(double radius) const;
   bool uses_ctf() const { return contrast_.present(); }
 
-  /// The poses of all particles, in the file's order. Throws InputError where images cannot be read.
-  std::vector<RefinedPose> run();
+  /// Refines the poses of `rows` of the particles, which have to have the reference's box, in batches: after
+  /// each the particles have the new poses, and done(rows of the batch, their fits) is called.
+  /// @param radius    largest frequency compared, periods per box
+  /// @param progress  counts the stages of particles
+  /// Throws InputError where images cannot be read.
+  void run(std::span<const std::size_t> rows, const Reference& reference, double radius, Progress& progress,
+           const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done);
 
 private:
   static constexpr double coarse_tolerance = 0.03, tolerance = 0.002; ///< pixels, of the last stage
 
-  std::vector<RefinedPose> refine_batch(std::size_t first, std::size_t count);
-  void transform(std::size_t first, std::size_t count);
+  std::vector<Fit> refine_batch(std::span<const std::size_t> rows);
+  void transform(std::span<const std::size_t> rows);
   void minimise(std::vector<PoseSearch>& searches, double radius);
   /// Losses of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
   template <class Kernel>
@@ -57,10 +66,12 @@ private:
 
   Space space_;
   Particles& particles_;
-  Reference reference_;
   RefinementOptions options_;
+  int box_;
   std::size_t batch_;
-  double radius_;
+  const Reference* reference_ = nullptr; ///< of this run
+  Progress* progress_ = nullptr;         ///< of this run
+  double radius_ = 0;
 
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   Contrast contrast_;

@@ -2,8 +2,8 @@ bracewell_program(refine_check
   ${CMAKE_CURRENT_LIST_DIR}/tests/check.cpp ${CMAKE_CURRENT_SOURCE_DIR}/bracewell-reconstruct/demo.cpp
   LIBRARIES bracewell_examples_common)
 
-foreach(case noise_free noisy errors ribosome)
-  if(case STREQUAL ribosome AND NOT (BRACEWELL_TEST_DATA AND EXISTS ${BRACEWELL_TEST_DATA}/data/cryoem))
+foreach(case noise_free noisy errors ribosome ribosome_alone)
+  if(case MATCHES ribosome AND NOT (BRACEWELL_TEST_DATA AND EXISTS ${BRACEWELL_TEST_DATA}/data/cryoem))
     bracewell_skipped_test(refine_${case} "BRACEWELL_TEST_DATA has no data/cryoem")
   else()
     add_test(NAME refine_${case}

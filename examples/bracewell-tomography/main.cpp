@@ -35,6 +35,15 @@ const std::map<std::string, ProjectionPadding> paddings{{"zero", ProjectionPaddi
 const std::map<std::string, Stripes> stripe_methods{
     {"none", Stripes::None}, {"offset", Stripes::Offset}, {"sorting", Stripes::Sorting}};
 
+/// "fourier|line|log-polar"
+template <class Choice>
+std::string names_of(const std::map<std::string, Choice>& choices) {
+  std::string names;
+  for (const auto& [name, choice] : choices)
+    names += (names.empty() ? "" : "|") + name;
+  return names;
+}
+
 struct Options {
   RunOptions run;
   std::string centre = "auto", rows, air, try_centres;
@@ -129,8 +138,6 @@ void main_job(Options& options, Provenance& provenance) {
 } // namespace
 
 int main(int argc, char** argv) {
-  const Kokkos::ScopeGuard kokkos(
-      Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
   CLI::App app{
       "Reconstructs slices from a parallel-beam scan: attenuation per pixel. Writes OUT and a picture of the "
       "middle slice (_middle.png).",
@@ -160,7 +167,7 @@ int main(int argc, char** argv) {
       ->type_name("DEGREES");
   app.add_option("--angle-unit", run.scan.angle_unit, "of the angles in the file, instead of what it says")
       ->transform(CLI::CheckedTransformer(angle_units).description(""))
-      ->type_name("degrees|radians");
+      ->type_name(names_of(angle_units));
   app.add_flag("--both-ends", run.scan.both_ends, "the last of them is at the end of the span")->needs(span);
   app.add_flag("--no-log", options.no_log, "data are attenuation already");
   app.add_option("--air", options.air,
@@ -168,41 +175,57 @@ int main(int argc, char** argv) {
                  "subtracted")
       ->type_name("BEGIN:END");
   app.add_option("--stripes", options.stripes,
-                 "removal of stripes, which make rings: none, offset or sorting")
+                 "removal of stripes, which make rings; sorting by default with --demo")
       ->transform(CLI::CheckedTransformer(stripe_methods, CLI::ignore_case).description(""))
+      ->type_name(names_of(stripe_methods))
       ->default_str("none");
   app.add_option("--stripe-strength", options.stripe_options.strength,
                  "of offset: less removes wider stripes, and more of the object")
+      ->check(CLI::PositiveNumber)
+      ->type_name("STRENGTH")
       ->capture_default_str();
-  app.add_option("--stripe-window", options.stripe_options.window,
-                 "of sorting: columns of the median, odd, up to 63")
+  app.add_option("--stripe-window", options.stripe_options.window, "of sorting: columns of the median, odd")
+      ->check(CLI::Range(1, 63))
+      ->check([](const std::string& text) {
+        return (text.back() - '0') % 2 == 1 ? std::string() : "expected an odd number, found " + text;
+      })
+      ->type_name("COLUMNS")
       ->capture_default_str();
   app.add_option("--dead", options.stripe_options.dead,
                  "columns that change so many times more or less than those beside them are interpolated; 0: "
                  "none are")
+      ->check([](const std::string& text) {
+        const double ratio = std::strtod(text.c_str(), nullptr);
+        return ratio == 0 || (ratio > 1 && ratio < 1e6) ? std::string()
+                                                        : "expected 0 or a ratio above 1, found " + text;
+      })
+      ->type_name("RATIO")
       ->capture_default_str();
-  app.add_option("--centre", options.centre, "pixel of the rotation axis, or auto")->capture_default_str();
+  app.add_option("--centre", options.centre, "of the rotation axis")
+      ->type_name("PIXEL|auto")
+      ->capture_default_str();
   app.add_option("--try-centres", options.try_centres,
                  "the middle slice at these centres, as one picture: OUT ends with .png, .pdf or .svg")
       ->type_name("FIRST:LAST:STEP");
-  app.add_option("--method", run.method, "fourier, log-polar (even angles over 180 degrees only) or line")
+  app.add_option("--method", run.method, "log-polar takes even angles over 180 degrees only")
       ->transform(CLI::CheckedTransformer(methods, CLI::ignore_case).description(""))
+      ->type_name(names_of(methods))
       ->default_str("fourier");
   app.add_option("--tolerance", run.tolerance, "relative error of the Fourier method")
       ->check(CLI::Range(1e-6, 1e-1))
       ->capture_default_str();
-  app.add_option("--filter", run.filter, "none, ramp, shepp, cosine, cosine2, hamming, hann or parzen")
+  app.add_option("--filter", run.filter, "of the projections, before they are spread")
       ->transform(CLI::CheckedTransformer(filters, CLI::ignore_case).description(""))
+      ->type_name(names_of(filters))
       ->default_str("shepp");
-  app.add_option("--padding", run.padding, "beyond the detector: zero, or edge (the outermost values go on)")
+  app.add_option("--padding", run.padding, "beyond the detector; edge: the outermost values go on")
       ->transform(CLI::CheckedTransformer(paddings, CLI::ignore_case).description(""))
+      ->type_name(names_of(paddings))
       ->default_str("edge");
   app.add_flag("--density-weights", run.density_weights, "for angles that are not evenly spread");
   app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
   app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
-  app.add_option("--memory-limit", run.memory_limit, "of this program; half of the machine's by default")
-      ->check(CLI::PositiveNumber)
-      ->type_name("MEGABYTES");
+  add_memory_limit(app, run.memory_limit);
   app.add_option("--demo", options.demo, "simulate a scan in FOLDER, reconstruct it and compare")
       ->type_name("FOLDER");
   return run_driver(app, argc, argv, [&](Provenance& provenance) { main_job(options, provenance); });

@@ -13,8 +13,18 @@
 namespace Bracewell::Examples {
 namespace {
 
+FourierTomographyOptions fourier_options(const RunOptions& options, std::int64_t slices) {
+  return {.slices = slices, .tolerance = options.tolerance};
+}
+
+LogPolarTomographyOptions log_polar_options(std::int64_t slices) {
+  return {.slices = slices, .row_upsampling = row_upsampling(Method::LogPolar)};
+}
+
+constexpr LineTomographyOptions line_options{.projection = false};
+
 template <class Plan>
-auto backprojection(std::shared_ptr<const Plan> plan) {
+Reconstructor backprojection(std::shared_ptr<const Plan> plan) {
   return [plan = std::move(plan)](const Space& space, const Sinograms& sinograms, const Slices& slices) {
     plan->backproject(space, sinograms, slices);
   };
@@ -22,46 +32,42 @@ auto backprojection(std::shared_ptr<const Plan> plan) {
 
 } // namespace
 
-Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
-                                 const std::vector<double>& angles, int width, double centre,
-                                 std::int64_t slices) {
-  const std::vector<double> weights =
-      options.density_weights ? angular_density_weights(angles) : std::vector<double>();
+ParallelBeamGeometry beam_geometry(const RunOptions& options, const std::vector<double>& angles, int width,
+                                   double centre) {
+  if (options.density_weights && options.method == Method::LogPolar)
+    throw InputError("--density-weights: log-polar reconstruction takes even angles only");
+  return {.angles = angles,
+          .width = width,
+          .centre = centre,
+          .weights = options.density_weights ? angular_density_weights(angles) : std::vector<double>()};
+}
+
+std::size_t reconstructor_bytes(const Space& space, const RunOptions& options,
+                                const ParallelBeamGeometry& geometry, std::int64_t slices) {
   switch (options.method) {
-  case Method::Fourier: {
-    using Plan = FourierTomography<Space, float>;
-    const auto plan =
-        std::make_shared<const Plan>(space, FourierTomographyOptions{.angles = angles,
-                                                                     .width = width,
-                                                                     .slices = slices,
-                                                                     .centre = centre,
-                                                                     .tolerance = options.tolerance,
-                                                                     .weights = weights});
-    const std::size_t fixed = plan->plan().memory_bytes(), rest = plan->memory_bytes() - fixed;
-    return {backprojection(plan), fixed,
-            (rest + static_cast<std::size_t>(slices) - 1) / static_cast<std::size_t>(slices)};
-  }
-  case Method::LogPolar: {
-    if (options.density_weights)
-      throw InputError("--density-weights: log-polar reconstruction takes even angles only");
-    using Plan = LogPolarTomography<Space, float>;
-    const auto plan = std::make_shared<const Plan>(
-        space, LogPolarTomographyOptions{.angles = angles,
-                                         .width = width,
-                                         .slices = slices,
-                                         .centre = centre,
-                                         .row_upsampling = row_upsampling(Method::LogPolar)});
-    return {backprojection(plan), plan->memory_bytes(), 0}; // more slices share its memory
-  }
+  case Method::Fourier:
+    return FourierTomography<Space, float>::bytes_needed(space, geometry, fourier_options(options, slices));
+  case Method::LogPolar:
+    return LogPolarTomography<Space, float>::bytes_needed(space, geometry, log_polar_options(slices));
   case Method::Line:
     break;
   }
-  using Plan = LineTomography<Space, float>;
-  const auto plan = std::make_shared<const Plan>(
-      space,
-      LineTomographyOptions{
-          .angles = angles, .width = width, .centre = centre, .weights = weights, .projection = false});
-  return {backprojection(plan), 24 * angles.size(), 0};
+  return LineTomography<Space, float>::bytes_needed(space, geometry, line_options);
+}
+
+Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
+                                 const ParallelBeamGeometry& geometry, std::int64_t slices) {
+  switch (options.method) {
+  case Method::Fourier:
+    return backprojection(std::make_shared<const FourierTomography<Space, float>>(
+        space, geometry, fourier_options(options, slices)));
+  case Method::LogPolar:
+    return backprojection(
+        std::make_shared<const LogPolarTomography<Space, float>>(space, geometry, log_polar_options(slices)));
+  case Method::Line:
+    break;
+  }
+  return backprojection(std::make_shared<const LineTomography<Space, float>>(space, geometry, line_options));
 }
 
 } // namespace Bracewell::Examples

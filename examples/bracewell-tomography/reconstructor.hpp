@@ -3,6 +3,8 @@
 
 #include "bracewell-tomography/run.hpp"
 
+#include <bracewell/tomography/parallel_beam.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -15,19 +17,18 @@ using Slices = Owned<float***>;    ///< [slices, width, width]
 /// Values per pixel that a method takes: log-polar reconstruction interpolates in them.
 constexpr int row_upsampling(Method method) { return method == Method::LogPolar ? 2 : 1; }
 
-/// A planned method.
-struct Reconstructor {
-  std::function<void(const Space&, const Sinograms&, const Slices&)> backproject;
-  std::size_t fixed_bytes, bytes_per_slice; ///< of the plan, for more slices too
+/// A planned method: any number of sinograms to slices.
+using Reconstructor = std::function<void(const Space&, const Sinograms&, const Slices&)>;
 
-  std::size_t bytes(std::int64_t slices) const {
-    return fixed_bytes + bytes_per_slice * static_cast<std::size_t>(slices);
-  }
-};
+/// @param centre  detector pixel of the axis
+ParallelBeamGeometry beam_geometry(const RunOptions& options, const std::vector<double>& angles, int width,
+                                   double centre);
 
-/// @param centre  detector pixel of the axis in the sinograms that it is given
+/// Memory that a method takes which works on so many slices at once.
+std::size_t reconstructor_bytes(const Space& space, const RunOptions& options,
+                                const ParallelBeamGeometry& geometry, std::int64_t slices);
+
 Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
-                                 const std::vector<double>& angles, int width, double centre,
-                                 std::int64_t slices);
+                                 const ParallelBeamGeometry& geometry, std::int64_t slices);
 
 } // namespace Bracewell::Examples

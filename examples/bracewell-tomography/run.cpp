@@ -157,6 +157,10 @@ void check_width(const Job& job, const Owned<float**>& sinogram, Provenance& pro
         " % of the largest: slices are wrong by a smooth background; where the edge sees air, use --air");
 }
 
+FilterOptions filter_options(const RunOptions& options) {
+  return {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options.method)};
+}
+
 /// Sinogram of the middle row.
 Owned<float**> middle_sinogram(const Space& space, const Job& job, const RunOptions& options,
                                const std::optional<StripeRemoval<Space, float>>& stripes) {
@@ -171,34 +175,45 @@ Owned<float**> middle_sinogram(const Space& space, const Job& job, const RunOpti
 }
 
 /// How many slices at a time: as many as the limit allows and are of use.
-std::int64_t chunk_size(const Scan& scan, const RunOptions& options, std::int64_t slices, double occupied,
-                        const Reconstructor& plan) {
-  const double limit = memory_limit(options.memory_limit);
-  const double sinogram = 4.0 * double(scan.angles().size()) * double(scan.width());
-  const double image = 4.0 * double(scan.width()) * double(scan.width());
+/// @param occupied  bytes before there are buffers and plans
+std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& options, double occupied) {
+  const Scan& scan = job.scan;
+  const auto angles = static_cast<std::int64_t>(scan.angles().size());
+  const ParallelBeamGeometry geometry =
+      beam_geometry(options, scan.angles(), job.width, options.centre.value_or(job.width / 2.0));
+  const int upsampling = row_upsampling(options.method);
+  const double sinogram = 4.0 * double(angles) * job.width, image = 4.0 * job.width * double(job.width);
   const bool host = std::is_same_v<Memory, Kokkos::HostSpace>;
-  // Two slots to read into, the sinograms, the slices on the device and two slots to write from.
-  const double per_slice =
-      2 * RawSlices::bytes_per_slice(scan) + sinogram + (host ? 2 : 3) * image + double(plan.bytes_per_slice);
-  // Beside these the picture, and what libraries take once they are used.
-  const double fixed =
-      occupied + double(plan.fixed_bytes) + (options.stripes ? 2.2 * sinogram : 0) + 3 * image + 12e6;
-  const auto fits = [&](std::int64_t count) { return fixed + per_slice * double(count) <= limit; };
-  const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, slices) : 1;
-  require_memory("reconstructing " + std::to_string(least) + " slices at a time",
-                 fixed + per_slice * double(least), limit);
+  // Two slots to read into, the sinograms, filtered ones, the slices on the device and two slots to write from.
+  const double per_slice = 2 * RawSlices::bytes_per_slice(scan) +
+                           sinogram * (upsampling > 1 ? 1 + upsampling : 1) + (host ? 2 : 3) * image;
+  const double stripes =
+      options.stripes
+          ? double(StripeRemoval<Space, float>::bytes_needed(space, int(angles), job.width, *options.stripes))
+          : 0;
+  const auto needed = [&](std::int64_t count) {
+    // Beside these the picture, and what libraries take once they are used.
+    return occupied + stripes + 3 * image + 12e6 + per_slice * double(count) +
+           double(ProjectionFilter<Space, float>::bytes_needed(space, count * angles, job.width,
+                                                               filter_options(options))) +
+           double(reconstructor_bytes(space, options, geometry, count));
+  };
+  const double limit = memory_limit(options.memory_limit);
+  const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, job.slices) : 1;
+  require_memory("reconstructing " + std::to_string(least) + " slices at a time", needed(least), limit);
   // A few chunks, for reading and writing to go on beside the work.
-  const std::int64_t wanted =
-      std::clamp<std::int64_t>((slices + 3) / 4, std::min<std::int64_t>(8, slices), 64);
-  std::int64_t chunk = least;
-  while (chunk < wanted && fits(chunk + 1))
-    ++chunk;
+  std::int64_t chunk = least,
+               beyond =
+                   1 + std::max(least, std::clamp<std::int64_t>((job.slices + 3) / 4,
+                                                                std::min<std::int64_t>(8, job.slices), 64));
+  while (beyond - chunk > 1) {
+    const std::int64_t middle = (chunk + beyond) / 2;
+    (needed(middle) <= limit ? chunk : beyond) = middle;
+  }
   return chunk > 2 ? chunk / 2 * 2 : chunk; // the Fourier method takes slices in pairs
 }
 
-fs::path picture_path(const fs::path& out) {
-  return out.parent_path() / (out.stem().string() + "_middle.png");
-}
+fs::path picture_path(const fs::path& out) { return beside(out, "_middle.png"); }
 
 /// Greys by the values in the disc of a slice.
 GreyRange range_in_disc(std::span<const float> slice, int width) {
@@ -230,14 +245,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   std::optional<StripeRemoval<Space, float>> stripes;
   if (options.stripes)
     stripes.emplace(space, int(angles), width, *options.stripes);
-  // A plan for a centre in the middle, to find what is wrong, and how much fits, before the axis is searched.
-  std::int64_t chunk = std::min<std::int64_t>(2, slices);
-  {
-    const double occupied = resident_bytes();
-    chunk = chunk_size(scan, options, slices, occupied,
-                       make_reconstructor(space, options, scan.angles(), width,
-                                          options.centre.value_or(width / 2.0), chunk));
-  }
+  // What is wrong, and how much fits, is found before the axis is searched.
+  const std::int64_t chunk = chunk_size(space, job, options, resident_bytes());
   check_flats(job, provenance);
   double centre = 0;
   {
@@ -259,10 +268,10 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));
   output.write_provenance(provenance.text());
 
-  const Reconstructor plan = make_reconstructor(space, options, scan.angles(), width, centre, chunk);
-  const ProjectionFilter<Space, float> filter(
-      space, chunk * std::int64_t(angles), width,
-      {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options.method)});
+  const Reconstructor plan =
+      make_reconstructor(space, options, beam_geometry(options, scan.angles(), width, centre), chunk);
+  const ProjectionFilter<Space, float> filter(space, chunk * std::int64_t(angles), width,
+                                              filter_options(options));
   std::array<std::unique_ptr<RawSlices>, 2> input;
   std::array<OutputSlot, 2> results;
   for (const std::size_t slot : {0, 1}) {
@@ -277,7 +286,6 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   const auto filtered = fine_width == size(width)
                             ? sinograms
                             : allocate<Owned<float***>>("filtered", chunk, angles, fine_width);
-  Kokkos::deep_copy(space, filtered, 0.f); // the last chunk may leave some unused
 
   std::vector<float> picture(size(width) * size(width));
   Progress progress("reconstructing", "slices", slices);
@@ -301,11 +309,13 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     input[slot]->normalise(space, filled, normalise_options(options));
     if (stripes)
       stripes->execute(space, filled);
-    filter.execute(space, filled, first_of(filtered));
+    const Sinograms ready = first_of(filtered);
+    filter.execute(space, filled, ready);
     const OutputSlot& result = results[slot];
-    plan.backproject(space, filtered, result.slices);
+    const Slices done = first_of(result.slices);
+    plan(space, ready, done);
     if (!options.corners)
-      apply_mask(space, result.slices, {.radius = width / 2.0});
+      apply_mask(space, done, {.radius = width / 2.0});
     Kokkos::deep_copy(space, result.host, result.slices);
     space.fence("Bracewell::examples::tomography"); // before the slots are read and written
     if (writing.valid())
@@ -351,16 +361,15 @@ std::string try_centres(const Space& space, const RunOptions& options, Provenanc
   const auto sinogram = middle_sinogram(space, job, options, stripes);
   const int fine_width = row_upsampling(options.method) * job.width;
   const auto filtered = allocate<Owned<float***>>("filtered", 1, sinogram.extent(0), fine_width);
-  ProjectionFilter<Space, float>(
-      space, std::int64_t(sinogram.extent(0)), job.width,
-      {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options.method)})
+  ProjectionFilter<Space, float>(space, std::int64_t(sinogram.extent(0)), job.width, filter_options(options))
       .execute(space, Sinograms(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1)), filtered);
   const auto slice = allocate<Owned<float***>>("slice", 1, job.width, job.width);
   std::vector<std::vector<float>> images;
   Progress progress("reconstructing", "centres", count);
   for (std::int64_t i = 0; i < count; ++i) {
-    make_reconstructor(space, options, job.scan.angles(), job.width, range.first + double(i) * range.step, 1)
-        .backproject(space, filtered, slice);
+    const ParallelBeamGeometry geometry =
+        beam_geometry(options, job.scan.angles(), job.width, range.first + double(i) * range.step);
+    make_reconstructor(space, options, geometry, 1)(space, filtered, slice);
     apply_mask(space, slice, {.radius = job.width / 2.0});
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
     images.emplace_back(host.data(), host.data() + host.size());

@@ -123,14 +123,19 @@ void Scan::read_dark(std::int64_t first, std::int64_t count, std::span<float> va
 void Scan::read_mean(const Frames& frames, std::int64_t first, std::int64_t count,
                      std::span<float> values) const {
   std::vector<double> sum(values.size());
-  std::vector<float> frame(values.size());
-  for (std::int64_t f = 0; f < frames.count; ++f) {
+  // Small frames are read many at once: a file may have millions.
+  const auto pixels = static_cast<std::int64_t>(values.size());
+  const std::int64_t most = frames.tiff ? 1 : std::clamp<std::int64_t>((1 << 20) / pixels, 1, frames.count);
+  std::vector<float> block(static_cast<std::size_t>(most * pixels));
+  for (std::int64_t f = 0; f < frames.count; f += most) {
+    const std::int64_t together = std::min(most, frames.count - f);
+    const auto read = std::span(block).first(static_cast<std::size_t>(together * pixels));
     if (frames.tiff)
-      frames.tiff->read_rows(f, first, count, frame);
+      frames.tiff->read_rows(f, first, count, read);
     else
-      hdf5_->read(frames.name, {{f, first, 0}, {1, count, width_}}, std::span<float>(frame));
-    for (std::size_t i = 0; i < sum.size(); ++i)
-      sum[i] += frame[i];
+      hdf5_->read(frames.name, {{f, first, 0}, {together, count, width_}}, read);
+    for (std::size_t i = 0; i < read.size(); ++i)
+      sum[i % sum.size()] += read[i];
   }
   for (std::size_t i = 0; i < sum.size(); ++i)
     values[i] = static_cast<float>(sum[i] / double(frames.count));

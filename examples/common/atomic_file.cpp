@@ -23,7 +23,7 @@ std::string reason(int error) { return std::generic_category().message(error); }
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   if (path_.empty())
     throw InputError("an output file has an empty name");
-  OutputFamily::require_announced(path_);
+  alone_ = OutputFamily::alone(path_);
   const std::string name = path_.string();
   std::error_code error;
   // Replacing a symbolic link would leave its target behind: write through it.
@@ -41,8 +41,8 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)),
       descriptor_(std::exchange(other.descriptor_, -1)), named_(std::exchange(other.named_, false)),
-      closed_(std::exchange(other.closed_, true)), removed_on_signals_(std::move(other.removed_on_signals_)),
-      size_(other.size_) {}
+      closed_(std::exchange(other.closed_, true)), alone_(other.alone_),
+      removed_on_signals_(std::move(other.removed_on_signals_)), size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0)
@@ -118,7 +118,7 @@ void AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes)
 void AtomicFile::commit() {
   if (std::exchange(closed_, true))
     throw std::logic_error(path_.string() + ": closed twice");
-  if (OutputFamily::take(*this))
+  if (!alone_ && OutputFamily::take(*this))
     return;
   const SignalsIgnored wait;
   close();

@@ -55,6 +55,7 @@ private:
   int descriptor_ = -1;
   bool named_ = false;  ///< `temporary_` is a name in the target's folder, to be removed
   bool closed_ = false; ///< commit() was called
+  bool alone_ = false;  ///< it does not wait for the OutputFamily
   std::unique_ptr<RemovedOnSignals> removed_on_signals_;
   std::int64_t size_ = 0;
 };

@@ -4,14 +4,17 @@
 #include "input_error.hpp"
 #include "signals.hpp"
 
+#include <Kokkos_Core.hpp>
 #include <bracewell/error.hpp>
 #include <bracewell/version.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -29,6 +32,33 @@ std::size_t terminal_columns() {
   const char* const columns = std::getenv("COLUMNS");
   const int number = columns != nullptr ? std::atoi(columns) : 0;
   return number > 0 ? static_cast<std::size_t>(number) : 100;
+}
+
+/// What an error of the library says, without the function that says it: users of programs call none.
+std::string without_function(const std::string& message) {
+  const std::size_t end = message.starts_with("Bracewell::") ? message.find(": ") : std::string::npos;
+  return end == std::string::npos ? message : message.substr(end + 2);
+}
+
+/// CLI11 writes the end of "any number above zero" with 309 digits.
+std::string without_largest_number(const std::string& message) {
+  const std::size_t at = message.find(" not in range 0.000000 to 1797693");
+  return at == std::string::npos ? message : message.substr(0, at) + " is no finite positive number";
+}
+
+/// The ranges of options let through what is no number at all. Names of files and datasets may be what they are.
+void require_finite_numbers(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string kind = option->get_type_name();
+    if (kind == "FILE" || kind == "FOLDER" || kind == "DATASET" || kind == "NAME")
+      continue;
+    for (const std::string& text : option->results()) {
+      char* end = nullptr;
+      const double value = std::strtod(text.c_str(), &end);
+      if (end != text.c_str() && *end == '\0' && !std::isfinite(value))
+        throw CLI::ValidationError(option->get_name(), "expected a finite number, found " + text);
+    }
+  }
 }
 
 } // namespace
@@ -52,6 +82,12 @@ std::string wrapped_help(const std::string& help, std::size_t columns) {
   return text;
 }
 
+void add_memory_limit(CLI::App& app, std::optional<double>& megabytes) {
+  app.add_option("--memory-limit", megabytes, "of this program; half of the machine's by default")
+      ->check(CLI::PositiveNumber)
+      ->type_name("MEGABYTES");
+}
+
 int run_driver(CLI::App& app, int argc, const char* const* argv,
                const std::function<void(Provenance&)>& body) {
   const auto complain = [&app](const std::string& message, ExitCode code) {
@@ -63,10 +99,14 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     bool strict = false;
     app.add_flag("--strict", strict, "what would be assumed, with a warning, is an error");
     app.parse(argc, argv);
+    require_finite_numbers(app);
     Provenance provenance(app.get_name(), strict);
     for (int i = 1; i < argc; ++i)
       provenance.option(argv[i]);
     remove_unfinished_on_signals();
+    std::optional<Kokkos::ScopeGuard> kokkos;
+    if (!Kokkos::is_initialized()) // the tests' program has it already
+      kokkos.emplace(Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
     body(provenance);
     // A full disk behind a redirected stdout must not pass for success.
     if (!std::cout.flush())
@@ -80,11 +120,11 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
       app.exit(request);
     return std::cout.flush() ? Success : complain("standard output cannot be written", Failure);
   } catch (const CLI::ParseError& error) {
-    return complain(std::string(error.what()) + " (see --help)", BadInput);
+    return complain(without_largest_number(error.what()) + " (see --help)", BadInput);
   } catch (const InputError& error) {
     return complain(error.what(), BadInput);
   } catch (const Error& error) {
-    return complain(error.what(), BadInput);
+    return complain(without_function(error.what()), BadInput);
   } catch (const std::bad_alloc&) {
     return complain("out of memory", Failure);
   } catch (const std::exception& error) {

@@ -2,11 +2,11 @@
 #include "hdf5.hpp"
 
 #include "input_error.hpp"
-#include "input_file.hpp"
 #include "output_family.hpp"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -17,6 +17,8 @@ namespace Bracewell::Examples {
 namespace {
 
 static_assert(sizeof(hid_t) == sizeof(std::int64_t));
+
+constexpr std::size_t largest_value = 32; ///< bytes of one: a complex number of two long doubles
 
 /// Held during every call of the library. It also keeps the library from printing its errors.
 class Lock {
@@ -95,16 +97,33 @@ Handle memory_type(Hdf5Type type, const char* r = "r", const char* i = "i") {
   throw std::logic_error("an HDF5 type that does not exist");
 }
 
+/// Whether the parts of a number lie within it. The library takes a damaged file's word for that, and reads beyond.
+bool is_sound(hid_t number) {
+  const std::size_t bits = 8 * H5Tget_size(number), precision = H5Tget_precision(number);
+  const int offset = H5Tget_offset(number);
+  if (bits > 8 * largest_value || offset < 0 || precision > bits || std::size_t(offset) > bits - precision)
+    return false;
+  if (H5Tget_class(number) != H5T_FLOAT)
+    return true;
+  std::size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
+  return H5Tget_fields(number, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
+         sign < bits && exponent <= bits && exponent_bits <= bits - exponent && mantissa <= bits &&
+         mantissa_bits <= bits - mantissa;
+}
+
 /// Names of the two floating-point members of a complex type; nothing for other types.
 std::optional<std::pair<std::string, std::string>> complex_members(hid_t type) {
   if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2)
     return {};
   std::string names[2];
   for (unsigned member : {0u, 1u}) {
-    if (H5Tget_member_class(type, member) != H5T_FLOAT)
+    const Handle number(H5Tget_member_type(type, member), H5Tclose);
+    const std::size_t offset = H5Tget_member_offset(type, member), bytes = H5Tget_size(type);
+    if (H5Tget_member_class(type, member) != H5T_FLOAT || !is_sound(number) || offset > bytes ||
+        H5Tget_size(number) > bytes - offset)
       return {};
     char* const name = H5Tget_member_name(type, member);
-    names[member] = name;
+    names[member] = name != nullptr ? name : "";
     H5free_memory(name);
   }
   const bool known = (names[0] == "r" && names[1] == "i") || (names[0] == "real" && names[1] == "imag");
@@ -200,7 +219,36 @@ Hdf5Shape shape_of(const Hdf5Reader& reader, const std::string& name, hid_t data
   std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
   if (!extents.empty())
     H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  // The values' number in bytes fits, even where one extent is 0.
+  hsize_t left = std::numeric_limits<std::int64_t>::max() / largest_value;
+  for (const hsize_t extent : extents)
+    if ((left /= std::max<hsize_t>(1, extent)) == 0)
+      reader.fail(name, "is damaged: it states more values than there can be");
   return {extents.begin(), extents.end()};
+}
+
+/// Throws where the values, or the parts that the library reads them in, are larger than their file can have them.
+/// Those that lie in other files may have any size.
+void require_plausible(const Hdf5Reader& reader, const std::string& name, hid_t dataset,
+                       const Hdf5Shape& shape) {
+  const Handle file(H5Iget_file_id(dataset), H5Fclose), type(H5Dget_type(dataset), H5Tclose),
+      properties(H5Dget_create_plist(dataset), H5Pclose);
+  hsize_t file_bytes = 0;
+  H5Fget_filesize(file, &file_bytes);
+  const auto check = [&](const std::vector<hsize_t>& extents) {
+    double bytes = double(H5Tget_size(type)); // may pass what integers hold
+    for (const hsize_t extent : extents)
+      bytes *= double(extent);
+    if (bytes > double(most_unpacked(std::int64_t(file_bytes))))
+      reader.fail(name, "is damaged: it states " + hdf5_text({extents.begin(), extents.end()}) +
+                            " values, in a file of " + std::to_string(file_bytes) + " bytes");
+  };
+  const H5D_layout_t layout = H5Pget_layout(properties);
+  if (layout != H5D_VIRTUAL && H5Pget_external_count(properties) == 0)
+    check(sizes(shape));
+  std::vector<hsize_t> chunk(shape.size());
+  if (layout == H5D_CHUNKED && H5Pget_chunk(properties, int(chunk.size()), chunk.data()) > 0)
+    check(chunk);
 }
 
 /// Why a dataset could not be read, as far as can be told.
@@ -260,7 +308,7 @@ std::string hdf5_text(const Hdf5Shape& shape) {
 }
 
 Hdf5Reader::Hdf5Reader(std::filesystem::path path) : path_(std::move(path)) {
-  const InputFile regular(path_); // says what is wrong with the path
+  bytes_ = InputFile(path_).size(); // which says what is wrong with the path
   const Lock lock;
   if (H5Fis_hdf5(path_.c_str()) <= 0)
     throw InputError(path_.string() + ": is not an HDF5 file");
@@ -271,7 +319,7 @@ Hdf5Reader::Hdf5Reader(std::filesystem::path path) : path_(std::move(path)) {
 }
 
 Hdf5Reader::Hdf5Reader(Hdf5Reader&& other) noexcept
-    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
+    : path_(std::move(other.path_)), bytes_(other.bytes_), file_(std::exchange(other.file_, -1)) {}
 
 Hdf5Reader::~Hdf5Reader() {
   const Lock lock;
@@ -313,7 +361,9 @@ Hdf5Shape Hdf5Reader::shape(const std::string& name) const {
   const Lock lock;
   const Handle dataset = open_dataset(*this, file_, name);
   remember_files(dataset);
-  return shape_of(*this, name, dataset);
+  const Hdf5Shape shape = shape_of(*this, name, dataset);
+  require_plausible(*this, name, dataset, shape);
+  return shape;
 }
 
 bool Hdf5Reader::is_complex(const std::string& name) const {
@@ -336,6 +386,9 @@ void Hdf5Reader::read(const std::string& name, const Hdf5Slab& slab, Hdf5Type ty
   if (!Examples::is_complex(type) && kind != H5T_INTEGER && kind != H5T_FLOAT && kind != H5T_ENUM)
     fail(name,
          "expected real numbers, found " + std::string(members ? "complex ones" : "values of another kind"));
+  if (H5Tget_size(stored) > largest_value ||
+      ((kind == H5T_INTEGER || kind == H5T_FLOAT) && !is_sound(stored)))
+    fail(name, "is damaged: its numbers of " + std::to_string(H5Tget_size(stored)) + " bytes make no sense");
   const Handle native =
       members ? memory_type(type, members->first.c_str(), members->second.c_str()) : memory_type(type);
   const Handle from = select(dataset, slab, shape_of(*this, name, dataset)), to = memory_space(slab.count);
@@ -352,7 +405,7 @@ std::optional<double> Hdf5Reader::attribute(const std::string& object, const std
   const H5T_class_t kind = H5Tget_class(type);
   double value = 0;
   if (H5Sget_simple_extent_npoints(space) != 1 || (kind != H5T_INTEGER && kind != H5T_FLOAT) ||
-      H5Aread(opened, H5T_NATIVE_DOUBLE, &value) < 0)
+      !is_sound(type) || H5Aread(opened, H5T_NATIVE_DOUBLE, &value) < 0)
     throw InputError(path_.string() + ": attribute " + name + " of " + object + ": expected one number");
   return value;
 }
@@ -363,7 +416,8 @@ std::string Hdf5Reader::text_attribute(const std::string& object, const std::str
   if (!attribute)
     return {};
   const auto& [opened, space, type] = *attribute;
-  if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)
+  if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1 ||
+      H5Tget_size(type) > static_cast<std::size_t>(bytes_))
     return {};
   if (H5Tis_variable_str(type) > 0) {
     char* text = nullptr;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "atomic_file.hpp"
+#include "input_file.hpp"
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -87,7 +89,8 @@ public:
   bool has_dataset(const std::string& name) const;
   /// Names of the members of a group, in alphabetical order.
   std::vector<std::string> list(const std::string& group = "/") const;
-  /// Empty for a scalar.
+  /// Empty for a scalar. A shape that the file is too small for is an error, so that memory of its size can be asked
+  /// for.
   Hdf5Shape shape(const std::string& dataset) const;
   /// Whether its elements are compounds {r, i}.
   bool is_complex(const std::string& dataset) const;
@@ -102,6 +105,9 @@ public:
   template <class T>
   std::vector<T> read(const std::string& dataset) const {
     const Hdf5Shape all = shape(dataset);
+    // What lies in other files has sizes that shape cannot judge.
+    if (hdf5_elements(all) > std::max(most_unpacked(bytes_), std::int64_t(4) << 30) / std::int64_t(sizeof(T)))
+      fail(dataset, "expected 4 GB at most, found shape " + hdf5_text(all));
     std::vector<T> values(static_cast<std::size_t>(hdf5_elements(all)));
     read(dataset, {Hdf5Shape(all.size(), 0), all}, std::span<T>(values));
     return values;
@@ -127,6 +133,7 @@ private:
             std::size_t size) const;
 
   std::filesystem::path path_;
+  std::int64_t bytes_ = 0; ///< size of the file
   std::int64_t file_ = -1;
 };
 

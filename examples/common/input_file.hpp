@@ -9,6 +9,12 @@
 
 namespace Bracewell::Examples {
 
+/// Most bytes that are believed to come out of a file of that size: a compressed one has no more than a thousand
+/// times as many, and small files may state what they do not store.
+constexpr std::int64_t most_unpacked(std::int64_t file_bytes) {
+  return (std::int64_t(64) << 20) + 1100 * file_bytes;
+}
+
 /// A regular file open for reading at any position, which no OutputFamily writes to. Reading is thread-safe: there is no shared file position.
 class InputFile {
 public:

@@ -53,9 +53,14 @@ Inputs& inputs() {
 
 } // namespace
 
+fs::path beside(const fs::path& out, const std::string& ending) {
+  return out.parent_path() / (out.stem().string() + ending);
+}
+
 OutputFamily* OutputFamily::current_ = nullptr;
 
-OutputFamily::OutputFamily(std::vector<fs::path> paths) : paths_(std::move(paths)) {
+OutputFamily::OutputFamily(std::vector<fs::path> paths, std::optional<fs::path> checkpoint)
+    : paths_(std::move(paths)), checkpoint_(std::move(checkpoint)) {
   if (current_ != nullptr)
     throw std::logic_error("OutputFamily: there is another one");
   for (const auto& path : paths_) {
@@ -64,6 +69,8 @@ OutputFamily::OutputFamily(std::vector<fs::path> paths) : paths_(std::move(paths
       if (&other != &path && same_file(path, other))
         throw InputError(path.string() + ": two outputs would have this name");
   }
+  if (checkpoint_)
+    const AtomicFile writable(*checkpoint_);
   const std::lock_guard lock(inputs().mutex);
   for (const auto& path : paths_) {
     const auto output = identity(path);
@@ -99,9 +106,20 @@ void OutputFamily::remember_input(const fs::path& path) {
         refuse(output, path);
 }
 
-void OutputFamily::require_announced(const fs::path& path) {
-  if (current_ != nullptr && std::ranges::find(current_->paths_, path) == current_->paths_.end())
+std::vector<fs::path> OutputFamily::files_read() {
+  const std::lock_guard lock(inputs().mutex);
+  std::vector<fs::path> files;
+  for (const auto& [file, name] : inputs().names)
+    files.push_back(name);
+  return files;
+}
+
+bool OutputFamily::alone(const fs::path& path) {
+  if (current_ == nullptr || std::ranges::find(current_->paths_, path) != current_->paths_.end())
+    return false;
+  if (path != current_->checkpoint_)
     throw std::logic_error(path.string() + ": was not announced to the OutputFamily");
+  return true;
 }
 
 bool OutputFamily::take(AtomicFile& file) {

@@ -4,17 +4,24 @@
 #include "atomic_file.hpp"
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace Bracewell::Examples {
+
+/// OUT's name with its extension replaced: scan.h5 gives scan_phase.png.
+std::filesystem::path beside(const std::filesystem::path& out, const std::string& ending);
 
 /// All files that a run writes, announced before it works: none of them is a file that it reads, under whatever
 /// name, and they appear together at commit() or not at all.
 class OutputFamily {
 public:
+  /// A checkpoint is no member: it appears whenever it is committed, and may be read.
   /// Throws InputError where a path is a file that was read, where two are one file and where nothing can be
   /// written; std::logic_error where there is another family.
-  explicit OutputFamily(std::vector<std::filesystem::path> paths);
+  explicit OutputFamily(std::vector<std::filesystem::path> paths,
+                        std::optional<std::filesystem::path> checkpoint = {});
   OutputFamily(const OutputFamily&) = delete;
   OutputFamily& operator=(const OutputFamily&) = delete;
   ~OutputFamily();
@@ -25,17 +32,21 @@ public:
   /// Remembers a file that the run reads; InputFile and Hdf5Reader do it. Throws InputError where the family
   /// would write to it.
   static void remember_input(const std::filesystem::path& path);
+  /// All files that were read so far.
+  static std::vector<std::filesystem::path> files_read();
 
 private:
   friend class AtomicFile;
 
-  static void require_announced(const std::filesystem::path& path);
+  /// Throws std::logic_error for a file that the family lacks; returns whether it is no member (the checkpoint).
+  static bool alone(const std::filesystem::path& path);
   /// Keeps a file that was committed where there is a family.
   static bool take(AtomicFile& file);
 
   static OutputFamily* current_;
 
   std::vector<std::filesystem::path> paths_;
+  std::optional<std::filesystem::path> checkpoint_;
   std::vector<AtomicFile> finished_;
 };
 

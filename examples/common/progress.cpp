@@ -43,7 +43,10 @@ std::string progress_line(const std::string& what, const std::string& unit, std:
 
 Progress::Progress(std::string what, std::string unit, std::int64_t total)
     : what_(std::move(what)), unit_(std::move(unit)), total_(total), visible_(::isatty(STDERR_FILENO) == 1),
-      start_(Clock::now()) {}
+      start_(Clock::now()) {
+  if (visible_)
+    draw(0, 0, {});
+}
 
 Progress::~Progress() {
   if (visible_)

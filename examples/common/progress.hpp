@@ -8,7 +8,7 @@
 
 namespace Bracewell::Examples {
 
-/// A line on stderr with percentage, rate and time left, redrawn at most ten times a second and erased at the
+/// A line on stderr with percentage, rate and time left, drawn at once and redrawn at most ten times a second and erased at the
 /// end. Silent where stderr is not a terminal.
 class Progress {
 public:

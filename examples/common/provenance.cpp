@@ -26,6 +26,8 @@ void Provenance::took(const std::filesystem::path& file, const std::string& what
     sources_.push_back({file.string(), what});
   else
     known->what += ", " + what;
+  if (said_)
+    print("note", file.string() + ": " + what);
 }
 
 void Provenance::assume(const std::string& sentence) {

@@ -29,7 +29,7 @@ public:
   void assume(const std::string& sentence);
   void assume(const std::vector<std::string>& sentences);
 
-  /// Prints everything so far, before the work starts; an assumption made later is printed at once.
+  /// Prints everything so far, before the work starts; what comes later is printed at once.
   void say();
 
   /// The program, then a line for the options, for each file, and for each assumption.

@@ -122,6 +122,32 @@ LineScan scan_lines(const std::string& text, const std::string& file) {
 
 std::string without_underscore(const std::string& tag) { return tag.substr(tag.starts_with('_') ? 1 : 0); }
 
+/// Whether a value in such quotes ends with it: a quote closes before a blank or a comment only.
+bool can_be_quoted(const std::string& value, char quote) {
+  for (std::size_t at = value.find(quote); at != std::string::npos; at = value.find(quote, at + 1))
+    if (at + 1 < value.size() && (is_blank(value[at + 1]) || value[at + 1] == '#'))
+      return false;
+  return true;
+}
+
+/// Whether a value can be written on a line.
+bool is_writable(const std::string& value) {
+  return std::ranges::none_of(value,
+                              [](char letter) { return letter != '\t' && letter >= 0 && letter < ' '; }) &&
+         (can_be_quoted(value, '"') || can_be_quoted(value, '\''));
+}
+
+std::string quoted(const std::string& value) {
+  const auto visible = [](char letter) { return letter > ' ' && letter <= '~'; };
+  const bool plain = !value.empty() && std::ranges::all_of(value, visible) &&
+                     std::string_view("_#$'\"[];").find(value.front()) == std::string_view::npos &&
+                     !starts_section(value);
+  if (plain)
+    return value;
+  const char quote = can_be_quoted(value, '"') ? '"' : '\'';
+  return quote + value + quote;
+}
+
 StarTable to_table(StarBlock& block, const LineScan::Block& lines, const std::string& file) {
   StarTable table;
   table.name = block.name;
@@ -143,20 +169,12 @@ StarTable to_table(StarBlock& block, const LineScan::Block& lines, const std::st
   if (table.loop && table.rows() != lines.rows)
     throw InputError(place + ": expected one row per line, found " + std::to_string(table.rows()) +
                      " rows in " + std::to_string(lines.rows) + " lines");
+  for (std::size_t i = 0; i < table.values.size(); ++i)
+    if (!is_writable(table.values[i]))
+      throw InputError(place + ", row " + std::to_string(i / table.columns.size() + 1) + ", column " +
+                       table.columns[i % table.columns.size()] +
+                       ": expected a text of one line in one kind of quotes");
   return table;
-}
-
-std::string quoted(const std::string& value) {
-  const bool plain = !value.empty() && value.find_first_of(" \t\r\n") == std::string::npos &&
-                     std::string_view("_#$'\"[];").find(value.front()) == std::string_view::npos &&
-                     !starts_section(value);
-  if (plain)
-    return value;
-  if (value.find('\n') != std::string::npos ||
-      (value.find('"') != std::string::npos && value.find('\'') != std::string::npos))
-    throw std::invalid_argument("write_star: a value cannot be quoted: " + value);
-  const char quote = value.find('"') == std::string::npos ? '"' : '\'';
-  return quote + value + quote;
 }
 
 /// One table being read as numbers.
@@ -592,6 +610,9 @@ void write_star(const std::filesystem::path& path, const StarDocument& document,
     if (table.version != 0)
       text += "# version " + std::to_string(table.version) + "\n\n";
     text += "data_" + table.name + "\n\n";
+    for (const auto& value : table.values)
+      if (!is_writable(value))
+        throw InputError(path.string() + ": not written: a STAR file has no place for the text " + value);
     std::vector<std::string> cells(table.values.size());
     std::ranges::transform(table.values, cells.begin(), quoted);
     const std::size_t width = table.columns.size();

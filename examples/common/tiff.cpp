@@ -40,7 +40,7 @@ TiffHandle open_tiff(const fs::path& path, const char* mode) {
   }();
   static_cast<void>(handlers_set);
   last_error.clear();
-  return {TIFFOpen(path.c_str(), mode), TIFFClose};
+  return TiffHandle(TIFFOpen(path.c_str(), mode));
 }
 
 [[noreturn]] void fail(const fs::path& path, std::string message) {
@@ -111,10 +111,11 @@ struct Layout {
                      ", expected integers of 1 to 32 or 64 bits or floating-point numbers of 16, 32 or 64");
     if (compression == COMPRESSION_NONE && std::int64_t(width) * height / 8 * bits > file_bytes)
       fail(path, "is truncated");
-    // No compression makes a block of so many zeros so small.
-    if (block_bytes > (std::int64_t(256) << 20) + 1100 * file_bytes ||
-        row_bytes * std::int64_t(block_height) > block_bytes)
+    if (block_bytes > most_unpacked(file_bytes) || row_bytes > block_bytes / block_height)
       fail(path, "is damaged: a part of it would have " + std::to_string(block_bytes) + " bytes");
+    if (std::int64_t(width) * height / 8 > most_unpacked(file_bytes) / bits)
+      fail(path, "is damaged: " + std::to_string(width) + " x " + std::to_string(height) + " pixels of " +
+                     std::to_string(bits) + " bits in a file of " + std::to_string(file_bytes) + " bytes");
   }
 
   void convert(const std::uint8_t* row, std::span<float> values) const {
@@ -164,7 +165,9 @@ bool is_tiff_name(const fs::path& path) {
   return ending == ".tif" || ending == ".tiff";
 }
 
-TiffReader::TiffReader(fs::path path) : path_(std::move(path)), handle_(nullptr, TIFFClose) {
+void CloseTiff::operator()(TIFF* tiff) const { TIFFClose(tiff); }
+
+TiffReader::TiffReader(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   series_ = fs::is_directory(path_, error) ||
             (!fs::exists(path_, error) && path_.string().find_first_of("*?[") != std::string::npos);

@@ -14,7 +14,10 @@ using TIFF = struct tiff;
 
 namespace Bracewell::Examples {
 
-using TiffHandle = std::unique_ptr<TIFF, void (*)(TIFF*)>;
+struct CloseTiff {
+  void operator()(TIFF* tiff) const;
+};
+using TiffHandle = std::unique_ptr<TIFF, CloseTiff>;
 
 /// Greyscale images of one size, of whatever TIFF or BigTIFF holds: all pages of a file; of all files of a
 /// folder; or of the files that a pattern names ("scan/flat_*.tif"), in the order of the numbers in their names.

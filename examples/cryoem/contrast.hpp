@@ -5,6 +5,7 @@
 #include "common/provenance.hpp"
 #include "common/star.hpp"
 #include "cryoem/aberrations.hpp"
+#include "cryoem/pixel_sizes.hpp"
 #include "cryoem/views.hpp"
 
 #include <bracewell/array.hpp>
@@ -24,25 +25,6 @@ namespace Bracewell::Examples {
 /// Whether the file says how the images were modulated.
 inline bool has_ctf(const Particles& particles) {
   return particles.defocus_u.present() && particles.voltage.present();
-}
-
-/// Throws InputError where particles have different pixel sizes.
-inline void require_one_pixel_size(const Particles& particles) {
-  const auto& sizes = particles.pixel_size.values;
-  for (std::size_t row = 0; row < sizes.size(); ++row)
-    if (!(std::abs(sizes[row] - sizes[0]) <= 1e-4 * sizes[0]))
-      throw InputError(particles.file.string() + ": row " + std::to_string(row + 1) +
-                       ": expected pixel size " + shortest(sizes[0]) + " as in row 1, found " +
-                       shortest(sizes[row]) +
-                       "; resample the images of one optics group, or take the groups one by one");
-}
-
-/// The pixel size that all particles share, in Angstrom; throws InputError where it is missing or they do
-/// not.
-inline double common_pixel_size(const Particles& particles) {
-  particles.require(particles.pixel_size);
-  require_one_pixel_size(particles);
-  return particles.pixel_size[0];
 }
 
 /// The contrast transfer functions of all particles. Throws InputError, with the row, where they cannot be
@@ -85,22 +67,26 @@ public:
   /// For batches of up to `batch` images. Throws InputError where the functions cannot be computed; adds
   /// warnings to `particles`.
   Contrast(const Space& space, Particles& particles, int box, std::size_t batch)
-      : ctfs_(contrast_transfer(particles)), pixel_size_(common_pixel_size(particles)), box_(box),
-        on_device_("Bracewell::examples::contrast", batch) {
-    std::map<Aberrations, int> lenses;
+      : ctfs_(contrast_transfer(particles)), box_(box), on_device_("Bracewell::examples::contrast", batch) {
+    particles.require(particles.pixel_size);
+    std::map<std::pair<Aberrations, double>, int> lenses; // and pixel sizes
     for (std::size_t row = 0; row < particles.count; ++row) {
       const Aberrations own = aberrations_of(particles, row);
+      pixel_sizes_.push_back(particles.pixel_size[0] * relative_pixel_size(particles, row));
       const auto lens =
-          own.trivial() ? -1 : lenses.emplace(own, static_cast<int>(lenses.size())).first->second;
+          own.trivial() ? -1
+                        : lenses.emplace(std::pair(own, pixel_sizes_.back()), static_cast<int>(lenses.size()))
+                              .first->second;
       lens_.push_back(lens);
       premultiplied_.push_back(particles.premultiplied.present() && particles.premultiplied[row] != 0);
     }
     phases_ = allocate<Owned<double****>>("phases", lenses.size(), box, box / 2 + 1, 2);
     const auto mirror = Kokkos::create_mirror_view(phases_);
-    for (const auto& [aberrations, lens] : lenses)
+    for (const auto& [seen, lens] : lenses)
       for (int row = 0; row < box; ++row)
         for (int column = 0; column <= box / 2; ++column) {
-          const double unit = box * pixel_size_, x = column / unit,
+          const auto& [aberrations, pixel_size] = seen;
+          const double unit = box * pixel_size, x = column / unit,
                        y = HalfSpectrumLayout<2>::frequency(row, box) / unit;
           mirror(lens, row, column, 0) = odd_phase(aberrations, x, y);
           mirror(lens, row, column, 1) = even_phase(aberrations, x, y);
@@ -127,13 +113,13 @@ public:
     CTF ctf;
     int lens;           ///< of the phases; -1: none
     bool premultiplied; ///< the image has the CTF twice
+    double pixel_size;  ///< Angstrom
   };
 
   struct Apply {
     const Image* images;
     const double* phases;
     HalfSpectrumLayout<2> layout;
-    double pixel_size;
     Kokkos::complex<float>* spectra;
     float* weights; ///< null: not wanted
     bool forward;
@@ -151,8 +137,8 @@ public:
                                       static_cast<float>(Kokkos::sin(phase)));
         image.ctf.offset -= both[1] / Kokkos::numbers::pi;
       }
-      const auto value =
-          image.ctf.value<float>(k[0] / (layout.size[0] * pixel_size), k[1] / (layout.size[1] * pixel_size));
+      const auto value = image.ctf.value<float>(k[0] / (layout.size[0] * image.pixel_size),
+                                                k[1] / (layout.size[1] * image.pixel_size));
       float factor = value;
       if (image.premultiplied)
         factor = forward ? value * value : 1;
@@ -168,10 +154,10 @@ private:
              bool forward) const {
     const auto mirror = Kokkos::create_mirror_view(on_device_);
     for (std::size_t i = 0; i < rows.size(); ++i)
-      mirror(i) = {ctfs_[rows[i]], lens_[rows[i]], premultiplied_[rows[i]]};
+      mirror(i) = {ctfs_[rows[i]], lens_[rows[i]], premultiplied_[rows[i]], pixel_sizes_[rows[i]]};
     Kokkos::deep_copy(space, on_device_, mirror);
     space.fence("Bracewell::examples::contrast"); // the mirror goes
-    const Apply functor{on_device_.data(), phases_.data(), {{box_, box_}}, pixel_size_,
+    const Apply functor{on_device_.data(), phases_.data(), {{box_, box_}},
                         spectra.data,      weights.data,   forward};
     Kokkos::parallel_for("Bracewell::examples::contrast",
                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
@@ -182,7 +168,7 @@ private:
   std::vector<CTF> ctfs_; ///< [particles]
   std::vector<int> lens_;
   std::vector<bool> premultiplied_;
-  double pixel_size_ = 0;
+  std::vector<double> pixel_sizes_; ///< Angstrom
   int box_ = 0;
   Owned<Image*> on_device_;
   Owned<double****> phases_; ///< [lenses, box, box/2+1, odd and even]

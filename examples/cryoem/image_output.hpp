@@ -47,6 +47,11 @@ public:
       contrast_ = Contrast(space, particles, box, batch_);
   }
 
+  /// Of images of which two batches are in memory, and of their spectra.
+  static double bytes_needed(const ImageOutputOptions& options, std::size_t particles, int box) {
+    return 4.0 * sizeof(float) * double(batch_size(options.batch, particles, box)) * box * box;
+  }
+
   /// `labels` are for the header. `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
   template <class Project>
   void write(const std::filesystem::path& path, const std::vector<std::string>& labels,
@@ -86,13 +91,12 @@ private:
   }
 
   template <class Project>
-  auto fill(std::span<const std::size_t> rows, const Project& project) {
+  void fill(std::span<const std::size_t> rows, const Project& project) {
     set_poses(space_, poses_, particles_, rows, box_);
     const auto spectra = range(spectra_, 0, rows.size());
     project(poses_.part(0, rows.size()), spectra);
     if (contrast_.present())
       contrast_.modulate(space_, rows, spectra);
-    return spectra;
   }
 
   /// From the mean variance of images spread over the whole file: all images get the same noise, whatever the
@@ -104,7 +108,8 @@ private:
     double variance = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t row = i * particles_.count / count;
-      variance += image_variance(space_, fill({&row, 1}, project), box_) / static_cast<double>(count);
+      fill(std::span(&row, 1), project);
+      variance += image_variance(space_, range(spectra_, 0, 1), box_) / static_cast<double>(count);
     }
     return std::sqrt(variance / *options_.signal_to_noise);
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "common/memory_limit.hpp"
 #include "common/mrc.hpp"
 #include "common/provenance.hpp"
 #include "cryoem/views.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -22,18 +24,21 @@ struct CubicMap {
 };
 
 /// Reads a map; one that is not cubic is put into the middle of the smallest cube around it. Throws
-/// InputError as MrcReader, and for a map that is too small or too large.
-inline CubicMap read_map(Provenance& provenance, const std::filesystem::path& path) {
+/// InputError as MrcReader, and for a map that is too small, or too large for `limit` (memory_limit).
+inline CubicMap read_map(Provenance& provenance, const std::filesystem::path& path, double limit) {
   const MrcReader reader(path);
   for (const auto& warning : reader.warnings())
     provenance.assume(path.string() + ": " + warning);
   const auto& size = reader.header().size;
   const auto& voxel_size = reader.header().voxel_size;
-  std::vector<float> stored = reader.read_volume();
   const std::int64_t box = std::ranges::max(size);
   if (box < 2 || box > 8192)
     throw InputError(path.string() + ": expected a map of 2 to 8192 voxels along its longest axis, found " +
                      std::to_string(box));
+  require_memory(path.string() + ", in a cube of " + std::to_string(box) + " voxels,",
+                 resident_bytes() + sizeof(float) * (std::pow(box, 3) + double(size[0] * size[1] * size[2])),
+                 limit);
+  std::vector<float> stored = reader.read_volume();
   for (std::size_t axis = 1; axis < 3; ++axis)
     if (voxel_size[0] && voxel_size[axis] &&
         std::abs(*voxel_size[axis] - *voxel_size[0]) > 0.01 * *voxel_size[0])

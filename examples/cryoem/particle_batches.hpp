@@ -15,9 +15,12 @@
 
 namespace Bracewell::Examples {
 
-/// Half sets of the particles, 0 or 1 each: rlnRandomSubset where it is there, else odd and even rows. Throws
-/// InputError for another subset than 1 and 2.
-inline std::vector<int> half_sets(const Particles& particles) {
+/// Half sets of the particles, 0 or 1 each: rlnRandomSubset where it is there, else odd and even rows, which adds
+/// a warning to them. Throws InputError for another subset than 1 and 2.
+inline std::vector<int> half_sets(Particles& particles) {
+  if (!particles.random_subset.present())
+    particles.warnings.push_back(particles.file.string() +
+                                 ": has no half sets (rlnRandomSubset): odd and even rows are taken");
   std::vector<int> halves(particles.count);
   for (std::size_t row = 0; row < halves.size(); ++row) {
     const std::int64_t subset = particles.random_subset.present() ? particles.random_subset[row]

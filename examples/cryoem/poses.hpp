@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/star.hpp"
+#include "cryoem/pixel_sizes.hpp"
 #include "cryoem/views.hpp"
 
 #include <bracewell/geometry/euler.hpp>
@@ -36,7 +37,7 @@ inline Matrix3<double> magnification(const Particles& particles, std::size_t row
   return matrix;
 }
 
-/// Enters the poses of `rows` of the particles. `symmetry` maps the reconstruction onto itself; the origin of
+/// Enters the poses of `rows` of the particles, on the grid of the first one's pixels. `symmetry` maps the reconstruction onto itself; the origin of
 /// an image is its pixel floor(box / 2), as RELION has it, and the particle lies at minus rlnOrigin from
 /// there.
 inline void set_poses(const Space& space, const ParticlePoses& poses, const Particles& particles,
@@ -53,9 +54,10 @@ inline void set_poses(const Space& space, const ParticlePoses& poses, const Part
         symmetry *
         projection_matrix(EulerAngles<double>{particles.rot[row], particles.tilt[row], particles.psi[row]}) *
         magnification(particles, row);
+    const double pixel = relative_pixel_size(particles, row);
     for (int r = 0; r < 3; ++r)
       for (int c = 0; c < 3; ++c)
-        matrices(0, i, r, c) = static_cast<float>(matrix(r, c));
+        matrices(0, i, r, c) = static_cast<float>(matrix(r, c) / pixel);
     shifts(0, i, 0) = static_cast<float>(box / 2 - origin(particles.origin_y, row));
     shifts(0, i, 1) = static_cast<float>(box / 2 - origin(particles.origin_x, row));
   }

@@ -37,6 +37,8 @@ Outcome run(
   CLI::App app{"Does something.", "bracewell-something"};
   int size = 0;
   app.add_option("--size", size, "pixels")->required();
+  std::optional<double> limit;
+  add_memory_limit(app, limit);
   const int code =
       run_driver(app, static_cast<int>(arguments.size()), arguments.data(), [&](Provenance& provenance) {
         body();
@@ -119,6 +121,16 @@ TEST_CASE("bad usage ends with 2 and one line on stderr") {
   CHECK_FALSE(ran);
 }
 
+TEST_CASE("a range that ends nowhere is not printed") {
+  for (const char* const number : {"-1", "inf", "nan"}) {
+    const Outcome outcome = run({"--size", "1", "--memory-limit", number});
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, StartsWith("bracewell-something: --memory-limit: ") &&
+                                ContainsSubstring("finite") && ContainsSubstring(number));
+    CHECK(outcome.err.size() < 100);
+  }
+}
+
 TEST_CASE("exceptions become exit codes and one line on stderr") {
   const auto thrown = [](const auto& exception) { return run({"--size", "1"}, [&] { throw exception; }); };
   const auto check = [](const Outcome& outcome, int code, const std::string& message) {
@@ -127,7 +139,8 @@ TEST_CASE("exceptions become exit codes and one line on stderr") {
     CHECK(outcome.out.empty());
   };
   check(thrown(InputError("map.mrc: is truncated")), 2, "map.mrc: is truncated");
-  check(thrown(Bracewell::Error("Bracewell::project: wrong")), 2, "Bracewell::project: wrong");
+  check(thrown(Bracewell::Error("Bracewell::project: poses: expected 3, found 2")), 2,
+        "poses: expected 3, found 2");
   check(thrown(std::bad_alloc()), 1, "out of memory");
   check(thrown(std::runtime_error("disk full")), 1, "disk full");
   check(thrown(42), 1, "stopped by an exception of unknown type");

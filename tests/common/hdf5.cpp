@@ -197,3 +197,16 @@ TEST_CASE("files that an HDF5 file draws its values from are inputs, too") {
   CHECK(reader.read<float>("/linked") == values);
   CHECK(reader.read<float>("/virtual") == values);
 }
+
+TEST_CASE("shapes that a file has too few bytes for are refused") {
+  const TemporaryFolder folder;
+  Hdf5Writer writer(folder / "a.h5");
+  writer.create_dataset<float>("/large", {1 << 20, 1 << 20});
+  writer.create_dataset<float>("/blank", {100, 100}); // small ones may be nowhere in the file
+  writer.commit();
+  const Hdf5Reader reader(folder / "a.h5");
+  CHECK_THAT(input_error([&] { reader.shape("/large"); }),
+             ContainsSubstring(
+                 "a.h5: dataset /large: is damaged: it states [1048576, 1048576] values, in a file of "));
+  CHECK(reader.read<float>("/blank") == std::vector<float>(10000));
+}

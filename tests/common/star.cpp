@@ -442,8 +442,8 @@ TEST_CASE("a STAR file that cannot be written leaves the old one in place") {
   const TemporaryFolder folder;
   write_text(folder / "p.star", "old");
   StarDocument document;
-  document.tables.push_back({.name = "p", .columns = {"a"}, .values = {"both \" and '"}});
-  CHECK_THROWS_AS(write_star(folder / "p.star", document), std::invalid_argument);
+  document.tables.push_back({.name = "p", .columns = {"a"}, .values = {"both \" and ' inside"}});
+  CHECK_THROWS_AS(write_star(folder / "p.star", document), InputError);
   CHECK(read_text(folder / "p.star") == "old");
   CHECK(folder.files() == 1);
 }
@@ -571,4 +571,19 @@ TEST_CASE("comments are written first and do not matter in reading") {
   REQUIRE(again.tables.size() == 1);
   CHECK(again.tables[0].version == 30001);
   CHECK(again.tables[0].values == table.values);
+}
+
+TEST_CASE("values are the same when a STAR file is written and read again, or refused") {
+  const TemporaryFolder folder;
+  const StarDocument document{
+      {{.name = "p",
+        .columns = {"a"},
+        .values = {"both \" and '", "it's", "\xc3\xa9", "'", "#", "a\"#b", "", "?"}}}};
+  write_star(folder / "p.star", document);
+  CHECK(read_star(folder / "p.star").tables[0].values == document.tables[0].values);
+  for (const std::string value : {"two\nlines", "an end \x01 of text", "a \" and a ' b"}) {
+    write_text(folder / "q.star", "data_q\n_a\n;" + value + "\n;\n");
+    CHECK_THAT(input_error([&] { read_star(folder / "q.star"); }),
+               ContainsSubstring("q.star: table data_q, row 1, column a: expected a text of one line"));
+  }
 }

@@ -266,3 +266,13 @@ TEST_CASE("what is no greyscale TIFF is refused in a sentence") {
     }
   }
 }
+
+TEST_CASE("an image that its file has too few bytes for is refused") {
+  const TemporaryFolder folder;
+  auto bytes = HandMadeTiff{.compression = COMPRESSION_LZW}.bytes();
+  for (const std::size_t side : {18u, 30u}) // values of the first two fields
+    bytes[side] = bytes[side + 1] = 0xff;
+  write_bytes(folder / "a.tif", bytes);
+  CHECK_THAT(input_error([&] { TiffReader(folder / "a.tif"); }),
+             ContainsSubstring("a.tif: is damaged: 65535 x 65535 pixels of 16 bits in a file of "));
+}

@@ -15,7 +15,7 @@ foreach(source ${driver_sources})
   cmake_path(GET source STEM name)
   set(name test_drivers_${name})
   bracewell_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_common)
-  target_compile_definitions(${name} PRIVATE
+  target_compile_definitions(${name} PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     BRACEWELL_PROJECT="$<TARGET_FILE:bracewell-project>"
     BRACEWELL_PTYCHOGRAPHY="$<TARGET_FILE:bracewell-ptychography>"
     BRACEWELL_RECONSTRUCT="$<TARGET_FILE:bracewell-reconstruct>"

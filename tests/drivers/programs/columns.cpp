@@ -117,17 +117,61 @@ TEST_CASE("a name without its image in a stack of many is an error") {
                    {"bad.star", "row 3", "INDEX@STACK", "4 images"});
 }
 
-TEST_CASE("optics groups of different pixel sizes are refused with the way out") {
+TEST_CASE("optics groups of different pixel sizes are refused with the way out, but for a reconstruction") {
   const Scene scene(16, 4);
   std::string star = scene.star();
   const std::string row = "1 opticsGroup1";
   star.insert(star.find(row), "2 opticsGroup2 300.0 2.7 0.1 3.5 16 2\n");
   star.replace(star.rfind("\n1 ") + 1, 1, "2");
   write_text(scene.folder / "bad.star", star);
-  for (const std::string& command : {reconstruct + " --no-ctf --star bad.star --out out.mrc",
-                                     refine + " --no-ctf --map map.mrc --star bad.star --out out.star",
+  for (const std::string& command : {refine + " --no-ctf --map map.mrc --star bad.star --out out.star",
                                      project + " --map map.mrc --star bad.star --out out.mrcs"})
     expect_bad_input(scene.folder, command, {"row 4", "pixel size 3 ", "3.5", "optics group"});
+}
+
+TEST_CASE("optics groups of different pixel sizes are reconstructed on the grid of the first one") {
+  // One molecule in pixels of 3 Angstrom, in larger and in smaller ones; its images are the same functions.
+  const int box = 32;
+  const auto gaussians = random_gaussians(8, box / 6.0, 2.2);
+  const auto particles = random_particles(240, 1.5);
+  const TemporaryFolder folder;
+  std::vector<float> all, with_ctf;
+  std::string star = star_text(particles, box, "images.mrcs");
+  const std::vector<double> relative{1, 1.25, 0.8};
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    const double pixel = relative[i / 2 % 3];
+    auto smaller = gaussians;
+    for (auto& g : smaller)
+      g = {g.x / pixel, g.y / pixel, g.z / pixel, g.deviation / pixel, g.amplitude * pixel};
+    auto particle = particles[i];
+    particle.x /= pixel, particle.y /= pixel;
+    const auto image = gaussian_projections(smaller, {particle}, box);
+    all.insert(all.end(), image.begin(), image.end());
+    const auto seen =
+        filtered(image, box, [&](double u, double v) { return relion_ctf(particle, u / pixel, v / pixel); });
+    with_ctf.insert(with_ctf.end(), seen.begin(), seen.end());
+    const std::string end = " " + std::to_string(i + 1) + "@images.mrcs\n";
+    const std::size_t line = star.rfind('\n', star.find(end)) + 1;
+    star[line] = static_cast<char>('1' + i / 2 % 3);
+  }
+  star.insert(star.find("1 opticsGroup1"), "3 opticsGroup3 300.0 2.7 0.1 2.4 32 2\n"
+                                           "2 opticsGroup2 300.0 2.7 0.1 3.75 32 2\n");
+  write_text(folder / "particles.star", star);
+  const auto error = [&](const std::vector<float>& images, const std::string& options) {
+    write_stack(folder / "images.mrcs", images, box, box);
+    const Outcome outcome =
+        run(folder,
+            reconstruct + " --star particles.star --out map.mrc --kernel linear --oversampling 2 " + options);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    if (options.find("--pixel-size") == std::string::npos)
+      CHECK(outcome.err.find("has images with pixels of 3.75 Angstrom (row 3) and of 3") !=
+            std::string::npos);
+    return error_in_sphere(MrcReader(folder / "map.mrc").read_volume(), gaussian_map(gaussians, box), box);
+  };
+  CHECK(error(all, "--no-ctf") < 0.06);
+  CHECK(error(all, "--no-ctf --pixel-size 3") > 0.1); // as if all pixels were the same
+  CHECK(error(with_ctf, "--ctf") < 0.06);
 }
 
 TEST_CASE("--class selects particles, without it a mixture is a warning") {

@@ -6,8 +6,30 @@ using namespace DriverTest;
 
 namespace {
 
-const std::string project = BRACEWELL_PROJECT, reconstruct = BRACEWELL_RECONSTRUCT;
+const std::string project = BRACEWELL_PROJECT, reconstruct = BRACEWELL_RECONSTRUCT, refine = BRACEWELL_REFINE;
 const std::string as_relion = " --kernel linear --oversampling 2 --correction radial ";
+
+/// The commands of a page, what is in its blocks of sh.
+std::string commands_of(const fs::path& page) {
+  std::istringstream text(read_text(page));
+  std::string commands;
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("```"))
+      inside = line == "```sh";
+    else if (inside)
+      commands += line + '\n';
+  }
+  return commands;
+}
+
+/// "22.7" of "half maps agree to 22.7 A".
+double number_after(const std::string& text, const std::string& words) {
+  const std::size_t at = text.find(words);
+  INFO(text);
+  REQUIRE(at != std::string::npos);
+  return std::stod(text.substr(at + words.size()));
+}
 
 std::string data(const std::string& name) { return shared_data("cryoem/" + name).string(); }
 
@@ -83,4 +105,23 @@ TEST_CASE("a map with permuted axes, an extended header and a long and a short s
         sum[static_cast<std::size_t>((y + 36 - ny / 2) * 73 + x + 36 - nx / 2)] +=
             map[static_cast<std::size_t>((z * ny + y) * nx + x)];
   CHECK(relative_error(image.values, sum) < 0.05); // but for the frequencies beyond Nyquist's circle
+}
+
+TEST_CASE("the commands of docs/refine.md lead from coarse poses to a better map") {
+  const TemporaryFolder folder;
+  const std::string folders = fs::path(refine).parent_path().string(),
+                    environment = "PATH=" + folders + ":$PATH DATA=" + data("") + "\n";
+  const std::string commands = commands_of(fs::path(BRACEWELL_SOURCE_DIR) / "docs/refine.md");
+  REQUIRE(commands.find("--rounds 3") != std::string::npos);
+  const std::string summaries = run_well(folder, "set -e\n" + environment + "export PATH DATA\n" + commands);
+  INFO(summaries);
+  // As the page has them: coarse, refined (by refine, and by reconstruct), and again in one round.
+  const std::size_t refined = summaries.find("refined.star: "), map = summaries.find("refined.mrc: ");
+  REQUIRE(map != std::string::npos);
+  CHECK(number_after(summaries, "resolution ") > 25.5);
+  CHECK(number_after(summaries, "against the reference ") > 26);
+  CHECK(number_after(summaries.substr(refined), "half maps agree to ") < 23);
+  CHECK(number_after(summaries.substr(map), "resolution ") < 23);
+  CHECK(number_after(summaries.substr(map), "against the reference ") < 23.2);
+  CHECK(number_after(summaries.substr(map), "half maps agree to ") < 23.5);
 }

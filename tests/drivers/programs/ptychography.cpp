@@ -477,6 +477,57 @@ TEST_CASE("memory: an estimate before work, and a refusal with numbers") {
                    {"--memory-limit 5 MB", "12 patterns", "needs", " MB"});
 }
 
+TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  for (const std::string model :
+       {"--batches 3 --seed 5", "--train aberrations --convergence-angle 0.02 --defocus 11"}) {
+    const std::string options = " --data scan.cxi --probe-size 48 --passes 1500 --checkpoint-every 0 " + model,
+                      command = "env OMP_NUM_THREADS=1 " + program + options + " --out ";
+    CAPTURE(command);
+    run_well(folder, command + "whole.h5");
+    const Outcome cut = run(folder, interrupted_at(command + "part.h5", "part_checkpoint.h5", "0"));
+    INFO(cut.err);
+    REQUIRE(cut.code == 128 + SIGTERM);
+    CHECK_FALSE(fs::exists(folder / "part.h5"));
+    expect_bad_input(folder, command + "part.h5", {"part_checkpoint.h5", "use --resume"});
+    expect_bad_input(folder, command + "part.h5 --resume --object-rate 0.02",
+                     {"part_checkpoint.h5: --resume: was made without --object-rate 0.02"});
+    expect_bad_input(folder, command + "other.h5 --resume", {"other_checkpoint.h5: is not there"});
+    run_well(folder, command + "part.h5 --resume");
+    CHECK_FALSE(fs::exists(folder / "part_checkpoint.h5"));
+    for (const char* dataset : {"/object/amplitude", "/object/phase", "/loss"})
+      CHECK(read<float>(folder / "part.h5", dataset) == read<float>(folder / "whole.h5", dataset));
+    CHECK(read<std::complex<float>>(folder / "part.h5", "/probe") ==
+          read<std::complex<float>>(folder / "whole.h5", "/probe"));
+    for (const char* ending : {".h5", "_amplitude.png", "_phase.png", "_probe.png", "_loss.png"})
+      fs::remove(folder / ("part" + std::string(ending)));
+  }
+}
+
+TEST_CASE("a checkpoint that is cut short or damaged is no state to go on from") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  // So many passes that it never ends by itself.
+  const std::string command =
+      program + " --data scan.cxi --probe-size 48 --passes 1000000 --checkpoint-every 0 --out part.h5";
+  REQUIRE(run(folder, interrupted_at(command, "part_checkpoint.h5", "0")).code == 128 + SIGTERM);
+  const Bytes bytes = read_bytes(folder / "part_checkpoint.h5");
+  write_bytes(folder / "part_checkpoint.h5", std::span(bytes).first(bytes.size() / 2));
+  expect_bad_input(folder, command + " --resume", {"part_checkpoint.h5"});
+  // The fingerprint of the run, and nothing else.
+  fs::remove(folder / "part_checkpoint.h5");
+  write_bytes(folder / "whole.h5", bytes);
+  const auto fingerprint = read<std::uint8_t>(folder / "whole.h5", "/fingerprint");
+  {
+    Hdf5Writer file(folder / "part_checkpoint.h5");
+    file.write<std::uint8_t>("/fingerprint", {static_cast<std::int64_t>(fingerprint.size())}, fingerprint);
+    file.write<double>("/losses", {2}, std::vector<double>{2, 1});
+    file.commit();
+  }
+  expect_bad_input(folder, command + " --resume", {"part_checkpoint.h5", "/solver/amplitude"});
+}
+
 TEST_CASE("patterns without counts are left out, with a warning") {
   const TemporaryFolder folder;
   Scan scan = demonstration().scan;

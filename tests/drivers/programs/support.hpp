@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <complex>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <numbers>
@@ -48,6 +49,13 @@ inline std::string run_well(const TemporaryFolder& folder, const std::string& co
   INFO(command << '\n' << outcome.err);
   REQUIRE(outcome.code == 0);
   return outcome.out;
+}
+
+/// A shell command that runs another one and ends it, seconds after a file has appeared, by SIGTERM.
+inline std::string interrupted_at(const std::string& command, const std::string& file,
+                                  const std::string& seconds) {
+  return command + " & p=$!; until [ -e " + file + " ] || ! kill -0 $p; do sleep 0.01; done; sleep " +
+         seconds + "; kill -TERM $p; wait $p";
 }
 
 /// Names of the files in a folder but for those of `run`, in order.

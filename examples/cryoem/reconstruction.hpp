@@ -29,8 +29,16 @@ struct ReconstructionOptions {
   std::size_t batch = 0;   ///< particles at a time; 0: by size
 };
 
+/// Whether linear interpolation is more accurate than signed weights, which need more samples: with fewer than
+/// three particles, times the symmetry, per pixel of the box's edge (examples/README.md).
+bool few_for_signed_weights(const Particles& particles, const std::string& symmetry);
+
+/// Throws InputError where reconstructing two half sets in a box passes the limit.
+void require_memory_for_reconstruction(int box, const Sampling& sampling, double limit);
+
 /// Direct Fourier reconstruction of two half sets: every particle's spectrum, times its CTF, is inserted into
-/// the data volume of its half set, and CTF^2 into the weight volume; a map is their quotient.
+/// the data volume of its half set, and CTF^2 into the weight volume; a map is their quotient, with pixels as
+/// the first particle has them.
 class Reconstruction {
 public:
   /// Throws InputError where poses or the contrast transfer are asked for and missing; adds warnings to
@@ -71,6 +79,7 @@ private:
   std::vector<int> halves_of_;
   std::vector<Matrix3<double>> operators_;
   Contrast contrast_;
+  std::optional<PixelSizes> pixel_sizes_; ///< absent: there is one
   double background_ = 0;
   std::size_t batch_;
   ParticlePoses poses_;

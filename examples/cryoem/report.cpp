@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "bracewell-reconstruct/report.hpp"
+#include "cryoem/report.hpp"
 
+#include "common/input_error.hpp"
 #include "common/line_plot.hpp"
 #include "common/text_table.hpp"
 
@@ -49,6 +50,23 @@ Picture views(const std::string& caption, std::span<const float> map, int box, d
 }
 
 } // namespace
+
+SoftSphere mask_of(const Particles& particles, const std::optional<double>& diameter, double pixel_size) {
+  constexpr double edge = 5; // pixels
+  if (!diameter)
+    return {.radius = double(particles.image_width) / 2, .edge = edge};
+  if (!(pixel_size > 0))
+    throw InputError(particles.file.string() +
+                     ": states no pixel size, which --mask-diameter needs; use --pixel-size");
+  return {.radius = *diameter / pixel_size / 2, .edge = edge};
+}
+
+Map masked(const Space& space, const Map& map, const SoftSphere& mask) {
+  const auto copy = allocate<Map>("masked", 1, map.extent(1), map.extent(2), map.extent(3));
+  Kokkos::deep_copy(space, copy, map);
+  apply_mask(space, copy, mask);
+  return copy;
+}
 
 std::vector<double> correlation(const Space& space, const Map& first, const Map& second) {
   const auto box = static_cast<int>(first.extent(1));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "bracewell-reconstruct/reconstruction.hpp"
+#include "cryoem/reconstruction.hpp"
 
+#include "common/memory_limit.hpp"
 #include "cryoem/particle_batches.hpp"
 
 #include <bracewell/project/backproject.hpp>
@@ -8,6 +9,7 @@
 #include <bracewell/reconstruct/pad_crop.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace Bracewell::Examples {
 namespace {
@@ -45,6 +47,18 @@ void add_to(const Space& space, const View& target, const View& source) {
 
 } // namespace
 
+void require_memory_for_reconstruction(int box, const Sampling& sampling, double limit) {
+  const int padded = sampling.padded(box);
+  // Two half sets, data and weights; then the data again, the padded map, and the transform's copy.
+  require_memory("a box of " + std::to_string(box) + " pixels padded to " + std::to_string(padded),
+                 resident_bytes() + sizeof(float) * 6 * std::pow(padded, 3), limit);
+}
+
+bool few_for_signed_weights(const Particles& particles, const std::string& symmetry) {
+  return double(particles.count) * double(symmetry_operators(symmetry).size()) <
+         3 * double(particles.image_width);
+}
+
 Reconstruction::Reconstruction(const Space& space, Particles& particles, const ReconstructionOptions& options)
     : space_(space), particles_(particles), options_(options), box_(square_box(particles)),
       padded_(options.sampling.padded(box_)), halves_of_(half_sets(particles)),
@@ -53,10 +67,14 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
       spectra_(allocate<Spectra>("spectra", 1, batch_, box_, box_ / 2 + 1)),
       forward_(space, {box_, box_}, static_cast<std::int64_t>(batch_)) {
   require_poses(particles);
-  require_one_pixel_size(particles);
-  if (!particles.random_subset.present())
-    particles.warnings.push_back(particles.file.string() +
-                                 ": has no half sets (rlnRandomSubset): odd and even rows are taken");
+  for (std::size_t row = 0; row < particles.count && !pixel_sizes_; ++row)
+    if (relative_pixel_size(particles, row) != 1) {
+      pixel_sizes_.emplace(particles, box_, batch_);
+      particles.warnings.push_back(
+          particles.file.string() + ": has images with pixels of " + shortest(particles.pixel_size[row]) +
+          " Angstrom (row " + std::to_string(row + 1) + ") and of " + shortest(particles.pixel_size[0]) +
+          ", which all are brought to: their values are taken as samples of the same function");
+    }
   if (options.ctf.value_or(has_ctf(particles))) {
     contrast_ = Contrast(space, particles, box_, batch_);
     weights_ = allocate<Weights>("weights", 1, batch_, box_, box_ / 2 + 1);
@@ -66,7 +84,7 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
           particles.file.string() +
           ": has no contrast transfer (rlnDefocusU, rlnVoltage): the images are taken as "
           "projections");
-    weights_ = allocate<Weights>("weights", 1, 1, box_, box_ / 2 + 1);
+    weights_ = allocate<Weights>("weights", 1, pixel_sizes_ ? batch_ : 1, box_, box_ / 2 + 1);
     Kokkos::deep_copy(space, weights_, 1.0f);
   }
   for (auto& half : halves_) {
@@ -93,6 +111,10 @@ void Reconstruction::transform(const Images& images, std::span<const std::size_t
   forward_.execute(space_, images, spectra_);
   if (uses_ctf())
     contrast_.demodulate(space_, rows, range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));
+  else if (pixel_sizes_)
+    Kokkos::deep_copy(space_, weights_, 1.0f);
+  if (pixel_sizes_)
+    pixel_sizes_->apply(space_, rows, spectra_, weights_);
 }
 
 template <class Kernel>
@@ -104,7 +126,8 @@ void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t first
       const std::size_t first = half == 0 ? 0 : firsts, last = half == 0 ? firsts : rows.size();
       if (first == last)
         continue;
-      const auto weights = uses_ctf() ? range(weights_, first, last) : range(weights_, 0, 1);
+      const bool own = uses_ctf() || pixel_sizes_;
+      const auto weights = own ? range(weights_, first, last) : range(weights_, 0, 1);
       backproject<Kernel>(space_, HalfSpectrum{range(spectra_, first, last), box_}, poses_.part(first, last),
                           {.data = halves_[half].data,
                            .weight = halves_[half].weight,

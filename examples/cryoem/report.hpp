@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "common/star.hpp"
 #include "cryoem/views.hpp"
+
+#include <bracewell/reconstruct/mask.hpp>
 
 #include <cstddef>
 #include <filesystem>
@@ -11,6 +14,12 @@
 #include <vector>
 
 namespace Bracewell::Examples {
+
+/// The soft sphere around maps of the particles: of a diameter in Angstrom, or that of the sphere that fits the
+/// box, beyond which images say nothing. Throws InputError for a diameter without a pixel size (0: not known).
+SoftSphere mask_of(const Particles& particles, const std::optional<double>& diameter, double pixel_size);
+/// A copy of a map times a mask.
+Map masked(const Space& space, const Map& map, const SoftSphere& mask);
 
 /// Correlation of two maps in the shells that images fill, up to |k| = box/2: those from 0 to (box - 1) / 2.
 std::vector<double> correlation(const Space& space, const Map& first, const Map& second);

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-refine/run.hpp"
+
+#include "common/memory_limit.hpp"
+#include "common/output_family.hpp"
+#include "common/progress.hpp"
+#include "cryoem/map.hpp"
+#include "cryoem/particle_batches.hpp"
+#include "cryoem/particle_provenance.hpp"
+#include "cryoem/reconstruction.hpp"
+#include "cryoem/report.hpp"
+
+#include <bracewell/geometry/rotation_vector.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+
+namespace Bracewell::Examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Enters angles, origins and half sets, in the columns and units that the file has them in.
+void set_columns(Particles& particles, const std::vector<int>& halves) {
+  auto& table = particles.particle_table();
+  // RELION 3.1 and later: Angstrom; before, without a table of optics groups: pixels.
+  const bool angstrom = table.find("rlnOriginXAngst") ||
+                        (!table.find("rlnOriginX") && particles.document.find("optics") != nullptr &&
+                         particles.pixel_size.present());
+  const auto text = [&](const ParticleColumn<double>& column, bool length) {
+    std::vector<std::string> values;
+    for (std::size_t row = 0; row < particles.count; ++row)
+      values.push_back(fixed(column[row] * (length && angstrom ? particles.pixel_size[row] : 1)));
+    return values;
+  };
+  table.set_column("rlnAngleRot", text(particles.rot, false));
+  table.set_column("rlnAngleTilt", text(particles.tilt, false));
+  table.set_column("rlnAnglePsi", text(particles.psi, false));
+  table.set_column(angstrom ? "rlnOriginXAngst" : "rlnOriginX", text(particles.origin_x, true));
+  table.set_column(angstrom ? "rlnOriginYAngst" : "rlnOriginY", text(particles.origin_y, true));
+  if (!particles.random_subset.present()) {
+    std::vector<std::string> subsets;
+    for (const int half : halves)
+      subsets.push_back(std::to_string(half + 1));
+    table.set_column("rlnRandomSubset", std::move(subsets));
+  }
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Angle of the rotation between two orientations, degrees.
+double angle_between(const Matrix3<double>& a, const Matrix3<double>& b) {
+  const auto v = rotation_vector(transpose(a) * b);
+  return std::hypot(v.x, v.y, v.z) * 180 / std::numbers::pi;
+}
+
+/// A map of the particles, its centre as theirs.
+CubicMap cubic(const Space& space, const Map& map) {
+  return {static_cast<int>(map.extent(1)), to_host(space, map), {}};
+}
+
+/// The last shell before the correlation falls below 0.143.
+double last_shell(const std::vector<double>& correlation) {
+  const auto below = std::find_if(correlation.begin() + 1, correlation.end(),
+                                  [](double value) { return !(value >= 0.143); });
+  return static_cast<double>(below - correlation.begin()) - 1;
+}
+
+class Job {
+public:
+  Job(const Space& space, const RunOptions& options, Provenance& provenance)
+      : space_(space), options_(options), provenance_(provenance),
+        particles_(read_particles(options.star,
+                                  {.pixel_size = options.pixel_size, .class_number = options.class_number})),
+        refinement_(space, particles_, options.refinement), box_(static_cast<int>(particles_.image_width)),
+        halves_(half_sets(particles_)) {
+    if (particles_.image_width != particles_.image_height)
+      throw InputError(particles_.stacks[0].path.string() + ": expected square images, found " +
+                       std::to_string(particles_.image_width) + " x " +
+                       std::to_string(particles_.image_height));
+    if (options.radius && !(*options.radius >= 1 && *options.radius <= box_ / 2.0))
+      throw InputError("--radius: expected 1 to " + std::to_string(box_ / 2) + " periods per box, found " +
+                       shortest(*options.radius));
+    if (particles_.pixel_size.present())
+      pixel_size_ = particles_.pixel_size[0];
+    mask_ = mask_of(particles_, options.mask_diameter, pixel_size_);
+    for (std::size_t row = 0; row < particles_.count; ++row) {
+      rows_[static_cast<std::size_t>(halves_[row])].push_back(row);
+      start_.push_back(pose_of(particles_, row));
+    }
+    for (const auto& path : options.maps)
+      maps_.push_back(read(path));
+    check_halves();
+    if (maps_.size() == 1)
+      particles_.warnings.push_back(
+          options.maps[0].string() +
+          ": is the reference of both half sets, whose maps agree for that reason, too, as far as they are "
+          "compared with it; give two maps, or none");
+    if (few_for_signed_weights(particles_, "C1")) {
+      reconstruction_.sampling = {.kernel = KernelChoice::Linear};
+      particles_.warnings.push_back(options.star.string() + ": " + std::to_string(particles_.count) +
+                                    " particles are few for half maps by catmull_rom: linear is taken");
+    }
+    require_memory_for_reconstruction(box_, reconstruction_.sampling, memory_limit(options.memory_limit));
+    reconstruction_.normalise = options.normalise;
+    reconstruction_.batch = options.refinement.batch;
+    reconstruction_.ctf = refinement_.uses_ctf();
+    fits_.resize(particles_.count);
+  }
+
+  void run(Checkpoint& checkpoint) {
+    note_particles(provenance_, particles_, refinement_.uses_ctf());
+    provenance_.say();
+    if (checkpoint.resumed())
+      resume(*checkpoint.resumed());
+    else
+      begin();
+    for (;;) {
+      refine_poses(checkpoint);
+      if (both_)
+        reconstruct();
+      if (++round_ == options_.rounds)
+        return;
+      done_ = 0;
+      references_.clear();
+      for (const auto& map : half_maps_)
+        references_.push_back(cubic(space_, masked(space_, map, mask_)));
+      radius_ = chosen_radius(correlation_);
+    }
+  }
+
+  void write(const fs::path& correlations, const fs::path& picture, const std::array<fs::path, 2>& halves) {
+    if (const auto inverted = std::ranges::count(fits_, true, &Fit::inverted);
+        2 * static_cast<std::size_t>(inverted) > fits_.size())
+      provenance_.assume(options_.star.string() +
+                         ": most images fit the map with inverted contrast: dark particles?");
+    set_columns(particles_, halves_);
+    if (options_.pixel_size)
+      set_pixel_size(particles_, *options_.pixel_size);
+    move_image_names(particles_, options_.out);
+    write_star(options_.out, particles_.document, provenance_.lines());
+    if (!both_)
+      return;
+    for (const std::size_t half : {0, 1})
+      write_volume(halves[half], to_host(space_, half_maps_[half]), {box_, box_, box_},
+                   {.pixel_size = pixel_size_, .labels = provenance_.lines()});
+    write_correlations(correlations, picture, {.halves = correlation_, .reference = {}}, box_, pixel_size_);
+  }
+
+  std::string summary(double seconds) const {
+    std::vector<double> degrees, pixels;
+    double before = 0, after = 0;
+    for (std::size_t row = 0; row < particles_.count; ++row) {
+      const PoseOfParticle pose = pose_of(particles_, row);
+      degrees.push_back(angle_between(start_[row].matrix, pose.matrix));
+      pixels.push_back((pose.shift - start_[row].shift).norm());
+      before += fits_[row].loss_before / static_cast<double>(particles_.count);
+      after += fits_[row].loss_after / static_cast<double>(particles_.count);
+    }
+    char text[256];
+    std::snprintf(
+        text, sizeof text,
+        "%zu particles, median change %.3g degrees and %.3g pixels, loss %.5f -> %.5f of the images' "
+        "power%s up to %.3g periods per box, ",
+        particles_.count, median(degrees), median(pixels), before, after,
+        options_.rounds > 1 ? " in the last round" : "", radius_);
+    std::string resolution;
+    if (both_)
+      resolution =
+          "half maps agree to " + resolution_text(correlation_, 0.143, box_, pixel_size_) + " (FSC 0.143), ";
+    char time[32];
+    std::snprintf(time, sizeof time, "%.3g s", seconds);
+    return text + resolution + time;
+  }
+
+private:
+  CubicMap read(const fs::path& path) {
+    CubicMap map = read_map(provenance_, path, memory_limit(options_.memory_limit));
+    if (map.box != box_)
+      throw InputError(particles_.stacks[0].path.string() + ": expected images of " +
+                       std::to_string(map.box) + " x " + std::to_string(map.box) +
+                       " pixels as the map's box, found " + std::to_string(box_) + " x " +
+                       std::to_string(box_));
+    if (map.voxel_size && pixel_size_ > 0 && std::abs(*map.voxel_size - pixel_size_) > 0.01 * *map.voxel_size)
+      particles_.warnings.push_back(options_.star.string() + ": has pixels of " +
+                                    std::to_string(pixel_size_) + " Angstrom, the map has voxels of " +
+                                    std::to_string(*map.voxel_size) + ": pixels are taken as voxels");
+    return cubic(space_, masked(space_, to_device(space_, map), mask_));
+  }
+
+  /// With one half set alone there are no half maps.
+  void check_halves() {
+    both_ = !rows_[0].empty() && !rows_[1].empty();
+    if (both_)
+      return;
+    const std::string file = options_.star.string();
+    if (maps_.empty() || options_.rounds > 1 || (maps_.size() == 1 && !options_.radius))
+      throw InputError(file +
+                       ": expected particles in both half sets (rlnRandomSubset), found one; --map and "
+                       "--radius refine them in one round");
+    particles_.warnings.push_back(file + ": has no particles in one of the half sets: no half maps");
+  }
+
+  /// What the first round begins with.
+  void begin() {
+    references_ = std::move(maps_);
+    if (references_.size() == 2) {
+      correlation_ =
+          correlation(space_, to_device(space_, references_[0]), to_device(space_, references_[1]));
+    } else if (references_.empty() || !options_.radius) {
+      reconstruct();
+      if (references_.empty())
+        for (const auto& map : half_maps_)
+          references_.push_back(cubic(space_, masked(space_, map, mask_)));
+    }
+    radius_ = chosen_radius(correlation_);
+  }
+
+  /// Of the option, or as far as half maps agree.
+  double chosen_radius(const std::vector<double>& correlation) {
+    if (options_.radius)
+      return *options_.radius;
+    constexpr double least = 2;
+    const double shell = last_shell(correlation);
+    if (shell < least)
+      provenance_.assume(options_.star.string() + ": the half maps do not agree: frequencies up to " +
+                         shortest(least) + " periods per box are compared; --radius says otherwise");
+    const double radius = std::max(least, shell);
+    provenance_.took(options_.star, "frequencies up to " + period(radius) +
+                                        ", where half maps agree, in round " + std::to_string(round_ + 1));
+    return radius;
+  }
+
+  std::string period(double radius) const {
+    return pixel_size_ > 0 ? shortest(box_ * pixel_size_ / radius) + " Angstrom"
+                           : shortest(radius) + " periods per box";
+  }
+
+  /// The poses of all particles that are left in the round.
+  void refine_poses(Checkpoint& checkpoint) {
+    const std::string round = options_.rounds > 1 ? "round " + std::to_string(round_ + 1) + " of " +
+                                                        std::to_string(options_.rounds) + ": "
+                                                  : "";
+    const auto stages = static_cast<std::int64_t>(refinement_.stages(radius_).size());
+    Progress progress(round + "refining", "stages of particles",
+                      stages * static_cast<std::int64_t>(particles_.count));
+    progress.add(stages * static_cast<std::int64_t>(done_));
+    for (const std::size_t half : {0, 1}) {
+      const std::size_t before = half == 0 ? 0 : rows_[0].size();
+      const std::size_t first = std::clamp(done_, before, before + rows_[half].size()) - before;
+      if (first == rows_[half].size())
+        continue;
+      const Reference reference = make_reference(space_, references_[references_.size() == 1 ? 0 : half],
+                                                 options_.refinement.sampling);
+      refinement_.run(std::span(rows_[half]).subspan(first), reference, radius_, progress,
+                      [&](std::span<const std::size_t> rows, std::span<const Fit> fits) {
+                        for (std::size_t i = 0; i < rows.size(); ++i)
+                          fits_[rows[i]] = fits[i];
+                        done_ += rows.size();
+                        if (checkpoint.due())
+                          checkpoint.save([&](Hdf5Writer& file) { save(file); });
+                      });
+    }
+  }
+
+  /// Half maps of the present poses, and their correlation.
+  void reconstruct() {
+    Reconstruction reconstruction(space_, particles_, reconstruction_);
+    reconstruction.insert_all();
+    if (constexpr double noticeable = 1;
+        !options_.normalise && std::abs(reconstruction.background()) > noticeable)
+      provenance_.assume(options_.star.string() + ": the background of its images is " +
+                         shortest(reconstruction.background()) +
+                         " times their standard deviation: taken as it is; --normalise subtracts it");
+    Progress progress("making", "half maps", 2);
+    for (const int half : {0, 1}) {
+      half_maps_[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      progress.add(1);
+    }
+    correlation_ =
+        correlation(space_, masked(space_, half_maps_[0], mask_), masked(space_, half_maps_[1], mask_));
+  }
+
+  /// What refinement changes, by its names in checkpoints.
+  template <class SomeParticles>
+  static auto columns(SomeParticles& particles) {
+    return std::array{std::pair("/rot", &particles.rot), std::pair("/tilt", &particles.tilt),
+                      std::pair("/psi", &particles.psi), std::pair("/origin_x", &particles.origin_x),
+                      std::pair("/origin_y", &particles.origin_y)};
+  }
+
+  /// A checkpoint: all that the rest of the run depends on.
+  void save(Hdf5Writer& file) const {
+    file.write_scalar<std::int64_t>("/round", round_);
+    file.write_scalar<std::int64_t>("/done", static_cast<std::int64_t>(done_));
+    file.write_scalar<double>("/radius", radius_);
+    const auto count = static_cast<std::int64_t>(particles_.count);
+    for (const auto& [name, column] : columns(particles_))
+      file.write<double>(name, {count}, column->values);
+    std::vector<double> fits;
+    for (const auto& fit : fits_)
+      fits.insert(fits.end(), {fit.loss_before, fit.loss_after, fit.inverted ? 1.0 : 0.0});
+    file.write<double>("/fits", {count, 3}, fits);
+    for (std::size_t i = 0; i < references_.size(); ++i)
+      file.write<float>("/reference" + std::to_string(i + 1), {box_, box_, box_}, references_[i].values);
+  }
+
+  void resume(const Hdf5Reader& file) {
+    round_ = static_cast<int>(file.read_scalar<std::int64_t>("/round"));
+    done_ = static_cast<std::size_t>(file.read_scalar<std::int64_t>("/done"));
+    radius_ = file.read_scalar<double>("/radius");
+    if (round_ < 0 || round_ >= options_.rounds || done_ > particles_.count || !(radius_ >= 1) ||
+        radius_ > box_ / 2.0)
+      throw InputError(file.path().string() + ": is damaged: its round, particles or radius make no sense");
+    for (const auto& [name, column] : columns(particles_))
+      column->values = read_exactly<double>(file, name, particles_.count);
+    const auto fits = read_exactly<double>(file, "/fits", 3 * particles_.count);
+    for (std::size_t row = 0; row < particles_.count; ++row)
+      fits_[row] = {fits[3 * row], fits[3 * row + 1], fits[3 * row + 2] != 0};
+    const auto edge = static_cast<std::size_t>(box_);
+    references_.resize(file.has_dataset("/reference2") ? 2 : 1);
+    for (std::size_t i = 0; i < references_.size(); ++i)
+      references_[i] = {
+          box_, read_exactly<float>(file, "/reference" + std::to_string(i + 1), edge * edge * edge), {}};
+    provenance_.took(file.path(),
+                     std::to_string(round_) + " rounds and " + std::to_string(done_) + " particles");
+  }
+
+  const Space& space_;
+  const RunOptions& options_;
+  Provenance& provenance_;
+  Particles particles_;
+  Refinement refinement_;
+  int box_;
+  std::vector<int> halves_;
+  std::array<std::vector<std::size_t>, 2> rows_; ///< of the half sets
+  bool both_ = false;                            ///< there are particles in both
+  double pixel_size_ = 0;                        ///< Angstrom; 0: not known
+  SoftSphere mask_{};
+  std::vector<CubicMap> maps_; ///< given, masked
+  ReconstructionOptions reconstruction_;
+  std::vector<PoseOfParticle> start_;
+
+  int round_ = 0;                    ///< complete ones
+  std::size_t done_ = 0;             ///< particles of the present one, those of the first half set first
+  std::vector<CubicMap> references_; ///< of the present round, masked: of the half sets, or one for both
+  double radius_ = 0;                ///< of the present round
+  std::vector<Fit> fits_;
+  std::array<Map, 2> half_maps_; ///< the latest
+  std::vector<double> correlation_;
+};
+
+} // namespace
+
+std::string refine(const Space& space, const RunOptions& options, Provenance& provenance) {
+  const auto start = std::chrono::steady_clock::now();
+  options.refinement.sampling.check();
+  const std::array halves{beside(options.out, "_half1.mrc"), beside(options.out, "_half2.mrc")};
+  const fs::path correlations = beside(options.out, "_fsc.txt"), picture = beside(options.out, "_fsc.png");
+  OutputFamily outputs({options.out, halves[0], halves[1], correlations, picture},
+                       Checkpoint::path_of(options.out));
+  Job job(space, options, provenance);
+  Checkpoint checkpoint(options.out, options.checkpoint);
+  job.run(checkpoint);
+  job.write(correlations, picture, halves);
+  outputs.commit();
+  checkpoint.remove();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return options.out.string() + ": " + job.summary(elapsed.count());
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "common/input_error.hpp"
+#include "common/provenance.hpp"
+#include "common/star.hpp"
+#include "cryoem/views.hpp"
+
+#include <bracewell/rfft/layout.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace Bracewell::Examples {
+
+/// Pixels of the first particle that a pixel of another one is wide; 1 where they differ by 1e-4 or less.
+inline double relative_pixel_size(const Particles& particles, std::size_t row) {
+  if (!particles.pixel_size.present())
+    return 1;
+  const double relative = particles.pixel_size[row] / particles.pixel_size[0];
+  return std::abs(relative - 1) <= 1e-4 ? 1 : relative;
+}
+
+/// Throws InputError where particles have different pixel sizes.
+inline void require_one_pixel_size(const Particles& particles) {
+  for (std::size_t row = 0; row < particles.count; ++row)
+    if (relative_pixel_size(particles, row) != 1)
+      throw InputError(particles.file.string() + ": row " + std::to_string(row + 1) +
+                       ": expected pixel size " + shortest(particles.pixel_size[0]) + " as in row 1, found " +
+                       shortest(particles.pixel_size[row]) +
+                       "; resample the images of one optics group, or take the groups one by one");
+}
+
+/// Brings spectra of images to the grid of the first particle, their values being samples of one function
+/// whatever the pixels: a spectrum is scaled by the area of a pixel, and what lies beyond the grid's Nyquist
+/// frequency gets no weight. (Where its frequencies lie on the grid is in the poses: set_poses.)
+class PixelSizes {
+public:
+  /// For batches of up to `batch` images of a box.
+  PixelSizes(const Particles& particles, int box, std::size_t batch)
+      : particles_(particles), box_(box), on_device_("Bracewell::examples::pixel_sizes", batch) {}
+
+  struct Apply {
+    const double* relative; ///< [images]
+    HalfSpectrumLayout<2> layout;
+    Kokkos::complex<float>* spectra;
+    float* weights;
+
+    KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+      const double pixel = relative[index / layout.elements()];
+      if (pixel == 1)
+        return;
+      int k[2];
+      layout.frequency(index % layout.elements(), k);
+      const double limit = pixel * layout.size[0] / 2;
+      const bool inside = double(k[0]) * k[0] + double(k[1]) * k[1] <= limit * limit;
+      spectra[index] *= inside ? static_cast<float>(pixel * pixel) : 0.0f;
+      weights[index] *= inside ? 1.0f : 0.0f;
+    }
+  };
+
+  /// Of `rows`: spectra and weights [1, rows, box, box/2+1].
+  void apply(const Space& space, std::span<const std::size_t> rows, const Spectra& spectra,
+             const Weights& weights) const {
+    const auto mirror = Kokkos::create_mirror_view(on_device_);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      mirror(i) = relative_pixel_size(particles_, rows[i]);
+    Kokkos::deep_copy(space, on_device_, mirror);
+    space.fence("Bracewell::examples::pixel_sizes"); // the mirror goes
+    const Apply functor{on_device_.data(), {{box_, box_}}, spectra.data(), weights.data()};
+    Kokkos::parallel_for("Bracewell::examples::pixel_sizes",
+                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, static_cast<std::int64_t>(rows.size()) * functor.layout.elements()),
+                         functor);
+  }
+
+private:
+  const Particles& particles_;
+  int box_;
+  Owned<double*> on_device_;
+};
+
+} // namespace Bracewell::Examples

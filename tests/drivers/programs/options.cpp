@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// What all programs have in common on their command lines.
+#include "support.hpp"
+
+#include <catch2/generators/catch_generators.hpp>
+
+using namespace DriverTest;
+
+namespace {
+
+const std::string project = BRACEWELL_PROJECT, ptychography = BRACEWELL_PTYCHOGRAPHY,
+                  reconstruct = BRACEWELL_RECONSTRUCT, refine = BRACEWELL_REFINE,
+                  tomography = BRACEWELL_TOMOGRAPHY;
+
+void write_small_problem(const TemporaryFolder& folder) {
+  constexpr int box = 15;
+  const auto gaussians = random_gaussians(3, 2, 1.5);
+  const auto particles = random_particles(4, 0);
+  write_map(folder / "map.mrc", gaussian_map(gaussians, box), box);
+  write_stack(folder / "p.mrcs", gaussian_projections(gaussians, particles, box), box, box);
+  write_text(folder / "p.star", star_text(particles, box, "p.mrcs"));
+}
+
+} // namespace
+
+TEST_CASE("help shows choices and defaults") {
+  const TemporaryFolder folder;
+  for (const auto& program : {project, ptychography, reconstruct, refine, tomography}) {
+    const std::string help = run_well(folder, program + " --help");
+    INFO(help);
+    for (const char* const nothing_said : {" ENUM", " TEXT", " FLOAT=", " INT="})
+      CHECK(help.find(nothing_said) == std::string::npos);
+    CHECK(help.find("--memory-limit MEGABYTES") != std::string::npos);
+  }
+  const std::string help = run_well(folder, tomography + " --help");
+  for (const char* const choice : {"--method fourier|line|log-polar=fourier", "--padding edge|zero=edge",
+                                   "--filter cosine|cosine2|hamming|hann|none|parzen|ramp|shepp=shepp",
+                                   "--stripes none|offset|sorting=none", "--angle-unit degrees|radians"})
+    CHECK(help.find(choice) != std::string::npos);
+}
+
+TEST_CASE("help wraps at the width of the terminal") {
+  const TemporaryFolder folder;
+  for (const auto& program : {project, ptychography, reconstruct, refine, tomography})
+    for (const std::size_t columns : {80, 120}) {
+      std::istringstream help(
+          run_well(folder, "COLUMNS=" + std::to_string(columns) + " " + program + " --help"));
+      std::size_t longest = 0;
+      for (std::string line; std::getline(help, line);)
+        longest = std::max(longest, line.size());
+      CHECK(longest <= columns);
+      CHECK(longest > columns - 10);
+    }
+}
+
+TEST_CASE("what does not fit the memory limit is refused with numbers") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  const std::vector<std::string> words{"--memory-limit 1 MB", "needs", " MB"};
+  const std::string limit = " --memory-limit 1";
+  expect_bad_input(folder, project + " --map map.mrc --star p.star --out o.mrcs" + limit, words);
+  expect_bad_input(folder, reconstruct + " --star p.star --out o.mrc" + limit, words);
+  expect_bad_input(folder, refine + " --map map.mrc --star p.star --out o.star" + limit, words);
+}
+
+TEST_CASE("a line of voxels is not made a cube of terabytes") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  write_volume(folder / "line.mrc", std::vector<float>(8000, 1.0f), {8000, 1, 1}, {.pixel_size = 1});
+  expect_bad_input(folder, project + " --map line.mrc --star p.star --out o.mrcs --memory-limit 4000",
+                   {"line.mrc", "--memory-limit 4000 MB", "8000 voxels", "needs 2048"});
+}
+
+TEST_CASE("options are finite numbers") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  for (const char* const option : {"--oversampling nan", "--memory-limit nan", "--pixel-size -nan"})
+    expect_bad_input(folder, project + " --map map.mrc --star p.star --out o.mrcs " + option,
+                     {"expected", "found", "(see --help)"});
+  run_well(folder, project + " --map map.mrc --star p.star --out nan"); // a name
+}
+
+TEST_CASE("no message names a function of the library") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  run_well(folder, tomography + " --demo .");
+  for (const char* const option : {"--stripe-window 4", "--stripe-strength -1", "--dead 0.5",
+                                   "--span 400 --method log-polar", "--centre 1e30"}) {
+    const Outcome outcome =
+        run(folder, tomography + " --scan scan.h5 --out o.h5 --rows 0:1 --stripes sorting " + option);
+    INFO(option << '\n' << outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.err.find("Bracewell::") == std::string::npos);
+  }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+// bracewell-refine: half sets that are kept apart, the radius by their correlation, runs that go on after an
+// interruption. Poses against a known map are in examples/bracewell-refine/tests.
+#include "support.hpp"
+
+#include "common/star.hpp"
+
+using namespace DriverTest;
+
+namespace {
+
+/// One thread: sums over particles are the same in every run.
+const std::string one_thread = "env OMP_NUM_THREADS=1 ",
+                  refine = one_thread + BRACEWELL_REFINE + " --star particles.star --no-ctf",
+                  reconstruct = one_thread + BRACEWELL_RECONSTRUCT + " --no-ctf";
+
+/// Projections of Gaussians in closed form, with poses that are off by 4 degrees about each axis and a pixel.
+struct Scene {
+  TemporaryFolder folder;
+  int box;
+  std::vector<float> map;
+  std::vector<Particle> truth;
+
+  explicit Scene(int size = 24, int count = 144) : box(size), truth(random_particles(count, 1)) {
+    const auto gaussians = random_gaussians(10, box / 5.0, 1.5);
+    map = gaussian_map(gaussians, box);
+    write_map(folder / "truth.mrc", map, box);
+    write_stack(folder / "images.mrcs", gaussian_projections(gaussians, truth, box), box, box);
+    auto particles = truth;
+    for (std::size_t i = 0; i < particles.size(); ++i) {
+      const auto sign = [i](std::size_t every) {
+        return i / every % 2 ? 1 : -1;
+      }; // as often in both half sets
+      particles[i].rot += 4 * sign(2);
+      particles[i].tilt += 4 * sign(4);
+      particles[i].x += sign(8);
+    }
+    write_text(folder / "particles.star", star_text(particles, box, "images.mrcs"));
+  }
+
+  std::vector<float> volume(const std::string& name) const { return MrcReader(folder / name).read_volume(); }
+
+  /// Median angle between the poses of a file and the true ones, degrees.
+  double error(const std::string& star) const {
+    const Particles found = read_particles(folder / star, {.images = false});
+    std::vector<double> angles;
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      const auto a = relion_matrix({found.rot[i], found.tilt[i], found.psi[i], 0, 0, 0, 0, 0}),
+                 b = relion_matrix(truth[i]);
+      double trace = 0;
+      for (std::size_t r = 0; r < 3; ++r)
+        for (std::size_t c = 0; c < 3; ++c)
+          trace += a[r][c] * b[r][c];
+      angles.push_back(std::acos(std::clamp((trace - 1) / 2, -1.0, 1.0)) * 180 / std::numbers::pi);
+    }
+    std::ranges::sort(angles);
+    return angles[angles.size() / 2];
+  }
+};
+
+/// Lines of a text that are no comments.
+std::vector<std::string> lines(const fs::path& path) {
+  std::vector<std::string> all;
+  std::istringstream text(read_text(path));
+  for (std::string line; std::getline(text, line);)
+    if (!line.starts_with('#'))
+      all.push_back(line);
+  return all;
+}
+
+void remove_column_of_halves(const Scene& scene) {
+  StarDocument document = read_star(scene.folder / "particles.star");
+  document.find("particles")->remove_column("rlnRandomSubset");
+  write_star(scene.folder / "particles.star", document);
+}
+
+} // namespace
+
+TEST_CASE("refine goes from particles with perturbed poses to better poses and better half maps") {
+  const Scene scene;
+  run_well(scene.folder, refine + " --rounds 3 --out refined.star");
+  run_well(scene.folder, reconstruct + " --star particles.star --out start.mrc");
+  const double before = scene.error("particles.star"), after = scene.error("refined.star");
+  CAPTURE(before, after);
+  CHECK(before > 4);
+  CHECK(after < 0.5 * before);
+  for (const std::string half : {"_half1.mrc", "_half2.mrc"}) {
+    const double error_before = error_in_sphere(scene.volume("start" + half), scene.map, scene.box),
+                 error_after = error_in_sphere(scene.volume("refined" + half), scene.map, scene.box);
+    CAPTURE(half, error_before, error_after);
+    CHECK(error_after < 0.85 * error_before);
+  }
+}
+
+TEST_CASE("the poses and the map of a half set do not depend on the images of the other one") {
+  const Scene scene;
+  const std::string command = refine + " --rounds 2 --radius 9 --out ";
+  run_well(scene.folder, command + "a.star");
+  Stack stack = read_stack(scene.folder / "images.mrcs");
+  std::mt19937 generator(7);
+  for (std::size_t image = 1; image < 144; image += 2) // the second half set
+    for (std::size_t i = 0; i < 24 * 24; ++i)
+      stack.values[image * 24 * 24 + i] = static_cast<float>(generator() / 4294967296.0);
+  write_stack(scene.folder / "images.mrcs", stack.values, 24, 24);
+  run_well(scene.folder, command + "b.star");
+  CHECK(scene.volume("a_half1.mrc") == scene.volume("b_half1.mrc"));
+  CHECK(scene.volume("a_half2.mrc") != scene.volume("b_half2.mrc"));
+  const Particles a = read_particles(scene.folder / "a.star"), b = read_particles(scene.folder / "b.star");
+  for (std::size_t i = 0; i < a.count; i += 2) {
+    CHECK(a.rot[i] == b.rot[i]);
+    CHECK(a.origin_x[i] == b.origin_x[i]);
+  }
+}
+
+TEST_CASE("each half set is compared with its own map of two") {
+  const Scene scene;
+  write_map(scene.folder / "nonsense.mrc", std::vector<float>(scene.map.rbegin(), scene.map.rend()), 24);
+  run_well(scene.folder, refine + " --radius 12 --map truth.mrc nonsense.mrc --out refined.star");
+  const Particles found = read_particles(scene.folder / "refined.star");
+  for (std::size_t i = 0; i < found.count; i += 2)
+    CHECK(std::abs(found.rot[i] - scene.truth[i].rot) < 0.5 / std::sin(scene.truth[i].tilt / 57.3));
+  CHECK(scene.error("refined.star") > 0.1); // of all: half of them are lost
+}
+
+TEST_CASE("half sets that the file lacks alternate, are written out, and that is said") {
+  const Scene scene;
+  remove_column_of_halves(scene);
+  const Outcome outcome = run(scene.folder, refine + " --out refined.star");
+  CHECK(outcome.code == 0);
+  CHECK(outcome.err.find("warning: particles.star: has no half sets (rlnRandomSubset): odd and even rows") !=
+        std::string::npos);
+  const Particles refined = read_particles(scene.folder / "refined.star");
+  REQUIRE(refined.random_subset.present());
+  for (std::size_t i = 0; i < refined.count; ++i)
+    CHECK(refined.random_subset[i] == 1 + static_cast<std::int64_t>(i % 2));
+}
+
+TEST_CASE("refine writes half maps and their correlation as a reconstruction of its particles has them") {
+  const Scene scene;
+  run_well(scene.folder, refine + " --out refined.star");
+  run_well(scene.folder, reconstruct + " --star refined.star --out again.mrc");
+  for (const std::string half : {"_half1.mrc", "_half2.mrc"})
+    CHECK(relative_error(scene.volume("refined" + half), scene.volume("again" + half)) < 1e-4);
+  const auto correlation = read_correlations(scene.folder / "refined_fsc.txt", 0),
+             expected = read_correlations(scene.folder / "again_fsc.txt", 0);
+  REQUIRE(correlation.size() == 12);
+  for (std::size_t shell = 0; shell < 12; ++shell)
+    CHECK(std::abs(correlation[shell] - expected[shell]) < 1e-3);
+  CHECK(files_in(scene.folder) ==
+        std::vector<std::string>{"again.mrc", "again_fsc.png", "again_fsc.txt", "again_half1.mrc",
+                                 "again_half2.mrc", "again_slices.png", "images.mrcs", "particles.star",
+                                 "refined.star", "refined_fsc.png", "refined_fsc.txt", "refined_half1.mrc",
+                                 "refined_half2.mrc", "truth.mrc"});
+}
+
+TEST_CASE("the radius follows the correlation of the half maps, given or reconstructed") {
+  const Scene scene;
+  // Maps that agree up to shell 5: noise replaces what lies beyond.
+  const auto filtered = [&](unsigned seed) {
+    std::mt19937 generator(seed);
+    std::vector<float> noise;
+    for (int i = 0; i < 24 * 24 * 24; ++i)
+      noise.push_back(static_cast<float>(generator() / 4294967296.0 - 0.5));
+    return noise;
+  };
+  auto one = filtered(1), other = filtered(2);
+  // exp(-|x|^2 / (2 s^2)) has exp(-(k / 12)^2 (pi s)^2 / 2): common below, lost in the noise above.
+  const auto common = gaussian_map({{0, 0, 0, 1.6, 60}}, 24);
+  for (std::size_t i = 0; i < common.size(); ++i)
+    one[i] += common[i], other[i] += common[i];
+  write_map(scene.folder / "one.mrc", one, 24);
+  write_map(scene.folder / "other.mrc", other, 24);
+  const Outcome outcome =
+      run(scene.folder, refine + " --map one.mrc other.mrc --iterations 1 --out refined.star");
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  // Where the common part has 1 / 6 of the noise's power, of which the shells of both maps have the same.
+  const double noise_power = 24 * 24 * 24 / 12.0;
+  int expected = 0;
+  while (std::pow(60 * std::pow(2 * std::numbers::pi, 1.5) * std::pow(1.6, 3), 2) *
+             std::exp(-std::pow(2 * std::numbers::pi * (expected + 1) * 1.6 / 24, 2)) >
+         noise_power / 6)
+    ++expected;
+  CHECK(expected > 3);
+  CHECK(expected < 11);
+  const double found = std::stod(outcome.out.substr(outcome.out.find("up to ") + 6));
+  CHECK(std::abs(found - expected) <= 1);
+}
+
+TEST_CASE("one map for both half sets is used, with a warning, and an error where nothing may be assumed") {
+  const Scene scene;
+  const std::string command = refine + " --map truth.mrc --radius 12 --out refined.star";
+  const Outcome outcome = run(scene.folder, command);
+  CHECK(outcome.code == 0);
+  CHECK(outcome.err.find("warning: truth.mrc: is the reference of both half sets") != std::string::npos);
+  CHECK(read_text(scene.folder / "refined.star").find("assumed: truth.mrc: is the reference") !=
+        std::string::npos);
+  CHECK(scene.error("refined.star") < 0.1);
+  expect_bad_input(scene.folder, command + " --strict", {"truth.mrc", "both half sets", "--strict"});
+}
+
+TEST_CASE("particles of one half set are refined against a map that is given, and else refused") {
+  const Scene scene;
+  StarDocument document = read_star(scene.folder / "particles.star");
+  document.find("particles")->set_column("rlnRandomSubset", std::vector<std::string>(144, "1"));
+  write_star(scene.folder / "particles.star", document);
+  expect_bad_input(scene.folder, refine + " --out refined.star",
+                   {"particles.star", "expected particles in both half sets", "--map and --radius"});
+  run_well(scene.folder, refine + " --map truth.mrc --radius 12 --out refined.star");
+  CHECK(scene.error("refined.star") < 0.1);
+  CHECK_FALSE(fs::exists(scene.folder / "refined_half1.mrc"));
+}
+
+TEST_CASE("a refinement that was interrupted goes on to the same result") {
+  const Scene scene;
+  const std::string command = refine + " --rounds 3 --batch=10 --checkpoint-every 0 --out ";
+  run_well(scene.folder, command + "whole.star");
+  for (const char* seconds : {"0", "0.2"}) { // in the first round, and later
+    const Outcome cut =
+        run(scene.folder, interrupted_at(command + "part.star", "part_checkpoint.h5", seconds));
+    INFO(cut.err);
+    REQUIRE(cut.code == 128 + SIGTERM);
+    CHECK_FALSE(fs::exists(scene.folder / "part_half1.mrc"));
+    // The checkpoint is not lost by beginning anew, and not taken for another run.
+    expect_bad_input(scene.folder, command + "part.star", {"part_checkpoint.h5", "use --resume"});
+    expect_bad_input(scene.folder, command + "part.star --resume --radius 5",
+                     {"part_checkpoint.h5: --resume: was made without --radius 5"});
+    expect_bad_input(scene.folder, refine + " --rounds 4 --batch 11 --resume --out part.star",
+                     {"part_checkpoint.h5: --resume: was made with --batch 10, not --batch 11"});
+    run_well(scene.folder, command + "part.star --resume");
+    CHECK_FALSE(fs::exists(scene.folder / "part_checkpoint.h5"));
+    CHECK(lines(scene.folder / "part.star") == lines(scene.folder / "whole.star"));
+    CHECK(lines(scene.folder / "part_fsc.txt") == lines(scene.folder / "whole_fsc.txt"));
+    for (const std::string half : {"_half1.mrc", "_half2.mrc"})
+      CHECK(scene.volume("part" + half) == scene.volume("whole" + half));
+    for (const char* ending : {".star", "_fsc.txt", "_fsc.png", "_half1.mrc", "_half2.mrc"})
+      fs::remove(scene.folder / ("part" + std::string(ending)));
+  }
+}
+
+TEST_CASE("refine resumes from nothing but a sound checkpoint of the same particles") {
+  const Scene scene;
+  const std::string command = refine + " --rounds 3 --batch 10 --checkpoint-every 0 --out part.star";
+  expect_bad_input(scene.folder, command + " --resume", {"part_checkpoint.h5: is not there"});
+  write_text(scene.folder / "part_checkpoint.h5", "no HDF5");
+  expect_bad_input(scene.folder, command + " --resume", {"part_checkpoint.h5"});
+  expect_bad_input(scene.folder, command, {"part_checkpoint.h5: is there"});
+  fs::remove(scene.folder / "part_checkpoint.h5");
+  REQUIRE(run(scene.folder, interrupted_at(command, "part_checkpoint.h5", "0")).code == 128 + SIGTERM);
+  write_text(scene.folder / "particles.star", read_text(scene.folder / "particles.star") + "\n");
+  expect_bad_input(scene.folder, command + " --resume",
+                   {"part_checkpoint.h5: --resume: was made with particles.star of"});
+}
+
+TEST_CASE("every phase has a progress line, where there is a terminal") {
+  const Scene scene;
+  const auto on_terminal = [&](const std::string& command, const std::vector<std::string>& phases) {
+    const Outcome outcome = run(scene.folder, "script -qec '" + command + "' log.text");
+    if (outcome.code == 127)
+      SKIP("script is not installed");
+    INFO(outcome.out);
+    CHECK(outcome.code == 0);
+    for (const auto& phase : phases) {
+      CAPTURE(phase);
+      CHECK(outcome.out.find("\r" + phase) != std::string::npos);
+    }
+  };
+  on_terminal(reconstruct + " --star particles.star --out map.mrc",
+              {"inserting 0 % of 144 particles", "making 0 % of 3 maps"});
+  on_terminal(refine + " --rounds 2 --radius 6 --out refined.star",
+              {"inserting 0 % of 144 particles", "making 0 % of 2 half maps", "transforming 0 % of 1 maps",
+               "round 1 of 2: refining 0 % of 288 stages of particles", "round 2 of 2: refining "});
+}
