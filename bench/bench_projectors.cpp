@@ -186,11 +186,12 @@ template <class Kernel, class T, int M, int D>
 void project_benchmark(benchmark::State& state) {
   const Problem<Kernel, T, M, D> problem(state);
   const Kokkos::View<T*, Kokkos::LayoutRight, Space> scratch(
-      "scratch", projection_scratch_size<Kernel>(problem.space, problem.volume));
+      "scratch", scratch_size<Kernel>(problem.space, problem.volume));
   const double seconds = measure(
       state, problem.space, tolerance<T>(problem.box),
       [&] {
-        project<Kernel>(problem.space, problem.volume, problem.pose_arrays(), problem.images, {}, scratch);
+        project<Kernel>(problem.space, problem.volume, problem.pose_arrays(),
+                        {.projections = problem.images, .scratch = scratch});
       },
       [&] {
         return relative_error(problem.space, checked_samples,

@@ -115,10 +115,9 @@ void fourier(benchmark::State& state, bool backproject, FourierTomographyOptions
   try {
     const Space space;
     const std::int64_t n = state.range(0), angles = state.range(1), slices = state.range(2);
-    options.angles = half_turn(angles);
-    options.width = static_cast<int>(n);
     options.slices = slices;
-    const FourierTomography<Space, float> plan(space, options);
+    const FourierTomography<Space, float> plan(space, {.angles = half_turn(angles), .width = int(n)},
+                                               options);
     const View<float***> projections("projections", slices, angles, n), images("images", slices, n, n);
     for (const auto& view : {projections, images})
       Kokkos::fill_random(space, View<float*>(view.data(), view.size()),
@@ -214,8 +213,8 @@ void run_on_random(benchmark::State& state, const Make& make, int upsampling, bo
 
 auto line(const Space& space, const Size& size, bool projection) {
   return std::make_shared<LineTomography<Space, float>>(
-      space,
-      LineTomographyOptions{.angles = half_turn(size.angles), .width = size.n, .projection = projection});
+      space, ParallelBeamGeometry{.angles = half_turn(size.angles), .width = size.n},
+      LineTomographyOptions{.projection = projection});
 }
 
 auto line_backproject(const Space& space, const Size& size) {
@@ -234,10 +233,8 @@ auto line_project(const Space& space, const Size& size) {
 
 auto log_polar(const Space& space, const Size& size) {
   return std::make_shared<LogPolarTomography<Space, float>>(
-      space, LogPolarTomographyOptions{.angles = half_turn(size.angles),
-                                       .width = size.n,
-                                       .slices = size.slices,
-                                       .row_upsampling = size.upsampling});
+      space, ParallelBeamGeometry{.angles = half_turn(size.angles), .width = size.n},
+      LogPolarTomographyOptions{.slices = size.slices, .row_upsampling = size.upsampling});
 }
 
 auto log_polar_backproject(const Space& space, const Size& size) {

@@ -5,6 +5,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <cmath>
+#include <optional>
+
 namespace Test {
 
 /// Labels carry the library's name; no fences, no copies, no allocations (the first call may let the backend
@@ -26,6 +29,22 @@ inline void check_labels(const Function& function) {
   CHECK(second.allocations == std::vector<std::string>{});
   CHECK(second.fences == std::vector<std::string>{});
   CHECK(second.copies == std::vector<std::string>{});
+}
+
+/// bytes_needed() foretells what a plan of these arguments allocates, and memory_bytes() says it, to 5 %.
+/// Planning takes no more than `planning` times of it.
+template <class Plan, class... Arguments>
+void check_memory(double planning, const Arguments&... arguments) {
+  const Space space;
+  const auto needed = static_cast<double>(Plan::bytes_needed(space, arguments...));
+  std::optional<Plan> plan;
+  const Memory memory = memory_of([&] { plan.emplace(space, arguments...); });
+  const auto held = static_cast<double>(memory.held);
+  CAPTURE(needed, held, memory.most, plan->memory_bytes());
+  CHECK(held > 0);
+  CHECK(std::abs(needed - held) <= 0.05 * held);
+  CHECK(std::abs(static_cast<double>(plan->memory_bytes()) - held) <= 0.05 * held);
+  CHECK(static_cast<double>(memory.most) <= planning * held);
 }
 
 /// Every kernel runs on the instance that the function is given. (OpenMP and Serial report one number for all

@@ -216,7 +216,7 @@ void check_sampling(int n, int poses, bool scratch) {
   const View<Complex****> volume("volume", 1, n, n, n / 2 + 1), images("images", 1, poses, 8, 5),
       output("output", 1, poses, 8, 5);
   const View<float****> matrices("matrices", 1, 1, 3, 3), gradient("gradient", 1, 1, 3, 3);
-  const View<float*> memory("memory", scratch ? projection_scratch_size<Kernel>(space, volume) : 0);
+  const View<float*> memory("memory", scratch ? scratch_size<Kernel>(space, volume) : 0);
   SamplingWork work{.dimensions = 3,
                     .projection_dimensions = 2,
                     .width = Kernel::width,
@@ -232,7 +232,8 @@ void check_sampling(int n, int poses, bool scratch) {
   };
   const auto last = [](const Test::Report& seen) { return seen.kernels.back().label; };
   CHECK(last(Test::report([&] {
-          project<Kernel>(space, volume, {.matrices = matrices}, images, options, memory);
+          project<Kernel>(space, volume, {.matrices = matrices}, {.projections = images, .scratch = memory},
+                          options);
         })) == label("project"));
   work.scratch = false;
   CHECK(last(Test::report([&] {
@@ -265,7 +266,7 @@ TEST_CASE("the insertion kernel that choose_insertion names is the one that runs
       const View<Complex****> volume("volume", 1, 8, 8, 5), data("data", 1, 8, 8, 5),
           images("images", 1, poses, 8, 5);
       const View<float****> matrices("matrices", 1, 1, 3, 3);
-      const View<float*> scratch("scratch", duplicated_scratch_size(space, 8 * 8 * 5, false));
+      const View<float*> scratch("scratch", scratch_size(space, Strategy::Duplicated, 8 * 8 * 5, false));
       const Insertion insertion = choose_insertion({.dimensions = 3,
                                                     .projection_dimensions = 2,
                                                     .width = 2,

@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -64,6 +65,34 @@ inline Report report(const std::function<void()>& call) {
   Tools::set_allocate_data_callback(nullptr);
   Tools::set_begin_deep_copy_callback(nullptr);
   Kokkos::fence();
+  return current;
+}
+
+/// Bytes of the library's Views.
+struct Memory {
+  std::int64_t held = 0; ///< after a call, beyond what there was before
+  std::int64_t most = 0; ///< at any time of it
+};
+
+/// What `call` leaves allocated, and what it takes.
+inline Memory memory_of(const std::function<void()>& call) {
+  namespace Tools = Kokkos::Tools::Experimental;
+  static Memory current;
+  current = {};
+  const auto ours = [](const char* label) { return std::string(label).starts_with("Bracewell::"); };
+  static bool (*const counts)(const char*) = ours;
+  Tools::set_allocate_data_callback(
+      [](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t bytes) {
+        current.held += counts(label) ? static_cast<std::int64_t>(bytes) : 0;
+        current.most = std::max(current.most, current.held);
+      });
+  Tools::set_deallocate_data_callback(
+      [](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t bytes) {
+        current.held -= counts(label) ? static_cast<std::int64_t>(bytes) : 0;
+      });
+  call();
+  Tools::set_allocate_data_callback(nullptr);
+  Tools::set_deallocate_data_callback(nullptr);
   return current;
 }
 

@@ -2,7 +2,9 @@
 
 #include "checks.hpp"
 
+#include <bracewell/optimize/adam.hpp>
 #include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/fourier.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
@@ -14,6 +16,7 @@ using namespace Bracewell;
 
 namespace {
 
+using Test::check_memory;
 using Test::Function;
 using Test::Space;
 using Test::View;
@@ -74,4 +77,31 @@ TEST_CASE("tomography runs on the instance it is given") {
   const Plans plans{Space()};
   for (const Function& function : functions(plans))
     check_instances(function);
+}
+
+TEST_CASE("plans of tomography take the memory that they say") {
+  for (const auto& [n, angles, image] : {std::tuple{64, 96, 0}, {97, 131, 60}}) {
+    CAPTURE(n, angles, image);
+    ParallelBeamGeometry geometry{.width = n};
+    for (int p = 0; p < angles; ++p)
+      geometry.angles.push_back(p * std::numbers::pi / angles);
+    const auto integrals = ProjectionUnits::LineIntegrals;
+    check_memory<LineTomography<Space, float>>(1, geometry, LineTomographyOptions{.image = image});
+    check_memory<LineTomography<Space, double>>(
+        1, geometry, LineTomographyOptions{.units = integrals, .projection = false});
+    check_memory<LogPolarTomography<Space, float>>(
+        1, geometry, LogPolarTomographyOptions{.image = image, .slices = 5, .row_upsampling = 2});
+    check_memory<LogPolarTomography<Space, double>>(1, geometry, LogPolarTomographyOptions{.slices = 2});
+    for (const auto strategy : {GriddingStrategy::Automatic, GriddingStrategy::Atomic,
+                                GriddingStrategy::PrunedGather, GriddingStrategy::Tiles})
+      for (const std::int64_t slices : {1, 6})
+        check_memory<FourierTomography<Space, float>>(
+            1, geometry, FourierTomographyOptions{.image = image, .slices = slices, .strategy = strategy});
+    check_memory<ProjectionFilter<Space, float>>(1, std::int64_t(3 * angles), n, FilterOptions{});
+    check_memory<ProjectionFilter<Space, double>>(1, std::int64_t(3 * angles), n,
+                                                  FilterOptions{.upsampling = 2, .shift = 2.5});
+    check_memory<StripeRemoval<Space, float>>(1, angles, n, StripeOptions{});
+    check_memory<StripeRemoval<Space, double>>(1, angles, n, StripeOptions{.method = StripeMethod::Offset});
+    check_memory<Adam<Space, float>>(1, std::vector<std::size_t>{std::size_t(n), 7}, AdamOptions{});
+  }
 }
