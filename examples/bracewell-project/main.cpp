@@ -160,5 +160,6 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   add_memory_limit(app, options.memory_limit);
   app.footer("--kernel linear --oversampling 2 --correction radial agrees with RELION's relion_project.");
-  return run_driver(app, argc, argv, [&](Provenance& provenance) { project_map(options, provenance); });
+  return run_driver(app, argc, argv,
+                    [&](Provenance& provenance, Timings&) { project_map(options, provenance); });
 }

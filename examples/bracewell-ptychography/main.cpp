@@ -247,7 +247,7 @@ int main(int argc, char** argv) {
   add_demo_options(app, demo, with_demo);
   add_measurement_options(app, run.measurement);
   add_checkpoint_options(app, run.checkpoint);
-  return run_driver(app, argc, argv, [&](Provenance& provenance) {
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) {
     run.checkpoint.identity = identity_of(app, {"--memory-limit"});
     main_job(app, folder, demo, run, provenance);
   });

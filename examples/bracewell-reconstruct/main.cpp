@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   app.add_option("--demo", options.demo,
                  "simulate particles of a molecule of Gaussian blobs in FOLDER and reconstruct them there")
       ->type_name("FOLDER");
-  return run_driver(app, argc, argv, [&](Provenance& provenance) {
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) {
     if (ctf || no_ctf)
       reconstruction.ctf = ctf;
     options.run.kernel_given = app.count("--kernel") > 0;

@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   add_memory_limit(app, options.memory_limit);
   add_checkpoint_options(app, options.checkpoint);
-  return run_driver(app, argc, argv, [&](Provenance& provenance) {
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) {
     options.checkpoint.identity =
         identity_of(app, {"--rounds", "--memory-limit"}); // more of them may follow, in more memory
     std::cout << refine(Space(), options, provenance) << '\n';

@@ -228,5 +228,6 @@ int main(int argc, char** argv) {
   add_memory_limit(app, run.memory_limit);
   app.add_option("--demo", options.demo, "simulate a scan in FOLDER, reconstruct it and compare")
       ->type_name("FOLDER");
-  return run_driver(app, argc, argv, [&](Provenance& provenance) { main_job(options, provenance); });
+  return run_driver(app, argc, argv,
+                    [&](Provenance& provenance, Timings&) { main_job(options, provenance); });
 }

@@ -89,29 +89,35 @@ void add_memory_limit(CLI::App& app, std::optional<double>& megabytes) {
 }
 
 int run_driver(CLI::App& app, int argc, const char* const* argv,
-               const std::function<void(Provenance&)>& body) {
+               const std::function<void(Provenance&, Timings&)>& body) {
   const auto complain = [&app](const std::string& message, ExitCode code) {
     std::cerr << app.get_name() << ": " << message << '\n';
     return code;
   };
   try {
     app.set_version_flag("--version", app.get_name() + " " BRACEWELL_VERSION, "print the version and exit");
-    bool strict = false;
+    Timings timings;
+    bool strict = false, print_timings = false;
     app.add_flag("--strict", strict, "what would be assumed, with a warning, is an error");
+    app.add_flag("--timings", print_timings, "end with a line on stderr that says where the time went");
     app.parse(argc, argv);
     require_finite_numbers(app);
     Provenance provenance(app.get_name(), strict);
     for (int i = 1; i < argc; ++i)
       provenance.option(argv[i]);
     remove_unfinished_on_signals();
+    timings.phase("start");
     std::optional<Kokkos::ScopeGuard> kokkos;
     if (!Kokkos::is_initialized()) // the tests' program has it already
       kokkos.emplace(Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
-    body(provenance);
+    timings.phase("work");
+    body(provenance, timings);
     // A full disk behind a redirected stdout must not pass for success.
     if (!std::cout.flush())
       return complain("standard output cannot be written", Failure);
     provenance.say();
+    if (print_timings)
+      std::cerr << timings.text() << '\n';
     return Success;
   } catch (const CLI::Success& request) { // --help, --version
     if (dynamic_cast<const CLI::CallForHelp*>(&request) != nullptr)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "provenance.hpp"
+#include "timings.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -20,17 +21,17 @@ std::string wrapped_help(const std::string& help, std::size_t columns);
 void add_memory_limit(CLI::App& app, std::optional<double>& megabytes);
 
 /// Parses the command line into `app`, whose name is the program's, and runs `body`, which gets a Provenance that
-/// has the options given; Kokkos is there meanwhile, and signals end it without a trace (remove_unfinished_on_signals). Adds --version and --strict to the --help of CLI11. Every exception ends as one line "program: message" on stderr: bad usage, InputError and
+/// has the options given, and Timings that are printed on stderr with --timings; Kokkos is there meanwhile, and signals end it without a trace (remove_unfinished_on_signals). Adds --version, --strict and --timings to the --help of CLI11. Every exception ends as one line "program: message" on stderr: bad usage, InputError and
 /// Bracewell::Error with BadInput, all others with Failure.
 /// @code
 /// int main(int argc, char** argv) {
 ///   CLI::App app{"Projects a map.", "bracewell-project"};
 ///   Options options;
 ///   app.add_option("--map", options.map, "the map")->required();
-///   return run_driver(app, argc, argv, [&](Provenance& provenance) { project(options, provenance); });
+///   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) { project(options, provenance); });
 /// }
 /// @endcode
 int run_driver(CLI::App& app, int argc, const char* const* argv,
-               const std::function<void(Provenance&)>& body);
+               const std::function<void(Provenance&, Timings&)>& body);
 
 } // namespace Bracewell::Examples

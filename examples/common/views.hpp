@@ -17,6 +17,15 @@ using Owned = Kokkos::View<Data, Kokkos::LayoutRight, Memory>;
 template <class Data>
 using Part = Kokkos::View<Data, Kokkos::LayoutRight, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
+/// Memory of the host that copies to and from the device go through at full speed, beside other work; plain memory where kernels run on
+/// the host.
+using HostMemory = Kokkos::SharedHostPinnedSpace;
+template <class Data>
+using OnHost = Kokkos::View<Data, Kokkos::LayoutRight, HostMemory>;
+
+/// Whether what the host writes is where the kernels read it: nothing is copied.
+inline constexpr bool kernels_run_on_host = std::is_same_v<Memory, Kokkos::HostSpace>;
+
 template <class View, class... Extents>
 View allocate(const std::string& label, Extents... extents) {
   return View(Kokkos::view_alloc("Bracewell::examples::" + label, Kokkos::WithoutInitializing),

@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     command->add_option("degrees", degrees)->required();
     command->add_option("pixels", pixels)->required();
   }
-  return run_driver(app, argc, argv, [&](Provenance&) {
+  return run_driver(app, argc, argv, [&](Provenance&, Timings&) {
     if (make->parsed())
       simulate(Space(), demo, folder);
     else if (move->parsed())

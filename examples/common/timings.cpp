@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "timings.hpp"
+
+#include <array>
+#include <cstdio>
+
+namespace Bracewell::Examples {
+namespace {
+
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+  std::array<char, 160> text;
+  std::snprintf(text.data(), text.size(), format, values...);
+  return text.data();
+}
+
+} // namespace
+
+void Timings::end_phase() {
+  const Clock::time_point now = Clock::now();
+  if (!name_.empty()) {
+    text_ += (text_.empty() ? ": " : "; ") + name_ +
+             formatted(" %.3g s", std::chrono::duration<double>(now - phase_start_).count());
+    if (!stages_.empty())
+      text_ += " (" + stages_ + ")";
+  }
+  phase_start_ = now;
+  name_.clear();
+  stages_.clear();
+}
+
+void Timings::phase(const std::string& name) {
+  end_phase();
+  name_ = name;
+}
+
+void Timings::stages(const std::vector<StageTime>& times) {
+  for (std::size_t s = 0; s < times.size(); ++s) {
+    const StageTime& stage = times[s];
+    const double all = stage.elapsed * stage.threads;
+    const auto share = [all](double seconds) { return all > 0 ? 100 * seconds / all : 0; };
+    stages_ += (stages_.empty() ? "" : "; ") + stage.name;
+    if (stage.threads > 1)
+      stages_ += formatted(" on %d threads", stage.threads);
+    stages_ += formatted(" %.0f %% busy", share(stage.busy));
+    if (stage.bytes > 0)
+      stages_ += formatted(", %.3g GB/s", 1e-9 * double(stage.bytes) / stage.elapsed);
+    if (s > 0)
+      stages_ += formatted(", %.0f %% waiting for ", share(stage.waited_for_before)) + times[s - 1].name;
+    if (s + 1 < times.size())
+      stages_ += formatted(", %.0f %% waiting for ", share(stage.waited_for_after)) + times[s + 1].name;
+  }
+}
+
+std::string Timings::text() {
+  end_phase();
+  return formatted("timings: %.3g s", std::chrono::duration<double>(Clock::now() - start_).count()) + text_;
+}
+
+} // namespace Bracewell::Examples
