@@ -21,6 +21,9 @@ constexpr const char* program = "bracewell-tomography";
 const std::map<std::string, AngleUnit> angle_units{{"degrees", AngleUnit::Degrees},
                                                    {"radians", AngleUnit::Radians}};
 
+const std::map<std::string, StoredType> output_types{{"float16", StoredType::Float16},
+                                                     {"float32", StoredType::Float32}};
+
 enum class Stripes { None, Offset, Sorting };
 
 const std::map<std::string, Method> methods{
@@ -90,14 +93,15 @@ CentreRange centre_range(const std::string& text) {
   return range;
 }
 
-std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder, Provenance& provenance) {
+std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder, Provenance& provenance,
+                        Timings& timings) {
   std::error_code error;
   fs::create_directories(folder, error);
   const TomographyDemo demo;
   run.scan = {.file = folder / "scan.h5"};
   run.out = folder / "slices.h5";
   simulate_scan(demo, run.scan.file);
-  const RunResult result = reconstruct(space, run, provenance);
+  const RunResult result = reconstruct(space, run, provenance, timings);
   const auto slices = Hdf5Reader(run.out).read<float>("/exchange/data");
   char text[120];
   std::snprintf(text, sizeof text, "; true centre %.2f, relative error %.3g", demo.centre,
@@ -105,7 +109,7 @@ std::string demonstrate(const Space& space, RunOptions run, const fs::path& fold
   return result.summary + text;
 }
 
-void main_job(Options& options, Provenance& provenance) {
+void main_job(Options& options, Provenance& provenance, Timings& timings) {
   const Space space;
   RunOptions& run = options.run;
   run.centre = centre_of(options.centre);
@@ -122,7 +126,7 @@ void main_job(Options& options, Provenance& provenance) {
   if (options.demo) {
     if (!run.scan.file.empty() || !run.out.empty() || run.rows)
       throw InputError("--demo makes its own scan: --scan, --out and --rows do not go with it");
-    std::cout << demonstrate(space, run, *options.demo, provenance) << '\n';
+    std::cout << demonstrate(space, run, *options.demo, provenance, timings) << '\n';
     return;
   }
   if (run.scan.file.empty() || run.out.empty())
@@ -132,7 +136,7 @@ void main_job(Options& options, Provenance& provenance) {
     std::cout << try_centres(space, run, provenance) << '\n';
     return;
   }
-  std::cout << reconstruct(space, run, provenance).summary << '\n';
+  std::cout << reconstruct(space, run, provenance, timings).summary << '\n';
 }
 
 } // namespace
@@ -149,6 +153,10 @@ int main(int argc, char** argv) {
                  "(\"scan/p_*.tif\") of such files, or one sinogram [angles, width] as .tif")
       ->type_name("FILE");
   app.add_option("--out", run.out, "slices to write, .h5 (/exchange/data) or .tif")->type_name("FILE");
+  app.add_option("--output-type", run.output_type, "of the slices; float16 keeps 3 digits, to 65504")
+      ->transform(CLI::CheckedTransformer(output_types).description(""))
+      ->type_name(names_of(output_types))
+      ->default_str("float32");
   app.add_option("--data", run.scan.data, "projections [angles, rows, width]")
       ->type_name("DATASET")
       ->capture_default_str();
@@ -228,6 +236,7 @@ int main(int argc, char** argv) {
   add_memory_limit(app, run.memory_limit);
   app.add_option("--demo", options.demo, "simulate a scan in FOLDER, reconstruct it and compare")
       ->type_name("FOLDER");
-  return run_driver(app, argc, argv,
-                    [&](Provenance& provenance, Timings&) { main_job(options, provenance); });
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
+    main_job(options, provenance, timings);
+  });
 }

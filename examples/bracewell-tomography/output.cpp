@@ -10,28 +10,26 @@ constexpr const char* dataset = "/exchange/data";
 
 } // namespace
 
-SliceOutput::SliceOutput(const std::filesystem::path& path, std::int64_t slices, std::int64_t width)
-    : width_(width) {
+SliceOutput::SliceOutput(const std::filesystem::path& path, std::int64_t slices, std::int64_t width,
+                         StoredType type)
+    : pixels_(width * width), bytes_(pixels_ * bytes_of(type)) {
   const std::string extension = path.extension().string();
   if (extension == ".h5" || extension == ".hdf5" || extension == ".hdf") {
     hdf5_.emplace(path);
-    hdf5_->create_dataset<float>(dataset, {slices, width, width});
+    hdf5_->create_stored(dataset, {slices, width, width}, type);
     hdf5_->write_attribute(dataset, "units", std::string("1/pixel"));
   } else if (extension == ".tif" || extension == ".tiff") {
-    tiff_.emplace(path, width, width, slices);
-  } else {
+    tiff_.emplace(path, width, width, slices, type);
+  } else if (!is_null_output(path)) {
     throw InputError("--out " + path.string() + ": expected a name that ends with .h5 or .tif");
   }
 }
 
-void SliceOutput::write(std::int64_t first, std::span<const float> values) {
-  const auto pixels = static_cast<std::size_t>(width_ * width_);
-  const auto count = static_cast<std::int64_t>(values.size() / pixels);
+void SliceOutput::write(std::int64_t first, std::span<const std::byte> values) {
   if (hdf5_)
-    hdf5_->write<float>(dataset, {{first, 0, 0}, {count, width_, width_}}, values);
-  for (std::int64_t page = 0; tiff_ && page < count; ++page)
-    tiff_->write(values.subspan(static_cast<std::size_t>(page) * pixels, pixels),
-                 first + page == 0 ? description_ : std::string());
+    hdf5_->write_stored(dataset, first * pixels_, values);
+  for (; tiff_ && !values.empty(); values = values.subspan(std::size_t(bytes_)), ++first)
+    tiff_->write(values.first(std::size_t(bytes_)), first == 0 ? description_ : std::string());
 }
 
 void SliceOutput::write_attribute(const std::string& name, double value) {
@@ -48,7 +46,7 @@ void SliceOutput::write_provenance(const std::string& text) {
 void SliceOutput::commit() {
   if (hdf5_)
     hdf5_->commit();
-  else
+  if (tiff_)
     tiff_->commit();
 }
 

@@ -7,21 +7,21 @@
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
 #include "common/picture.hpp"
+#include "common/pipeline.hpp"
 #include "common/progress.hpp"
+#include "common/stored_values.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <future>
-#include <memory>
 #include <numbers>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 namespace Bracewell::Examples {
@@ -31,56 +31,99 @@ namespace fs = std::filesystem;
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// Slices of a scan in memory: as they were read, and on the device.
-class RawSlices {
+/// Threads that read, and as many that write: the kernels have the rest of a host.
+int io_threads() {
+  const int cores = int(std::thread::hardware_concurrency());
+  return kernels_run_on_host ? 1 : std::clamp(cores / 4, 1, 4);
+}
+
+int input_slots() { return io_threads() + 1; }
+int output_slots() { return io_threads() + 1; }
+/// How many of the host's slots have one on the device.
+template <class Slots>
+std::size_t device_slots(const Slots& of_host) {
+  return kernels_run_on_host ? of_host.size() : 2;
+}
+
+/// An array of the device for what the host has; the same one where kernels run on the host.
+template <class View>
+auto on_device(const View& host) {
+  return Kokkos::create_mirror_view(Kokkos::WithoutInitializing, Memory(), host);
+}
+
+/// Detector rows of a scan: projections as they are stored, and the means of frames without object or beam.
+struct HostRows {
+  OnHost<std::byte*> frames;
+  OnHost<float*> flat, dark;
+
+  HostRows(const Scan& scan, std::int64_t rows)
+      : frames(allocate<OnHost<std::byte*>>("frames", rows * scan.bytes_per_row())),
+        flat(allocate<OnHost<float*>>("flat", scan.has_flat() ? rows * scan.width() : 0)),
+        dark(allocate<OnHost<float*>>("dark", scan.has_dark() ? rows * scan.width() : 0)) {}
+
+  static double bytes_per_row(const Scan& scan) {
+    return double(scan.bytes_per_row()) +
+           4.0 * double(scan.has_flat() + scan.has_dark()) * double(scan.width());
+  }
+};
+struct DeviceRows {
+  Owned<std::byte*> frames;
+  Owned<float*> flat, dark;
+
+  explicit DeviceRows(const HostRows& host)
+      : frames(on_device(host.frames)), flat(on_device(host.flat)), dark(on_device(host.dark)) {}
+};
+
+void read_rows(const Scan& scan, std::int64_t first, std::int64_t count, const HostRows& rows) {
+  const auto pixels = size(count * scan.width());
+  scan.read(first, count, {rows.frames.data(), size(count * scan.bytes_per_row())});
+  if (scan.has_flat())
+    scan.read_flat(first, count, {rows.flat.data(), pixels});
+  if (scan.has_dark())
+    scan.read_dark(first, count, {rows.dark.data(), pixels});
+}
+
+/// Queues copies to the device.
+void copy(const Space& space, const HostRows& from, const DeviceRows& to) {
+  Kokkos::deep_copy(space, to.frames, from.frames);
+  Kokkos::deep_copy(space, to.flat, from.flat);
+  Kokkos::deep_copy(space, to.dark, from.dark);
+}
+
+/// Raw rows on the device to sinograms.
+class Normalise {
 public:
-  RawSlices(const Scan& scan, std::int64_t slices)
-      : scan_(scan),
-        frames_(allocate<Owned<float*>>("raw", size(slices) * scan.angles().size() * size(scan.width()))),
-        flat_(allocate<Owned<float*>>("flat", slices * scan.width())),
-        dark_(allocate<Owned<float*>>("dark", slices * scan.width())),
-        host_frames_(Kokkos::create_mirror_view(frames_)), host_flat_(Kokkos::create_mirror_view(flat_)),
-        host_dark_(Kokkos::create_mirror_view(dark_)) {}
+  Normalise(const Scan& scan, std::int64_t rows, const ProjectionNormalisation& options)
+      : scan_(scan), options_(options),
+        values_(allocate<Owned<float*>>("values", values_per_row(scan) * rows)) {}
 
-  static double bytes_per_slice(const Scan& scan) {
-    const double values = double(scan.angles().size() + 2) * double(scan.width());
-    return 4 * values * (std::is_same_v<Memory, Kokkos::HostSpace> ? 1 : 2);
-  }
+  static double bytes_per_row(const Scan& scan) { return 4.0 * double(values_per_row(scan)); }
 
-  void read(std::int64_t first, std::int64_t count) {
-    first_ = first;
-    count_ = count;
-    const std::size_t pixels = size(count * scan_.width());
-    scan_.read(first, count, {host_frames_.data(), pixels * scan_.angles().size()});
-    if (scan_.has_flat())
-      scan_.read_flat(first, count, {host_flat_.data(), pixels});
-    if (scan_.has_dark())
-      scan_.read_dark(first, count, {host_dark_.data(), pixels});
-  }
-
-  /// Sinograms [count, angles, width] from what was read.
-  void normalise(const Space& space, const Sinograms& sinograms,
-                 const ProjectionNormalisation& options) const {
-    Kokkos::deep_copy(space, frames_, host_frames_);
-    Kokkos::deep_copy(space, flat_, host_flat_);
-    Kokkos::deep_copy(space, dark_, host_dark_);
-    const std::size_t rows = size(count_), width = size(scan_.width());
-    const Part<float***> frames(frames_.data(), scan_.angles().size(), rows, width);
+  /// @param sinograms  [count, angles, width], from the first `count` rows
+  void operator()(const Space& space, const DeviceRows& rows, const Sinograms& sinograms) const {
+    const std::size_t count = sinograms.extent(0), angles = sinograms.extent(1), width = sinograms.extent(2);
+    const float* values = reinterpret_cast<const float*>(rows.frames.data());
+    if (values_.size() > 0) {
+      to_floats(space, scan_.format(), rows.frames.data(), values_.data(), std::int64_t(sinograms.size()));
+      values = values_.data();
+    }
     const auto part = [&](bool there, const Owned<float*>& view) {
-      return there ? Part<float**>(view.data(), rows, width) : Part<float**>();
+      return there ? Part<const float**>(view.data(), count, width) : Part<const float**>();
     };
-    normalise_projections(space, frames, part(scan_.has_dark(), dark_), part(scan_.has_flat(), flat_),
-                          sinograms, options);
+    normalise_projections(space, Part<const float***>(values, angles, count, width),
+                          part(scan_.has_dark(), rows.dark), part(scan_.has_flat(), rows.flat), sinograms,
+                          options_);
   }
-
-  std::int64_t first() const { return first_; }
-  std::int64_t count() const { return count_; }
 
 private:
+  /// None where the stored values are floats already.
+  static std::int64_t values_per_row(const Scan& scan) {
+    return scan.format().is_float() ? 0 : std::int64_t(scan.angles().size()) * scan.width();
+  }
+
   const Scan& scan_;
-  Owned<float*> frames_, flat_, dark_;
-  Owned<float*>::host_mirror_type host_frames_, host_flat_, host_dark_;
-  std::int64_t first_ = 0, count_ = 0;
+  ProjectionNormalisation options_;
+  Owned<float*> values_;
 };
 
 ProjectionNormalisation normalise_options(const RunOptions& options) {
@@ -164,11 +207,13 @@ FilterOptions filter_options(const RunOptions& options) {
 /// Sinogram of the middle row.
 Owned<float**> middle_sinogram(const Space& space, const Job& job, const RunOptions& options,
                                const std::optional<StripeRemoval<Space, float>>& stripes) {
-  RawSlices raw(job.scan, 1);
-  raw.read(job.middle_row(), 1);
+  const HostRows host(job.scan, 1);
+  read_rows(job.scan, job.middle_row(), 1, host);
+  const DeviceRows rows(host);
+  copy(space, host, rows);
   const auto sinogram = allocate<Owned<float**>>("sinogram", job.scan.angles().size(), job.width);
   const Sinograms slices(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
-  raw.normalise(space, slices, normalise_options(options));
+  Normalise(job.scan, 1, normalise_options(options))(space, rows, slices);
   if (stripes)
     stripes->execute(space, slices);
   return sinogram;
@@ -183,10 +228,13 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
       beam_geometry(options, scan.angles(), job.width, options.centre.value_or(job.width / 2.0));
   const int upsampling = row_upsampling(options.method);
   const double sinogram = 4.0 * double(angles) * job.width, image = 4.0 * job.width * double(job.width);
-  const bool host = std::is_same_v<Memory, Kokkos::HostSpace>;
-  // Two slots to read into, the sinograms, filtered ones, the slices on the device and two slots to write from.
-  const double per_slice = 2 * RawSlices::bytes_per_slice(scan) +
-                           sinogram * (upsampling > 1 ? 1 + upsampling : 1) + (host ? 2 : 3) * image;
+  const double input = HostRows::bytes_per_row(scan),
+               output = image / 4 * double(bytes_of(options.output_type));
+  const bool converted = options.output_type != StoredType::Float32;
+  // The slots of all stages, the sinograms, filtered ones, and the slices where they are stored as something else.
+  const double per_slice = input_slots() * input + Normalise::bytes_per_row(scan) +
+                           sinogram * (upsampling > 1 ? 1 + upsampling : 1) + output_slots() * output +
+                           (converted ? image : 0) + (kernels_run_on_host ? 0 : 2 * (input + output));
   const double stripes =
       options.stripes
           ? double(StripeRemoval<Space, float>::bytes_needed(space, int(angles), job.width, *options.stripes))
@@ -225,37 +273,170 @@ GreyRange range_in_disc(std::span<const float> slice, int width) {
   return percentile_range(inside, 0.002, 0.998);
 }
 
-struct OutputSlot {
-  Owned<float***> slices;
-  Owned<float***>::host_mirror_type host;
+/// The largest magnitude.
+struct Largest {
+  const float* values;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, float& largest) const {
+    largest = Kokkos::max(largest, Kokkos::abs(values[i]));
+  }
+};
+
+/// Slices to Float16. Throws InputError where a value is too large for it.
+void store_as_halves(const Space& space, const Slices& slices, const Owned<std::byte*>& stored) {
+  const auto count = std::int64_t(slices.size());
+  float largest = 0;
+  Kokkos::parallel_reduce("Bracewell::examples::largest",
+                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+                          Largest{slices.data()}, Kokkos::Max<float>(largest));
+  if (!(largest < 65520))
+    throw InputError("--output-type float16: slices have values of " + shortest(largest) +
+                     ", expected at most 65504");
+  to_halves(space, slices.data(), reinterpret_cast<std::uint16_t*>(stored.data()), count);
+}
+
+/// The work on slices, some at a time: reading, copying, reconstructing, copying, writing, side by side.
+class Pipeline {
+public:
+  Pipeline(const Space& space, const Job& job, const RunOptions& options, double centre, std::int64_t chunk,
+           const std::optional<StripeRemoval<Space, float>>& stripes, SliceOutput& output)
+      : space_(space), job_(job), options_(options), chunk_(chunk), stripes_(stripes), output_(output),
+        plan_(make_reconstructor(space, options, beam_geometry(options, job.scan.angles(), job.width, centre),
+                                 chunk)),
+        filter_(space, chunk * std::int64_t(job.scan.angles().size()), job.width, filter_options(options)),
+        normalise_(job.scan, chunk, normalise_options(options)),
+        progress_("reconstructing", "slices", job.slices) {
+    const std::size_t angles = job.scan.angles().size();
+    sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
+    const int fine_width = row_upsampling(options.method) * job.width;
+    filtered_ = fine_width == job.width ? sinograms_
+                                        : allocate<Owned<float***>>("filtered", chunk, angles, fine_width);
+    if (options.output_type != StoredType::Float32)
+      slices_ = allocate<Slices>("slices", chunk, job.width, job.width);
+    for (int slot = 0; slot < input_slots(); ++slot)
+      host_rows_.emplace_back(job.scan, chunk);
+    for (int slot = 0; slot < output_slots(); ++slot)
+      host_stored_.push_back(allocate<OnHost<std::byte*>>("stored", chunk * slice_bytes()));
+    for (std::size_t slot = 0; slot < device_slots(host_rows_); ++slot)
+      device_rows_.emplace_back(host_rows_[slot]);
+    for (std::size_t slot = 0; slot < device_slots(host_stored_); ++slot)
+      device_stored_.push_back(on_device(host_stored_[slot]));
+  }
+
+  /// The middle slice is left in `middle`.
+  std::vector<StageTime> run(std::vector<float>& middle) {
+    const std::int64_t in = job_.slices * job_.scan.bytes_per_row(), out = job_.slices * slice_bytes();
+    Stage read{.name = "read", .threads = io_threads(), .slots = input_slots(), .bytes = in};
+    read.work = [&](std::int64_t item) {
+      read_rows(job_.scan, job_.rows.begin + first(item), count(item), of(host_rows_, item));
+    };
+    Stage compute{.name = "compute", .threads = 0, .slots = int(device_stored_.size())};
+    compute.work = [&](std::int64_t item) { reconstruct(item, middle); };
+    Stage write{.name = "write", .threads = output_.threads(io_threads()), .bytes = out};
+    write.work = [&](std::int64_t item) {
+      output_.write(first(item), {of(host_stored_, item).data(), size(count(item) * slice_bytes())});
+      progress_.add(count(item));
+    };
+    const std::int64_t items = (job_.slices + chunk_ - 1) / chunk_;
+    if (kernels_run_on_host)
+      return run_stages(items, {read, compute, write});
+    const auto instances = Kokkos::Experimental::partition_space(space_, 1, 1);
+    Stage copy_in{.name = "copy in", .slots = int(device_rows_.size()), .bytes = in};
+    copy_in.work = [&](std::int64_t item) {
+      copy(instances[0], of(host_rows_, item), of(device_rows_, item));
+      instances[0].fence("Bracewell::examples::copy_in");
+    };
+    Stage copy_out{.name = "copy out", .slots = output_slots(), .bytes = out};
+    copy_out.work = [&](std::int64_t item) {
+      Kokkos::deep_copy(instances[1], of(host_stored_, item), of(device_stored_, item));
+      instances[1].fence("Bracewell::examples::copy_out");
+    };
+    return run_stages(items, {read, copy_in, compute, copy_out, write});
+  }
+
+private:
+  std::int64_t first(std::int64_t item) const { return item * chunk_; }
+  std::int64_t count(std::int64_t item) const { return std::min(chunk_, job_.slices - first(item)); }
+  std::int64_t slice_bytes() const {
+    return std::int64_t(job_.width) * job_.width * bytes_of(options_.output_type);
+  }
+  template <class Slot>
+  static const Slot& of(const std::vector<Slot>& slots, std::int64_t item) {
+    return slots[size(item) % slots.size()];
+  }
+
+  void reconstruct(std::int64_t item, std::vector<float>& middle) {
+    const auto first_of = [&](const Sinograms& all) {
+      return Kokkos::subview(all, std::pair<std::size_t, std::size_t>(0, size(count(item))), Kokkos::ALL,
+                             Kokkos::ALL);
+    };
+    const Sinograms sinograms = first_of(sinograms_), filtered = first_of(filtered_);
+    normalise_(space_, of(device_rows_, item), sinograms);
+    if (stripes_)
+      stripes_->execute(space_, sinograms);
+    filter_.execute(space_, sinograms, filtered);
+    const Owned<std::byte*>& stored = of(device_stored_, item);
+    const std::size_t width = size(job_.width);
+    const bool as_floats = options_.output_type == StoredType::Float32;
+    const Slices slices(as_floats ? reinterpret_cast<float*>(stored.data()) : slices_.data(),
+                        size(count(item)), width, width);
+    plan_(space_, filtered, slices);
+    if (!options_.corners)
+      apply_mask(space_, slices, {.radius = job_.width / 2.0});
+    if (!as_floats)
+      store_as_halves(space_, slices, stored);
+    if (const std::int64_t place = job_.middle - first(item); place >= 0 && place < count(item))
+      Kokkos::deep_copy(space_, Kokkos::View<float*, Kokkos::HostSpace>(middle.data(), middle.size()),
+                        Part<float*>(slices.data() + size(place) * middle.size(), middle.size()));
+    space_.fence("Bracewell::examples::tomography"); // the slots are read and written by other stages
+  }
+
+  Space space_;
+  const Job& job_;
+  const RunOptions& options_;
+  std::int64_t chunk_;
+  const std::optional<StripeRemoval<Space, float>>& stripes_;
+  SliceOutput& output_;
+  Reconstructor plan_;
+  ProjectionFilter<Space, float> filter_;
+  Normalise normalise_;
+  Owned<float***> sinograms_, filtered_;
+  Slices slices_; ///< where they are stored as something else
+  std::vector<HostRows> host_rows_;
+  std::vector<DeviceRows> device_rows_;
+  std::vector<OnHost<std::byte*>> host_stored_;
+  std::vector<Owned<std::byte*>> device_stored_;
+  Progress progress_;
 };
 
 } // namespace
 
-RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
+RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
+                      Timings& timings) {
   const auto start = std::chrono::steady_clock::now();
-  OutputFamily outputs({options.out, picture_path(options.out)});
+  const bool measuring = is_null_output(options.out);
+  OutputFamily outputs(measuring ? std::vector<fs::path>()
+                                 : std::vector<fs::path>{options.out, picture_path(options.out)});
+  timings.phase("open");
   const Job job(options, provenance);
   const Scan& scan = job.scan;
-  const IndexRange rows = job.rows;
   const int width = job.width;
-  const std::int64_t slices = job.slices, middle = job.middle;
-  const std::size_t angles = scan.angles().size();
-  SliceOutput output(options.out, slices, width);
+  SliceOutput output(options.out, job.slices, width, options.output_type);
   std::optional<StripeRemoval<Space, float>> stripes;
   if (options.stripes)
-    stripes.emplace(space, int(angles), width, *options.stripes);
+    stripes.emplace(space, int(scan.angles().size()), width, *options.stripes);
   // What is wrong, and how much fits, is found before the axis is searched.
   const std::int64_t chunk = chunk_size(space, job, options, resident_bytes());
   check_flats(job, provenance);
   double centre = 0;
   {
+    timings.phase("look at the middle slice");
     const auto sinogram = middle_sinogram(space, job, options, stripes);
     check_width(job, sinogram, provenance);
     provenance.say();
     if (options.centre) {
       centre = *options.centre;
     } else {
+      timings.phase("search the axis");
       Progress progress("searching the axis", "parts", 100);
       std::int64_t shown = 0;
       centre = find_centre(space, sinogram, scan.angles(), {.progress = [&](double share) {
@@ -268,82 +449,29 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));
   output.write_provenance(provenance.text());
 
-  const Reconstructor plan =
-      make_reconstructor(space, options, beam_geometry(options, scan.angles(), width, centre), chunk);
-  const ProjectionFilter<Space, float> filter(space, chunk * std::int64_t(angles), width,
-                                              filter_options(options));
-  std::array<std::unique_ptr<RawSlices>, 2> input;
-  std::array<OutputSlot, 2> results;
-  for (const std::size_t slot : {0, 1}) {
-    input[slot] = std::make_unique<RawSlices>(scan, chunk);
-    const bool own_device_memory = slot == 0 || std::is_same_v<Memory, Kokkos::HostSpace>;
-    results[slot].slices =
-        own_device_memory ? allocate<Owned<float***>>("slices", chunk, width, width) : results[0].slices;
-    results[slot].host = Kokkos::create_mirror_view(results[slot].slices);
+  std::vector<float> middle(size(width) * size(width));
+  timings.phase("plan");
+  Pipeline pipeline(space, job, options, centre, chunk, stripes, output);
+  timings.phase("reconstruct");
+  timings.stages(pipeline.run(middle));
+  timings.phase("finish");
+  if (!measuring) {
+    output.write_attribute("centre", centre);
+    write_picture(picture_path(options.out), grey_panel({.caption = "middle slice: attenuation per pixel",
+                                                         .values = middle,
+                                                         .width = width,
+                                                         .height = width,
+                                                         .range = range_in_disc(middle, width),
+                                                         .points = 400}));
+    output.commit();
+    outputs.commit();
   }
-  const auto sinograms = allocate<Owned<float***>>("sinograms", chunk, angles, width);
-  const std::size_t fine_width = size(row_upsampling(options.method) * width);
-  const auto filtered = fine_width == size(width)
-                            ? sinograms
-                            : allocate<Owned<float***>>("filtered", chunk, angles, fine_width);
-
-  std::vector<float> picture(size(width) * size(width));
-  Progress progress("reconstructing", "slices", slices);
-  const auto read = [&](std::int64_t first, std::size_t slot) {
-    return std::async(std::launch::async, [&, first, slot] {
-      input[slot]->read(rows.begin + first, std::min(chunk, slices - first));
-    });
-  };
-  std::future<void> reading = read(0, 0), writing;
-  std::size_t slot = 0;
-  for (std::int64_t first = 0; first < slices; first += chunk, slot = 1 - slot) {
-    const std::int64_t count = std::min(chunk, slices - first);
-    reading.get();
-    if (first + chunk < slices)
-      reading = read(first + chunk, 1 - slot);
-    const auto first_of = [&](const Sinograms& all) {
-      return Kokkos::subview(all, std::pair<std::size_t, std::size_t>(0, size(count)), Kokkos::ALL,
-                             Kokkos::ALL);
-    };
-    const Sinograms filled = first_of(sinograms);
-    input[slot]->normalise(space, filled, normalise_options(options));
-    if (stripes)
-      stripes->execute(space, filled);
-    const Sinograms ready = first_of(filtered);
-    filter.execute(space, filled, ready);
-    const OutputSlot& result = results[slot];
-    const Slices done = first_of(result.slices);
-    plan(space, ready, done);
-    if (!options.corners)
-      apply_mask(space, done, {.radius = width / 2.0});
-    Kokkos::deep_copy(space, result.host, result.slices);
-    space.fence("Bracewell::examples::tomography"); // before the slots are read and written
-    if (writing.valid())
-      writing.get();
-    writing = std::async(std::launch::async, [&, first, count, host = result.host] {
-      const std::size_t pixels = picture.size();
-      output.write(first, {host.data(), size(count) * pixels});
-      if (middle >= first && middle < first + count)
-        std::copy_n(host.data() + size(middle - first) * pixels, pixels, picture.begin());
-      progress.add(count);
-    });
-  }
-  writing.get();
-  output.write_attribute("centre", centre);
-  write_picture(picture_path(options.out), grey_panel({.caption = "middle slice: attenuation per pixel",
-                                                       .values = picture,
-                                                       .width = width,
-                                                       .height = width,
-                                                       .range = range_in_disc(picture, width),
-                                                       .points = 400}));
-  output.commit();
-  outputs.commit();
 
   char text[160];
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  std::snprintf(text, sizeof text,
-                ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
-                static_cast<long long>(slices), width, width, angles, centre, elapsed.count());
+  std::snprintf(
+      text, sizeof text, ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
+      static_cast<long long>(job.slices), width, width, scan.angles().size(), centre, elapsed.count());
   return {options.out.string() + text, centre};
 }
 

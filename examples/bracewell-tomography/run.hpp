@@ -2,6 +2,8 @@
 #pragma once
 
 #include "bracewell-tomography/scan.hpp"
+#include "common/stored_type.hpp"
+#include "common/timings.hpp"
 #include "common/views.hpp"
 
 #include <bracewell/tomography/filter.hpp>
@@ -28,6 +30,7 @@ struct CentreRange {
 struct RunOptions {
   ScanOptions scan;
   std::filesystem::path out;
+  StoredType output_type = StoredType::Float32; ///< or Float16
   Method method = Method::Fourier;
   TomographyFilter filter = TomographyFilter::Shepp;
   ProjectionPadding padding = ProjectionPadding::Edge;
@@ -50,7 +53,8 @@ struct RunResult {
 
 /// Reconstructs a scan, some slices at a time: the next ones are read and the last ones written meanwhile.
 /// Throws InputError for bad input, with nothing written.
-RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance);
+RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
+                      Timings& timings);
 
 /// The middle slice at several centres, as one picture; returns the summary.
 std::string try_centres(const Space& space, const RunOptions& options, Provenance& provenance);

@@ -22,6 +22,7 @@ Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(option
       hdf5_->fail(options.data,
                   "expected projections [angles, rows, width], found shape " + hdf5_text(shape));
     projections = shape[0], rows_ = shape[1], width_ = shape[2];
+    blocks_.emplace(*hdf5_, options.data);
   } else {
     tiff_.emplace(options.file);
     sinogram_ = tiff_->pages() == 1 && !tiff_->series();
@@ -101,15 +102,21 @@ void Scan::make_angles(std::int64_t count, Provenance& provenance) {
     angles_.push_back(first + span * double(p) / steps);
 }
 
-void Scan::read(std::int64_t first, std::int64_t count, std::span<float> values) const {
+std::int64_t Scan::bytes_per_row() const {
+  return static_cast<std::int64_t>(angles_.size()) * width_ * bytes_of(format().type);
+}
+
+void Scan::read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const {
   const auto angles = static_cast<std::int64_t>(angles_.size());
-  if (hdf5_)
-    return hdf5_->read(options_.data, {{0, first, 0}, {angles, count, width_}}, values);
+  if (blocks_)
+    return blocks_->read({{0, first, 0}, {angles, count, width_}}, bytes);
+  const std::span values(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
+  TiffReader tiff(*tiff_); // one of this thread
   if (sinogram_)
-    return tiff_->read_rows(0, 0, angles, values);
+    return tiff.read_rows(0, 0, angles, values);
   const auto pixels = static_cast<std::size_t>(count * width_);
   for (std::size_t p = 0; p < angles_.size(); ++p)
-    tiff_->read_rows(std::int64_t(p), first, count, values.subspan(p * pixels, pixels));
+    tiff.read_rows(std::int64_t(p), first, count, values.subspan(p * pixels, pixels));
 }
 
 void Scan::read_flat(std::int64_t first, std::int64_t count, std::span<float> values) const {
@@ -127,11 +134,12 @@ void Scan::read_mean(const Frames& frames, std::int64_t first, std::int64_t coun
   const auto pixels = static_cast<std::int64_t>(values.size());
   const std::int64_t most = frames.tiff ? 1 : std::clamp<std::int64_t>((1 << 20) / pixels, 1, frames.count);
   std::vector<float> block(static_cast<std::size_t>(most * pixels));
+  std::optional<TiffReader> tiff(frames.tiff); // one of this thread
   for (std::int64_t f = 0; f < frames.count; f += most) {
     const std::int64_t together = std::min(most, frames.count - f);
     const auto read = std::span(block).first(static_cast<std::size_t>(together * pixels));
     if (frames.tiff)
-      frames.tiff->read_rows(f, first, count, read);
+      tiff->read_rows(f, first, count, read);
     else
       hdf5_->read(frames.name, {{f, first, 0}, {together, count, width_}}, read);
     for (std::size_t i = 0; i < read.size(); ++i)

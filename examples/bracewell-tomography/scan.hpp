@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "common/hdf5.hpp"
+#include "common/hdf5_blocks.hpp"
 #include "common/provenance.hpp"
 #include "common/tiff.hpp"
 
@@ -36,6 +36,7 @@ class Scan {
 public:
   /// Throws InputError for what is missing or does not fit together.
   Scan(const ScanOptions& options, Provenance& provenance);
+  Scan(const Scan&) = delete;
 
   const std::filesystem::path& path() const { return options_.file; }
   std::int64_t rows() const { return rows_; }
@@ -44,8 +45,12 @@ public:
   bool has_flat() const { return flat_.count > 0; }
   bool has_dark() const { return dark_.count > 0; }
 
-  /// Detector rows [first, first + count) of all projections, [angles, count, width].
-  void read(std::int64_t first, std::int64_t count, std::span<float> values) const;
+  /// How the projections are stored.
+  StoredFormat format() const { return blocks_ ? blocks_->format() : StoredFormat{}; }
+  std::int64_t bytes_per_row() const; ///< of all projections
+  /// Detector rows [first, first + count) of all projections, [angles, count, width], as they are stored. From any
+  /// number of threads, as the two below.
+  void read(std::int64_t first, std::int64_t count, std::span<std::byte> values) const;
   /// Means of the frames without object and without beam, [count, width].
   void read_flat(std::int64_t first, std::int64_t count, std::span<float> values) const;
   void read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const;
@@ -64,6 +69,7 @@ private:
 
   ScanOptions options_;
   std::optional<Hdf5Reader> hdf5_;
+  std::optional<Hdf5Blocks> blocks_; ///< the projections
   std::optional<TiffReader> tiff_;
   bool sinogram_ = false; ///< a TIFF of a single page
   std::int64_t rows_ = 0, width_ = 0;

@@ -1,61 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "hdf5.hpp"
 
+#include "hdf5_library.hpp"
 #include "input_error.hpp"
 #include "output_family.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
-#include <hdf5.h>
-
 namespace Bracewell::Examples {
+
+using namespace Hdf5;
+
 namespace {
-
-static_assert(sizeof(hid_t) == sizeof(std::int64_t));
-
-constexpr std::size_t largest_value = 32; ///< bytes of one: a complex number of two long doubles
-
-/// Held during every call of the library. It also keeps the library from printing its errors.
-class Lock {
-public:
-  Lock() : guard_(mutex()) {
-    // At the end of the program the library would try once more to write what could not be written, and crash.
-    static const bool without_atexit = H5dont_atexit() >= 0;
-    static_cast<void>(without_atexit);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-
-private:
-  static std::recursive_mutex& mutex() {
-    static std::recursive_mutex shared;
-    return shared;
-  }
-  std::lock_guard<std::recursive_mutex> guard_;
-};
-
-/// An identifier of the library, closed at the end; false where the library gave none.
-class Handle {
-public:
-  using Close = herr_t (*)(hid_t);
-  Handle(hid_t id, Close close) : id_(id), close_(close) {}
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Handle& operator=(Handle&&) = delete;
-  ~Handle() {
-    if (id_ >= 0)
-      close_(id_);
-  }
-  explicit operator bool() const { return id_ >= 0; }
-  operator hid_t() const { return id_; }
-
-private:
-  hid_t id_;
-  Close close_;
-};
 
 Handle complex_type(hid_t real, std::size_t bytes, const char* r = "r", const char* i = "i") {
   Handle type(H5Tcreate(H5T_COMPOUND, 2 * bytes), H5Tclose);
@@ -97,20 +57,6 @@ Handle memory_type(Hdf5Type type, const char* r = "r", const char* i = "i") {
   throw std::logic_error("an HDF5 type that does not exist");
 }
 
-/// Whether the parts of a number lie within it. The library takes a damaged file's word for that, and reads beyond.
-bool is_sound(hid_t number) {
-  const std::size_t bits = 8 * H5Tget_size(number), precision = H5Tget_precision(number);
-  const int offset = H5Tget_offset(number);
-  if (bits > 8 * largest_value || offset < 0 || precision > bits || std::size_t(offset) > bits - precision)
-    return false;
-  if (H5Tget_class(number) != H5T_FLOAT)
-    return true;
-  std::size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
-  return H5Tget_fields(number, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
-         sign < bits && exponent <= bits && exponent_bits <= bits - exponent && mantissa <= bits &&
-         mantissa_bits <= bits - mantissa;
-}
-
 /// Names of the two floating-point members of a complex type; nothing for other types.
 std::optional<std::pair<std::string, std::string>> complex_members(hid_t type) {
   if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2)
@@ -129,8 +75,6 @@ std::optional<std::pair<std::string, std::string>> complex_members(hid_t type) {
   const bool known = (names[0] == "r" && names[1] == "i") || (names[0] == "real" && names[1] == "imag");
   return known ? std::optional(std::pair(names[0], names[1])) : std::nullopt;
 }
-
-std::vector<hsize_t> sizes(const Hdf5Shape& shape) { return {shape.begin(), shape.end()}; }
 
 Handle memory_space(const Hdf5Shape& shape) {
   const auto extents = sizes(shape);
@@ -200,7 +144,22 @@ void remember_files(hid_t dataset) {
   }
 }
 
-Handle open_dataset(const Hdf5Reader& reader, hid_t file, const std::string& name) {
+} // namespace
+
+bool Hdf5::is_sound(hid_t number) {
+  const std::size_t bits = 8 * H5Tget_size(number), precision = H5Tget_precision(number);
+  const int offset = H5Tget_offset(number);
+  if (bits > 8 * largest_value || offset < 0 || precision > bits || std::size_t(offset) > bits - precision)
+    return false;
+  if (H5Tget_class(number) != H5T_FLOAT)
+    return true;
+  std::size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
+  return H5Tget_fields(number, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
+         sign < bits && exponent <= bits && exponent_bits <= bits - exponent && mantissa <= bits &&
+         mantissa_bits <= bits - mantissa;
+}
+
+Handle Hdf5::open_dataset(const Hdf5Reader& reader, hid_t file, const std::string& name) {
   if (!exists(file, name))
     throw InputError(reader.path().string() + ": has no dataset " + name);
   if (!is_dataset(file, name))
@@ -211,7 +170,7 @@ Handle open_dataset(const Hdf5Reader& reader, hid_t file, const std::string& nam
   return dataset;
 }
 
-Hdf5Shape shape_of(const Hdf5Reader& reader, const std::string& name, hid_t dataset) {
+Hdf5Shape Hdf5::shape_of(const Hdf5Reader& reader, const std::string& name, hid_t dataset) {
   const Handle space(H5Dget_space(dataset), H5Sclose);
   const H5S_class_t kind = space ? H5Sget_simple_extent_type(space) : H5S_NO_CLASS;
   if (kind != H5S_SIMPLE && kind != H5S_SCALAR)
@@ -226,6 +185,8 @@ Hdf5Shape shape_of(const Hdf5Reader& reader, const std::string& name, hid_t data
       reader.fail(name, "is damaged: it states more values than there can be");
   return {extents.begin(), extents.end()};
 }
+
+namespace {
 
 /// Throws where the values, or the parts that the library reads them in, are larger than their file can have them.
 /// Those that lie in other files may have any size.
@@ -466,6 +427,40 @@ Handle with_parents() {
 
 } // namespace
 
+namespace {
+
+/// Native numbers, and IEEE's of 16 bits.
+Handle file_type(StoredType type) {
+  const auto copy = [](hid_t native) { return Handle(H5Tcopy(native), H5Tclose); };
+  switch (type) {
+  case StoredType::Int8:
+    return copy(H5T_NATIVE_INT8);
+  case StoredType::UInt8:
+    return copy(H5T_NATIVE_UINT8);
+  case StoredType::Int16:
+    return copy(H5T_NATIVE_INT16);
+  case StoredType::UInt16:
+    return copy(H5T_NATIVE_UINT16);
+  case StoredType::Int32:
+    return copy(H5T_NATIVE_INT32);
+  case StoredType::UInt32:
+    return copy(H5T_NATIVE_UINT32);
+  case StoredType::Float32:
+    return copy(H5T_NATIVE_FLOAT);
+  case StoredType::Float64:
+    return copy(H5T_NATIVE_DOUBLE);
+  case StoredType::Float16:
+    break;
+  }
+  Handle half = copy(H5T_NATIVE_FLOAT);
+  H5Tset_fields(half, 15, 10, 5, 0, 10);
+  H5Tset_size(half, 2);
+  H5Tset_ebias(half, 15);
+  return half;
+}
+
+} // namespace
+
 void Hdf5Writer::create_group(const std::string& name) {
   const Lock lock;
   if (exists(file_, name))
@@ -482,6 +477,26 @@ void Hdf5Writer::create_dataset(const std::string& name, const Hdf5Shape& shape,
                        H5Dclose);
   if (!dataset)
     fail("dataset " + name + " failed");
+}
+
+void Hdf5Writer::create_stored(const std::string& name, const Hdf5Shape& shape, StoredType type) {
+  const Lock lock;
+  const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), stored = file_type(type);
+  H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY); // for it to have its place
+  H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
+  const Handle dataset(
+      H5Dcreate2(file_, name.c_str(), stored, memory_space(shape), with_parents(), properties, H5P_DEFAULT),
+      H5Dclose);
+  const haddr_t offset = dataset ? H5Dget_offset(dataset) : HADDR_UNDEF;
+  if (offset == HADDR_UNDEF)
+    fail("dataset " + name + " failed");
+  stored_[name] = {static_cast<std::int64_t>(offset), bytes_of(type)};
+}
+
+void Hdf5Writer::write_stored(const std::string& name, std::int64_t first,
+                              std::span<const std::byte> values) {
+  const Stored& place = stored_.at(name);
+  target_.write_at(place.offset + first * place.bytes_per_value, values);
 }
 
 void Hdf5Writer::write(const std::string& name, const Hdf5Slab& slab, Hdf5Type type, const void* values,

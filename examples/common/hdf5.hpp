@@ -3,12 +3,14 @@
 
 #include "atomic_file.hpp"
 #include "input_file.hpp"
+#include "stored_type.hpp"
 
 #include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -129,6 +131,7 @@ public:
   [[noreturn]] void fail(const std::string& dataset, const std::string& message) const;
 
 private:
+  friend class Hdf5Blocks;
   void read(const std::string& dataset, const Hdf5Slab& slab, Hdf5Type type, void* values,
             std::size_t size) const;
 
@@ -154,6 +157,11 @@ public:
   void create_dataset(const std::string& name, const Hdf5Shape& shape) {
     create_dataset(name, shape, hdf5_type<T>);
   }
+  /// Makes a dataset of stored values, all of which have to be written by write_stored.
+  void create_stored(const std::string& name, const Hdf5Shape& shape, StoredType type);
+  /// Writes values of the machine's byte order from element `first` on (row-major) of a dataset made so. From any
+  /// thread, beside others: they go to the file without passing through the library.
+  void write_stored(const std::string& name, std::int64_t first, std::span<const std::byte> values);
   /// Writes a box of a dataset made before, row-major.
   template <class T>
   void write(const std::string& dataset, const Hdf5Slab& slab, std::span<const T> values) {
@@ -183,8 +191,13 @@ private:
   [[noreturn]] void fail(const std::string& what) const;
   void close() noexcept;
 
+  struct Stored {
+    std::int64_t offset, bytes_per_value; ///< in the file
+  };
+
   AtomicFile target_;
   std::int64_t file_ = -1;
+  std::map<std::string, Stored> stored_;
 };
 
 } // namespace Bracewell::Examples

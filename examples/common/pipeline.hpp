@@ -14,7 +14,7 @@ struct Stage {
   int threads = 1;  ///< of its own; 0: the thread that calls run_stages, which one stage at most may have
   /// Items that may wait for the next stage or be in it: the slots between both. Item k has slot k % slots.
   int slots = 1;
-  std::function<void(std::int64_t item)> work;
+  std::function<void(std::int64_t item)> work = {};
   std::int64_t bytes = 0; ///< that pass through it in the whole run, for --timings; 0: not said
 };
 

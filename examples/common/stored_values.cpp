@@ -27,6 +27,25 @@ KOKKOS_INLINE_FUNCTION float widened(std::uint16_t half) {
   return Kokkos::bit_cast<float>(scaled | special | sign);
 }
 
+struct ToHalves {
+  const float* values;
+  std::uint16_t* stored;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const auto bits = Kokkos::bit_cast<std::uint32_t>(values[i]);
+    const std::uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+    std::uint32_t half = 0;
+    if (magnitude > 0x7f800000u) // not a number
+      half = 0x7e00u;
+    else if (magnitude <
+             0x38800000u) // below 2^-14: units of 2^-24, the spacing of floats just above one half
+      half = Kokkos::bit_cast<std::uint32_t>(Kokkos::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+    else
+      half = Kokkos::min((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13, 0x7c00u);
+    stored[i] = static_cast<std::uint16_t>(sign | half);
+  }
+};
+
 template <class Value>
 struct ToFloats {
   const BitsOf<Value>* stored;
@@ -53,6 +72,12 @@ void convert(const Space& space, bool swapped, const std::byte* stored, float* v
 }
 
 } // namespace
+
+void to_halves(const Space& space, const float* values, std::uint16_t* stored, std::int64_t count) {
+  Kokkos::parallel_for("Bracewell::examples::to_halves",
+                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+                       ToHalves{values, stored});
+}
 
 void to_floats(const Space& space, StoredFormat format, const std::byte* stored, float* values,
                std::int64_t count) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "stored_type.hpp"
 #include "views.hpp"
 
 #include <cstddef>
@@ -9,34 +10,12 @@
 /// Values as files store them, which travel to the device as bytes and become floats there.
 namespace Bracewell::Examples {
 
-enum class StoredType { Int8, UInt8, Int16, UInt16, Int32, UInt32, Float16, Float32, Float64 };
-
-constexpr std::int64_t bytes_of(StoredType type) {
-  switch (type) {
-  case StoredType::Int8:
-  case StoredType::UInt8:
-    return 1;
-  case StoredType::Int16:
-  case StoredType::UInt16:
-  case StoredType::Float16:
-    return 2;
-  case StoredType::Float64:
-    return 8;
-  default:
-    return 4;
-  }
-}
-
-struct StoredFormat {
-  StoredType type = StoredType::Float32;
-  bool swapped = false; ///< the bytes are in the other order than the machine's
-
-  bool is_float() const { return type == StoredType::Float32 && !swapped; }
-};
-
 /// Queues the conversion of stored values to floats; both pointers are to memory of the device, `stored` aligned to a
 /// value. Float64 is rounded to float.
 void to_floats(const Space& space, StoredFormat format, const std::byte* stored, float* values,
                std::int64_t count);
+
+/// Queues the conversion of floats to Float16, rounded to nearest even; values of 65520 and more become infinite.
+void to_halves(const Space& space, const float* values, std::uint16_t* stored, std::int64_t count);
 
 } // namespace Bracewell::Examples

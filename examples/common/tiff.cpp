@@ -235,21 +235,23 @@ void TiffReader::read_rows(std::int64_t page, std::int64_t first, std::int64_t c
     }
 }
 
-TiffWriter::TiffWriter(fs::path path, std::int64_t width, std::int64_t height, std::int64_t pages)
-    : file_(std::move(path)), width_(width), height_(height),
-      handle_(open_tiff(file_.temporary(), pages * (4 * width * height + 300) > 0xffff0000LL ? "w8" : "w")) {
+TiffWriter::TiffWriter(fs::path path, std::int64_t width, std::int64_t height, std::int64_t pages,
+                       StoredType type)
+    : file_(std::move(path)), width_(width), height_(height), bytes_(bytes_of(type)),
+      handle_(
+          open_tiff(file_.temporary(), pages * (bytes_ * width * height + 300) > 0xffff0000LL ? "w8" : "w")) {
   if (!handle_)
     throw std::runtime_error(file_.path().string() + ": cannot be written: " + last_error);
 }
 
-void TiffWriter::write(std::span<const float> values, const std::string& description) {
-  if (!handle_ || std::int64_t(values.size()) != width_ * height_)
+void TiffWriter::write(std::span<const std::byte> values, const std::string& description) {
+  if (!handle_ || std::int64_t(values.size()) != bytes_ * width_ * height_)
     throw std::logic_error(path().string() + ": a page that does not fit");
   TIFF* const tiff = handle_.get();
-  const auto rows = static_cast<std::uint32_t>(std::max<std::int64_t>(1, (1 << 20) / (4 * width_)));
+  const auto rows = static_cast<std::uint32_t>(std::max<std::int64_t>(1, (1 << 20) / (bytes_ * width_)));
   bool good = TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(width_)) &&
               TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(height_)) &&
-              TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 32) &&
+              TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, static_cast<int>(8 * bytes_)) &&
               TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP) &&
               TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
               TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 1) &&
@@ -257,10 +259,10 @@ void TiffWriter::write(std::span<const float> values, const std::string& descrip
   if (!description.empty())
     good = good && TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description.c_str());
   for (std::int64_t row = 0, strip = 0; good && row < height_; row += rows, ++strip) {
-    const std::int64_t count = std::min<std::int64_t>(rows, height_ - row) * width_;
+    const std::int64_t count = std::min<std::int64_t>(rows, height_ - row) * width_ * bytes_;
     // libtiff takes what it writes as not constant; it changes nothing in this machine's byte order.
-    void* const begin = const_cast<float*>(values.data() + row * width_);
-    good = TIFFWriteEncodedStrip(tiff, static_cast<std::uint32_t>(strip), begin, 4 * count) == 4 * count;
+    void* const begin = const_cast<std::byte*>(values.data() + row * width_ * bytes_);
+    good = TIFFWriteEncodedStrip(tiff, static_cast<std::uint32_t>(strip), begin, count) == count;
   }
   if (!good || !TIFFWriteDirectory(tiff))
     throw std::runtime_error(path().string() + ": cannot be written: " + last_error);

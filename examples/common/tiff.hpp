@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atomic_file.hpp"
+#include "stored_type.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -25,6 +26,12 @@ class TiffReader {
 public:
   /// Throws InputError for what is missing, malformed or not greyscale, and for pages of different sizes.
   explicit TiffReader(std::filesystem::path path);
+  /// Of the same files, for another thread.
+  TiffReader(const TiffReader& other)
+      : path_(other.path_), series_(other.series_), files_(other.files_), pages_(other.pages_),
+        width_(other.width_), height_(other.height_) {}
+  TiffReader(TiffReader&&) = default;
+  TiffReader& operator=(TiffReader&&) = default;
 
   const std::filesystem::path& path() const { return path_; }
   std::int64_t pages() const { return static_cast<std::int64_t>(pages_.size()); }
@@ -56,20 +63,24 @@ private:
 /// Whether a name ends with .tif or .tiff, in whatever case.
 bool is_tiff_name(const std::filesystem::path& path);
 
-/// A stack of 32-bit floating-point images, one per page, that appears whole or not at all.
+/// A stack of floating-point images, one per page, that appears whole or not at all.
 class TiffWriter {
 public:
-  /// BigTIFF where `pages` images would pass 4 GB.
-  TiffWriter(std::filesystem::path path, std::int64_t width, std::int64_t height, std::int64_t pages);
+  /// Float16 or Float32. BigTIFF where `pages` images would pass 4 GB.
+  TiffWriter(std::filesystem::path path, std::int64_t width, std::int64_t height, std::int64_t pages,
+             StoredType type = StoredType::Float32);
 
   const std::filesystem::path& path() const { return file_.path(); }
   /// Appends a page, with a description of it if there is one.
-  void write(std::span<const float> values, const std::string& description = {});
+  void write(std::span<const std::byte> values, const std::string& description = {});
+  void write(std::span<const float> values, const std::string& description = {}) {
+    write(std::as_bytes(values), description);
+  }
   void commit();
 
 private:
   AtomicFile file_;
-  std::int64_t width_, height_;
+  std::int64_t width_, height_, bytes_;
   TiffHandle handle_;
 };
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "common/hdf5.hpp"
+#include "common/hdf5_blocks.hpp"
 #include "common/output_family.hpp"
+#include "common/stored_values.hpp"
 #include "support.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <hdf5.h>
 
+#include <atomic>
 #include <numeric>
 #include <thread>
 
@@ -209,4 +212,143 @@ TEST_CASE("shapes that a file has too few bytes for are refused") {
              ContainsSubstring(
                  "a.h5: dataset /large: is damaged: it states [1048576, 1048576] values, in a file of "));
   CHECK(reader.read<float>("/blank") == std::vector<float>(10000));
+}
+
+namespace {
+
+/// How a dataset of the test is stored.
+struct Storage {
+  const char* name;
+  hid_t type;
+  std::vector<hsize_t> chunk = {}; ///< empty: contiguous
+  bool shuffle = false, deflate = false, fletcher = false;
+  bool partly = false; ///< the first half alone is written
+};
+
+void write_stored(const fs::path& path, const Storage& storage, const Hdf5Shape& shape,
+                  const std::vector<double>& values) {
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const std::vector<hsize_t> extents(shape.begin(), shape.end());
+  const hid_t space = H5Screate_simple(3, extents.data(), nullptr),
+              properties = H5Pcreate(H5P_DATASET_CREATE);
+  if (!storage.chunk.empty())
+    H5Pset_chunk(properties, 3, storage.chunk.data());
+  const double fill = 7;
+  H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, &fill);
+  if (storage.shuffle)
+    H5Pset_shuffle(properties);
+  if (storage.deflate)
+    H5Pset_deflate(properties, 4);
+  if (storage.fletcher)
+    H5Pset_fletcher32(properties);
+  const hid_t dataset = H5Dcreate2(file, "data", storage.type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+  std::vector<hsize_t> first(3, 0), count = extents;
+  count[0] /= storage.partly ? 2 : 1;
+  const hid_t memory = H5Screate_simple(3, count.data(), nullptr);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr);
+  REQUIRE(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values.data()) >= 0);
+  H5Sclose(memory), H5Dclose(dataset), H5Pclose(properties), H5Sclose(space), H5Fclose(file);
+}
+
+hid_t half_type() {
+  const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
+  H5Tset_fields(half, 15, 10, 5, 0, 10), H5Tset_size(half, 2), H5Tset_ebias(half, 15);
+  return half;
+}
+
+} // namespace
+
+TEST_CASE("blocks of a dataset are read as they are stored, whatever its type and layout") {
+  const Hdf5Shape shape{6, 7, 9};
+  const std::vector<hsize_t> chunk{2, 3, 4};
+  const Storage storage = GENERATE_COPY(
+      Storage{"contiguous uint16", H5T_STD_U16LE}, Storage{"contiguous float", H5T_IEEE_F32LE},
+      Storage{"big-endian int16", H5T_STD_I16BE}, Storage{"half precision", half_type()},
+      Storage{"big-endian double", H5T_IEEE_F64BE}, Storage{"uint8 in chunks", H5T_STD_U8LE, chunk},
+      Storage{"whole frames", H5T_STD_U16LE, {1, 7, 9}},
+      Storage{"deflated", H5T_STD_I32LE, chunk, false, true},
+      Storage{"shuffled and deflated", H5T_STD_U16BE, chunk, true, true},
+      Storage{"partly written", H5T_IEEE_F32BE, chunk, true, true, false, true},
+      Storage{"partly written, not compressed", H5T_STD_U16LE, chunk, false, false, false, true},
+      Storage{"with checksums", H5T_STD_U16LE, chunk, true, true, true}, Storage{"64 bits", H5T_STD_I64LE},
+      Storage{"uint32 in chunks", H5T_STD_U32BE, chunk});
+  CAPTURE(storage.name);
+  const TemporaryFolder folder;
+  std::vector<double> values(static_cast<std::size_t>(hdf5_elements(shape)));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = double(i * 37 % 251);
+  write_stored(folder / "a.h5", storage, shape, values);
+  const Hdf5Reader reader(folder / "a.h5");
+  const Hdf5Blocks blocks(reader, "/data");
+  CHECK(blocks.shape() == shape);
+  CHECK(blocks.compressed_chunk() ==
+        (storage.deflate ? Hdf5Shape(storage.chunk.begin(), storage.chunk.end()) : Hdf5Shape{}));
+  const auto check = [&](const Hdf5Slab& slab) {
+    std::vector<std::byte> stored(static_cast<std::size_t>(blocks.bytes(slab.count)));
+    blocks.read(slab, stored);
+    const auto count = static_cast<std::size_t>(hdf5_elements(slab.count));
+    std::vector<float> found(count), expected(count);
+    to_floats(Space(), blocks.format(), stored.data(), found.data(), std::int64_t(count));
+    Space().fence();
+    reader.read<float>("/data", slab, expected);
+    return found == expected;
+  };
+  CHECK(check({{0, 0, 0}, shape}));
+  CHECK(check({{0, 2, 0}, {6, 3, 9}}));
+  CHECK(check({{1, 1, 1}, {4, 5, 7}}));
+  CHECK(check({{5, 6, 8}, {1, 1, 1}}));
+  CHECK(check({{0, 3, 2}, {6, 1, 5}}));
+  CHECK(check({{2, 2, 0}, {3, 0, 9}}));
+  // Several threads at once.
+  std::atomic<int> right = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] { right += check({{0, thread, 0}, {6, 3, 9}}); });
+  }
+  CHECK(right == 4);
+}
+
+TEST_CASE("damaged chunks are an error") {
+  const TemporaryFolder folder;
+  const Hdf5Shape shape{6, 7, 9};
+  const std::vector<double> values(378, 3);
+  write_stored(folder / "a.h5", {"deflated", H5T_STD_I32LE, {2, 7, 9}, false, true}, shape, values);
+  std::string text = read_text(folder / "a.h5");
+  // What zlib writes begins with these bytes at level 4.
+  std::size_t damaged = 0;
+  for (std::size_t at = text.find("\x78\x5e"); at != std::string::npos;
+       at = text.find("\x78\x5e", at + 1), ++damaged)
+    text[at + 2] = char(0xff);
+  REQUIRE(damaged > 0);
+  write_text(folder / "a.h5", text);
+  const Hdf5Reader reader(folder / "a.h5");
+  const Hdf5Blocks blocks(reader, "/data");
+  std::vector<std::byte> stored(static_cast<std::size_t>(blocks.bytes(shape)));
+  CHECK_THROWS_WITH(blocks.read({{0, 0, 0}, shape}, stored),
+                    ContainsSubstring("a.h5: dataset /data: cannot be read"));
+}
+
+TEST_CASE("stored values are written beside the library") {
+  const TemporaryFolder folder;
+  Hdf5Writer writer(folder / "a.h5");
+  writer.create_stored("/exchange/data", {3, 4}, StoredType::Float16);
+  writer.create_stored("/more", {2, 2}, StoredType::UInt16);
+  writer.write_attribute("/exchange/data", "centre", 2.5);
+  const std::vector<float> values{0,        1,     -2,  0.5f,     65504, 6.1e-5f,
+                                  1.0f / 3, 1e-7f, 100, 5.96e-8f, 2049,  -3e-8f};
+  std::vector<std::uint16_t> halves(values.size()), counts{1, 2, 3, 65535};
+  to_halves(Space(), values.data(), halves.data(), std::int64_t(values.size()));
+  Space().fence();
+  writer.write_stored("/exchange/data", 4, std::as_bytes(std::span(halves).subspan(4)));
+  writer.write_stored("/exchange/data", 0, std::as_bytes(std::span(halves).first(4)));
+  writer.write_stored("/more", 0, std::as_bytes(std::span(counts)));
+  writer.commit();
+  const Hdf5Reader reader(folder / "a.h5");
+  CHECK(reader.read<std::uint16_t>("/more") == counts);
+  CHECK(reader.attribute("/exchange/data", "centre") == 2.5);
+  const auto found = reader.read<float>("/exchange/data"); // as the library converts
+  for (std::size_t i = 0; i < values.size(); ++i)
+    CHECK(std::abs(found[i] - values[i]) <= std::max(std::abs(values[i]) * 0x1p-11f, 0x1p-25f));
+  CHECK(found[10] == 2048); // to even
 }

@@ -20,8 +20,8 @@ inline void scan(Bytes bytes) {
     require(scan.rows() > 0 && scan.width() > 0);
     if (scan.width() * std::int64_t(scan.angles().size()) > 100000)
       return; // values that may be nowhere in the file
-    std::vector<float> row(static_cast<std::size_t>(scan.width())),
-        projections(row.size() * scan.angles().size());
+    std::vector<float> row(static_cast<std::size_t>(scan.width()));
+    std::vector<std::byte> projections(static_cast<std::size_t>(scan.bytes_per_row()));
     accepts([&] { scan.read(scan.rows() - 1, 1, projections); });
     if (scan.has_flat())
       accepts([&] { scan.read_flat(0, 1, row); });

@@ -3,6 +3,7 @@
 #include "common/tiff.hpp"
 #include "support.hpp"
 
+#include <hdf5.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -136,6 +137,54 @@ TEST_CASE("raw counts, flat and dark frames; TIFF has what HDF5 has") {
   first.resize(page.size());
   // The axis is searched for in another row.
   CHECK(relative_error(page, first) < 0.02);
+}
+
+TEST_CASE("compressed and big-endian projections give the slices that plain ones give") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  write_scan(folder / "scan.h5", disc, true);
+  const std::string run_it = tomography + " --centre 48 --scan ";
+  run_well(folder, run_it + "scan.h5 --out expected.h5");
+  const auto counts = Hdf5Reader(folder / "scan.h5").read<std::uint16_t>("/exchange/data");
+  fs::copy(folder / "scan.h5", folder / "packed.h5");
+  {
+    const hid_t file = H5Fopen((folder / "packed.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Ldelete(file, "/exchange/data", H5P_DEFAULT);
+    const hsize_t shape[] = {240, 3, 96}, chunk[] = {7, 2, 96};
+    const hid_t space = H5Screate_simple(3, shape, nullptr), properties = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(properties, 3, chunk), H5Pset_shuffle(properties), H5Pset_deflate(properties, 1);
+    const hid_t dataset =
+        H5Dcreate2(file, "/exchange/data", H5T_STD_U16BE, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    REQUIRE(H5Dwrite(dataset, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, counts.data()) >= 0);
+    H5Dclose(dataset), H5Pclose(properties), H5Sclose(space), H5Fclose(file);
+  }
+  run_well(folder, run_it + "packed.h5 --out slices.h5");
+  CHECK(slices(folder / "slices.h5") == slices(folder / "expected.h5"));
+}
+
+TEST_CASE("--output-type float16 keeps three digits, as HDF5 and as TIFF; --timings says where time went") {
+  const TemporaryFolder folder;
+  write_scan(folder / "scan.h5", Disc{}, true);
+  const std::string run_it = tomography + " --scan scan.h5 --centre 48 --out ";
+  run_well(folder, run_it + "expected.h5");
+  const Outcome outcome = run(folder, run_it + "halves.h5 --output-type float16 --timings");
+  REQUIRE(outcome.code == 0);
+  for (const char* word : {"timings: ", "; reconstruct ", "read ", "compute ", "write ", "waiting for"})
+    CHECK(outcome.err.find(word) != std::string::npos);
+  run_well(folder, run_it + "halves.tif --output-type float16");
+  const auto expected = slices(folder / "expected.h5"), halves = slices(folder / "halves.h5");
+  CHECK(relative_error(halves, expected) < 0x1p-11);
+  CHECK(fs::file_size(folder / "halves.h5") < fs::file_size(folder / "expected.h5") * 6 / 10);
+  std::vector<float> pages(expected.size());
+  const TiffReader tiff(folder / "halves.tif");
+  for (std::size_t page = 0; page < 3; ++page)
+    tiff.read_rows(std::int64_t(page), 0, 96, std::span(pages).subspan(page * 96 * 96, 96 * 96));
+  CHECK(pages == halves);
+  // Values that it does not hold.
+  expect_bad_input(folder, run_it + "x.h5 --no-log --flat '' --dark '' --output-type float16 --filter none",
+                   {"--output-type float16", "65504"});
+  CHECK(run(folder, run_it + "/dev/null").code == 0); // for measuring
+  CHECK_FALSE(fs::exists("/dev/null_middle.png"));
 }
 
 TEST_CASE("a sinogram as TIFF, over a whole turn with both ends") {

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "hdf5_blocks.hpp"
+
+#include "hdf5_library.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include <zlib.h>
+
+namespace Bracewell::Examples {
+
+using namespace Hdf5;
+
+namespace {
+
+/// The format of numbers that the device can convert; nothing for others.
+std::optional<StoredFormat> stored_format(hid_t type) {
+  const H5T_class_t kind = H5Tget_class(type);
+  const std::size_t bytes = H5Tget_size(type);
+  if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || !is_sound(type) || H5Tget_precision(type) != 8 * bytes)
+    return {};
+  const H5T_order_t order = H5Tget_order(type);
+  if (order != H5T_ORDER_LE && order != H5T_ORDER_BE)
+    return {};
+  const bool swapped = (order == H5T_ORDER_BE) == (std::endian::native == std::endian::little);
+  if (kind == H5T_INTEGER) {
+    const bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
+    switch (bytes) {
+    case 1:
+      return StoredFormat{is_signed ? StoredType::Int8 : StoredType::UInt8, false};
+    case 2:
+      return StoredFormat{is_signed ? StoredType::Int16 : StoredType::UInt16, swapped};
+    case 4:
+      return StoredFormat{is_signed ? StoredType::Int32 : StoredType::UInt32, swapped};
+    default:
+      return {};
+    }
+  }
+  std::size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
+  H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits);
+  const auto is = [&](std::size_t size, std::size_t bits, std::size_t bias) {
+    return bytes == size && exponent_bits == bits && mantissa == 0 && mantissa_bits == exponent &&
+           sign == exponent + bits && sign + 1 == 8 * size && H5Tget_ebias(type) == bias &&
+           H5Tget_norm(type) == H5T_NORM_IMPLIED;
+  };
+  if (is(2, 5, 15))
+    return StoredFormat{StoredType::Float16, swapped};
+  if (is(4, 8, 127))
+    return StoredFormat{StoredType::Float32, swapped};
+  if (is(8, 11, 1023))
+    return StoredFormat{StoredType::Float64, swapped};
+  return {};
+}
+
+/// Where a box of values lies in an array.
+struct Place {
+  Hdf5Shape shape;  ///< of the array
+  Hdf5Shape offset; ///< of the box in it
+
+  std::int64_t element(const Hdf5Shape& index) const {
+    std::int64_t element = 0;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      element = element * shape[axis] + offset[axis] + index[axis];
+    return element;
+  }
+};
+
+/// Calls run(element of `from`, element of `to`, number) for the elements of a box that lie one after the other in
+/// both.
+template <class Run>
+void for_runs(const Place& from, const Place& to, const Hdf5Shape& count, const Run& run) {
+  if (hdf5_elements(count) == 0)
+    return;
+  std::size_t axis = count.size(); // the axes from here on are one run
+  std::int64_t length = 1;
+  for (bool whole = true; axis > 0 && whole;) {
+    --axis;
+    length *= count[axis];
+    whole = count[axis] == from.shape[axis] && count[axis] == to.shape[axis];
+  }
+  Hdf5Shape index(count.size(), 0);
+  for (bool more = true; more;) {
+    run(from.element(index), to.element(index), length);
+    std::size_t a = axis;
+    while (a > 0 && ++index[a - 1] == count[a - 1])
+      index[--a] = 0;
+    more = a > 0;
+  }
+}
+
+} // namespace
+
+Hdf5Blocks::Hdf5Blocks(const Hdf5Reader& reader, std::string dataset)
+    : reader_(reader), name_(std::move(dataset)), shape_(reader.shape(name_)) {
+  if (reader.is_complex(name_))
+    reader.fail(name_, "expected real numbers, found complex ones");
+  const Lock lock;
+  dataset_ = open_dataset(reader, reader.file_, name_).release();
+  if (!find_storage())
+    file_.reset();
+}
+
+Hdf5Blocks::Hdf5Blocks(Hdf5Blocks&& other) noexcept
+    : reader_(other.reader_), name_(std::move(other.name_)), shape_(std::move(other.shape_)),
+      compressed_chunk_(std::move(other.compressed_chunk_)), chunk_(std::move(other.chunk_)),
+      format_(other.format_), filters_(std::move(other.filters_)), fill_value_(std::move(other.fill_value_)),
+      file_(std::move(other.file_)), dataset_(std::exchange(other.dataset_, -1)), offset_(other.offset_) {}
+
+Hdf5Blocks::~Hdf5Blocks() {
+  const Lock lock;
+  if (dataset_ >= 0)
+    H5Dclose(dataset_);
+}
+
+/// Whether the values can be read without the library.
+bool Hdf5Blocks::find_storage() {
+  const Handle type(H5Dget_type(dataset_), H5Tclose), properties(H5Dget_create_plist(dataset_), H5Pclose),
+      file(H5Iget_file_id(dataset_), H5Fclose), file_properties(H5Fget_create_plist(file), H5Pclose);
+  const H5D_layout_t layout = H5Pget_layout(properties);
+  const std::size_t rank = shape_.size();
+  std::vector<hsize_t> chunk(rank);
+  if (layout == H5D_CHUNKED && H5Pget_chunk(properties, int(rank), chunk.data()) != int(rank))
+    return false;
+  const int filters = H5Pget_nfilters(properties);
+  if (filters > 0)
+    compressed_chunk_.assign(chunk.begin(), chunk.end());
+  const std::optional<StoredFormat> format = stored_format(type);
+  hsize_t user_block = 0;
+  H5Pget_userblock(file_properties, &user_block);
+  std::vector<char> holder(static_cast<std::size_t>(std::max<ssize_t>(0, H5Fget_name(file, nullptr, 0))) + 1);
+  H5Fget_name(file, holder.data(), holder.size());
+  if (!format || rank == 0 || user_block != 0 || H5Pget_external_count(properties) > 0)
+    return false;
+  // A link may lead to a dataset of another file.
+  file_ = std::make_unique<InputFile>(holder.data());
+  if (layout == H5D_CONTIGUOUS) {
+    const haddr_t offset = H5Dget_offset(dataset_);
+    if (offset == HADDR_UNDEF)
+      return false; // never written: the fill value
+    offset_ = static_cast<std::int64_t>(offset);
+  } else if (layout == H5D_CHUNKED) {
+    for (int i = 0; i < filters; ++i) {
+      unsigned flags = 0;
+      std::size_t values = 0;
+      const H5Z_filter_t filter =
+          H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, nullptr);
+      if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE)
+        return false;
+      filters_.push_back(filter == H5Z_FILTER_SHUFFLE ? Filter::Shuffle : Filter::Deflate);
+    }
+    chunk_.assign(chunk.begin(), chunk.end());
+  } else {
+    return false;
+  }
+  format_ = *format;
+  fill_value_.resize(static_cast<std::size_t>(bytes_of(format_.type)));
+  return H5Pget_fill_value(properties, type, fill_value_.data()) >= 0;
+}
+
+void Hdf5Blocks::read(const Hdf5Slab& slab, std::span<std::byte> values) const {
+  const std::size_t rank = shape_.size();
+  if (slab.count.size() != rank || static_cast<std::int64_t>(values.size()) != bytes(slab.count))
+    throw std::logic_error("an HDF5 slab of shape " + hdf5_text(slab.count) + " with " +
+                           std::to_string(values.size()) + " bytes");
+  if (!file_)
+    return reader_.read(
+        name_, slab,
+        std::span<float>(reinterpret_cast<float*>(values.data()), values.size() / sizeof(float)));
+  if (chunk_.empty()) {
+    const std::int64_t size = bytes_of(format_.type);
+    return for_runs({shape_, slab.offset}, {slab.count, Hdf5Shape(rank, 0)}, slab.count,
+                    [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+                      file_->read_at(offset_ + from * size,
+                                     values.subspan(std::size_t(to * size), std::size_t(count * size)));
+                    });
+  }
+  // All chunks that the slab meets.
+  Hdf5Shape begin(rank), number(rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    begin[axis] = slab.offset[axis] / chunk_[axis];
+    number[axis] = slab.count[axis] == 0
+                       ? 0
+                       : (slab.offset[axis] + slab.count[axis] - 1) / chunk_[axis] - begin[axis] + 1;
+  }
+  Hdf5Shape first(rank);
+  for (std::int64_t i = 0; i < hdf5_elements(number); ++i) {
+    std::int64_t left = i;
+    for (std::size_t axis = rank; axis-- > 0; left /= number[axis])
+      first[axis] = (begin[axis] + left % number[axis]) * chunk_[axis];
+    read_chunk(first, slab, values.data());
+  }
+}
+
+/// Reads what a slab has of the chunk whose first element is `first`.
+void Hdf5Blocks::read_chunk(const Hdf5Shape& first, const Hdf5Slab& slab, std::byte* values) const {
+  const std::size_t rank = shape_.size();
+  Place from{chunk_, Hdf5Shape(rank)}, to{slab.count, Hdf5Shape(rank)};
+  Hdf5Shape count(rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const std::int64_t begin = std::max(first[axis], slab.offset[axis]),
+                       end = std::min(first[axis] + chunk_[axis], slab.offset[axis] + slab.count[axis]);
+    from.offset[axis] = begin - first[axis];
+    to.offset[axis] = begin - slab.offset[axis];
+    count[axis] = end - begin;
+  }
+  const std::optional<Chunk> chunk = find_chunk(first);
+  const std::int64_t size = bytes_of(format_.type);
+  if (!chunk) { // never written
+    for_runs(from, to, count, [&](std::int64_t, std::int64_t target, std::int64_t length) {
+      for (std::int64_t i = 0; i < length; ++i)
+        std::copy_n(fill_value_.data(), size, values + (target + i) * size);
+    });
+    return;
+  }
+  if (filters_.empty()) {
+    if (chunk->bytes != bytes(chunk_))
+      reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+    for_runs(from, to, count, [&](std::int64_t source, std::int64_t target, std::int64_t length) {
+      file_->read_at(chunk->offset + source * size, {values + target * size, std::size_t(length * size)});
+    });
+    return;
+  }
+  const std::vector<std::byte> all = unpacked(*chunk);
+  for_runs(from, to, count, [&](std::int64_t source, std::int64_t target, std::int64_t length) {
+    std::copy_n(all.data() + source * size, length * size, values + target * size);
+  });
+}
+
+/// Nothing where the chunk was never written.
+std::optional<Hdf5Blocks::Chunk> Hdf5Blocks::find_chunk(const Hdf5Shape& first) const {
+  const Lock lock;
+  unsigned skipped = 0;
+  haddr_t offset = HADDR_UNDEF;
+  hsize_t bytes = 0;
+  if (H5Dget_chunk_info_by_coord(dataset_, sizes(first).data(), &skipped, &offset, &bytes) < 0 ||
+      (offset != HADDR_UNDEF && hsize_t(file_->size()) < bytes))
+    reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+  if (offset == HADDR_UNDEF)
+    return {};
+  return Chunk{static_cast<std::int64_t>(offset), static_cast<std::int64_t>(bytes), skipped};
+}
+
+/// The values of a chunk, its filters undone from the last to the first.
+std::vector<std::byte> Hdf5Blocks::unpacked(const Chunk& chunk) const {
+  const auto size = static_cast<std::size_t>(bytes_of(format_.type)),
+             whole = static_cast<std::size_t>(bytes(chunk_));
+  std::vector<std::byte> values(static_cast<std::size_t>(chunk.bytes)), other(whole);
+  file_->read_at(chunk.offset, values);
+  for (std::size_t filter = filters_.size(); filter-- > 0;) {
+    if ((chunk.skipped >> filter & 1) != 0)
+      continue;
+    if (filters_[filter] == Filter::Deflate) {
+      uLongf length = whole;
+      if (uncompress(reinterpret_cast<Bytef*>(other.data()), &length,
+                     reinterpret_cast<const Bytef*>(values.data()), values.size()) != Z_OK ||
+          length != whole)
+        reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+    } else { // first all first bytes, then all second ones
+      if (values.size() != whole)
+        reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+      const std::size_t count = whole / size;
+      for (std::size_t byte = 0; byte < size; ++byte)
+        for (std::size_t i = 0; i < count; ++i)
+          other[i * size + byte] = values[byte * count + i];
+    }
+    std::swap(values, other);
+    other.resize(whole);
+  }
+  if (values.size() != whole)
+    reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+  return values;
+}
+
+} // namespace Bracewell::Examples
