@@ -32,7 +32,7 @@ void prepare_demo(const CLI::App& app, const fs::path& folder, Demo demo, RunOpt
 }
 
 void main_job(const CLI::App& app, const std::optional<fs::path>& folder, const Demo& demo, RunOptions& run,
-              Provenance& provenance) {
+              Provenance& provenance, Timings& timings) {
   for (const char* option : {"--defocus", "--cs", "--astigmatism", "--astigmatism-angle", "--smoothness"})
     if (app.count(option) > 0)
       run.lens_options.emplace_back(option);
@@ -46,7 +46,7 @@ void main_job(const CLI::App& app, const std::optional<fs::path>& folder, const 
   }
   if (run.data.empty() || run.out.empty())
     throw InputError("--data and --out are required, or --demo (see --help)");
-  std::cout << reconstruct(Space(), run, provenance) << '\n';
+  std::cout << reconstruct(Space(), run, provenance, timings) << '\n';
 }
 
 template <class Value>
@@ -247,8 +247,8 @@ int main(int argc, char** argv) {
   add_demo_options(app, demo, with_demo);
   add_measurement_options(app, run.measurement);
   add_checkpoint_options(app, run.checkpoint);
-  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) {
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     run.checkpoint.identity = identity_of(app, {"--memory-limit"});
-    main_job(app, folder, demo, run, provenance);
+    main_job(app, folder, demo, run, provenance, timings);
   });
 }

@@ -57,6 +57,7 @@ Measurement::Measurement(const std::filesystem::path& path, const MeasurementOpt
       std::max(shape_[1], shape_[2]) > 16384)
     file_.fail(data_,
                "expected patterns [N, rows, columns] of 4 to 16384 pixels, found shape " + hdf5_text(shape_));
+  blocks_.emplace(file_, data_);
   for (std::int64_t number = 0; number < shape_[0]; number += static_cast<std::int64_t>(options.every))
     numbers_.push_back(number);
   read_window(options);
@@ -361,37 +362,33 @@ std::array<std::int64_t, 2> Measurement::object_shape(int probe) const {
   return shape;
 }
 
-void Measurement::read(std::int64_t first, std::int64_t count, std::span<float> patterns) const {
-  const std::size_t n = rows_.size(), frame = static_cast<std::size_t>(shape_[1] * shape_[2]);
-  std::vector<float> frames;
+void Measurement::read(std::int64_t first, std::int64_t count, std::span<std::byte> frames) const {
+  const auto bytes = static_cast<std::size_t>(frame_bytes());
   // Neighbours in the file are read at once.
-  for (std::int64_t i = 0; i < count;) {
-    std::int64_t run = 1;
+  for (std::int64_t i = 0, run = 1; i < count; i += run, run = 1) {
     const std::int64_t number = numbers_[static_cast<std::size_t>(first + i)];
     while (i + run < count && numbers_[static_cast<std::size_t>(first + i + run)] == number + run)
       ++run;
-    frames.resize(static_cast<std::size_t>(run) * frame);
-    file_.read(data_, {{number, 0, 0}, {run, shape_[1], shape_[2]}}, std::span(frames));
-    for (std::int64_t j = 0; j < run; ++j, ++i) {
-      const float* const from = frames.data() + static_cast<std::size_t>(j) * frame;
-      float* const to = patterns.data() + static_cast<std::size_t>(i) * n * n;
-      for (std::size_t y = 0; y < n; ++y)
-        for (std::size_t x = 0; x < n; ++x) {
-          const std::size_t at = y * n + x;
-          if (!weights_.empty() && weights_[at] == 0) {
-            to[at] = 0;
-            continue;
-          }
-          const float value = from[rows_[y] * shape_[2] + columns_[x]];
-          if (!std::isfinite(value))
-            file_.fail(data_, "pattern " + std::to_string(number + j) +
-                                  " has a value that is not finite at row " + std::to_string(rows_[y]) +
-                                  ", column " + std::to_string(columns_[x]) +
-                                  ", which the mask does not exclude");
-          to[at] = std::max(value, 0.0f);
-        }
-    }
+    blocks_->read({{number, 0, 0}, {run, shape_[1], shape_[2]}},
+                  frames.subspan(static_cast<std::size_t>(i) * bytes, static_cast<std::size_t>(run) * bytes));
   }
+}
+
+std::vector<std::int64_t> Measurement::places() const {
+  std::vector<std::int64_t> places;
+  for (const std::int64_t row : rows_)
+    for (const std::int64_t column : columns_) {
+      const bool good = weights_.empty() || weights_[places.size()] != 0;
+      places.push_back(good ? row * shape_[2] + column : -1);
+    }
+  return places;
+}
+
+void Measurement::fail_not_finite(std::int64_t pattern, std::int64_t pixel) const {
+  const auto [row, column] = in_frame(pixel / detector(), pixel % detector());
+  file_.fail(data_, "pattern " + std::to_string(numbers_[static_cast<std::size_t>(pattern)]) +
+                        " has a value that is not finite at row " + std::to_string(row) + ", column " +
+                        std::to_string(column) + ", which the mask does not exclude");
 }
 
 MeasurementWriter::MeasurementWriter(const std::filesystem::path& path, int detector,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "common/hdf5.hpp"
+#include "common/hdf5_blocks.hpp"
 #include "common/provenance.hpp"
 
 #include <array>
@@ -42,6 +42,7 @@ class Measurement {
 public:
   /// Throws InputError, one sentence with file and dataset, for what is missing or malformed.
   Measurement(const std::filesystem::path& path, const MeasurementOptions& options, Provenance& provenance);
+  Measurement(const Measurement&) = delete;
 
   const std::filesystem::path& path() const { return file_.path(); }
   std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }
@@ -71,9 +72,16 @@ public:
   int probe_modes() const { return probe_modes_; }
   int probe_size() const { return probe_size_; }
 
-  /// Patterns [count, n, n] from `first` on, zero frequency at [0, 0] (near field: as in the file); zero
-  /// where the weight is zero. Negative counts become zero. Throws InputError for values that are not finite.
-  void read(std::int64_t first, std::int64_t count, std::span<float> patterns) const;
+  /// How the frames are stored.
+  StoredFormat format() const { return blocks_->format(); }
+  std::int64_t frame_bytes() const { return blocks_->bytes({shape_[1], shape_[2]}); }
+  /// Whole frames [count, rows, columns] of patterns from `first` on, as they are stored. From any number of threads.
+  void read(std::int64_t first, std::int64_t count, std::span<std::byte> frames) const;
+  /// Where in its frame every pixel of a pattern [n, n] is, zero frequency at [0, 0] (near field: as in the file); -1
+  /// where its weight is zero.
+  std::vector<std::int64_t> places() const;
+  /// Throws InputError for a value at a pixel of [n, n].
+  [[noreturn]] void fail_not_finite(std::int64_t pattern, std::int64_t pixel) const;
 
 private:
   std::string find(const std::string& asked, const std::vector<std::string>& places, const char* what) const;
@@ -87,6 +95,7 @@ private:
   void read_probe(const MeasurementOptions& options);
 
   Hdf5Reader file_;
+  std::optional<Hdf5Blocks> blocks_; ///< the frames
   std::string data_;
   Hdf5Shape shape_;
   std::vector<std::int64_t> rows_, columns_; ///< frame's index of every row and column of a pattern, -1: none

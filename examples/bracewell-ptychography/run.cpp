@@ -3,6 +3,7 @@
 
 #include "bracewell-ptychography/alignment.hpp"
 #include "bracewell-ptychography/host_copies.hpp"
+#include "bracewell-ptychography/pattern_groups.hpp"
 #include "bracewell-ptychography/pictures.hpp"
 #include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
@@ -38,35 +39,22 @@ struct Totals {
 };
 
 template <class Storage>
-Totals load(const Space& space, const Measurement& measurement,
-            PtychographyLoss<Space, float, Storage>& loss) {
+Totals load(const Space& space, const Measurement& measurement, PtychographyLoss<Space, float, Storage>& loss,
+            Timings& timings) {
   const int n = measurement.detector();
-  const std::size_t pixels = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
   Totals totals;
-  totals.pattern.assign(pixels, 0);
   Owned<float**> weights;
   if (!measurement.weights().empty()) {
     weights = allocate<Owned<float**>>("weights", n, n);
     upload(space, weights, measurement.weights());
   }
-  const auto group = std::clamp<std::int64_t>(
-      (std::int64_t(64) << 20) / static_cast<std::int64_t>(sizeof(float) * pixels), 1, measurement.count());
-  std::vector<float> patterns(static_cast<std::size_t>(group) * pixels);
-  Progress progress("reading", "patterns", measurement.count());
-  for (std::int64_t first = 0; first < measurement.count(); first += group) {
-    const std::int64_t count = std::min(group, measurement.count() - first);
-    measurement.read(first, count, patterns);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count) * pixels; ++i)
-      totals.pattern[i % pixels] += patterns[i];
-    const Kokkos::View<const float***, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> part(
-        patterns.data(), static_cast<std::size_t>(count), static_cast<std::size_t>(n),
-        static_cast<std::size_t>(n));
+  const auto store = [&](std::int64_t first, const PatternGroup& patterns) {
     if (weights.data())
-      loss.set_patterns(space, first, part, weights);
+      loss.set_patterns(space, first, patterns, weights);
     else
-      loss.set_patterns(space, first, part);
-    progress.add(count);
-  }
+      loss.set_patterns(space, first, patterns);
+  };
+  timings.stages(for_each_group(space, measurement, store, totals.pattern));
   totals.counts = std::accumulate(totals.pattern.begin(), totals.pattern.end(), 0.0);
   return totals;
 }
@@ -160,12 +148,15 @@ public:
   }
 
   template <class Storage>
-  std::string run(Checkpoint& checkpoint) {
+  std::string run(Checkpoint& checkpoint, Timings& timings) {
     const auto start = Clock::now();
+    timings.phase("plan");
     const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
         positions(positions_.front().data(), positions_.size(), 2);
     PtychographyLoss<Space, float, Storage> loss(space_, shape_, positions, loss_options());
-    const Totals totals = load(space_, measurement_, loss);
+    timings.phase("load");
+    const Totals totals = load(space_, measurement_, loss, timings);
+    timings.phase("start");
     if (!(totals.counts > 0))
       throw InputError(options_.data.string() + ": all patterns are empty");
     if (loss.empty_patterns() > 0)
@@ -176,7 +167,9 @@ public:
     const Probe probe = first_probe(totals);
     PtychographySolver<Space, float, Storage> solver(space_, shape_, std::move(loss), solver_options(probe));
     set_start(solver, probe);
+    timings.phase("iterate");
     std::vector<double> losses = iterate(solver, checkpoint);
+    timings.phase("write");
     const std::chrono::duration<double> elapsed = Clock::now() - start;
 
     Reconstruction result = collect(solver, std::move(losses));
@@ -666,14 +659,16 @@ private:
 
 } // namespace
 
-std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
+                        Timings& timings) {
   OutputFamily outputs({options.out, beside(options.out, "_amplitude.png"), beside(options.out, "_phase.png"),
                         beside(options.out, "_probe.png"), beside(options.out, "_loss.png")},
                        Checkpoint::path_of(options.out));
   Job job(space, options, provenance);
   Checkpoint checkpoint(options.out, options.checkpoint);
-  const std::string summary = options.storage == StorageType::Half ? job.run<Bracewell::Half>(checkpoint)
-                                                                   : job.run<float>(checkpoint);
+  const std::string summary = options.storage == StorageType::Half
+                                  ? job.run<Bracewell::Half>(checkpoint, timings)
+                                  : job.run<float>(checkpoint, timings);
   outputs.commit();
   checkpoint.remove();
   return summary;

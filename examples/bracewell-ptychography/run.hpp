@@ -4,6 +4,7 @@
 #include "bracewell-ptychography/measurement.hpp"
 #include "common/checkpoint.hpp"
 #include "common/provenance.hpp"
+#include "common/timings.hpp"
 #include "cryoem/views.hpp"
 
 #include <bracewell/ptychography/solver.hpp>
@@ -50,6 +51,7 @@ struct RunOptions {
 
 /// Reconstructs a measurement and writes OUT and its pictures; returns the summary, one line. Throws
 /// InputError for bad input, with nothing written.
-std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance);
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
+                        Timings& timings);
 
 } // namespace Bracewell::Examples

@@ -31,14 +31,15 @@ namespace fs = std::filesystem;
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// Threads that read, and as many that write: the kernels have the rest of a host.
-int io_threads() {
-  const int cores = int(std::thread::hardware_concurrency());
-  return kernels_run_on_host ? 1 : std::clamp(cores / 4, 1, 4);
+/// Threads that read, and that write; kernels have the rest of a host. New memory for a file's pages is what takes
+/// longest.
+int read_threads() {
+  return kernels_run_on_host ? 1 : std::clamp(int(std::thread::hardware_concurrency()) / 4, 1, 4);
 }
+int write_threads() { return kernels_run_on_host ? 1 : 2 * read_threads(); }
 
-int input_slots() { return io_threads() + 1; }
-int output_slots() { return io_threads() + 1; }
+int input_slots() { return read_threads() + 1; }
+int output_slots() { return write_threads() + 1; }
 /// How many of the host's slots have one on the device.
 template <class Slots>
 std::size_t device_slots(const Slots& of_host) {
@@ -163,6 +164,21 @@ struct Job {
   std::int64_t middle_row() const { return rows.begin + middle; }
 };
 
+/// Projections that are compressed whole, or in parts of many rows, are decompressed once, where memory allows.
+void unpack(Job& job, const RunOptions& options, IndexRange rows, Provenance& provenance) {
+  constexpr std::int64_t few = 16; // as are read at a time
+  if (job.scan.compressed_rows() <= few)
+    return;
+  const double needed = double(rows.end - rows.begin) * double(job.scan.bytes_per_row());
+  if (resident_bytes() + needed < 0.75 * memory_limit(options.memory_limit))
+    job.scan.unpack(rows.begin, rows.end - rows.begin);
+  else
+    provenance.assume(job.scan.path().string() + ": its projections are compressed in parts of " +
+                      std::to_string(job.scan.compressed_rows()) +
+                      " rows: they are decompressed again for every few slices, as all of them take " +
+                      shortest(std::ceil(needed / 1e6)) + " MB (--memory-limit)");
+}
+
 /// Says where flat frames are no brighter than dark ones.
 void check_flats(const Job& job, Provenance& provenance) {
   if (!job.scan.has_dark())
@@ -249,11 +265,13 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   const double limit = memory_limit(options.memory_limit);
   const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, job.slices) : 1;
   require_memory("reconstructing " + std::to_string(least) + " slices at a time", needed(least), limit);
-  // A few chunks, for reading and writing to go on beside the work.
-  std::int64_t chunk = least,
-               beyond =
-                   1 + std::max(least, std::clamp<std::int64_t>((job.slices + 3) / 4,
-                                                                std::min<std::int64_t>(8, job.slices), 64));
+  // Enough for the kernels, and chunks enough for the stages to work side by side. Memory that is copied to and from
+  // a device takes longer to get than to fill: there large slices go in small chunks.
+  const std::int64_t enough =
+      kernels_run_on_host ? 64 : std::clamp<std::int64_t>(std::int64_t(128e6 / image), 8, 64);
+  const std::int64_t most =
+      std::clamp<std::int64_t>((job.slices + 3) / 4, std::min<std::int64_t>(8, job.slices), enough);
+  std::int64_t chunk = least, beyond = 1 + std::max(least, most);
   while (beyond - chunk > 1) {
     const std::int64_t middle = (chunk + beyond) / 2;
     (needed(middle) <= limit ? chunk : beyond) = middle;
@@ -325,13 +343,13 @@ public:
   /// The middle slice is left in `middle`.
   std::vector<StageTime> run(std::vector<float>& middle) {
     const std::int64_t in = job_.slices * job_.scan.bytes_per_row(), out = job_.slices * slice_bytes();
-    Stage read{.name = "read", .threads = io_threads(), .slots = input_slots(), .bytes = in};
+    Stage read{.name = "read", .threads = read_threads(), .slots = input_slots(), .bytes = in};
     read.work = [&](std::int64_t item) {
       read_rows(job_.scan, job_.rows.begin + first(item), count(item), of(host_rows_, item));
     };
     Stage compute{.name = "compute", .threads = 0, .slots = int(device_stored_.size())};
     compute.work = [&](std::int64_t item) { reconstruct(item, middle); };
-    Stage write{.name = "write", .threads = output_.threads(io_threads()), .bytes = out};
+    Stage write{.name = "write", .threads = output_.threads(write_threads()), .bytes = out};
     write.work = [&](std::int64_t item) {
       output_.write(first(item), {of(host_stored_, item).data(), size(count(item) * slice_bytes())});
       progress_.add(count(item));
@@ -417,7 +435,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   OutputFamily outputs(measuring ? std::vector<fs::path>()
                                  : std::vector<fs::path>{options.out, picture_path(options.out)});
   timings.phase("open");
-  const Job job(options, provenance);
+  Job job(options, provenance);
+  unpack(job, options, job.rows, provenance);
   const Scan& scan = job.scan;
   const int width = job.width;
   SliceOutput output(options.out, job.slices, width, options.output_type);
@@ -478,7 +497,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
 std::string try_centres(const Space& space, const RunOptions& options, Provenance& provenance) {
   require_picture_name(options.out);
   OutputFamily outputs({options.out});
-  const Job job(options, provenance);
+  Job job(options, provenance);
+  unpack(job, options, {job.middle_row(), job.middle_row() + 1}, provenance);
   const CentreRange& range = *options.try_centres;
   const auto count = static_cast<std::int64_t>((range.last - range.first) / range.step + 1 + 1e-9);
   check_flats(job, provenance);

@@ -2,10 +2,13 @@
 #include "bracewell-tomography/scan.hpp"
 
 #include "common/input_error.hpp"
+#include "common/pipeline.hpp"
+#include "common/progress.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <thread>
 
 namespace Bracewell::Examples {
 
@@ -106,8 +109,37 @@ std::int64_t Scan::bytes_per_row() const {
   return static_cast<std::int64_t>(angles_.size()) * width_ * bytes_of(format().type);
 }
 
+std::int64_t Scan::compressed_rows() const {
+  return blocks_ && !blocks_->compressed_chunk().empty() ? blocks_->compressed_chunk()[1] : 1;
+}
+
+void Scan::unpack(std::int64_t first, std::int64_t count) {
+  const auto angles = static_cast<std::int64_t>(angles_.size()), together = blocks_->compressed_chunk()[0],
+             frame = blocks_->bytes({count, width_});
+  unpacked_.resize(static_cast<std::size_t>(angles * frame));
+  first_unpacked_ = first;
+  Progress progress("unpacking", "projections", angles);
+  Stage stage{.name = "unpack", .threads = std::max(1, int(std::thread::hardware_concurrency()))};
+  stage.work = [&](std::int64_t item) {
+    const std::int64_t begin = item * together, number = std::min(together, angles - begin);
+    blocks_->read({{begin, first, 0}, {number, count, width_}},
+                  std::span(unpacked_).subspan(std::size_t(begin * frame), std::size_t(number * frame)));
+    progress.add(number);
+  };
+  run_stages((angles + together - 1) / together, {stage});
+}
+
 void Scan::read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const {
   const auto angles = static_cast<std::int64_t>(angles_.size());
+  if (!unpacked_.empty()) {
+    const auto row = bytes.size() / std::size_t(angles * count),
+               frame = unpacked_.size() / std::size_t(angles);
+    for (std::size_t p = 0; p < angles_.size(); ++p)
+      std::ranges::copy(std::span(unpacked_).subspan(p * frame + std::size_t(first - first_unpacked_) * row,
+                                                     std::size_t(count) * row),
+                        bytes.subspan(p * std::size_t(count) * row).begin());
+    return;
+  }
   if (blocks_)
     return blocks_->read({{0, first, 0}, {angles, count, width_}}, bytes);
   const std::span values(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));

@@ -48,6 +48,10 @@ public:
   /// How the projections are stored.
   StoredFormat format() const { return blocks_ ? blocks_->format() : StoredFormat{}; }
   std::int64_t bytes_per_row() const; ///< of all projections
+  /// Rows that are decompressed together; 1 where nothing is.
+  std::int64_t compressed_rows() const;
+  /// Decompresses detector rows [first, first + count) of all projections, once for all that read them later.
+  void unpack(std::int64_t first, std::int64_t count);
   /// Detector rows [first, first + count) of all projections, [angles, count, width], as they are stored. From any
   /// number of threads, as the two below.
   void read(std::int64_t first, std::int64_t count, std::span<std::byte> values) const;
@@ -75,6 +79,8 @@ private:
   std::int64_t rows_ = 0, width_ = 0;
   Frames flat_, dark_;
   std::vector<double> angles_;
+  std::vector<std::byte> unpacked_; ///< [angles, rows, width]: those from first_unpacked_ on
+  std::int64_t first_unpacked_ = 0;
 };
 
 } // namespace Bracewell::Examples

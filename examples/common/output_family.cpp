@@ -85,7 +85,7 @@ OutputFamily::OutputFamily(std::vector<fs::path> paths, std::optional<fs::path> 
 OutputFamily::~OutputFamily() { current_ = nullptr; }
 
 void OutputFamily::commit() {
-  const SignalsIgnored wait;
+  const SignalsHeld wait;
   for (auto& file : finished_)
     file.close();
   for (auto& file : finished_)

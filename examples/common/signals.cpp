@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "signals.hpp"
 
+#include <array>
 #include <atomic>
 #include <climits>
+#include <csignal>
 #include <cstring>
 
 #include <unistd.h>
@@ -19,9 +21,15 @@ struct Slot {
 };
 
 std::array<Slot, 32> slots;
+std::atomic<int> held = 0;    ///< how many SignalsHeld there are
+std::atomic<int> waiting = 0; ///< the signal that came meanwhile
 
 /// Calls nothing but what handlers may call.
 extern "C" void remove_and_end(int signal) {
+  if (held > 0) {
+    waiting = signal;
+    return;
+  }
   for (const auto& slot : slots)
     if (slot.complete)
       ::unlink(slot.path);
@@ -61,16 +69,11 @@ RemovedOnSignals::~RemovedOnSignals() {
   slots[*slot_].taken = false;
 }
 
-SignalsIgnored::SignalsIgnored() {
-  struct sigaction ignore {};
-  ignore.sa_handler = SIG_IGN;
-  for (std::size_t i = 0; i < before_.size(); ++i)
-    ::sigaction(ending_signals[i], &ignore, &before_[i]);
-}
+SignalsHeld::SignalsHeld() { ++held; }
 
-SignalsIgnored::~SignalsIgnored() {
-  for (std::size_t i = 0; i < before_.size(); ++i)
-    ::sigaction(ending_signals[i], &before_[i], nullptr);
+SignalsHeld::~SignalsHeld() {
+  if (--held == 0 && waiting != 0)
+    remove_and_end(waiting);
 }
 
 } // namespace Bracewell::Examples

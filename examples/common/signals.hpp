@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
-#include <csignal>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -26,16 +24,13 @@ private:
   std::optional<std::size_t> slot_;
 };
 
-/// The signals have no effect while this lives: for what must not be left half done, and is short.
-class SignalsIgnored {
+/// The signals wait while this lives: for what must not be left half done, and is short.
+class SignalsHeld {
 public:
-  SignalsIgnored();
-  SignalsIgnored(const SignalsIgnored&) = delete;
-  SignalsIgnored& operator=(const SignalsIgnored&) = delete;
-  ~SignalsIgnored();
-
-private:
-  std::array<struct sigaction, 3> before_{};
+  SignalsHeld();
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+  ~SignalsHeld();
 };
 
 } // namespace Bracewell::Examples

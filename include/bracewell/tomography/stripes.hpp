@@ -5,8 +5,11 @@
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/stripe_columns.hpp>
 #include <bracewell/tomography/detail/stripe_ranks.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <algorithm>
 
 namespace Bracewell {
 
@@ -32,7 +35,8 @@ struct StripeOptions {
 };
 
 /// Removes stripes along the angles from sinograms: they become rings in the reconstruction.
-/// A plan with workspace for one slice (2 P n values). Movable; calls that can overlap need a plan each.
+/// A plan with workspace for one slice (2 P n values) and for the columns of sixteen. Movable; calls that can overlap
+/// need a plan each.
 template <class ExecutionSpace, class T>
 class StripeRemoval {
   using MemorySpace = typename ExecutionSpace::memory_space;
@@ -44,7 +48,8 @@ public:
   StripeRemoval(const ExecutionSpace& space, int angles, int width, const StripeOptions& options = {})
       : angles_(angles), width_(width), options_(options) {
     check({"StripeRemoval"}, angles, width, options);
-    columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns", 4 * std::int64_t(width));
+    columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns",
+                                      std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
     if (options.method == StripeMethod::Sorting)
       ranked_ = Impl::device_vector<Impl::RankedValue<T>>(space, "Bracewell::StripeRemoval::ranked",
                                                           std::int64_t(angles) * width);
@@ -59,7 +64,8 @@ public:
                                   const StripeOptions& options = {}) {
     check({"StripeRemoval::bytes_needed"}, angles, width, options);
     const std::size_t ranked = options.method == StripeMethod::Sorting ? std::size_t(angles) : 0;
-    return std::size_t(width) * (4 * sizeof(T) + ranked * sizeof(Impl::RankedValue<T>));
+    return std::size_t(width) * (std::size_t(slices_at_once * Columns::arrays(angles)) * sizeof(T) +
+                                 ranked * sizeof(Impl::RankedValue<T>));
   }
 
   /// @param sinograms  [S, P, n] attenuation, changed in place; any number of slices
@@ -75,8 +81,9 @@ public:
     if (array.size() == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::StripeRemoval::execute");
-    for (std::int64_t slice = 0; slice < array.extents[0]; ++slice)
-      execute_slice(space, {array.data + slice * angles_ * width_, angles_, width_});
+    for (std::int64_t slice = 0; slice < array.extents[0]; slice += slices_at_once)
+      execute_slices(space, {array.data + slice * angles_ * width_, angles_, width_},
+                     std::min<std::int64_t>(slices_at_once, array.extents[0] - slice));
   }
 
 private:
@@ -92,53 +99,93 @@ private:
                       "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
   }
 
-  using Range = Kokkos::RangePolicy<ExecutionSpace>;
-  using LongRange = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  using Columns = Impl::StripeColumns<T>;
+  static constexpr int slices_at_once = 16; ///< whose columns there is workspace for
 
-  T* column(int which) const { return columns_.data() + std::int64_t(which) * width_; }
+  Columns columns() const { return {columns_.data(), angles_, width_}; }
 
-  void execute_slice(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
+  void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
+                      std::int64_t slices) const {
     if (options_.dead > 0)
-      bridge(space, sinogram);
+      bridge(space, first, slices);
     if (options_.method == StripeMethod::Offset)
-      subtract(space, sinogram);
+      subtract(space, first, slices);
     else
-      sort(space, sinogram);
+      for (std::int64_t slice = 0; slice < slices; ++slice)
+        sort(space, first.next(slice));
   }
 
-  void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
-    Kokkos::parallel_for("Bracewell::StripeRemoval::statistics", Range(space, 0, width_),
-                         Impl::ColumnStatistics<T>{sinogram, column(0), column(1)});
+  void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+    Kokkos::parallel_for("Bracewell::StripeRemoval::sum",
+                         Range(space, 0, slices * Columns::parts(angles_) * width_),
+                         Impl::SumColumns<T>{first, columns()});
+    Kokkos::parallel_for("Bracewell::StripeRemoval::statistics", Range(space, 0, slices * width_),
+                         Impl::ColumnStatistics<T>{columns()});
   }
 
-  void bridge(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
-    statistics(space, sinogram);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Range(space, 0, width_),
-                         Impl::MarkDeadColumns<T>{column(1), column(2), width_, T(options_.dead)});
-    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", angles_,
-                       Impl::BridgeDeadColumns<T>{sinogram, column(2)});
+  void bridge(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+    statistics(space, first, slices);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Range(space, 0, slices * width_),
+                         Impl::MarkDeadColumns<T>{columns(), T(options_.dead)});
+    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
+                       Impl::BridgeDeadColumns<T>{first, columns()});
   }
 
-  void subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
-    statistics(space, sinogram);
-    Kokkos::parallel_for(
-        "Bracewell::StripeRemoval::solve", Range(space, 0, 1),
-        Impl::SolveOffsets<T>{column(0), column(2), column(3), width_, T(options_.strength)});
-    Impl::for_each_row(space, "Bracewell::StripeRemoval::subtract", angles_,
-                       Impl::SubtractOffsets<T>{sinogram, column(3)});
+  void subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+    statistics(space, first, slices);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::solve", Range(space, 0, slices),
+                         Impl::SolveOffsets<T>{columns(), T(options_.strength)});
+    Impl::for_each_row(space, "Bracewell::StripeRemoval::subtract", slices * angles_,
+                       Impl::SubtractOffsets<T>{first, columns()});
   }
 
+  /// Of one slice, which its workspace stays in caches for.
   void sort(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
-    Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, width_),
-                         Impl::SortColumn<T>{sinogram, ranked_.data()});
-    Kokkos::parallel_for("Bracewell::StripeRemoval::median",
-                         LongRange(space, 0, std::int64_t(angles_) * width_),
-                         Impl::MedianOfRanks<T>{sinogram, ranked_.data(), options_.window});
+    if (!sort_by_teams(space, sinogram))
+      Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, width_),
+                           Impl::SortColumn<T>{sinogram, ranked_.data()});
+    switch (options_.window) {
+    case 3:
+      return median<3>(space, sinogram);
+    case 5:
+      return median<5>(space, sinogram);
+    case 7:
+      return median<7>(space, sinogram);
+    case 9:
+      return median<9>(space, sinogram);
+    default:
+      return median<Impl::largest_stripe_window>(space, sinogram);
+    }
+  }
+
+  /// Whether the device can: not hosts, nor devices whose scratch memory is smaller than a column.
+  bool sort_by_teams(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
+    if constexpr (!Impl::is_host<ExecutionSpace>) {
+      using Sort = Impl::SortColumnByTeam<T>;
+      using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
+      const int padded = Sort::padded_size(angles_), bytes = static_cast<int>(Sort::scratch_bytes(padded));
+      if (bytes > Policy::scratch_size_max(0))
+        return false;
+      const int threads = std::clamp(padded / 8, 32, Impl::TomographyTuning<ExecutionSpace>::sort_threads);
+      Kokkos::parallel_for("Bracewell::StripeRemoval::sort",
+                           Policy(space, width_, threads).set_scratch_size(0, Kokkos::PerTeam(bytes)),
+                           Sort{sinogram, ranked_.data(), padded});
+      return true;
+    } else {
+      return false;
+    }
+  }
+
+  template <int Window>
+  void median(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
+    Kokkos::parallel_for("Bracewell::StripeRemoval::median", Range(space, 0, std::int64_t(angles_) * width_),
+                         Impl::MedianOfRanks<T, Window>{sinogram, ranked_.data(), options_.window});
   }
 
   int angles_, width_;
   StripeOptions options_;
-  Kokkos::View<T*, ExecutionSpace> columns_; ///< mean, change, two more
+  Kokkos::View<T*, ExecutionSpace> columns_; ///< StripeColumns
   Kokkos::View<Impl::RankedValue<T>*, ExecutionSpace> ranked_;
 };
 

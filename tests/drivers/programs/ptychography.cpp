@@ -482,7 +482,7 @@ TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
   write_cxi(folder / "scan.cxi", demonstration().scan);
   for (const std::string model :
        {"--batches 3 --seed 5", "--train aberrations --convergence-angle 0.02 --defocus 11"}) {
-    const std::string options = " --data scan.cxi --probe-size 48 --passes 1500 --checkpoint-every 0 " + model,
+    const std::string options = " --data scan.cxi --probe-size 48 --passes 300 --checkpoint-every 0 " + model,
                       command = "env OMP_NUM_THREADS=1 " + program + options + " --out ";
     CAPTURE(command);
     run_well(folder, command + "whole.h5");

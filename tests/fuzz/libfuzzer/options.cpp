@@ -18,10 +18,10 @@ namespace Bracewell::Examples {
 std::string reconstruct(const Space&, const RunOptions&, Provenance&) { return {}; }
 void simulate(const Space&, const Demo&, const std::filesystem::path&) {}
 #elif defined(FUZZ_PTYCHOGRAPHY)
-std::string reconstruct(const Space&, const RunOptions&, Provenance&) { return {}; }
+std::string reconstruct(const Space&, const RunOptions&, Provenance&, Timings&) { return {}; }
 void simulate(const Space&, const Demo&, const std::filesystem::path&) {}
 #elif defined(FUZZ_TOMOGRAPHY)
-RunResult reconstruct(const Space&, const RunOptions&, Provenance&) { return {}; }
+RunResult reconstruct(const Space&, const RunOptions&, Provenance&, Timings&) { return {}; }
 std::string try_centres(const Space&, const RunOptions&, Provenance&) { return {}; }
 void simulate_scan(const TomographyDemo&, const std::filesystem::path&) {}
 std::vector<float> true_slices(const TomographyDemo&) { return {}; }

@@ -26,21 +26,53 @@ struct SinogramOf {
   T* values; ///< [angles, width]
   int angles, width;
   KOKKOS_FUNCTION T& operator()(int p, int i) const { return values[std::int64_t(p) * width + i]; }
+  /// The slice that lies so many behind.
+  KOKKOS_FUNCTION SinogramOf next(std::int64_t slices) const {
+    return {values + slices * angles * width, angles, width};
+  }
 };
 
-/// Mean over the angles of every column, and how much it changes: the mean of |value - mean of 11 around it|.
+/// What is known of the columns of some slices, in workspace of the plan.
 template <class T>
-struct ColumnStatistics {
-  SinogramOf<T> sinogram;
-  T *mean, *change;
+struct StripeColumns {
+  T* values; ///< [slices, arrays(angles), width]
+  int angles, width;
 
-  KOKKOS_FUNCTION void operator()(int i) const {
+  static constexpr int part_angles = 64; ///< summed by one thread
+  KOKKOS_FUNCTION static int parts(int angles) { return (angles + part_angles - 1) / part_angles; }
+  /// Arrays of a slice: the four below, and two sums for each part of the angles.
+  static int arrays(int angles) { return 4 + 2 * parts(angles); }
+
+  KOKKOS_FUNCTION T* array(std::int64_t slice, int which) const {
+    return values + (slice * (4 + 2 * parts(angles)) + which) * width;
+  }
+  KOKKOS_FUNCTION T* mean(std::int64_t slice) const { return array(slice, 0); }
+  KOKKOS_FUNCTION T* change(std::int64_t slice) const { return array(slice, 1); }
+  KOKKOS_FUNCTION T* dead(std::int64_t slice) const { return array(slice, 2); }
+  KOKKOS_FUNCTION T* ratio(std::int64_t slice) const { return array(slice, 2); } ///< after `dead` was used
+  KOKKOS_FUNCTION T* offsets(std::int64_t slice) const { return array(slice, 3); }
+  KOKKOS_FUNCTION T* sum(std::int64_t slice, int part) const { return array(slice, 4 + 2 * part); }
+  KOKKOS_FUNCTION T* changes(std::int64_t slice, int part) const { return array(slice, 5 + 2 * part); }
+};
+
+/// Sums over parts of the angles of every column: of values, and of |value - mean of 11 around it|. One call per
+/// slice, part and column.
+template <class T>
+struct SumColumns {
+  SinogramOf<T> first;
+  StripeColumns<T> columns;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t item) const {
     constexpr int reach = 5;
-    const int P = sinogram.angles;
+    const int P = first.angles, n = first.width, parts = columns.parts(P), i = static_cast<int>(item % n),
+              part = static_cast<int>(item / n % parts);
+    const std::int64_t slice = item / n / parts;
+    const SinogramOf<T> sinogram = first.next(slice);
+    const int begin = part * columns.part_angles, end = Kokkos::min(P, begin + columns.part_angles);
     T sum = 0, around = 0, changes = 0;
-    for (int p = 0; p < Kokkos::min(+reach, P); ++p)
+    for (int p = Kokkos::max(0, begin - reach - 1); p < Kokkos::min(begin + reach, P); ++p)
       around += sinogram(p, i);
-    for (int p = 0; p < P; ++p) {
+    for (int p = begin; p < end; ++p) {
       if (p + reach < P)
         around += sinogram(p + reach, i);
       if (p > reach)
@@ -49,48 +81,69 @@ struct ColumnStatistics {
       sum += sinogram(p, i);
       changes += Kokkos::abs(sinogram(p, i) - around / T(count));
     }
-    mean[i] = sum / T(P);
-    change[i] = changes / T(P);
+    columns.sum(slice, part)[i] = sum;
+    columns.changes(slice, part)[i] = changes;
+  }
+};
+
+/// Mean over the angles of every column, and how much it changes. One call per slice and column.
+template <class T>
+struct ColumnStatistics {
+  StripeColumns<T> columns;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t item) const {
+    const int n = columns.width, i = static_cast<int>(item % n);
+    const std::int64_t slice = item / n;
+    T sum = 0, changes = 0;
+    for (int part = 0; part < columns.parts(columns.angles); ++part) {
+      sum += columns.sum(slice, part)[i];
+      changes += columns.changes(slice, part)[i];
+    }
+    columns.mean(slice)[i] = sum / T(columns.angles);
+    columns.change(slice)[i] = changes / T(columns.angles);
   }
 };
 
 /// 1 for columns that change much more, or less, than those to their left and those to their right, else 0.
 template <class T>
 struct MarkDeadColumns {
-  const T* change;
-  T* dead;
-  int width;
+  StripeColumns<T> columns;
   T ratio;
 
   /// Median of up to 15 columns from `begin` on, none beyond the detector; `otherwise` where there is none.
-  KOKKOS_FUNCTION T usual(int begin, T otherwise) const {
+  KOKKOS_FUNCTION T usual(const T* change, int begin, T otherwise) const {
     constexpr int reach = 15;
     T values[reach];
     int count = 0;
-    for (int i = Kokkos::max(begin, 0); i < Kokkos::min(begin + reach, width); ++i)
+    for (int i = Kokkos::max(begin, 0); i < Kokkos::min(begin + reach, columns.width); ++i)
       values[count++] = change[i];
     return count > 0 ? median_of(values, count) : otherwise;
   }
 
-  KOKKOS_FUNCTION void operator()(int i) const {
-    T left = usual(i - 15, T(-1));
-    const T right = usual(i + 1, left);
+  KOKKOS_FUNCTION void operator()(std::int64_t item) const {
+    const int i = static_cast<int>(item % columns.width);
+    const std::int64_t slice = item / columns.width;
+    const T* const change = columns.change(slice);
+    T left = usual(change, i - 15, T(-1));
+    const T right = usual(change, i + 1, left);
     left = left < T(0) ? right : left;
-    dead[i] = change[i] > ratio * Kokkos::max(left, right) || change[i] * ratio < Kokkos::min(left, right)
-                  ? T(1)
-                  : T(0);
+    const bool dead =
+        change[i] > ratio * Kokkos::max(left, right) || change[i] * ratio < Kokkos::min(left, right);
+    columns.dead(slice)[i] = dead ? T(1) : T(0);
   }
 };
 
 /// Straight lines between the nearest good columns.
 template <class T>
 struct BridgeDeadColumns {
-  SinogramOf<T> sinogram;
-  const T* dead;
+  SinogramOf<T> first;
+  StripeColumns<T> columns;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
-    const int p = static_cast<int>(row), n = sinogram.width;
+    const int p = static_cast<int>(row % first.angles), n = first.width;
+    const SinogramOf<T> sinogram = first.next(row / first.angles);
+    const T* const dead = columns.dead(row / first.angles);
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, n), [&](int i) {
       if (dead[i] == T(0))
         return;
@@ -108,15 +161,16 @@ struct BridgeDeadColumns {
   }
 };
 
-/// Solves (D^T D + strength) z = D^T D m from both ends, one system on one thread.
+/// Solves (D^T D + strength) z = D^T D m from both ends, the system of a slice on one thread.
 template <class T>
 struct SolveOffsets {
-  const T* mean;
-  T *ratio, *offsets;
-  int width;
+  StripeColumns<T> columns;
   T strength;
 
-  KOKKOS_FUNCTION void operator()(int) const {
+  KOKKOS_FUNCTION void operator()(std::int64_t slice) const {
+    const T* const mean = columns.mean(slice);
+    T *const ratio = columns.ratio(slice), *const offsets = columns.offsets(slice);
+    const int width = columns.width;
     const auto neighbours = [&](int i) { return T((i > 0) + (i + 1 < width)); };
     T previous_ratio = 0, previous = 0;
     for (int i = 0; i < width; ++i) {
@@ -135,13 +189,15 @@ struct SolveOffsets {
 /// Takes its offset from every column.
 template <class T>
 struct SubtractOffsets {
-  SinogramOf<T> sinogram;
-  const T* offsets;
+  SinogramOf<T> first;
+  StripeColumns<T> columns;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, sinogram.width),
-                         [&](int i) { sinogram(static_cast<int>(row), i) -= offsets[i]; });
+    T* const values = first.values + row * first.width;
+    const T* const offsets = columns.offsets(row / first.angles);
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, first.width),
+                         [&](int i) { values[i] -= offsets[i]; });
   }
 };
 

@@ -12,9 +12,14 @@ template <class T>
 struct RankedValue {
   T value;
   int angle;
+
+  /// Equal values are in the order of their angles.
+  KOKKOS_FUNCTION bool less(const RankedValue& other) const {
+    return value < other.value || (value == other.value && angle < other.angle);
+  }
 };
 
-/// Sorts a column by value, by heap sort: its worst case is its usual one.
+/// Sorts a column by value on one thread, by heap sort: its worst case is its usual one.
 template <class T>
 struct SortColumn {
   SinogramOf<T> sinogram;
@@ -23,9 +28,9 @@ struct SortColumn {
   KOKKOS_FUNCTION static void sift(RankedValue<T>* heap, int root, int count) {
     const RankedValue<T> value = heap[root];
     for (int child = 2 * root + 1; child < count; child = 2 * root + 1) {
-      if (child + 1 < count && heap[child].value < heap[child + 1].value)
+      if (child + 1 < count && heap[child].less(heap[child + 1]))
         ++child;
-      if (!(value.value < heap[child].value))
+      if (!value.less(heap[child]))
         break;
       heap[root] = heap[child];
       root = child;
@@ -49,8 +54,51 @@ struct SortColumn {
   }
 };
 
-/// Medians over neighbouring columns of values of equal rank, back at the angles that they came from.
+/// Sorts a column by value in a team's scratch memory: a bitonic network (Batcher 1968), in which a team compares
+/// pairs at fixed distances.
 template <class T>
+struct SortColumnByTeam {
+  SinogramOf<T> sinogram;
+  RankedValue<T>* ranked; ///< [width, angles]
+  int padded;             ///< power of two, the angles at least
+
+  static int padded_size(int angles) {
+    int size = 2;
+    while (size < angles)
+      size *= 2;
+    return size;
+  }
+  static std::size_t scratch_bytes(int padded) { return (std::size_t(padded) + 1) * sizeof(RankedValue<T>); }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const int P = sinogram.angles, i = static_cast<int>(team.league_rank());
+    auto* const column = static_cast<RankedValue<T>*>(
+        team.team_scratch(0).get_shmem_aligned(padded * sizeof(RankedValue<T>), sizeof(RankedValue<T>)));
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, padded), [&](int p) {
+      column[p] = {p < P ? sinogram(p, i) : Kokkos::Experimental::infinity_v<T>, p};
+    });
+    team.team_barrier();
+    for (int sorted = 2; sorted <= padded; sorted *= 2)
+      for (int distance = sorted / 2; distance > 0; distance /= 2) {
+        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, padded / 2), [&](int pair) {
+          const int low = 2 * pair - (pair & (distance - 1)), high = low + distance;
+          const RankedValue<T> a = column[low], b = column[high];
+          if (b.less(a) == ((low & sorted) == 0)) {
+            column[low] = b;
+            column[high] = a;
+          }
+        });
+        team.team_barrier();
+      }
+    RankedValue<T>* const out = ranked + std::int64_t(i) * P;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, P), [&](int p) { out[p] = column[p]; });
+  }
+};
+
+/// Medians over neighbouring columns of values of equal rank, back at the angles that they came from. `Window` is
+/// the number of columns, or the most that there can be, where it is known late.
+template <class T, int Window>
 struct MedianOfRanks {
   SinogramOf<T> sinogram;
   const RankedValue<T>* ranked;
@@ -59,14 +107,26 @@ struct MedianOfRanks {
   KOKKOS_FUNCTION void operator()(std::int64_t item) const {
     const std::int64_t P = sinogram.angles;
     const int i = static_cast<int>(item / P), rank = static_cast<int>(item % P), n = sinogram.width;
-    T values[largest_stripe_window];
-    for (int k = 0; k < window; ++k) {
-      int column = i + k - window / 2; // mirrored at the ends
+    const int count = Window < largest_stripe_window ? Window : window;
+    T values[Window];
+    for (int k = 0; k < count; ++k) {
+      int column = i + k - count / 2; // mirrored at the ends
       column = column < 0 ? -column : column;
       column = column >= n ? 2 * (n - 1) - column : column;
       values[k] = ranked[Kokkos::clamp(column, 0, n - 1) * P + rank].value;
     }
-    sinogram(ranked[item].angle, i) = median_of(values, window);
+    if constexpr (Window < largest_stripe_window) {
+      // Odd and even neighbours in turn, as often as there are values: all in registers.
+      for (int pass = 0; pass < Window; ++pass)
+        for (int k = pass % 2; k + 1 < Window; k += 2) {
+          const T low = Kokkos::min(values[k], values[k + 1]);
+          values[k + 1] = Kokkos::max(values[k], values[k + 1]);
+          values[k] = low;
+        }
+      sinogram(ranked[item].angle, i) = values[Window / 2];
+    } else {
+      sinogram(ranked[item].angle, i) = median_of(values, count);
+    }
   }
 };
 

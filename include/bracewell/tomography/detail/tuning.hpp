@@ -35,6 +35,8 @@ struct GPUTomographyTuning {
   static constexpr std::int64_t filter_bytes(int) { return 192 * 1024 * 1024; }
 
   static constexpr std::int64_t centre_values = 1 << 22; ///< of find_centre's whole turns at once
+
+  static constexpr int sort_threads = 256; ///< of a team of StripeRemoval that sorts a column
 };
 
 /// The same on hosts, where a team is one thread: two cores of 2.6 GHz with AVX-512, 2026-11-21 and -22.

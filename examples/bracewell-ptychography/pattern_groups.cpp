@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-ptychography/pattern_groups.hpp"
+
+#include "bracewell-ptychography/host_copies.hpp"
+#include "common/progress.hpp"
+#include "common/stored_values.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+namespace Bracewell::Examples {
+namespace {
+
+constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+
+/// One pixel of all patterns of a group, from their frames.
+struct TakePixel {
+  const float* frames;        ///< [count, frame]
+  const std::int64_t* places; ///< [pixels]: in the frame; -1: not measured
+  float* patterns;            ///< [count, pixels]
+  double* sums;               ///< [pixels]
+  std::int64_t* not_finite;   ///< the first element of the patterns that is not finite
+  std::int64_t count, frame, pixels;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t pixel) const {
+    const std::int64_t place = places[pixel];
+    double sum = 0;
+    for (std::int64_t k = 0; k < count; ++k) {
+      const float value = place < 0 ? 0.0f : frames[k * frame + place];
+      if (!Kokkos::isfinite(value))
+        Kokkos::atomic_min(not_finite, k * pixels + pixel);
+      const float counts = value > 0 ? value : 0.0f;
+      patterns[k * pixels + pixel] = counts;
+      sum += counts;
+    }
+    sums[pixel] += sum;
+  }
+};
+
+} // namespace
+
+std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement,
+                                      const std::function<void(std::int64_t, const PatternGroup&)>& work,
+                                      std::vector<double>& sums) {
+  const std::int64_t n = measurement.detector(), pixels = n * n, all = measurement.count(),
+                     frame_bytes = measurement.frame_bytes(),
+                     frame = frame_bytes / bytes_of(measurement.format().type);
+  const auto group =
+      std::clamp<std::int64_t>((std::int64_t(64) << 20) / (4 * std::max(frame, pixels)), 1, all);
+  const std::int64_t items = (all + group - 1) / group;
+  const int threads = std::clamp(int(std::thread::hardware_concurrency()) / 2, 1, 8);
+  std::vector<OnHost<std::byte*>> slots;
+  for (std::int64_t slot = 0; slot < std::min<std::int64_t>(items, threads + 1); ++slot)
+    slots.push_back(allocate<OnHost<std::byte*>>("frames", group * frame_bytes));
+  const auto slot = [&](std::int64_t item) { return slots[static_cast<std::size_t>(item) % slots.size()]; };
+  const auto stored = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, Memory(), slots[0]);
+  const bool converted = !measurement.format().is_float();
+  const auto values = allocate<Owned<float*>>("values", converted ? group * frame : 0),
+             patterns = allocate<Owned<float*>>("patterns", group * pixels);
+  const auto places = allocate<Owned<std::int64_t*>>("places", pixels);
+  upload(space, places, measurement.places());
+  const Owned<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(pixels));
+  const Owned<std::int64_t*> not_finite("Bracewell::examples::not_finite", 1);
+  Kokkos::deep_copy(space, not_finite, none);
+
+  Progress progress("reading", "patterns", all);
+  const auto count = [&](std::int64_t item) { return std::min(group, all - item * group); };
+  Stage read{.name = "read", .threads = threads, .slots = int(slots.size()), .bytes = all * frame_bytes};
+  read.work = [&](std::int64_t item) {
+    measurement.read(item * group, count(item),
+                     {slot(item).data(), static_cast<std::size_t>(count(item) * frame_bytes)});
+  };
+  Stage store{.name = "store", .threads = 0};
+  store.work = [&](std::int64_t item) {
+    if (!kernels_run_on_host)
+      Kokkos::deep_copy(space, stored, slot(item));
+    const std::byte* const bytes = kernels_run_on_host ? slot(item).data() : stored.data();
+    const float* floats = reinterpret_cast<const float*>(bytes);
+    if (converted) {
+      to_floats(space, measurement.format(), bytes, values.data(), count(item) * frame);
+      floats = values.data();
+    }
+    Kokkos::parallel_for("Bracewell::examples::take_patterns",
+                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
+                         TakePixel{floats, places.data(), patterns.data(), sum.data(), not_finite.data(),
+                                   count(item), frame, pixels});
+    if (const std::int64_t element = download(space, not_finite)[0]; element != none)
+      measurement.fail_not_finite(item * group + element / pixels, element % pixels);
+    work(item * group, PatternGroup(patterns.data(), static_cast<std::size_t>(count(item)),
+                                    static_cast<std::size_t>(n), static_cast<std::size_t>(n)));
+    space.fence("Bracewell::examples::patterns"); // the slot is read into next
+    progress.add(count(item));
+  };
+  const std::vector<StageTime> times = run_stages(items, {read, store});
+  sums = download(space, sum);
+  return times;
+}
+
+} // namespace Bracewell::Examples
