@@ -54,8 +54,8 @@ public:
 private:
   static constexpr double coarse_tolerance = 0.03, tolerance = 0.002; ///< pixels, of the last stage
 
-  std::vector<Fit> refine_batch(std::span<const std::size_t> rows);
-  void transform(std::span<const std::size_t> rows);
+  std::vector<Fit> refine_batch(const Part<float***>& images, std::span<const std::size_t> rows);
+  void transform(const Part<float***>& images, std::span<const std::size_t> rows);
   void minimise(std::vector<PoseSearch>& searches, double radius);
   /// Losses of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
   template <class Kernel>
@@ -75,7 +75,6 @@ private:
 
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   Contrast contrast_;
-  Images images_;
   Spectra modulated_;
   Weights weights_;
   Spectra projections_, cotangents_;

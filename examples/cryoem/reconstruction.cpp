@@ -2,6 +2,7 @@
 #include "cryoem/reconstruction.hpp"
 
 #include "common/memory_limit.hpp"
+#include "common/progress.hpp"
 #include "cryoem/particle_batches.hpp"
 
 #include <bracewell/project/backproject.hpp>
@@ -97,17 +98,32 @@ std::size_t Reconstruction::count(int half) const {
   return static_cast<std::size_t>(std::ranges::count(halves_of_, half));
 }
 
-void Reconstruction::insert_all() {
-  ParticleBatches batches(particles_, halves_of_, batch_, options_.normalise);
-  batches.for_each(space_, [&](const Images& images, std::span<const std::size_t> rows, std::size_t firsts) {
-    transform(images, rows);
-    with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
-  });
-  background_ = batches.background();
+std::vector<StageTime> Reconstruction::insert_all() {
+  std::vector<std::vector<std::size_t>>
+      batches; // in the file's order; in each those of the first half set come first
+  for (std::size_t row = 0; row < particles_.count; ++row) {
+    if (row % batch_ == 0)
+      batches.emplace_back();
+    batches.back().push_back(row);
+  }
+  const auto in_first = [&](std::size_t row) { return halves_of_[row] == 0; };
+  for (auto& rows : batches)
+    std::ranges::stable_partition(rows, in_first);
+  Progress progress("inserting", "particles", static_cast<std::int64_t>(particles_.count));
+  ParticleBatches particles(space_, particles_, batch_, options_.normalise);
+  const auto times =
+      particles.for_each(batches, [&](const Part<float***>& images, std::span<const std::size_t> rows) {
+        transform(images, rows);
+        const auto firsts = static_cast<std::size_t>(std::ranges::count_if(rows, in_first));
+        with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
+        progress.add(static_cast<std::int64_t>(rows.size()));
+      });
+  background_ = particles.background();
+  return times;
 }
 
 /// Spectra of a batch, times CTF, and CTF^2.
-void Reconstruction::transform(const Images& images, std::span<const std::size_t> rows) {
+void Reconstruction::transform(const Part<float***>& images, std::span<const std::size_t> rows) {
   forward_.execute(space_, images, spectra_);
   if (uses_ctf())
     contrast_.demodulate(space_, rows, range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));

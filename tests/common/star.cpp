@@ -8,9 +8,12 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <random>
+#include <thread>
 
 using namespace Bracewell::Examples;
 using namespace IoTest;
@@ -205,16 +208,52 @@ TEST_CASE("images are read by ranges of particles, whatever stacks they lie in")
   const Particles particles = read_particles(folder / "p.star");
   CHECK(particles.stacks.size() == 2);
   ParticleImages images(particles);
-  for (std::size_t first = 0; first <= rows.size(); ++first)
-    for (std::size_t count = 0; first + count <= rows.size(); ++count) {
+  REQUIRE(images.image_bytes() == 64);
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (int tries = 0; tries < 20; std::ranges::next_permutation(order), ++tries)
+    for (std::size_t count = 0; count <= rows.size(); ++count) {
       std::vector<float> pixels(count * 16, -1.0f);
-      images.read(first, count, pixels);
+      images.read(std::span(order).last(count), std::as_writable_bytes(std::span(pixels)));
       for (std::size_t i = 0; i < pixels.size(); ++i)
-        REQUIRE(pixels[i] == rows[first + i / 16].second);
+        REQUIRE(pixels[i] == rows[order[rows.size() - count + i / 16]].second);
     }
   std::vector<float> pixels(16);
-  CHECK_THROWS_AS(images.read(8, 1, pixels), std::invalid_argument);
-  CHECK_THROWS_AS(images.read(0, 2, pixels), std::invalid_argument);
+  CHECK_THROWS_AS(images.read(std::span(order).first(2), std::as_writable_bytes(std::span(pixels))),
+                  std::invalid_argument);
+  CHECK_THAT(images.not_finite(4, 6),
+             ContainsSubstring(
+                 "b.mrcs: image 4 (counting from 1) has a value that is not finite at column 3, row 2"));
+}
+
+TEST_CASE("many stacks are read by several threads, a changed one is told") {
+  const TemporaryFolder folder;
+  constexpr int stacks = 40; // more than stay open
+  std::string text = "data_\nloop_\n_rlnImageName\n";
+  for (int stack = 0; stack < stacks; ++stack) {
+    const std::string name = "s" + std::to_string(stack) + ".mrcs";
+    write_stack(folder / name, 2, stack);
+    text += "2@" + name + "\n1@" + name + "\n";
+  }
+  write_text(folder / "p.star", text);
+  const Particles particles = read_particles(folder / "p.star");
+  ParticleImages images(particles);
+  std::vector<float> pixels(std::size_t(2 * stacks * 16), -1.0f);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] {
+        for (std::size_t row = thread; row < 2 * stacks; row += 4)
+          images.read(std::span(&row, 1), std::as_writable_bytes(std::span(pixels).subspan(16 * row, 16)));
+      });
+  }
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+    REQUIRE(pixels[i] == static_cast<float>(100 * (i / 32) + (i / 16 + 1) % 2));
+  write_stack(folder / "s0.mrcs", 1);
+  const std::size_t row = 0;
+  ParticleImages later(particles);
+  CHECK_THROWS_WITH(later.read(std::span(&row, 1), std::as_writable_bytes(std::span(pixels))),
+                    ContainsSubstring("s0.mrcs: was changed while it was in use"));
 }
 
 TEST_CASE("what is wrong with particles is told with file, row and column") {
