@@ -39,8 +39,8 @@ void print(const std::vector<Job>& jobs, const std::vector<std::vector<Usage>>& 
 int main(int argc, char** argv) {
   CLI::App app{
       "Makes inputs, runs the programs on them and prints what they took: medians of interleaved runs.",
-      "bench_programs"};
-  fs::path folder = "bench-programs";
+      "measure_programs"};
+  fs::path folder = "programs";
   Sizes sizes;
   int repeat = 1;
   bool relion = false;
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
         runs[job].push_back(run(folder, jobs[job]));
     print(jobs, runs);
   } catch (const std::exception& error) {
-    std::cerr << "bench_programs: " << error.what() << '\n';
+    std::cerr << "measure_programs: " << error.what() << '\n';
     return 1;
   }
   return 0;

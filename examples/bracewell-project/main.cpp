@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
       ->type_name("ANGSTROM");
   app.add_option("--class", options.class_number, "only the particles of this rlnClassNumber")
       ->type_name("NUMBER");
-  app.add_option("--batch", options.images.batch, "images at a time, 0: as many as fit the caches")
+  app.add_option("--batch", options.images.batch, "images at a time, 0: by their size")
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();

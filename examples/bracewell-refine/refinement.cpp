@@ -80,8 +80,6 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
   shift_gradients_ = allocate<Owned<float** [2]>>("shift_gradients", 1, batch_);
   host_active_ = Kokkos::create_mirror_view(active_);
   host_sums_ = Kokkos::create_mirror_view(sums_);
-  host_matrices_ = Kokkos::create_mirror_view(poses_.matrices);
-  host_shifts_ = Kokkos::create_mirror_view(poses_.shifts);
   host_rotation_gradients_ = Kokkos::create_mirror_view(rotation_gradients_);
   host_shift_gradients_ = Kokkos::create_mirror_view(shift_gradients_);
 }
@@ -193,13 +191,13 @@ void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const 
     const PoseOfParticle& pose = searches[static_cast<std::size_t>(active[i])].trial();
     for (int r = 0; r < 3; ++r)
       for (int c = 0; c < 3; ++c)
-        host_matrices_(0, i, r, c) = static_cast<float>(pose.matrix(r, c));
+        poses_.host_matrices(0, i, r, c) = static_cast<float>(pose.matrix(r, c));
     for (int axis = 0; axis < 2; ++axis)
-      host_shifts_(0, i, axis) = static_cast<float>(box / 2 + pose.shift[axis]);
+      poses_.host_shifts(0, i, axis) = static_cast<float>(box / 2 + pose.shift[axis]);
     host_active_(i) = active[i];
   }
-  Kokkos::deep_copy(space_, poses_.matrices, host_matrices_);
-  Kokkos::deep_copy(space_, poses_.shifts, host_shifts_);
+  Kokkos::deep_copy(space_, poses_.matrices, poses_.host_matrices);
+  Kokkos::deep_copy(space_, poses_.shifts, poses_.host_shifts);
   Kokkos::deep_copy(space_, active_, host_active_);
 
   const ProjectionOptions projection{.oversampling = reference_->oversampling(), .radius = radius};

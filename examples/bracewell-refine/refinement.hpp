@@ -88,8 +88,7 @@ private:
   // On the host:
   Owned<int*>::host_mirror_type host_active_;
   Owned<MatchSums*>::host_mirror_type host_sums_;
-  Owned<float** [3][3]>::host_mirror_type host_matrices_;
-  Owned<float**[2]>::host_mirror_type host_shifts_, host_shift_gradients_;
+  Owned<float** [2]>::host_mirror_type host_shift_gradients_;
   Owned<float** [3]>::host_mirror_type host_rotation_gradients_;
 };
 

@@ -109,8 +109,8 @@ struct LineScan {
     std::vector<std::string> values;
   };
   std::vector<Block> blocks;
-  std::string
-      grammar; ///< the text, where the loops that have been split have empty lines after their first row
+  /// The text for the grammar: loops that have been split have empty lines after their first row.
+  std::string grammar;
 };
 
 /// Throws InputError for a row that does not have one value per column. The grammar would count the values of
@@ -137,7 +137,7 @@ LineScan scan_lines(const std::string& text, const std::string& file) {
     } else if (!scan.blocks.empty()) {
       scan.blocks.back().values = {};
     }
-    loops = 0;
+    loops = first_row = last_row = 0;
     split = false;
   };
   for (std::size_t begin = 0; begin < text.size();) {
@@ -234,6 +234,7 @@ StarTable to_table(StarBlock& block, LineScan::Block& lines, const std::string& 
   table.version = lines.version;
   table.loop = std::ranges::any_of(block.items, [](const auto& item) { return item.kind == StarItem::Loop; });
   const auto place = file + ": table data_" + table.name;
+  const bool split = !lines.values.empty();
   for (auto& item : block.items) {
     if (item.kind == StarItem::Pair && !table.loop) {
       table.columns.push_back(without_underscore(item.tags.front()));
@@ -241,7 +242,7 @@ StarTable to_table(StarBlock& block, LineScan::Block& lines, const std::string& 
     } else if (item.kind == StarItem::Loop && block.items.size() == 1) {
       for (const auto& tag : item.tags)
         table.columns.push_back(without_underscore(tag));
-      table.values = std::move(lines.values.empty() ? item.values : lines.values);
+      table.values = std::move(split ? lines.values : item.values);
     } else {
       throw InputError(place + ": expected one loop or name-value pairs, found more");
     }
@@ -249,8 +250,8 @@ StarTable to_table(StarBlock& block, LineScan::Block& lines, const std::string& 
   if (table.loop && table.rows() != lines.rows)
     throw InputError(place + ": expected one row per line, found " + std::to_string(table.rows()) +
                      " rows in " + std::to_string(lines.rows) + " lines");
-  for (std::size_t i = 0; i < table.values.size(); ++i)
-    if (!is_plain(table.values[i]) && !is_writable(table.values[i]))
+  for (std::size_t i = 0; !split && i < table.values.size(); ++i)
+    if (!is_writable(table.values[i]))
       throw InputError(place + ", row " + std::to_string(i / table.columns.size() + 1) + ", column " +
                        table.columns[i % table.columns.size()] +
                        ": expected a text of one line in one kind of quotes");

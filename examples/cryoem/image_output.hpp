@@ -26,7 +26,7 @@ struct ImageOutputOptions {
   std::optional<double>
       signal_to_noise; ///< variance of the signal over that of white noise; absent: no noise
   std::uint64_t seed = 0;
-  std::size_t batch = 0; ///< images at a time; 0: as many as fit the caches
+  std::size_t batch = 0; ///< images at a time; 0: by their size
   double pixel_size = 0; ///< Angstrom, for the header; 0: not known
 };
 
