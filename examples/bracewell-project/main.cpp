@@ -45,12 +45,14 @@ MapSpectrum sampled_spectrum(const Space& space, const CubicMap& map, const Samp
 
 /// Without contrast transfer the images have nothing of what these columns say.
 void remove_contrast(Particles& particles) {
-  for (const char* const column :
-       {"rlnDefocusU", "rlnDefocusV", "rlnDefocusAngle", "rlnPhaseShift", "rlnCtfBfactor",
-        "rlnCtfScalefactor", "rlnCtfMaxResolution", "rlnCtfFigureOfMerit", "rlnCtfDataAreCtfPremultiplied",
-        "rlnBeamTiltX", "rlnBeamTiltY", "rlnOddZernike", "rlnEvenZernike"})
-    for (auto& table : particles.document.tables)
-      table.remove_column(column);
+  constexpr std::array<std::string_view, 13> columns{
+      "rlnDefocusU",         "rlnDefocusV",         "rlnDefocusAngle",
+      "rlnPhaseShift",       "rlnCtfBfactor",       "rlnCtfScalefactor",
+      "rlnCtfMaxResolution", "rlnCtfFigureOfMerit", "rlnCtfDataAreCtfPremultiplied",
+      "rlnBeamTiltX",        "rlnBeamTiltY",        "rlnOddZernike",
+      "rlnEvenZernike"};
+  for (auto& table : particles.document.tables)
+    table.remove_columns(columns);
 }
 
 /// The STAR file of the images: that of the poses, with the images' names and size in it.
@@ -71,8 +73,9 @@ void write_image_star(const fs::path& path, Particles& particles, const std::str
   write_star(path, particles.document, provenance.lines());
 }
 
-void project_map(const Options& options, Provenance& provenance) {
+void project_map(const Options& options, Provenance& provenance, Timings& timings) {
   const auto start = std::chrono::steady_clock::now();
+  timings.phase("read");
   options.sampling.check();
   const fs::path star = fs::path(options.out).replace_extension(".star");
   OutputFamily outputs({options.out, star});
@@ -94,6 +97,7 @@ void project_map(const Options& options, Provenance& provenance) {
     provenance.assume(options.star.string() + ": has pixels of " + std::to_string(image_options.pixel_size) +
                       " Angstrom, the map has voxels of " + std::to_string(*map.voxel_size) +
                       ": pixels are taken as voxels");
+  timings.phase("prepare");
   ImageOutput output(space, particles, map.box, image_options);
   note_particles(provenance, particles, options.images.ctf);
   provenance.say();
@@ -103,12 +107,14 @@ void project_map(const Options& options, Provenance& provenance) {
   const bool as_relion = options.sampling.correction == Correction::Radial;
   const Bracewell::ProjectionOptions projection{.oversampling = double(spectrum.extent(1)) / map.box,
                                                 .radius = as_relion ? map.box / 2 : map.box / 2.0};
+  timings.phase("project");
   with_kernel(options.sampling.kernel, [&]<class Kernel>() {
-    output.write(options.out, provenance.lines(), [&](const auto& poses, const auto& images) {
+    timings.stages(output.write(options.out, provenance.lines(), [&](const auto& poses, const auto& images) {
       Bracewell::project<Kernel>(space, spectrum, poses, Bracewell::HalfSpectrum{images, map.box},
                                  projection);
-    });
+    }));
   });
+  timings.phase("write poses");
   if (!options.images.ctf)
     remove_contrast(particles);
   if (image_options.pixel_size > 0 && (options.pixel_size || !particles.pixel_size.present()))
@@ -154,12 +160,13 @@ int main(int argc, char** argv) {
       ->type_name("ANGSTROM");
   app.add_option("--class", options.class_number, "only the particles of this rlnClassNumber")
       ->type_name("NUMBER");
-  app.add_option("--batch", options.images.batch, "images at a time, 0: as many as fit the caches")
+  app.add_option("--batch", options.images.batch, "images at a time, 0: by their size")
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
   add_memory_limit(app, options.memory_limit);
   app.footer("--kernel linear --oversampling 2 --correction radial agrees with RELION's relion_project.");
-  return run_driver(app, argc, argv,
-                    [&](Provenance& provenance, Timings&) { project_map(options, provenance); });
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
+    project_map(options, provenance, timings);
+  });
 }

@@ -15,23 +15,24 @@ struct Options {
   std::optional<fs::path> demo;
 };
 
-void main_job(const Options& options, Provenance& provenance) {
+void main_job(const Options& options, Provenance& provenance, Timings& timings) {
   const Space space;
   if (!options.demo) {
     if (options.run.star.empty() || options.run.out.empty())
       throw InputError("--star and --out are required, or --demo (see --help)");
-    std::cout << reconstruct(space, options.run, provenance) << '\n';
+    std::cout << reconstruct(space, options.run, provenance, timings) << '\n';
     return;
   }
   if (!options.run.star.empty() || !options.run.out.empty() || options.run.reference)
     throw InputError("--demo makes its own particles: --star, --out and --reference do not go with it");
   const fs::path folder = *options.demo;
+  timings.phase("simulate");
   simulate(space, {}, folder);
   RunOptions run = options.run;
   run.star = folder / "particles.star";
   run.out = folder / "map.mrc";
   run.reference = folder / "truth.mrc";
-  std::cout << reconstruct(space, run, provenance) << '\n';
+  std::cout << reconstruct(space, run, provenance, timings) << '\n';
 }
 
 } // namespace
@@ -91,11 +92,11 @@ int main(int argc, char** argv) {
   app.add_option("--demo", options.demo,
                  "simulate particles of a molecule of Gaussian blobs in FOLDER and reconstruct them there")
       ->type_name("FOLDER");
-  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) {
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     if (ctf || no_ctf)
       reconstruction.ctf = ctf;
     options.run.kernel_given = app.count("--kernel") > 0;
     options.run.oversampling_given = app.count("--oversampling") > 0;
-    main_job(options, provenance);
+    main_job(options, provenance, timings);
   });
 }

@@ -44,8 +44,10 @@ Sampling sampling_for(const RunOptions& options, Particles& particles) {
 
 } // namespace
 
-std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
+                        Timings& timings) {
   const auto start = std::chrono::steady_clock::now();
+  timings.phase("read poses");
   options.reconstruction.sampling.check();
   const std::array half_paths{beside(options.out, "_half1.mrc"), beside(options.out, "_half2.mrc")};
   const fs::path correlation_path = beside(options.out, "_fsc.txt"),
@@ -79,19 +81,22 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
                        std::to_string(reference->box));
   }
 
+  timings.phase("prepare");
   Reconstruction reconstruction(space, particles, settings);
   note_particles(provenance, particles, reconstruction.uses_ctf());
   const bool halves = reconstruction.count(0) > 0 && reconstruction.count(1) > 0;
   if (!halves)
     provenance.assume(options.star.string() + ": has no particles in one of the half sets: no half maps");
   provenance.say();
-  reconstruction.insert_all();
+  timings.phase("insert");
+  timings.stages(reconstruction.insert_all());
   if (constexpr double noticeable = 1;
       !settings.normalise && std::abs(reconstruction.background()) > noticeable)
     provenance.assume(options.star.string() + ": the background of its images is " +
                       number(reconstruction.background()) +
                       " times their standard deviation: taken as it is; --normalise subtracts it");
 
+  timings.phase("make maps");
   const int box = reconstruction.box();
   Correlations correlations;
   std::array<Map, 2> half_maps;
@@ -117,6 +122,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
     slices.push_back({"reference", reference->values});
   }
 
+  timings.phase("write");
   const std::array<std::int64_t, 3> size{box, box, box};
   const MrcWriteOptions mrc{.pixel_size = pixel_size, .labels = provenance.lines()};
   if (halves)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/provenance.hpp"
+#include "common/timings.hpp"
 #include "cryoem/reconstruction.hpp"
 
 #include <filesystem>
@@ -23,6 +24,7 @@ struct RunOptions {
 
 /// Reconstructs the particles of a STAR file and writes the map and all that goes with it; returns the
 /// summary, one line. Throws InputError for bad input, with nothing written.
-std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance);
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
+                        Timings& timings);
 
 } // namespace Bracewell::Examples

@@ -2,7 +2,7 @@
 #include "bracewell-refine/refinement.hpp"
 
 #include "common/input_error.hpp"
-#include "common/particle_images.hpp"
+#include "cryoem/particle_batches.hpp"
 
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/project/project.hpp>
@@ -69,7 +69,6 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
         particles.file.string() +
         ": has no contrast transfer (rlnDefocusU, rlnVoltage): the images are taken as projections");
   }
-  images_ = allocate<Images>("images", batch_, box, box);
   modulated_ = allocate<Spectra>("modulated", 1, batch_, box, columns);
   projections_ = allocate<Spectra>("projections", 1, batch_, box, columns);
   cotangents_ = allocate<Spectra>("cotangents", 1, batch_, box, columns);
@@ -81,8 +80,6 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
   shift_gradients_ = allocate<Owned<float** [2]>>("shift_gradients", 1, batch_);
   host_active_ = Kokkos::create_mirror_view(active_);
   host_sums_ = Kokkos::create_mirror_view(sums_);
-  host_matrices_ = Kokkos::create_mirror_view(poses_.matrices);
-  host_shifts_ = Kokkos::create_mirror_view(poses_.shifts);
   host_rotation_gradients_ = Kokkos::create_mirror_view(rotation_gradients_);
   host_shift_gradients_ = Kokkos::create_mirror_view(shift_gradients_);
 }
@@ -93,20 +90,15 @@ void Refinement::run(std::span<const std::size_t> rows, const Reference& referen
   reference_ = &reference;
   radius_ = radius;
   progress_ = &progress;
-  ParticleImages reader(particles_);
-  const auto mirror = Kokkos::create_mirror_view(images_);
-  const auto pixels = static_cast<std::size_t>(box_) * static_cast<std::size_t>(box_);
+  std::vector<std::vector<std::size_t>> batches;
   for (std::size_t first = 0; first < rows.size(); first += batch_) {
     const auto part = rows.subspan(first, std::min(batch_, rows.size() - first));
-    for (std::size_t begin = 0, end; begin < part.size(); begin = end) {
-      end = begin + 1;
-      while (end < part.size() && part[end] == part[end - 1] + 1)
-        ++end;
-      reader.read(part[begin], end - begin, {mirror.data() + begin * pixels, (end - begin) * pixels});
-    }
-    Kokkos::deep_copy(space_, images_, mirror);
-    done(part, refine_batch(part));
+    batches.emplace_back(part.begin(), part.end());
   }
+  ParticleBatches(space_, particles_, batch_, false)
+      .for_each(batches, [&](const Part<float***>& images, std::span<const std::size_t> part) {
+        done(part, refine_batch(images, part));
+      });
 }
 
 std::vector<double> Refinement::stages(double radius) const {
@@ -117,16 +109,16 @@ std::vector<double> Refinement::stages(double radius) const {
 }
 
 /// Images to what Match takes: spectra times CTF, CTF^2, and the images' power.
-void Refinement::transform(std::span<const std::size_t> rows) {
-  forward_.execute(space_, images_, modulated_);
+void Refinement::transform(const Part<float***>& images, std::span<const std::size_t> rows) {
+  forward_.execute(space_, images, modulated_);
   ImagePower{{{box_, box_}}, square(radius_), modulated_.data(), powers_.data()}.run(space_, rows.size());
   if (contrast_.present())
     contrast_.demodulate(space_, rows, range(modulated_, 0, rows.size()), range(weights_, 0, rows.size()));
 }
 
-std::vector<Fit> Refinement::refine_batch(std::span<const std::size_t> rows) {
+std::vector<Fit> Refinement::refine_batch(const Part<float***>& images, std::span<const std::size_t> rows) {
   const std::size_t count = rows.size();
-  transform(rows);
+  transform(images, rows);
   const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), powers_);
   std::vector<PoseSearch> searches;
   std::vector<Fit> fits(count);
@@ -199,13 +191,13 @@ void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const 
     const PoseOfParticle& pose = searches[static_cast<std::size_t>(active[i])].trial();
     for (int r = 0; r < 3; ++r)
       for (int c = 0; c < 3; ++c)
-        host_matrices_(0, i, r, c) = static_cast<float>(pose.matrix(r, c));
+        poses_.host_matrices(0, i, r, c) = static_cast<float>(pose.matrix(r, c));
     for (int axis = 0; axis < 2; ++axis)
-      host_shifts_(0, i, axis) = static_cast<float>(box / 2 + pose.shift[axis]);
+      poses_.host_shifts(0, i, axis) = static_cast<float>(box / 2 + pose.shift[axis]);
     host_active_(i) = active[i];
   }
-  Kokkos::deep_copy(space_, poses_.matrices, host_matrices_);
-  Kokkos::deep_copy(space_, poses_.shifts, host_shifts_);
+  Kokkos::deep_copy(space_, poses_.matrices, poses_.host_matrices);
+  Kokkos::deep_copy(space_, poses_.shifts, poses_.host_shifts);
   Kokkos::deep_copy(space_, active_, host_active_);
 
   const ProjectionOptions projection{.oversampling = reference_->oversampling(), .radius = radius};

@@ -54,8 +54,8 @@ public:
 private:
   static constexpr double coarse_tolerance = 0.03, tolerance = 0.002; ///< pixels, of the last stage
 
-  std::vector<Fit> refine_batch(std::span<const std::size_t> rows);
-  void transform(std::span<const std::size_t> rows);
+  std::vector<Fit> refine_batch(const Part<float***>& images, std::span<const std::size_t> rows);
+  void transform(const Part<float***>& images, std::span<const std::size_t> rows);
   void minimise(std::vector<PoseSearch>& searches, double radius);
   /// Losses of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
   template <class Kernel>
@@ -75,7 +75,6 @@ private:
 
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   Contrast contrast_;
-  Images images_;
   Spectra modulated_;
   Weights weights_;
   Spectra projections_, cotangents_;
@@ -89,8 +88,7 @@ private:
   // On the host:
   Owned<int*>::host_mirror_type host_active_;
   Owned<MatchSums*>::host_mirror_type host_sums_;
-  Owned<float** [3][3]>::host_mirror_type host_matrices_;
-  Owned<float**[2]>::host_mirror_type host_shifts_, host_shift_gradients_;
+  Owned<float** [2]>::host_mirror_type host_shift_gradients_;
   Owned<float** [3]>::host_mirror_type host_rotation_gradients_;
 };
 

@@ -5,12 +5,14 @@
 #include "output_family.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace Bracewell::Examples {
@@ -64,6 +66,27 @@ void InputFile::read_at(std::int64_t offset, std::span<std::byte> out) const {
                        std::to_string(out.size()) + " more bytes expected");
     out = out.subspan(static_cast<std::size_t>(got));
     offset += got;
+  }
+}
+
+void InputFile::read_at(std::int64_t offset, std::span<std::byte* const> parts, std::size_t bytes) const {
+  constexpr std::size_t most = 256; // of the system's 1024
+  std::array<struct iovec, most> places;
+  while (!parts.empty()) {
+    const std::size_t count = std::min(most, parts.size());
+    std::ranges::transform(parts.first(count), places.begin(), [&](std::byte* part) {
+      return iovec{part, bytes};
+    });
+    const auto got = ::preadv(descriptor_, places.data(), static_cast<int>(count), offset);
+    // Whatever is wrong is said, or made up for, by the reading of what is missing.
+    const auto done = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    std::size_t whole = done / bytes;
+    if (whole < count) {
+      read_at(offset + static_cast<std::int64_t>(done), {parts[whole] + done % bytes, bytes - done % bytes});
+      ++whole;
+    }
+    parts = parts.subspan(whole);
+    offset += static_cast<std::int64_t>(whole * bytes);
   }
 }
 

@@ -30,6 +30,8 @@ public:
   /// Fills `out` from byte `offset` on. Throws InputError beyond size(), and std::runtime_error where the file
   /// became shorter or cannot be read.
   void read_at(std::int64_t offset, std::span<std::byte> out) const;
+  /// The same into parts of `bytes` each, one after the other in the file.
+  void read_at(std::int64_t offset, std::span<std::byte* const> parts, std::size_t bytes) const;
   /// The whole file.
   std::string read_text() const;
 

@@ -260,14 +260,14 @@ double fast_sum(std::span<const float> values, Term term) {
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-/// The value of `values` that is not finite, as "column X, row Y" counting from 1, for the first image it is
-/// in.
-std::pair<std::int64_t, std::string> find_non_finite(std::span<const float> values, std::int64_t first_value,
-                                                     std::int64_t width, std::int64_t height) {
-  const std::int64_t position = first_value + (std::ranges::find_if_not(values, is_finite) - values.begin());
-  const std::int64_t in_image = position % (width * height);
-  return {position / (width * height),
-          "column " + std::to_string(in_image % width + 1) + ", row " + std::to_string(in_image / width + 1)};
+/// The first value that is not finite.
+std::int64_t find_non_finite(std::span<const float> values) {
+  return std::ranges::find_if_not(values, is_finite) - values.begin();
+}
+
+/// Where a pixel lies, counting from 1.
+std::string place(std::int64_t pixel, std::int64_t width) {
+  return "column " + std::to_string(pixel % width + 1) + ", row " + std::to_string(pixel / width + 1);
 }
 
 } // namespace
@@ -385,20 +385,49 @@ void MrcReader::read_sections(std::int64_t first, std::int64_t count, std::span<
       }
     }
     if (non_finite == NonFinite::Reject && !all_finite(target)) {
-      const auto [image, place] = find_non_finite(target, at, width(), height());
-      throw InputError(path().string() + ": image " + std::to_string(image + 1) +
-                       " (counting from 1) has a value that is not finite at " + place);
+      const std::int64_t position = at + find_non_finite(target);
+      throw InputError(not_finite(position / section, position % section));
     }
   }
 }
 
-void MrcReader::read_images(std::int64_t first, std::int64_t count, std::span<float> out,
-                            NonFinite non_finite) const {
+StoredFormat MrcReader::format() const {
+  const bool swapped = header_.big_endian != (std::endian::native == std::endian::big);
+  switch (header_.mode) {
+  case MrcMode::Int8:
+    return {header_.unsigned_bytes ? StoredType::UInt8 : StoredType::Int8, false};
+  case MrcMode::Int16:
+    return {StoredType::Int16, swapped};
+  case MrcMode::UInt16:
+    return {StoredType::UInt16, swapped};
+  case MrcMode::Float16:
+    return {StoredType::Float16, swapped};
+  default:
+    return {StoredType::Float32, swapped};
+  }
+}
+
+std::string MrcReader::not_finite(std::int64_t image, std::int64_t pixel) const {
+  return path().string() + ": image " + std::to_string(image + 1) +
+         " (counting from 1) has a value that is not finite at " + place(pixel, width());
+}
+
+void MrcReader::check_range(std::int64_t first, std::int64_t count) const {
   if (header_.axis_order != std::array<int, 3>{0, 1, 2})
     throw InputError(path().string() + ": is not an image stack: its axes are not in the order x, y, z");
   if (first < 0 || count < 0 || first > images() - count)
     throw InputError(path().string() + ": has " + std::to_string(images()) + " images, asked for " +
                      std::to_string(count) + " from index " + std::to_string(first) + " (counting from 0)");
+}
+
+void MrcReader::read_stored(std::int64_t first, std::span<std::byte* const> images) const {
+  check_range(first, static_cast<std::int64_t>(images.size()));
+  file_.read_at(header_.data_offset + first * image_bytes(), images, static_cast<std::size_t>(image_bytes()));
+}
+
+void MrcReader::read_images(std::int64_t first, std::int64_t count, std::span<float> out,
+                            NonFinite non_finite) const {
+  check_range(first, count);
   if (out.size() != static_cast<std::size_t>(count * width() * height()))
     throw std::invalid_argument("MrcReader::read_images: the span does not have the size of the images");
   read_sections(first, count, out, non_finite);
@@ -447,84 +476,100 @@ MrcWriter::MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, 
 }
 
 void MrcWriter::write(std::span<const float> images) {
+  write_at(static_cast<std::int64_t>(moments_.size()), images);
+}
+
+void MrcWriter::write_at(std::int64_t first, std::span<const float> images) {
   const auto section = static_cast<std::size_t>(width_ * height_);
   if (images.size() % section != 0)
     throw std::invalid_argument("MrcWriter::write: the span does not hold whole images");
-  for (; !images.empty(); images = images.subspan(section))
-    write_image(images.first(section));
-}
-
-void MrcWriter::write_image(std::span<const float> image) {
-  if (images_ == std::numeric_limits<std::int32_t>::max())
+  const std::size_t count = images.size() / section, begin = static_cast<std::size_t>(first);
+  if (begin + count > std::size_t(std::numeric_limits<std::int32_t>::max()))
     throw InputError(file_.path().string() + ": cannot be written: more than 2^31 - 1 images");
-  if (!all_finite(image)) {
-    const auto place = find_non_finite(image, 0, width_, height_).second;
-    throw std::runtime_error(file_.path().string() + ": not written: image " + std::to_string(images_ + 1) +
-                             " (counting from 1) has a value that is not finite at " + place);
+  std::vector<Moments> moments;
+  std::vector<std::uint16_t> halves;
+  std::vector<float> rounded;
+  const bool half = options_.mode == MrcMode::Float16;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto image = images.subspan(i * section, section);
+    const auto index = first + static_cast<std::int64_t>(i);
+    if (half) {
+      halves.resize(section);
+      rounded.resize(section);
+      std::ranges::transform(image, halves.begin(), narrowed);
+      std::ranges::transform(halves, rounded.begin(), widened);
+      moments_of(image, index); // whether it is finite
+      if (!all_finite(rounded))
+        throw InputError(
+            file_.path().string() + ": not written: image " + std::to_string(index + 1) +
+            " (counting from 1) has values above 65504, the largest of mode 12 (float16); use mode 2");
+      file_.write_at(header_bytes + index * width_ * height_ * 2, std::as_bytes(std::span(halves)));
+    }
+    moments.push_back(moments_of(half ? rounded : image, index));
   }
-  if (options_.mode == MrcMode::Float32) {
-    add_statistics(image);
-    file_.write(std::as_bytes(image));
-  } else {
-    halves_.resize(image.size());
-    rounded_.resize(image.size());
-    std::ranges::transform(image, halves_.begin(), narrowed);
-    std::ranges::transform(halves_, rounded_.begin(), widened);
-    if (!all_finite(rounded_))
-      throw InputError(
-          file_.path().string() + ": not written: image " + std::to_string(images_ + 1) +
-          " (counting from 1) has values above 65504, the largest of mode 12 (float16); use mode 2");
-    add_statistics(rounded_);
-    file_.write(std::as_bytes(std::span(halves_)));
-  }
-  ++images_;
+  if (!half)
+    file_.write_at(header_bytes + first * width_ * height_ * 4, std::as_bytes(images));
+  const std::lock_guard lock(mutex_);
+  moments_.resize(std::max(moments_.size(), begin + count));
+  std::ranges::copy(moments, moments_.begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
-/// Merges the moments of one image with those of the images before (Chan, Golub, LeVeque 1979): no
-/// cancellation for a large mean.
-void MrcWriter::add_statistics(std::span<const float> image) {
-  const auto [low, high] = fast_minmax(image);
+MrcWriter::Moments MrcWriter::moments_of(std::span<const float> image, std::int64_t index) const {
   const auto values = static_cast<double>(image.size());
   const double mean = fast_sum(image, [](double value) { return value; }) / values;
-  const double squares = fast_sum(image, [mean](double value) { return (value - mean) * (value - mean); });
-
-  minimum_ = images_ == 0 ? low : std::min(minimum_, low);
-  maximum_ = images_ == 0 ? high : std::max(maximum_, high);
-  const auto before = static_cast<double>(images_);
-  const double difference = mean - mean_;
-  mean_ += difference / (before + 1);
-  squared_deviations_ += squares + difference * difference * values * before / (before + 1);
+  if (!std::isfinite(mean) && !all_finite(image))
+    throw std::runtime_error(file_.path().string() + ": not written: image " + std::to_string(index + 1) +
+                             " (counting from 1) has a value that is not finite at " +
+                             place(find_non_finite(image), width_));
+  const auto [low, high] = fast_minmax(image);
+  return {low, high, mean, fast_sum(image, [mean](double value) { return (value - mean) * (value - mean); }),
+          true};
 }
 
 void MrcWriter::close() {
-  if (images_ == 0)
+  if (moments_.empty())
     throw std::runtime_error(file_.path().string() + ": not written: it would have no images");
+  if (!std::ranges::all_of(moments_, &Moments::written))
+    throw std::logic_error(file_.path().string() + ": closed before all of its images were written");
+  // Moments of the images before are merged with those of the next (Chan, Golub, LeVeque 1979): no cancellation for a
+  // large mean.
+  const double section_values = static_cast<double>(width_ * height_);
+  Moments all = moments_[0];
+  for (std::size_t i = 1; i < moments_.size(); ++i) {
+    const Moments& image = moments_[i];
+    const auto before = static_cast<double>(i);
+    const double difference = image.mean - all.mean;
+    all.minimum = std::min(all.minimum, image.minimum);
+    all.maximum = std::max(all.maximum, image.maximum);
+    all.mean += difference / (before + 1);
+    all.squared_deviations +=
+        image.squared_deviations + difference * difference * section_values * before / (before + 1);
+  }
   RawHeader raw{};
   const auto put = [&raw](std::size_t offset, auto... values) {
     ((std::memcpy(raw.data() + offset, &values, sizeof values), offset += sizeof values), ...);
   };
   const auto columns = static_cast<std::int32_t>(width_);
   const auto rows = static_cast<std::int32_t>(height_);
-  const auto sections = static_cast<std::int32_t>(images_);
+  const auto sections = static_cast<std::int32_t>(moments_.size());
   const std::int32_t depth =
       kind_ == Kind::Volume ? sections : 1; // sampling along z: a stack is many images of depth 1
   const auto length = [this](std::int32_t voxels) {
     return static_cast<float>(options_.pixel_size * voxels);
   };
-  const double values = static_cast<double>(width_ * height_) * static_cast<double>(images_);
 
   put(Field::size, columns, rows, sections, static_cast<std::int32_t>(options_.mode));
   put(Field::sampling, columns, rows, depth, length(columns), length(rows), length(depth), 90.0f, 90.0f,
       90.0f);
   put(Field::axes, 1, 2, 3);
-  put(Field::statistics, minimum_, maximum_, static_cast<float>(mean_));
+  put(Field::statistics, all.minimum, all.maximum, static_cast<float>(all.mean));
   put(Field::space_group, kind_ == Kind::Volume ? 1 : 0);
   put(Field::version, 20140);
   constexpr unsigned char stamp_byte = std::endian::native == std::endian::big ? 0x11 : 0x44;
   put(Field::map, 'M', 'A', 'P', ' ', stamp_byte, stamp_byte);
   const auto labels =
       wrapped(options_.labels.empty() ? std::vector<std::string>{"Bracewell"} : options_.labels);
-  put(Field::deviation, static_cast<float>(std::sqrt(squared_deviations_ / values)),
+  put(Field::deviation, static_cast<float>(std::sqrt(all.squared_deviations / (section_values * sections))),
       static_cast<std::int32_t>(labels.size()));
   for (std::size_t i = 0; i < labels.size(); ++i) {
     std::memset(raw.data() + Field::labels + i * label_length, ' ', label_length);

@@ -3,10 +3,12 @@
 
 #include "atomic_file.hpp"
 #include "input_file.hpp"
+#include "stored_values.hpp"
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,9 +58,17 @@ public:
   std::int64_t height() const { return stored_[1]; }
   std::int64_t images() const { return stored_[2]; }
 
-  /// Reads images [first, first + count) into `out` [count, height, width]. Throws InputError for a range
-  /// outside the file, for axes that are not x, y, z in this order, and with the number of the image for
-  /// values that are not finite.
+  /// How values are stored, and the bytes of an image.
+  StoredFormat format() const;
+  std::int64_t image_bytes() const { return width() * height() * bytes_of(format().type); }
+  /// Reads images from `first` on as they are stored, each to where `images` says. Throws InputError for a range
+  /// outside the file and for axes that are not x, y, z in this order.
+  void read_stored(std::int64_t first, std::span<std::byte* const> images) const;
+  /// The message for a value of an image that is not finite, `pixel` counted along the image.
+  std::string not_finite(std::int64_t image, std::int64_t pixel) const;
+
+  /// Reads images [first, first + count) into `out` [count, height, width]. Throws InputError as read_stored, and
+  /// with the number of the image for values that are not finite.
   void read_images(std::int64_t first, std::int64_t count, std::span<float> out,
                    NonFinite non_finite = NonFinite::Reject) const;
 
@@ -67,6 +77,7 @@ public:
   std::vector<float> read_volume(NonFinite non_finite = NonFinite::Reject) const;
 
 private:
+  void check_range(std::int64_t first, std::int64_t count) const;
   void read_sections(std::int64_t first, std::int64_t count, std::span<float> out,
                      NonFinite non_finite) const;
 
@@ -82,8 +93,7 @@ struct MrcWriteOptions {
   std::vector<std::string> labels = {}; ///< Provenance::lines(): what of it fits ten labels of 80 characters
 };
 
-/// Writes a map or an image stack from the first image to the last, as a stream. The file appears whole on
-/// close(), or not at all.
+/// Writes a map or an image stack. The file appears whole on close(), or not at all.
 class MrcWriter {
 public:
   enum class Kind { Stack, Volume };
@@ -95,26 +105,29 @@ public:
   /// Appends whole images (sections), `images` [any number, height, width]. Throws InputError where a value
   /// is too large for Float16 and std::runtime_error where a value is not finite or the disk is full.
   void write(std::span<const float> images);
-  /// Writes the header with the number of sections and the statistics of what was stored, and gives the file
-  /// its name.
+  /// The same from index `first` on, by any number of threads in any order.
+  void write_at(std::int64_t first, std::span<const float> images);
+  /// Writes the header with the number of sections and the statistics of what was stored, which do not depend on
+  /// the order of writing, and gives the file its name.
   void close();
 
 private:
-  void write_image(std::span<const float> image);
-  void add_statistics(std::span<const float> image);
+  /// Of the values of an image as they are stored.
+  struct Moments {
+    float minimum, maximum;
+    double mean, squared_deviations;
+    bool written = false;
+  };
+
+  Moments moments_of(std::span<const float> image, std::int64_t index) const;
 
   AtomicFile file_;
   Kind kind_;
   std::int64_t width_;
   std::int64_t height_;
   MrcWriteOptions options_;
-  std::int64_t images_ = 0;
-  float minimum_ = 0;
-  float maximum_ = 0;
-  double mean_ = 0;
-  double squared_deviations_ = 0;
-  std::vector<std::uint16_t> halves_; // the image being written, and its values after rounding
-  std::vector<float> rounded_;
+  std::mutex mutex_;
+  std::vector<Moments> moments_; ///< [images]
 };
 
 /// Writes a map [z, y, x] of `size` (x, y, z) voxels.

@@ -3,35 +3,64 @@
 
 #include "input_error.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <stdexcept>
+#include <vector>
 
 namespace Bracewell::Examples {
 
-void ParticleImages::read(std::size_t first, std::size_t count, std::span<float> out) {
-  const auto pixels = static_cast<std::size_t>(particles_.image_width * particles_.image_height);
-  const auto& stack = particles_.stack;
-  const auto& image = particles_.image;
-  if (first + count > stack.size() || out.size() != count * pixels)
-    throw std::invalid_argument("ParticleImages::read: the range or the span does not fit the particles");
+ParticleImages::ParticleImages(const Particles& particles) : particles_(particles) {
+  for (const ParticleStack& stack : particles.stacks)
+    image_bytes_ =
+        std::max(image_bytes_, static_cast<std::size_t>(particles.image_width * particles.image_height *
+                                                        bytes_of(stack.format.type)));
+}
 
-  for (std::size_t begin = first, end; begin < first + count; begin = end) {
-    end = begin + 1;
-    while (end < first + count && stack[end] == stack[begin] && image[end] == image[end - 1] + 1)
-      ++end;
-    if (!reader_ || open_stack_ != stack[begin]) {
-      open_stack_ = stack[begin];
-      const auto& path = particles_.stacks[open_stack_].path;
-      try {
-        reader_.emplace(path);
-      } catch (const InputError& error) { // its header was read when the run began
-        throw std::runtime_error(std::string(error.what()) + " (it was changed while it was in use)");
-      }
-      if (reader_->width() != particles_.image_width || reader_->height() != particles_.image_height)
-        throw std::runtime_error(path.string() + ": was changed while it was in use");
-    }
-    reader_->read_images(image[begin], static_cast<std::int64_t>(end - begin),
-                         out.subspan((begin - first) * pixels, (end - begin) * pixels));
+std::shared_ptr<const MrcReader> ParticleImages::open(std::size_t stack) {
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find(open_, stack, [](const auto& entry) { return entry.first; });
+  if (known != open_.end())
+    return known->second;
+  const auto& [path, images, pixel_size, format] = particles_.stacks[stack];
+  std::shared_ptr<const MrcReader> reader;
+  try {
+    reader = std::make_shared<const MrcReader>(path);
+  } catch (const InputError& error) { // its header was read when the run began
+    throw std::runtime_error(std::string(error.what()) + " (it was changed while it was in use)");
   }
+  if (reader->width() != particles_.image_width || reader->height() != particles_.image_height ||
+      reader->images() < images || reader->format() != format)
+    throw std::runtime_error(path.string() + ": was changed while it was in use");
+  open_.emplace_front(stack, reader);
+  if (constexpr std::size_t most = 32; open_.size() > most)
+    open_.pop_back();
+  return reader;
+}
+
+void ParticleImages::read(std::span<const std::size_t> rows, std::span<std::byte> out) {
+  if (out.size() < rows.size() * image_bytes_)
+    throw std::invalid_argument("ParticleImages::read: the span does not fit the particles");
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto place = [&](std::size_t i) {
+    return std::pair(particles_.stack[rows[i]], particles_.image[rows[i]]);
+  };
+  std::ranges::sort(order, {}, place);
+  std::vector<std::byte*> targets;
+  for (std::size_t begin = 0, end; begin < order.size(); begin = end) {
+    const auto [stack, first] = place(order[begin]);
+    targets.clear();
+    for (end = begin; end < order.size() &&
+                      place(order[end]) == std::pair(stack, first + static_cast<std::int64_t>(end - begin));
+         ++end)
+      targets.push_back(out.data() + order[end] * image_bytes_);
+    open(stack)->read_stored(first, targets);
+  }
+}
+
+std::string ParticleImages::not_finite(std::size_t row, std::int64_t pixel) {
+  return open(particles_.stack[row])->not_finite(particles_.image[row], pixel);
 }
 
 } // namespace Bracewell::Examples

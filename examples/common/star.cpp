@@ -61,13 +61,56 @@ bool starts_section(std::string_view token) {
          starts_with_word(token, "global_");
 }
 
+enum class Letter : std::uint8_t { Other, Space, Visible, First }; ///< First: words may begin with it, too
+
+constexpr std::array<Letter, 256> letters = [] {
+  std::array<Letter, 256> kinds{};
+  for (std::size_t letter = '!'; letter <= '~'; ++letter)
+    kinds[letter] = std::string_view("_#$'\"[];").find(static_cast<char>(letter)) == std::string_view::npos
+                        ? Letter::First
+                        : Letter::Visible;
+  kinds[' '] = kinds['\t'] = kinds['\r'] = Letter::Space;
+  return kinds;
+}();
+
+Letter kind_of(char letter) { return letters[static_cast<unsigned char>(letter)]; }
+
+/// Whether a value means itself wherever it stands: it needs no quotes, and is no word of the grammar.
+bool is_plain(std::string_view value) {
+  return !value.empty() && kind_of(value.front()) == Letter::First && !starts_section(value) &&
+         std::ranges::all_of(value, [](char letter) { return kind_of(letter) >= Letter::Visible; });
+}
+
+/// The words of a line where all of them are plain; else false.
+bool plain_words(std::string_view line, std::vector<std::string_view>& words) {
+  words.clear();
+  for (std::size_t at = 0, begin; at < line.size();) {
+    if (kind_of(line[at]) == Letter::Space) {
+      ++at;
+      continue;
+    }
+    if (kind_of(line[at]) != Letter::First)
+      return false;
+    for (begin = at; at < line.size() && kind_of(line[at]) >= Letter::Visible;)
+      ++at;
+    words.push_back(line.substr(begin, at - begin));
+    if ((at < line.size() && kind_of(line[at]) != Letter::Space) || starts_section(words.back()))
+      return false;
+  }
+  return true;
+}
+
 /// What the CIF grammar does not see: lines as rows, and RELION's version comments.
 struct LineScan {
   struct Block {
     int version = 0;
     std::size_t rows = 0;
+    /// Of its only loop, where that has several rows and nothing but plain words in them; else empty.
+    std::vector<std::string> values;
   };
   std::vector<Block> blocks;
+  /// The text for the grammar: loops that have been split have empty lines after their first row.
+  std::string grammar;
 };
 
 /// Throws InputError for a row that does not have one value per column. The grammar would count the values of
@@ -76,47 +119,88 @@ LineScan scan_lines(const std::string& text, const std::string& file) {
   LineScan scan;
   std::string block_name;
   std::vector<std::string> columns;
+  std::vector<std::string_view> words;
   enum { Outside, Columns, Rows } place = Outside;
   int version = 0;
   std::size_t line_number = 0;
+  // A text of several lines, which begins with a semicolon, can have what looks like a loop.
+  const bool no_texts = !text.starts_with(';') && text.find("\n;") == std::string::npos;
+  // Of this block: its loops, whether its rows are split, and the part of the text after the first of them.
+  std::size_t loops = 0, cut_begin = 0, cut_end = 0, first_row = 0, last_row = 0, copied = 0;
+  bool split = false;
+  const auto end_block = [&] {
+    if (split && last_row > first_row) {
+      scan.grammar.append(text, copied, cut_begin - copied).append(last_row - first_row, '\n');
+      copied = cut_end;
+      if (auto& values = scan.blocks.back().values; values.capacity() > 2 * values.size())
+        values.shrink_to_fit();
+    } else if (!scan.blocks.empty()) {
+      scan.blocks.back().values = {};
+    }
+    loops = first_row = last_row = 0;
+    split = false;
+  };
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line(text.data() + begin, end - begin);
     begin = end + 1;
     ++line_number;
-    constexpr std::string_view version_comment = "# version ";
-    if (line.starts_with(version_comment))
-      std::from_chars(line.data() + version_comment.size(), line.data() + line.size(), version);
-    const auto words = tokens(line);
+    const bool plain = place == Rows && plain_words(line, words);
+    if (!plain) {
+      constexpr std::string_view version_comment = "# version ";
+      if (line.starts_with(version_comment))
+        std::from_chars(line.data() + version_comment.size(), line.data() + line.size(), version);
+      words = tokens(line);
+    }
     if (words.empty())
       continue;
     const auto first = words.front();
-    if (starts_with_word(first, "data_") || starts_with_word(first, "global_")) {
+    if (!plain && (starts_with_word(first, "data_") || starts_with_word(first, "global_"))) {
+      end_block();
       block_name = first;
-      scan.blocks.push_back({std::exchange(version, 0), 0});
+      scan.blocks.push_back({std::exchange(version, 0), 0, {}});
       place = Outside;
-    } else if (starts_with_word(first, "loop_")) {
+    } else if (!plain && starts_with_word(first, "loop_")) {
       columns.clear();
       place = Columns;
+      split = no_texts && ++loops == 1;
     } else if (place == Columns && first.starts_with('_')) {
       for (const auto& word : words)
         if (word.starts_with('_'))
           columns.emplace_back(word.substr(1));
-    } else if (starts_section(first)) {
+    } else if (!plain && starts_section(first)) {
       place = Outside;
     } else if (place != Outside) {
-      place = Rows;
-      if (scan.blocks.empty())
+      if (scan.blocks.empty()) {
+        place = Rows;
         continue; // the grammar says it better
-      auto& rows = ++scan.blocks.back().rows;
+      }
+      auto& block = scan.blocks.back();
+      ++block.rows;
       if (words.size() != columns.size())
         throw InputError(
-            file + ": table " + block_name + ", row " + std::to_string(rows) + " (line " +
+            file + ": table " + block_name + ", row " + std::to_string(block.rows) + " (line " +
             std::to_string(line_number) + "): expected " + std::to_string(columns.size()) +
             " values, found " + std::to_string(words.size()) +
             (words.size() < columns.size() ? ", no value in column " + columns[words.size()] : ""));
+      if (place == Columns) {
+        split = split && plain_words(line, words);
+        cut_begin = std::min(begin, text.size());
+        first_row = line_number;
+      }
+      split = split && (plain || place == Columns);
+      cut_end = std::min(begin, text.size());
+      last_row = line_number;
+      if (split) {
+        if (constexpr std::size_t many = 1000; block.rows == many) // as if the others were as long
+          block.values.reserve(block.values.size() * ((text.size() - cut_begin) / (cut_end - cut_begin) + 2));
+        block.values.insert(block.values.end(), words.begin(), words.end());
+      }
+      place = Rows;
     }
   }
+  end_block();
+  scan.grammar.append(text, copied);
   return scan;
 }
 
@@ -138,22 +222,19 @@ bool is_writable(const std::string& value) {
 }
 
 std::string quoted(const std::string& value) {
-  const auto visible = [](char letter) { return letter > ' ' && letter <= '~'; };
-  const bool plain = !value.empty() && std::ranges::all_of(value, visible) &&
-                     std::string_view("_#$'\"[];").find(value.front()) == std::string_view::npos &&
-                     !starts_section(value);
-  if (plain)
+  if (is_plain(value))
     return value;
   const char quote = can_be_quoted(value, '"') ? '"' : '\'';
   return quote + value + quote;
 }
 
-StarTable to_table(StarBlock& block, const LineScan::Block& lines, const std::string& file) {
+StarTable to_table(StarBlock& block, LineScan::Block& lines, const std::string& file) {
   StarTable table;
   table.name = block.name;
   table.version = lines.version;
   table.loop = std::ranges::any_of(block.items, [](const auto& item) { return item.kind == StarItem::Loop; });
   const auto place = file + ": table data_" + table.name;
+  const bool split = !lines.values.empty();
   for (auto& item : block.items) {
     if (item.kind == StarItem::Pair && !table.loop) {
       table.columns.push_back(without_underscore(item.tags.front()));
@@ -161,7 +242,7 @@ StarTable to_table(StarBlock& block, const LineScan::Block& lines, const std::st
     } else if (item.kind == StarItem::Loop && block.items.size() == 1) {
       for (const auto& tag : item.tags)
         table.columns.push_back(without_underscore(tag));
-      table.values = std::move(item.values);
+      table.values = std::move(split ? lines.values : item.values);
     } else {
       throw InputError(place + ": expected one loop or name-value pairs, found more");
     }
@@ -169,7 +250,7 @@ StarTable to_table(StarBlock& block, const LineScan::Block& lines, const std::st
   if (table.loop && table.rows() != lines.rows)
     throw InputError(place + ": expected one row per line, found " + std::to_string(table.rows()) +
                      " rows in " + std::to_string(lines.rows) + " lines");
-  for (std::size_t i = 0; i < table.values.size(); ++i)
+  for (std::size_t i = 0; !split && i < table.values.size(); ++i)
     if (!is_writable(table.values[i]))
       throw InputError(place + ", row " + std::to_string(i / table.columns.size() + 1) + ", column " +
                        table.columns[i % table.columns.size()] +
@@ -454,7 +535,7 @@ private:
                       std::to_string(particles_.image_width) + " x " +
                       std::to_string(particles_.image_height));
     }
-    particles_.stacks.push_back({path, reader.images(), reader.header().voxel_size[0]});
+    particles_.stacks.push_back({path, reader.images(), reader.header().voxel_size[0], reader.format()});
     for (const auto& warning : reader.warnings()) {
       auto& [first, stacks] = warnings_[warning];
       if (stacks++ == 0)
@@ -566,14 +647,21 @@ void StarTable::set_column(std::string_view column, std::vector<std::string> col
   columns.emplace_back(column);
 }
 
-void StarTable::remove_column(std::string_view column) {
-  const auto index = find(column);
-  if (!index)
+void StarTable::remove_columns(std::span<const std::string_view> names) {
+  const auto removed = [&](const std::string& column) {
+    return std::ranges::find(names, column) != names.end();
+  };
+  std::vector<bool> remove;
+  for (const std::string& column : columns)
+    remove.push_back(removed(column));
+  if (std::erase_if(columns, removed) == 0)
     return;
-  std::size_t at = 0;
-  const std::size_t width = columns.size();
-  std::erase_if(values, [&at, width, index](const std::string&) { return at++ % width == *index; });
-  columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(*index));
+  std::size_t column = 0;
+  std::erase_if(values, [&](const std::string&) {
+    const bool gone = remove[column];
+    column = column + 1 < remove.size() ? column + 1 : 0;
+    return gone;
+  });
 }
 
 StarTable* StarDocument::find(std::string_view name) {
@@ -588,8 +676,8 @@ const StarTable* StarDocument::find(std::string_view name) const {
 StarDocument read_star(const std::filesystem::path& path) {
   const std::string file = path.string();
   const std::string text = InputFile(path).read_text();
-  const LineScan scan = scan_lines(text, file);
-  auto blocks = parse_star(text, file);
+  LineScan scan = scan_lines(text, file);
+  auto blocks = parse_star(scan.grammar, file);
   if (blocks.empty())
     throw InputError(file + ": is not a STAR file: it has no table");
   StarDocument document;
@@ -610,28 +698,39 @@ void write_star(const std::filesystem::path& path, const StarDocument& document,
     if (table.version != 0)
       text += "# version " + std::to_string(table.version) + "\n\n";
     text += "data_" + table.name + "\n\n";
-    for (const auto& value : table.values)
-      if (!is_writable(value))
-        throw InputError(path.string() + ": not written: a STAR file has no place for the text " + value);
-    std::vector<std::string> cells(table.values.size());
-    std::ranges::transform(table.values, cells.begin(), quoted);
     const std::size_t width = table.columns.size();
+    std::vector<std::size_t> widest(width, 0);
+    for (std::size_t i = 0, column = 0; i < table.values.size();
+         ++i, column = column + 1 < width ? column + 1 : 0) {
+      const std::string& value = table.values[i];
+      const bool plain = is_plain(value);
+      if (!plain && !is_writable(value))
+        throw InputError(path.string() + ": not written: a STAR file has no place for the text " + value);
+      widest[column] = std::max(widest[column], plain ? value.size() : quoted(value).size());
+    }
     if (table.loop) {
       text += "loop_\n";
       for (std::size_t i = 0; i < width; ++i)
         text += "_" + table.columns[i] + " #" + std::to_string(i + 1) + "\n";
-      std::vector<std::size_t> widest(width, 0);
-      for (std::size_t i = 0; i < cells.size(); ++i)
-        widest[i % width] = std::max(widest[i % width], cells[i].size());
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        text.append(widest[i % width] - cells[i].size() + (i % width == 0 ? 0 : 2), ' ');
-        text += cells[i];
-        if (i % width == width - 1)
-          text += "\n";
+      std::string in_quotes;
+      for (std::size_t i = 0, column = 0; i < table.values.size(); ++i) {
+        const std::string& value = table.values[i];
+        if (!is_plain(value))
+          in_quotes = quoted(value);
+        const std::string& cell = is_plain(value) ? value : in_quotes;
+        text.append(widest[column] - cell.size() + (column == 0 ? 0 : 2), ' ').append(cell);
+        if (++column < width)
+          continue;
+        text += '\n';
+        column = 0;
+        if (constexpr std::size_t enough = 1 << 20; text.size() > enough) {
+          file.write(text);
+          text.clear();
+        }
       }
     } else {
       for (std::size_t i = 0; i < width; ++i)
-        text += "_" + table.columns[i] + "  " + cells[i] + "\n";
+        text += "_" + table.columns[i] + "  " + quoted(table.values[i]) + "\n";
     }
     file.write(text + "\n");
   }
@@ -723,11 +822,12 @@ void move_image_names(Particles& particles, const std::filesystem::path& file) {
 }
 
 void set_pixel_size(Particles& particles, double pixel_size) {
+  constexpr std::array<std::string_view, 3> stated{"rlnImagePixelSize", "rlnDetectorPixelSize",
+                                                   "rlnMagnification"};
   auto* const optics = particles.document.find("optics");
   for (auto* const table : {&particles.particle_table(), optics})
-    for (const char* const column : {"rlnImagePixelSize", "rlnDetectorPixelSize", "rlnMagnification"})
-      if (table != nullptr)
-        table->remove_column(column);
+    if (table != nullptr)
+      table->remove_columns(stated);
   auto& table = optics != nullptr ? *optics : particles.particle_table();
   table.set_column("rlnImagePixelSize", std::vector<std::string>(table.rows(), fixed(pixel_size)));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "stored_values.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +32,8 @@ struct StarTable {
   }
   /// Replaces the values of a column, or adds it as the last one. `column_values` [rows].
   void set_column(std::string_view column, std::vector<std::string> column_values);
-  /// Removes a column where it is there.
-  void remove_column(std::string_view column);
+  /// Removes those of the columns that are there.
+  void remove_columns(std::span<const std::string_view> names);
 };
 
 /// A whole STAR file, in the file's order. Comments other than RELION's version are not kept.
@@ -69,6 +71,7 @@ struct ParticleStack {
   std::filesystem::path path;
   std::int64_t images = 0;
   std::optional<double> pixel_size; ///< Angstrom, from the header
+  StoredFormat format;
 };
 
 /// The particles of a STAR file. A value missing from the particle table is taken from the optics table,

@@ -28,6 +28,7 @@ struct StoredFormat {
   StoredType type = StoredType::Float32;
   bool swapped = false; ///< the bytes are in the other order than the machine's
 
+  bool operator==(const StoredFormat&) const = default;
   bool is_float() const { return type == StoredType::Float32 && !swapped; }
 };
 

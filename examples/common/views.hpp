@@ -26,6 +26,14 @@ using OnHost = Kokkos::View<Data, Kokkos::LayoutRight, HostMemory>;
 /// Whether what the host writes is where the kernels read it: nothing is copied.
 inline constexpr bool kernels_run_on_host = std::is_same_v<Memory, Kokkos::HostSpace>;
 
+/// An instance whose copies go beside the work of another one.
+inline Space instance_for_copies(const Space& space) {
+  if constexpr (kernels_run_on_host)
+    return space;
+  else
+    return Kokkos::Experimental::partition_space(space, 1, 1)[1];
+}
+
 template <class View, class... Extents>
 View allocate(const std::string& label, Extents... extents) {
   return View(Kokkos::view_alloc("Bracewell::examples::" + label, Kokkos::WithoutInitializing),

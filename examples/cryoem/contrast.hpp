@@ -67,7 +67,8 @@ public:
   /// For batches of up to `batch` images. Throws InputError where the functions cannot be computed; adds
   /// warnings to `particles`.
   Contrast(const Space& space, Particles& particles, int box, std::size_t batch)
-      : ctfs_(contrast_transfer(particles)), box_(box), on_device_("Bracewell::examples::contrast", batch) {
+      : ctfs_(contrast_transfer(particles)), box_(box), on_device_("Bracewell::examples::contrast", batch),
+        on_host_(Kokkos::create_mirror_view(on_device_)) {
     particles.require(particles.pixel_size);
     std::map<std::pair<Aberrations, double>, int> lenses; // and pixel sizes
     for (std::size_t row = 0; row < particles.count; ++row) {
@@ -97,7 +98,7 @@ public:
 
   bool present() const { return !ctfs_.empty(); }
 
-  /// Projections [1, rows, box, box/2+1] become images of `rows`.
+  /// Projections [1, rows, box, box/2+1] become images of `rows`. A fence has to stand between two calls.
   void modulate(const Space& space, std::span<const std::size_t> rows,
                 const Array<Kokkos::complex<float>, Memory>& spectra) const {
     apply(space, rows, spectra, {}, true);
@@ -116,7 +117,10 @@ public:
     double pixel_size;  ///< Angstrom
   };
 
+  /// One team for some rows of an image.
   struct Apply {
+    static constexpr int rows_per_team = 16;
+
     const Image* images;
     const double* phases;
     HalfSpectrumLayout<2> layout;
@@ -124,27 +128,50 @@ public:
     float* weights; ///< null: not wanted
     bool forward;
 
-    KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-      const std::int64_t element = index % layout.elements();
-      Image image = images[index / layout.elements()];
-      int k[2];
-      layout.frequency(element, k);
-      Kokkos::complex<float> turn = 1;
-      if (image.lens >= 0) {
-        const double* const both = phases + 2 * (image.lens * layout.elements() + element);
-        const double phase = forward ? both[0] : -both[0];
-        turn = Kokkos::complex<float>(static_cast<float>(Kokkos::cos(phase)),
-                                      static_cast<float>(Kokkos::sin(phase)));
-        image.ctf.offset -= both[1] / Kokkos::numbers::pi;
-      }
-      const auto value = image.ctf.value<float>(k[0] / (layout.size[0] * image.pixel_size),
-                                                k[1] / (layout.size[1] * image.pixel_size));
-      float factor = value;
-      if (image.premultiplied)
-        factor = forward ? value * value : 1;
-      spectra[index] *= factor * turn;
-      if (weights)
-        weights[index] = value * value;
+    KOKKOS_FUNCTION int teams_per_image() const {
+      return (layout.size[1] + rows_per_team - 1) / rows_per_team;
+    }
+
+    template <class Team>
+    KOKKOS_FUNCTION void operator()(const Team& team) const {
+      const std::int64_t index = team.league_rank() / teams_per_image();
+      const int begin = team.league_rank() % teams_per_image() * rows_per_team;
+      const int end = Kokkos::min(begin + rows_per_team, layout.size[1]), columns = layout.columns();
+      const Image image = images[index];
+      const bool twice = image.premultiplied;
+      const double x_step = 1 / (layout.size[0] * image.pixel_size),
+                   y_step = 1 / (layout.size[1] * image.pixel_size);
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, begin, end), [&](int row) {
+        const double y = layout.frequency(row, layout.size[1]) * y_step;
+        const std::int64_t in_image = layout.row_begin(row);
+        Kokkos::complex<float>* const line = spectra + index * layout.elements() + in_image;
+        float* const weight = weights ? weights + index * layout.elements() + in_image : nullptr;
+        if (image.lens >= 0) {
+          const double* const both = phases + 2 * (image.lens * layout.elements() + in_image);
+          Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, columns), [&](int x) {
+            const double phase = forward ? both[2 * x] : -both[2 * x];
+            CTF ctf = image.ctf;
+            ctf.offset -= both[2 * x + 1] / Kokkos::numbers::pi;
+            const auto value = ctf.value<float>(x * x_step, y);
+            line[x] *= factor(value, twice) * Kokkos::complex<float>(static_cast<float>(Kokkos::cos(phase)),
+                                                                     static_cast<float>(Kokkos::sin(phase)));
+            if (weight)
+              weight[x] = value * value;
+          });
+        } else {
+          Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, columns), [&](int x) {
+            const auto value = image.ctf.value<float>(x * x_step, y);
+            line[x] *= factor(value, twice);
+            if (weight)
+              weight[x] = value * value;
+          });
+        }
+      });
+    }
+
+    /// An image that was premultiplied has the CTF twice, and no more of it when it is summed.
+    KOKKOS_FUNCTION float factor(float value, bool twice) const {
+      return !twice ? value : (forward ? value * value : 1.0f);
     }
   };
 
@@ -152,17 +179,15 @@ private:
   void apply(const Space& space, std::span<const std::size_t> rows,
              const Array<Kokkos::complex<float>, Memory>& spectra, const Array<float, Memory>& weights,
              bool forward) const {
-    const auto mirror = Kokkos::create_mirror_view(on_device_);
     for (std::size_t i = 0; i < rows.size(); ++i)
-      mirror(i) = {ctfs_[rows[i]], lens_[rows[i]], premultiplied_[rows[i]], pixel_sizes_[rows[i]]};
-    Kokkos::deep_copy(space, on_device_, mirror);
-    space.fence("Bracewell::examples::contrast"); // the mirror goes
+      on_host_(i) = {ctfs_[rows[i]], lens_[rows[i]], premultiplied_[rows[i]], pixel_sizes_[rows[i]]};
+    Kokkos::deep_copy(space, on_device_, on_host_);
     const Apply functor{on_device_.data(), phases_.data(), {{box_, box_}},
                         spectra.data,      weights.data,   forward};
-    Kokkos::parallel_for("Bracewell::examples::contrast",
-                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
-                             space, 0, static_cast<std::int64_t>(rows.size()) * functor.layout.elements()),
-                         functor);
+    const int teams = static_cast<int>(rows.size()) * functor.teams_per_image();
+    const auto policy = kernels_run_on_host ? Kokkos::TeamPolicy<Space>(space, teams, 1)
+                                            : Kokkos::TeamPolicy<Space>(space, teams, 8, 32);
+    Kokkos::parallel_for("Bracewell::examples::contrast", policy, functor);
   }
 
   std::vector<CTF> ctfs_; ///< [particles]
@@ -171,6 +196,7 @@ private:
   std::vector<double> pixel_sizes_; ///< Angstrom
   int box_ = 0;
   Owned<Image*> on_device_;
+  Owned<Image*>::host_mirror_type on_host_;
   Owned<double****> phases_; ///< [lenses, box, box/2+1, odd and even]
 };
 

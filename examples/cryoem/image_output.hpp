@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/mrc.hpp"
+#include "common/pipeline.hpp"
 #include "common/progress.hpp"
 #include "cryoem/contrast.hpp"
 #include "cryoem/noise.hpp"
@@ -10,13 +11,12 @@
 #include <bracewell/fft/plan.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
-#include <future>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 namespace Bracewell::Examples {
@@ -26,66 +26,108 @@ struct ImageOutputOptions {
   std::optional<double>
       signal_to_noise; ///< variance of the signal over that of white noise; absent: no noise
   std::uint64_t seed = 0;
-  std::size_t batch = 0; ///< images at a time; 0: as many as fit the caches
+  std::size_t batch = 0; ///< images at a time; 0: by their size
   double pixel_size = 0; ///< Angstrom, for the header; 0: not known
 };
 
 /// Makes an image stack from spectra of projections: contrast transfer, inverse transform, noise, file. Works
-/// in batches, one being written while the next is computed, so that memory does not grow with the number of
-/// particles.
+/// in batches, some being copied to the host and written while the next is computed, so that memory does not grow with
+/// the number of particles.
 class ImageOutput {
 public:
   /// Throws InputError where the contrast transfer is asked for and cannot be computed.
   ImageOutput(const Space& space, Particles& particles, int box, const ImageOutputOptions& options)
-      : space_(space), particles_(particles), box_(box), options_(options),
-        batch_(batch_size(options.batch, particles.count, box)), poses_(batch_),
+      : space_(space), copying_(instance_for_copies(space)), particles_(particles), box_(box),
+        options_(options), batch_(batch_size(options.batch, particles.count, box)), poses_(batch_),
         spectra_(allocate<Spectra>("spectra", 1, batch_, box, box / 2 + 1)),
         inverse_(space, {box, box}, static_cast<std::int64_t>(batch_)) {
-    for (auto& images : images_)
-      images = allocate<Images>("images", batch_, box, box);
+    for (int slot = 0; slot < (kernels_run_on_host ? writers() + 1 : 2); ++slot)
+      images_.push_back(allocate<Images>("images", batch_, box, box));
+    for (int slot = 0; slot < (kernels_run_on_host ? 0 : writers() + 1); ++slot)
+      on_host_.push_back(allocate<OnHost<float***>>("images", batch_, box, box));
     if (options.ctf)
       contrast_ = Contrast(space, particles, box, batch_);
   }
 
-  /// Of images of which two batches are in memory, and of their spectra.
+  /// Of images, of which some batches are in memory, and of their spectra.
   static double bytes_needed(const ImageOutputOptions& options, std::size_t particles, int box) {
-    return 4.0 * sizeof(float) * double(batch_size(options.batch, particles, box)) * box * box;
+    const double slots = 2.0 + (kernels_run_on_host ? 0 : 2) + writers() + 1;
+    return slots * sizeof(float) * double(batch_size(options.batch, particles, box)) * box * box;
   }
 
   /// `labels` are for the header. `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
   template <class Project>
-  void write(const std::filesystem::path& path, const std::vector<std::string>& labels,
-             const Project& project) {
+  std::vector<StageTime> write(const std::filesystem::path& path, const std::vector<std::string>& labels,
+                               const Project& project) {
     const double deviation = options_.signal_to_noise ? noise_deviation(project) : 0;
     MrcWriter writer(path, MrcWriter::Kind::Stack, box_, box_,
                      {.pixel_size = options_.pixel_size, .labels = labels});
     Progress progress("projecting", "images", static_cast<std::int64_t>(particles_.count));
-    const std::array mirrors{Kokkos::create_mirror_view(images_[0]), Kokkos::create_mirror_view(images_[1])};
     std::vector<std::size_t> rows(particles_.count);
     std::iota(rows.begin(), rows.end(), std::size_t{0});
-    std::future<void> writing; // declared last: it is waited for before what it uses goes
-    for (std::size_t first = 0, slot = 0; first < rows.size(); first += batch_, slot = 1 - slot) {
-      const std::size_t count = std::min(batch_, rows.size() - first);
-      fill(std::span(rows).subspan(first, count), project);
-      inverse_.execute(space_, spectra_, images_[slot]);
-      if (deviation > 0)
-        add_noise(space_, images_[slot], {options_.seed}, first, deviation);
-      Kokkos::deep_copy(space_, mirrors[slot], images_[slot]);
-      space_.fence("Bracewell::examples::image_output");
-      if (writing.valid())
-        writing.get();
-      writing = std::async(std::launch::async, [&, slot, count] {
-        writer.write({mirrors[slot].data(), count * mirrors[slot].extent(1) * mirrors[slot].extent(2)});
-        progress.add(static_cast<std::int64_t>(count));
-      });
-    }
-    writing.get();
+    const auto rows_of = [&](std::int64_t item) {
+      const std::size_t first = static_cast<std::size_t>(item) * batch_;
+      return std::span(rows).subspan(first, std::min(batch_, rows.size() - first));
+    };
+    const auto slot_of = [](auto& slots, std::int64_t item) {
+      return slots[static_cast<std::size_t>(item) % slots.size()];
+    };
+    const std::size_t pixels = static_cast<std::size_t>(box_) * static_cast<std::size_t>(box_);
+    const auto bytes = static_cast<std::int64_t>(rows.size() * pixels * sizeof(float));
+    std::vector<Stage> stages;
+    stages.push_back({.name = "compute",
+                      .threads = 0,
+                      .slots = static_cast<int>(images_.size()),
+                      .work =
+                          [&](std::int64_t item) {
+                            const Images images = slot_of(images_, item);
+                            fill(rows_of(item), project);
+                            inverse_.execute(space_, spectra_, images);
+                            if (deviation > 0)
+                              add_noise(space_, images, {options_.seed}, rows_of(item).front(), deviation);
+                            space_.fence("Bracewell::examples::image_output");
+                          },
+                      .bytes = bytes});
+    if constexpr (!kernels_run_on_host)
+      stages.push_back({.name = "copy",
+                        .slots = static_cast<int>(on_host_.size()),
+                        .work =
+                            [&](std::int64_t item) {
+                              Kokkos::deep_copy(copying_, slot_of(on_host_, item), slot_of(images_, item));
+                              copying_.fence("Bracewell::examples::copy");
+                            },
+                        .bytes = bytes});
+    stages.push_back(
+        {.name = "write",
+         .threads = writers(),
+         .work =
+             [&](std::int64_t item) {
+               const std::span<const std::size_t> written = rows_of(item);
+               const float* values = nullptr;
+               if constexpr (kernels_run_on_host)
+                 values = slot_of(images_, item).data();
+               else
+                 values = slot_of(on_host_, item).data();
+               writer.write_at(static_cast<std::int64_t>(written.front()), {values, written.size() * pixels});
+               progress.add(static_cast<std::int64_t>(written.size()));
+             },
+         .bytes = bytes});
+    const auto items = static_cast<std::int64_t>((rows.size() + batch_ - 1) / batch_);
+    const std::vector<StageTime> times = run_stages(items, stages);
     writer.close();
+    return times;
   }
 
 private:
+  /// Hosts need their threads for the work.
+  static int writers() {
+    const int threads = static_cast<int>(std::thread::hardware_concurrency());
+    return kernels_run_on_host ? std::clamp(threads / 8, 1, 4) : std::clamp(threads / 2, 1, 6);
+  }
+
+  /// As many as fit the caches of a host, and as keep a GPU busy.
   static std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
-    constexpr std::size_t bytes = 4 << 20;
+    constexpr std::size_t bytes = kernels_run_on_host ? 4 << 20 : 32 << 20;
     const auto pixels = static_cast<std::size_t>(box) * static_cast<std::size_t>(box);
     return std::clamp<std::size_t>(asked > 0 ? asked : bytes / (sizeof(float) * pixels), 1, particles);
   }
@@ -114,14 +156,15 @@ private:
     return std::sqrt(variance / *options_.signal_to_noise);
   }
 
-  Space space_;
+  Space space_, copying_;
   const Particles& particles_;
   int box_;
   ImageOutputOptions options_;
   std::size_t batch_;
   ParticlePoses poses_;
   Spectra spectra_;
-  std::array<Images, 2> images_;
+  std::vector<Images> images_;            ///< slots between stages
+  std::vector<OnHost<float***>> on_host_; ///< likewise; none where kernels run on the host
   FFT<Space, 2, Kokkos::complex<float>, float> inverse_;
   Contrast contrast_;
 };

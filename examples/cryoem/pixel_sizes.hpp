@@ -41,7 +41,8 @@ class PixelSizes {
 public:
   /// For batches of up to `batch` images of a box.
   PixelSizes(const Particles& particles, int box, std::size_t batch)
-      : particles_(particles), box_(box), on_device_("Bracewell::examples::pixel_sizes", batch) {}
+      : particles_(particles), box_(box), on_device_("Bracewell::examples::pixel_sizes", batch),
+        on_host_(Kokkos::create_mirror_view(on_device_)) {}
 
   struct Apply {
     const double* relative; ///< [images]
@@ -62,14 +63,12 @@ public:
     }
   };
 
-  /// Of `rows`: spectra and weights [1, rows, box, box/2+1].
+  /// Of `rows`: spectra and weights [1, rows, box, box/2+1]. A fence has to stand between two calls.
   void apply(const Space& space, std::span<const std::size_t> rows, const Spectra& spectra,
              const Weights& weights) const {
-    const auto mirror = Kokkos::create_mirror_view(on_device_);
     for (std::size_t i = 0; i < rows.size(); ++i)
-      mirror(i) = relative_pixel_size(particles_, rows[i]);
-    Kokkos::deep_copy(space, on_device_, mirror);
-    space.fence("Bracewell::examples::pixel_sizes"); // the mirror goes
+      on_host_(i) = relative_pixel_size(particles_, rows[i]);
+    Kokkos::deep_copy(space, on_device_, on_host_);
     const Apply functor{on_device_.data(), {{box_, box_}}, spectra.data(), weights.data()};
     Kokkos::parallel_for("Bracewell::examples::pixel_sizes",
                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
@@ -81,6 +80,7 @@ private:
   const Particles& particles_;
   int box_;
   Owned<double*> on_device_;
+  Owned<double*>::host_mirror_type on_host_;
 };
 
 } // namespace Bracewell::Examples

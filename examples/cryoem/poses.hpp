@@ -17,10 +17,14 @@ namespace Bracewell::Examples {
 struct ParticlePoses {
   Owned<float** [3][3]> matrices; ///< [1, count, 3, 3]
   Owned<float** [2]> shifts;      ///< [1, count, 2], pixels (row, column)
+  Owned<float** [3][3]>::host_mirror_type host_matrices;
+  Owned<float** [2]>::host_mirror_type host_shifts;
 
   explicit ParticlePoses(std::size_t count)
       : matrices(allocate<Owned<float** [3][3]>>("matrices", 1, count)),
-        shifts(allocate<Owned<float** [2]>>("shifts", 1, count)) {}
+        shifts(allocate<Owned<float** [2]>>("shifts", 1, count)),
+        host_matrices(Kokkos::create_mirror_view(matrices)), host_shifts(Kokkos::create_mirror_view(shifts)) {
+  }
 
   /// Those of elements [first, last) of the batch.
   Poses<float, Memory> part(std::size_t first, std::size_t last) const {
@@ -39,12 +43,10 @@ inline Matrix3<double> magnification(const Particles& particles, std::size_t row
 
 /// Enters the poses of `rows` of the particles, on the grid of the first one's pixels. `symmetry` maps the reconstruction onto itself; the origin of
 /// an image is its pixel floor(box / 2), as RELION has it, and the particle lies at minus rlnOrigin from
-/// there.
+/// there. A fence has to stand between two calls.
 inline void set_poses(const Space& space, const ParticlePoses& poses, const Particles& particles,
                       std::span<const std::size_t> rows, int box,
                       const Matrix3<double>& symmetry = Matrix3<double>::identity()) {
-  const auto matrices = Kokkos::create_mirror_view(poses.matrices);
-  const auto shifts = Kokkos::create_mirror_view(poses.shifts);
   const auto origin = [](const ParticleColumn<double>& column, std::size_t row) {
     return column.present() ? column[row] : 0;
   };
@@ -57,13 +59,12 @@ inline void set_poses(const Space& space, const ParticlePoses& poses, const Part
     const double pixel = relative_pixel_size(particles, row);
     for (int r = 0; r < 3; ++r)
       for (int c = 0; c < 3; ++c)
-        matrices(0, i, r, c) = static_cast<float>(matrix(r, c) / pixel);
-    shifts(0, i, 0) = static_cast<float>(box / 2 - origin(particles.origin_y, row));
-    shifts(0, i, 1) = static_cast<float>(box / 2 - origin(particles.origin_x, row));
+        poses.host_matrices(0, i, r, c) = static_cast<float>(matrix(r, c) / pixel);
+    poses.host_shifts(0, i, 0) = static_cast<float>(box / 2 - origin(particles.origin_y, row));
+    poses.host_shifts(0, i, 1) = static_cast<float>(box / 2 - origin(particles.origin_x, row));
   }
-  Kokkos::deep_copy(space, poses.matrices, matrices);
-  Kokkos::deep_copy(space, poses.shifts, shifts);
-  space.fence("Bracewell::examples::set_poses"); // the mirrors go
+  Kokkos::deep_copy(space, poses.matrices, poses.host_matrices);
+  Kokkos::deep_copy(space, poses.shifts, poses.host_shifts);
 }
 
 /// Throws InputError where angles are missing; adds a warning to `particles` where origins are.

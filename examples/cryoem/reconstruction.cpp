@@ -2,8 +2,10 @@
 #include "cryoem/reconstruction.hpp"
 
 #include "common/memory_limit.hpp"
+#include "common/progress.hpp"
 #include "cryoem/particle_batches.hpp"
 
+#include <bracewell/fft/fast_size.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
@@ -21,6 +23,17 @@ int square_box(const Particles& particles) {
                      ": expected square images of 4 to 8192 pixels, found " +
                      std::to_string(particles.image_width) + " x " + std::to_string(particles.image_height));
   return static_cast<int>(particles.image_width);
+}
+
+/// The padded box: the even size closest to the oversampling's that FFT libraries have fast codes for (one with a
+/// prime factor of 109 takes four times as long).
+int padded_box(int box, const Sampling& sampling) {
+  const int wanted = sampling.padded(box);
+  const auto fast = [](int size) { return next_fast_size(size, true) == size; };
+  for (int distance = 0;; distance += 2)
+    for (const int size : {wanted - distance, wanted + distance})
+      if (size >= box && fast(size))
+        return size;
 }
 
 /// Enough for the volumes to be passed over seldom, and little beside them.
@@ -48,7 +61,7 @@ void add_to(const Space& space, const View& target, const View& source) {
 } // namespace
 
 void require_memory_for_reconstruction(int box, const Sampling& sampling, double limit) {
-  const int padded = sampling.padded(box);
+  const int padded = padded_box(box, sampling);
   // Two half sets, data and weights; then the data again, the padded map, and the transform's copy.
   require_memory("a box of " + std::to_string(box) + " pixels padded to " + std::to_string(padded),
                  resident_bytes() + sizeof(float) * 6 * std::pow(padded, 3), limit);
@@ -61,7 +74,7 @@ bool few_for_signed_weights(const Particles& particles, const std::string& symme
 
 Reconstruction::Reconstruction(const Space& space, Particles& particles, const ReconstructionOptions& options)
     : space_(space), particles_(particles), options_(options), box_(square_box(particles)),
-      padded_(options.sampling.padded(box_)), halves_of_(half_sets(particles)),
+      padded_(padded_box(box_, options.sampling)), halves_of_(half_sets(particles)),
       operators_(symmetry_operators(options.symmetry)),
       batch_(batch_size(options.batch, particles.count, box_)), poses_(batch_),
       spectra_(allocate<Spectra>("spectra", 1, batch_, box_, box_ / 2 + 1)),
@@ -97,17 +110,32 @@ std::size_t Reconstruction::count(int half) const {
   return static_cast<std::size_t>(std::ranges::count(halves_of_, half));
 }
 
-void Reconstruction::insert_all() {
-  ParticleBatches batches(particles_, halves_of_, batch_, options_.normalise);
-  batches.for_each(space_, [&](const Images& images, std::span<const std::size_t> rows, std::size_t firsts) {
-    transform(images, rows);
-    with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
-  });
-  background_ = batches.background();
+std::vector<StageTime> Reconstruction::insert_all() {
+  std::vector<std::vector<std::size_t>>
+      batches; // in the file's order; in each those of the first half set come first
+  for (std::size_t row = 0; row < particles_.count; ++row) {
+    if (row % batch_ == 0)
+      batches.emplace_back();
+    batches.back().push_back(row);
+  }
+  const auto in_first = [&](std::size_t row) { return halves_of_[row] == 0; };
+  for (auto& rows : batches)
+    std::ranges::stable_partition(rows, in_first);
+  Progress progress("inserting", "particles", static_cast<std::int64_t>(particles_.count));
+  ParticleBatches particles(space_, particles_, batch_, options_.normalise);
+  const auto times =
+      particles.for_each(batches, [&](const Part<float***>& images, std::span<const std::size_t> rows) {
+        transform(images, rows);
+        const auto firsts = static_cast<std::size_t>(std::ranges::count_if(rows, in_first));
+        with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
+        progress.add(static_cast<std::int64_t>(rows.size()));
+      });
+  background_ = particles.background();
+  return times;
 }
 
 /// Spectra of a batch, times CTF, and CTF^2.
-void Reconstruction::transform(const Images& images, std::span<const std::size_t> rows) {
+void Reconstruction::transform(const Part<float***>& images, std::span<const std::size_t> rows) {
   forward_.execute(space_, images, spectra_);
   if (uses_ctf())
     contrast_.demodulate(space_, rows, range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "common/pipeline.hpp"
 #include "common/star.hpp"
 #include "cryoem/contrast.hpp"
 #include "cryoem/poses.hpp"
@@ -46,7 +47,7 @@ public:
   Reconstruction(const Space& space, Particles& particles, const ReconstructionOptions& options);
 
   /// Reads and inserts all particles. Throws InputError for images that cannot be read.
-  void insert_all();
+  std::vector<StageTime> insert_all();
 
   /// Background of the images inserted, in standard deviations of an image; the mean of all.
   double background() const { return background_; }
@@ -67,7 +68,7 @@ private:
     MapWeight weight;
   };
 
-  void transform(const Images& images, std::span<const std::size_t> rows);
+  void transform(const Part<float***>& images, std::span<const std::size_t> rows);
   template <class Kernel>
   void insert(std::span<const std::size_t> rows, std::size_t firsts);
   Map map_of(const Half& half) const;

@@ -469,6 +469,55 @@ TEST_CASE("a stack is written as a stream, in float32 and float16") {
   CHECK(MrcReader(path).header().voxel_size == std::array<std::optional<double>, 3>{2.0, 2.0, 2.0});
 }
 
+TEST_CASE("threads write a stack in any order, the same as a stream") {
+  const TemporaryFolder folder;
+  const bool half = GENERATE(false, true);
+  const MrcWriteOptions options{.mode = half ? MrcMode::Float16 : MrcMode::Float32};
+  std::mt19937 generator(1);
+  std::vector<float> values(6 * 101);
+  for (float& value : values)
+    value = static_cast<float>(generator() % 2000) / 1000.0f;
+  MrcWriter stream(folder / "stream.mrcs", MrcWriter::Kind::Stack, 3, 2, options);
+  stream.write(values);
+  stream.close();
+  MrcWriter writer(folder / "threads.mrcs", MrcWriter::Kind::Stack, 3, 2, options);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] {
+        for (std::size_t last = 101 - thread; last > 0; last -= std::min<std::size_t>(last, 4))
+          writer.write_at(static_cast<std::int64_t>(last) - 1, std::span(values).subspan(6 * (last - 1), 6));
+      });
+  }
+  writer.close();
+  CHECK(read_bytes(folder / "threads.mrcs") == read_bytes(folder / "stream.mrcs"));
+
+  MrcWriter gap(folder / "gap.mrcs", MrcWriter::Kind::Stack, 3, 2, options);
+  gap.write_at(1, std::span(values).first(6));
+  CHECK_THROWS_AS(gap.close(), std::logic_error);
+}
+
+TEST_CASE("images are read as they are stored, each to its place") {
+  HandMadeMrc file(true);
+  file.size(2, 1, 300, 1);
+  for (std::uint32_t i = 0; i < 600; ++i)
+    file.append(i, 2);
+  const TemporaryFolder folder;
+  const MrcReader reader(file.write(folder / "stack.mrcs"));
+  CHECK((reader.format() == StoredFormat{StoredType::Int16, true}));
+  REQUIRE(reader.image_bytes() == 4);
+  std::vector<std::byte> bytes(4 * 299);
+  std::vector<std::byte*> places; // from the last to the first
+  for (std::size_t i = 299; i > 0; --i)
+    places.push_back(bytes.data() + 4 * (i - 1));
+  reader.read_stored(1, places);
+  for (std::size_t i = 0; i < 299; ++i)
+    for (std::size_t k = 0; k < 4; ++k)
+      REQUIRE(bytes[4 * i + k] == std::byte{file.bytes[1024 + 4 * (299 - i) + k]});
+  CHECK_THAT(input_error([&] { reader.read_stored(2, places); }),
+             ContainsSubstring("has 300 images, asked for 299"));
+}
+
 TEST_CASE("float16 is written rounded to the nearest, ties to even") {
   const TemporaryFolder folder;
   const fs::path path = folder / "halves.mrc";

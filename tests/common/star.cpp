@@ -8,9 +8,12 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <random>
+#include <thread>
 
 using namespace Bracewell::Examples;
 using namespace IoTest;
@@ -205,16 +208,52 @@ TEST_CASE("images are read by ranges of particles, whatever stacks they lie in")
   const Particles particles = read_particles(folder / "p.star");
   CHECK(particles.stacks.size() == 2);
   ParticleImages images(particles);
-  for (std::size_t first = 0; first <= rows.size(); ++first)
-    for (std::size_t count = 0; first + count <= rows.size(); ++count) {
+  REQUIRE(images.image_bytes() == 64);
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (int tries = 0; tries < 20; std::ranges::next_permutation(order), ++tries)
+    for (std::size_t count = 0; count <= rows.size(); ++count) {
       std::vector<float> pixels(count * 16, -1.0f);
-      images.read(first, count, pixels);
+      images.read(std::span(order).last(count), std::as_writable_bytes(std::span(pixels)));
       for (std::size_t i = 0; i < pixels.size(); ++i)
-        REQUIRE(pixels[i] == rows[first + i / 16].second);
+        REQUIRE(pixels[i] == rows[order[rows.size() - count + i / 16]].second);
     }
   std::vector<float> pixels(16);
-  CHECK_THROWS_AS(images.read(8, 1, pixels), std::invalid_argument);
-  CHECK_THROWS_AS(images.read(0, 2, pixels), std::invalid_argument);
+  CHECK_THROWS_AS(images.read(std::span(order).first(2), std::as_writable_bytes(std::span(pixels))),
+                  std::invalid_argument);
+  CHECK_THAT(images.not_finite(4, 6),
+             ContainsSubstring(
+                 "b.mrcs: image 4 (counting from 1) has a value that is not finite at column 3, row 2"));
+}
+
+TEST_CASE("many stacks are read by several threads, a changed one is told") {
+  const TemporaryFolder folder;
+  constexpr int stacks = 40; // more than stay open
+  std::string text = "data_\nloop_\n_rlnImageName\n";
+  for (int stack = 0; stack < stacks; ++stack) {
+    const std::string name = "s" + std::to_string(stack) + ".mrcs";
+    write_stack(folder / name, 2, stack);
+    text += "2@" + name + "\n1@" + name + "\n";
+  }
+  write_text(folder / "p.star", text);
+  const Particles particles = read_particles(folder / "p.star");
+  ParticleImages images(particles);
+  std::vector<float> pixels(std::size_t(2 * stacks * 16), -1.0f);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] {
+        for (std::size_t row = thread; row < 2 * stacks; row += 4)
+          images.read(std::span(&row, 1), std::as_writable_bytes(std::span(pixels).subspan(16 * row, 16)));
+      });
+  }
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+    REQUIRE(pixels[i] == static_cast<float>(100 * (i / 32) + (i / 16 + 1) % 2));
+  write_stack(folder / "s0.mrcs", 1);
+  const std::size_t row = 0;
+  ParticleImages later(particles);
+  CHECK_THROWS_WITH(later.read(std::span(&row, 1), std::as_writable_bytes(std::span(pixels))),
+                    ContainsSubstring("s0.mrcs: was changed while it was in use"));
 }
 
 TEST_CASE("what is wrong with particles is told with file, row and column") {
@@ -288,6 +327,40 @@ TEST_CASE("what is wrong with particles is told with file, row and column") {
   CHECK(message(replaced(both, "1@stack.mrcs", "1@short.mrcs")) ==
         row + "2, column rlnImageName: " + (folder / "short.mrcs").string() +
             ": is truncated: expected 1152 bytes for size 4 x 4 x 2 and mode 2, found 1024");
+}
+
+TEST_CASE("rows mean the same with plain words, quotes, comments and texts, in files of several tables") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "p.star";
+  const auto values = [&](const std::string& text) {
+    write_text(path, text);
+    std::vector<std::vector<std::string>> all;
+    for (const StarTable& table : read_star(path).tables)
+      all.push_back(table.values);
+    return all;
+  };
+  using Values = std::vector<std::vector<std::string>>;
+  const std::string one = "data_a\nloop_\n_x #1\n_y #2\n", two = "data_b\nloop_\n_z\n";
+  CHECK(values(one + "1 2\n\n3 4 # 5\n# 6\n 7\t8\r\n" + two + "a\nb#\nc'd\n") ==
+        Values{{"1", "2", "3", "4", "7", "8"}, {"a", "b#", "c'd"}});
+  CHECK(values(one + "1 2\n3 4\n" + two) == Values{{"1", "2", "3", "4"}, {}});
+  CHECK(values(one + "1 2\n3 4\n" + two + "5\ndata_c\nloop_\n_z\n6\n8") ==
+        Values{{"1", "2", "3", "4"}, {"5"}, {"6", "8"}});
+  CHECK(values(one + "1 2\n3 '4 #'\n5 6\n" + two + "7\n\"8\"\n9\n") ==
+        Values{{"1", "2", "3", "4 #", "5", "6"}, {"7", "8", "9"}});
+  CHECK(values(one + "[1,2] 2\n3 [4]\n5 6\n") == Values{{"[1,2]", "2", "3", "[4]", "5", "6"}});
+  CHECK(values("data_a\n_t\n;\nloop_\n;\n" + two + "1\n2\n3\n")[1] ==
+        std::vector<std::string>{"1", "2", "3"});
+  std::string many = one;
+  std::vector<std::string> expected;
+  for (int row = 0; row < 3000; ++row) {
+    expected.insert(expected.end(),
+                    {std::to_string(row), std::string(static_cast<std::size_t>(row % 40 + 1), 'v')});
+    many += expected[expected.size() - 2] + "  " + expected.back() + "\n";
+  }
+  CHECK(values(many + two + "1\n") == Values{expected, {"1"}});
+  write_text(path, one + "1 2\n3 4\n5 6\ndata_b\nloop_\n");
+  CHECK_THAT(input_error([&] { read_star(path); }), ContainsSubstring("p.star: is not a STAR file: 9:"));
 }
 
 TEST_CASE("files that are not STAR are refused") {

@@ -7,10 +7,12 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace {
@@ -38,6 +40,20 @@ Function* original(Function*, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
+/// What reading returns where it fails.
+std::optional<ssize_t> failed_read(int descriptor, off_t offset) {
+  if (offset < 1024)
+    return std::nullopt;
+  const std::string path = path_of(descriptor);
+  if (concerns(path, "read")) {
+    errno = EIO;
+    return -1;
+  }
+  if (concerns(path, "shorter"))
+    return 0;
+  return std::nullopt;
+}
+
 } // namespace
 
 extern "C" int open(const char* path, int flags, ...) {
@@ -60,15 +76,15 @@ extern "C" int open(const char* path, int flags, ...) {
 }
 
 extern "C" ssize_t pread(int descriptor, void* buffer, size_t size, off_t offset) {
-  if (offset >= 1024) {
-    const std::string path = path_of(descriptor);
-    if (concerns(path, "read")) {
-      errno = EIO;
-      return -1;
-    }
-    if (concerns(path, "shorter"))
-      return 0;
-  }
+  if (const auto failed = failed_read(descriptor, offset))
+    return *failed;
   static auto* const real = original(&::pread, "pread");
   return real(descriptor, buffer, size, offset);
+}
+
+extern "C" ssize_t preadv(int descriptor, const struct iovec* parts, int count, off_t offset) {
+  if (const auto failed = failed_read(descriptor, offset))
+    return *failed;
+  static auto* const real = original(&::preadv, "preadv");
+  return real(descriptor, parts, count, offset);
 }

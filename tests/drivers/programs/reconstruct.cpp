@@ -86,6 +86,40 @@ TEST_CASE("a map does not depend on batches and threads") {
   CHECK(relative_error(MrcReader(scene.folder / "one.mrc").read_volume(), map) < 1e-5);
 }
 
+TEST_CASE("a map does not depend on how the images are stored, and in which stacks") {
+  Scene scene(24, 23, random_gaussians(8, 5, 2));
+  auto images = read_stack(scene.folder / "images.mrcs").values;
+  for (float& value : images)
+    value = std::round(100 * value);
+  write_stack(scene.folder / "images.mrcs", images, 24, 24);
+  const auto map = scene.reconstruction("--normalise");
+  for (const bool big_endian : {false, true}) {
+    HandMadeMrc integers(big_endian), floats(big_endian);
+    integers.size(24, 24, 23, 1);
+    for (const float value : images)
+      integers.append(static_cast<std::uint16_t>(static_cast<std::int16_t>(value)), 2);
+    integers.write(scene.folder / "integers.mrcs");
+    floats.size(24, 24, 23, 2).append_reals(images).write(scene.folder / "floats.mrcs");
+    std::string all = star_text(scene.particles, 24, "integers.mrcs"), mixed = all;
+    for (std::size_t at = 0; (at = mixed.find("2@integers", at)) != std::string::npos;) // 2, 12, 22
+      mixed.replace(at, 10, "2@floats");
+    for (const std::string& text : {all, mixed}) {
+      write_text(scene.folder / "particles.star", text);
+      CHECK(relative_error(scene.reconstruction("--normalise"), map) < 1e-6);
+      CHECK(relative_error(scene.reconstruction("--normalise --batch 5"), map) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("--timings names the stages") {
+  const Scene scene(24, 10, random_gaussians(8, 5, 2));
+  const Outcome outcome =
+      run(scene.folder, reconstruct + " --star particles.star --no-ctf --out map.mrc --timings");
+  REQUIRE(outcome.code == 0);
+  for (const char* const phase : {"timings: ", "; insert ", "(read ", " GB/s", "compute "})
+    CHECK(outcome.err.find(phase) != std::string::npos);
+}
+
 TEST_CASE("symmetry makes few particles do") {
   std::vector<Gaussian> gaussians;
   for (const auto& g : random_gaussians(4, 6, 2)) // a four-fold axis along z
@@ -215,5 +249,13 @@ TEST_CASE("bad particles end with one message, code 2 and no output") {
   const std::size_t third = 1024 + 4 * 24 * 24 * 2;
   for (std::size_t i = 0; i < 4; ++i)
     bad[third + i] = 0xff;
-  with_stack(bad, {"images.mrcs", "image 3", "not finite"});
+  with_stack(bad, {"images.mrcs", "image 3", "not finite", "column 1, row 1"});
+  write_bytes(folder / "images.mrcs", stack);
+  bad = stack;
+  bad[third + 4 * 50 + 2] = 0x80; // infinity, in column 3 of row 3
+  bad[third + 4 * 50 + 3] = 0x7f;
+  write_bytes(folder / "second.mrcs", bad);
+  for (const char* const batch : {"1", "2", "3", "4"})
+    with_star(replaced(" 4@images.mrcs", " 3@second.mrcs"), std::string("--batch ") + batch,
+              {"second.mrcs", "image 3 ", "not finite", "column 3, row 3"});
 }

@@ -70,7 +70,7 @@ std::vector<std::string> lines(const fs::path& path) {
 
 void remove_column_of_halves(const Scene& scene) {
   StarDocument document = read_star(scene.folder / "particles.star");
-  document.find("particles")->remove_column("rlnRandomSubset");
+  document.find("particles")->remove_columns(std::array<std::string_view, 1>{"rlnRandomSubset"});
   write_star(scene.folder / "particles.star", document);
 }
 

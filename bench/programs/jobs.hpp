@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+/// Whole programs, measured on inputs of any size.
+namespace ProgramBench {
+
+/// How large the inputs are.
+struct Sizes {
+  std::int64_t particles = 200;
+  int box = 32; ///< pixels
+};
+
+/// One program with its options, run in the folder of the inputs.
+struct Job {
+  std::string name;
+  std::vector<std::string> command;
+  double items = 0, bytes = 0; ///< that it reads or writes, for the rates
+  std::string unit;            ///< of the items
+};
+
+/// What one run took.
+struct Usage {
+  double wall = 0, processor = 0; ///< seconds; the latter of user and system
+  double megabytes = 0;           ///< largest resident set
+  std::string timings;            ///< what it says with --timings, where it does
+};
+
+/// Runs a job in a folder. Throws std::runtime_error where it does not end well, with what it said.
+Usage run(const std::filesystem::path& folder, const Job& job);
+
+/// Makes a map, poses and images in the folder; projecting and reconstructing them, also with RELION where asked for.
+std::vector<Job> cryoem_jobs(const std::filesystem::path& folder, const Sizes& sizes, bool relion);
+
+} // namespace ProgramBench

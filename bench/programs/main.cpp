@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "jobs.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+
+namespace {
+
+using namespace ProgramBench;
+namespace fs = std::filesystem;
+
+/// The run in the middle by wall clock.
+Usage median(std::vector<Usage> runs) {
+  std::ranges::sort(runs, {}, &Usage::wall);
+  return runs[runs.size() / 2];
+}
+
+void print(const std::vector<Job>& jobs, const std::vector<std::vector<Usage>>& runs) {
+  std::puts("| program | wall clock, s | processor, s | memory, MB | thousands per second | GB/s |\n"
+            "|---|---|---|---|---|---|");
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Usage usage = median(runs[i]);
+    std::printf("| %s | %.3f | %.3f | %.0f | %.4g %s | %.3g |\n", jobs[i].name.c_str(), usage.wall,
+                usage.processor, usage.megabytes, 1e-3 * jobs[i].items / usage.wall, jobs[i].unit.c_str(),
+                1e-9 * jobs[i].bytes / usage.wall);
+  }
+  std::puts("");
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    if (const Usage usage = median(runs[i]); !usage.timings.empty())
+      std::printf("%s: %s\n", jobs[i].name.c_str(), usage.timings.c_str());
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Makes inputs, runs the programs on them and prints what they took: medians of interleaved runs.",
+      "measure_programs"};
+  fs::path folder = "programs";
+  Sizes sizes;
+  int repeat = 1;
+  bool relion = false;
+  app.add_option("--folder", folder, "of inputs and outputs, some gigabytes")->capture_default_str();
+  app.add_option("--particles", sizes.particles)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--box", sizes.box, "of the particles, pixels")
+      ->check(CLI::Range(4, 8192))
+      ->capture_default_str();
+  app.add_option("--repeat", repeat)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_flag("--relion", relion, "relion_project and relion_reconstruct too");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    fs::create_directories(folder);
+    folder = fs::absolute(folder);
+    const std::vector<Job> jobs = cryoem_jobs(folder, sizes, relion);
+    std::vector<std::vector<Usage>> runs(jobs.size());
+    for (int i = 0; i < repeat; ++i)
+      for (std::size_t job = 0; job < jobs.size(); ++job)
+        runs[job].push_back(run(folder, jobs[job]));
+    print(jobs, runs);
+  } catch (const std::exception& error) {
+    std::cerr << "measure_programs: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}

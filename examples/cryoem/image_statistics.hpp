@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "cryoem/views.hpp"
+
+#include <cstdint>
+
+namespace Bracewell::Examples {
+
+/// What is looked at in every image before it is used.
+struct ImageStatistics {
+  double background;       ///< mean outside of the disc that fits the image; 0 where nothing is
+  double deviation;        ///< standard deviation of all pixels
+  std::int64_t not_finite; ///< the first pixel whose value is not; the number of pixels where all are
+};
+
+/// Computes them, one team per image; optionally subtracts the background.
+struct LookAtImages {
+  float* images; ///< [count, height, width]
+  std::int64_t height, width;
+  bool subtract_background;
+  ImageStatistics* statistics; ///< [count]
+
+  struct Sums {
+    double all = 0, squares = 0, outside = 0, pixels_outside = 0;
+
+    KOKKOS_FUNCTION Sums& operator+=(const Sums& other) {
+      all += other.all;
+      squares += other.squares;
+      outside += other.outside;
+      pixels_outside += other.pixels_outside;
+      return *this;
+    }
+  };
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(const Team& team) const;
+
+  void run(const Space& space, std::size_t count) const {
+    const int teams = static_cast<int>(count);
+    const auto policy = kernels_run_on_host ? Kokkos::TeamPolicy<Space>(space, teams, 1)
+                                            : Kokkos::TeamPolicy<Space>(space, teams, 8, 32);
+    Kokkos::parallel_for("Bracewell::examples::look_at_images", policy, *this);
+  }
+};
+
+} // namespace Bracewell::Examples
+
+template <>
+struct Kokkos::reduction_identity<Bracewell::Examples::LookAtImages::Sums> {
+  KOKKOS_FORCEINLINE_FUNCTION static Bracewell::Examples::LookAtImages::Sums sum() { return {}; }
+};
+
+namespace Bracewell::Examples {
+
+template <class Team>
+KOKKOS_FUNCTION void LookAtImages::operator()(const Team& team) const {
+  float* const image = images + team.league_rank() * height * width;
+  const std::int64_t pixels = height * width;
+  Sums sums;
+  Kokkos::parallel_reduce(
+      Kokkos::TeamThreadRange(team, height),
+      [&](std::int64_t y, Sums& part) {
+        Sums row;
+        const std::int64_t dy = 2 * (y - height / 2);
+        Kokkos::parallel_reduce(
+            Kokkos::ThreadVectorRange(team, width),
+            [&](std::int64_t x, Sums& in_row) {
+              const std::int64_t dx = 2 * (x - width / 2);
+              const double value = image[y * width + x], outside = dx * dx + dy * dy > pixels ? 1 : 0;
+              in_row.all += value;
+              in_row.squares += value * value;
+              in_row.outside += outside * value;
+              in_row.pixels_outside += outside;
+            },
+            Kokkos::Sum<Sums>(row));
+        part += row;
+      },
+      Kokkos::Sum<Sums>(sums));
+  const double count = static_cast<double>(pixels), mean = sums.all / count;
+  const double background = sums.pixels_outside > 0 ? sums.outside / sums.pixels_outside : 0;
+  std::int64_t not_finite = pixels;
+  if (!Kokkos::isfinite(sums.all))
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, pixels),
+        [&](std::int64_t i, std::int64_t& first) {
+          if (!Kokkos::isfinite(image[i]) && i < first)
+            first = i;
+        },
+        Kokkos::Min<std::int64_t>(not_finite));
+  Kokkos::single(Kokkos::PerTeam(team), [&] {
+    statistics[team.league_rank()] = {
+        background, Kokkos::sqrt(Kokkos::max(0.0, sums.squares / count - mean * mean)), not_finite};
+  });
+  if (subtract_background)
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, pixels),
+                         [&](std::int64_t i) { image[i] -= static_cast<float>(background); });
+}
+
+} // namespace Bracewell::Examples

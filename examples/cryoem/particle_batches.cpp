@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "cryoem/particle_batches.hpp"
+
+#include "common/input_error.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace Bracewell::Examples {
+namespace {
+
+/// Hosts need their threads for the work.
+int reading_threads() {
+  const int threads = static_cast<int>(std::thread::hardware_concurrency());
+  return kernels_run_on_host ? std::clamp(threads / 8, 1, 4) : std::clamp(threads / 2, 1, 6);
+}
+
+} // namespace
+
+std::vector<int> half_sets(Particles& particles) {
+  if (!particles.random_subset.present())
+    particles.warnings.push_back(particles.file.string() +
+                                 ": has no half sets (rlnRandomSubset): odd and even rows are taken");
+  std::vector<int> halves(particles.count);
+  for (std::size_t row = 0; row < halves.size(); ++row) {
+    const std::int64_t subset = particles.random_subset.present() ? particles.random_subset[row]
+                                                                  : 1 + static_cast<std::int64_t>(row % 2);
+    if (subset != 1 && subset != 2)
+      throw InputError(particles.file.string() + ": row " + std::to_string(row + 1) +
+                       ": expected 1 or 2 for rlnRandomSubset, found " + std::to_string(subset));
+    halves[row] = static_cast<int>(subset - 1);
+  }
+  return halves;
+}
+
+ParticleBatches::ParticleBatches(const Space& space, const Particles& particles, std::size_t batch,
+                                 bool subtract_background)
+    : space_(space), copying_(instance_for_copies(space)), particles_(particles), reader_(particles),
+      batch_(batch), subtract_background_(subtract_background),
+      in_place_(std::ranges::all_of(particles.stacks,
+                                    [](const ParticleStack& stack) { return stack.format.is_float(); })),
+      readers_(reading_threads()), statistics_(allocate<Owned<ImageStatistics*>>("statistics", batch)),
+      host_statistics_(allocate<OnHost<ImageStatistics*>>("statistics", batch)) {
+  const std::size_t bytes = batch * reader_.image_bytes();
+  for (int slot = 0; slot < readers_ + (kernels_run_on_host ? 1 : 2); ++slot)
+    host_slots_.push_back(allocate<OnHost<std::byte*>>("stored", bytes));
+  if (!kernels_run_on_host)
+    device_slots_ = {allocate<Owned<std::byte*>>("stored", bytes),
+                     allocate<Owned<std::byte*>>("stored", bytes)};
+  if (!in_place_)
+    images_ = allocate<Images>("images", batch, particles.image_height, particles.image_width);
+}
+
+std::byte* ParticleBatches::on_device(std::int64_t item) const {
+  if constexpr (kernels_run_on_host)
+    return host_slots_[static_cast<std::size_t>(item) % host_slots_.size()].data();
+  else
+    return device_slots_[static_cast<std::size_t>(item) % device_slots_.size()].data();
+}
+
+Part<float***> ParticleBatches::to_images(std::span<const std::size_t> rows, std::byte* stored) const {
+  const auto height = static_cast<std::size_t>(particles_.image_height),
+             width = static_cast<std::size_t>(particles_.image_width);
+  if (in_place_)
+    return Part<float***>(reinterpret_cast<float*>(stored), batch_, height, width);
+  for (std::size_t begin = 0, end; begin < rows.size(); begin = end) {
+    const StoredFormat format = reader_.format(rows[begin]);
+    const std::int64_t pixels = particles_.image_height * particles_.image_width;
+    const bool dense = static_cast<std::size_t>(pixels * bytes_of(format.type)) == reader_.image_bytes();
+    for (end = begin + 1; dense && end < rows.size() && reader_.format(rows[end]) == format;)
+      ++end;
+    to_floats(space_, format, stored + begin * reader_.image_bytes(),
+              images_.data() + static_cast<std::int64_t>(begin) * pixels,
+              static_cast<std::int64_t>(end - begin) * pixels);
+  }
+  return images_;
+}
+
+void ParticleBatches::look_at(std::span<const std::size_t> rows, const Part<float***>& images) {
+  LookAtImages{.images = images.data(),
+               .height = particles_.image_height,
+               .width = particles_.image_width,
+               .subtract_background = subtract_background_,
+               .statistics = statistics_.data()}
+      .run(space_, rows.size());
+  Kokkos::deep_copy(space_, host_statistics_, statistics_);
+  space_.fence("Bracewell::examples::look_at_images");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ImageStatistics& image = host_statistics_(i);
+    if (image.not_finite < particles_.image_height * particles_.image_width)
+      throw InputError(reader_.not_finite(rows[i], image.not_finite));
+    backgrounds_ += image.deviation > 0 ? image.background / image.deviation : 0;
+  }
+  images_seen_ += rows.size();
+}
+
+std::vector<StageTime> ParticleBatches::for_each(std::span<const std::vector<std::size_t>> batches,
+                                                 const Work& work) {
+  std::size_t images = 0;
+  for (const auto& rows : batches)
+    images += rows.size();
+  const auto bytes = static_cast<std::int64_t>(images * reader_.image_bytes());
+  const auto rows_of = [&](std::int64_t item) -> const std::vector<std::size_t>& {
+    return batches[static_cast<std::size_t>(item)];
+  };
+  const auto slot_of = [&](std::int64_t item) -> const OnHost<std::byte*>& {
+    return host_slots_[static_cast<std::size_t>(item) % host_slots_.size()];
+  };
+  std::vector<Stage> stages;
+  stages.push_back({.name = "read",
+                    .threads = readers_,
+                    .slots = static_cast<int>(host_slots_.size()),
+                    .work =
+                        [&](std::int64_t item) {
+                          reader_.read(rows_of(item), {slot_of(item).data(), slot_of(item).size()});
+                        },
+                    .bytes = bytes});
+  if constexpr (!kernels_run_on_host)
+    stages.push_back({.name = "copy",
+                      .slots = static_cast<int>(device_slots_.size()),
+                      .work =
+                          [&](std::int64_t item) {
+                            const std::size_t size = rows_of(item).size() * reader_.image_bytes();
+                            Kokkos::deep_copy(
+                                copying_, Part<std::byte*>(on_device(item), size),
+                                Kokkos::subview(slot_of(item), std::pair(std::size_t(0), size)));
+                            copying_.fence("Bracewell::examples::copy");
+                          },
+                      .bytes = bytes});
+  stages.push_back({.name = "compute",
+                    .threads = 0,
+                    .work =
+                        [&](std::int64_t item) {
+                          const Part<float***> batch = to_images(rows_of(item), on_device(item));
+                          look_at(rows_of(item), batch);
+                          work(batch, rows_of(item));
+                          space_.fence(
+                              "Bracewell::examples::particle_batches"); // the slot is written to next
+                        },
+                    .bytes = bytes});
+  return run_stages(static_cast<std::int64_t>(batches.size()), stages);
+}
+
+} // namespace Bracewell::Examples
