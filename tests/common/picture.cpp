@@ -29,7 +29,7 @@ struct Pixels {
   int width, height;
   std::vector<Colour> values;
 
-  Colour at(int x, int y) const { return values[std::size_t(y) * std::size_t(width) + std::size_t(x)]; }
+  Colour at(int x, int y) const { return values[std::size_t(y * width + x)]; }
   std::ptrdiff_t count(Colour colour) const { return std::ranges::count(values, colour); }
   /// Whether something is drawn in a box of it.
   bool ink(int left, int top, int right, int bottom) const {

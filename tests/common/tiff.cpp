@@ -89,40 +89,31 @@ struct LibraryTiff {
     TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
     if (predictor != 1)
       TIFFSetField(tiff, TIFFTAG_PREDICTOR, predictor);
-    if (tile > 0)
-      write_tiles(tiff);
-    else
-      write_strips(tiff);
+    const std::size_t row = bytes.size() / height;
+    if (tile > 0) {
+      TIFFSetField(tiff, TIFFTAG_TILEWIDTH, tile);
+      TIFFSetField(tiff, TIFFTAG_TILELENGTH, tile);
+      const std::size_t wide = tile * static_cast<std::size_t>(bits) / 8;
+      for (std::uint32_t y = 0; y < height; y += tile)
+        for (std::uint32_t x = 0; x < width; x += tile) {
+          Bytes part(tile * wide, 0x5a);
+          const std::size_t from = x * static_cast<std::size_t>(bits) / 8;
+          for (std::uint32_t line = 0; line < std::min(tile, height - y); ++line)
+            std::copy_n(&bytes[(y + line) * row + from], std::min(wide, row - from), &part[line * wide]);
+          REQUIRE(TIFFWriteEncodedTile(tiff, TIFFComputeTile(tiff, x, y, 0, 0), part.data(),
+                                       static_cast<tmsize_t>(part.size())) > 0);
+        }
+    } else {
+      const std::uint32_t rows = std::min(rows_per_strip, height);
+      TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
+      for (std::uint32_t y = 0; y < height; y += rows) {
+        Bytes part(bytes.begin() + std::ptrdiff_t(y * row),
+                   bytes.begin() + std::ptrdiff_t(std::min(y + rows, height) * row));
+        REQUIRE(TIFFWriteEncodedStrip(tiff, y / rows, part.data(), static_cast<tmsize_t>(part.size())) > 0);
+      }
+    }
     TIFFClose(tiff);
     return path;
-  }
-
-private:
-  std::size_t row() const { return bytes.size() / height; }
-
-  void write_tiles(TIFF* tiff) const {
-    TIFFSetField(tiff, TIFFTAG_TILEWIDTH, tile);
-    TIFFSetField(tiff, TIFFTAG_TILELENGTH, tile);
-    const std::size_t wide = tile * static_cast<std::size_t>(bits) / 8;
-    for (std::uint32_t y = 0; y < height; y += tile)
-      for (std::uint32_t x = 0; x < width; x += tile) {
-        Bytes part(tile * wide, 0x5a);
-        const std::size_t from = x * static_cast<std::size_t>(bits) / 8;
-        for (std::uint32_t line = 0; line < std::min(tile, height - y); ++line)
-          std::copy_n(&bytes[(y + line) * row() + from], std::min(wide, row() - from), &part[line * wide]);
-        REQUIRE(TIFFWriteEncodedTile(tiff, TIFFComputeTile(tiff, x, y, 0, 0), part.data(),
-                                     static_cast<tmsize_t>(part.size())) > 0);
-      }
-  }
-
-  void write_strips(TIFF* tiff) const {
-    const std::uint32_t rows = std::min(rows_per_strip, height);
-    TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
-    for (std::uint32_t y = 0; y < height; y += rows) {
-      Bytes part(bytes.begin() + std::ptrdiff_t(y * row()),
-                 bytes.begin() + std::ptrdiff_t(std::min(y + rows, height) * row()));
-      REQUIRE(TIFFWriteEncodedStrip(tiff, y / rows, part.data(), static_cast<tmsize_t>(part.size())) > 0);
-    }
   }
 };
 
