@@ -1,11 +1,12 @@
 // Prints what the fused plan of ptychography is chosen and shaped by: for every size that the fused kernel knows,
 // where windows lie (in the memory of the chip or in a workspace, by how many teams of a multiprocessor) and what a
-// pattern takes, beside the general path; then the times by the size of groups (options.workspace_bytes). Loss and
-// both gradients, float.
+// pattern takes, beside the general path; for the path of lines the lines, threads and memory of its teams, and the
+// same times; then the times by the size of groups (options.workspace_bytes). Loss and both gradients, float.
 
 #include "tuning.hpp"
 
 #include <bracewell/ptychography/detail/fused_plan.hpp>
+#include <bracewell/ptychography/detail/line_passes.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
 
 namespace {
@@ -16,23 +17,32 @@ using Complex = Kokkos::complex<float>;
 template <class Value>
 using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
 
+/// With lines on hosts, too, where programs do without.
+struct Detectors : EveryFusedDetector {
+  template <class>
+  static constexpr bool lines = true;
+};
+
 /// A raster scan of `side` x `side` positions that overlap.
 struct Experiment {
   Space space;
-  int n, m, side, size;
-  View<Complex**> object, object_gradient, probe, probe_gradient;
+  int n, m, side, size, modes;
+  View<Complex**> object, object_gradient;
+  View<Complex***> probe, probe_gradient;
   View<double> loss{"loss"};
 
-  Experiment(int n_, int m_, int side_)
-      : n(n_), m(m_), side(side_), size(m + side * std::max(1, m / 12)), object(random_image(size)),
-        object_gradient("object gradient", size, size), probe(random_image(m)),
-        probe_gradient("probe gradient", m, m) {}
+  Experiment(int n_, int m_, int side_, int modes_ = 1)
+      : n(n_), m(m_), side(side_), size(m + side * std::max(1, m / 12)), modes(modes_),
+        object("object", size, size), object_gradient("object gradient", size, size),
+        probe("probe", modes, m, m), probe_gradient("probe gradient", modes, m, m) {
+    fill(object);
+    fill(probe);
+  }
 
-  static View<Complex**> random_image(int extent) {
-    const View<Complex**> image("image", extent, extent);
-    Kokkos::deep_copy(View<Complex*>(image.data(), image.size()),
-                      random_values<Complex>("values", std::int64_t(extent) * extent));
-    return image;
+  template <class Image>
+  static void fill(const Image& image) {
+    const auto values = static_cast<std::int64_t>(image.size());
+    Kokkos::deep_copy(View<Complex*>(image.data(), image.size()), random_values<Complex>("values", values));
   }
 
   int patterns() const { return side * side; }
@@ -43,7 +53,8 @@ struct Experiment {
     for (int j = 0; j < patterns(); ++j)
       for (int axis = 0; axis < 2; ++axis)
         corners(j, axis) = (axis == 0 ? j / side : j % side) * (size - m) / side;
-    PtychographyLoss<Space, float, float> model(space, {{size, size}, m, n}, corners, options);
+    PtychographyLoss<Space, float, float, Detectors> model(
+        space, {.object = {size, size}, .probe = m, .detector = n, .modes = modes}, corners, options);
     const int group = std::min(patterns(), 64);
     const Kokkos::View<std::uint16_t***, Kokkos::LayoutRight, Kokkos::HostSpace> counts("counts", group, n,
                                                                                         n);
@@ -81,16 +92,43 @@ void sizes() {
     }
 }
 
+/// Lines, threads and KB of a team.
+void print_teams(const Impl::RadixPasses<float>& passes, int lines_of_wave, int sums) {
+  const auto teams = Impl::LineTeams::choose<Space>(passes, lines_of_wave, sums);
+  std::printf("%8d%9d%8.1f", teams.lines.by(), teams.threads,
+              double(Impl::LineTeams::bytes<Space>(passes, teams.lines.by(), sums)) / 1024);
+}
+
+void lines() {
+  using Constants = Impl::PtychographyTuning;
+  std::printf("\nlines: at most %d threads and %.1f KB a team\n%6s%6s%7s%25s%25s%12s%12s\n",
+              Constants::line_threads, double(Constants::line_bytes) / 1024, "n", "m", "modes",
+              "columns: lines, thr., KB", "rows: lines, thr., KB", "lines us", "general us");
+  for (const int n : host ? std::vector{64, 100} : std::vector{64, 100, 128, 192, 256, 400, 512, 1024})
+    for (const int modes : {1, 4}) {
+      const Experiment experiment(n, n / 2, host ? 4 : (n > 256 ? 24 : 48), modes);
+      const Impl::RadixPlan<Space, float> plan(experiment.space, "plan", n);
+      std::printf("%6d%6d%7d", n, n / 2, modes);
+      print_teams(plan.forward(), n / 2, 0);
+      print_teams(plan.forward(), n, modes > 1 ? 1 : 0);
+      std::printf("%12.3f", 1e6 * experiment.time({.counts = 100, .path = PatternPath::Lines}));
+      std::printf("%12.3f\n", 1e6 * experiment.time({.counts = 100, .path = PatternPath::General}));
+    }
+}
+
 void groups() {
   const int n = host ? 64 : 256, m = host ? 20 : 80;
   const Experiment experiment(n, m, host ? 8 : 64);
-  std::printf("\nworkspace_bytes (in use: %zu MB), detector %d, probe %d, %d patterns\n%10s%12s%12s\n",
-              Impl::PtychographyTuning::group_bytes >> 20, n, m, experiment.patterns(), "MB", "fused us",
-              "general us");
-  for (std::size_t megabytes = 10; megabytes <= 640; megabytes *= 2) {
+  std::printf("\nworkspace_bytes (in use: %zu MB, lines %zu MB), detector %d, probe %d, %d patterns\n"
+              "%10s%12s%12s%12s\n",
+              Impl::PtychographyTuning::group_bytes >> 20, Impl::PtychographyTuning::line_group_bytes >> 20,
+              n, m, experiment.patterns(), "MB", "fused us", "lines us", "general us");
+  for (std::size_t megabytes = 10; megabytes <= 1280; megabytes *= 2) {
     PtychographyOptions options{
         .counts = 100, .path = PatternPath::Fused, .workspace_bytes = megabytes << 20};
     std::printf("%10zu%12.3f", megabytes, 1e6 * experiment.time(options));
+    options.path = PatternPath::Lines;
+    std::printf("%12.3f", 1e6 * experiment.time(options));
     options.path = PatternPath::General;
     std::printf("%12.3f\n", 1e6 * experiment.time(options));
   }
@@ -102,5 +140,6 @@ int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard kokkos(argc, argv);
   print_device("tune_ptychography", false);
   sizes();
+  lines();
   groups();
 }

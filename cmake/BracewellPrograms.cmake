@@ -30,7 +30,8 @@ function(bracewell_skipped_test name reason)
   set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped")
 endfunction()
 
-# The tests of the current folder run with two threads and know where the data are. The thread sanitizer does not see
+# The tests of the current folder run with two threads, for which they keep two processors unless they say otherwise, and
+# know where the data are. The thread sanitizer does not see
 # how OpenMP's threads wait for each other, but it does see the drivers' own: it gets one OpenMP thread.
 function(bracewell_set_test_environment)
   set(threads 2)
@@ -46,6 +47,9 @@ function(bracewell_set_test_environment)
     if(BRACEWELL_TEST_DATA)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "BRACEWELL_TEST_DATA=${BRACEWELL_TEST_DATA}")
     endif()
-    set_property(TEST ${test} PROPERTY PROCESSORS ${threads})
+    get_test_property(${test} PROCESSORS processors)
+    if(NOT processors)
+      set_property(TEST ${test} PROPERTY PROCESSORS ${threads})
+    endif()
   endforeach()
 endfunction()

@@ -3,7 +3,7 @@
 
 #include "common/input_error.hpp"
 
-#include <Eigen/Dense>
+#include <Eigen/Cholesky>
 
 #include <algorithm>
 #include <cmath>

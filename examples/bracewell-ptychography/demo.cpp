@@ -8,7 +8,7 @@
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/propagator.hpp>
 
-#include <Eigen/Dense>
+#include <Eigen/Cholesky>
 
 #include <algorithm>
 #include <cmath>
@@ -67,19 +67,24 @@ private:
 std::vector<std::array<double, 2>> position_errors(const std::vector<std::array<double, 2>>& written,
                                                    double most) {
   std::mt19937_64 generator(1960);
-  const auto count = static_cast<Eigen::Index>(written.size());
-  Eigen::MatrixXd errors(count, 2), affine(count, 3);
-  for (Eigen::Index j = 0; j < count; ++j) {
-    const auto& [row, column] = written[static_cast<std::size_t>(j)];
-    affine.row(j) << 1, row, column;
-    for (const int axis : {0, 1})
-      errors(j, axis) = most * (2 * std::generate_canonical<double, 53>(generator) - 1);
+  std::vector<std::array<double, 2>> errors;
+  Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
+  std::array<Eigen::Vector3d, 2> right{Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
+  for (const auto& [row, column] : written) {
+    const Eigen::Vector3d terms(1, row, column);
+    normal += terms * terms.transpose();
+    auto& error = errors.emplace_back();
+    for (const std::size_t axis : {0, 1}) {
+      error[axis] = most * (2 * std::generate_canonical<double, 53>(generator) - 1);
+      right[axis] += error[axis] * terms;
+    }
   }
-  errors -= affine * affine.colPivHouseholderQr().solve(errors);
-  std::vector<std::array<double, 2>> result;
-  for (Eigen::Index j = 0; j < count; ++j)
-    result.push_back({errors(j, 0), errors(j, 1)});
-  return result;
+  for (const std::size_t axis : {0, 1}) {
+    const Eigen::Vector3d affine = normal.ldlt().solve(right[axis]);
+    for (std::size_t j = 0; j < written.size(); ++j)
+      errors[j][axis] -= affine.dot(Eigen::Vector3d(1, written[j][0], written[j][1]));
+  }
+  return errors;
 }
 
 /// More modes of a probe [1, m, m]: each is the one before times the column and then the row, with a quarter of

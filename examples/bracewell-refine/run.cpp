@@ -44,6 +44,7 @@ void set_columns(Particles& particles, const std::vector<int>& halves) {
   table.set_column(angstrom ? "rlnOriginYAngst" : "rlnOriginY", text(particles.origin_y, true));
   if (!particles.random_subset.present()) {
     std::vector<std::string> subsets;
+    subsets.reserve(halves.size());
     for (const int half : halves)
       subsets.push_back(std::to_string(half + 1));
     table.set_column("rlnRandomSubset", std::move(subsets));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-using cairo_t = struct _cairo;
+using cairo_t = struct _cairo; // NOLINT(bugprone-reserved-identifier): a name of cairo
 
 namespace Bracewell::Examples {
 

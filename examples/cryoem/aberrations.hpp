@@ -21,7 +21,7 @@ struct Aberrations {
   double tilt_x = 0, tilt_y = 0;                   ///< of the odd phase: -(tilt_x x + tilt_y y) k^2
   std::array<double, 4> magnification{1, 0, 0, 1}; ///< the polynomials' argument is this times the frequency
 
-  auto operator<=>(const Aberrations&) const = default;
+  auto operator<=>(const Aberrations&) const = default; // NOLINT(modernize-use-nullptr): no 0 is here
   /// Whether there are none.
   bool trivial() const {
     const auto zero = [](double value) { return value == 0; };

@@ -1,7 +1,9 @@
-// Every kernel of tomography/ but those of the Fourier method.
+// Every kernel of tomography/ and every gridding strategy.
 
+#include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
+#include <bracewell/tomography/fourier.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
@@ -19,6 +21,9 @@ double every_operator(const Space& space, const View<T***>& projections, const V
   normalise_projections(space, projections, frame, frame, projections);
   StripeRemoval<Space, T>(space, count, n).execute(space, projections);
   ProjectionFilter<Space, T>(space, count, n).execute(space, projections, projections);
+  const FourierTomography<Space, T> fourier(space, {.angles = angles, .width = n});
+  fourier.backproject(space, projections, images);
+  fourier.project(space, images, projections);
   const LineTomography<Space, T> line(space, {.angles = angles, .width = n});
   line.backproject(space, projections, images);
   line.project(space, images, projections);
@@ -30,3 +35,10 @@ double every_operator(const Space& space, const View<T***>& projections, const V
 
 template double every_operator<float>(const Space&, const View<float***>&, const View<float***>&,
                                       const View<float**>&, const std::vector<double>&);
+
+void transform(const Space& space, const View<double**>& points, const View<Kokkos::complex<float>**>& samples,
+               const View<Kokkos::complex<float>****>& volumes) {
+  const Bracewell::NonuniformFFT<Space, 3, float> plan(space, points, {8, 8, 8});
+  plan.adjoint(space, samples, volumes);
+  plan.forward(space, volumes, samples);
+}

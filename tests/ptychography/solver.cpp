@@ -6,7 +6,7 @@
 
 #include <bracewell/ptychography/solver.hpp>
 
-#include <Eigen/Dense>
+#include <Eigen/Cholesky>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -559,20 +559,31 @@ TEST_CASE("the solver finds positions behind a known probe on a known object, an
   const Space space;
   std::mt19937 engine(6);
   std::uniform_real_distribution<double> uniform(-1.5, 1.5);
-  Eigen::MatrixXd errors(+WholeScan::count, 2), affine(+WholeScan::count, 3);
-  for (int j = 0; j < WholeScan::count; ++j)
-    errors.row(j) << uniform(engine), uniform(engine);
+  auto errors = scan.truth;
+  for (auto& error : errors)
+    error = {uniform(engine), uniform(engine)};
   for (int i = 0; i < 20; ++i) { // no affine part of the positions given, which the solver keeps
-    for (int j = 0; j < WholeScan::count; ++j)
-      affine.row(j) << 1, scan.truth[j][0] + errors(j, 0), scan.truth[j][1] + errors(j, 1);
-    errors -= affine * affine.colPivHouseholderQr().solve(errors);
+    std::array<Eigen::Vector3d, WholeScan::count> terms;
+    Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
+    for (int j = 0; j < WholeScan::count; ++j) {
+      terms[j] = {1, scan.truth[j][0] + errors[j][0], scan.truth[j][1] + errors[j][1]};
+      normal += terms[j] * terms[j].transpose();
+    }
+    for (int axis = 0; axis < 2; ++axis) {
+      Eigen::Vector3d right = Eigen::Vector3d::Zero();
+      for (int j = 0; j < WholeScan::count; ++j)
+        right += errors[j][axis] * terms[j];
+      const Eigen::Vector3d affine = normal.ldlt().solve(right);
+      for (int j = 0; j < WholeScan::count; ++j)
+        errors[j][axis] -= affine.dot(terms[j]);
+    }
   }
   auto given = scan.truth;
   View<double**> positions("positions", WholeScan::count, 2);
   const auto host = Kokkos::create_mirror_view(positions);
   for (int j = 0; j < WholeScan::count; ++j)
     for (int axis = 0; axis < 2; ++axis)
-      host(j, axis) = given[j][axis] += errors(j, axis);
+      host(j, axis) = given[j][axis] += errors[j][axis];
   Kokkos::deep_copy(positions, host);
   const PtychographyShape shape{{WholeScan::size, WholeScan::size}, WholeScan::m, WholeScan::n};
   const auto moves = [&](double limit, int passes) {

@@ -78,6 +78,7 @@ inline std::vector<Matrix3<double>> symmetry_operators(std::string name) {
 
   if (const int n = Impl::axial_order(name); n > 0 && (name[0] == 'C' || name[0] == 'D')) {
     std::vector<Matrix3<double>> operators;
+    operators.reserve(2 * static_cast<std::size_t>(n));
     for (int k = 0; k < n; ++k)
       operators.push_back(
           rotation_matrix(RotationVector<double>{0, 0, 2 * Kokkos::numbers::pi * std::remainder(k, n) / n}));

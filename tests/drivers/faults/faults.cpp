@@ -4,8 +4,13 @@
 //   read:NAME      reading the file whose path ends with NAME fails, beyond its first kilobyte (header)
 //   shorter:NAME   it ends there
 //   vanished:NAME  it cannot be opened a second time
+// or when the program ends by SIGTERM:
+//   ended:NAME:COUNT  as it opens a file after COUNT times another one was renamed to NAME
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -28,6 +33,8 @@ bool concerns(const std::string& path, const std::string& kind) {
   const std::string name = target(kind);
   return !name.empty() && path.ends_with(name);
 }
+
+std::atomic<bool> ends = false; ///< at the next opening of a file
 
 std::string path_of(int descriptor) {
   char path[4096];
@@ -61,6 +68,8 @@ extern "C" int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
+  if (ends)
+    std::raise(SIGTERM);
   const char* const fault = std::getenv("FAULT");
   if ((flags & O_TMPFILE) == O_TMPFILE && fault && std::string(fault) == "nameless") {
     errno = EOPNOTSUPP;
@@ -73,6 +82,17 @@ extern "C" int open(const char* path, int flags, ...) {
   }
   static auto* const real = original(&::open, "open");
   return real(path, flags, mode);
+}
+
+extern "C" int rename(const char* from, const char* to) {
+  static auto* const real = original(&::rename, "rename");
+  const int result = real(from, to);
+  static std::atomic<int> renamed = 0;
+  const std::string wanted = target("ended");
+  if (const auto colon = wanted.find(':');
+      colon != std::string::npos && std::string(to).ends_with(wanted.substr(0, colon)))
+    ends = ++renamed == std::stoi(wanted.substr(colon + 1));
+  return result;
 }
 
 extern "C" ssize_t pread(int descriptor, void* buffer, size_t size, off_t offset) {

@@ -65,11 +65,6 @@ void expect_failure(const Scene& scene, const std::string& command, const std::s
   CHECK((scene.contents() == before));
 }
 
-std::string with_fault(const std::string& fault) {
-  return "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 FAULT=" + fault +
-         " LD_PRELOAD=" BRACEWELL_FAULTS " ";
-}
-
 /// Whether files without a name can be made in the folder.
 bool has_nameless_files(const TemporaryFolder& folder) {
   const int descriptor = ::open(folder.path().c_str(), O_TMPFILE | O_RDWR, 0600);

@@ -3,6 +3,7 @@
 // interruption. Poses against a known map are in examples/bracewell-refine/tests.
 #include "support.hpp"
 
+#include "common/hdf5.hpp"
 #include "common/star.hpp"
 
 using namespace DriverTest;
@@ -215,11 +216,12 @@ TEST_CASE("a refinement that was interrupted goes on to the same result") {
   const Scene scene;
   const std::string command = refine + " --rounds 3 --batch=10 --checkpoint-every 0 --out ";
   run_well(scene.folder, command + "whole.star");
-  for (const char* seconds : {"0", "0.2"}) { // in the first round, and later
+  for (const int round : {0, 1}) { // of 16 batches
     const Outcome cut =
-        run(scene.folder, interrupted_at(command + "part.star", "part_checkpoint.h5", seconds));
+        run(scene.folder, ended_after("part_checkpoint.h5", 16 * round + 3) + command + "part.star");
     INFO(cut.err);
     REQUIRE(cut.code == 128 + SIGTERM);
+    REQUIRE(Hdf5Reader(scene.folder / "part_checkpoint.h5").read_scalar<std::int64_t>("/round") == round);
     CHECK_FALSE(fs::exists(scene.folder / "part_half1.mrc"));
     // The checkpoint is not lost by beginning anew, and not taken for another run.
     expect_bad_input(scene.folder, command + "part.star", {"part_checkpoint.h5", "use --resume"});
@@ -246,7 +248,7 @@ TEST_CASE("refine resumes from nothing but a sound checkpoint of the same partic
   expect_bad_input(scene.folder, command + " --resume", {"part_checkpoint.h5"});
   expect_bad_input(scene.folder, command, {"part_checkpoint.h5: is there"});
   fs::remove(scene.folder / "part_checkpoint.h5");
-  REQUIRE(run(scene.folder, interrupted_at(command, "part_checkpoint.h5", "0")).code == 128 + SIGTERM);
+  REQUIRE(run(scene.folder, ended_after("part_checkpoint.h5", 1) + command).code == 128 + SIGTERM);
   write_text(scene.folder / "particles.star", read_text(scene.folder / "particles.star") + "\n");
   expect_bad_input(scene.folder, command + " --resume",
                    {"part_checkpoint.h5: --resume: was made with particles.star of"});

@@ -51,11 +51,15 @@ inline std::string run_well(const TemporaryFolder& folder, const std::string& co
   return outcome.out;
 }
 
-/// A shell command that runs another one and ends it, seconds after a file has appeared, by SIGTERM.
-inline std::string interrupted_at(const std::string& command, const std::string& file,
-                                  const std::string& seconds) {
-  return command + " & p=$!; until [ -e " + file + " ] || ! kill -0 $p; do sleep 0.01; done; sleep " +
-         seconds + "; kill -TERM $p; wait $p";
+/// What stands before a command for a fault of tests/drivers/faults.
+inline std::string with_fault(const std::string& fault) {
+  return "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 FAULT=" + fault +
+         " LD_PRELOAD=" BRACEWELL_FAULTS " ";
+}
+
+/// The same for a command that ends by SIGTERM once it has written a file so many times.
+inline std::string ended_after(const std::string& file, int times) {
+  return with_fault("ended:" + file + ":" + std::to_string(times));
 }
 
 /// Names of the files in a folder but for those of `run`, in order.

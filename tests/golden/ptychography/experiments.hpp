@@ -2,9 +2,7 @@
 // relaxation, factors, background; the gradients of all of them.
 #pragma once
 
-#include "case.hpp"
-
-#include <bracewell/ptychography/ptychography_loss.hpp>
+#include "detectors.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -39,8 +37,8 @@ public:
     PtychographyOptions settings = options(path);
     settings.refine_positions = everything;
     // The windows of the case; its positions may be farther from them than a plan's.
-    PtychographyLoss<Space, T> plan(space, shape, load<double**>(input(everything ? "corners" : "positions")),
-                                    settings);
+    PtychographyLoss<Space, T, T, GoldenDetectors> plan(
+        space, shape, load<double**>(input(everything ? "corners" : "positions")), settings);
     const auto patterns = load<T***>(input("I_meas"));
     if (!has("weights"))
       plan.set_patterns(space, 0, patterns);

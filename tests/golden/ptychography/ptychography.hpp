@@ -2,14 +2,13 @@
 // plan, and the curve of twenty steps of Adam.
 #pragma once
 
-#include "case.hpp"
+#include "detectors.hpp"
 
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
-#include <bracewell/ptychography/ptychography_loss.hpp>
 
 #include <algorithm>
 
@@ -166,8 +165,8 @@ struct Model {
   template <class Storage>
   Errors plan(PatternPath path, Strategy strategy) const {
     Errors errors;
-    PtychographyLoss<Space, T, Storage> model(space, {shape, m, n}, positions,
-                                              {.counts = counts, .object_gradient = strategy, .path = path});
+    PtychographyLoss<Space, T, Storage, GoldenDetectors> model(
+        space, {shape, m, n}, positions, {.counts = counts, .object_gradient = strategy, .path = path});
     model.set_patterns(space, 0, patterns);
     const State state = start();
     const Gradients gradients(*this);

@@ -41,7 +41,8 @@ public:
       transform_columns(space, in);
     using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>,
                                        Kokkos::IndexType<std::int64_t>>;
-    constexpr std::int64_t worth_taking = 16 * 1024; // bytes: small blocks are taken several at a time
+    constexpr std::int64_t worth_taking = std::int64_t(16)
+                                          << 10; // bytes: small blocks are taken several at a time
     const std::int64_t bytes = block_->output_elements() * std::int64_t(sizeof(Output));
     Kokkos::parallel_for(
         "Bracewell::FFT::blocks",
@@ -69,7 +70,7 @@ private:
 
   /// Blocks take up to half a megabyte (a share of the second-level cache), less where threads would idle.
   static int count_slow_axes(const Problem& problem, int threads) {
-    constexpr std::int64_t most = 512 * 1024, worth_sharing = 64 * 1024;
+    constexpr std::int64_t most = std::int64_t(512) << 10, worth_sharing = std::int64_t(64) << 10;
     int slow = 0;
     std::int64_t blocks = problem.batch;
     for (; slow < Dim - 1; blocks *= problem.shape[slow++]) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
+
+#include <algorithm>
 
 namespace Bracewell::Impl {
 
@@ -14,7 +17,6 @@ struct InsertDuplicated {
   InsertionTarget<T> target;
   T* scratch; ///< [copies, copy_size], data before weight
   std::int64_t copies, copy_size;
-  bool summing = false; ///< the second step: one functor for both is compiled faster than two
 
   /// scratch: scratch_size values.
   template <class ExecutionSpace>
@@ -27,23 +29,12 @@ struct InsertDuplicated {
 
   template <class ExecutionSpace>
   void launch(const ExecutionSpace& space, const std::string& label, const std::string& sum_label) {
-    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-    Kokkos::parallel_for(label, Policy(space, 0, copies).set_chunk_size(1), *this);
-    summing = true;
-    Kokkos::parallel_for(sum_label, Policy(space, 0, (target.weight ? 3 : 2) * elements()), *this);
+    launch_host_tasks(space, label, copies, *this);
+    launch_host_tasks(space, sum_label, (numbers() + numbers_together - 1) / numbers_together, Sum{*this});
   }
 
-  void operator()(std::int64_t i) const {
-    if (summing)
-      sum(i);
-    else
-      add(i);
-  }
-
-private:
-  std::int64_t elements() const { return target.batches * amplitudes.samples.reconstruction.elements(); }
-
-  void add(std::int64_t copy) const {
+  /// Adds to one copy.
+  void operator()(std::int64_t copy) const {
     const auto& samples = amplitudes.samples;
     T* const own = scratch + copy * copy_size;
     for (std::int64_t i = 0; i < copy_size; ++i)
@@ -65,6 +56,22 @@ private:
         });
     }
   }
+
+private:
+  static constexpr std::int64_t numbers_together = 4096;
+
+  struct Sum {
+    const InsertDuplicated& copies;
+
+    void operator()(std::int64_t part) const {
+      const std::int64_t end = std::min((part + 1) * numbers_together, copies.numbers());
+      for (std::int64_t i = part * numbers_together; i < end; ++i)
+        copies.sum(i);
+    }
+  };
+
+  std::int64_t elements() const { return target.batches * amplitudes.samples.reconstruction.elements(); }
+  std::int64_t numbers() const { return (target.weight ? 3 : 2) * elements(); }
 
   void sum(std::int64_t i) const {
     const std::int64_t data = 2 * elements();

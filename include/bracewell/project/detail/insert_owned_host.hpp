@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/vector.hpp>
 #include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/bricks.hpp>
@@ -17,11 +18,7 @@ struct InsertOwnedHost {
   static constexpr int width = Kernel::width, edge = owned_edge_on_host<D>;
   static constexpr int margin = width - 1, stride = edge + 2 * margin; ///< rows of windows need no clipping
   static constexpr int lines = D == 2 ? edge : edge * edge, voxels = lines * stride;
-  static constexpr int scratch_level = 1; ///< Kokkos keeps level 0 of hosts below 32 KB
-  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Row = typename Vector<T, width>::type;
-  using Buffer =
-      Kokkos::View<T*, typename Space::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   Amplitudes<T, M, D, mates> amplitudes;
   InsertionTarget<T> target;
@@ -33,24 +30,17 @@ struct InsertOwnedHost {
       e = edge;
   }
 
-  static std::size_t scratch_bytes() { return Buffer::shmem_size(3 * voxels); }
-
   /// Adds to all volumes.
   void launch(const Space& space, const std::string& label) const {
-    const int league = static_cast<int>(target.batches * bricks.count());
-    using Policy = Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>; // inner bricks: more work
-    Policy policy(space, league, 1);
-    policy.set_scratch_size(+scratch_level, Kokkos::PerTeam(static_cast<int>(scratch_bytes())));
-    Kokkos::parallel_for(label, policy, *this);
+    launch_host_tasks(space, label, target.batches * bricks.count(), *this);
   }
 
-  void operator()(const Team& team) const {
+  void operator()(std::int64_t brick) const {
     const auto& samples = amplitudes.samples;
-    const Buffer buffer(team.team_scratch(+scratch_level), 3 * voxels);
-    T* const sums = buffer.data(); // real parts, imaginary parts, weights
-    const std::int64_t volume = team.league_rank() / bricks.count();
+    alignas(64) T sums[3 * voxels]; // real parts, imaginary parts, weights: at most 135 KB
+    const std::int64_t volume = brick / bricks.count();
     int first[D];
-    bricks.first(static_cast<int>(team.league_rank() % bricks.count()), first);
+    bricks.first(static_cast<int>(brick % bricks.count()), first);
     bool touched = false;
     const bool one_for_all = target.batches == 1;
     const std::int64_t begin = one_for_all ? 0 : volume * samples.poses;

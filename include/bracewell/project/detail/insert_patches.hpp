@@ -94,7 +94,7 @@ private:
     const std::int64_t strip = first_strip + local_strip;
     Patch patch;
     patch.index = rank - local_strip * poses;
-    patch.batch = strip / (across * down);
+    patch.batch = strip / (std::int64_t(across) * down);
     const int of_batch = static_cast<int>(strip - patch.batch * (across * down));
     const int height = patches_per_team * rows, top = of_batch / across * height - (layout.size[1] - 1) / 2;
     const int bottom = Kokkos::min(top + height - 1, layout.size[1] / 2);

@@ -49,7 +49,7 @@ struct PlainPoses {
       T a[D], b[D], aa = 0, bb = 0, ab = 0, nn = 0, distance = 0, allowed = 0;
       bool clear = true;
       for (int d = 0; d < D; ++d) {
-        a[d] = samples.oversampling * m[d * D];
+        a[d] = samples.oversampling * m[std::int64_t(d) * D];
         b[d] = samples.oversampling * m[d * D + 1];
         clear = clear && a[d] * a[d] + b[d] * b[d] < most[d];
         aa += a[d] * a[d];

@@ -12,8 +12,7 @@ struct FusedSize {
 };
 
 /// What was chosen by measurement for ptychography, on an NVIDIA H200 on 2026-11-21; other GPUs take the same
-/// numbers. `bench/tune_ptychography` measures each of them again, but those of lines (2026-11-22), which
-/// `bench_ptychography --benchmark_filter=experiment` shows.
+/// numbers; those of lines on 2026-11-22. `bench/tune_ptychography` measures each of them again.
 struct PtychographyTuning {
   /// Sizes for which the fused kernel is built: 8 to 32 numbers a lane.
   static constexpr FusedSize fused_sizes[] = {{40, 4},  {48, 4},   {64, 8},   {128, 8},

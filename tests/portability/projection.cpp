@@ -1,6 +1,8 @@
-// Every projection operator of a kernel and precision, on the default execution space.
-#pragma once
+// Every projection operator with every kernel, on the default execution space.
 
+#include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
 
@@ -47,4 +49,12 @@ void every_operator(const Arguments<T>& a) {
   backward<Kernel>(a, a.images, a.image_target, a.image_gradients);
   backward<Kernel>(a, a.images, a.target, a.gradients);
   backward<Kernel>(a, a.volumes, a.target, a.gradients);
+}
+
+template void every_operator<Bracewell::Linear>(const Arguments<float>&);
+template void every_operator<Bracewell::CubicBSpline>(const Arguments<float>&);
+template void every_operator<Bracewell::CatmullRom>(const Arguments<double>&);
+
+void project_half_precision(const Arguments<float>& a) {
+  Bracewell::project<Bracewell::Linear>(a.space, a.half_volume, a.poses, a.images);
 }
