@@ -149,12 +149,12 @@ public:
     choose_optics();
     choose_shape();
     check_positions();
-    check_memory();
     for (const auto& [row, column] : measurement_.positions()) {
       const bool exact = options.subpixel || options.refine_positions;
       positions_.push_back({margin() + (exact ? row : std::floor(row + 0.5)),
                             margin() + (exact ? column : std::floor(column + 0.5))});
     }
+    check_memory();
     if (options.reference)
       reference_ = read_reconstruction(*options.reference);
   }
@@ -162,9 +162,7 @@ public:
   template <class Storage>
   std::string run(Checkpoint& checkpoint) {
     const auto start = Clock::now();
-    const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
-        positions(positions_.front().data(), positions_.size(), 2);
-    PtychographyLoss<Space, float, Storage> loss(space_, shape_, positions, loss_options());
+    PtychographyLoss<Space, float, Storage> loss(space_, shape_, positions_view(), loss_options());
     const Totals totals = load(space_, measurement_, loss);
     if (!(totals.counts > 0))
       throw InputError(options_.data.string() + ": all patterns are empty");
@@ -174,7 +172,8 @@ public:
     check_centre(totals);
     provenance_.say();
     const Probe probe = first_probe(totals);
-    PtychographySolver<Space, float, Storage> solver(space_, shape_, std::move(loss), solver_options(probe));
+    PtychographySolver<Space, float, Storage> solver(
+        space_, shape_, std::move(loss), solver_options(std::sqrt(energy(probe) / double(probe.size()))));
     set_start(solver, probe);
     std::vector<double> losses = iterate(solver, checkpoint);
     const std::chrono::duration<double> elapsed = Clock::now() - start;
@@ -305,21 +304,25 @@ private:
   }
 
   void check_memory() const {
-    const double pixels = std::pow(shape_.detector, 2), count = double(measurement_.count()),
-                 object = double(shape_.object[0]) * double(shape_.object[1]),
-                 probe = shape_.modes * std::pow(shape_.probe, 2);
-    const double stored = (options_.storage == StorageType::Half ? 2 : 4) * pixels * count;
-    const double staging = 2 * std::min(64e6, 4 * pixels * count),
-                 general = 8 * shape_.modes * (pixels + std::pow(shape_.probe, 2)) * count,
-                 workspace = options_.refine_positions
-                                 ? std::min(general, double(Impl::PtychographyTuning::group_bytes))
-                                 : 16 * pixels * std::min(count, 64.0);
-    // Values, gradients, two moments and two copies of the best ones; the complex object and its gradient.
+    const auto bytes = [&]<class Storage>(Storage) {
+      return double(PtychographySolver<Space, float, Storage>::bytes_needed(
+          space_, shape_, positions_view(), loss_options(), solver_options(1)));
+    };
+    const double solver = options_.storage == StorageType::Half ? bytes(Bracewell::Half()) : bytes(float());
+    const double patterns = 4 * std::pow(shape_.detector, 2) * double(measurement_.count()),
+                 values = double(shape_.object[0]) * double(shape_.object[1]) +
+                          shape_.modes * std::pow(shape_.probe, 2);
+    // Patterns on their way; the states before a pass and of the best, and a checkpoint, which has moments, too.
     require_memory("reconstructing " + std::to_string(measurement_.count()) + " patterns and an object of " +
                        std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
                        " pixels",
-                   resident_bytes() + stored + staging + workspace + 64 * object + 48 * probe + 12e6,
+                   resident_bytes() + solver + 2 * std::min(64e6, patterns) + (2 * 8 + 24) * values + 12e6,
                    memory_limit(options_.memory_limit));
+  }
+
+  Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
+  positions_view() const {
+    return {positions_.front().data(), positions_.size(), 2};
   }
 
   PtychographyOptions loss_options() const {
@@ -363,11 +366,12 @@ private:
 
   std::vector<float> aberrations() const { return {aberrations_.begin(), aberrations_.end()}; }
 
-  PtychographySolverOptions solver_options(const Probe& probe) const {
+  /// @param probe_value  about the absolute value of the probe's pixels
+  PtychographySolverOptions solver_options(double probe_value) const {
     PtychographySolverOptions options{.object_rate = options_.object_rate, .probe_rate = 0};
     options.history = std::int64_t(options_.passes) * options_.batches;
     if (options_.train == Train::Pixels)
-      options.probe_rate = options_.probe_rate * std::sqrt(energy(probe) / double(probe.size()));
+      options.probe_rate = options_.probe_rate * probe_value;
     if (options_.refine_positions) {
       options.position_rate = options_.position_rate;
       options.position_limit = options_.position_limit;

@@ -49,7 +49,18 @@ public:
 
   /// Bytes that the object holds.
   std::size_t memory_bytes() const {
-    return Impl::bytes_of(wave, energy, sums) + forward.workspace_bytes() + backward.workspace_bytes();
+    return Impl::bytes_of(wave, energy, sums) + forward.memory_bytes() + backward.memory_bytes();
+  }
+
+  /// What memory_bytes() of an object of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, int probe, int detector,
+                                  const ProbeOptics& optics) {
+    using Transform = FFT<ExecutionSpace, 2, Complex, Complex>;
+    const int n = check(probe, detector, optics);
+    return sizeof(Complex) * static_cast<std::size_t>(n) * static_cast<std::size_t>(n) + sizeof(double) +
+           sizeof(Impl::ApertureSums) + Transform::bytes_needed(space, {n, n}) +
+           Transform::bytes_needed(space, {n, n}, 1, {.direction = FFTDirection::Backward});
   }
 
   /// @param parameters  View of Real [5], see ProbeParameter

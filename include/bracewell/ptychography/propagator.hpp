@@ -80,7 +80,18 @@ public:
                  {.direction = FFTDirection::Backward}) {}
 
   /// Bytes that the plans hold.
-  std::size_t memory_bytes() const { return forward.workspace_bytes() + backward.workspace_bytes(); }
+  std::size_t memory_bytes() const { return forward.memory_bytes() + backward.memory_bytes(); }
+
+  /// What memory_bytes() of a propagator of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, int side, std::int64_t count,
+                                  std::optional<double> fresnel_number = {}) {
+    using Transform = FFT<ExecutionSpace, 2, Complex, Complex>;
+    check(side, count, fresnel_number);
+    const std::int64_t batch = std::max<std::int64_t>(count, 1);
+    return Transform::bytes_needed(space, {side, side}, batch) +
+           Transform::bytes_needed(space, {side, side}, batch, {.direction = FFTDirection::Backward});
+  }
 
   /// @param waves  View of Kokkos::complex<Real> [..., n, n], as many as the plan was made for
   /// @throws Error on shapes that do not fit

@@ -84,6 +84,27 @@ public:
            store.memory_bytes() + sums.memory_bytes() + Impl::bytes_of(losses);
   }
 
+  /// What memory_bytes() of a plan of these arguments would be. Positions are sorted for it, as by a plan.
+  /// @throws Error as the constructor
+  template <class PositionsView>
+  static std::size_t bytes_needed(const ExecutionSpace& space, const PtychographyShape& sizes,
+                                  const PositionsView& positions, const PtychographyOptions& settings = {}) {
+    const PtychographyShape shape = compared(check(sizes, settings), settings);
+    const ScanPositions<ExecutionSpace> scan(space, positions, sizes.object, sizes.probe, constructor);
+    const std::size_t bytes = scan.memory_bytes() +
+                              Impl::TargetStore<ExecutionSpace, Real, Storage>::bytes_needed(
+                                  scan.count(), shape.detector, settings) +
+                              Impl::GradientSums<ExecutionSpace, Real>::bytes_needed(scan.count(), shape) +
+                              sizeof(double) * static_cast<std::size_t>(scan.count());
+    const PatternPath path = choose_path(sizes, settings, scan);
+    if (path == PatternPath::Fused)
+      return bytes + Fused::bytes_needed(space, scan.count(), shape, settings);
+    if constexpr (has_lines)
+      if (path == PatternPath::Lines)
+        return bytes + Lines::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
+    return bytes + General::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
+  }
+
   /// Stores measured intensities of patterns first, first + 1, ...; waits until they are stored.
   /// @param patterns  View [K, n, n] of any real or integer type in any memory, zero frequency at [0, 0]
   /// @param weights   View of Real [n, n] or [K, n, n], as options.weights says: 0 or 1 for a mask, or >= 0
@@ -213,12 +234,18 @@ private:
     return shape;
   }
 
-  Plan make_plan(const ExecutionSpace& space) const {
+  static PatternPath choose_path(const PtychographyShape& sizes, const PtychographyOptions& options,
+                                 const ScanPositions<ExecutionSpace>& scan) {
     const PatternPath path =
-        choose_pattern_path<Detectors, ExecutionSpace, Real>(measured, options, !scan.subpixel());
+        choose_pattern_path<Detectors, ExecutionSpace, Real>(sizes, options, !scan.subpixel());
     constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
                         "a path that can do the problem (choose_pattern_path)",
                         options.path == PatternPath::Fused ? "PatternPath::Fused" : "PatternPath::Lines");
+    return path;
+  }
+
+  Plan make_plan(const ExecutionSpace& space) const {
+    const PatternPath path = choose_path(measured, options, scan);
     if (path == PatternPath::Fused)
       return Plan(std::in_place_type<Fused>, space, scan.count(), shape, options);
     if constexpr (has_lines)

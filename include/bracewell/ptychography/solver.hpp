@@ -60,7 +60,7 @@ public:
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {})
       : options_(check(shape, loss, options)), loss_(std::move(loss)),
-        adam_(space, sizes(shape, loss_, options), options.adam),
+        adam_(space, sizes(shape, loss_.count(), options), options.adam),
         amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
         phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
         amplitude_gradient_(zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1])),
@@ -87,7 +87,7 @@ public:
       common_moves_ =
           Impl::device_copy(space, "Bracewell::PtychographySolver::common_moves", Impl::common_moves(host));
     }
-    if (trains_probe())
+    if (trains_probe(options_))
       probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
     if (options.optics)
       lens_.emplace(space, shape.probe, shape.detector, *options.optics);
@@ -117,7 +117,7 @@ public:
     PtychographyOutputs<Real, Memory> outputs{.loss = loss_of_step(steps_)};
     if (options_.object_rate > 0)
       outputs.object_gradient = object_gradient_;
-    if (trains_probe())
+    if (trains_probe(options_))
       outputs.probe_gradient = probe_gradient_;
     if (refines_positions())
       outputs.position_gradient = position_gradient_;
@@ -125,7 +125,7 @@ public:
     if (options_.object_rate > 0)
       complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                                {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
-    if (lens_ && trains_probe())
+    if (lens_ && trains_probe(options_))
       lens_->gradients(space, aberrations_, probe_gradient_, aberration_gradients_);
     update(space);
     ++steps_;
@@ -242,6 +242,30 @@ public:
                           first_positions_, positions_, displacements_, position_gradient_, common_moves_);
   }
 
+  /// What memory_bytes() of a solver would be, of a loss of these positions and options.
+  /// @throws Error as PtychographyLoss
+  template <class PositionsView>
+  static std::size_t bytes_needed(const ExecutionSpace& space, const PtychographyShape& shape,
+                                  const PositionsView& positions, const PtychographyOptions& of_loss = {},
+                                  const PtychographySolverOptions& options = {}) {
+    const auto count = static_cast<std::size_t>(positions.extent(0)),
+               object = static_cast<std::size_t>(shape.object[0]) * static_cast<std::size_t>(shape.object[1]),
+               probe = static_cast<std::size_t>(shape.modes) * static_cast<std::size_t>(shape.probe) *
+                       static_cast<std::size_t>(shape.probe),
+               probes = trains_probe(options) ? std::size_t(2) : std::size_t(1);
+    std::size_t bytes = Loss::bytes_needed(space, shape, positions, of_loss) +
+                        Adam<ExecutionSpace, Real>::bytes_needed(
+                            space, sizes(shape, static_cast<std::int64_t>(count), options)) +
+                        sizeof(Real) * (8 * object + 2 * probes * probe + 2 * probe_parameter_count) +
+                        sizeof(double) * static_cast<std::size_t>(options.history);
+    if (options.position_rate > 0)
+      bytes += count * (7 * sizeof(double) + 4 * sizeof(Real));
+    if (options.optics)
+      bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
+                                                                  *options.optics);
+    return bytes;
+  }
+
 private:
   static const PtychographySolverOptions& check(const PtychographyShape& shape, const Loss& loss,
                                                 const PtychographySolverOptions& options) {
@@ -279,7 +303,7 @@ private:
   }
 
   /// Real numbers of what Adam changes, in the order of update().
-  static std::vector<std::size_t> sizes(const PtychographyShape& shape, const Loss& loss,
+  static std::vector<std::size_t> sizes(const PtychographyShape& shape, std::int64_t count,
                                         const PtychographySolverOptions& options) {
     const auto object = static_cast<std::size_t>(shape.object[0] * shape.object[1]);
     std::vector<std::size_t> all{object, object};
@@ -289,7 +313,7 @@ private:
       all.push_back(2 * static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe) *
                     static_cast<std::size_t>(shape.modes));
     if (options.position_rate > 0)
-      all.push_back(2 * static_cast<std::size_t>(loss.count()));
+      all.push_back(2 * static_cast<std::size_t>(count));
     return all;
   }
 
@@ -330,8 +354,8 @@ private:
         Impl::MovePositions<Real>{first_positions_.data(), displacements_.data(), positions_.data()});
   }
 
-  bool trains_probe() const {
-    return options_.optics ? std::ranges::max(options_.aberration_rates) > 0 : options_.probe_rate > 0;
+  static bool trains_probe(const PtychographySolverOptions& options) {
+    return options.optics ? std::ranges::max(options.aberration_rates) > 0 : options.probe_rate > 0;
   }
 
   View<double*> loss_of_step(std::int64_t step) const {
@@ -361,7 +385,7 @@ private:
       for (int c = 0; c < probe_parameter_count; ++c)
         all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
                        rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
-    else if (trains_probe())
+    else if (trains_probe(options_))
       all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
     if (refines_positions())
       all.push_back({displacements_, position_gradient_, rate_factor_ * options_.position_rate});

@@ -29,15 +29,9 @@ public:
         chip(chip_memory(space)),
         waves(device_vector<Stored>(space, "Bracewell::PtychographyLoss::waves", group * m * m)),
         factors(device_vector<T>(space, "Bracewell::PtychographyLoss::factors", group)) {
-    visit_kernel([&](auto kernel, auto sizes, auto on_chip) {
+    visit_kernel(n, m, chip, [&](auto kernel, auto sizes, auto on_chip) {
       using Kernel = typename decltype(kernel)::type;
-      const int multiprocessors = is_host<Space>
-                                      ? space.concurrency()
-                                      : std::max(1, space.concurrency() / PtychographyTuning::chip_threads);
-      const int on_each = is_host<Space> ? 1
-                          : on_chip      ? +Kernel::chip_teams
-                                         : PtychographyTuning::workspace_teams;
-      teams = std::min<std::int64_t>(multiprocessors * on_each, group);
+      teams = count_teams<Kernel, on_chip>(space, group);
       if constexpr (!on_chip)
         workspace = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::windows",
                                                    teams * Kernel::window(m));
@@ -48,6 +42,20 @@ public:
   std::int64_t group_size() const { return group; }
 
   std::size_t memory_bytes() const { return bytes_of(waves, factors, workspace, table); }
+
+  static std::size_t bytes_needed(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
+                                  const PtychographyOptions& options) {
+    const std::int64_t group = group_size(patterns, shape, options);
+    std::size_t bytes = group * (sizeof(Stored) * shape.probe * shape.probe + sizeof(T));
+    visit_kernel(shape.detector, shape.probe, chip_memory(space), [&](auto kernel, auto sizes, auto on_chip) {
+      using Kernel = typename decltype(kernel)::type;
+      std::size_t numbers = +decltype(sizes)::table;
+      if constexpr (!on_chip)
+        numbers += count_teams<Kernel, on_chip>(space, group) * Kernel::window(shape.probe);
+      bytes += sizeof(PlainComplex<T>) * numbers;
+    });
+    return bytes;
+  }
 
   PatternLayout layout() const {
     PatternLayout result{n};
@@ -61,7 +69,7 @@ public:
                                     T norm, double* losses, bool gradients) const {
     const int used = static_cast<int>(std::min(teams, selection.count));
     const std::string label = "Bracewell::PtychographyLoss::fused_patterns";
-    visit_kernel([&](auto type, auto, auto on_chip) {
+    visit_kernel(n, m, chip, [&](auto type, auto, auto on_chip) {
       using Kernel = typename decltype(type)::type;
       const Kernel kernel{scan,
                           selection,
@@ -92,7 +100,7 @@ public:
 private:
   /// Calls action(type of the kernel, its FusedSizes, whether its windows lie on the chip).
   template <class Action>
-  void visit_kernel(const Action& action) const {
+  static void visit_kernel(int n, int m, [[maybe_unused]] std::size_t chip, const Action& action) {
     visit_fused_sizes<Detectors>(n, m, [&](auto sizes) {
       using Sizes = decltype(sizes);
       if constexpr (!is_host<Space> && Sizes::template chip_teams<T>() > 0)
@@ -101,6 +109,17 @@ private:
                         std::true_type());
       action(std::type_identity<FusedKernel<Space, T, Storage, Sizes, false>>(), sizes, std::false_type());
     });
+  }
+
+  template <class Kernel, bool on_chip>
+  static std::int64_t count_teams(const Space& space, std::int64_t group) {
+    const int multiprocessors = is_host<Space>
+                                    ? space.concurrency()
+                                    : std::max(1, space.concurrency() / PtychographyTuning::chip_threads);
+    int on_each = 1;
+    if constexpr (!is_host<Space>)
+      on_each = on_chip ? +Kernel::chip_teams : PtychographyTuning::workspace_teams;
+    return std::min<std::int64_t>(multiprocessors * on_each, group);
   }
 
   static std::int64_t group_size(std::int64_t patterns, const PtychographyShape& shape,

@@ -30,8 +30,9 @@ public:
 
   GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& sizes,
               const PtychographyOptions& options)
-      : shape(sizes), shifts(positions.subpixel() || options.refine_positions || sizes.relaxation > 0),
-        keeps(options.refine_positions && options.fresnel_number), group(group_size(positions, options)),
+      : shape(sizes), shifts(has_shifts(positions.subpixel(), sizes, options)),
+        keeps(options.refine_positions && options.fresnel_number),
+        group(group_size(positions.count(), shifts, sizes, options)),
         waves(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group, shape.modes,
                                        shape.detector, shape.detector)),
         propagator(space, shape.detector, group * shape.modes, options.fresnel_number) {
@@ -72,7 +73,34 @@ public:
     std::size_t bytes = bytes_of(waves, probes, spectra, kept, moved, slopes) + propagator.memory_bytes();
     for (const Waves& slice : incident)
       bytes += bytes_of(slice);
+    for (const auto* const transform : {&one, &one_back, &many, &many_back})
+      bytes += *transform ? (*transform)->memory_bytes() : 0;
     return bytes;
+  }
+
+  static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
+                                  const PtychographyShape& shape, const PtychographyOptions& options) {
+    const bool shifts = has_shifts(subpixel, shape, options),
+               keeps = options.refine_positions && options.fresnel_number;
+    const std::int64_t group = group_size(count, shifts, shape, options),
+                       pixels = std::int64_t(shape.detector) * shape.detector,
+                       window = std::int64_t(shape.probe) * shape.probe;
+    const int spectra = shape.modes + shape.relaxation;
+    std::size_t bytes =
+        sizeof(Complex) *
+            (group * shape.modes * (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
+             (shifts ? spectra * window : 0)) +
+        (shifts && (options.refine_positions || !subpixel) ? 2 * sizeof(double) * count : 0) +
+        (options.detector_background ? sizeof(T) * group * pixels : 0) +
+        Propagator<Space, T>::bytes_needed(space, shape.detector, group * shape.modes,
+                                           options.fresnel_number);
+    const auto transforms = [&](std::int64_t batch) {
+      const std::array<int, 2> size{shape.probe, shape.probe};
+      return Transform::bytes_needed(space, size, batch) +
+             Transform::bytes_needed(space, size, batch, {.direction = FFTDirection::Backward});
+    };
+    return bytes + (shifts ? transforms(spectra) : 0) +
+           (shifts || shape.slices > 1 ? transforms(group * shape.modes) : 0);
   }
 
   /// What all groups of a call need: where the probes stand.
@@ -159,16 +187,23 @@ private:
     return result;
   }
 
-  std::int64_t group_size(const ScanPositions<Space>& positions, const PtychographyOptions& options) const {
-    const std::int64_t pixels = std::int64_t(shape.detector) * shape.detector;
+  static bool has_shifts(bool subpixel, const PtychographyShape& shape, const PtychographyOptions& options) {
+    return subpixel || options.refine_positions || shape.relaxation > 0;
+  }
+
+  static std::int64_t group_size(std::int64_t count, bool shifts, const PtychographyShape& shape,
+                                 const PtychographyOptions& options) {
+    const bool keeps = options.refine_positions && options.fresnel_number;
+    const std::int64_t pixels = std::int64_t(shape.detector) * shape.detector,
+                       window = std::int64_t(shape.probe) * shape.probe;
     const std::int64_t per_pattern =
-        std::int64_t(sizeof(Complex)) *
-            (shape.modes * pixels * (keeps ? 2 : 1) + elements() * (shape.slices - (shifts ? 0 : 1))) +
+        std::int64_t(sizeof(Complex)) * shape.modes *
+            (pixels * (keeps ? 2 : 1) + window * (shape.slices - (shifts ? 0 : 1))) +
         (options.detector_background ? std::int64_t(sizeof(T)) * pixels : 0);
     return std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)) /
             per_pattern,
-        1, std::max<std::int64_t>(positions.count(), 1));
+        1, std::max<std::int64_t>(count, 1));
   }
 
   /// What falls on a slice.

@@ -20,13 +20,16 @@ class GradientSums {
 public:
   GradientSums(const Space& space, std::int64_t count, const PtychographyShape& shape, Strategy strategy)
       : atomic(strategy == Strategy::Atomic), window(std::int64_t(shape.probe) * shape.probe * shape.modes),
-        slice_count(is_host<Space> ? 1
-                                   : std::clamp<std::int64_t>(PtychographyTuning::slice_values / window, 1,
-                                                              PtychographyTuning::most_slices)),
+        slice_count(count_slices(window)),
         slots(device_vector<int>(space, "Bracewell::PtychographyLoss::slots", count)),
         slices(device_vector<Complex>(space, "Bracewell::PtychographyLoss::slices", slice_count * window)) {}
 
   std::size_t memory_bytes() const { return bytes_of(slots, slices); }
+
+  static std::size_t bytes_needed(std::int64_t count, const PtychographyShape& shape) {
+    const std::int64_t window = std::int64_t(shape.probe) * shape.probe * shape.modes;
+    return sizeof(int) * count + sizeof(Complex) * count_slices(window) * window;
+  }
 
   /// What the gradient of the object needs before the first group. `subset`: null for all patterns.
   void begin_object(const Space& space, const int* subset, std::int64_t used,
@@ -70,6 +73,12 @@ public:
   }
 
 private:
+  static std::int64_t count_slices(std::int64_t window) {
+    return is_host<Space> ? 1
+                          : std::clamp<std::int64_t>(PtychographyTuning::slice_values / window, 1,
+                                                     PtychographyTuning::most_slices);
+  }
+
   bool atomic;
   std::int64_t window, slice_count;
   Kokkos::View<int*, Kokkos::LayoutRight, Memory> slots; ///< [patterns]: where in the subset each stands

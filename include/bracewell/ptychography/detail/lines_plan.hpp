@@ -249,7 +249,8 @@ public:
   LinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
             const PtychographyOptions& options)
       : n(shape.detector), m(shape.probe), modes(shape.modes),
-        weighted(options.weights != PixelWeights::None), group(group_size(positions, shape, options)),
+        weighted(options.weights != PixelWeights::None),
+        group(group_size(positions.count(), positions.subpixel(), shape, options)),
         detector(space, "Bracewell::PtychographyLoss::table", n),
         window(space, "Bracewell::PtychographyLoss::table", positions.subpixel() ? m : n),
         columns(LineTeams::choose<Space>(detector.forward(), m, 0)),
@@ -273,7 +274,27 @@ public:
 
   std::size_t memory_bytes() const {
     return bytes_of(waves, patterns, sums, probes, spectrum, phases) + detector.memory_bytes() +
-           window.memory_bytes();
+           window.memory_bytes() + (one ? one->memory_bytes() + one_back->memory_bytes() : 0);
+  }
+
+  static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
+                                  const PtychographyShape& shape, const PtychographyOptions& options) {
+    const int n = shape.detector, m = shape.probe, modes = shape.modes;
+    const std::int64_t group = group_size(count, subpixel, shape, options),
+                       probe = std::int64_t(modes) * m * m;
+    const RadixPlan<Space, T> detector(space, "Bracewell::PtychographyLoss::table", n),
+        window(space, "Bracewell::PtychographyLoss::table", subpixel ? m : n);
+    const LineTeams columns = LineTeams::choose<Space>(detector.forward(), m, 0),
+                    rows = LineTeams::choose<Space>(detector.forward(), n, modes > 1 ? 1 : 0);
+    std::size_t bytes =
+        detector.memory_bytes() + window.memory_bytes() +
+        group * (sizeof(Complex) * modes * n * m + sizeof(PatternSums<T>) +
+                 2 * sizeof(double) * std::max(modes * columns.blocks.by(), rows.blocks.by()));
+    if (subpixel)
+      bytes += sizeof(Complex) * ((group + 1) * probe + 2 * group * m) +
+               Transform::bytes_needed(space, {m, m}, modes) +
+               Transform::bytes_needed(space, {m, m}, modes, {.direction = FFTDirection::Backward});
+    return bytes;
   }
 
   /// The probe of every pattern of the selection.
@@ -377,14 +398,14 @@ private:
                                                                     energies});
   }
 
-  static std::int64_t group_size(const ScanPositions<Space>& positions, const PtychographyShape& shape,
+  static std::int64_t group_size(std::int64_t count, bool subpixel, const PtychographyShape& shape,
                                  const PtychographyOptions& options) {
     const std::int64_t per_pattern = std::int64_t(sizeof(Complex)) * shape.modes * shape.probe *
-                                     (shape.detector + (positions.subpixel() ? shape.probe : 0));
+                                     (shape.detector + (subpixel ? shape.probe : 0));
     return std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::line_group_bytes)) /
             per_pattern,
-        1, std::max<std::int64_t>(positions.count(), 1));
+        1, std::max<std::int64_t>(count, 1));
   }
 
   int n, m, modes;

@@ -39,6 +39,13 @@ public:
 
   std::size_t memory_bytes() const { return bytes_of(values, means, units, pixel_weights, constants); }
 
+  static std::size_t bytes_needed(std::int64_t count, int compared, const PtychographyOptions& options) {
+    const std::size_t pixels = static_cast<std::size_t>(compared) * static_cast<std::size_t>(compared),
+                      weights = options.weights == PixelWeights::PerPixel ? sizeof(T) * pixels : 0;
+    return static_cast<std::size_t>(count) *
+           (sizeof(Storage) * pixels + 2 * sizeof(T) + weights + (options.reduced_grid ? sizeof(double) : 0));
+  }
+
   Targets<T, Storage> targets() const {
     return {values.data(),
             means.data(),
