@@ -179,7 +179,7 @@ public:
     const std::chrono::duration<double> elapsed = Clock::now() - start;
 
     Reconstruction result = collect(solver, std::move(losses));
-    write_pictures(options_.out, result);
+    write_pictures(picture_paths(options_.out, options_.picture_ending), result);
     write_reconstruction(options_.out, result);
     return summary(result, totals, solver.memory_bytes(), elapsed.count());
   }
@@ -671,9 +671,9 @@ private:
 } // namespace
 
 std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
-  OutputFamily outputs({options.out, beside(options.out, "_amplitude.png"), beside(options.out, "_phase.png"),
-                        beside(options.out, "_probe.png"), beside(options.out, "_loss.png")},
-                       Checkpoint::path_of(options.out));
+  std::vector<fs::path> paths{options.out};
+  std::ranges::copy(picture_paths(options.out, options.picture_ending), std::back_inserter(paths));
+  OutputFamily outputs(paths, Checkpoint::path_of(options.out));
   Job job(space, options, provenance);
   Checkpoint checkpoint(options.out, options.checkpoint);
   const std::string summary = options.storage == StorageType::Half ? job.run<Bracewell::Half>(checkpoint)
