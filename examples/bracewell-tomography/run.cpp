@@ -213,7 +213,9 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   return chunk > 2 ? chunk / 2 * 2 : chunk; // the Fourier method takes slices in pairs
 }
 
-fs::path picture_path(const fs::path& out) { return beside(out, "_middle.png"); }
+fs::path picture_path(const RunOptions& options) {
+  return beside(options.out, "_middle" + options.picture_ending);
+}
 
 /// Greys by the values in the disc of a slice.
 GreyRange range_in_disc(std::span<const float> slice, int width) {
@@ -234,7 +236,7 @@ struct OutputSlot {
 
 RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance) {
   const auto start = std::chrono::steady_clock::now();
-  OutputFamily outputs({options.out, picture_path(options.out)});
+  OutputFamily outputs({options.out, picture_path(options)});
   const Job job(options, provenance);
   const Scan& scan = job.scan;
   const IndexRange rows = job.rows;
@@ -330,12 +332,12 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   }
   writing.get();
   output.write_attribute("centre", centre);
-  write_picture(picture_path(options.out), grey_panel({.caption = "middle slice: attenuation per pixel",
-                                                       .values = picture,
-                                                       .width = width,
-                                                       .height = width,
-                                                       .range = range_in_disc(picture, width),
-                                                       .points = 400}));
+  write_picture(picture_path(options), grey_panel({.caption = "middle slice: attenuation per pixel",
+                                                   .values = picture,
+                                                   .width = width,
+                                                   .height = width,
+                                                   .range = range_in_disc(picture, width),
+                                                   .points = 400}));
   output.commit();
   outputs.commit();
 
