@@ -637,3 +637,35 @@ TEST_CASE("the solver finds positions behind a known probe on a known object, an
   CHECK_THROWS_WITH(Solver(space, shape, std::move(still), {.position_rate = 0.1}),
                     Catch::Matchers::ContainsSubstring("options.position_rate: expected 0"));
 }
+
+TEST_CASE("a restored solver has the windows of its state, which depend on where positions have been") {
+  const WholeScan scan;
+  const Space space;
+  const View<double**> positions("positions", WholeScan::count, 2);
+  const auto host = Kokkos::create_mirror_view(positions);
+  for (int i = 0; i < 2 * WholeScan::count; ++i)
+    host(i / 2, i % 2) = scan.truth[i / 2][i % 2];
+  Kokkos::deep_copy(positions, host);
+  const PtychographyShape shape{{WholeScan::size, WholeScan::size}, WholeScan::m, WholeScan::n};
+  const auto make = [&] {
+    Solver::Loss plan(space, shape, positions, {.refine_positions = true});
+    plan.set_patterns(space, 0, scan.patterns);
+    return Solver(space, shape, std::move(plan), {.position_rate = 0.1});
+  };
+  auto solver = make(), other = make();
+  const auto first = solver.loss().windows(space);
+  for (const double moved : {0.9, 0.5}) { // beyond 3/4 of a pixel, and back, but not far enough
+    Kokkos::deep_copy(solver.displacements(), moved);
+    solver.move_windows(space);
+  }
+  CHECK(solver.loss().windows(space) != first);
+  auto state = solver.state(space);
+  other.restore(space, state);
+  CHECK(other.loss().windows(space) == solver.loss().windows(space));
+  using Catch::Matchers::ContainsSubstring;
+  state.windows[5] = WholeScan::size;
+  CHECK_THROWS_WITH(other.restore(space, state), ContainsSubstring("found 44 (window 2)"));
+  state.windows.pop_back();
+  CHECK_THROWS_WITH(other.restore(space, state),
+                    ContainsSubstring("windows: expected 128 numbers, found 127"));
+}

@@ -171,11 +171,12 @@ public:
 
   /// All that further steps depend on besides loss and options, on the host: to go on another time.
   struct State {
-    std::vector<Real> amplitude = {};                     ///< [rows, columns]
-    std::vector<Real> phase = {};                         ///< [rows, columns]
-    std::vector<Complex> probe = {};                      ///< [modes, m, m]
-    std::vector<Real> aberrations = {};                   ///< [5]
-    std::vector<Real> displacements = {};                 ///< [N, 2], or none
+    std::vector<Real> amplitude = {};     ///< [rows, columns]
+    std::vector<Real> phase = {};         ///< [rows, columns]
+    std::vector<Complex> probe = {};      ///< [modes, m, m]
+    std::vector<Real> aberrations = {};   ///< [5]
+    std::vector<Real> displacements = {}; ///< [N, 2], or none
+    std::vector<int> windows = {};        ///< [N, 2] with displacements, see PtychographyLoss::windows
     typename Adam<ExecutionSpace, Real>::State adam = {}; ///< averages and count of steps
     std::vector<double> losses = {};                      ///< as losses() gives them
   };
@@ -187,11 +188,14 @@ public:
       Kokkos::deep_copy(space, host_view(kept), device_list(view));
     });
     space.fence("Bracewell::PtychographySolver::state");
+    if (refines_positions())
+      state.windows = loss_.windows(space);
     return state;
   }
   /// Goes on from a state of a solver of the same sizes and options: the next step is the one that followed
-  /// it. The rate factor is no part of it, and windows are moved from where the loss has them. Waits for the space.
-  /// @throws Error on a state of other sizes, or with losses of more steps than there were
+  /// it. The rate factor is no part of it. Waits for the space.
+  /// @throws Error on a state of other sizes, with losses of more steps than there were, or with windows that leave the
+  ///   object
   void restore(const ExecutionSpace& space, const State& state) {
     const Impl::Arguments check{"PtychographySolver::restore"};
     for_each_value(state, [&](const auto& kept, const auto& view) {
@@ -216,7 +220,10 @@ public:
     Kokkos::deep_copy(space, history_, host_view(ring));
     space.fence("Bracewell::PtychographySolver::restore"); // the host's copies may go
     steps_ = steps;
-    move_windows(space);
+    if (refines_positions()) {
+      move_positions(space);
+      loss_.set_windows(space, state.windows, positions_);
+    }
   }
 
   /// Steps so far.

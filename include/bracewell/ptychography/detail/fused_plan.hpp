@@ -25,23 +25,23 @@ public:
   /// @param shape  with the detector on which patterns are compared, one that the kernel is built for
   FusedPlan(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
             const PtychographyOptions& options)
-      : n(shape.detector), m(shape.probe), group(group_size(patterns, shape, options)),
-        chip(chip_memory(space)),
-        waves(device_vector<Stored>(space, "Bracewell::PtychographyLoss::waves", group * m * m)),
-        factors(device_vector<T>(space, "Bracewell::PtychographyLoss::factors", group)) {
-    visit_kernel(n, m, chip, [&](auto kernel, auto sizes, auto on_chip) {
+      : n_(shape.detector), m_(shape.probe), group_(group_size(patterns, shape, options)),
+        chip_(chip_memory(space)),
+        waves_(device_vector<Stored>(space, "Bracewell::PtychographyLoss::waves", group_ * m_ * m_)),
+        factors_(device_vector<T>(space, "Bracewell::PtychographyLoss::factors", group_)) {
+    visit_kernel(n_, m_, chip_, [&](auto kernel, auto sizes, auto on_chip) {
       using Kernel = typename decltype(kernel)::type;
-      teams = count_teams<Kernel, on_chip>(space, group);
+      teams_ = count_teams<Kernel, on_chip>(space, group_);
       if constexpr (!on_chip)
-        workspace = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::windows",
-                                                   teams * Kernel::window(m));
+        workspace_ = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::windows",
+                                                    teams_ * Kernel::window(m_));
       make_table(space, sizes);
     });
   }
 
-  std::int64_t group_size() const { return group; }
+  std::int64_t group_size() const { return group_; }
 
-  std::size_t memory_bytes() const { return bytes_of(waves, factors, workspace, table); }
+  std::size_t memory_bytes() const { return bytes_of(waves_, factors_, workspace_, table_); }
 
   static std::size_t bytes_needed(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
                                   const PtychographyOptions& options) {
@@ -58,8 +58,8 @@ public:
   }
 
   PatternLayout layout() const {
-    PatternLayout result{n};
-    visit_fused_sizes<Detectors>(n, m, [&](auto sizes) { result.per_lane = decltype(sizes)::per_lane; });
+    PatternLayout result{n_};
+    visit_fused_sizes<Detectors>(n_, m_, [&](auto sizes) { result.per_lane = decltype(sizes)::per_lane; });
     return result;
   }
 
@@ -67,9 +67,9 @@ public:
                                     const Kokkos::complex<T>* probe, const Selection& selection,
                                     const Targets<T, Storage>& targets, const PtychographyOptions& options,
                                     T norm, double* losses, bool gradients) const {
-    const int used = static_cast<int>(std::min(teams, selection.count));
+    const int used = static_cast<int>(std::min(teams_, selection.count));
     const std::string label = "Bracewell::PtychographyLoss::fused_patterns";
-    visit_kernel(n, m, chip, [&](auto type, auto, auto on_chip) {
+    visit_kernel(n_, m_, chip_, [&](auto type, auto, auto on_chip) {
       using Kernel = typename decltype(type)::type;
       const Kernel kernel{scan,
                           selection,
@@ -79,14 +79,14 @@ public:
                           options.loss,
                           static_cast<T>(options.background),
                           norm,
-                          table.data(),
+                          table_.data(),
                           losses,
-                          workspace.data(),
-                          waves.data(),
-                          factors.data(),
+                          workspace_.data(),
+                          waves_.data(),
+                          factors_.data(),
                           gradients};
       if constexpr (on_chip) {
-        launch_on_chip(space, label, used, Kernel::chip_bytes(m), kernel);
+        launch_on_chip(space, label, used, Kernel::chip_bytes(m_), kernel);
       } else {
         typename Kernel::Policy policy(space, used, +Kernel::team_size);
         policy.set_scratch_size(+Kernel::scratch_level,
@@ -94,7 +94,7 @@ public:
         Kokkos::parallel_for(label, policy, kernel);
       }
     });
-    return {waves.data(), std::int64_t(m) * m, 0, m, factors.data()};
+    return {waves_.data(), std::int64_t(m_) * m_, 0, m_, factors_.data()};
   }
 
 private:
@@ -135,24 +135,24 @@ private:
 
   template <class Sizes>
   void make_table(const Space& space, Sizes) {
-    table = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::table", +Sizes::table);
-    const auto host = Kokkos::create_mirror_view(table);
+    table_ = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::table", +Sizes::table);
+    const auto host = Kokkos::create_mirror_view(table_);
     PlainComplex<T>* next = host.data();
     for (int k = 0; k < Sizes::per_lane; ++k, next += Sizes::outer_factors)
       RegisterFFT<Sizes::lanes, false>::write_factors(double(k) / Sizes::per_lane, next);
     for (int t = 0; t < Sizes::lanes; ++t, next += Sizes::inner_factors)
       RegisterFFT<Sizes::per_lane, true>::write_factors(double(t) / Sizes::lanes, next);
-    Kokkos::deep_copy(space, table, host);
+    Kokkos::deep_copy(space, table_, host);
     space.fence("Bracewell::PtychographyLoss: the table on the host ends here");
   }
 
-  int n, m;
-  std::int64_t group;
-  std::int64_t teams = 1;
-  std::size_t chip; ///< bytes that a team may have on the chip
-  View<Stored> waves;
-  View<T> factors;
-  View<PlainComplex<T>> workspace, table;
+  int n_, m_;
+  std::int64_t group_;
+  std::int64_t teams_ = 1;
+  std::size_t chip_; ///< bytes that a team may have on the chip
+  View<Stored> waves_;
+  View<T> factors_;
+  View<PlainComplex<T>> workspace_, table_;
 };
 
 } // namespace Bracewell::Impl
