@@ -120,7 +120,7 @@ void AtomicFile::commit() {
     throw std::logic_error(path_.string() + ": closed twice");
   if (!alone_ && OutputFamily::take(*this))
     return;
-  const SignalsIgnored wait;
+  const SignalsDelayed wait;
   close();
   rename();
 }

@@ -28,6 +28,10 @@ extern "C" void remove_and_end(int signal) {
   ::_exit(128 + signal);
 }
 
+std::atomic<int> delayed = 0; ///< the signal that came, or 0
+
+extern "C" void remember(int signal) { delayed = signal; }
+
 } // namespace
 
 void remove_unfinished_on_signals() {
@@ -71,6 +75,23 @@ SignalsIgnored::SignalsIgnored() {
 SignalsIgnored::~SignalsIgnored() {
   for (std::size_t i = 0; i < before_.size(); ++i)
     ::sigaction(ending_signals[i], &before_[i], nullptr);
+}
+
+SignalsDelayed::SignalsDelayed() {
+  struct sigaction action {};
+  action.sa_handler = remember;
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    ::sigaction(ending_signals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN)
+      ::sigaction(ending_signals[i], &action, nullptr);
+  }
+}
+
+SignalsDelayed::~SignalsDelayed() {
+  for (std::size_t i = 0; i < before_.size(); ++i)
+    ::sigaction(ending_signals[i], &before_[i], nullptr);
+  if (const int signal = delayed.exchange(0); signal != 0)
+    ::raise(signal);
 }
 
 } // namespace Bracewell::Examples

@@ -38,4 +38,16 @@ private:
   std::array<struct sigaction, 3> before_{};
 };
 
+/// The signals wait while this lives, and have their effect at its end: for what is short in a run that goes on.
+class SignalsDelayed {
+public:
+  SignalsDelayed();
+  SignalsDelayed(const SignalsDelayed&) = delete;
+  SignalsDelayed& operator=(const SignalsDelayed&) = delete;
+  ~SignalsDelayed();
+
+private:
+  std::array<struct sigaction, 3> before_{};
+};
+
 } // namespace Bracewell::Examples
