@@ -320,10 +320,9 @@ private:
                    memory_limit(options_.memory_limit));
   }
 
-  Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
-  positions_view() const {
-    return {positions_.front().data(), positions_.size(), 2};
-  }
+  using Positions =
+      Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
+  Positions positions_view() const { return Positions(positions_.front().data(), positions_.size(), 2); }
 
   PtychographyOptions loss_options() const {
     PtychographyOptions options{.loss = options_.loss};
@@ -447,8 +446,10 @@ private:
     visit("/solver/phase", state.phase);
     visit("/solver/probe", state.probe);
     visit("/solver/aberrations", state.aberrations);
-    if (!state.displacements.empty())
+    if (!state.displacements.empty()) {
       visit("/solver/displacements", state.displacements);
+      visit("/solver/windows", state.windows);
+    }
     visit("/solver/means", state.adam.means);
     visit("/solver/squares", state.adam.squares);
     visit("/solver/losses", state.losses);
