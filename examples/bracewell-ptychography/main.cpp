@@ -5,7 +5,6 @@
 #include "common/input_error.hpp"
 
 #include <iostream>
-#include <map>
 
 namespace {
 
@@ -49,21 +48,6 @@ void main_job(const CLI::App& app, const std::optional<fs::path>& folder, const 
   std::cout << reconstruct(Space(), run, provenance, timings) << '\n';
 }
 
-template <class Value>
-void add_choice(CLI::App& app, const char* name, Value& value, const std::map<std::string, Value>& choices,
-                const char* description) {
-  std::string initial, names;
-  for (const auto& [word, choice] : choices) {
-    names += (names.empty() ? "" : "|") + word;
-    if (choice == value)
-      initial = word;
-  }
-  app.add_option(name, value, description)
-      ->transform(CLI::CheckedTransformer(choices).description(""))
-      ->type_name(names)
-      ->default_str(initial);
-}
-
 void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
   const std::string group = "The measurement";
   const auto add = [&](const char* name, auto& value, const char* description, const char* type) {
@@ -103,20 +87,18 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
 }
 
 void add_model_options(CLI::App& app, RunOptions& run) {
-  add_choice<PatternLoss>(app, "--loss", run.loss,
+  add_choice<PatternLoss>(app, "--loss", run.loss, "what measured and modelled patterns are compared by",
                           {{"amplitude", PatternLoss::Amplitude},
-                           {"poisson", PatternLoss::Poisson},
-                           {"least-squares", PatternLoss::LeastSquares}},
-                          "what measured and modelled patterns are compared by");
+                           {"least-squares", PatternLoss::LeastSquares},
+                           {"poisson", PatternLoss::Poisson}});
   add_choice<Train>(
-      app, "--train", run.train,
-      {{"pixels", Train::Pixels}, {"aberrations", Train::Aberrations}, {"nothing", Train::Nothing}},
-      "what of the probe is found with the object");
-  add_choice<Start>(app, "--start", run.start, {{"flat", Start::Flat}, {"random", Start::Random}},
-                    "object at first: 1, or amplitude 0.9 + 0.1 N(0,1) and phase 0.1 N(0,1)");
-  add_choice<StorageType>(app, "--storage", run.storage,
-                          {{"float", StorageType::Float}, {"half", StorageType::Half}},
-                          "of the measured patterns");
+      app, "--train", run.train, "what of the probe is found with the object",
+      {{"pixels", Train::Pixels}, {"aberrations", Train::Aberrations}, {"nothing", Train::Nothing}});
+  add_choice<Start>(app, "--start", run.start,
+                    "object at first: 1, or amplitude 0.9 + 0.1 N(0,1) and phase 0.1 N(0,1)",
+                    {{"flat", Start::Flat}, {"random", Start::Random}});
+  add_choice<StorageType>(app, "--storage", run.storage, "of the measured patterns",
+                          {{"float", StorageType::Float}, {"half", StorageType::Half}});
   auto* const scale = app.add_flag_callback(
       "--scale-patterns", [&run] { run.scale_patterns = true; },
       "compare shapes alone, every pattern scaled to the same mean; by default with least-squares and with "
@@ -231,6 +213,7 @@ int main(int argc, char** argv) {
          "--no-decay", [&run] { run.decay = false; }, "do not")
       ->excludes(decay);
   add_memory_limit(app, run.memory_limit);
+  add_picture_format(app, run.picture_ending);
   app.add_option("--object-rate", run.object_rate, "learning rate of amplitude and phase")
       ->check(CLI::NonNegativeNumber)
       ->type_name("RATE")
@@ -248,7 +231,7 @@ int main(int argc, char** argv) {
   add_measurement_options(app, run.measurement);
   add_checkpoint_options(app, run.checkpoint);
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
-    run.checkpoint.identity = identity_of(app, {"--memory-limit"});
+    run.checkpoint.identity = identity_of(app, {"--memory-limit", "--pictures"});
     main_job(app, folder, demo, run, provenance, timings);
   });
 }

@@ -117,21 +117,27 @@ Picture probe_picture(const Reconstruction& result) {
 
 } // namespace
 
-void write_pictures(const std::filesystem::path& out, const Reconstruction& result) {
+std::array<std::filesystem::path, 4> picture_paths(const std::filesystem::path& out,
+                                                   const std::string& ending) {
+  return {beside(out, "_phase" + ending), beside(out, "_amplitude" + ending), beside(out, "_probe" + ending),
+          beside(out, "_loss" + ending)};
+}
+
+void write_pictures(const std::array<std::filesystem::path, 4>& paths, const Reconstruction& result) {
+  const auto& [phase, amplitude, probe, loss] = paths;
   const Lit lit(result);
-  write_picture(beside(out, "_amplitude.png"), lit.picture(result, result.amplitude, "amplitude"));
-  write_picture(beside(out, "_phase.png"),
-                lit.picture(result, flattened_phase(result, lit.pixels), "phase (radians)"));
-  write_picture(beside(out, "_probe.png"), probe_picture(result));
+  write_picture(amplitude, lit.picture(result, result.amplitude, "amplitude"));
+  write_picture(phase, lit.picture(result, flattened_phase(result, lit.pixels), "phase (radians)"));
+  write_picture(probe, probe_picture(result));
   Curve curve;
   for (std::size_t pass = 0; pass < result.losses.size(); ++pass) {
     curve.x.push_back(static_cast<double>(pass));
     curve.y.push_back(std::log10(result.losses[pass]));
   }
-  write_picture(beside(out, "_loss.png"), draw_line_plot({.title = "Loss",
-                                                          .x_label = "pass over the patterns",
-                                                          .y_label = "log10 of the loss",
-                                                          .curves = {curve}}));
+  write_picture(loss, draw_line_plot({.title = "Loss",
+                                      .x_label = "pass over the patterns",
+                                      .y_label = "log10 of the loss",
+                                      .curves = {curve}}));
 }
 
 } // namespace Bracewell::Examples

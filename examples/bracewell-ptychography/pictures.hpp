@@ -3,10 +3,16 @@
 
 #include "bracewell-ptychography/object_file.hpp"
 
+#include <array>
+#include <filesystem>
+#include <string>
+
 namespace Bracewell::Examples {
 
-/// OUT_phase.png (without its mean slope), OUT_amplitude.png: where there was light. OUT_probe.png: modes
-/// side by side, brightness for modulus and hue for phase. OUT_loss.png.
-void write_pictures(const std::filesystem::path& out, const Reconstruction& result);
+/// OUT_phase (without its mean slope), OUT_amplitude: where there was light. OUT_probe: modes side by side, brightness
+/// for modulus and hue for phase. OUT_loss. In this order.
+std::array<std::filesystem::path, 4> picture_paths(const std::filesystem::path& out,
+                                                   const std::string& ending);
+void write_pictures(const std::array<std::filesystem::path, 4>& paths, const Reconstruction& result);
 
 } // namespace Bracewell::Examples

@@ -137,12 +137,12 @@ public:
     choose_optics();
     choose_shape();
     check_positions();
-    check_memory();
     for (const auto& [row, column] : measurement_.positions()) {
       const bool exact = options.subpixel || options.refine_positions;
       positions_.push_back({margin() + (exact ? row : std::floor(row + 0.5)),
                             margin() + (exact ? column : std::floor(column + 0.5))});
     }
+    check_memory();
     if (options.reference)
       reference_ = read_reconstruction(*options.reference);
   }
@@ -151,9 +151,7 @@ public:
   std::string run(Checkpoint& checkpoint, Timings& timings) {
     const auto start = Clock::now();
     timings.phase("plan");
-    const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
-        positions(positions_.front().data(), positions_.size(), 2);
-    PtychographyLoss<Space, float, Storage> loss(space_, shape_, positions, loss_options());
+    PtychographyLoss<Space, float, Storage> loss(space_, shape_, positions_view(), loss_options());
     timings.phase("load");
     const Totals totals = load(space_, measurement_, loss, timings);
     timings.phase("start");
@@ -165,7 +163,8 @@ public:
     check_centre(totals);
     provenance_.say();
     const Probe probe = first_probe(totals);
-    PtychographySolver<Space, float, Storage> solver(space_, shape_, std::move(loss), solver_options(probe));
+    PtychographySolver<Space, float, Storage> solver(
+        space_, shape_, std::move(loss), solver_options(std::sqrt(energy(probe) / double(probe.size()))));
     set_start(solver, probe);
     timings.phase("iterate");
     std::vector<double> losses = iterate(solver, checkpoint);
@@ -173,7 +172,7 @@ public:
     const std::chrono::duration<double> elapsed = Clock::now() - start;
 
     Reconstruction result = collect(solver, std::move(losses));
-    write_pictures(options_.out, result);
+    write_pictures(picture_paths(options_.out, options_.picture_ending), result);
     write_reconstruction(options_.out, result);
     return summary(result, totals, solver.memory_bytes(), elapsed.count());
   }
@@ -298,22 +297,25 @@ private:
   }
 
   void check_memory() const {
-    const double pixels = std::pow(shape_.detector, 2), count = double(measurement_.count()),
-                 object = double(shape_.object[0]) * double(shape_.object[1]),
-                 probe = shape_.modes * std::pow(shape_.probe, 2);
-    const double stored = (options_.storage == StorageType::Half ? 2 : 4) * pixels * count;
-    const double staging = 2 * std::min(64e6, 4 * pixels * count),
-                 general = 8 * shape_.modes * (pixels + std::pow(shape_.probe, 2)) * count,
-                 workspace = options_.refine_positions
-                                 ? std::min(general, double(Impl::PtychographyTuning::group_bytes))
-                                 : 16 * pixels * std::min(count, 64.0);
-    // Values, gradients, two moments and two copies of the best ones; the complex object and its gradient.
+    const auto bytes = [&]<class Storage>(Storage) {
+      return double(PtychographySolver<Space, float, Storage>::bytes_needed(
+          space_, shape_, positions_view(), loss_options(), solver_options(1)));
+    };
+    const double solver = options_.storage == StorageType::Half ? bytes(Bracewell::Half()) : bytes(float());
+    const double patterns = 4 * std::pow(shape_.detector, 2) * double(measurement_.count()),
+                 values = double(shape_.object[0]) * double(shape_.object[1]) +
+                          shape_.modes * std::pow(shape_.probe, 2);
+    // Patterns on their way; the states before a pass and of the best, and a checkpoint, which has moments, too.
     require_memory("reconstructing " + std::to_string(measurement_.count()) + " patterns and an object of " +
                        std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
                        " pixels",
-                   resident_bytes() + stored + staging + workspace + 64 * object + 48 * probe + 12e6,
+                   resident_bytes() + solver + 2 * std::min(64e6, patterns) + (2 * 8 + 24) * values + 12e6,
                    memory_limit(options_.memory_limit));
   }
+
+  using Positions =
+      Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
+  Positions positions_view() const { return Positions(positions_.front().data(), positions_.size(), 2); }
 
   PtychographyOptions loss_options() const {
     PtychographyOptions options{.loss = options_.loss};
@@ -356,11 +358,12 @@ private:
 
   std::vector<float> aberrations() const { return {aberrations_.begin(), aberrations_.end()}; }
 
-  PtychographySolverOptions solver_options(const Probe& probe) const {
+  /// @param probe_value  about the absolute value of the probe's pixels
+  PtychographySolverOptions solver_options(double probe_value) const {
     PtychographySolverOptions options{.object_rate = options_.object_rate, .probe_rate = 0};
     options.history = std::int64_t(options_.passes) * options_.batches;
     if (options_.train == Train::Pixels)
-      options.probe_rate = options_.probe_rate * std::sqrt(energy(probe) / double(probe.size()));
+      options.probe_rate = options_.probe_rate * probe_value;
     if (options_.refine_positions) {
       options.position_rate = options_.position_rate;
       options.position_limit = options_.position_limit;
@@ -436,8 +439,10 @@ private:
     visit("/solver/phase", state.phase);
     visit("/solver/probe", state.probe);
     visit("/solver/aberrations", state.aberrations);
-    if (!state.displacements.empty())
+    if (!state.displacements.empty()) {
       visit("/solver/displacements", state.displacements);
+      visit("/solver/windows", state.windows);
+    }
     visit("/solver/means", state.adam.means);
     visit("/solver/squares", state.adam.squares);
     visit("/solver/losses", state.losses);
@@ -661,9 +666,9 @@ private:
 
 std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
                         Timings& timings) {
-  OutputFamily outputs({options.out, beside(options.out, "_amplitude.png"), beside(options.out, "_phase.png"),
-                        beside(options.out, "_probe.png"), beside(options.out, "_loss.png")},
-                       Checkpoint::path_of(options.out));
+  std::vector<fs::path> paths{options.out};
+  std::ranges::copy(picture_paths(options.out, options.picture_ending), std::back_inserter(paths));
+  OutputFamily outputs(paths, Checkpoint::path_of(options.out));
   Job job(space, options, provenance);
   Checkpoint checkpoint(options.out, options.checkpoint);
   const std::string summary = options.storage == StorageType::Half

@@ -40,6 +40,7 @@ struct RunOptions {
   std::optional<bool>
       decay; ///< of the rates from pass to pass; absent: with several batches, and with positions
   std::optional<double> memory_limit; ///< megabytes; absent: half of the machine's
+  std::string picture_ending = ".png";
   double object_rate = 0.04;
   bool refine_positions = false;
   double position_rate = 0.05, position_limit = 5; ///< object pixels

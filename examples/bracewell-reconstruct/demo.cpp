@@ -111,7 +111,7 @@ void simulate(const Space& space, const Demo& demo, const fs::path& folder) {
         FillMoleculeSpectra<2>{molecule, spectra.data(), 1 / static_cast<float>(demo.box * demo.box), poses}
             .run(space, static_cast<std::int64_t>(spectra.extent(1)));
       });
-  write_gallery(folder / "particles.png", stack, demo);
+  write_gallery(folder / ("particles" + demo.picture_ending), stack, demo);
 }
 
 } // namespace Bracewell::Examples

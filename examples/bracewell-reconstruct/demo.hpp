@@ -13,6 +13,7 @@ struct Demo {
   double pixel_size = 2; ///< Angstrom
   std::size_t particles = 5000;
   double signal_to_noise = 0.2;
+  std::string picture_ending = ".png";
 };
 
 /// Simulates particles of a molecule of Gaussian blobs, projected in closed form: `folder`/particles.mrcs and

@@ -27,7 +27,7 @@ void main_job(const Options& options, Provenance& provenance, Timings& timings) 
     throw InputError("--demo makes its own particles: --star, --out and --reference do not go with it");
   const fs::path folder = *options.demo;
   timings.phase("simulate");
-  simulate(space, {}, folder);
+  simulate(space, {.picture_ending = options.run.picture_ending}, folder);
   RunOptions run = options.run;
   run.star = folder / "particles.star";
   run.out = folder / "map.mrc";
@@ -89,6 +89,7 @@ int main(int argc, char** argv) {
       ->type_name("NUMBER")
       ->capture_default_str();
   add_memory_limit(app, options.run.memory_limit);
+  add_picture_format(app, options.run.picture_ending);
   app.add_option("--demo", options.demo,
                  "simulate particles of a molecule of Gaussian blobs in FOLDER and reconstruct them there")
       ->type_name("FOLDER");

@@ -51,8 +51,8 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   options.reconstruction.sampling.check();
   const std::array half_paths{beside(options.out, "_half1.mrc"), beside(options.out, "_half2.mrc")};
   const fs::path correlation_path = beside(options.out, "_fsc.txt"),
-                 plot_path = beside(options.out, "_fsc.png"),
-                 slices_path = beside(options.out, "_slices.png");
+                 plot_path = beside(options.out, "_fsc" + options.picture_ending),
+                 slices_path = beside(options.out, "_slices" + options.picture_ending);
   OutputFamily outputs({options.out, half_paths[0], half_paths[1], correlation_path, plot_path, slices_path});
   Particles particles =
       read_particles(options.star, {.pixel_size = options.pixel_size, .class_number = options.class_number});

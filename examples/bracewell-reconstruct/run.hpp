@@ -20,6 +20,7 @@ struct RunOptions {
   std::optional<double> pixel_size;         ///< Angstrom, instead of what the STAR file says
   std::optional<std::int64_t> class_number; ///< only the particles of this class
   std::optional<double> memory_limit;       ///< megabytes; absent: half of the machine's
+  std::string picture_ending = ".png";
 };
 
 /// Reconstructs the particles of a STAR file and writes the map and all that goes with it; returns the

@@ -65,10 +65,11 @@ int main(int argc, char** argv) {
       ->type_name("NUMBER")
       ->capture_default_str();
   add_memory_limit(app, options.memory_limit);
+  add_picture_format(app, options.picture_ending);
   add_checkpoint_options(app, options.checkpoint);
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) {
-    options.checkpoint.identity =
-        identity_of(app, {"--rounds", "--memory-limit"}); // more of them may follow, in more memory
+    options.checkpoint.identity = identity_of(
+        app, {"--rounds", "--memory-limit", "--pictures"}); // more of them may follow, in more memory
     std::cout << refine(Space(), options, provenance) << '\n';
   });
 }

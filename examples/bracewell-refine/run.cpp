@@ -365,7 +365,8 @@ std::string refine(const Space& space, const RunOptions& options, Provenance& pr
   const auto start = std::chrono::steady_clock::now();
   options.refinement.sampling.check();
   const std::array halves{beside(options.out, "_half1.mrc"), beside(options.out, "_half2.mrc")};
-  const fs::path correlations = beside(options.out, "_fsc.txt"), picture = beside(options.out, "_fsc.png");
+  const fs::path correlations = beside(options.out, "_fsc.txt"),
+                 picture = beside(options.out, "_fsc" + options.picture_ending);
   OutputFamily outputs({options.out, halves[0], halves[1], correlations, picture},
                        Checkpoint::path_of(options.out));
   Job job(space, options, provenance);

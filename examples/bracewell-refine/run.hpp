@@ -23,6 +23,7 @@ struct RunOptions {
   std::optional<double> pixel_size;    ///< Angstrom, instead of what the STAR file says
   std::optional<std::int64_t> class_number; ///< only the particles of this class
   std::optional<double> memory_limit;       ///< megabytes, see memory_limit()
+  std::string picture_ending = ".png";
   CheckpointOptions checkpoint;
 };
 

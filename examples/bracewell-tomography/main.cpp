@@ -4,6 +4,7 @@
 #include "common/command_line.hpp"
 #include "common/input_error.hpp"
 
+#include <array>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -139,6 +140,22 @@ void main_job(Options& options, Provenance& provenance, Timings& timings) {
   std::cout << reconstruct(space, run, provenance, timings).summary << '\n';
 }
 
+/// What the library says of an argument, said of the option or the file that it comes from.
+std::string of_options(const std::string& message, const std::string& scan) {
+  const std::array<std::pair<std::string, std::string>, 6> names{{{"geometry.angles", scan + ": angles"},
+                                                                  {"angles", scan + ": angles"},
+                                                                  {"geometry.width", scan + ": width"},
+                                                                  {"sinogram", scan + ": projections"},
+                                                                  {"geometry.centre", "--centre"},
+                                                                  {"options.tolerance", "--tolerance"}}};
+  const std::size_t function = message.find(": ");
+  for (const auto& [argument, name] : names)
+    if (function != std::string::npos &&
+        message.compare(function + 2, argument.size() + 2, argument + ": ") == 0)
+      return name + message.substr(function + 2 + argument.size());
+  return message;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -234,9 +251,14 @@ int main(int argc, char** argv) {
   app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
   app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
   add_memory_limit(app, run.memory_limit);
+  add_picture_format(app, run.picture_ending);
   app.add_option("--demo", options.demo, "simulate a scan in FOLDER, reconstruct it and compare")
       ->type_name("FOLDER");
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
-    main_job(options, provenance, timings);
+    try {
+      main_job(options, provenance, timings);
+    } catch (const Bracewell::Error& error) {
+      throw Bracewell::Error(of_options(error.what(), run.scan.file.string()));
+    }
   });
 }

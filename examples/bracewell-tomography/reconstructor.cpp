@@ -8,7 +8,9 @@
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 
+#include <cmath>
 #include <memory>
+#include <numbers>
 
 namespace Bracewell::Examples {
 namespace {
@@ -19,6 +21,19 @@ FourierTomographyOptions fourier_options(const RunOptions& options, std::int64_t
 
 LogPolarTomographyOptions log_polar_options(std::int64_t slices) {
   return {.slices = slices, .row_upsampling = row_upsampling(Method::LogPolar)};
+}
+
+/// Throws InputError where angles are not those that log-polar reconstruction takes.
+void check_even(const std::string& file, const std::vector<double>& angles) {
+  constexpr double degree = std::numbers::pi / 180;
+  const double step = 180.0 / double(angles.size());
+  for (std::size_t p = 0; p < angles.size(); ++p)
+    if (const double angle = (angles[p] - angles[0]) / degree;
+        !(std::abs(angle - double(p) * step) < 1e-2 * step))
+      throw InputError(file + ": angle " + std::to_string(p) + " is " +
+                       shortest(std::round(1e3 * angle) / 1e3) +
+                       " degrees from the first: --method log-polar takes even steps of " + shortest(step) +
+                       " over 180; use --method fourier or line");
 }
 
 constexpr LineTomographyOptions line_options{.projection = false};
@@ -34,8 +49,11 @@ Reconstructor backprojection(std::shared_ptr<const Plan> plan) {
 
 ParallelBeamGeometry beam_geometry(const RunOptions& options, const std::vector<double>& angles, int width,
                                    double centre) {
-  if (options.density_weights && options.method == Method::LogPolar)
-    throw InputError("--density-weights: log-polar reconstruction takes even angles only");
+  if (options.method == Method::LogPolar) {
+    if (options.density_weights)
+      throw InputError("--density-weights: log-polar reconstruction takes even angles only");
+    check_even(options.scan.file.string(), angles);
+  }
   return {.angles = angles,
           .width = width,
           .centre = centre,

@@ -279,7 +279,9 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   return chunk > 2 ? chunk / 2 * 2 : chunk; // the Fourier method takes slices in pairs
 }
 
-fs::path picture_path(const fs::path& out) { return beside(out, "_middle.png"); }
+fs::path picture_path(const RunOptions& options) {
+  return beside(options.out, "_middle" + options.picture_ending);
+}
 
 /// Greys by the values in the disc of a slice.
 GreyRange range_in_disc(std::span<const float> slice, int width) {
@@ -433,7 +435,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   const auto start = std::chrono::steady_clock::now();
   const bool measuring = is_null_output(options.out);
   OutputFamily outputs(measuring ? std::vector<fs::path>()
-                                 : std::vector<fs::path>{options.out, picture_path(options.out)});
+                                 : std::vector<fs::path>{options.out, picture_path(options)});
   timings.phase("open");
   Job job(options, provenance);
   unpack(job, options, job.rows, provenance);
@@ -476,12 +478,12 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   timings.phase("finish");
   if (!measuring) {
     output.write_attribute("centre", centre);
-    write_picture(picture_path(options.out), grey_panel({.caption = "middle slice: attenuation per pixel",
-                                                         .values = middle,
-                                                         .width = width,
-                                                         .height = width,
-                                                         .range = range_in_disc(middle, width),
-                                                         .points = 400}));
+    write_picture(picture_path(options), grey_panel({.caption = "middle slice: attenuation per pixel",
+                                                     .values = middle,
+                                                     .width = width,
+                                                     .height = width,
+                                                     .range = range_in_disc(middle, width),
+                                                     .points = 400}));
     output.commit();
     outputs.commit();
   }

@@ -44,6 +44,7 @@ struct RunOptions {
   bool corners = false;                   ///< keep what lies outside of the disc that every projection sees
   std::optional<IndexRange> rows;         ///< of the detector; absent: all
   std::optional<double> memory_limit;     ///< megabytes; absent: half of the machine's
+  std::string picture_ending = ".png";    ///< of the middle slice
 };
 
 struct RunResult {

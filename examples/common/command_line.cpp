@@ -88,6 +88,11 @@ void add_memory_limit(CLI::App& app, std::optional<double>& megabytes) {
       ->type_name("MEGABYTES");
 }
 
+void add_picture_format(CLI::App& app, std::string& ending) {
+  add_choice<std::string>(app, "--pictures", ending, "format of the pictures",
+                          {{"png", ".png"}, {"pdf", ".pdf"}, {"svg", ".svg"}});
+}
+
 int run_driver(CLI::App& app, int argc, const char* const* argv,
                const std::function<void(Provenance&, Timings&)>& body) {
   const auto complain = [&app](const std::string& message, ExitCode code) {

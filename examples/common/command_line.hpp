@@ -6,8 +6,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace Bracewell::Examples {
 
@@ -19,6 +23,35 @@ std::string wrapped_help(const std::string& help, std::size_t columns);
 
 /// Adds --memory-limit, which memory_limit takes.
 void add_memory_limit(CLI::App& app, std::optional<double>& megabytes);
+
+/// Adds an option that takes one of the names.
+template <class Value>
+void add_choice(CLI::App& app, const std::string& option, Value& value, const std::string& text,
+                const std::vector<std::pair<std::string, Value>>& names) {
+  std::string all, standard;
+  for (const auto& [name, choice] : names) {
+    all += (all.empty() ? "" : "|") + name;
+    if (choice == value)
+      standard = name;
+  }
+  const auto check = [names, all](const std::string& text_given) {
+    const bool known =
+        std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.first == text_given; });
+    return known ? std::string() : "expected " + all + ", found " + text_given;
+  };
+  const auto assign = [names, &value](const std::string& text_given) {
+    value = std::find_if(names.begin(), names.end(), [&](const auto& name) {
+              return name.first == text_given;
+            })->second;
+  };
+  app.add_option_function<std::string>(option, assign, text)
+      ->check(check)
+      ->type_name(all)
+      ->default_str(standard);
+}
+
+/// Adds --pictures, the format of pictures that are named after OUT: ".png", ".pdf" or ".svg".
+void add_picture_format(CLI::App& app, std::string& ending);
 
 /// Parses the command line into `app`, whose name is the program's, and runs `body`, which gets a Provenance that
 /// has the options given, and Timings that are printed on stderr with --timings; Kokkos is there meanwhile, and signals end it without a trace (remove_unfinished_on_signals). Adds --version, --strict and --timings to the --help of CLI11. Every exception ends as one line "program: message" on stderr: bad usage, InputError and

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "common/command_line.hpp"
 #include "common/input_error.hpp"
 #include "cryoem/views.hpp"
 
@@ -9,13 +10,8 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace Bracewell::Examples {
 
@@ -37,32 +33,6 @@ struct Sampling {
       throw InputError("--correction radial is RELION's for --kernel linear; use separable");
   }
 };
-
-/// Adds an option that takes one of the names.
-template <class Value>
-void add_choice(CLI::App& app, const std::string& option, Value& value, const std::string& text,
-                const std::vector<std::pair<std::string, Value>>& names) {
-  std::string all, standard;
-  for (const auto& [name, choice] : names) {
-    all += (all.empty() ? "" : "|") + name;
-    if (choice == value)
-      standard = name;
-  }
-  const auto check = [names, all](const std::string& text_given) {
-    const bool known =
-        std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.first == text_given; });
-    return known ? std::string() : "expected " + all + ", found " + text_given;
-  };
-  const auto assign = [names, &value](const std::string& text_given) {
-    value = std::find_if(names.begin(), names.end(), [&](const auto& name) {
-              return name.first == text_given;
-            })->second;
-  };
-  app.add_option_function<std::string>(option, assign, text)
-      ->check(check)
-      ->type_name(all)
-      ->default_str(standard);
-}
 
 /// Adds --kernel, --oversampling and --correction, whose defaults are the values in `sampling`.
 inline void add_sampling_options(CLI::App& app, Sampling& sampling, const std::string& why_oversampling) {

@@ -123,7 +123,7 @@ struct ArrayShape {
   std::string shape() const { return list(extents); }
 
 protected:
-  std::shared_ptr<const void> keep; ///< a View without a name
+  std::shared_ptr<const void> keep_; ///< a View without a name
 
   /// What is left to do where extents are those of a View.
   /// @throws Error where the strides are not those of rows without gaps
@@ -194,7 +194,7 @@ struct Array : Impl::ArrayShape {
       }
       if constexpr (!std::is_lvalue_reference_v<Argument>)
         if (view.use_count() > 0)
-          keep = std::make_shared<View>(view);
+          keep_ = std::make_shared<View>(view);
     }
   }
 

@@ -272,3 +272,18 @@ TEST_CASE("progress draws on a terminal and erases its line at the end") {
   CHECK(text.ends_with("\r\033[K"));
   CHECK(std::ranges::count(text, '\r') < 10); // not once per image
 }
+
+TEST_CASE("a signal that comes while a checkpoint gets its name has its effect afterwards") {
+  static volatile std::sig_atomic_t seen = 0;
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int signal) { seen = signal; };
+  REQUIRE(::sigaction(SIGTERM, &action, &before) == 0);
+  {
+    const SignalsDelayed wait;
+    std::raise(SIGTERM);
+    CHECK(seen == 0);
+  }
+  CHECK(seen == SIGTERM);
+  REQUIRE(::sigaction(SIGTERM, &before, nullptr) == 0);
+}

@@ -54,11 +54,11 @@ public:
         array.values = numbers<std::uint16_t>(begin, length);
       else
         continue;
-      arrays.emplace(entry.at("name"), std::move(array));
+      arrays_.emplace(entry.at("name"), std::move(array));
     }
   }
 
-  const Array& operator[](const std::string& name) const { return arrays.at(name); }
+  const Array& operator[](const std::string& name) const { return arrays_.at(name); }
 
   Json index;
 
@@ -70,7 +70,7 @@ private:
     return {values.begin(), values.end()};
   }
 
-  std::map<std::string, Array> arrays;
+  std::map<std::string, Array> arrays_;
 };
 
 template <class Value>

@@ -1,7 +1,7 @@
 // What experiments bring beside one probe at whole positions of a thin object: gradients of positions, windows that
 // move, factors, a background, relaxation, slices. In double against differences and direct sums.
 
-#include "../tools/recorder.hpp"
+#include "../tools/checks.hpp"
 #include "support.hpp"
 
 using namespace Test;
@@ -382,4 +382,24 @@ TEST_CASE("everything at once, and messages of what is not announced, missing or
                     ContainsSubstring("options.slice_fresnel_numbers: expected 1 numbers"));
   options.slice_fresnel_numbers = {0};
   CHECK_THROWS_WITH(Model(shape, options), ContainsSubstring("finite numbers other than zero, found 0"));
+}
+
+TEST_CASE("the memory of a plan is foretold to 5 %, of every kind of experiment") {
+  const View<double**> whole("whole", 30, 2), fractional("fractional", 30, 2);
+  Kokkos::deep_copy(fractional, 2.25);
+  const std::size_t workspace = 200000; // a few groups
+  const auto check = [](const PtychographyShape& shape, const View<double**>& positions,
+                        const PtychographyOptions& options) {
+    check_memory<Plan>(1, shape, positions, options);
+  };
+  check({{50, 60}, 20, 32}, whole, {});
+  check({{50, 60}, 20, 32, 3}, fractional, {.workspace_bytes = workspace});
+  check({{50, 60}, 20, 64}, whole, {.weights = PixelWeights::PerPixel});
+  check({{50, 60}, 20, 64}, whole, {.reduced_grid = true});
+  check({{50, 60}, 20, 32, 2}, whole, {.refine_positions = true, .workspace_bytes = workspace});
+  check({{50, 60}, 32, 32, 2}, fractional,
+        {.fresnel_number = 7.5, .refine_positions = true, .workspace_bytes = workspace});
+  check({{50, 60}, 20, 32, 2, 3}, whole,
+        {.slice_fresnel_numbers = {9, 9}, .detector_background = true, .workspace_bytes = workspace});
+  check({{50, 60}, 20, 32, 1, 1, 2}, whole, {.pattern_factors = true});
 }

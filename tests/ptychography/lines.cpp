@@ -1,6 +1,7 @@
 // PatternPath::Lines against the general path, whose truth is elsewhere (loss.cpp, golden_ptychography): sizes with every
 // kind of passes, modes, positions between pixels, masks, weights, losses, scales and subsets.
 
+#include "../tools/checks.hpp"
 #include "support.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -118,5 +119,17 @@ TEST_CASE("lines: which sizes") {
         rest /= prime;
     INFO(n);
     CHECK(transforms_lines(n) == (rest == 1));
+  }
+}
+
+TEST_CASE("lines: the memory of a plan is foretold to 5 %") {
+  using Plan = PtychographyLoss<Space, double, double, LinesOnHosts>;
+  const View<double**> positions("positions", 30, 2);
+  for (const double first : {0.0, 0.25}) {
+    Kokkos::deep_copy(positions, first);
+    check_memory<Plan>(1, PtychographyShape{{50, 60}, 20, 48, 2}, positions,
+                       PtychographyOptions{.path = PatternPath::Lines});
+    check_memory<Plan>(1, PtychographyShape{{50, 60}, 21, 36}, positions,
+                       PtychographyOptions{.path = PatternPath::Lines, .workspace_bytes = 100000});
   }
 }

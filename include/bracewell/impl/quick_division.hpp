@@ -12,18 +12,18 @@ namespace Bracewell::Impl {
 class QuickDivision {
 public:
   QuickDivision() = default;
-  explicit QuickDivision(int divisor_)
-      : multiplier(((std::uint64_t(1) << 32) + divisor_ - 1) / divisor_), divisor(divisor_) {}
+  explicit QuickDivision(int divisor)
+      : multiplier_(((std::uint64_t(1) << 32) + divisor - 1) / divisor), divisor_(divisor) {}
 
-  KOKKOS_FORCEINLINE_FUNCTION int by() const { return divisor; }
+  KOKKOS_FORCEINLINE_FUNCTION int by() const { return divisor_; }
   KOKKOS_FORCEINLINE_FUNCTION int quotient(int x) const {
-    return static_cast<int>((static_cast<std::uint32_t>(x) * multiplier) >> 32);
+    return static_cast<int>((static_cast<std::uint32_t>(x) * multiplier_) >> 32);
   }
-  KOKKOS_FORCEINLINE_FUNCTION int remainder(int x) const { return x - quotient(x) * divisor; }
+  KOKKOS_FORCEINLINE_FUNCTION int remainder(int x) const { return x - quotient(x) * divisor_; }
 
 private:
-  std::uint64_t multiplier = 0;
-  int divisor = 1;
+  std::uint64_t multiplier_ = 0;
+  int divisor_ = 1;
 };
 
 } // namespace Bracewell::Impl

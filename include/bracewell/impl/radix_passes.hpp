@@ -114,16 +114,16 @@ public:
   RadixPlan(const Space& space, const char* label, int n) {
     std::vector<int> radices = choose_radices(n, RadixPasses<T>::most);
     std::vector<Number> numbers;
-    forward_passes = make(n, radices, numbers);
+    forward_passes_ = make(n, radices, numbers);
     std::reverse(radices.begin(), radices.end());
-    inverse_passes = make(n, radices, numbers);
-    table = device_copy(space, label, numbers);
-    forward_passes.table = inverse_passes.table = table.data();
+    inverse_passes_ = make(n, radices, numbers);
+    table_ = device_copy(space, label, numbers);
+    forward_passes_.table = inverse_passes_.table = table_.data();
   }
 
-  const RadixPasses<T>& forward() const { return forward_passes; }
-  const RadixPasses<T>& inverse() const { return inverse_passes; }
-  std::size_t memory_bytes() const { return bytes_of(table); }
+  const RadixPasses<T>& forward() const { return forward_passes_; }
+  const RadixPasses<T>& inverse() const { return inverse_passes_; }
+  std::size_t memory_bytes() const { return bytes_of(table_); }
 
 private:
   static RadixPasses<T> make(int n, const std::vector<int>& radices, std::vector<Number>& numbers) {
@@ -158,8 +158,8 @@ private:
     (append(std::integral_constant<int, pass_radices[index]>()), ...);
   }
 
-  RadixPasses<T> forward_passes, inverse_passes;
-  Kokkos::View<Number*, Kokkos::LayoutRight, Memory> table;
+  RadixPasses<T> forward_passes_, inverse_passes_;
+  Kokkos::View<Number*, Kokkos::LayoutRight, Memory> table_;
 };
 
 } // namespace Bracewell::Impl

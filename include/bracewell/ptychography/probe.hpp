@@ -38,18 +38,31 @@ public:
   /// @param probe  m <= n; @param detector  n
   /// @throws Error on sizes out of range and optics that are not positive
   AberratedProbe(const ExecutionSpace& space, int probe, int detector, const ProbeOptics& optics)
-      : m(probe), n(check(probe, detector, optics)), aperture{optics.wavelength,
-                                                              optics.convergence_angle / optics.wavelength,
-                                                              optics.cs_to_length,
-                                                              1 / (optics.pixel_size * detector), detector},
-        wave(Impl::device_view<Complex**>(space, "Bracewell::AberratedProbe::wave", n, n)),
-        energy(Impl::device_view<double>(space, "Bracewell::AberratedProbe::energy")),
-        sums(Impl::device_view<Impl::ApertureSums>(space, "Bracewell::AberratedProbe::sums")),
-        forward(space, {n, n}, 1, {}), backward(space, {n, n}, 1, {.direction = FFTDirection::Backward}) {}
+      : m_(probe),
+        n_(check(probe, detector, optics)), aperture_{optics.wavelength,
+                                                      optics.convergence_angle / optics.wavelength,
+                                                      optics.cs_to_length, 1 / (optics.pixel_size * detector),
+                                                      detector},
+        wave_(Impl::device_view<Complex**>(space, "Bracewell::AberratedProbe::wave", n_, n_)),
+        energy_(Impl::device_view<double>(space, "Bracewell::AberratedProbe::energy")),
+        sums_(Impl::device_view<Impl::ApertureSums>(space, "Bracewell::AberratedProbe::sums")),
+        forward_(space, {n_, n_}, 1, {}),
+        backward_(space, {n_, n_}, 1, {.direction = FFTDirection::Backward}) {}
 
   /// Bytes that the object holds.
   std::size_t memory_bytes() const {
-    return Impl::bytes_of(wave, energy, sums) + forward.workspace_bytes() + backward.workspace_bytes();
+    return Impl::bytes_of(wave_, energy_, sums_) + forward_.memory_bytes() + backward_.memory_bytes();
+  }
+
+  /// What memory_bytes() of an object of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, int probe, int detector,
+                                  const ProbeOptics& optics) {
+    using Transform = FFT<ExecutionSpace, 2, Complex, Complex>;
+    const int n = check(probe, detector, optics);
+    return sizeof(Complex) * static_cast<std::size_t>(n) * static_cast<std::size_t>(n) + sizeof(double) +
+           sizeof(Impl::ApertureSums) + Transform::bytes_needed(space, {n, n}) +
+           Transform::bytes_needed(space, {n, n}, 1, {.direction = FFTDirection::Backward});
   }
 
   /// @param parameters  View of Real [5], see ProbeParameter
@@ -63,10 +76,10 @@ public:
     check.disjoint({{"probe", probe}}, {{"parameters", parameters}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::AberratedProbe::evaluate");
     Kokkos::parallel_reduce("Bracewell::AberratedProbe::aperture", Range(space, 0, pixels()),
-                            Impl::FillAperture<Real>{aperture, parameters.data, wave.data()}, energy);
-    backward.execute(space, wave, wave);
-    Kokkos::parallel_for("Bracewell::AberratedProbe::crop", Range(space, 0, std::int64_t(m) * m),
-                         Impl::CropProbe<Real>{{wave.data(), probe.data, energy.data(), n, m}});
+                            Impl::FillAperture<Real>{aperture_, parameters.data, wave_.data()}, energy_);
+    backward_.execute(space, wave_, wave_);
+    Kokkos::parallel_for("Bracewell::AberratedProbe::crop", Range(space, 0, std::int64_t(m_) * m_),
+                         Impl::CropProbe<Real>{{wave_.data(), probe.data, energy_.data(), n_, m_}});
   }
 
   /// Gradient of a real loss L with respect to the parameters.
@@ -84,13 +97,13 @@ public:
                    {{"parameters", parameters}, {"probe_gradient", probe_gradient}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::AberratedProbe::gradients");
     Kokkos::parallel_for("Bracewell::AberratedProbe::embed", Range(space, 0, pixels()),
-                         Impl::EmbedProbe<Real>{{probe_gradient.data, wave.data(), nullptr, n, m}});
-    forward.execute(space, wave, wave);
+                         Impl::EmbedProbe<Real>{{probe_gradient.data, wave_.data(), nullptr, n_, m_}});
+    forward_.execute(space, wave_, wave_);
     Kokkos::parallel_reduce("Bracewell::AberratedProbe::aperture_gradient", Range(space, 0, pixels()),
-                            Impl::ApertureGradient<Real>{aperture, parameters.data, wave.data()}, sums);
+                            Impl::ApertureGradient<Real>{aperture_, parameters.data, wave_.data()}, sums_);
     Kokkos::parallel_for(
         "Bracewell::AberratedProbe::finish", Kokkos::RangePolicy<ExecutionSpace>(space, 0, 1),
-        Impl::FinishProbeGradient<Real>{sums.data(), parameters.data, parameter_gradient.data, n});
+        Impl::FinishProbeGradient<Real>{sums_.data(), parameters.data, parameter_gradient.data, n_});
   }
 
 private:
@@ -106,20 +119,20 @@ private:
   void check_window(const Impl::Arguments& check, const char* argument,
                     const Array<Value, Memory>& window) const {
     check.require(
-        window && window.rank >= 2 && window.size() == std::int64_t(m) * m &&
-            window.extents[window.rank - 1] == m,
-        argument, [&] { return "[" + Impl::number(m) + ", " + Impl::number(m) + "]"; },
+        window && window.rank >= 2 && window.size() == std::int64_t(m_) * m_ &&
+            window.extents[window.rank - 1] == m_,
+        argument, [&] { return "[" + Impl::number(m_) + ", " + Impl::number(m_) + "]"; },
         [&] { return window.shape(); });
   }
 
-  std::int64_t pixels() const { return std::int64_t(n) * n; }
+  std::int64_t pixels() const { return std::int64_t(n_) * n_; }
 
-  int m, n;
-  Impl::Aperture<Real> aperture;
-  Kokkos::View<Complex**, Kokkos::LayoutRight, Memory> wave;
-  Kokkos::View<double, Memory> energy;
-  Kokkos::View<Impl::ApertureSums, Memory> sums;
-  FFT<ExecutionSpace, 2, Complex, Complex> forward, backward;
+  int m_, n_;
+  Impl::Aperture<Real> aperture_;
+  Kokkos::View<Complex**, Kokkos::LayoutRight, Memory> wave_;
+  Kokkos::View<double, Memory> energy_;
+  Kokkos::View<Impl::ApertureSums, Memory> sums_;
+  FFT<ExecutionSpace, 2, Complex, Complex> forward_, backward_;
 };
 
 } // namespace Bracewell

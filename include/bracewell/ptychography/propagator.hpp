@@ -73,14 +73,25 @@ public:
   /// @throws Error on sizes out of range, and a Fresnel number that is zero or not finite
   Propagator(const ExecutionSpace& space, int side, std::int64_t count,
              std::optional<double> fresnel_number = {})
-      : n(check(side, count, fresnel_number)), size(count * side * side),
-        inverse_fresnel(fresnel_number ? 1 / *fresnel_number : 0),
-        forward(space, {side, side}, std::max<std::int64_t>(count, 1), {}),
-        backward(space, {side, side}, std::max<std::int64_t>(count, 1),
-                 {.direction = FFTDirection::Backward}) {}
+      : n_(check(side, count, fresnel_number)), size_(count * side * side),
+        inverse_fresnel_(fresnel_number ? 1 / *fresnel_number : 0),
+        forward_(space, {side, side}, std::max<std::int64_t>(count, 1), {}),
+        backward_(space, {side, side}, std::max<std::int64_t>(count, 1),
+                  {.direction = FFTDirection::Backward}) {}
 
   /// Bytes that the plans hold.
-  std::size_t memory_bytes() const { return forward.workspace_bytes() + backward.workspace_bytes(); }
+  std::size_t memory_bytes() const { return forward_.memory_bytes() + backward_.memory_bytes(); }
+
+  /// What memory_bytes() of a propagator of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, int side, std::int64_t count,
+                                  std::optional<double> fresnel_number = {}) {
+    using Transform = FFT<ExecutionSpace, 2, Complex, Complex>;
+    check(side, count, fresnel_number);
+    const std::int64_t batch = std::max<std::int64_t>(count, 1);
+    return Transform::bytes_needed(space, {side, side}, batch) +
+           Transform::bytes_needed(space, {side, side}, batch, {.direction = FFTDirection::Backward});
+  }
 
   /// @param waves  View of Kokkos::complex<Real> [..., n, n], as many as the plan was made for
   /// @throws Error on shapes that do not fit
@@ -90,11 +101,11 @@ public:
   void propagate(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts = {},
                  Complex* kept = nullptr) const {
     check_waves("Propagator::propagate", waves);
-    if (size == 0)
+    if (size_ == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::propagate");
-    forward.execute(space, waves, waves);
-    if (inverse_fresnel != 0)
+    forward_.execute(space, waves, waves);
+    if (inverse_fresnel_ != 0)
       transfer(space, waves, shifts, false, kept);
   }
 
@@ -104,15 +115,15 @@ public:
   void adjoint(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts = {},
                const Action& at_spectrum = {}) const {
     check_waves("Propagator::adjoint", waves);
-    if (size == 0)
+    if (size_ == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::adjoint");
-    if (inverse_fresnel != 0) {
-      forward.execute(space, waves, waves);
+    if (inverse_fresnel_ != 0) {
+      forward_.execute(space, waves, waves);
       at_spectrum();
       transfer(space, waves, shifts, true, nullptr);
     } else {
-      backward.execute(space, waves, waves);
+      backward_.execute(space, waves, waves);
     }
   }
 
@@ -129,12 +140,12 @@ private:
 
   void check_waves(const char* function, const Array<Complex, Memory>& waves) const {
     Impl::Arguments{function}.require(
-        waves.rank >= 2 && waves.size() == size && waves.extents[waves.rank - 1] == n &&
-            waves.extents[waves.rank - 2] == n,
+        waves.rank >= 2 && waves.size() == size_ && waves.extents[waves.rank - 1] == n_ &&
+            waves.extents[waves.rank - 2] == n_,
         "waves",
         [&] {
-          return Impl::number(size / n / n) + " waves [..., " + Impl::number(n) + ", " + Impl::number(n) +
-                 "]";
+          return Impl::number(size_ / n_ / n_) + " waves [..., " + Impl::number(n_) + ", " +
+                 Impl::number(n_) + "]";
         },
         [&] { return waves.shape(); });
   }
@@ -144,15 +155,15 @@ private:
                 bool conjugate, Complex* kept) const {
     Kokkos::parallel_for(
         "Bracewell::Propagator::transfer",
-        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, size),
-        Impl::FresnelTransfer<Real>{waves.data(), n, inverse_fresnel, shifts, conjugate, kept});
-    backward.execute(space, waves, waves);
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, size_),
+        Impl::FresnelTransfer<Real>{waves.data(), n_, inverse_fresnel_, shifts, conjugate, kept});
+    backward_.execute(space, waves, waves);
   }
 
-  int n;
-  std::int64_t size;
-  double inverse_fresnel;
-  FFT<ExecutionSpace, 2, Complex, Complex> forward, backward;
+  int n_;
+  std::int64_t size_;
+  double inverse_fresnel_;
+  FFT<ExecutionSpace, 2, Complex, Complex> forward_, backward_;
 };
 
 } // namespace Bracewell

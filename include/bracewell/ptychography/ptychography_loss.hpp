@@ -14,6 +14,7 @@
 #include <limits>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 namespace Bracewell {
 
@@ -55,33 +56,54 @@ public:
   template <class PositionsView>
   PtychographyLoss(const ExecutionSpace& space, const PtychographyShape& sizes,
                    const PositionsView& positions, const PtychographyOptions& settings = {})
-      : options(settings), measured(check(sizes, settings)), shape(compared(sizes, settings)),
-        scan(space, positions, sizes.object, sizes.probe, constructor), plan(make_plan(space)),
-        store(space, scan.count(), measured.detector, shape.detector, shape.probe, settings,
-              is_fused() ? std::get<Fused>(plan).layout() : Impl::PatternLayout{shape.detector}),
-        sums(space, scan.count(), shape, settings.object_gradient),
-        losses(Impl::device_vector<double>(space, "Bracewell::PtychographyLoss::losses", scan.count())) {}
+      : options_(settings), measured_(check(sizes, settings)), shape_(compared(sizes, settings)),
+        scan_(space, positions, sizes.object, sizes.probe, constructor), plan_(make_plan(space)),
+        store_(space, scan_.count(), measured_.detector, shape_.detector, shape_.probe, settings,
+               is_fused() ? std::get<Fused>(plan_).layout() : Impl::PatternLayout{shape_.detector}),
+        sums_(space, scan_.count(), shape_, settings.object_gradient),
+        losses_(Impl::device_vector<double>(space, "Bracewell::PtychographyLoss::losses", scan_.count())) {}
 
   /// As the plan was made with.
-  const PtychographyShape& sizes() const { return measured; }
+  const PtychographyShape& sizes() const { return measured_; }
   /// Patterns of the plan.
-  std::int64_t count() const { return scan.count(); }
+  std::int64_t count() const { return scan_.count(); }
   /// Whether one kernel holds a pattern on the chip from the exit wave to its gradient (choose_pattern_path).
   bool is_fused() const { return path() == PatternPath::Fused; }
   /// The path that was chosen (choose_pattern_path).
   PatternPath path() const {
-    return std::visit([](const auto& own) { return own.path; }, plan);
+    return std::visit([](const auto& own) { return own.path; }, plan_);
   }
   /// Whether positions are inputs of evaluate (options.refine_positions).
-  bool refines_positions() const { return options.refine_positions; }
+  bool refines_positions() const { return options_.refine_positions; }
   /// Pixels per side of the grid on which patterns are compared.
-  int compared_detector() const { return shape.detector; }
+  int compared_detector() const { return shape_.detector; }
   /// Patterns without counts among those that were set; they have weight 0.
-  std::int64_t empty_patterns() const { return store.empty_patterns(); }
+  std::int64_t empty_patterns() const { return store_.empty_patterns(); }
   /// Bytes that the plan holds.
   std::size_t memory_bytes() const {
-    return scan.memory_bytes() + std::visit([](const auto& own) { return own.memory_bytes(); }, plan) +
-           store.memory_bytes() + sums.memory_bytes() + Impl::bytes_of(losses);
+    return scan_.memory_bytes() + std::visit([](const auto& own) { return own.memory_bytes(); }, plan_) +
+           store_.memory_bytes() + sums_.memory_bytes() + Impl::bytes_of(losses_);
+  }
+
+  /// What memory_bytes() of a plan of these arguments would be. Positions are sorted for it, as by a plan.
+  /// @throws Error as the constructor
+  template <class PositionsView>
+  static std::size_t bytes_needed(const ExecutionSpace& space, const PtychographyShape& sizes,
+                                  const PositionsView& positions, const PtychographyOptions& settings = {}) {
+    const PtychographyShape shape = compared(check(sizes, settings), settings);
+    const ScanPositions<ExecutionSpace> scan(space, positions, sizes.object, sizes.probe, constructor);
+    const std::size_t bytes = scan.memory_bytes() +
+                              Impl::TargetStore<ExecutionSpace, Real, Storage>::bytes_needed(
+                                  scan.count(), shape.detector, settings) +
+                              Impl::GradientSums<ExecutionSpace, Real>::bytes_needed(scan.count(), shape) +
+                              sizeof(double) * static_cast<std::size_t>(scan.count());
+    const PatternPath path = choose_path(sizes, settings, scan);
+    if (path == PatternPath::Fused)
+      return bytes + Fused::bytes_needed(space, scan.count(), shape, settings);
+    if constexpr (has_lines)
+      if (path == PatternPath::Lines)
+        return bytes + Lines::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
+    return bytes + General::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
   }
 
   /// Stores measured intensities of patterns first, first + 1, ...; waits until they are stored.
@@ -102,15 +124,15 @@ public:
       const Impl::Arguments arguments{"PtychographyLoss::set_patterns"};
       const Array<const Count, typename PatternsView::memory_space> array(patterns);
       const auto& extents = array.extents;
-      Impl::check_patterns(arguments, measured, options.weights, count(), first, array, weights);
+      Impl::check_patterns(arguments, measured_, options_.weights, count(), first, array, weights);
       if (extents[0] == 0)
         return;
       Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographyLoss::set_patterns");
       const std::int64_t invalid =
-          store.set(space, first, Given(array.data, extents[0], extents[1], extents[2]), weights);
+          store_.set(space, first, Given(array.data, extents[0], extents[1], extents[2]), weights);
       arguments.require(invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
-                        options.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
-                                                              : "finite intensities and weights >= 0",
+                        options_.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
+                                                               : "finite intensities and weights >= 0",
                         [&] { return "others in pattern " + Impl::number(invalid); });
     }
   }
@@ -120,7 +142,7 @@ public:
   /// @throws Error on another shape
   void positions(const ExecutionSpace& space, const Array<double, Memory>& positions) const {
     Impl::Arguments{"PtychographyLoss::positions"}.shape("positions", positions, {count(), 2});
-    scan.write(space, positions);
+    scan_.write(space, positions);
   }
 
   /// Takes other positions for those of the plan, and moves the windows from which a position has gone too far:
@@ -131,10 +153,26 @@ public:
   /// @throws Error on another shape, a position that is not finite, and plans without options.refine_positions
   void move_windows(const ExecutionSpace& space, const Array<const double, Memory>& positions) {
     const Impl::Arguments arguments{"PtychographyLoss::move_windows"};
-    arguments.require(options.refine_positions, "options.refine_positions", "true when the plan is made",
+    arguments.require(options_.refine_positions, "options.refine_positions", "true when the plan is made",
                       "false");
     arguments.shape("positions", positions, {count(), 2});
-    scan.move_windows(space, positions, arguments);
+    scan_.move_windows(space, positions, arguments);
+  }
+
+  /// First pixels of the windows, [N, 2]. With move_windows they depend on where positions have been. Waits.
+  std::vector<int> windows(const ExecutionSpace& space) const { return scan_.windows(space); }
+
+  /// Takes other positions, and windows for them as windows() gave them: to go on another time. Waits.
+  /// @param positions  View [N, 2] of double
+  /// @throws Error on other shapes, a window that leaves the object, a position that is not finite, and plans without
+  ///   options.refine_positions
+  void set_windows(const ExecutionSpace& space, const std::vector<int>& first,
+                   const Array<const double, Memory>& positions) {
+    const Impl::Arguments arguments{"PtychographyLoss::set_windows"};
+    arguments.require(options_.refine_positions, "options.refine_positions", "true when the plan is made",
+                      "false");
+    arguments.shape("positions", positions, {count(), 2});
+    scan_.set_windows(space, first, positions, arguments);
   }
 
   /// Loss and gradients.
@@ -157,11 +195,11 @@ public:
                 const Array<const int, Memory>& subset = {}) const {
     const std::int64_t used = subset ? subset.size() : count();
     const Impl::Arguments arguments{"PtychographyLoss::evaluate"};
-    Impl::check_evaluate(arguments, measured, options, count(), inputs, outputs, subset);
+    Impl::check_evaluate(arguments, measured_, options_, count(), inputs, outputs, subset);
     arguments.require(
-        store.set_patterns() >= used, "patterns",
+        store_.set_patterns() >= used, "patterns",
         [&] { return Impl::number(used) + " that were set by set_patterns"; },
-        [&] { return Impl::number(store.set_patterns()); });
+        [&] { return Impl::number(store_.set_patterns()); });
     Kokkos::Profiling::ScopedRegion profile("Bracewell::PtychographyLoss::evaluate");
     if (subset || used == 0) // patterns that are not used
       zero(space, outputs.position_gradient), zero(space, outputs.factor_gradient),
@@ -172,11 +210,11 @@ public:
       return;
     }
     if (outputs.object_gradient)
-      sums.begin_object(space, subset.data, used, outputs.object_gradient);
-    const Real norm = Real(1) / (Real(used) * Real(std::int64_t(shape.detector) * shape.detector));
-    double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses.data();
-    if (const General* const general = std::get_if<General>(&plan))
-      general->begin(space, scan, inputs);
+      sums_.begin_object(space, subset.data, used, outputs.object_gradient);
+    const Real norm = Real(1) / (Real(used) * Real(std::int64_t(shape_.detector) * shape_.detector));
+    double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses_.data();
+    if (const General* const general = std::get_if<General>(&plan_))
+      general->begin(space, scan_, inputs);
     std::visit(
         [&](const auto& own) {
           for (std::int64_t first = 0; first < used; first += own.group_size()) {
@@ -184,7 +222,7 @@ public:
             evaluate_group(own, space, inputs, outputs, selection, norm, per_pattern + first);
           }
         },
-        plan);
+        plan_);
     if (outputs.loss) {
       using Sum = Impl::SumLosses<ExecutionSpace>;
       Kokkos::parallel_for("Bracewell::PtychographyLoss::sum_losses",
@@ -213,18 +251,24 @@ private:
     return shape;
   }
 
-  Plan make_plan(const ExecutionSpace& space) const {
+  static PatternPath choose_path(const PtychographyShape& sizes, const PtychographyOptions& options,
+                                 const ScanPositions<ExecutionSpace>& scan) {
     const PatternPath path =
-        choose_pattern_path<Detectors, ExecutionSpace, Real>(measured, options, !scan.subpixel());
+        choose_pattern_path<Detectors, ExecutionSpace, Real>(sizes, options, !scan.subpixel());
     constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
                         "a path that can do the problem (choose_pattern_path)",
                         options.path == PatternPath::Fused ? "PatternPath::Fused" : "PatternPath::Lines");
+    return path;
+  }
+
+  Plan make_plan(const ExecutionSpace& space) const {
+    const PatternPath path = choose_path(measured_, options_, scan_);
     if (path == PatternPath::Fused)
-      return Plan(std::in_place_type<Fused>, space, scan.count(), shape, options);
+      return Plan(std::in_place_type<Fused>, space, scan_.count(), shape_, options_);
     if constexpr (has_lines)
       if (path == PatternPath::Lines)
-        return Plan(std::in_place_type<Lines>, space, scan, shape, options);
-    return Plan(std::in_place_type<General>, space, scan, shape, options);
+        return Plan(std::in_place_type<Lines>, space, scan_, shape_, options_);
+    return Plan(std::in_place_type<General>, space, scan_, shape_, options_);
   }
 
   template <class Value>
@@ -238,47 +282,48 @@ private:
   void evaluate_group(const Fused& own, const ExecutionSpace& space, const Inputs& inputs,
                       const Outputs& outputs, const Impl::Selection& selection, Real norm,
                       double* per_pattern) const {
-    const Impl::Probes<Real> probes{inputs.probe.data, 0, shape.modes};
-    const auto waves = own.compute(space, scan.device(), inputs.object.data, inputs.probe.data, selection,
-                                   store.targets(), options, norm, per_pattern, gradients(outputs));
+    const Impl::Probes<Real> probes{inputs.probe.data, 0, shape_.modes};
+    const auto waves = own.compute(space, scan_.device(), inputs.object.data, inputs.probe.data, selection,
+                                   store_.targets(), options_, norm, per_pattern, gradients(outputs));
     if (outputs.object_gradient)
-      sums.add_object(space, scan.device(), scan.tiles(), selection, probes, waves,
-                      outputs.object_gradient.data);
+      sums_.add_object(space, scan_.device(), scan_.tiles(), selection, probes, waves,
+                       outputs.object_gradient.data);
     if (outputs.probe_gradient)
-      sums.add_probe(space, scan.device(), selection, inputs.object.data, probes, waves,
-                     outputs.probe_gradient.data);
+      sums_.add_probe(space, scan_.device(), selection, inputs.object.data, probes, waves,
+                      outputs.probe_gradient.data);
   }
 
   void evaluate_group(const Lines& own, const ExecutionSpace& space, const Inputs& inputs,
                       const Outputs& outputs, const Impl::Selection& selection, Real norm,
                       double* per_pattern) const {
-    const Impl::Probes<Real> given{inputs.probe.data, 0, shape.modes};
-    const auto shifted = own.shifted_probes(space, scan, given, selection);
-    const auto waves = own.compute(space, scan, inputs.object.data, shifted, selection, store.targets(),
-                                   options, norm, per_pattern, gradients(outputs));
+    const Impl::Probes<Real> given{inputs.probe.data, 0, shape_.modes};
+    const auto shifted = own.shifted_probes(space, scan_, given, selection);
+    const auto waves = own.compute(space, scan_, inputs.object.data, shifted, selection, store_.targets(),
+                                   options_, norm, per_pattern, gradients(outputs));
     if (outputs.object_gradient)
-      sums.add_object(space, scan.device(), scan.tiles(), selection, shifted, waves,
-                      outputs.object_gradient.data);
-    if (outputs.probe_gradient && scan.subpixel())
-      own.probe_gradient(space, scan, inputs.object.data, selection, waves, outputs.probe_gradient.data);
+      sums_.add_object(space, scan_.device(), scan_.tiles(), selection, shifted, waves,
+                       outputs.object_gradient.data);
+    if (outputs.probe_gradient && scan_.subpixel())
+      own.probe_gradient(space, scan_, inputs.object.data, selection, waves, outputs.probe_gradient.data);
     else if (outputs.probe_gradient)
-      sums.add_probe(space, scan.device(), selection, inputs.object.data, given, waves,
-                     outputs.probe_gradient.data);
+      sums_.add_probe(space, scan_.device(), selection, inputs.object.data, given, waves,
+                      outputs.probe_gradient.data);
   }
 
   void evaluate_group(const General& own, const ExecutionSpace& space, const Inputs& inputs,
                       const Outputs& outputs, const Impl::Selection& selection, Real norm,
                       double* per_pattern) const {
-    own.evaluate(space, scan, inputs, outputs, selection, store.targets(), options, norm, per_pattern, sums);
+    own.evaluate(space, scan_, inputs, outputs, selection, store_.targets(), options_, norm, per_pattern,
+                 sums_);
   }
 
-  PtychographyOptions options;
-  PtychographyShape measured, shape; ///< as given, and with the detector on which patterns are compared
-  ScanPositions<ExecutionSpace> scan;
-  Plan plan;
-  Impl::TargetStore<ExecutionSpace, Real, Storage> store;
-  Impl::GradientSums<ExecutionSpace, Real> sums;
-  Kokkos::View<double*, Kokkos::LayoutRight, Memory> losses;
+  PtychographyOptions options_;
+  PtychographyShape measured_, shape_; ///< as given, and with the detector on which patterns are compared
+  ScanPositions<ExecutionSpace> scan_;
+  Plan plan_;
+  Impl::TargetStore<ExecutionSpace, Real, Storage> store_;
+  Impl::GradientSums<ExecutionSpace, Real> sums_;
+  Kokkos::View<double*, Kokkos::LayoutRight, Memory> losses_;
 };
 
 } // namespace Bracewell

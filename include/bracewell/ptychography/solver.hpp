@@ -60,7 +60,7 @@ public:
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {})
       : options_(check(shape, loss, options)), loss_(std::move(loss)),
-        adam_(space, sizes(shape, loss_, options), options.adam),
+        adam_(space, sizes(shape, loss_.count(), options), options.adam),
         amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
         phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
         amplitude_gradient_(zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1])),
@@ -87,7 +87,7 @@ public:
       common_moves_ =
           Impl::device_copy(space, "Bracewell::PtychographySolver::common_moves", Impl::common_moves(host));
     }
-    if (trains_probe())
+    if (trains_probe(options_))
       probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
     if (options.optics)
       lens_.emplace(space, shape.probe, shape.detector, *options.optics);
@@ -117,7 +117,7 @@ public:
     PtychographyOutputs<Real, Memory> outputs{.loss = loss_of_step(steps_)};
     if (options_.object_rate > 0)
       outputs.object_gradient = object_gradient_;
-    if (trains_probe())
+    if (trains_probe(options_))
       outputs.probe_gradient = probe_gradient_;
     if (refines_positions())
       outputs.position_gradient = position_gradient_;
@@ -125,7 +125,7 @@ public:
     if (options_.object_rate > 0)
       complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                                {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
-    if (lens_ && trains_probe())
+    if (lens_ && trains_probe(options_))
       lens_->gradients(space, aberrations_, probe_gradient_, aberration_gradients_);
     update(space);
     ++steps_;
@@ -171,11 +171,12 @@ public:
 
   /// All that further steps depend on besides loss and options, on the host: to go on another time.
   struct State {
-    std::vector<Real> amplitude = {};                     ///< [rows, columns]
-    std::vector<Real> phase = {};                         ///< [rows, columns]
-    std::vector<Complex> probe = {};                      ///< [modes, m, m]
-    std::vector<Real> aberrations = {};                   ///< [5]
-    std::vector<Real> displacements = {};                 ///< [N, 2], or none
+    std::vector<Real> amplitude = {};     ///< [rows, columns]
+    std::vector<Real> phase = {};         ///< [rows, columns]
+    std::vector<Complex> probe = {};      ///< [modes, m, m]
+    std::vector<Real> aberrations = {};   ///< [5]
+    std::vector<Real> displacements = {}; ///< [N, 2], or none
+    std::vector<int> windows = {};        ///< [N, 2] with displacements, see PtychographyLoss::windows
     typename Adam<ExecutionSpace, Real>::State adam = {}; ///< averages and count of steps
     std::vector<double> losses = {};                      ///< as losses() gives them
   };
@@ -187,11 +188,14 @@ public:
       Kokkos::deep_copy(space, host_view(kept), device_list(view));
     });
     space.fence("Bracewell::PtychographySolver::state");
+    if (refines_positions())
+      state.windows = loss_.windows(space);
     return state;
   }
   /// Goes on from a state of a solver of the same sizes and options: the next step is the one that followed
-  /// it. The rate factor is no part of it, and windows are moved from where the loss has them. Waits for the space.
-  /// @throws Error on a state of other sizes, or with losses of more steps than there were
+  /// it. The rate factor is no part of it. Waits for the space.
+  /// @throws Error on a state of other sizes, with losses of more steps than there were, or with windows that leave the
+  ///   object
   void restore(const ExecutionSpace& space, const State& state) {
     const Impl::Arguments check{"PtychographySolver::restore"};
     for_each_value(state, [&](const auto& kept, const auto& view) {
@@ -216,7 +220,10 @@ public:
     Kokkos::deep_copy(space, history_, host_view(ring));
     space.fence("Bracewell::PtychographySolver::restore"); // the host's copies may go
     steps_ = steps;
-    move_windows(space);
+    if (refines_positions()) {
+      move_positions(space);
+      loss_.set_windows(space, state.windows, positions_);
+    }
   }
 
   /// Steps so far.
@@ -240,6 +247,30 @@ public:
            Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
                           probe_, probe_gradient_, aberrations_, aberration_gradients_, history_,
                           first_positions_, positions_, displacements_, position_gradient_, common_moves_);
+  }
+
+  /// What memory_bytes() of a solver would be, of a loss of these positions and options.
+  /// @throws Error as PtychographyLoss
+  template <class PositionsView>
+  static std::size_t bytes_needed(const ExecutionSpace& space, const PtychographyShape& shape,
+                                  const PositionsView& positions, const PtychographyOptions& of_loss = {},
+                                  const PtychographySolverOptions& options = {}) {
+    const auto count = static_cast<std::size_t>(positions.extent(0)),
+               object = static_cast<std::size_t>(shape.object[0]) * static_cast<std::size_t>(shape.object[1]),
+               probe = static_cast<std::size_t>(shape.modes) * static_cast<std::size_t>(shape.probe) *
+                       static_cast<std::size_t>(shape.probe),
+               probes = trains_probe(options) ? std::size_t(2) : std::size_t(1);
+    std::size_t bytes = Loss::bytes_needed(space, shape, positions, of_loss) +
+                        Adam<ExecutionSpace, Real>::bytes_needed(
+                            space, sizes(shape, static_cast<std::int64_t>(count), options)) +
+                        sizeof(Real) * (8 * object + 2 * probes * probe + 2 * probe_parameter_count) +
+                        sizeof(double) * static_cast<std::size_t>(options.history);
+    if (options.position_rate > 0)
+      bytes += count * (7 * sizeof(double) + 4 * sizeof(Real));
+    if (options.optics)
+      bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
+                                                                  *options.optics);
+    return bytes;
   }
 
 private:
@@ -279,7 +310,7 @@ private:
   }
 
   /// Real numbers of what Adam changes, in the order of update().
-  static std::vector<std::size_t> sizes(const PtychographyShape& shape, const Loss& loss,
+  static std::vector<std::size_t> sizes(const PtychographyShape& shape, std::int64_t count,
                                         const PtychographySolverOptions& options) {
     const auto object = static_cast<std::size_t>(shape.object[0] * shape.object[1]);
     std::vector<std::size_t> all{object, object};
@@ -289,7 +320,7 @@ private:
       all.push_back(2 * static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe) *
                     static_cast<std::size_t>(shape.modes));
     if (options.position_rate > 0)
-      all.push_back(2 * static_cast<std::size_t>(loss.count()));
+      all.push_back(2 * static_cast<std::size_t>(count));
     return all;
   }
 
@@ -330,8 +361,8 @@ private:
         Impl::MovePositions<Real>{first_positions_.data(), displacements_.data(), positions_.data()});
   }
 
-  bool trains_probe() const {
-    return options_.optics ? std::ranges::max(options_.aberration_rates) > 0 : options_.probe_rate > 0;
+  static bool trains_probe(const PtychographySolverOptions& options) {
+    return options.optics ? std::ranges::max(options.aberration_rates) > 0 : options.probe_rate > 0;
   }
 
   View<double*> loss_of_step(std::int64_t step) const {
@@ -361,7 +392,7 @@ private:
       for (int c = 0; c < probe_parameter_count; ++c)
         all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
                        rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
-    else if (trains_probe())
+    else if (trains_probe(options_))
       all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
     if (refines_positions())
       all.push_back({displacements_, position_gradient_, rate_factor_ * options_.position_rate});

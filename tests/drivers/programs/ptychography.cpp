@@ -480,9 +480,10 @@ TEST_CASE("memory: an estimate before work, and a refusal with numbers") {
 TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
   const TemporaryFolder folder;
   write_cxi(folder / "scan.cxi", demonstration().scan);
-  for (const std::string model :
-       {"--batches 3 --seed 5", "--train aberrations --convergence-angle 0.02 --defocus 11"}) {
-    const std::string options = " --data scan.cxi --probe-size 48 --passes 150 --checkpoint-every 0 " + model,
+  for (const std::string model : {"--passes 150 --batches 3 --seed 5",
+                                  "--passes 150 --train aberrations --convergence-angle 0.02 --defocus 11",
+                                  "--passes 150 --refine-positions --position-rate 0.2"}) {
+    const std::string options = " --data scan.cxi --probe-size 48 --checkpoint-every 0 " + model,
                       command = "env OMP_NUM_THREADS=1 " + program + options + " --out ";
     CAPTURE(command);
     run_well(folder, command + "whole.h5");
@@ -503,6 +504,39 @@ TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
     for (const char* ending : {".h5", "_amplitude.png", "_phase.png", "_probe.png", "_loss.png"})
       fs::remove(folder / ("part" + std::string(ending)));
   }
+}
+
+TEST_CASE("the demonstration's positions, modes and mask, and what is found of them") {
+  const TemporaryFolder folder;
+  const auto demo = [&](const std::string& name, const std::string& options) {
+    return run_well(folder, program + " --demo " + name + " --passes 25 " + options);
+  };
+  // Positions off by up to 3 pixels are found, at least in part, and are not where nobody looks for them.
+  const std::string errors = "--position-errors 3 ",
+                    refined = demo("refined", errors + "--refine-positions --pictures svg"),
+                    given = demo("given", errors);
+  CHECK(number_after(refined, "positions off by ") < 0.7 * number_after(given, "positions off by "));
+  CHECK(number_after(refined, "error against the reference ") <
+        number_after(given, "error against the reference "));
+  const Hdf5Shape positions{144, 2};
+  CHECK(Hdf5Reader(folder / "refined/scan.h5").shape("/positions") == positions);
+  for (const char* picture : {"scan_phase.svg", "scan_amplitude.svg", "scan_probe.svg", "scan_loss.svg"})
+    CHECK(fs::file_size(folder / "refined" / picture) > 1000);
+  // The truth has as many modes as are looked for; two explain patterns of two better than one.
+  const std::string two = demo("modes", "--modes 2");
+  CHECK(Hdf5Reader(folder / "modes/truth.h5").shape("/probe") == Hdf5Shape{2, 48, 48});
+  CHECK(Hdf5Reader(folder / "modes/scan.h5").shape("/probe") == Hdf5Shape{2, 48, 48});
+  run_well(folder, program + " --data modes/scan.cxi --out one.h5 --passes 25 --probe-size 48 "
+                             "--convergence-angle 0.02 --defocus 10.5 --start random");
+  CHECK(read<double>(folder / "modes/scan.h5", "/loss").back() <
+        read<double>(folder / "one.h5", "/loss").back());
+  // A gap of two rows and dead pixels, which the file says are no good, and which do not count.
+  const std::string masked = demo("masked", "--masked-detector");
+  const auto mask = read<std::uint32_t>(folder / "masked/scan.cxi", "/entry_1/instrument_1/detector_1/mask");
+  const auto bad = std::ranges::count_if(mask, [](std::uint32_t value) { return value != 0; });
+  CHECK(bad > 2 * 64);
+  CHECK(bad < 2 * 64 + 64 * 64 / 16);
+  CHECK(number_after(masked, "error against the reference ") < 0.3);
 }
 
 TEST_CASE("a checkpoint that is cut short or damaged is no state to go on from") {

@@ -138,8 +138,8 @@ TEST_CASE("half sets that the file lacks alternate, are written out, and that is
 
 TEST_CASE("refine writes half maps and their correlation as a reconstruction of its particles has them") {
   const Scene scene;
-  run_well(scene.folder, refine + " --out refined.star");
-  run_well(scene.folder, reconstruct + " --star refined.star --out again.mrc");
+  run_well(scene.folder, refine + " --out refined.star --pictures svg");
+  run_well(scene.folder, reconstruct + " --star refined.star --out again.mrc --pictures pdf");
   for (const std::string half : {"_half1.mrc", "_half2.mrc"})
     CHECK(relative_error(scene.volume("refined" + half), scene.volume("again" + half)) < 1e-4);
   const auto correlation = read_correlations(scene.folder / "refined_fsc.txt", 0),
@@ -148,9 +148,9 @@ TEST_CASE("refine writes half maps and their correlation as a reconstruction of 
   for (std::size_t shell = 0; shell < 12; ++shell)
     CHECK(std::abs(correlation[shell] - expected[shell]) < 1e-3);
   CHECK(files_in(scene.folder) ==
-        std::vector<std::string>{"again.mrc", "again_fsc.png", "again_fsc.txt", "again_half1.mrc",
-                                 "again_half2.mrc", "again_slices.png", "images.mrcs", "particles.star",
-                                 "refined.star", "refined_fsc.png", "refined_fsc.txt", "refined_half1.mrc",
+        std::vector<std::string>{"again.mrc", "again_fsc.pdf", "again_fsc.txt", "again_half1.mrc",
+                                 "again_half2.mrc", "again_slices.pdf", "images.mrcs", "particles.star",
+                                 "refined.star", "refined_fsc.svg", "refined_fsc.txt", "refined_half1.mrc",
                                  "refined_half2.mrc", "truth.mrc"});
 }
 

@@ -416,7 +416,8 @@ TEST_CASE("--demo simulates a scan, finds its axis and reconstructs it") {
   CHECK(error("--method line") < 0.75 * with_stripes); // rings are gone
   CHECK(error("") < 0.1);
   CHECK(error("--method log-polar") < 0.1);
-  for (const char* name : {"scan.h5", "slices.h5", "slices_middle.png"})
+  run_well(folder, tomography + " --demo results --centre 131.4 --pictures svg");
+  for (const char* name : {"scan.h5", "slices.h5", "slices_middle.png", "slices_middle.svg"})
     CHECK(fs::file_size(folder / "results" / name) > 0);
 }
 
@@ -424,11 +425,11 @@ TEST_CASE("--help of bracewell-tomography names every option") {
   const TemporaryFolder folder;
   const std::string help = run_well(folder, tomography + " --help");
   for (const char* option :
-       {"--scan",       "--out",         "--data",         "--flat",   "--dark",    "--angles",
-        "--span",       "--both-ends",   "--no-log",       "--air",    "--stripes", "--dead",
-        "--centre",     "--method",      "--tolerance",    "--filter", "--padding", "--density-weights",
-        "--corners",    "--rows",        "--memory-limit", "--demo",   "--version", "--first-angle",
-        "--angle-unit", "--try-centres", "--strict"})
+       {"--scan",       "--out",         "--data",         "--flat",    "--dark",    "--angles",
+        "--span",       "--both-ends",   "--no-log",       "--air",     "--stripes", "--dead",
+        "--centre",     "--method",      "--tolerance",    "--filter",  "--padding", "--density-weights",
+        "--corners",    "--rows",        "--memory-limit", "--demo",    "--version", "--first-angle",
+        "--angle-unit", "--try-centres", "--strict",       "--pictures"})
     CHECK(help.find(option) != std::string::npos);
 }
 
@@ -450,7 +451,7 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
   bad(good + "--method magic", {"--method"});
   bad(good + "--filter magic", {"--filter"});
   bad(good + "--centre middle", {"--centre middle"});
-  bad(good + "--centre 1e9", {"centre"});
+  bad(good + "--centre 1e9", {": --centre: expected a pixel within four widths"});
   bad(good + "--rows 1", {"--rows 1", "BEGIN:END"});
   bad(good + "--rows 1:3", {"scan.h5", "0:2", "1:3"});
   bad(good + "--air 5:99", {"scan.h5", "0:32"});
@@ -460,7 +461,9 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
   bad(good + "--data /exchange/none", {"scan.h5", "/exchange/none"});
   bad(good + "--data /exchange", {"group"});
   bad(good + "--data /exchange/theta", {"[angles, rows, width]", "[20]"});
-  bad(good + "--centre 16 --method log-polar --span 170", {"angles"});
+  bad(good + "--centre 16 --method log-polar --span 170",
+      {"scan.h5: angle 1 is 8.5 degrees", "steps of 9 degrees", "--method fourier"});
+  bad(good + "--pictures gif", {"--pictures", "png|pdf|svg", "gif"});
 
   write_text(folder / "text.h5", "no scan");
   bad("--scan text.h5 --out x.h5", {"text.h5", "not an HDF5 file"});

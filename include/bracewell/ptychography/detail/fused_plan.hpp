@@ -25,33 +25,41 @@ public:
   /// @param shape  with the detector on which patterns are compared, one that the kernel is built for
   FusedPlan(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
             const PtychographyOptions& options)
-      : n(shape.detector), m(shape.probe), group(group_size(patterns, shape, options)),
-        chip(chip_memory(space)),
-        waves(device_vector<Stored>(space, "Bracewell::PtychographyLoss::waves", group * m * m)),
-        factors(device_vector<T>(space, "Bracewell::PtychographyLoss::factors", group)) {
-    visit_kernel([&](auto kernel, auto sizes, auto on_chip) {
+      : n_(shape.detector), m_(shape.probe), group_(group_size(patterns, shape, options)),
+        chip_(chip_memory(space)),
+        waves_(device_vector<Stored>(space, "Bracewell::PtychographyLoss::waves", group_ * m_ * m_)),
+        factors_(device_vector<T>(space, "Bracewell::PtychographyLoss::factors", group_)) {
+    visit_kernel(n_, m_, chip_, [&](auto kernel, auto sizes, auto on_chip) {
       using Kernel = typename decltype(kernel)::type;
-      const int multiprocessors = is_host<Space>
-                                      ? space.concurrency()
-                                      : std::max(1, space.concurrency() / PtychographyTuning::chip_threads);
-      const int on_each = is_host<Space> ? 1
-                          : on_chip      ? +Kernel::chip_teams
-                                         : PtychographyTuning::workspace_teams;
-      teams = std::min<std::int64_t>(multiprocessors * on_each, group);
+      teams_ = count_teams<Kernel, on_chip>(space, group_);
       if constexpr (!on_chip)
-        workspace = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::windows",
-                                                   teams * Kernel::window(m));
+        workspace_ = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::windows",
+                                                    teams_ * Kernel::window(m_));
       make_table(space, sizes);
     });
   }
 
-  std::int64_t group_size() const { return group; }
+  std::int64_t group_size() const { return group_; }
 
-  std::size_t memory_bytes() const { return bytes_of(waves, factors, workspace, table); }
+  std::size_t memory_bytes() const { return bytes_of(waves_, factors_, workspace_, table_); }
+
+  static std::size_t bytes_needed(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
+                                  const PtychographyOptions& options) {
+    const std::int64_t group = group_size(patterns, shape, options);
+    std::size_t bytes = group * (sizeof(Stored) * shape.probe * shape.probe + sizeof(T));
+    visit_kernel(shape.detector, shape.probe, chip_memory(space), [&](auto kernel, auto sizes, auto on_chip) {
+      using Kernel = typename decltype(kernel)::type;
+      std::size_t numbers = +decltype(sizes)::table;
+      if constexpr (!on_chip)
+        numbers += count_teams<Kernel, on_chip>(space, group) * Kernel::window(shape.probe);
+      bytes += sizeof(PlainComplex<T>) * numbers;
+    });
+    return bytes;
+  }
 
   PatternLayout layout() const {
-    PatternLayout result{n};
-    visit_fused_sizes<Detectors>(n, m, [&](auto sizes) { result.per_lane = decltype(sizes)::per_lane; });
+    PatternLayout result{n_};
+    visit_fused_sizes<Detectors>(n_, m_, [&](auto sizes) { result.per_lane = decltype(sizes)::per_lane; });
     return result;
   }
 
@@ -59,9 +67,9 @@ public:
                                     const Kokkos::complex<T>* probe, const Selection& selection,
                                     const Targets<T, Storage>& targets, const PtychographyOptions& options,
                                     T norm, double* losses, bool gradients) const {
-    const int used = static_cast<int>(std::min(teams, selection.count));
+    const int used = static_cast<int>(std::min(teams_, selection.count));
     const std::string label = "Bracewell::PtychographyLoss::fused_patterns";
-    visit_kernel([&](auto type, auto, auto on_chip) {
+    visit_kernel(n_, m_, chip_, [&](auto type, auto, auto on_chip) {
       using Kernel = typename decltype(type)::type;
       const Kernel kernel{scan,
                           selection,
@@ -71,14 +79,14 @@ public:
                           options.loss,
                           static_cast<T>(options.background),
                           norm,
-                          table.data(),
+                          table_.data(),
                           losses,
-                          workspace.data(),
-                          waves.data(),
-                          factors.data(),
+                          workspace_.data(),
+                          waves_.data(),
+                          factors_.data(),
                           gradients};
       if constexpr (on_chip) {
-        launch_on_chip(space, label, used, Kernel::chip_bytes(m), kernel);
+        launch_on_chip(space, label, used, Kernel::chip_bytes(m_), kernel);
       } else {
         typename Kernel::Policy policy(space, used, +Kernel::team_size);
         policy.set_scratch_size(+Kernel::scratch_level,
@@ -86,13 +94,13 @@ public:
         Kokkos::parallel_for(label, policy, kernel);
       }
     });
-    return {waves.data(), std::int64_t(m) * m, 0, m, factors.data()};
+    return {waves_.data(), std::int64_t(m_) * m_, 0, m_, factors_.data()};
   }
 
 private:
   /// Calls action(type of the kernel, its FusedSizes, whether its windows lie on the chip).
   template <class Action>
-  void visit_kernel(const Action& action) const {
+  static void visit_kernel(int n, int m, [[maybe_unused]] std::size_t chip, const Action& action) {
     visit_fused_sizes<Detectors>(n, m, [&](auto sizes) {
       using Sizes = decltype(sizes);
       if constexpr (!is_host<Space> && Sizes::template chip_teams<T>() > 0)
@@ -101,6 +109,17 @@ private:
                         std::true_type());
       action(std::type_identity<FusedKernel<Space, T, Storage, Sizes, false>>(), sizes, std::false_type());
     });
+  }
+
+  template <class Kernel, bool on_chip>
+  static std::int64_t count_teams(const Space& space, std::int64_t group) {
+    const int multiprocessors = is_host<Space>
+                                    ? space.concurrency()
+                                    : std::max(1, space.concurrency() / PtychographyTuning::chip_threads);
+    int on_each = 1;
+    if constexpr (!is_host<Space>)
+      on_each = on_chip ? +Kernel::chip_teams : PtychographyTuning::workspace_teams;
+    return std::min<std::int64_t>(multiprocessors * on_each, group);
   }
 
   static std::int64_t group_size(std::int64_t patterns, const PtychographyShape& shape,
@@ -116,24 +135,24 @@ private:
 
   template <class Sizes>
   void make_table(const Space& space, Sizes) {
-    table = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::table", +Sizes::table);
-    const auto host = Kokkos::create_mirror_view(table);
+    table_ = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::table", +Sizes::table);
+    const auto host = Kokkos::create_mirror_view(table_);
     PlainComplex<T>* next = host.data();
     for (int k = 0; k < Sizes::per_lane; ++k, next += Sizes::outer_factors)
       RegisterFFT<Sizes::lanes, false>::write_factors(double(k) / Sizes::per_lane, next);
     for (int t = 0; t < Sizes::lanes; ++t, next += Sizes::inner_factors)
       RegisterFFT<Sizes::per_lane, true>::write_factors(double(t) / Sizes::lanes, next);
-    Kokkos::deep_copy(space, table, host);
+    Kokkos::deep_copy(space, table_, host);
     space.fence("Bracewell::PtychographyLoss: the table on the host ends here");
   }
 
-  int n, m;
-  std::int64_t group;
-  std::int64_t teams = 1;
-  std::size_t chip; ///< bytes that a team may have on the chip
-  View<Stored> waves;
-  View<T> factors;
-  View<PlainComplex<T>> workspace, table;
+  int n_, m_;
+  std::int64_t group_;
+  std::int64_t teams_ = 1;
+  std::size_t chip_; ///< bytes that a team may have on the chip
+  View<Stored> waves_;
+  View<T> factors_;
+  View<PlainComplex<T>> workspace_, table_;
 };
 
 } // namespace Bracewell::Impl

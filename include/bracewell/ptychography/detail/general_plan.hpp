@@ -30,57 +30,87 @@ public:
 
   GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& sizes,
               const PtychographyOptions& options)
-      : shape(sizes), shifts(positions.subpixel() || options.refine_positions || sizes.relaxation > 0),
-        keeps(options.refine_positions && options.fresnel_number), group(group_size(positions, options)),
-        waves(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group, shape.modes,
-                                       shape.detector, shape.detector)),
-        propagator(space, shape.detector, group * shape.modes, options.fresnel_number) {
-    Kokkos::deep_copy(space, waves, Complex(0)); // the last group may be smaller: what is beyond stays finite
-    const std::array<int, 2> window{shape.probe, shape.probe};
+      : shape_(sizes), shifts_(has_shifts(positions.subpixel(), sizes, options)),
+        keeps_(options.refine_positions && options.fresnel_number),
+        group_(group_size(positions.count(), shifts_, sizes, options)),
+        waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
+                                        shape_.detector, shape_.detector)),
+        propagator_(space, shape_.detector, group_ * shape_.modes, options.fresnel_number) {
+    Kokkos::deep_copy(space, waves_,
+                      Complex(0)); // the last group may be smaller: what is beyond stays finite
+    const std::array<int, 2> window{shape_.probe, shape_.probe};
     const FFTOptions back{.direction = FFTDirection::Backward};
-    if (shifts) {
-      const int spectrum_count = shape.modes + shape.relaxation;
-      probes = make_windows(space, "Bracewell::PtychographyLoss::probes");
-      spectra = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectra", 1, spectrum_count,
-                                         shape.probe, shape.probe);
-      one.emplace(space, window, spectrum_count, FFTOptions{});
-      one_back.emplace(space, window, spectrum_count, back);
+    if (shifts_) {
+      const int spectrum_count = shape_.modes + shape_.relaxation;
+      probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
+      spectra_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectra", 1, spectrum_count,
+                                          shape_.probe, shape_.probe);
+      one_.emplace(space, window, spectrum_count, FFTOptions{});
+      one_back_.emplace(space, window, spectrum_count, back);
     }
-    if (shifts && (options.refine_positions || !positions.subpixel()))
-      moved = device_vector<double>(space, "Bracewell::PtychographyLoss::fractions", 2 * positions.count());
+    if (shifts_ && (options.refine_positions || !positions.subpixel()))
+      moved_ = device_vector<double>(space, "Bracewell::PtychographyLoss::fractions", 2 * positions.count());
     for (const double fresnel_number : options.slice_fresnel_numbers) {
-      inverse_fresnel.push_back(1 / fresnel_number);
-      incident.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
+      inverse_fresnel_.push_back(1 / fresnel_number);
+      incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
     }
-    if (shifts || shape.slices > 1) {
-      many.emplace(space, window, group * shape.modes, FFTOptions{});
-      many_back.emplace(space, window, group * shape.modes, back);
+    if (shifts_ || shape_.slices > 1) {
+      many_.emplace(space, window, group_ * shape_.modes, FFTOptions{});
+      many_back_.emplace(space, window, group_ * shape_.modes, back);
     }
-    if (keeps) {
-      kept = device_view<Complex****>(space, "Bracewell::PtychographyLoss::kept_spectra", group, shape.modes,
-                                      shape.detector, shape.detector);
-      Kokkos::deep_copy(space, kept, Complex(0));
+    if (keeps_) {
+      kept_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::kept_spectra", group_,
+                                       shape_.modes, shape_.detector, shape_.detector);
+      Kokkos::deep_copy(space, kept_, Complex(0));
     }
     if (options.detector_background)
-      slopes = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes",
-                                group * shape.detector * shape.detector);
+      slopes_ = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes",
+                                 group_ * shape_.detector * shape_.detector);
   }
 
-  std::int64_t group_size() const { return group; }
+  std::int64_t group_size() const { return group_; }
 
   std::size_t memory_bytes() const {
-    std::size_t bytes = bytes_of(waves, probes, spectra, kept, moved, slopes) + propagator.memory_bytes();
-    for (const Waves& slice : incident)
+    std::size_t bytes =
+        bytes_of(waves_, probes_, spectra_, kept_, moved_, slopes_) + propagator_.memory_bytes();
+    for (const Waves& slice : incident_)
       bytes += bytes_of(slice);
+    for (const auto* const transform : {&one_, &one_back_, &many_, &many_back_})
+      bytes += *transform ? (*transform)->memory_bytes() : 0;
     return bytes;
+  }
+
+  static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
+                                  const PtychographyShape& shape, const PtychographyOptions& options) {
+    const bool shifts = has_shifts(subpixel, shape, options),
+               keeps = options.refine_positions && options.fresnel_number;
+    const std::int64_t group = group_size(count, shifts, shape, options),
+                       pixels = std::int64_t(shape.detector) * shape.detector,
+                       window = std::int64_t(shape.probe) * shape.probe;
+    const int spectra = shape.modes + shape.relaxation;
+    std::size_t bytes =
+        sizeof(Complex) *
+            (group * shape.modes * (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
+             (shifts ? spectra * window : 0)) +
+        (shifts && (options.refine_positions || !subpixel) ? 2 * sizeof(double) * count : 0) +
+        (options.detector_background ? sizeof(T) * group * pixels : 0) +
+        Propagator<Space, T>::bytes_needed(space, shape.detector, group * shape.modes,
+                                           options.fresnel_number);
+    const auto transforms = [&](std::int64_t batch) {
+      const std::array<int, 2> size{shape.probe, shape.probe};
+      return Transform::bytes_needed(space, size, batch) +
+             Transform::bytes_needed(space, size, batch, {.direction = FFTDirection::Backward});
+    };
+    return bytes + (shifts ? transforms(spectra) : 0) +
+           (shifts || shape.slices > 1 ? transforms(group * shape.modes) : 0);
   }
 
   /// What all groups of a call need: where the probes stand.
   void begin(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs) const {
-    if (moved.size() > 0)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::fractions", Range(space, 0, moved.size()),
+    if (moved_.size() > 0)
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::fractions", Range(space, 0, moved_.size()),
                            ProbeFractions{inputs.positions.data, positions.fractions(),
-                                          positions.device().positions, moved.data()});
+                                          positions.device().positions, moved_.data()});
   }
 
   /// Losses of the patterns of a selection, which go to losses[0], ..., and what they add to the gradients.
@@ -89,60 +119,62 @@ public:
                 const PtychographyOptions& options, T norm, double* losses,
                 const GradientSums<Space, T>& sums) const {
     const Scan& scan = positions.device();
-    const int n = shape.detector, m = shape.probe, last = shape.slices - 1;
+    const int n = shape_.detector, m = shape_.probe, last = shape_.slices - 1;
     const std::int64_t pixels = std::int64_t(n) * n, slice_size = scan.rows * scan.columns;
-    const double* const fractions = moved.size() > 0 ? moved.data() : positions.fractions();
-    const ShiftedSpectra<T> shifted{
-        {fractions, selection, m, shape.modes}, spectra.data(), inputs.coefficients.data, shape.relaxation};
+    const double* const fractions = moved_.size() > 0 ? moved_.data() : positions.fractions();
+    const ShiftedSpectra<T> shifted{{fractions, selection, m, shape_.modes},
+                                    spectra_.data(),
+                                    inputs.coefficients.data,
+                                    shape_.relaxation};
     const Probes<T> first =
-        shifts ? shifted_probes(space, inputs, shifted) : Probes<T>{inputs.probe.data, 0, shape.modes};
+        shifts_ ? shifted_probes(space, inputs, shifted) : Probes<T>{inputs.probe.data, 0, shape_.modes};
     for (int slice = 0; slice < last; ++slice) {
       Kokkos::parallel_for("Bracewell::PtychographyLoss::slice_waves",
                            Range(space, 0, selection.count * elements()),
                            ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size,
-                                        light(first, slice), incident[slice].data(), m});
+                                        light(first, slice), incident_[slice].data(), m});
       free_space(space, slice, false);
     }
     Kokkos::parallel_for("Bracewell::PtychographyLoss::exit_waves",
-                         Range(space, 0, selection.count * shape.modes * pixels),
+                         Range(space, 0, selection.count * shape_.modes * pixels),
                          ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size,
-                                      light(first, last), waves.data(), n});
-    const ProbeShifts moves{fractions, selection, shape.modes};
-    propagator.propagate(space, waves, moves, outputs.position_gradient ? kept.data() : nullptr);
+                                      light(first, last), waves_.data(), n});
+    const ProbeShifts moves{fractions, selection, shape_.modes};
+    propagator_.propagate(space, waves_, moves, outputs.position_gradient ? kept_.data() : nullptr);
     const bool wave_gradients = outputs.object_gradient || outputs.probe_gradient ||
                                 outputs.position_gradient || outputs.coefficient_gradient ||
                                 outputs.relaxation_gradient;
-    compare_waves<Storage>(space, "Bracewell::PtychographyLoss::compare", options.loss, waves.data(),
-                           selection, targets, static_cast<T>(options.background), shape.modes, pixels, norm,
+    compare_waves<Storage>(space, "Bracewell::PtychographyLoss::compare", options.loss, waves_.data(),
+                           selection, targets, static_cast<T>(options.background), shape_.modes, pixels, norm,
                            losses, wave_gradients || outputs.factor_gradient || outputs.background_gradient,
                            DetectorTerms<T>{inputs.factors.data, inputs.detector_background.data,
                                             outputs.factor_gradient.data,
-                                            outputs.background_gradient ? slopes.data() : nullptr});
+                                            outputs.background_gradient ? slopes_.data() : nullptr});
     if (outputs.background_gradient)
       Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient", Range(space, 0, pixels),
-                           SumSlopes<T>{slopes.data(), pixels, selection.count,
+                           SumSlopes<T>{slopes_.data(), pixels, selection.count,
                                         outputs.background_gradient.data, selection.first > 0});
     if (!wave_gradients)
       return;
-    propagator.adjoint(space, waves, moves, [&]() {
+    propagator_.adjoint(space, waves_, moves, [&]() {
       if (outputs
               .position_gradient) // beam and detector stand still: the wave moves back by what the probe moves
-        shift_gradient(space, selection, n, static_cast<const Complex*>(kept.data()), waves,
+        shift_gradient(space, selection, n, static_cast<const Complex*>(kept_.data()), waves_,
                        -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data, false);
     });
-    WaveGradients<T, T> gradients{waves.data(), shape.modes * pixels, pixels, n, nullptr};
+    WaveGradients<T, T> gradients{waves_.data(), shape_.modes * pixels, pixels, n, nullptr};
     for (int slice = last; slice >= 0; --slice) {
       if (outputs.object_gradient)
         sums.add_object(space, scan, positions.tiles(), selection, light(first, slice), gradients,
                         outputs.object_gradient.data + slice * slice_size);
       if (slice > 0) {
         terms(space, scan, selection, inputs.object.data + slice * slice_size, gradients,
-              incident[slice - 1]);
+              incident_[slice - 1]);
         free_space(space, slice - 1, true);
-        gradients = {incident[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
+        gradients = {incident_[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
       }
     }
-    if (shifts)
+    if (shifts_)
       shifted_gradients(space, scan, inputs, outputs, shifted, gradients);
     else if (outputs.probe_gradient) // the probe is the same for all patterns
       sums.add_probe(space, scan, selection, inputs.object.data, first, gradients,
@@ -151,47 +183,55 @@ public:
 
 private:
   /// Values of the probes of a pattern.
-  std::int64_t elements() const { return std::int64_t(shape.modes) * shape.probe * shape.probe; }
+  std::int64_t elements() const { return std::int64_t(shape_.modes) * shape_.probe * shape_.probe; }
 
   Waves make_windows(const Space& space, const char* label) const {
-    const Waves result = device_view<Complex****>(space, label, group, shape.modes, shape.probe, shape.probe);
+    const Waves result =
+        device_view<Complex****>(space, label, group_, shape_.modes, shape_.probe, shape_.probe);
     Kokkos::deep_copy(space, result, Complex(0));
     return result;
   }
 
-  std::int64_t group_size(const ScanPositions<Space>& positions, const PtychographyOptions& options) const {
-    const std::int64_t pixels = std::int64_t(shape.detector) * shape.detector;
+  static bool has_shifts(bool subpixel, const PtychographyShape& shape, const PtychographyOptions& options) {
+    return subpixel || options.refine_positions || shape.relaxation > 0;
+  }
+
+  static std::int64_t group_size(std::int64_t count, bool shifts, const PtychographyShape& shape,
+                                 const PtychographyOptions& options) {
+    const bool keeps = options.refine_positions && options.fresnel_number;
+    const std::int64_t pixels = std::int64_t(shape.detector) * shape.detector,
+                       window = std::int64_t(shape.probe) * shape.probe;
     const std::int64_t per_pattern =
-        std::int64_t(sizeof(Complex)) *
-            (shape.modes * pixels * (keeps ? 2 : 1) + elements() * (shape.slices - (shifts ? 0 : 1))) +
+        std::int64_t(sizeof(Complex)) * shape.modes *
+            (pixels * (keeps ? 2 : 1) + window * (shape.slices - (shifts ? 0 : 1))) +
         (options.detector_background ? std::int64_t(sizeof(T)) * pixels : 0);
     return std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)) /
             per_pattern,
-        1, std::max<std::int64_t>(positions.count(), 1));
+        1, std::max<std::int64_t>(count, 1));
   }
 
   /// What falls on a slice.
   Probes<T> light(const Probes<T>& first, int slice) const {
-    return slice == 0 ? first : Probes<T>{incident[slice - 1].data(), elements(), shape.modes};
+    return slice == 0 ? first : Probes<T>{incident_[slice - 1].data(), elements(), shape_.modes};
   }
 
   /// The probe of every pattern of the selection.
   Probes<T> shifted_probes(const Space& space, const Inputs& inputs, const ShiftedSpectra<T>& shifted) const {
-    if (shape.relaxation == 0) {
+    if (shape_.relaxation == 0) {
       const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(
-          inputs.probe.data, 1, shape.modes, shape.probe, shape.probe);
-      one->execute(space, original, spectra);
+          inputs.probe.data, 1, shape_.modes, shape_.probe, shape_.probe);
+      one_->execute(space, original, spectra_);
     } else {
-      sum(space, inputs.probe.data, spectra.data(), elements(), false);
-      sum(space, inputs.relaxation.data, spectra.data() + elements(), spectra.size() - elements(), false);
-      one->execute(space, spectra, spectra);
+      sum(space, inputs.probe.data, spectra_.data(), elements(), false);
+      sum(space, inputs.relaxation.data, spectra_.data() + elements(), spectra_.size() - elements(), false);
+      one_->execute(space, spectra_, spectra_);
     }
     Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_probes",
                          Range(space, 0, shifted.ramp.selection.count * elements()),
-                         ShiftProbes<T>{shifted, probes.data()});
-    many_back->execute(space, probes, probes);
-    return {probes.data(), elements(), shape.modes};
+                         ShiftProbes<T>{shifted, probes_.data()});
+    many_back_->execute(space, probes_, probes_);
+    return {probes_.data(), elements(), shape_.modes};
   }
 
   /// Gradients of what the shifted probes are made of.
@@ -201,29 +241,29 @@ private:
     if (!sought && !outputs.position_gradient && !outputs.coefficient_gradient)
       return;
     const Selection& selection = shifted.ramp.selection;
-    terms(space, scan, selection, inputs.object.data, gradients, probes);
-    many->execute(space, probes, probes);
+    terms(space, scan, selection, inputs.object.data, gradients, probes_);
+    many_->execute(space, probes_, probes_);
     if (outputs.position_gradient)
-      shift_gradient(space, selection, shape.probe, shifted, probes,
-                     2 * Kokkos::numbers::pi / std::pow(shape.probe, 3), outputs.position_gradient.data,
-                     keeps);
+      shift_gradient(space, selection, shape_.probe, shifted, probes_,
+                     2 * Kokkos::numbers::pi / std::pow(shape_.probe, 3), outputs.position_gradient.data,
+                     keeps_);
     if (outputs.coefficient_gradient) {
       using Gradient = CoefficientGradient<Space, T>;
       Kokkos::parallel_for(
           "Bracewell::PtychographyLoss::coefficient_gradient",
           Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
-          Gradient{shifted, probes.data(), outputs.coefficient_gradient.data});
+          Gradient{shifted, probes_.data(), outputs.coefficient_gradient.data});
     }
     if (!sought)
       return;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_back", Range(space, 0, spectra.size()),
-                         SumShiftedBack<T>{shifted.ramp, probes.data(), inputs.coefficients.data,
-                                           shape.relaxation, spectra.data()});
-    one_back->execute(space, spectra, spectra);
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_back", Range(space, 0, spectra_.size()),
+                         SumShiftedBack<T>{shifted.ramp, probes_.data(), inputs.coefficients.data,
+                                           shape_.relaxation, spectra_.data()});
+    one_back_->execute(space, spectra_, spectra_);
     if (outputs.probe_gradient)
-      sum(space, spectra.data(), outputs.probe_gradient.data, elements(), selection.first > 0);
+      sum(space, spectra_.data(), outputs.probe_gradient.data, elements(), selection.first > 0);
     if (outputs.relaxation_gradient)
-      sum(space, spectra.data() + elements(), outputs.relaxation_gradient.data, spectra.size() - elements(),
+      sum(space, spectra_.data() + elements(), outputs.relaxation_gradient.data, spectra_.size() - elements(),
           selection.first > 0);
   }
 
@@ -238,17 +278,17 @@ private:
              const WaveGradients<T, T>& gradients, const Waves& to) const {
     Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient_terms",
                          Range(space, 0, selection.count * elements()),
-                         ProbeGradientTerms<T>{scan, selection, object, gradients, to.data(), shape.modes});
+                         ProbeGradientTerms<T>{scan, selection, object, gradients, to.data(), shape_.modes});
   }
 
   /// From a slice to the next, or the adjoint, in place.
   void free_space(const Space& space, int slice, bool adjoint) const {
-    const Waves& field = incident[slice];
-    many->execute(space, field, field);
+    const Waves& field = incident_[slice];
+    many_->execute(space, field, field);
     Kokkos::parallel_for(
         "Bracewell::PtychographyLoss::free_space", Range(space, 0, field.size()),
-        FresnelTransfer<T>{field.data(), shape.probe, inverse_fresnel[slice], ProbeShifts{}, adjoint});
-    many_back->execute(space, field, field);
+        FresnelTransfer<T>{field.data(), shape_.probe, inverse_fresnel_[slice], ProbeShifts{}, adjoint});
+    many_back_->execute(space, field, field);
   }
 
   template <class Spectra>
@@ -258,20 +298,20 @@ private:
     Kokkos::parallel_for(
         "Bracewell::PtychographyLoss::position_gradient",
         Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
-        Gradient{selection, n, shape.modes, moving, gradients.data(), factor, gradient, accumulate});
+        Gradient{selection, n, shape_.modes, moving, gradients.data(), factor, gradient, accumulate});
   }
 
-  PtychographyShape shape;
-  bool shifts; ///< every pattern has a probe of its own
-  bool keeps;  ///< spectra of waves in the near field, for the gradient of positions
-  std::int64_t group;
-  Waves waves, probes, spectra, kept;
-  std::vector<Waves> incident; ///< on the slices but the first
-  std::vector<double> inverse_fresnel;
-  Kokkos::View<double*, Space> moved; ///< fractions, where they are not those of the scan
-  Kokkos::View<T*, Space> slopes;
-  Propagator<Space, T> propagator;
-  std::optional<Transform> one, one_back, many, many_back;
+  PtychographyShape shape_;
+  bool shifts_; ///< every pattern has a probe of its own
+  bool keeps_;  ///< spectra of waves in the near field, for the gradient of positions
+  std::int64_t group_;
+  Waves waves_, probes_, spectra_, kept_;
+  std::vector<Waves> incident_; ///< on the slices but the first
+  std::vector<double> inverse_fresnel_;
+  Kokkos::View<double*, Space> moved_; ///< fractions, where they are not those of the scan
+  Kokkos::View<T*, Space> slopes_;
+  Propagator<Space, T> propagator_;
+  std::optional<Transform> one_, one_back_, many_, many_back_;
 };
 
 } // namespace Bracewell::Impl

@@ -19,40 +19,44 @@ class GradientSums {
 
 public:
   GradientSums(const Space& space, std::int64_t count, const PtychographyShape& shape, Strategy strategy)
-      : atomic(strategy == Strategy::Atomic), window(std::int64_t(shape.probe) * shape.probe * shape.modes),
-        slice_count(is_host<Space> ? 1
-                                   : std::clamp<std::int64_t>(PtychographyTuning::slice_values / window, 1,
-                                                              PtychographyTuning::most_slices)),
-        slots(device_vector<int>(space, "Bracewell::PtychographyLoss::slots", count)),
-        slices(device_vector<Complex>(space, "Bracewell::PtychographyLoss::slices", slice_count * window)) {}
+      : atomic_(strategy == Strategy::Atomic), window_(std::int64_t(shape.probe) * shape.probe * shape.modes),
+        slice_count_(count_slices(window_)),
+        slots_(device_vector<int>(space, "Bracewell::PtychographyLoss::slots", count)),
+        slices_(
+            device_vector<Complex>(space, "Bracewell::PtychographyLoss::slices", slice_count_ * window_)) {}
 
-  std::size_t memory_bytes() const { return bytes_of(slots, slices); }
+  std::size_t memory_bytes() const { return bytes_of(slots_, slices_); }
+
+  static std::size_t bytes_needed(std::int64_t count, const PtychographyShape& shape) {
+    const std::int64_t window = std::int64_t(shape.probe) * shape.probe * shape.modes;
+    return sizeof(int) * count + sizeof(Complex) * count_slices(window) * window;
+  }
 
   /// What the gradient of the object needs before the first group. `subset`: null for all patterns.
   void begin_object(const Space& space, const int* subset, std::int64_t used,
                     const Array<Complex, Memory>& gradient) const {
-    if (atomic)
+    if (atomic_)
       fill(space, "Bracewell::PtychographyLoss::zero", gradient.data, gradient.size());
-    if (atomic || !subset)
+    if (atomic_ || !subset)
       return;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::no_slots", Range(space, 0, slots.size()),
-                         Fill<int>{slots.data(), -1});
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::no_slots", Range(space, 0, slots_.size()),
+                         Fill<int>{slots_.data(), -1});
     Kokkos::parallel_for("Bracewell::PtychographyLoss::slots", Range(space, 0, used),
-                         FillSlots{subset, slots.data()});
+                         FillSlots{subset, slots_.data()});
   }
 
   /// @param probes  of the selection
   template <class Stored>
   void add_object(const Space& space, const Scan& scan, const ScanTiles& tiles, const Selection& selection,
                   const Probes<T>& probes, const WaveGradients<T, Stored>& waves, Complex* gradient) const {
-    if (atomic)
+    if (atomic_)
       Kokkos::parallel_for("Bracewell::PtychographyLoss::scatter_object_gradient",
                            Range(space, 0, selection.count * scan.probe * scan.probe),
                            ScatterObjectGradient<T, Stored>{scan, selection, probes, waves, gradient});
     else
       gather_object_gradient(space, "Bracewell::PtychographyLoss::gather_object_gradient",
                              GatherObjectGradient<Space, T, Stored>{
-                                 scan, tiles, selection, selection.patterns ? slots.data() : nullptr, probes,
+                                 scan, tiles, selection, selection.patterns ? slots_.data() : nullptr, probes,
                                  waves, gradient, selection.first > 0});
   }
 
@@ -60,20 +64,26 @@ public:
   template <class Stored>
   void add_probe(const Space& space, const Scan& scan, const Selection& selection, const Complex* object,
                  const Probes<T>& probes, const WaveGradients<T, Stored>& waves, Complex* gradient) const {
-    const std::int64_t per_slice = (selection.count + slice_count - 1) / slice_count;
+    const std::int64_t per_slice = (selection.count + slice_count_ - 1) / slice_count_;
     const std::int64_t used_slices = (selection.count + per_slice - 1) / per_slice;
     Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::probe_gradient_slices", Range(space, 0, used_slices * window),
-        SliceProbeGradient<T, Stored>{scan, selection, object, probes, waves, slices.data(), per_slice});
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window),
-                         SumSlices<T>{slices.data(), gradient, window, used_slices, selection.first > 0});
+        "Bracewell::PtychographyLoss::probe_gradient_slices", Range(space, 0, used_slices * window_),
+        SliceProbeGradient<T, Stored>{scan, selection, object, probes, waves, slices_.data(), per_slice});
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window_),
+                         SumSlices<T>{slices_.data(), gradient, window_, used_slices, selection.first > 0});
   }
 
 private:
-  bool atomic;
-  std::int64_t window, slice_count;
-  Kokkos::View<int*, Kokkos::LayoutRight, Memory> slots; ///< [patterns]: where in the subset each stands
-  Kokkos::View<Complex*, Kokkos::LayoutRight, Memory> slices;
+  static std::int64_t count_slices(std::int64_t window) {
+    return is_host<Space> ? 1
+                          : std::clamp<std::int64_t>(PtychographyTuning::slice_values / window, 1,
+                                                     PtychographyTuning::most_slices);
+  }
+
+  bool atomic_;
+  std::int64_t window_, slice_count_;
+  Kokkos::View<int*, Kokkos::LayoutRight, Memory> slots_; ///< [patterns]: where in the subset each stands
+  Kokkos::View<Complex*, Kokkos::LayoutRight, Memory> slices_;
 };
 
 } // namespace Bracewell::Impl

@@ -248,50 +248,76 @@ public:
 
   LinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
             const PtychographyOptions& options)
-      : n(shape.detector), m(shape.probe), modes(shape.modes),
-        weighted(options.weights != PixelWeights::None), group(group_size(positions, shape, options)),
-        detector(space, "Bracewell::PtychographyLoss::table", n),
-        window(space, "Bracewell::PtychographyLoss::table", positions.subpixel() ? m : n),
-        columns(LineTeams::choose<Space>(detector.forward(), m, 0)),
-        rows(LineTeams::choose<Space>(detector.forward(), n, modes > 1 ? 1 : 0)),
-        waves(device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", group * modes * n * m)),
-        patterns(device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", group)),
-        sums(device_vector<double>(space, "Bracewell::PtychographyLoss::sums",
-                                   2 * group * std::max(modes * columns.blocks.by(), rows.blocks.by()))) {
-    fill(space, "Bracewell::PtychographyLoss::unscaled", patterns.data(), group, PatternSums<T>{1, 0, 0});
+      : n_(shape.detector), m_(shape.probe), modes_(shape.modes),
+        weighted_(options.weights != PixelWeights::None),
+        group_(group_size(positions.count(), positions.subpixel(), shape, options)),
+        detector_(space, "Bracewell::PtychographyLoss::table", n_),
+        window_(space, "Bracewell::PtychographyLoss::table", positions.subpixel() ? m_ : n_),
+        columns_(LineTeams::choose<Space>(detector_.forward(), m_, 0)),
+        rows_(LineTeams::choose<Space>(detector_.forward(), n_, modes_ > 1 ? 1 : 0)),
+        waves_(
+            device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", group_ * modes_ * n_ * m_)),
+        patterns_(device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", group_)),
+        sums_(
+            device_vector<double>(space, "Bracewell::PtychographyLoss::sums",
+                                  2 * group_ * std::max(modes_ * columns_.blocks.by(), rows_.blocks.by()))) {
+    fill(space, "Bracewell::PtychographyLoss::unscaled", patterns_.data(), group_, PatternSums<T>{1, 0, 0});
     if (positions.subpixel()) {
-      probes = device_view<Complex****>(space, "Bracewell::PtychographyLoss::probes", group, modes, m, m);
-      spectrum = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectrum", 1, modes, m, m);
-      phases = device_vector<Complex>(space, "Bracewell::PtychographyLoss::phases", 2 * group * m);
-      const std::array<int, 2> size{m, m};
-      one.emplace(space, size, modes, FFTOptions{});
-      one_back.emplace(space, size, modes, FFTOptions{.direction = FFTDirection::Backward});
+      probes_ =
+          device_view<Complex****>(space, "Bracewell::PtychographyLoss::probes", group_, modes_, m_, m_);
+      spectrum_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectrum", 1, modes_, m_, m_);
+      phases_ = device_vector<Complex>(space, "Bracewell::PtychographyLoss::phases", 2 * group_ * m_);
+      const std::array<int, 2> size{m_, m_};
+      one_.emplace(space, size, modes_, FFTOptions{});
+      one_back_.emplace(space, size, modes_, FFTOptions{.direction = FFTDirection::Backward});
     }
   }
 
-  std::int64_t group_size() const { return group; }
+  std::int64_t group_size() const { return group_; }
 
   std::size_t memory_bytes() const {
-    return bytes_of(waves, patterns, sums, probes, spectrum, phases) + detector.memory_bytes() +
-           window.memory_bytes();
+    return bytes_of(waves_, patterns_, sums_, probes_, spectrum_, phases_) + detector_.memory_bytes() +
+           window_.memory_bytes() + (one_ ? one_->memory_bytes() + one_back_->memory_bytes() : 0);
+  }
+
+  static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
+                                  const PtychographyShape& shape, const PtychographyOptions& options) {
+    const int n = shape.detector, m = shape.probe, modes = shape.modes;
+    const std::int64_t group = group_size(count, subpixel, shape, options),
+                       probe = std::int64_t(modes) * m * m;
+    const RadixPlan<Space, T> detector(space, "Bracewell::PtychographyLoss::table", n),
+        window(space, "Bracewell::PtychographyLoss::table", subpixel ? m : n);
+    const LineTeams columns = LineTeams::choose<Space>(detector.forward(), m, 0),
+                    rows = LineTeams::choose<Space>(detector.forward(), n, modes > 1 ? 1 : 0);
+    std::size_t bytes =
+        detector.memory_bytes() + window.memory_bytes() +
+        group * (sizeof(Complex) * modes * n * m + sizeof(PatternSums<T>) +
+                 2 * sizeof(double) * std::max(modes * columns.blocks.by(), rows.blocks.by()));
+    if (subpixel)
+      bytes += sizeof(Complex) * ((group + 1) * probe + 2 * group * m) +
+               Transform::bytes_needed(space, {m, m}, modes) +
+               Transform::bytes_needed(space, {m, m}, modes, {.direction = FFTDirection::Backward});
+    return bytes;
   }
 
   /// The probe of every pattern of the selection.
   Probes<T> shifted_probes(const Space& space, const ScanPositions<Space>& positions, const Probes<T>& given,
                            const Selection& selection) const {
-    if (!one)
+    if (!one_)
       return given;
-    const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(given.data, 1, modes, m, m);
-    one->execute(space, original, spectrum);
+    const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(given.data, 1, modes_, m_,
+                                                                                m_);
+    one_->execute(space, original, spectrum_);
     Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_phases",
-                         Range(space, 0, selection.count * 2 * m),
-                         ShiftPhases<T>{positions.fractions(), selection, phases.data(), m});
-    transform<false, true>(space, "Bracewell::PtychographyLoss::shift_rows", window, m, selection.count,
-                           LoadShiftedSpectrum<T>{spectrum.data(), phases.data(), m, modes},
-                           WaveLines<T, false>{probes.data(), m, m});
-    transform<true, true>(space, "Bracewell::PtychographyLoss::shift_columns", window, m, selection.count,
-                          WaveLines<T, true>{probes.data(), m, m}, WaveLines<T, true>{probes.data(), m, m});
-    return {probes.data(), std::int64_t(modes) * m * m, modes};
+                         Range(space, 0, selection.count * 2 * m_),
+                         ShiftPhases<T>{positions.fractions(), selection, phases_.data(), m_});
+    transform<false, true>(space, "Bracewell::PtychographyLoss::shift_rows", window_, m_, selection.count,
+                           LoadShiftedSpectrum<T>{spectrum_.data(), phases_.data(), m_, modes_},
+                           WaveLines<T, false>{probes_.data(), m_, m_});
+    transform<true, true>(space, "Bracewell::PtychographyLoss::shift_columns", window_, m_, selection.count,
+                          WaveLines<T, true>{probes_.data(), m_, m_},
+                          WaveLines<T, true>{probes_.data(), m_, m_});
+    return {probes_.data(), std::int64_t(modes_) * m_ * m_, modes_};
   }
 
   /// Leaves the gradients with respect to the exit waves of the selection, if asked for.
@@ -303,55 +329,55 @@ public:
     using Of = typename SumBlocks<T, Storage>::Of;
     const bool scaled = targets.counts > 0;
     const LoadExitWaves<T> exit_waves{positions.device(), selection, object, given};
-    const WaveLines<T, true> lines{waves.data(), n, m};
+    const WaveLines<T, true> lines{waves_.data(), n_, m_};
     const auto add = [&](Of of, int blocks) {
       Kokkos::parallel_for("Bracewell::PtychographyLoss::sum_blocks", Range(space, 0, selection.count),
-                           SumBlocks<T, Storage>{of, sums.data(), blocks, selection, targets, options.loss,
-                                                 norm, double(n) * n, weighted, patterns.data(), losses});
+                           SumBlocks<T, Storage>{of, sums_.data(), blocks, selection, targets, options.loss,
+                                                 norm, double(n_) * n_, weighted_, patterns_.data(), losses});
     };
     const auto compare = [&](const char* label, Task task, bool back) {
-      launch(space, label, rows, selection.count,
-             LineTeams::bytes<Space>(detector.forward(), rows.lines.by(), modes > 1 ? 1 : 0),
-             Compare{detector.forward(), detector.inverse(), rows, m, modes, selection, targets, options.loss,
-                     static_cast<T>(options.background), norm, waves.data(), patterns.data(), sums.data(),
-                     task, back});
+      launch(space, label, rows_, selection.count,
+             LineTeams::bytes<Space>(detector_.forward(), rows_.lines.by(), modes_ > 1 ? 1 : 0),
+             Compare{detector_.forward(), detector_.inverse(), rows_, m_, modes_, selection, targets,
+                     options.loss, static_cast<T>(options.background), norm, waves_.data(), patterns_.data(),
+                     sums_.data(), task, back});
     };
-    transform<true, false>(space, "Bracewell::PtychographyLoss::exit_waves", detector, m, selection.count,
-                           exit_waves, lines, scaled && !weighted ? sums.data() : nullptr);
-    if (scaled && !weighted)
-      add(Of::Energies, modes * columns.blocks.by());
-    if (scaled && weighted) {
+    transform<true, false>(space, "Bracewell::PtychographyLoss::exit_waves", detector_, m_, selection.count,
+                           exit_waves, lines, scaled && !weighted_ ? sums_.data() : nullptr);
+    if (scaled && !weighted_)
+      add(Of::Energies, modes_ * columns_.blocks.by());
+    if (scaled && weighted_) {
       compare("Bracewell::PtychographyLoss::means", Task::Mean, false);
-      add(Of::Means, rows.blocks.by());
+      add(Of::Means, rows_.blocks.by());
       compare("Bracewell::PtychographyLoss::slopes", Task::Slope, false);
-      add(Of::Slopes, rows.blocks.by());
+      add(Of::Slopes, rows_.blocks.by());
     }
     compare("Bracewell::PtychographyLoss::compare", Task::Compare, gradients);
-    add(Of::Losses, rows.blocks.by());
+    add(Of::Losses, rows_.blocks.by());
     if (gradients)
-      transform<true, true>(space, "Bracewell::PtychographyLoss::wave_gradients", detector, m,
+      transform<true, true>(space, "Bracewell::PtychographyLoss::wave_gradients", detector_, m_,
                             selection.count, lines,
-                            StoreWaveGradients<T>{lines, exit_waves, patterns.data()});
-    return {waves.data(), std::int64_t(modes) * n * m, std::int64_t(n) * m, m, nullptr};
+                            StoreWaveGradients<T>{lines, exit_waves, patterns_.data()});
+    return {waves_.data(), std::int64_t(modes_) * n_ * m_, std::int64_t(n_) * m_, m_, nullptr};
   }
 
   /// Gradient of the probe from those of the shifted ones, after the object's: their memory is used.
   void probe_gradient(const Space& space, const ScanPositions<Space>& positions, const Complex* object,
                       const Selection& selection, const WaveGradients<T, T>& gradients,
                       Complex* gradient) const {
-    transform<true, false>(space, "Bracewell::PtychographyLoss::probe_columns", window, m, selection.count,
-                           LoadProbeTerms<T>{positions.device(), selection, object, gradients, modes},
-                           WaveLines<T, true>{probes.data(), m, m});
-    transform<false, false>(space, "Bracewell::PtychographyLoss::probe_rows", window, m, selection.count,
-                            WaveLines<T, false>{probes.data(), m, m},
-                            WaveLines<T, false>{probes.data(), m, m});
-    const std::int64_t elements = std::int64_t(modes) * m * m;
+    transform<true, false>(space, "Bracewell::PtychographyLoss::probe_columns", window_, m_, selection.count,
+                           LoadProbeTerms<T>{positions.device(), selection, object, gradients, modes_},
+                           WaveLines<T, true>{probes_.data(), m_, m_});
+    transform<false, false>(space, "Bracewell::PtychographyLoss::probe_rows", window_, m_, selection.count,
+                            WaveLines<T, false>{probes_.data(), m_, m_},
+                            WaveLines<T, false>{probes_.data(), m_, m_});
+    const std::int64_t elements = std::int64_t(modes_) * m_ * m_;
     Kokkos::parallel_for(
         "Bracewell::PtychographyLoss::shift_back", Range(space, 0, elements),
-        SumShiftedSpectra<T>{probes.data(), phases.data(), spectrum.data(), selection.count, m, modes});
-    one_back->execute(space, spectrum, spectrum);
+        SumShiftedSpectra<T>{probes_.data(), phases_.data(), spectrum_.data(), selection.count, m_, modes_});
+    one_back_->execute(space, spectrum_, spectrum_);
     Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, elements),
-                         SumSlices<T>{spectrum.data(), gradient, elements, 1, selection.first > 0});
+                         SumSlices<T>{spectrum_.data(), gradient, elements, 1, selection.first > 0});
   }
 
 private:
@@ -372,31 +398,31 @@ private:
                  std::int64_t count, const Load& load, const Store& store, double* energies = nullptr) const {
     const RadixPasses<T>& passes = inverse ? plan.inverse() : plan.forward();
     const LineTeams teams = LineTeams::choose<Space>(passes, lines, 0);
-    launch(space, label, teams, count * modes, LineTeams::bytes<Space>(passes, teams.lines.by(), 0),
+    launch(space, label, teams, count * modes_, LineTeams::bytes<Space>(passes, teams.lines.by(), 0),
            TransformLines<Space, T, adjacent, inverse, Load, Store>{passes, teams, lines, load, store,
                                                                     energies});
   }
 
-  static std::int64_t group_size(const ScanPositions<Space>& positions, const PtychographyShape& shape,
+  static std::int64_t group_size(std::int64_t count, bool subpixel, const PtychographyShape& shape,
                                  const PtychographyOptions& options) {
     const std::int64_t per_pattern = std::int64_t(sizeof(Complex)) * shape.modes * shape.probe *
-                                     (shape.detector + (positions.subpixel() ? shape.probe : 0));
+                                     (shape.detector + (subpixel ? shape.probe : 0));
     return std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::line_group_bytes)) /
             per_pattern,
-        1, std::max<std::int64_t>(positions.count(), 1));
+        1, std::max<std::int64_t>(count, 1));
   }
 
-  int n, m, modes;
-  bool weighted;
-  std::int64_t group;
-  RadixPlan<Space, T> detector, window;
-  LineTeams columns, rows;
-  View<Complex> waves, phases;
-  View<PatternSums<T>> patterns;
-  View<double> sums;
-  Waves probes, spectrum;
-  std::optional<Transform> one, one_back;
+  int n_, m_, modes_;
+  bool weighted_;
+  std::int64_t group_;
+  RadixPlan<Space, T> detector_, window_;
+  LineTeams columns_, rows_;
+  View<Complex> waves_, phases_;
+  View<PatternSums<T>> patterns_;
+  View<double> sums_;
+  Waves probes_, spectrum_;
+  std::optional<Transform> one_, one_back_;
 };
 
 } // namespace Bracewell::Impl

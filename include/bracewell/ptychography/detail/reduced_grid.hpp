@@ -85,39 +85,39 @@ class ReducedGrid {
   using Transform = FFT<Space, 2, Complex, Complex>;
 
 public:
-  ReducedGrid(const Space& space, int full, int reduced, int probe, std::int64_t group_)
-      : n(full), n2(reduced), m(probe), group(group_),
-        large(device_zeros<Complex***>(space, "Bracewell::PtychographyLoss::full", group, n, n)),
-        small(device_zeros<Complex***>(space, "Bracewell::PtychographyLoss::reduced", group, n2, n2)),
-        targets(device_vector<T>(space, "Bracewell::PtychographyLoss::resample", group * n * n)),
-        to_lags(space, {n, n}, group, {.direction = FFTDirection::Backward}),
-        from_lags(space, {n2, n2}, group, {}) {}
+  ReducedGrid(const Space& space, int full, int reduced, int probe, std::int64_t group)
+      : n_(full), n2_(reduced), m_(probe), group_(group),
+        large_(device_zeros<Complex***>(space, "Bracewell::PtychographyLoss::full", group_, n_, n_)),
+        small_(device_zeros<Complex***>(space, "Bracewell::PtychographyLoss::reduced", group_, n2_, n2_)),
+        targets_(device_vector<T>(space, "Bracewell::PtychographyLoss::resample", group_ * n_ * n_)),
+        to_lags_(space, {n_, n_}, group_, {.direction = FFTDirection::Backward}),
+        from_lags_(space, {n2_, n2_}, group_, {}) {}
 
   /// Targets [group, n, n], to be filled before store.
-  T* full_targets() const { return targets.data(); }
+  T* full_targets() const { return targets_.data(); }
 
   template <class Storage>
   void store(const Space& space, std::int64_t first, std::int64_t count, const PatternLayout& layout,
              Storage* values, double* constants) const {
-    const std::int64_t pixels = std::int64_t(n) * n, pixels2 = std::int64_t(n2) * n2;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::resample", Range(space, 0, group * pixels),
-                         ToComplex<T>{targets.data(), large.data()});
-    to_lags.execute(space, large, large);
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::crop_lags", Range(space, 0, group * pixels2),
-                         CropLags<T>{large.data(), small.data(), n, n2, m});
-    from_lags.execute(space, small, small);
+    const std::int64_t pixels = std::int64_t(n_) * n_, pixels2 = std::int64_t(n2_) * n2_;
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::resample", Range(space, 0, group_ * pixels),
+                         ToComplex<T>{targets_.data(), large_.data()});
+    to_lags_.execute(space, large_, large_);
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::crop_lags", Range(space, 0, group_ * pixels2),
+                         CropLags<T>{large_.data(), small_.data(), n_, n2_, m_});
+    from_lags_.execute(space, small_, small_);
     using Store = StoreReduced<Space, T, Storage>;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::store_reduced",
                          Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), +Store::team_size),
-                         Store{targets.data(), small.data(), first, n, n2, layout, values, constants});
+                         Store{targets_.data(), small_.data(), first, n_, n2_, layout, values, constants});
   }
 
 private:
-  int n, n2, m;
-  std::int64_t group;
-  Patterns large, small;
-  Kokkos::View<T*, Kokkos::LayoutRight, Memory> targets;
-  Transform to_lags, from_lags;
+  int n_, n2_, m_;
+  std::int64_t group_;
+  Patterns large_, small_;
+  Kokkos::View<T*, Kokkos::LayoutRight, Memory> targets_;
+  Transform to_lags_, from_lags_;
 };
 
 } // namespace Bracewell::Impl
