@@ -12,7 +12,9 @@ namespace ProgramBench {
 /// How large the inputs are.
 struct Sizes {
   std::int64_t particles = 200;
-  int box = 32; ///< pixels
+  int box = 32;                                    ///< pixels
+  std::int64_t rows = 12, angles = 60, width = 64; ///< of a scan
+  std::int64_t patterns = 64, detector = 64;       ///< the latter pixels
 };
 
 /// One program with its options, run in the folder of the inputs.
@@ -35,5 +37,14 @@ Usage run(const std::filesystem::path& folder, const Job& job);
 
 /// Makes a map, poses and images in the folder; projecting and reconstructing them, also with RELION where asked for.
 std::vector<Job> cryoem_jobs(const std::filesystem::path& folder, const Sizes& sizes, bool relion);
+
+/// Makes a scan in the folder; reconstructing it in several ways, and for comparison `copy_scan`.
+std::vector<Job> tomography_jobs(const std::filesystem::path& folder, const Sizes& sizes);
+
+/// What reading a scan and writing slices of it takes, without any work.
+void copy_scan(const std::filesystem::path& scan, const std::filesystem::path& slices);
+
+/// Makes patterns in the folder, plain and compressed; reading them for one pass.
+std::vector<Job> ptychography_jobs(const std::filesystem::path& folder, const Sizes& sizes);
 
 } // namespace ProgramBench

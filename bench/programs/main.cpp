@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <iterator>
 
 namespace {
 
@@ -44,18 +45,41 @@ int main(int argc, char** argv) {
   Sizes sizes;
   int repeat = 1;
   bool relion = false;
+  std::string field;
+  std::vector<std::string> copy;
   app.add_option("--folder", folder, "of inputs and outputs, some gigabytes")->capture_default_str();
   app.add_option("--particles", sizes.particles)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--box", sizes.box, "of the particles, pixels")
       ->check(CLI::Range(4, 8192))
       ->capture_default_str();
+  app.add_option("--rows", sizes.rows, "of the scan")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--angles", sizes.angles)->check(CLI::Range(32, 100000))->capture_default_str();
+  app.add_option("--width", sizes.width)->check(CLI::Range(16, 32768))->capture_default_str();
+  app.add_option("--patterns", sizes.patterns)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--detector", sizes.detector, "pixels of a pattern's edge")
+      ->check(CLI::Range(16, 4096))
+      ->capture_default_str();
+  app.add_option("--field", field, "one of them alone")
+      ->check(CLI::IsMember({"cryo-em", "tomography", "ptychography"}));
+  app.add_option("--copy", copy, "SCAN SLICES: read and write, for the job of that name")->expected(2);
   app.add_option("--repeat", repeat)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_flag("--relion", relion, "relion_project and relion_reconstruct too");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (!copy.empty()) {
+      copy_scan(copy[0], copy[1]);
+      return 0;
+    }
     fs::create_directories(folder);
     folder = fs::absolute(folder);
-    const std::vector<Job> jobs = cryoem_jobs(folder, sizes, relion);
+    std::vector<Job> jobs;
+    const auto add = [&](const std::string& name, const auto& make) {
+      if (field.empty() || field == name)
+        std::ranges::copy(make(), std::back_inserter(jobs));
+    };
+    add("cryo-em", [&] { return cryoem_jobs(folder, sizes, relion); });
+    add("tomography", [&] { return tomography_jobs(folder, sizes); });
+    add("ptychography", [&] { return ptychography_jobs(folder, sizes); });
     std::vector<std::vector<Usage>> runs(jobs.size());
     for (int i = 0; i < repeat; ++i)
       for (std::size_t job = 0; job < jobs.size(); ++job)

@@ -280,7 +280,7 @@ TEST_CASE("a signal that comes while a checkpoint gets its name has its effect a
   action.sa_handler = [](int signal) { seen = signal; };
   REQUIRE(::sigaction(SIGTERM, &action, &before) == 0);
   {
-    const SignalsDelayed wait;
+    const SignalsHeld wait;
     std::raise(SIGTERM);
     CHECK(seen == 0);
   }
