@@ -8,7 +8,7 @@
 namespace Bracewell::Examples {
 namespace {
 
-struct Half {
+struct StoredHalf {
   std::uint16_t bits;
 };
 
@@ -20,7 +20,7 @@ using BitsOf = std::conditional_t<
 
 /// Moving the exponent's bits to their place leaves it too small by the difference of the biases, 112; the product
 /// corrects that exactly, subnormal numbers included. Infinity and NaN keep the largest exponent.
-KOKKOS_INLINE_FUNCTION float widened(std::uint16_t half) {
+KOKKOS_INLINE_FUNCTION float from_half(std::uint16_t half) {
   const std::uint32_t magnitude = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16,
                       special = magnitude >= 0x0f800000u ? 0x7f800000u : 0u;
   const auto scaled = Kokkos::bit_cast<std::uint32_t>(Kokkos::bit_cast<float>(magnitude) * 0x1p112f);
@@ -57,8 +57,8 @@ struct ToFloats {
     if constexpr (sizeof(Value) > 1)
       if (swapped)
         bits = Kokkos::byteswap(bits);
-    if constexpr (std::is_same_v<Value, Half>)
-      values[i] = widened(bits);
+    if constexpr (std::is_same_v<Value, StoredHalf>)
+      values[i] = from_half(bits);
     else
       values[i] = static_cast<float>(Kokkos::bit_cast<Value>(bits));
   }
@@ -95,7 +95,7 @@ void to_floats(const Space& space, StoredFormat format, const std::byte* stored,
   case StoredType::UInt32:
     return convert<std::uint32_t>(space, format.swapped, stored, values, count);
   case StoredType::Float16:
-    return convert<Half>(space, format.swapped, stored, values, count);
+    return convert<StoredHalf>(space, format.swapped, stored, values, count);
   case StoredType::Float32:
     return convert<float>(space, format.swapped, stored, values, count);
   case StoredType::Float64:
