@@ -462,7 +462,7 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
   bad(good + "--data /exchange", {"group"});
   bad(good + "--data /exchange/theta", {"[angles, rows, width]", "[20]"});
   bad(good + "--centre 16 --method log-polar --span 170",
-      {"scan.h5: angle 1 is 8.5 degrees", "steps of 9 degrees", "--method fourier"});
+      {"scan.h5: angle 1 is 8.5 degrees", "even steps of 9 over 180", "--method fourier"});
   bad(good + "--pictures gif", {"--pictures", "png|pdf|svg", "gif"});
 
   write_text(folder / "text.h5", "no scan");
