@@ -21,8 +21,9 @@ struct Sizes {
 struct Job {
   std::string name;
   std::vector<std::string> command;
-  double items = 0, bytes = 0; ///< that it reads or writes, for the rates
-  std::string unit;            ///< of the items
+  double items = 0, bytes = 0;           ///< that it reads or writes, for the rates
+  std::string unit;                      ///< of the items
+  std::vector<std::string> outputs = {}; ///< removed before it begins: replacing large files takes time, too
 };
 
 /// What one run took.

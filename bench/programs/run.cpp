@@ -20,6 +20,8 @@ Usage run(const std::filesystem::path& folder, const Job& job) {
   for (const std::string& argument : job.command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  for (const std::string& output : job.outputs)
+    std::filesystem::remove(folder / output);
   const auto start = std::chrono::steady_clock::now();
   const pid_t child = ::fork();
   if (child == 0) {

@@ -18,8 +18,7 @@ using namespace Bracewell::Examples;
 constexpr std::int64_t batch = 8; ///< rows at a time
 
 /// As bracewell-tomography on a machine with a GPU.
-int read_threads() { return std::clamp(int(std::thread::hardware_concurrency()) / 4, 1, 4); }
-int write_threads() { return 2 * read_threads(); }
+int io_threads() { return std::clamp(int(std::thread::hardware_concurrency()) / 4, 1, 4); }
 
 std::span<const std::byte> bytes_of_all(const std::vector<std::uint16_t>& values) {
   return std::as_bytes(std::span(values));
@@ -51,7 +50,7 @@ void make_scan(const std::filesystem::path& path, const Sizes& sizes) {
                               std::vector<std::uint16_t>(std::size_t(flats) * frame, 60200));
   writer.write<std::uint16_t>("/exchange/data_dark", {flats, rows, width},
                               std::vector<std::uint16_t>(std::size_t(flats) * frame, 200));
-  const int threads = write_threads();
+  const int threads = io_threads();
   std::vector<std::vector<std::uint16_t>> frames(std::size_t(threads) + 1, std::vector<std::uint16_t>(frame));
   const auto slot = [&](std::int64_t item) -> std::vector<std::uint16_t>& {
     return frames[std::size_t(item) % frames.size()];
@@ -79,18 +78,18 @@ void copy_scan(const std::filesystem::path& scan, const std::filesystem::path& s
   const std::int64_t angles = blocks.shape()[0], rows = blocks.shape()[1], width = blocks.shape()[2];
   Hdf5Writer writer(slices);
   writer.create_stored("/exchange/data", {rows, width, width}, StoredType::Float32);
-  std::vector<std::vector<std::byte>> in(std::size_t(read_threads()) + 1);
+  std::vector<std::vector<std::byte>> in(std::size_t(io_threads()) + 1);
   for (auto& slot : in)
     slot.resize(std::size_t(blocks.bytes({angles, batch, width})));
   const std::vector<std::byte> out(std::size_t(batch * width * width) * sizeof(float), std::byte(1));
   const auto count = [&](std::int64_t item) { return std::min(batch, rows - item * batch); };
-  Stage read{.name = "read", .threads = read_threads(), .slots = int(in.size())};
+  Stage read{.name = "read", .threads = io_threads(), .slots = int(in.size())};
   read.work = [&](std::int64_t item) {
     const Hdf5Slab slab{{0, item * batch, 0}, {angles, count(item), width}};
     blocks.read(slab,
                 std::span(in[std::size_t(item) % in.size()]).first(std::size_t(blocks.bytes(slab.count))));
   };
-  Stage write{.name = "write", .threads = write_threads()};
+  Stage write{.name = "write", .threads = io_threads()};
   write.work = [&](std::int64_t item) {
     writer.write_stored("/exchange/data", item * batch * width * width,
                         std::span(out).first(std::size_t(count(item) * width * width) * sizeof(float)));
@@ -107,7 +106,7 @@ std::vector<Job> tomography_jobs(const std::filesystem::path& folder, const Size
                        const std::vector<std::string>& more) {
     std::vector<std::string> command{BRACEWELL_TOMOGRAPHY, "--scan", "scan.h5", "--timings", "--out", out};
     command.insert(command.end(), more.begin(), more.end());
-    return Job{name, command, items, in + bytes_per_pixel * slices, "slices"};
+    return Job{name, command, items, in + bytes_per_pixel * slices, "slices", {"slices.h5"}};
   };
   const std::vector<std::string> centre{"--centre", std::to_string(sizes.width / 2)},
       log_polar{"--centre", std::to_string(sizes.width / 2), "--method", "log-polar"};
@@ -119,7 +118,8 @@ std::vector<Job> tomography_jobs(const std::filesystem::path& folder, const Size
            {MEASURE_PROGRAMS, "--copy", "scan.h5", "slices.h5"},
            items,
            in + 4 * slices,
-           "slices"},
+           "slices",
+           {"slices.h5"}},
           job("tomography, Fourier", "slices.h5", 4, centre),
           job("tomography, log-polar", "slices.h5", 4, log_polar),
           job("tomography, Fourier, float16", "slices.h5", 2, with(centre, {"--output-type", "float16"})),

@@ -31,15 +31,13 @@ namespace fs = std::filesystem;
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// Threads that read, and that write; kernels have the rest of a host. New memory for a file's pages is what takes
-/// longest.
-int read_threads() {
+/// Threads that read, and as many that write; kernels have the rest of a host.
+int io_threads() {
   return kernels_run_on_host ? 1 : std::clamp(int(std::thread::hardware_concurrency()) / 4, 1, 4);
 }
-int write_threads() { return kernels_run_on_host ? 1 : 2 * read_threads(); }
 
-int input_slots() { return read_threads() + 1; }
-int output_slots() { return write_threads() + 1; }
+int input_slots() { return io_threads() + 1; }
+int output_slots() { return io_threads() + 1; }
 /// How many of the host's slots have one on the device.
 template <class Slots>
 std::size_t device_slots(const Slots& of_host) {
@@ -345,13 +343,13 @@ public:
   /// The middle slice is left in `middle`.
   std::vector<StageTime> run(std::vector<float>& middle) {
     const std::int64_t in = job_.slices * job_.scan.bytes_per_row(), out = job_.slices * slice_bytes();
-    Stage read{.name = "read", .threads = read_threads(), .slots = input_slots(), .bytes = in};
+    Stage read{.name = "read", .threads = io_threads(), .slots = input_slots(), .bytes = in};
     read.work = [&](std::int64_t item) {
       read_rows(job_.scan, job_.rows.begin + first(item), count(item), of(host_rows_, item));
     };
     Stage compute{.name = "compute", .threads = 0, .slots = int(device_stored_.size())};
     compute.work = [&](std::int64_t item) { reconstruct(item, middle); };
-    Stage write{.name = "write", .threads = output_.threads(write_threads()), .bytes = out};
+    Stage write{.name = "write", .threads = output_.threads(io_threads()), .bytes = out};
     write.work = [&](std::int64_t item) {
       output_.write(first(item), {of(host_stored_, item).data(), size(count(item) * slice_bytes())});
       progress_.add(count(item));
