@@ -498,11 +498,12 @@ void MrcWriter::write_at(std::int64_t first, std::span<const float> images) {
       rounded.resize(section);
       std::ranges::transform(image, halves.begin(), narrowed);
       std::ranges::transform(halves, rounded.begin(), widened);
-      moments_of(image, index); // whether it is finite
-      if (!all_finite(rounded))
+      if (!all_finite(rounded)) {
+        moments_of(image, index); // throws where the image has such values
         throw InputError(
             file_.path().string() + ": not written: image " + std::to_string(index + 1) +
             " (counting from 1) has values above 65504, the largest of mode 12 (float16); use mode 2");
+      }
       file_.write_at(header_bytes + index * width_ * height_ * 2, std::as_bytes(std::span(halves)));
     }
     moments.push_back(moments_of(half ? rounded : image, index));
