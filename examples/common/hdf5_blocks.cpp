@@ -108,7 +108,8 @@ Hdf5Blocks::Hdf5Blocks(Hdf5Blocks&& other) noexcept
     : reader_(other.reader_), name_(std::move(other.name_)), shape_(std::move(other.shape_)),
       compressed_chunk_(std::move(other.compressed_chunk_)), chunk_(std::move(other.chunk_)),
       format_(other.format_), filters_(std::move(other.filters_)), fill_value_(std::move(other.fill_value_)),
-      file_(std::move(other.file_)), dataset_(std::exchange(other.dataset_, -1)), offset_(other.offset_) {}
+      offsets_(std::move(other.offsets_)), file_(std::move(other.file_)),
+      dataset_(std::exchange(other.dataset_, -1)), offset_(other.offset_) {}
 
 Hdf5Blocks::~Hdf5Blocks() {
   const Lock lock;
@@ -116,7 +117,7 @@ Hdf5Blocks::~Hdf5Blocks() {
     H5Dclose(dataset_);
 }
 
-/// Whether the values can be read without the library.
+/// Whether the values can be read without the library. What is found is kept where they can.
 bool Hdf5Blocks::find_storage() {
   const Handle type(H5Dget_type(dataset_), H5Tclose), properties(H5Dget_create_plist(dataset_), H5Pclose),
       file(H5Iget_file_id(dataset_), H5Fclose), file_properties(H5Fget_create_plist(file), H5Pclose);
@@ -125,8 +126,7 @@ bool Hdf5Blocks::find_storage() {
   std::vector<hsize_t> chunk(rank);
   if (layout == H5D_CHUNKED && H5Pget_chunk(properties, int(rank), chunk.data()) != int(rank))
     return false;
-  const int filters = H5Pget_nfilters(properties);
-  if (filters > 0)
+  if (H5Pget_nfilters(properties) > 0)
     compressed_chunk_.assign(chunk.begin(), chunk.end());
   const std::optional<StoredFormat> format = stored_format(type);
   hsize_t user_block = 0;
@@ -137,33 +137,74 @@ bool Hdf5Blocks::find_storage() {
     return false;
   // A link may lead to a dataset of another file.
   file_ = std::make_unique<InputFile>(holder.data());
+  const auto size = static_cast<std::size_t>(bytes_of(format->type));
   if (layout == H5D_CONTIGUOUS) {
     const haddr_t offset = H5Dget_offset(dataset_);
     if (offset == HADDR_UNDEF)
       return false; // never written: the fill value
+    if (!fits(offset, hsize_t(hdf5_elements(shape_)) * size))
+      fail_damaged();
     offset_ = static_cast<std::int64_t>(offset);
-  } else if (layout == H5D_CHUNKED) {
-    for (int i = 0; i < filters; ++i) {
-      unsigned flags = 0;
-      std::size_t values = 0;
-      const H5Z_filter_t filter =
-          H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, nullptr);
-      if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE)
-        return false;
-      filters_.push_back(filter == H5Z_FILTER_SHUFFLE ? Filter::Shuffle : Filter::Deflate);
-    }
-    chunk_.assign(chunk.begin(), chunk.end());
-  } else {
+  } else if (layout != H5D_CHUNKED || !find_chunks(properties, type, size, {chunk.begin(), chunk.end()})) {
     return false;
   }
   format_ = *format;
-  fill_value_.resize(static_cast<std::size_t>(bytes_of(format_.type)));
-  return H5Pget_fill_value(properties, type, fill_value_.data()) >= 0;
+  return true;
+}
+
+/// Whether all chunks are packed in the same way, which we can undo.
+bool Hdf5Blocks::find_chunks(std::int64_t properties, std::int64_t type, std::size_t size,
+                             const Hdf5Shape& chunk) {
+  unsigned options = 0; // those at the edge may be stored in another way
+  if (H5Pget_chunk_opts(properties, &options) < 0 || options != 0)
+    return false;
+  std::vector<Filter> filters;
+  for (int i = 0; i < H5Pget_nfilters(properties); ++i) {
+    unsigned flags = 0;
+    std::size_t values = 0;
+    const H5Z_filter_t filter =
+        H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, nullptr);
+    if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE)
+      return false;
+    filters.push_back(filter == H5Z_FILTER_SHUFFLE ? Filter::Shuffle : Filter::Deflate);
+  }
+  using enum Filter;
+  if (filters.size() > 2 || (filters.size() == 2 && filters != std::vector{Shuffle, Deflate}))
+    return false;
+  std::int64_t chunks = 1;
+  for (std::size_t axis = 0; axis < chunk.size(); ++axis)
+    chunks *= (shape_[axis] + chunk[axis] - 1) / chunk[axis];
+  // The library finds the place of a chunk by going through all before it.
+  constexpr std::int64_t many = 20000;
+  if (filters.empty() && chunks > many)
+    return false;
+  std::vector<std::byte> fill(size);
+  H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
+  if (H5Pfill_value_defined(properties, &defined) < 0 ||
+      (defined != H5D_FILL_VALUE_UNDEFINED && H5Pget_fill_value(properties, type, fill.data()) < 0))
+    return false;
+  fill_value_ = fill;
+  filters_ = filters;
+  chunk_ = chunk;
+  return true;
+}
+
+bool Hdf5Blocks::fits(std::uint64_t offset, std::uint64_t bytes) const {
+  const auto size = static_cast<std::uint64_t>(file_->size());
+  return offset <= size && bytes <= size - offset;
+}
+
+void Hdf5Blocks::fail_damaged() const {
+  reader_.fail(name_, "cannot be read: the file is damaged or truncated");
 }
 
 void Hdf5Blocks::read(const Hdf5Slab& slab, std::span<std::byte> values) const {
   const std::size_t rank = shape_.size();
-  if (slab.count.size() != rank || static_cast<std::int64_t>(values.size()) != bytes(slab.count))
+  bool inside = slab.offset.size() == rank && slab.count.size() == rank;
+  for (std::size_t axis = 0; inside && axis < rank; ++axis)
+    inside = slab.offset[axis] >= 0 && slab.count[axis] >= 0 &&
+             slab.offset[axis] <= shape_[axis] - slab.count[axis];
+  if (!inside || static_cast<std::int64_t>(values.size()) != bytes(slab.count))
     throw std::logic_error("an HDF5 slab of shape " + hdf5_text(slab.count) + " with " +
                            std::to_string(values.size()) + " bytes");
   if (!file_)
@@ -207,61 +248,82 @@ void Hdf5Blocks::read_chunk(const Hdf5Shape& first, const Hdf5Slab& slab, std::b
     to.offset[axis] = begin - slab.offset[axis];
     count[axis] = end - begin;
   }
-  const std::optional<Chunk> chunk = find_chunk(first);
   const std::int64_t size = bytes_of(format_.type);
-  if (!chunk) { // never written
-    for_runs(from, to, count, [&](std::int64_t, std::int64_t target, std::int64_t length) {
-      for (std::int64_t i = 0; i < length; ++i)
-        std::copy_n(fill_value_.data(), size, values + (target + i) * size);
-    });
-    return;
-  }
-  if (filters_.empty()) {
-    if (chunk->bytes != bytes(chunk_))
-      reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+  const auto take = [&](const std::vector<std::byte>& all) {
     for_runs(from, to, count, [&](std::int64_t source, std::int64_t target, std::int64_t length) {
-      file_->read_at(chunk->offset + source * size, {values + target * size, std::size_t(length * size)});
+      std::copy_n(all.data() + source * size, length * size, values + target * size);
     });
-    return;
+  };
+  if (!filters_.empty()) {
+    const std::optional<Packed> packed = read_packed(first);
+    if (packed)
+      return take(unpacked(*packed));
+  } else if (const std::optional<std::int64_t> offset = find_chunk(first)) {
+    constexpr std::int64_t small = 1 << 20; // read at once, not row by row
+    if (bytes(chunk_) <= small) {
+      std::vector<std::byte> all(static_cast<std::size_t>(bytes(chunk_)));
+      file_->read_at(*offset, all);
+      return take(all);
+    }
+    return for_runs(from, to, count, [&](std::int64_t source, std::int64_t target, std::int64_t length) {
+      file_->read_at(*offset + source * size, {values + target * size, std::size_t(length * size)});
+    });
   }
-  const std::vector<std::byte> all = unpacked(*chunk);
-  for_runs(from, to, count, [&](std::int64_t source, std::int64_t target, std::int64_t length) {
-    std::copy_n(all.data() + source * size, length * size, values + target * size);
+  // Never written.
+  for_runs(from, to, count, [&](std::int64_t, std::int64_t target, std::int64_t length) {
+    for (std::int64_t i = 0; i < length; ++i)
+      std::copy_n(fill_value_.data(), size, values + (target + i) * size);
   });
 }
 
-/// Nothing where the chunk was never written.
-std::optional<Hdf5Blocks::Chunk> Hdf5Blocks::find_chunk(const Hdf5Shape& first) const {
+/// Where a chunk that is not packed is in the file; nothing where it was never written.
+std::optional<std::int64_t> Hdf5Blocks::find_chunk(const Hdf5Shape& first) const {
   const Lock lock;
-  unsigned skipped = 0;
-  haddr_t offset = HADDR_UNDEF;
-  hsize_t bytes = 0;
-  if (H5Dget_chunk_info_by_coord(dataset_, sizes(first).data(), &skipped, &offset, &bytes) < 0 ||
-      (offset != HADDR_UNDEF && hsize_t(file_->size()) < bytes))
-    reader_.fail(name_, "cannot be read: the file is damaged or truncated");
-  if (offset == HADDR_UNDEF)
+  const auto [place, unknown] = offsets_.try_emplace(first, -1);
+  if (unknown) {
+    unsigned skipped = 0;
+    haddr_t offset = HADDR_UNDEF;
+    hsize_t size = 0;
+    if (H5Dget_chunk_info_by_coord(dataset_, sizes(first).data(), &skipped, &offset, &size) < 0 ||
+        (offset != HADDR_UNDEF && (!fits(offset, size) || size != hsize_t(bytes(chunk_)))))
+      fail_damaged();
+    place->second = offset == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(offset);
+  }
+  return place->second < 0 ? std::nullopt : std::optional(place->second);
+}
+
+/// A chunk as it is in the file; nothing where it was never written.
+std::optional<Hdf5Blocks::Packed> Hdf5Blocks::read_packed(const Hdf5Shape& first) const {
+  const Lock lock;
+  const auto offset = sizes(first);
+  hsize_t size = 0;
+  if (H5Dget_chunk_storage_size(dataset_, offset.data(), &size) < 0 || size == 0)
     return {};
-  return Chunk{static_cast<std::int64_t>(offset), static_cast<std::int64_t>(bytes), skipped};
+  if (size > hsize_t(file_->size()))
+    fail_damaged();
+  Packed packed{std::vector<std::byte>(static_cast<std::size_t>(size)), 0};
+  if (H5Dread_chunk(dataset_, H5P_DEFAULT, offset.data(), &packed.skipped, packed.bytes.data()) < 0)
+    fail_damaged();
+  return packed;
 }
 
 /// The values of a chunk, its filters undone from the last to the first.
-std::vector<std::byte> Hdf5Blocks::unpacked(const Chunk& chunk) const {
+std::vector<std::byte> Hdf5Blocks::unpacked(const Packed& packed) const {
   const auto size = static_cast<std::size_t>(bytes_of(format_.type)),
              whole = static_cast<std::size_t>(bytes(chunk_));
-  std::vector<std::byte> values(static_cast<std::size_t>(chunk.bytes)), other(whole);
-  file_->read_at(chunk.offset, values);
+  std::vector<std::byte> values = packed.bytes, other(whole);
   for (std::size_t filter = filters_.size(); filter-- > 0;) {
-    if ((chunk.skipped >> filter & 1) != 0)
+    if ((packed.skipped >> filter & 1) != 0)
       continue;
     if (filters_[filter] == Filter::Deflate) {
       uLongf length = whole;
       if (uncompress(reinterpret_cast<Bytef*>(other.data()), &length,
                      reinterpret_cast<const Bytef*>(values.data()), values.size()) != Z_OK ||
           length != whole)
-        reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+        fail_damaged();
     } else { // first all first bytes, then all second ones
       if (values.size() != whole)
-        reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+        fail_damaged();
       const std::size_t count = whole / size;
       for (std::size_t byte = 0; byte < size; ++byte)
         for (std::size_t i = 0; i < count; ++i)
@@ -271,7 +333,7 @@ std::vector<std::byte> Hdf5Blocks::unpacked(const Chunk& chunk) const {
     other.resize(whole);
   }
   if (values.size() != whole)
-    reader_.fail(name_, "cannot be read: the file is damaged or truncated");
+    fail_damaged();
   return values;
 }
 

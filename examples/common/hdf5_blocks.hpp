@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,15 +39,20 @@ public:
 
 private:
   enum class Filter { Shuffle, Deflate };
-  struct Chunk {
-    std::int64_t offset, bytes; ///< in the file
-    unsigned skipped;           ///< filters, bit by bit
+  struct Packed {
+    std::vector<std::byte> bytes;
+    std::uint32_t skipped; ///< filters, bit by bit
   };
 
   bool find_storage();
+  bool find_chunks(std::int64_t properties, std::int64_t type, std::size_t size, const Hdf5Shape& chunk);
+  /// Whether the file is large enough for what it says that it has.
+  bool fits(std::uint64_t offset, std::uint64_t bytes) const;
+  [[noreturn]] void fail_damaged() const;
   void read_chunk(const Hdf5Shape& first, const Hdf5Slab& slab, std::byte* values) const;
-  std::optional<Chunk> find_chunk(const Hdf5Shape& first) const;
-  std::vector<std::byte> unpacked(const Chunk& chunk) const;
+  std::optional<std::int64_t> find_chunk(const Hdf5Shape& first) const;
+  std::optional<Packed> read_packed(const Hdf5Shape& first) const;
+  std::vector<std::byte> unpacked(const Packed& packed) const;
 
   const Hdf5Reader& reader_;
   std::string name_;
@@ -54,7 +60,8 @@ private:
   StoredFormat format_;
   std::vector<Filter> filters_;
   std::vector<std::byte> fill_value_;
-  std::unique_ptr<InputFile> file_; ///< null: the library reads
+  mutable std::map<Hdf5Shape, std::int64_t> offsets_; ///< of chunks that were looked for; -1: never written
+  std::unique_ptr<InputFile> file_;                   ///< null: the library reads
   std::int64_t dataset_ = -1, offset_ = 0;
 };
 

@@ -54,6 +54,14 @@ public:
     }
   }
 
+  /// All stages end their items.
+  void stop(std::exception_ptr failure) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_)
+      failure_ = failure;
+    changed_.notify_all();
+  }
+
   std::vector<StageTime> finish(double elapsed) {
     if (failure_)
       std::rethrow_exception(failure_);
@@ -107,9 +115,13 @@ std::vector<StageTime> run_stages(std::int64_t items, const std::vector<Stage>& 
   Run run(items, stages);
   {
     std::vector<std::jthread> threads; // joined at the end
-    for (std::size_t s = 0; s < stages.size(); ++s)
-      for (int thread = 0; thread < stages[s].threads; ++thread)
-        threads.emplace_back([&run, s] { run.work(s); });
+    try {
+      for (std::size_t s = 0; s < stages.size(); ++s)
+        for (int thread = 0; thread < stages[s].threads; ++thread)
+          threads.emplace_back([&run, s] { run.work(s); });
+    } catch (...) { // no more threads: those that there are would wait for them
+      run.stop(std::current_exception());
+    }
     for (std::size_t s = 0; s < stages.size(); ++s)
       if (here(stages[s]))
         run.work(s);

@@ -222,7 +222,8 @@ struct Storage {
   hid_t type;
   std::vector<hsize_t> chunk = {}; ///< empty: contiguous
   bool shuffle = false, deflate = false, fletcher = false;
-  bool partly = false; ///< the first half alone is written
+  bool partly = false;    ///< the first half alone is written
+  bool undefined = false; ///< there is no fill value
 };
 
 void write_stored(const fs::path& path, const Storage& storage, const Hdf5Shape& shape,
@@ -234,7 +235,7 @@ void write_stored(const fs::path& path, const Storage& storage, const Hdf5Shape&
   if (!storage.chunk.empty())
     H5Pset_chunk(properties, 3, storage.chunk.data());
   const double fill = 7;
-  H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, &fill);
+  H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, storage.undefined ? nullptr : &fill);
   if (storage.shuffle)
     H5Pset_shuffle(properties);
   if (storage.deflate)
@@ -270,6 +271,8 @@ TEST_CASE("blocks of a dataset are read as they are stored, whatever its type an
       Storage{"shuffled and deflated", H5T_STD_U16BE, chunk, true, true},
       Storage{"partly written", H5T_IEEE_F32BE, chunk, true, true, false, true},
       Storage{"partly written, not compressed", H5T_STD_U16LE, chunk, false, false, false, true},
+      Storage{"contiguous, no fill value", H5T_STD_U16LE, {}, false, false, false, false, true},
+      Storage{"in chunks, no fill value", H5T_STD_I32LE, chunk, true, true, false, false, true},
       Storage{"with checksums", H5T_STD_U16LE, chunk, true, true, true}, Storage{"64 bits", H5T_STD_I64LE},
       Storage{"uint32 in chunks", H5T_STD_U32BE, chunk});
   CAPTURE(storage.name);

@@ -13,6 +13,10 @@ struct RankedValue {
   T value;
   int angle;
 
+  /// What is not a number is ranked as infinity: there is an order of all values.
+  KOKKOS_FUNCTION static RankedValue of(T value, int angle) {
+    return {Kokkos::isnan(value) ? Kokkos::Experimental::infinity_v<T> : value, angle};
+  }
   /// Equal values are in the order of their angles.
   KOKKOS_FUNCTION bool less(const RankedValue& other) const {
     return value < other.value || (value == other.value && angle < other.angle);
@@ -42,7 +46,7 @@ struct SortColumn {
     const int P = sinogram.angles;
     RankedValue<T>* const heap = ranked + std::int64_t(i) * P;
     for (int p = 0; p < P; ++p)
-      heap[p] = {sinogram(p, i), p};
+      heap[p] = RankedValue<T>::of(sinogram(p, i), p);
     for (int root = P / 2 - 1; root >= 0; --root)
       sift(heap, root, P);
     for (int end = P - 1; end > 0; --end) {
@@ -76,7 +80,7 @@ struct SortColumnByTeam {
     auto* const column = static_cast<RankedValue<T>*>(
         team.team_scratch(0).get_shmem_aligned(padded * sizeof(RankedValue<T>), sizeof(RankedValue<T>)));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, padded), [&](int p) {
-      column[p] = {p < P ? sinogram(p, i) : Kokkos::Experimental::infinity_v<T>, p};
+      column[p] = RankedValue<T>::of(p < P ? sinogram(p, i) : Kokkos::Experimental::infinity_v<T>, p);
     });
     team.team_barrier();
     for (int sorted = 2; sorted <= padded; sorted *= 2)
