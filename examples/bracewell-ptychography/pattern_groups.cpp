@@ -38,25 +38,49 @@ struct TakePixel {
   }
 };
 
+/// How patterns are read.
+struct Plan {
+  std::int64_t pixels, frame_bytes,
+      frame;                  ///< of a pattern; of a frame, which is as large or larger: bytes, values
+  std::int64_t group, groups; ///< patterns at a time, at most
+  int threads, slots;
+  bool converted; ///< to floats
+
+  explicit Plan(const Measurement& measurement)
+      : pixels(std::int64_t(measurement.detector()) * measurement.detector()),
+        frame_bytes(measurement.frame_bytes()), frame(frame_bytes / bytes_of(measurement.format().type)),
+        group(std::clamp<std::int64_t>((std::int64_t(32) << 20) / (4 * std::max(frame, pixels)), 1,
+                                       measurement.count())),
+        groups((measurement.count() + group - 1) / group),
+        // The kernels wait for what is read here: decompressing takes threads.
+        threads(std::clamp(int(std::thread::hardware_concurrency()) / 2, 1, 8)),
+        slots(int(std::min<std::int64_t>(groups, threads + 1))), converted(!measurement.format().is_float()) {
+  }
+};
+
 } // namespace
+
+double bytes_for_groups(const Measurement& measurement) {
+  const Plan plan(measurement);
+  const double stored = double(plan.slots + (kernels_run_on_host ? 0 : 1)) * double(plan.frame_bytes),
+               values = 4.0 * double((plan.converted ? plan.frame : 0) + plan.pixels);
+  return double(plan.group) * (stored + values) + 16.0 * double(plan.pixels);
+}
 
 std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement,
                                       const std::function<void(std::int64_t, const PatternGroup&)>& work,
                                       std::vector<double>& sums) {
-  const std::int64_t n = measurement.detector(), pixels = n * n, all = measurement.count(),
-                     frame_bytes = measurement.frame_bytes(),
-                     frame = frame_bytes / bytes_of(measurement.format().type);
-  const auto group =
-      std::clamp<std::int64_t>((std::int64_t(64) << 20) / (4 * std::max(frame, pixels)), 1, all);
-  const std::int64_t items = (all + group - 1) / group;
-  const int threads = std::clamp(int(std::thread::hardware_concurrency()) / 2, 1, 8);
+  const Plan plan(measurement);
+  const std::int64_t pixels = plan.pixels, frame_bytes = plan.frame_bytes, frame = plan.frame,
+                     group = plan.group;
+  const auto n = static_cast<std::size_t>(measurement.detector());
+  const std::int64_t all = measurement.count();
   std::vector<OnHost<std::byte*>> slots;
-  for (std::int64_t slot = 0; slot < std::min<std::int64_t>(items, threads + 1); ++slot)
+  for (int slot = 0; slot < plan.slots; ++slot)
     slots.push_back(allocate<OnHost<std::byte*>>("frames", group * frame_bytes));
   const auto slot = [&](std::int64_t item) { return slots[static_cast<std::size_t>(item) % slots.size()]; };
   const auto stored = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, Memory(), slots[0]);
-  const bool converted = !measurement.format().is_float();
-  const auto values = allocate<Owned<float*>>("values", converted ? group * frame : 0),
+  const auto values = allocate<Owned<float*>>("values", plan.converted ? group * frame : 0),
              patterns = allocate<Owned<float*>>("patterns", group * pixels);
   const auto places = allocate<Owned<std::int64_t*>>("places", pixels);
   upload(space, places, measurement.places());
@@ -66,7 +90,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
 
   Progress progress("reading", "patterns", all);
   const auto count = [&](std::int64_t item) { return std::min(group, all - item * group); };
-  Stage read{.name = "read", .threads = threads, .slots = int(slots.size()), .bytes = all * frame_bytes};
+  Stage read{.name = "read", .threads = plan.threads, .slots = plan.slots, .bytes = all * frame_bytes};
   read.work = [&](std::int64_t item) {
     measurement.read(item * group, count(item),
                      {slot(item).data(), static_cast<std::size_t>(count(item) * frame_bytes)});
@@ -77,7 +101,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
       Kokkos::deep_copy(space, stored, slot(item));
     const std::byte* const bytes = kernels_run_on_host ? slot(item).data() : stored.data();
     const float* floats = reinterpret_cast<const float*>(bytes);
-    if (converted) {
+    if (plan.converted) {
       to_floats(space, measurement.format(), bytes, values.data(), count(item) * frame);
       floats = values.data();
     }
@@ -87,12 +111,11 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
                                    count(item), frame, pixels});
     if (const std::int64_t element = download(space, not_finite)[0]; element != none)
       measurement.fail_not_finite(item * group + element / pixels, element % pixels);
-    work(item * group, PatternGroup(patterns.data(), static_cast<std::size_t>(count(item)),
-                                    static_cast<std::size_t>(n), static_cast<std::size_t>(n)));
+    work(item * group, PatternGroup(patterns.data(), static_cast<std::size_t>(count(item)), n, n));
     space.fence("Bracewell::examples::patterns"); // the slot is read into next
     progress.add(count(item));
   };
-  const std::vector<StageTime> times = run_stages(items, {read, store});
+  const std::vector<StageTime> times = run_stages(plan.groups, {read, store});
   sums = download(space, sum);
   return times;
 }

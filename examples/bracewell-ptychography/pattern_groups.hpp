@@ -21,4 +21,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
                                       const std::function<void(std::int64_t, const PatternGroup&)>& work,
                                       std::vector<double>& sums);
 
+/// Bytes that it has at once.
+double bytes_for_groups(const Measurement& measurement);
+
 } // namespace Bracewell::Examples

@@ -302,14 +302,13 @@ private:
           space_, shape_, positions_view(), loss_options(), solver_options(1)));
     };
     const double solver = options_.storage == StorageType::Half ? bytes(Bracewell::Half()) : bytes(float());
-    const double patterns = 4 * std::pow(shape_.detector, 2) * double(measurement_.count()),
-                 values = double(shape_.object[0]) * double(shape_.object[1]) +
-                          shape_.modes * std::pow(shape_.probe, 2);
+    const double values =
+        double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
     // Patterns on their way; the states before a pass and of the best, and a checkpoint, which has moments, too.
     require_memory("reconstructing " + std::to_string(measurement_.count()) + " patterns and an object of " +
                        std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
                        " pixels",
-                   resident_bytes() + solver + 2 * std::min(64e6, patterns) + (2 * 8 + 24) * values + 12e6,
+                   resident_bytes() + solver + bytes_for_groups(measurement_) + (2 * 8 + 24) * values + 12e6,
                    memory_limit(options_.memory_limit));
   }
 

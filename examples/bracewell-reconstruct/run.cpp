@@ -13,6 +13,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <future>
+#include <utility>
+#include <vector>
 
 namespace Bracewell::Examples {
 namespace {
@@ -71,7 +74,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const double limit = memory_limit(options.memory_limit);
   ReconstructionOptions settings = options.reconstruction;
   settings.sampling = sampling_for(options, particles);
-  require_memory_for_reconstruction(static_cast<int>(particles.image_width), settings.sampling, limit);
+  require_memory_for_reconstruction(particles, settings, limit);
   std::optional<CubicMap> reference;
   if (options.reference) {
     reference = read_map(provenance, *options.reference, limit);
@@ -125,13 +128,22 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   timings.phase("write");
   const std::array<std::int64_t, 3> size{box, box, box};
   const MrcWriteOptions mrc{.pixel_size = pixel_size, .labels = provenance.lines()};
+  // Large maps take as long to write as particles to insert: each on a thread.
+  std::vector<std::future<void>> writing;
+  const auto write = [&](const fs::path& path, std::vector<float> volume) {
+    writing.push_back(std::async(std::launch::async, [&size, &mrc, path, own = std::move(volume)] {
+      write_volume(path, own, size, mrc);
+    }));
+  };
+  write(options.out, values);
   if (halves)
     for (const std::size_t half : {0, 1})
-      write_volume(half_paths[half], to_host(space, half_maps[half]), size, mrc);
+      write(half_paths[half], to_host(space, half_maps[half]));
   if (correlations.halves || correlations.reference)
     write_correlations(correlation_path, plot_path, correlations, box, pixel_size);
   write_slices(slices_path, slices, box, pixel_size);
-  write_volume(options.out, values, size, mrc);
+  for (auto& one : writing)
+    one.get();
   outputs.commit();
 
   std::string summary = options.out.string() + ": " + std::to_string(particles.count) + " particles of " +

@@ -110,7 +110,7 @@ public:
       particles_.warnings.push_back(options.star.string() + ": " + std::to_string(particles_.count) +
                                     " particles are few for half maps by catmull_rom: linear is taken");
     }
-    require_memory_for_reconstruction(box_, reconstruction_.sampling, memory_limit(options.memory_limit));
+    require_memory_for_reconstruction(particles_, reconstruction_, memory_limit(options.memory_limit));
     reconstruction_.normalise = options.normalise;
     reconstruction_.batch = options.refinement.batch;
     reconstruction_.ctf = refinement_.uses_ctf();

@@ -19,9 +19,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <future>
 #include <numbers>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 namespace Bracewell::Examples {
@@ -30,11 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
-/// Threads that read, and as many that write; kernels have the rest of a host.
-int io_threads() {
-  return kernels_run_on_host ? 1 : std::clamp(int(std::thread::hardware_concurrency()) / 4, 1, 4);
-}
 
 int input_slots() { return io_threads() + 1; }
 int output_slots() { return io_threads() + 1; }
@@ -50,68 +45,51 @@ auto on_device(const View& host) {
   return Kokkos::create_mirror_view(Kokkos::WithoutInitializing, Memory(), host);
 }
 
-/// Detector rows of a scan: projections as they are stored, and the means of frames without object or beam.
-struct HostRows {
-  OnHost<std::byte*> frames;
-  OnHost<float*> flat, dark;
+using Rows = Owned<std::byte*>; ///< of all projections, [angles, rows, width] as they are stored
 
-  HostRows(const Scan& scan, std::int64_t rows)
-      : frames(allocate<OnHost<std::byte*>>("frames", rows * scan.bytes_per_row())),
-        flat(allocate<OnHost<float*>>("flat", scan.has_flat() ? rows * scan.width() : 0)),
-        dark(allocate<OnHost<float*>>("dark", scan.has_dark() ? rows * scan.width() : 0)) {}
+/// Means of the frames without object and of those without beam, [rows, width] each; empty where there are none.
+struct Means {
+  std::vector<float> flat, dark;
 
-  static double bytes_per_row(const Scan& scan) {
-    return double(scan.bytes_per_row()) +
-           4.0 * double(scan.has_flat() + scan.has_dark()) * double(scan.width());
+  /// Of detector rows [first, first + count).
+  Means(const Scan& scan, std::int64_t first, std::int64_t count)
+      : flat(scan.has_flat() ? size(count * scan.width()) : 0),
+        dark(scan.has_dark() ? size(count * scan.width()) : 0) {
+    if (scan.has_flat())
+      scan.read_flat(first, count, flat);
+    if (scan.has_dark())
+      scan.read_dark(first, count, dark);
   }
 };
-struct DeviceRows {
-  Owned<std::byte*> frames;
-  Owned<float*> flat, dark;
-
-  explicit DeviceRows(const HostRows& host)
-      : frames(on_device(host.frames)), flat(on_device(host.flat)), dark(on_device(host.dark)) {}
-};
-
-void read_rows(const Scan& scan, std::int64_t first, std::int64_t count, const HostRows& rows) {
-  const auto pixels = size(count * scan.width());
-  scan.read(first, count, {rows.frames.data(), size(count * scan.bytes_per_row())});
-  if (scan.has_flat())
-    scan.read_flat(first, count, {rows.flat.data(), pixels});
-  if (scan.has_dark())
-    scan.read_dark(first, count, {rows.dark.data(), pixels});
-}
-
-/// Queues copies to the device.
-void copy(const Space& space, const HostRows& from, const DeviceRows& to) {
-  Kokkos::deep_copy(space, to.frames, from.frames);
-  Kokkos::deep_copy(space, to.flat, from.flat);
-  Kokkos::deep_copy(space, to.dark, from.dark);
-}
 
 /// Raw rows on the device to sinograms.
 class Normalise {
 public:
-  Normalise(const Scan& scan, std::int64_t rows, const ProjectionNormalisation& options)
-      : scan_(scan), options_(options),
+  /// For up to `rows` at a time of those that `means` are of.
+  Normalise(const Space& space, const Scan& scan, const Means& means, std::int64_t rows,
+            const ProjectionNormalisation& options)
+      : scan_(scan), options_(options), flat_(uploaded(space, means.flat)),
+        dark_(uploaded(space, means.dark)),
         values_(allocate<Owned<float*>>("values", values_per_row(scan) * rows)) {}
 
   static double bytes_per_row(const Scan& scan) { return 4.0 * double(values_per_row(scan)); }
 
+  /// @param first      of the rows, counted from the first of `means`
   /// @param sinograms  [count, angles, width], from the first `count` rows
-  void operator()(const Space& space, const DeviceRows& rows, const Sinograms& sinograms) const {
+  void operator()(const Space& space, std::int64_t first, const Rows& rows,
+                  const Sinograms& sinograms) const {
     const std::size_t count = sinograms.extent(0), angles = sinograms.extent(1), width = sinograms.extent(2);
-    const float* values = reinterpret_cast<const float*>(rows.frames.data());
+    const float* values = reinterpret_cast<const float*>(rows.data());
     if (values_.size() > 0) {
-      to_floats(space, scan_.format(), rows.frames.data(), values_.data(), std::int64_t(sinograms.size()));
+      to_floats(space, scan_.format(), rows.data(), values_.data(), std::int64_t(sinograms.size()));
       values = values_.data();
     }
-    const auto part = [&](bool there, const Owned<float*>& view) {
-      return there ? Part<const float**>(view.data(), count, width) : Part<const float**>();
+    const auto part = [&](const Owned<float*>& mean) {
+      return mean.size() > 0 ? Part<const float**>(mean.data() + size(first) * width, count, width)
+                             : Part<const float**>();
     };
-    normalise_projections(space, Part<const float***>(values, angles, count, width),
-                          part(scan_.has_dark(), rows.dark), part(scan_.has_flat(), rows.flat), sinograms,
-                          options_);
+    normalise_projections(space, Part<const float***>(values, angles, count, width), part(dark_), part(flat_),
+                          sinograms, options_);
   }
 
 private:
@@ -120,9 +98,17 @@ private:
     return scan.format().is_float() ? 0 : std::int64_t(scan.angles().size()) * scan.width();
   }
 
+  static Owned<float*> uploaded(const Space& space, const std::vector<float>& values) {
+    const auto view = allocate<Owned<float*>>("mean frame", values.size());
+    Kokkos::deep_copy(space, view,
+                      Kokkos::View<const float*, Kokkos::HostSpace>(values.data(), values.size()));
+    space.fence("Bracewell::examples::means");
+    return view;
+  }
+
   const Scan& scan_;
   ProjectionNormalisation options_;
-  Owned<float*> values_;
+  Owned<float*> flat_, dark_, values_;
 };
 
 ProjectionNormalisation normalise_options(const RunOptions& options) {
@@ -221,13 +207,14 @@ FilterOptions filter_options(const RunOptions& options) {
 /// Sinogram of the middle row.
 Owned<float**> middle_sinogram(const Space& space, const Job& job, const RunOptions& options,
                                const std::optional<StripeRemoval<Space, float>>& stripes) {
-  const HostRows host(job.scan, 1);
-  read_rows(job.scan, job.middle_row(), 1, host);
-  const DeviceRows rows(host);
-  copy(space, host, rows);
+  const auto host = allocate<OnHost<std::byte*>>("rows", job.scan.bytes_per_row());
+  job.scan.read(job.middle_row(), 1, {host.data(), host.size()});
+  const Rows rows = on_device(host);
+  Kokkos::deep_copy(space, rows, host);
   const auto sinogram = allocate<Owned<float**>>("sinogram", job.scan.angles().size(), job.width);
   const Sinograms slices(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
-  Normalise(job.scan, 1, normalise_options(options))(space, rows, slices);
+  Normalise(space, job.scan, Means(job.scan, job.middle_row(), 1), 1,
+            normalise_options(options))(space, 0, rows, slices);
   if (stripes)
     stripes->execute(space, slices);
   return sinogram;
@@ -242,7 +229,7 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
       beam_geometry(options, scan.angles(), job.width, options.centre.value_or(job.width / 2.0));
   const int upsampling = row_upsampling(options.method);
   const double sinogram = 4.0 * double(angles) * job.width, image = 4.0 * job.width * double(job.width);
-  const double input = HostRows::bytes_per_row(scan),
+  const double input = double(scan.bytes_per_row()),
                output = image / 4 * double(bytes_of(options.output_type));
   const bool converted = options.output_type != StoredType::Float32;
   // The slots of all stages, the sinograms, filtered ones, and the slices where they are stored as something else.
@@ -253,9 +240,11 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
       options.stripes
           ? double(StripeRemoval<Space, float>::bytes_needed(space, int(angles), job.width, *options.stripes))
           : 0;
+  // Means of frames, on the host and the device, and of these the sums and a frame while they are read.
+  const double means = double(job.slices) * job.width * (8.0 * (scan.has_flat() + scan.has_dark()) + 12);
   const auto needed = [&](std::int64_t count) {
     // Beside these the picture, and what libraries take once they are used.
-    return occupied + stripes + 3 * image + 12e6 + per_slice * double(count) +
+    return occupied + stripes + means + 3 * image + 12e6 + per_slice * double(count) +
            double(ProjectionFilter<Space, float>::bytes_needed(space, count * angles, job.width,
                                                                filter_options(options))) +
            double(reconstructor_bytes(space, options, geometry, count));
@@ -318,10 +307,11 @@ public:
   Pipeline(const Space& space, const Job& job, const RunOptions& options, double centre, std::int64_t chunk,
            const std::optional<StripeRemoval<Space, float>>& stripes, SliceOutput& output)
       : space_(space), job_(job), options_(options), chunk_(chunk), stripes_(stripes), output_(output),
+        means_(
+            std::async(std::launch::async, [&job] { return Means(job.scan, job.rows.begin, job.slices); })),
         plan_(make_reconstructor(space, options, beam_geometry(options, job.scan.angles(), job.width, centre),
                                  chunk)),
         filter_(space, chunk * std::int64_t(job.scan.angles().size()), job.width, filter_options(options)),
-        normalise_(job.scan, chunk, normalise_options(options)),
         progress_("reconstructing", "slices", job.slices) {
     const std::size_t angles = job.scan.angles().size();
     sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
@@ -331,13 +321,14 @@ public:
     if (options.output_type != StoredType::Float32)
       slices_ = allocate<Slices>("slices", chunk, job.width, job.width);
     for (int slot = 0; slot < input_slots(); ++slot)
-      host_rows_.emplace_back(job.scan, chunk);
+      host_rows_.push_back(allocate<OnHost<std::byte*>>("rows", chunk * job.scan.bytes_per_row()));
     for (int slot = 0; slot < output_slots(); ++slot)
       host_stored_.push_back(allocate<OnHost<std::byte*>>("stored", chunk * slice_bytes()));
     for (std::size_t slot = 0; slot < device_slots(host_rows_); ++slot)
-      device_rows_.emplace_back(host_rows_[slot]);
+      device_rows_.push_back(on_device(host_rows_[slot]));
     for (std::size_t slot = 0; slot < device_slots(host_stored_); ++slot)
       device_stored_.push_back(on_device(host_stored_[slot]));
+    normalise_.emplace(space, job.scan, means_.get(), chunk, normalise_options(options));
   }
 
   /// The middle slice is left in `middle`.
@@ -345,7 +336,8 @@ public:
     const std::int64_t in = job_.slices * job_.scan.bytes_per_row(), out = job_.slices * slice_bytes();
     Stage read{.name = "read", .threads = io_threads(), .slots = input_slots(), .bytes = in};
     read.work = [&](std::int64_t item) {
-      read_rows(job_.scan, job_.rows.begin + first(item), count(item), of(host_rows_, item));
+      job_.scan.read(job_.rows.begin + first(item), count(item),
+                     {of(host_rows_, item).data(), size(count(item) * job_.scan.bytes_per_row())});
     };
     Stage compute{.name = "compute", .threads = 0, .slots = int(device_stored_.size())};
     compute.work = [&](std::int64_t item) { reconstruct(item, middle); };
@@ -360,7 +352,7 @@ public:
     const auto instances = Kokkos::Experimental::partition_space(space_, 1, 1);
     Stage copy_in{.name = "copy in", .slots = int(device_rows_.size()), .bytes = in};
     copy_in.work = [&](std::int64_t item) {
-      copy(instances[0], of(host_rows_, item), of(device_rows_, item));
+      Kokkos::deep_copy(instances[0], of(device_rows_, item), of(host_rows_, item));
       instances[0].fence("Bracewell::examples::copy_in");
     };
     Stage copy_out{.name = "copy out", .slots = output_slots(), .bytes = out};
@@ -388,7 +380,7 @@ private:
                              Kokkos::ALL);
     };
     const Sinograms sinograms = first_of(sinograms_), filtered = first_of(filtered_);
-    normalise_(space_, of(device_rows_, item), sinograms);
+    (*normalise_)(space_, first(item), of(device_rows_, item), sinograms);
     if (stripes_)
       stripes_->execute(space_, sinograms);
     filter_.execute(space_, sinograms, filtered);
@@ -414,13 +406,14 @@ private:
   std::int64_t chunk_;
   const std::optional<StripeRemoval<Space, float>>& stripes_;
   SliceOutput& output_;
+  std::future<Means> means_; ///< read while the rest is planned
   Reconstructor plan_;
   ProjectionFilter<Space, float> filter_;
-  Normalise normalise_;
+  std::optional<Normalise> normalise_; ///< made last
   Owned<float***> sinograms_, filtered_;
   Slices slices_; ///< where they are stored as something else
-  std::vector<HostRows> host_rows_;
-  std::vector<DeviceRows> device_rows_;
+  std::vector<OnHost<std::byte*>> host_rows_;
+  std::vector<Rows> device_rows_;
   std::vector<OnHost<std::byte*>> host_stored_;
   std::vector<Owned<std::byte*>> device_stored_;
   Progress progress_;

@@ -174,8 +174,9 @@ void Scan::read_mean(const Frames& frames, std::int64_t first, std::int64_t coun
       tiff->read_rows(f, first, count, read);
     else
       hdf5_->read(frames.name, {{f, first, 0}, {together, count, width_}}, read);
-    for (std::size_t i = 0; i < read.size(); ++i)
-      sum[i % sum.size()] += read[i];
+    for (std::size_t begin = 0; begin < read.size(); begin += sum.size())
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        sum[i] += read[begin + i];
   }
   for (std::size_t i = 0; i < sum.size(); ++i)
     values[i] = static_cast<float>(sum[i] / double(frames.count));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mrc.hpp"
 
+#include "half_values.hpp"
 #include "input_error.hpp"
 
 #include <algorithm>
@@ -162,31 +163,6 @@ bool find_byte_order(const RawHeader& raw, std::int64_t file_bytes, std::vector<
   return big_endian;
 }
 
-/// float16 to float32 without branches, so that the compiler can vectorise it. Moving the exponent's bits to
-/// their place leaves it too small by the difference of the biases, 112; the product corrects that exactly,
-/// subnormal numbers included.
-float widened(std::uint16_t half) {
-  const std::uint32_t magnitude = (half & 0x7fffu) << 13;
-  const std::uint32_t sign = (half & 0x8000u) << 16;
-  const std::uint32_t special =
-      magnitude >= 0x0f800000u ? 0x7f800000u : 0u; // infinity and NaN keep the largest exponent
-  const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
-  return std::bit_cast<float>(scaled | special | sign);
-}
-
-/// float32 to float16, rounded to nearest even; values of 65520 and more become infinite.
-std::uint16_t narrowed(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (bits >> 16) & 0x8000u;
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
-  // Below 2^-14 a half counts units of 2^-24, the spacing of floats just above one half: the sum rounds to
-  // it.
-  const auto small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
-  const std::uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  const std::uint32_t half = magnitude < 0x38800000u ? small : std::min(normal, 0x7c00u);
-  return static_cast<std::uint16_t>(sign | half);
-}
-
 template <class Value>
 void convert(std::span<const std::byte> bytes, bool swap, std::span<float> out) {
   const std::byte* in = bytes.data();
@@ -212,10 +188,10 @@ void convert_halves(std::span<const std::byte> bytes, bool swap, std::span<float
   };
   if (swap)
     for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = widened(byte_swapped(half_at(i)));
+      out[i] = float_of_half(byte_swapped(half_at(i)));
   else
     for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = widened(half_at(i));
+      out[i] = float_of_half(half_at(i));
 }
 
 bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u; }
@@ -496,8 +472,8 @@ void MrcWriter::write_at(std::int64_t first, std::span<const float> images) {
     if (half) {
       halves.resize(section);
       rounded.resize(section);
-      std::ranges::transform(image, halves.begin(), narrowed);
-      std::ranges::transform(halves, rounded.begin(), widened);
+      std::ranges::transform(image, halves.begin(), half_of_float);
+      std::ranges::transform(halves, rounded.begin(), float_of_half);
       if (!all_finite(rounded)) {
         moments_of(image, index); // throws where the image has such values
         throw InputError(

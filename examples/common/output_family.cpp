@@ -125,6 +125,8 @@ bool OutputFamily::alone(const fs::path& path) {
 bool OutputFamily::take(AtomicFile& file) {
   if (current_ == nullptr)
     return false;
+  static std::mutex mutex; // files may be written by threads of their own
+  const std::lock_guard lock(mutex);
   current_->finished_.push_back(std::move(file));
   return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stored_values.hpp"
 
-#include <Kokkos_BitManipulation.hpp>
+#include "half_values.hpp"
 
 #include <type_traits>
 
@@ -18,32 +18,11 @@ using BitsOf = std::conditional_t<
     std::conditional_t<sizeof(Value) == 2, std::uint16_t,
                        std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>>>;
 
-/// Moving the exponent's bits to their place leaves it too small by the difference of the biases, 112; the product
-/// corrects that exactly, subnormal numbers included. Infinity and NaN keep the largest exponent.
-KOKKOS_INLINE_FUNCTION float from_half(std::uint16_t half) {
-  const std::uint32_t magnitude = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16,
-                      special = magnitude >= 0x0f800000u ? 0x7f800000u : 0u;
-  const auto scaled = Kokkos::bit_cast<std::uint32_t>(Kokkos::bit_cast<float>(magnitude) * 0x1p112f);
-  return Kokkos::bit_cast<float>(scaled | special | sign);
-}
-
 struct ToHalves {
   const float* values;
   std::uint16_t* stored;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const auto bits = Kokkos::bit_cast<std::uint32_t>(values[i]);
-    const std::uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
-    std::uint32_t half = 0;
-    if (magnitude > 0x7f800000u) // not a number
-      half = 0x7e00u;
-    else if (magnitude <
-             0x38800000u) // below 2^-14: units of 2^-24, the spacing of floats just above one half
-      half = Kokkos::bit_cast<std::uint32_t>(Kokkos::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
-    else
-      half = Kokkos::min((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13, 0x7c00u);
-    stored[i] = static_cast<std::uint16_t>(sign | half);
-  }
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { stored[i] = half_of_float(values[i]); }
 };
 
 template <class Value>
@@ -58,7 +37,7 @@ struct ToFloats {
       if (swapped)
         bits = Kokkos::byteswap(bits);
     if constexpr (std::is_same_v<Value, StoredHalf>)
-      values[i] = from_half(bits);
+      values[i] = float_of_half(bits);
     else
       values[i] = static_cast<float>(Kokkos::bit_cast<Value>(bits));
   }

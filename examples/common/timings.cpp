@@ -18,9 +18,10 @@ std::string formatted(const char* format, Values... values) {
 
 void Timings::end_phase() {
   const Clock::time_point now = Clock::now();
-  if (!name_.empty()) {
-    text_ += (text_.empty() ? ": " : "; ") + name_ +
-             formatted(" %.3g s", std::chrono::duration<double>(now - phase_start_).count());
+  const double seconds = std::chrono::duration<double>(now - phase_start_).count();
+  constexpr double nothing = 1e-3; // between phases
+  if (!name_.empty() && (seconds > nothing || !stages_.empty())) {
+    text_ += (text_.empty() ? ": " : "; ") + name_ + formatted(" %.3g s", seconds);
     if (!stages_.empty())
       text_ += " (" + stages_ + ")";
   }

@@ -3,8 +3,10 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
+#include <thread>
 
 /// The arrays that the drivers work on, in the memory of the default execution space.
 namespace Bracewell::Examples {
@@ -32,6 +34,13 @@ inline Space instance_for_copies(const Space& space) {
     return space;
   else
     return Kokkos::Experimental::partition_space(space, 1, 1)[1];
+}
+
+/// Threads that read files, and as many that write them: enough to keep memory busy beside a GPU. Kernels on the host
+/// need its threads.
+inline int io_threads() {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return kernels_run_on_host ? std::clamp(cores / 8, 1, 4) : std::clamp(cores / 3, 1, 5);
 }
 
 template <class View, class... Extents>

@@ -41,9 +41,9 @@ public:
         options_(options), batch_(batch_size(options.batch, particles.count, box)), poses_(batch_),
         spectra_(allocate<Spectra>("spectra", 1, batch_, box, box / 2 + 1)),
         inverse_(space, {box, box}, static_cast<std::int64_t>(batch_)) {
-    for (int slot = 0; slot < (kernels_run_on_host ? writers() + 1 : 2); ++slot)
+    for (int slot = 0; slot < (kernels_run_on_host ? io_threads() + 1 : 2); ++slot)
       images_.push_back(allocate<Images>("images", batch_, box, box));
-    for (int slot = 0; slot < (kernels_run_on_host ? 0 : writers() + 1); ++slot)
+    for (int slot = 0; slot < (kernels_run_on_host ? 0 : io_threads() + 1); ++slot)
       on_host_.push_back(allocate<OnHost<float***>>("images", batch_, box, box));
     if (options.ctf)
       contrast_ = Contrast(space, particles, box, batch_);
@@ -51,7 +51,7 @@ public:
 
   /// Of images, of which some batches are in memory, and of their spectra.
   static double bytes_needed(const ImageOutputOptions& options, std::size_t particles, int box) {
-    const double slots = 2.0 + (kernels_run_on_host ? 0 : 2) + writers() + 1;
+    const double slots = 2.0 + (kernels_run_on_host ? 0 : 2) + io_threads() + 1;
     return slots * sizeof(float) * double(batch_size(options.batch, particles, box)) * box * box;
   }
 
@@ -99,7 +99,7 @@ public:
                         .bytes = bytes});
     stages.push_back(
         {.name = "write",
-         .threads = writers(),
+         .threads = io_threads(),
          .work =
              [&](std::int64_t item) {
                const std::span<const std::size_t> written = rows_of(item);
@@ -119,12 +119,6 @@ public:
   }
 
 private:
-  /// Hosts need their threads for the work.
-  static int writers() {
-    const int threads = static_cast<int>(std::thread::hardware_concurrency());
-    return kernels_run_on_host ? std::clamp(threads / 8, 1, 4) : std::clamp(threads / 2, 1, 6);
-  }
-
   /// As many as fit the caches of a host, and as keep a GPU busy.
   static std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
     constexpr std::size_t bytes = kernels_run_on_host ? 4 << 20 : 32 << 20;

@@ -4,15 +4,15 @@
 #include "common/input_error.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace Bracewell::Examples {
 namespace {
 
-/// Hosts need their threads for the work.
-int reading_threads() {
-  const int threads = static_cast<int>(std::thread::hardware_concurrency());
-  return kernels_run_on_host ? std::clamp(threads / 8, 1, 4) : std::clamp(threads / 2, 1, 6);
+/// Slots of the host: one for each thread that reads, and those that are copied and worked on.
+int slots_of_host(const Particles& particles, std::size_t batch) {
+  const std::size_t batches = (particles.count + batch - 1) / std::max<std::size_t>(1, batch);
+  return std::clamp(static_cast<int>(std::min<std::size_t>(batches, 100)), 1,
+                    io_threads() + (kernels_run_on_host ? 1 : 2));
 }
 
 } // namespace
@@ -39,16 +39,21 @@ ParticleBatches::ParticleBatches(const Space& space, const Particles& particles,
       batch_(batch), subtract_background_(subtract_background),
       in_place_(std::ranges::all_of(particles.stacks,
                                     [](const ParticleStack& stack) { return stack.format.is_float(); })),
-      readers_(reading_threads()), statistics_(allocate<Owned<ImageStatistics*>>("statistics", batch)),
+      readers_(io_threads()), statistics_(allocate<Owned<ImageStatistics*>>("statistics", batch)),
       host_statistics_(allocate<OnHost<ImageStatistics*>>("statistics", batch)) {
   const std::size_t bytes = batch * reader_.image_bytes();
-  for (int slot = 0; slot < readers_ + (kernels_run_on_host ? 1 : 2); ++slot)
+  for (int slot = 0; slot < slots_of_host(particles, batch); ++slot)
     host_slots_.push_back(allocate<OnHost<std::byte*>>("stored", bytes));
   if (!kernels_run_on_host)
     device_slots_ = {allocate<Owned<std::byte*>>("stored", bytes),
                      allocate<Owned<std::byte*>>("stored", bytes)};
   if (!in_place_)
     images_ = allocate<Images>("images", batch, particles.image_height, particles.image_width);
+}
+
+double ParticleBatches::bytes_needed(const Particles& particles, std::size_t batch) {
+  return double(slots_of_host(particles, batch)) * double(batch) * sizeof(float) *
+         double(particles.image_width * particles.image_height);
 }
 
 std::byte* ParticleBatches::on_device(std::int64_t item) const {

@@ -26,6 +26,9 @@ public:
   ParticleBatches(const Space& space, const Particles& particles, std::size_t batch,
                   bool subtract_background);
 
+  /// Of the images that are in memory at once, on the host; on the device there are three batches at most.
+  static double bytes_needed(const Particles& particles, std::size_t batch);
+
   /// What is done with the images [batch, height, width] of particles `rows`, of which the first rows.size() are
   /// theirs.
   using Work = std::function<void(const Part<float***>& images, std::span<const std::size_t> rows)>;

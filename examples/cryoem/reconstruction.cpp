@@ -60,11 +60,15 @@ void add_to(const Space& space, const View& target, const View& source) {
 
 } // namespace
 
-void require_memory_for_reconstruction(int box, const Sampling& sampling, double limit) {
-  const int padded = padded_box(box, sampling);
+void require_memory_for_reconstruction(const Particles& particles, const ReconstructionOptions& options,
+                                       double limit) {
+  const int box = static_cast<int>(particles.image_width), padded = padded_box(box, options.sampling);
   // Two half sets, data and weights; then the data again, the padded map, and the transform's copy.
-  require_memory("a box of " + std::to_string(box) + " pixels padded to " + std::to_string(padded),
-                 resident_bytes() + sizeof(float) * 6 * std::pow(padded, 3), limit);
+  require_memory(
+      "a box of " + std::to_string(box) + " pixels padded to " + std::to_string(padded),
+      resident_bytes() + sizeof(float) * 6 * std::pow(padded, 3) +
+          ParticleBatches::bytes_needed(particles, batch_size(options.batch, particles.count, box)),
+      limit);
 }
 
 bool few_for_signed_weights(const Particles& particles, const std::string& symmetry) {

@@ -34,8 +34,9 @@ struct ReconstructionOptions {
 /// three particles, times the symmetry, per pixel of the box's edge (examples/README.md).
 bool few_for_signed_weights(const Particles& particles, const std::string& symmetry);
 
-/// Throws InputError where reconstructing two half sets in a box passes the limit.
-void require_memory_for_reconstruction(int box, const Sampling& sampling, double limit);
+/// Throws InputError where reconstructing two half sets of the particles passes the limit.
+void require_memory_for_reconstruction(const Particles& particles, const ReconstructionOptions& options,
+                                       double limit);
 
 /// Direct Fourier reconstruction of two half sets: every particle's spectrum, times its CTF, is inserted into
 /// the data volume of its half set, and CTF^2 into the weight volume; a map is their quotient, with pixels as

@@ -36,7 +36,8 @@ double every_operator(const Space& space, const View<T***>& projections, const V
 template double every_operator<float>(const Space&, const View<float***>&, const View<float***>&,
                                       const View<float**>&, const std::vector<double>&);
 
-void transform(const Space& space, const View<double**>& points, const View<Kokkos::complex<float>**>& samples,
+void transform(const Space& space, const View<double**>& points,
+               const View<Kokkos::complex<float>**>& samples,
                const View<Kokkos::complex<float>****>& volumes) {
   const Bracewell::NonuniformFFT<Space, 3, float> plan(space, points, {8, 8, 8});
   plan.adjoint(space, samples, volumes);
