@@ -39,12 +39,12 @@ Outcome run(
   app.add_option("--size", size, "pixels")->required();
   std::optional<double> limit;
   add_memory_limit(app, limit);
-  const int code =
-      run_driver(app, static_cast<int>(arguments.size()), arguments.data(), [&](Provenance& provenance) {
-        body();
-        if (assumption)
-          provenance.assume(assumption);
-      });
+  const int code = run_driver(app, static_cast<int>(arguments.size()), arguments.data(),
+                              [&](Provenance& provenance, Timings&) {
+                                body();
+                                if (assumption)
+                                  provenance.assume(assumption);
+                              });
   std::cout.rdbuf(cout_buffer);
   std::cerr.rdbuf(cerr_buffer);
   return {code, out.str(), err.str()};

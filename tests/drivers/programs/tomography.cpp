@@ -205,7 +205,7 @@ TEST_CASE("a sinogram as TIFF, over a whole turn with both ends") {
   // Log-polar reconstruction takes half a turn only.
   expect_bad_input(folder,
                    tomography + " --scan sinogram.tif --no-log --span 360 --method log-polar --out x.h5",
-                   {"angles"});
+                   {"sinogram.tif: angle 1 is", "--method"});
 }
 
 TEST_CASE("TIFF: a series of files and all pages are the scan that HDF5 has") {
