@@ -15,7 +15,7 @@
 namespace Bracewell::Examples {
 
 #if defined(FUZZ_RECONSTRUCT)
-std::string reconstruct(const Space&, const RunOptions&, Provenance&) { return {}; }
+std::string reconstruct(const Space&, const RunOptions&, Provenance&, Timings&) { return {}; }
 void simulate(const Space&, const Demo&, const std::filesystem::path&) {}
 #elif defined(FUZZ_PTYCHOGRAPHY)
 std::string reconstruct(const Space&, const RunOptions&, Provenance&, Timings&) { return {}; }
