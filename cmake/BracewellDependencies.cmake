@@ -37,3 +37,5 @@ if(BRACEWELL_ENABLE_FFT)
 endif()
 
 find_package(Eigen3 3.4 QUIET CONFIG)
+set(MPI_CXX_SKIP_MPICXX ON) # the C interface alone
+find_package(MPI 3.1 QUIET COMPONENTS CXX)

@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/Bracewell)
-install(TARGETS Bracewell Bracewell_Core Bracewell_Eigen EXPORT BracewellTargets FILE_SET HEADERS)
+install(TARGETS Bracewell Bracewell_Core Bracewell_Eigen Bracewell_MPI EXPORT BracewellTargets FILE_SET HEADERS)
 install(EXPORT BracewellTargets NAMESPACE Bracewell:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/BracewellConfig.cmake.in ${PROJECT_BINARY_DIR}/BracewellConfig.cmake
