@@ -191,16 +191,19 @@ void append(std::vector<double>& values, const View& view) {
   values.insert(values.end(), begin, begin + view.size() * sizeof(typename View::value_type) / sizeof(Real));
 }
 
-Solver make_solver(const Model& model, const PtychographySolverOptions& options) {
+Solver::Loss make_loss(const Model& model, std::size_t first = 0, std::size_t count = Model::patterns) {
   const Space space;
-  const Kokkos::View<const int[Model::patterns][2], Kokkos::LayoutRight, Kokkos::HostSpace,
-                     Kokkos::MemoryUnmanaged>
-      positions(&Model::positions[0][0]);
+  const Kokkos::View<const int* [2], Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
+      positions(&Model::positions[0][0] + 2 * first, count);
   Solver::Loss loss(space, Model::shape(), positions, {.counts = Model::counts});
   const Kokkos::View<const double***, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
-      measured(model.measured.data(), Model::patterns, Model::n, Model::n);
+      measured(model.measured.data() + first * Model::n * Model::n, count, Model::n, Model::n);
   loss.set_patterns(space, 0, measured);
-  return Solver(space, Model::shape(), std::move(loss), options);
+  return loss;
+}
+
+Solver make_solver(const Model& model, const PtychographySolverOptions& options) {
+  return Solver(Space(), Model::shape(), make_loss(model), options);
 }
 
 void set(const Solver& solver, const Model& model, const std::vector<double>& sought) {
@@ -286,6 +289,64 @@ TEST_CASE("steps of the solver are Adam on the gradients of the model", "[ptycho
     change = std::max(change, std::abs(expected[i] - start[i]));
   }
   CHECK(change > 0.02);
+}
+
+TEST_CASE("a solver with part of the patterns takes the steps of all when sums are exchanged",
+          "[ptychography]") {
+  const bool aberrations = GENERATE(false, true);
+  const std::size_t own = GENERATE(2, 0); // patterns here; the others stand for another process
+  const Model model = make_model(aberrations);
+  const auto start = random_start(model, 12);
+  PtychographySolverOptions options{.object_rate = 0.01, .probe_rate = 0.02};
+  if (aberrations)
+    options.optics = Model::optics;
+  const Space space;
+  auto all = make_solver(model, options);
+  Solver part(space, Model::shape(), make_loss(model, 0, own), options);
+  const auto others = make_loss(model, own, Model::patterns - own);
+  set(all, model, start);
+  set(part, model, start);
+
+  const View<Kokkos::complex<double>**> object("object", Model::rows, Model::columns);
+  const View<Kokkos::complex<double>**> object_gradient("object_gradient", Model::rows, Model::columns);
+  const View<Kokkos::complex<double>***> probe_gradient("probe_gradient", 1, Model::m, Model::m);
+  const View<double*> loss("loss", 1);
+  const auto add = [&](const auto& to, const auto& what) {
+    const auto sum = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), to),
+               summand = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), what);
+    for (std::size_t i = 0; i < to.size(); ++i)
+      sum.data()[i] += summand.data()[i];
+    Kokkos::deep_copy(to, sum);
+  };
+  part.set_reduction(
+      {.patterns = Model::patterns,
+       .sum = [&](const Space& s, const auto& sum, const auto& of_object, const auto& of_probe) {
+         complex_object(s, part.amplitude(), part.phase(), object);
+         others.evaluate(
+             s, Solver::Loss::Inputs{.object = object, .probe = part.probe(), .mean_of = 5},
+             {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient});
+         s.fence();
+         add(sum, loss);
+         add(of_object, object_gradient);
+         add(of_probe, probe_gradient);
+       }});
+  for (int step = 0; step < 5; ++step) {
+    all.step(space);
+    part.step(space);
+  }
+  const auto expected = get(all, model), found = get(part, model);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(std::abs(found[i] - expected[i]) <= 1e-9 * std::max(1.0, std::abs(expected[i])));
+  const auto losses = all.losses(space), of_part = part.losses(space);
+  for (std::size_t step = 0; step < losses.size(); ++step)
+    CHECK(std::abs(of_part[step] / losses[step] - 1) < 1e-10);
+  const View<double*> last("last", 1), of_all("of_all", 1);
+  all.evaluate(space, of_all);
+  part.evaluate(space, last);
+  double last_of_part = 0, last_of_all = 0;
+  Kokkos::deep_copy(last_of_part, Kokkos::subview(last, 0));
+  Kokkos::deep_copy(last_of_all, Kokkos::subview(of_all, 0));
+  CHECK(std::abs(last_of_part / last_of_all - 1) < 1e-10);
 }
 
 TEST_CASE("twenty steps of the solver are those of torch.optim.Adam on golden data", "[ptychography]") {
@@ -510,6 +571,10 @@ TEST_CASE("the solver names what is wrong", "[ptychography]") {
   CHECK_THROWS_WITH(make_solver(model, {.probe_rate = NAN}), ContainsSubstring("learning rates"));
   CHECK_THROWS_WITH(make_solver(model, {.history = 0}), ContainsSubstring("history"));
   auto solver = make_solver(model, {});
+  const auto sum = [](const Space&, const auto&...) {};
+  CHECK_THROWS_WITH(solver.set_reduction({.patterns = 4, .sum = sum}),
+                    ContainsSubstring("reduction.patterns"));
+  CHECK_THROWS_WITH(solver.set_reduction({.patterns = 5, .sum = {}}), ContainsSubstring("reduction.sum"));
   const View<int**> list("list", 2, 2);
   CHECK_THROWS_WITH(solver.step(Space(), list), ContainsSubstring("subset"));
   for (const double factor : {-1.0, double(NAN), double(INFINITY)})

@@ -18,6 +18,9 @@ struct PtychographyInputs {
   Array<const Real, MemorySpace> detector_background = {}; ///< B [n, n], in the unit of I, with the option
   Array<const Kokkos::complex<Real>, MemorySpace> coefficients = {}; ///< a [N, C], with C = shape.relaxation
   Array<const Kokkos::complex<Real>, MemorySpace> relaxation = {};   ///< v [C, m, m]
+  /// Patterns whose mean loss and gradients are, N; 0: those of the call. Results of calls, or of processes, that share
+  /// one N add up to those of all their patterns.
+  std::int64_t mean_of = 0;
 };
 
 /// What PtychographyLoss::evaluate writes; what is not given is not computed. All are overwritten. Gradients have

@@ -22,7 +22,7 @@ namespace Bracewell {
 ///   psi_jl(r) = O(y_j + r) p_l(r), Psi = far- or near-field propagation (Propagator), I_j = sum_l
 ///   |Psi_jl|^2, J_j = I_j C / mean(I_j) and t_j = measured C / mean(measured) (PatternScale::PerPattern) or
 ///   J = I, L = 1 / (N n^2) sum_j sum_k w_jk l(J_jk, t_jk)  (PatternLoss; means are weighted with w as well).
-/// N: patterns of the call. Patterns without counts have weight 0. Gradients are dL/dRe + i dL/dIm. Models with
+/// N: patterns of the call, or inputs.mean_of. Patterns without counts have weight 0. Gradients are dL/dRe + i dL/dIm. Models with
 /// slices, relaxation, positions to find, factors and a background: docs/ptychography.md.
 ///
 /// Storage is the type in which targets (and, in the fused path, gradients of exit waves) are stored: Real, or
@@ -211,7 +211,8 @@ public:
     }
     if (outputs.object_gradient)
       sums_.begin_object(space, subset.data, used, outputs.object_gradient);
-    const Real norm = Real(1) / (Real(used) * Real(std::int64_t(shape_.detector) * shape_.detector));
+    const std::int64_t mean_of = inputs.mean_of > 0 ? inputs.mean_of : used;
+    const Real norm = Real(1) / (Real(mean_of) * Real(std::int64_t(shape_.detector) * shape_.detector));
     double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses_.data();
     if (const General* const general = std::get_if<General>(&plan_))
       general->begin(space, scan_, inputs);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -105,13 +106,38 @@ public:
   /// What is minimised.
   const Loss& loss() const { return loss_; }
 
+  /// How solvers in several processes, each with a part of the patterns, take the same steps. Loss and gradients of the
+  /// parts are summed; what is sought starts and stays equal in all.
+  struct Reduction {
+    std::int64_t patterns; ///< of all processes
+    /// Replaces the elements of the Views by their sums over processes, after what the instance has to do before:
+    /// Communicator::sum, or another of the kind. Gradients that are not needed have no elements.
+    std::function<void(const ExecutionSpace&, const View<double*>& loss,
+                       const View<Complex**>& object_gradient, const View<Complex***>& probe_gradient)>
+        sum;
+  };
+  /// From now on steps and evaluations are those of all processes, whose calls correspond.
+  /// @throws Error on fewer patterns than this process has, no sum, and with options.position_rate > 0, as a process sees
+  ///   its own positions alone
+  void set_reduction(Reduction reduction) {
+    const Impl::Arguments check{"PtychographySolver::set_reduction"};
+    check.at_least("reduction.patterns", reduction.patterns, loss_.count());
+    check.require(bool(reduction.sum), "reduction.sum", "a function", "none");
+    check.require(!refines_positions(), "options.position_rate", "0 where patterns are in several processes",
+                  [&] { return Impl::number(options_.position_rate); });
+    reduction_ = std::move(reduction);
+  }
+
   /// One iteration: loss and gradients of all patterns or of a subset, then Adam.
-  /// @param subset  indices of patterns, each at most once, see PatternBatches and PtychographyLoss::evaluate. Of
+  /// @param subset   indices of patterns, each at most once, see PatternBatches and PtychographyLoss::evaluate. Of
   ///   no patterns there is no step
+  /// @param of_all  with a reduction, how many patterns the subsets of all processes have; 0: all patterns
   /// @throws Error on a subset of more patterns than there are
-  void step(const ExecutionSpace& space, const Array<const int, Memory>& subset = {}) {
+  void step(const ExecutionSpace& space, const Array<const int, Memory>& subset = {},
+            std::int64_t of_all = 0) {
     Impl::check_subset(Impl::Arguments{"PtychographySolver::step"}, subset, loss_.count());
-    if ((subset ? subset.size() : loss_.count()) == 0)
+    const std::int64_t used = patterns_of(subset, of_all);
+    if (used == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::step");
     PtychographyOutputs<Real, Memory> outputs{.loss = loss_of_step(steps_)};
@@ -121,7 +147,7 @@ public:
       outputs.probe_gradient = probe_gradient_;
     if (refines_positions())
       outputs.position_gradient = position_gradient_;
-    evaluate(space, outputs, subset);
+    evaluate(space, outputs, subset, used);
     if (options_.object_rate > 0)
       complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                                {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
@@ -132,10 +158,11 @@ public:
   }
 
   /// Loss of the present object and probe, without a step.
-  /// @param loss  View of double, one number; overwritten
+  /// @param loss    View of double, one number; overwritten
+  /// @param of_all  as for step()
   /// @throws Error on other shapes, and a loss that shares memory with the subset or what is sought
   void evaluate(const ExecutionSpace& space, const Array<double, Memory>& loss,
-                const Array<const int, Memory>& subset = {}) {
+                const Array<const int, Memory>& subset = {}, std::int64_t of_all = 0) {
     const Impl::Arguments check{"PtychographySolver::evaluate"};
     check.given("loss", loss);
     Impl::check_one_number(check, "loss", loss);
@@ -148,7 +175,7 @@ public:
                                       {"aberrations()", Reals(aberrations_)},
                                       {"displacements()", Reals(displacements_)}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::evaluate");
-    evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset);
+    evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset, patterns_of(subset, of_all));
   }
 
   /// Moves the windows from which positions have gone too far (PtychographyLoss::move_windows); once in a pass over
@@ -369,17 +396,27 @@ private:
     return View<double*>(history_.data() + step % options_.history, 1);
   }
 
+  std::int64_t patterns_of(const Array<const int, Memory>& subset, std::int64_t of_all) const {
+    if (reduction_)
+      return of_all > 0 ? of_all : reduction_->patterns;
+    return subset ? subset.size() : loss_.count();
+  }
+
   void evaluate(const ExecutionSpace& space, const PtychographyOutputs<Real, Memory>& outputs,
-                const Array<const int, Memory>& subset) {
+                const Array<const int, Memory>& subset, std::int64_t mean_of) {
     if (lens_)
       lens_->evaluate(space, aberrations_, probe_);
     complex_object(space, amplitude_, phase_, object_);
-    typename Loss::Inputs inputs{.object = object_, .probe = probe_};
+    typename Loss::Inputs inputs{.object = object_, .probe = probe_, .mean_of = mean_of};
     if (refines_positions()) {
       move_positions(space);
       inputs.positions = positions_;
     }
     loss_.evaluate(space, inputs, outputs, subset);
+    if (reduction_)
+      reduction_->sum(space, View<double*>(outputs.loss.data, 1),
+                      outputs.object_gradient ? object_gradient_ : View<Complex**>(),
+                      outputs.probe_gradient ? probe_gradient_ : View<Complex***>());
   }
 
   void update(const ExecutionSpace& space) {
@@ -418,6 +455,7 @@ private:
   View<double**> first_positions_, positions_;
   View<Real**> displacements_, position_gradient_;
   Kokkos::View<double*, ExecutionSpace> common_moves_;
+  std::optional<Reduction> reduction_;
   std::int64_t steps_ = 0;
   double rate_factor_ = 1;
 };

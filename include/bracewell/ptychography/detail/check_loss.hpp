@@ -141,6 +141,7 @@ void check_evaluate(const Arguments& check, const PtychographyShape& shape,
   check_object(check, "object", inputs.object, shape);
   check_probe(check, "probe", inputs.probe, shape);
   check_subset(check, subset, count);
+  check.at_least<std::int64_t>("inputs.mean_of", inputs.mean_of, 0);
   check_one_number(check, "outputs.loss", outputs.loss);
   if (outputs.pattern_losses)
     check.shape("outputs.pattern_losses", outputs.pattern_losses, {subset ? subset.size() : count});
