@@ -4,6 +4,7 @@
 #include "common/memory_limit.hpp"
 #include "common/mrc.hpp"
 #include "common/output_family.hpp"
+#include "common/processes.hpp"
 #include "common/progress.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/particle_provenance.hpp"
@@ -99,6 +100,8 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
                       number(reconstruction.background()) +
                       " times their standard deviation: taken as it is; --normalise subtracts it");
 
+  if (!is_first_process())
+    return "";
   timings.phase("make maps");
   const int box = reconstruction.box();
   Correlations correlations;

@@ -2,6 +2,7 @@
 #include "command_line.hpp"
 
 #include "input_error.hpp"
+#include "processes.hpp"
 #include "signals.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -95,8 +96,9 @@ void add_picture_format(CLI::App& app, std::string& ending) {
 
 int run_driver(CLI::App& app, int argc, const char* const* argv,
                const std::function<void(Provenance&, Timings&)>& body) {
-  const auto complain = [&app](const std::string& message, ExitCode code) {
-    std::cerr << app.get_name() << ": " << message << '\n';
+  ProcessGroup group;
+  const auto complain = [&](const std::string& message, ExitCode code) {
+    group.fail(code, [&](std::ostream& stream) { stream << app.get_name() << ": " << message << '\n'; });
     return code;
   };
   try {
@@ -113,8 +115,12 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     remove_unfinished_on_signals();
     timings.phase("start");
     std::optional<Kokkos::ScopeGuard> kokkos;
-    if (!Kokkos::is_initialized()) // the tests' program has it already
-      kokkos.emplace(Kokkos::InitializationSettings().set_disable_warnings(true)); // of unbound threads
+    if (!Kokkos::is_initialized()) { // the tests' program has it already
+      auto settings = Kokkos::InitializationSettings().set_disable_warnings(true); // of unbound threads
+      if (process_count() > 1)
+        settings.set_map_device_id_by("mpi_rank"); // in the node
+      kokkos.emplace(settings);
+    }
     timings.phase("work");
     body(provenance, timings);
     // A full disk behind a redirected stdout must not pass for success.

@@ -2,6 +2,7 @@
 #include "cryoem/reconstruction.hpp"
 
 #include "common/memory_limit.hpp"
+#include "common/processes.hpp"
 #include "common/progress.hpp"
 #include "cryoem/particle_batches.hpp"
 
@@ -117,15 +118,16 @@ std::size_t Reconstruction::count(int half) const {
 std::vector<StageTime> Reconstruction::insert_all() {
   std::vector<std::vector<std::size_t>>
       batches; // in the file's order; in each those of the first half set come first
-  for (std::size_t row = 0; row < particles_.count; ++row) {
-    if (row % batch_ == 0)
+  const Share mine = processes().share(static_cast<std::int64_t>(particles_.count));
+  for (auto row = static_cast<std::size_t>(mine.begin); row < static_cast<std::size_t>(mine.end); ++row) {
+    if (batches.empty() || batches.back().size() == batch_)
       batches.emplace_back();
     batches.back().push_back(row);
   }
   const auto in_first = [&](std::size_t row) { return halves_of_[row] == 0; };
   for (auto& rows : batches)
     std::ranges::stable_partition(rows, in_first);
-  Progress progress("inserting", "particles", static_cast<std::int64_t>(particles_.count));
+  Progress progress("inserting", "particles", mine.size());
   ParticleBatches particles(space_, particles_, batch_, options_.normalise);
   const auto times =
       particles.for_each(batches, [&](const Part<float***>& images, std::span<const std::size_t> rows) {
@@ -134,7 +136,10 @@ std::vector<StageTime> Reconstruction::insert_all() {
         with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
         progress.add(static_cast<std::int64_t>(rows.size()));
       });
-  background_ = particles.background();
+  const OnHost<double*> background("Bracewell::examples::background", 1);
+  background(0) = mine.size() > 0 ? particles.background() * static_cast<double>(mine.size()) : 0;
+  processes().sum(space_, halves_[0].data, halves_[0].weight, halves_[1].data, halves_[1].weight, background);
+  background_ = background(0) / static_cast<double>(particles_.count);
   return times;
 }
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "processes.hpp"
+
+#include "input_error.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <streambuf>
+#include <thread>
+
+namespace Bracewell::Examples {
+namespace {
+
+int rank = 0, count = 1; // of this process, and of all
+std::optional<Communicator<Kokkos::DefaultExecutionSpace>> communicator;
+
+#if defined(BRACEWELL_ENABLE_MPI)
+/// Whether a launcher of Open MPI, MPICH or Slurm started this process: MPI_Init takes a third of a second, which a
+/// program that was started by hand does not wait for.
+bool started_by_launcher() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALNRANKS"})
+    if (std::getenv(name) != nullptr)
+      return true;
+  return false;
+}
+
+constexpr int failure = 1; // the tag of messages that say so
+#endif
+
+} // namespace
+
+bool is_first_process() { return rank == 0; }
+
+int process_count() { return count; }
+
+void require_one_process() {
+  if (count > 1)
+    throw InputError("expected one process, as this work is not shared out, found " + std::to_string(count));
+}
+
+const Communicator<Kokkos::DefaultExecutionSpace>& processes() {
+  if (!communicator) {
+    communicator.emplace();
+#if defined(BRACEWELL_ENABLE_MPI)
+    if (count > 1) {
+      communicator.emplace(Kokkos::DefaultExecutionSpace(), MPI_COMM_WORLD);
+      Kokkos::push_finalize_hook([] { communicator.reset(); });
+    }
+#endif
+  }
+  return *communicator;
+}
+
+/// Takes what is written to stdout and stderr.
+class ProcessGroup::Silence : std::streambuf {
+public:
+  Silence() : out_(std::cout.rdbuf(this)), error_(std::cerr.rdbuf(this)) {}
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+  ~Silence() override {
+    std::cout.rdbuf(out_);
+    std::cerr.rdbuf(error_);
+  }
+
+private:
+  int overflow(int character) override { return traits_type::not_eof(character); }
+
+  std::streambuf* out_;
+  std::streambuf* error_;
+};
+
+ProcessGroup::ProcessGroup() {
+#if defined(BRACEWELL_ENABLE_MPI)
+  if (!started_by_launcher())
+    return;
+  int given = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &count);
+  if (rank > 0)
+    silence_ = std::make_unique<Silence>();
+#endif
+}
+
+ProcessGroup::~ProcessGroup() {
+#if defined(BRACEWELL_ENABLE_MPI)
+  int initialised = 0;
+  MPI_Initialized(&initialised);
+  if (initialised)
+    MPI_Finalize();
+#endif
+}
+
+void ProcessGroup::fail(int code, const std::function<void(std::ostream&)>& say) {
+  silence_.reset();
+#if defined(BRACEWELL_ENABLE_MPI)
+  using namespace std::chrono;
+  if (count > 1) {
+    // What is wrong with options or inputs is found by all, each a little earlier or later.
+    for (int other = rank + 1; other < count; ++other) {
+      MPI_Request request; // is never waited for: the others may be at work
+      MPI_Isend(nullptr, 0, MPI_BYTE, other, failure, MPI_COMM_WORLD, &request);
+      MPI_Request_free(&request);
+    }
+    int lower = 0; // whether a lower rank failed
+    for (const auto end = steady_clock::now() + milliseconds(300); !lower && steady_clock::now() < end;
+         std::this_thread::sleep_for(milliseconds(1)))
+      MPI_Iprobe(MPI_ANY_SOURCE, failure, MPI_COMM_WORLD, &lower, MPI_STATUS_IGNORE);
+    if (lower) // its message is the one; it ends this process
+      std::this_thread::sleep_for(seconds(10));
+    else
+      say(std::cerr);
+    MPI_Abort(MPI_COMM_WORLD, code); // the others get SIGTERM, and remove what they began
+  }
+#endif
+  say(std::cerr);
+}
+
+} // namespace Bracewell::Examples

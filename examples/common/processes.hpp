@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/distributed/communicator.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+
+namespace Bracewell::Examples {
+
+/// Whether this process says and writes what a run says and writes.
+bool is_first_process();
+
+/// How many processes mpirun started this program as; 1 without.
+int process_count();
+
+/// Throws InputError where there are several processes: for work that is not shared out among them.
+void require_one_process();
+
+/// The processes, for sums. Collective at the first call; Kokkos' end ends it.
+const Communicator<Kokkos::DefaultExecutionSpace>& processes();
+
+/// The life of MPI, if this program was built with it and started by mpirun or the like. Processes other than the
+/// first say nothing on stdout and stderr meanwhile.
+class ProcessGroup {
+public:
+  ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+  ~ProcessGroup();
+
+  /// Of a failure in this process: calls say(stderr) unless one with a lower rank fails at this time, too, and ends all
+  /// processes with the code. Returns where there are no others.
+  void fail(int code, const std::function<void(std::ostream&)>& say);
+
+private:
+  class Silence;
+  std::unique_ptr<Silence> silence_;
+};
+
+} // namespace Bracewell::Examples
