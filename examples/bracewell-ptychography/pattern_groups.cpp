@@ -46,12 +46,12 @@ struct Plan {
   int threads, slots;
   bool converted; ///< to floats
 
-  explicit Plan(const Measurement& measurement)
+  Plan(const Measurement& measurement, std::int64_t count)
       : pixels(std::int64_t(measurement.detector()) * measurement.detector()),
         frame_bytes(measurement.frame_bytes()), frame(frame_bytes / bytes_of(measurement.format().type)),
         group(std::clamp<std::int64_t>((std::int64_t(32) << 20) / (4 * std::max(frame, pixels)), 1,
-                                       measurement.count())),
-        groups((measurement.count() + group - 1) / group),
+                                       std::max<std::int64_t>(1, count))),
+        groups((count + group - 1) / group),
         // The kernels wait for what is read here: decompressing takes threads.
         threads(std::clamp(int(std::thread::hardware_concurrency()) / 2, 1, 8)),
         slots(int(std::min<std::int64_t>(groups, threads + 1))), converted(!measurement.format().is_float()) {
@@ -60,21 +60,25 @@ struct Plan {
 
 } // namespace
 
-double bytes_for_groups(const Measurement& measurement) {
-  const Plan plan(measurement);
+double bytes_for_groups(const Measurement& measurement, std::int64_t count) {
+  const Plan plan(measurement, count);
   const double stored = double(plan.slots + (kernels_run_on_host ? 0 : 1)) * double(plan.frame_bytes),
                values = 4.0 * double((plan.converted ? plan.frame : 0) + plan.pixels);
   return double(plan.group) * (stored + values) + 16.0 * double(plan.pixels);
 }
 
-std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement,
+std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement, Share which,
                                       const std::function<void(std::int64_t, const PatternGroup&)>& work,
                                       std::vector<double>& sums) {
-  const Plan plan(measurement);
+  const Plan plan(measurement, which.size());
   const std::int64_t pixels = plan.pixels, frame_bytes = plan.frame_bytes, frame = plan.frame,
                      group = plan.group;
+  if (plan.groups == 0) {
+    sums.assign(static_cast<std::size_t>(pixels), 0);
+    return {};
+  }
   const auto n = static_cast<std::size_t>(measurement.detector());
-  const std::int64_t all = measurement.count();
+  const std::int64_t all = which.size();
   std::vector<OnHost<std::byte*>> slots;
   for (int slot = 0; slot < plan.slots; ++slot)
     slots.push_back(allocate<OnHost<std::byte*>>("frames", group * frame_bytes));
@@ -92,7 +96,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   const auto count = [&](std::int64_t item) { return std::min(group, all - item * group); };
   Stage read{.name = "read", .threads = plan.threads, .slots = plan.slots, .bytes = all * frame_bytes};
   read.work = [&](std::int64_t item) {
-    measurement.read(item * group, count(item),
+    measurement.read(which.begin + item * group, count(item),
                      {slot(item).data(), static_cast<std::size_t>(count(item) * frame_bytes)});
   };
   Stage store{.name = "store", .threads = 0};
@@ -110,7 +114,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
                          TakePixel{floats, places.data(), patterns.data(), sum.data(), not_finite.data(),
                                    count(item), frame, pixels});
     if (const std::int64_t element = download(space, not_finite)[0]; element != none)
-      measurement.fail_not_finite(item * group + element / pixels, element % pixels);
+      measurement.fail_not_finite(which.begin + item * group + element / pixels, element % pixels);
     work(item * group, PatternGroup(patterns.data(), static_cast<std::size_t>(count(item)), n, n));
     space.fence("Bracewell::examples::patterns"); // the slot is read into next
     progress.add(count(item));

@@ -3,6 +3,7 @@
 
 #include "bracewell-ptychography/measurement.hpp"
 #include "common/pipeline.hpp"
+#include "common/processes.hpp"
 #include "common/views.hpp"
 
 #include <functional>
@@ -12,16 +13,16 @@ namespace Bracewell::Examples {
 
 using PatternGroup = Part<const float***>; ///< [count, n, n] on the device
 
-/// All patterns of a measurement, in groups that are read by several threads while others are worked on.
-/// @param work  called with the number of the group's first pattern and the patterns, zero frequency at [0, 0] (near
+/// Patterns of a measurement in groups, which are read by several threads while others are worked on.
+/// @param work  called with the number of the group's first pattern among these and the patterns, zero frequency at [0, 0] (near
 ///   field: as in the file), zero where the weight is zero, negative counts as zero; in order, on this thread
-/// @param sums  [n, n]: over all patterns
+/// @param sums  [n, n]: over these patterns
 /// Throws InputError for values that are not finite.
-std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement,
+std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement, Share which,
                                       const std::function<void(std::int64_t, const PatternGroup&)>& work,
                                       std::vector<double>& sums);
 
-/// Bytes that it has at once.
-double bytes_for_groups(const Measurement& measurement);
+/// Bytes that it has at once for so many patterns.
+double bytes_for_groups(const Measurement& measurement, std::int64_t count);
 
 } // namespace Bracewell::Examples

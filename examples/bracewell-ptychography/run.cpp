@@ -39,8 +39,8 @@ struct Totals {
 };
 
 template <class Storage>
-Totals load(const Space& space, const Measurement& measurement, PtychographyLoss<Space, float, Storage>& loss,
-            Timings& timings) {
+Totals load(const Space& space, const Measurement& measurement, Share which,
+            PtychographyLoss<Space, float, Storage>& loss, Timings& timings) {
   const int n = measurement.detector();
   Totals totals;
   Owned<float**> weights;
@@ -54,7 +54,9 @@ Totals load(const Space& space, const Measurement& measurement, PtychographyLoss
     else
       loss.set_patterns(space, first, patterns);
   };
-  timings.stages(for_each_group(space, measurement, store, totals.pattern));
+  timings.stages(for_each_group(space, measurement, which, store, totals.pattern));
+  processes().sum(space, Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                             totals.pattern.data(), totals.pattern.size()));
   totals.counts = std::accumulate(totals.pattern.begin(), totals.pattern.end(), 0.0);
   return totals;
 }
@@ -142,6 +144,7 @@ public:
       positions_.push_back({margin() + (exact ? row : std::floor(row + 0.5)),
                             margin() + (exact ? column : std::floor(column + 0.5))});
     }
+    share_out();
     check_memory();
     if (options.reference)
       reference_ = read_reconstruction(*options.reference);
@@ -153,12 +156,12 @@ public:
     timings.phase("plan");
     PtychographyLoss<Space, float, Storage> loss(space_, shape_, positions_view(), loss_options());
     timings.phase("load");
-    const Totals totals = load(space_, measurement_, loss, timings);
+    const Totals totals = load(space_, measurement_, mine_, loss, timings);
     timings.phase("start");
     if (!(totals.counts > 0))
       throw InputError(options_.data.string() + ": all patterns are empty");
-    if (loss.empty_patterns() > 0)
-      provenance_.assume(options_.data.string() + ": " + std::to_string(loss.empty_patterns()) +
+    if (const auto empty = sum_over_processes(double(loss.empty_patterns())); empty > 0)
+      provenance_.assume(options_.data.string() + ": " + shortest(empty) +
                          " patterns without counts are left out");
     check_centre(totals);
     provenance_.say();
@@ -166,8 +169,14 @@ public:
     PtychographySolver<Space, float, Storage> solver(
         space_, shape_, std::move(loss), solver_options(std::sqrt(energy(probe) / double(probe.size()))));
     set_start(solver, probe);
+    if (process_count() > 1)
+      solver.set_reduction(
+          {.patterns = measurement_.count(),
+           .sum = [](const Space& space, const auto&... views) { processes().sum(space, views...); }});
     timings.phase("iterate");
     std::vector<double> losses = iterate(solver, checkpoint);
+    if (!is_first_process())
+      return "";
     timings.phase("write");
     const std::chrono::duration<double> elapsed = Clock::now() - start;
 
@@ -258,6 +267,20 @@ private:
         options_.refine_positions ? static_cast<int>(std::ceil(options_.position_limit)) : 0);
   }
 
+  /// The patterns of this process.
+  void share_out() {
+    mine_ = processes().share(measurement_.count());
+    if (process_count() == 1)
+      return;
+    if (options_.refine_positions)
+      throw InputError("--refine-positions: expected one process, as the positions of a scan are refined "
+                       "together, found " +
+                       std::to_string(process_count()));
+    if (options_.batches > 1 && options_.batches > measurement_.count() / process_count())
+      throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
+                       std::to_string(measurement_.count() / process_count()) + " patterns of a process");
+  }
+
   /// Says where positions are hardly in object pixels.
   void check_positions() const {
     const double step = measurement_.step();
@@ -308,13 +331,16 @@ private:
     require_memory("reconstructing " + std::to_string(measurement_.count()) + " patterns and an object of " +
                        std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
                        " pixels",
-                   resident_bytes() + solver + bytes_for_groups(measurement_) + (2 * 8 + 24) * values + 12e6,
+                   resident_bytes() + solver + bytes_for_groups(measurement_, mine_.size()) +
+                       (2 * 8 + 24) * values + 12e6,
                    memory_limit(options_.memory_limit));
   }
 
   using Positions =
       Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
-  Positions positions_view() const { return Positions(positions_.front().data(), positions_.size(), 2); }
+  Positions positions_view() const {
+    return Positions(positions_.data()->data() + 2 * mine_.begin, static_cast<std::size_t>(mine_.size()), 2);
+  }
 
   PtychographyOptions loss_options() const {
     PtychographyOptions options{.loss = options_.loss};
@@ -521,7 +547,10 @@ private:
     const int batches = options_.batches;
     std::optional<PatternBatches<Space>> lists;
     if (batches > 1)
-      lists.emplace(space_, measurement_.count(), batches, options_.seed);
+      lists.emplace(space_, mine_.size(), batches, options_.seed);
+    std::vector<double> sizes; // of the batches, in all processes
+    for (int batch = 0; batch < batches; ++batch)
+      sizes.push_back(sum_over_processes(double(lists ? (*lists)[batch].size() : mine_.size())));
     Passes passes{.losses = {},
                   .order = std::vector<int>(static_cast<std::size_t>(batches)),
                   .generator = std::mt19937_64(options_.seed)};
@@ -545,14 +574,15 @@ private:
         solver.move_windows(space_);
         std::shuffle(passes.order.begin(), passes.order.end(), passes.generator);
         for (const int batch : passes.order)
-          lists ? solver.step(space_, (*lists)[batch]) : solver.step(space_);
+          solver.step(space_, lists ? (*lists)[batch] : Array<const int, Memory>(),
+                      std::int64_t(sizes[std::size_t(batch)]));
         const auto steps = solver.losses(space_);
         losses.push_back(std::accumulate(steps.end() - batches, steps.end(), 0.0) / batches);
         if (losses.back() < passes.least) {
           passes.least = losses.back();
           std::swap(before, best);
         }
-        if (checkpoint.due())
+        if (is_first_process() && checkpoint.due())
           checkpoint.save([&](Hdf5Writer& file) { save(file, solver, passes, best); });
         progress.add(1, "loss " + number(losses.back()));
       }
@@ -658,6 +688,7 @@ private:
   PtychographyShape shape_{};
   std::optional<ProbeOptics> optics_;
   std::vector<std::array<double, 2>> positions_;
+  Share mine_{}; ///< the patterns of this process
   std::optional<Reconstruction> reference_;
 };
 
@@ -673,8 +704,10 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const std::string summary = options.storage == StorageType::Half
                                   ? job.run<Bracewell::Half>(checkpoint, timings)
                                   : job.run<float>(checkpoint, timings);
-  outputs.commit();
-  checkpoint.remove();
+  if (is_first_process()) {
+    outputs.commit();
+    checkpoint.remove();
+  }
   return summary;
 }
 

@@ -53,6 +53,12 @@ const Communicator<Kokkos::DefaultExecutionSpace>& processes() {
   return *communicator;
 }
 
+double sum_over_processes(double value) {
+  processes().sum(Kokkos::DefaultExecutionSpace(),
+                  Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(&value, 1));
+  return value;
+}
+
 /// Takes what is written to stdout and stderr.
 class ProcessGroup::Silence : std::streambuf {
 public:

@@ -24,6 +24,9 @@ void require_one_process();
 /// The processes, for sums. Collective at the first call; Kokkos' end ends it.
 const Communicator<Kokkos::DefaultExecutionSpace>& processes();
 
+/// Collective.
+double sum_over_processes(double value);
+
 /// The life of MPI, if this program was built with it and started by mpirun or the like. Processes other than the
 /// first say nothing on stdout and stderr meanwhile.
 class ProcessGroup {
