@@ -5,6 +5,10 @@ function(bracewell_mpi_program name source)
   target_compile_definitions(${name} PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
 
+# Open MPI refuses root, and more processes than cores, where it is not told.
+set(bracewell_mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none)
+
 bracewell_mpi_program(test_distributed_alone distributed/communicator.cpp)
 add_test(NAME test_distributed_alone COMMAND test_distributed_alone)
 if(NOT MPI_CXX_FOUND)
@@ -17,7 +21,5 @@ foreach(processes 1 2 3 4)
   set(test test_distributed_communicator_${processes})
   add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${processes}
     $<TARGET_FILE:test_distributed_communicator>)
-  # Open MPI refuses root, and more processes than cores, where it is not told.
-  set_tests_properties(${test} PROPERTIES TIMEOUT 120 ENVIRONMENT
-    "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
+  set_tests_properties(${test} PROPERTIES TIMEOUT 120 ENVIRONMENT "${bracewell_mpi_environment}")
 endforeach()

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// The programs as several processes of mpirun: results of one, and faults of one that are all of them.
+#include "support.hpp"
+
+#include "common/hdf5.hpp"
+
+#include <catch2/generators/catch_generators.hpp>
+
+using namespace DriverTest;
+
+namespace {
+
+const std::string reconstruct = BRACEWELL_RECONSTRUCT, ptychography = BRACEWELL_PTYCHOGRAPHY;
+
+std::string as(int processes, const std::string& command) {
+  return BRACEWELL_MPIEXEC " -n " + std::to_string(processes) + " " + command;
+}
+
+void skip_without_mpi() {
+  if (std::string(BRACEWELL_MPIEXEC).empty())
+    SKIP("MPI is not installed");
+}
+
+/// particles.star with images.mrcs in a folder.
+struct Particles {
+  static constexpr int box = 20;
+  TemporaryFolder folder;
+
+  explicit Particles(int count) {
+    const auto gaussians = random_gaussians(8, box / 6.0, 2);
+    const auto particles = random_particles(count, 1);
+    write_stack(folder / "images.mrcs", gaussian_projections(gaussians, particles, box), box, box);
+    write_text(folder / "particles.star", star_text(particles, box, "images.mrcs"));
+  }
+
+  std::vector<float> map(const std::string& name) const { return MrcReader(folder / name).read_volume(); }
+};
+
+int count_of(const std::string& words, const std::string& text) {
+  int count = 0;
+  for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
+    ++count;
+  return count;
+}
+
+} // namespace
+
+TEST_CASE("particles shared out among processes make the maps of one, also fewer particles than processes") {
+  skip_without_mpi();
+  const auto [count, processes] = GENERATE(table<int, int>({{41, 2}, {41, 3}, {41, 4}, {3, 4}}));
+  const Particles particles(count);
+  const std::string command = reconstruct + " --star particles.star --out ";
+  const std::string alone = run_well(particles.folder, command + "one.mrc");
+  const std::string together = run_well(particles.folder, as(processes, command + "all.mrc"));
+  for (const std::string name : {".mrc", "_half1.mrc", "_half2.mrc"})
+    CHECK(relative_error(particles.map("all" + name), particles.map("one" + name)) < 2e-6);
+  // Said once, by the first of them: all up to the time.
+  CHECK(count_of("particles of", together) == 1);
+  CHECK(together.substr(together.find(':'), together.rfind(',') - together.find(':')) ==
+        alone.substr(alone.find(':'), alone.rfind(',') - alone.find(':')));
+}
+
+TEST_CASE("patterns shared out among processes make the object of one") {
+  skip_without_mpi();
+  const TemporaryFolder folder;
+  run_well(folder, ptychography + " --demo . --passes 1");
+  const std::string command = ptychography + " --data scan.cxi --probe-size 40 --passes 4 ";
+  const auto values = [&](const std::string& name, const std::string& dataset) {
+    return Hdf5Reader(folder / name).read<double>(dataset);
+  };
+  run_well(folder, command + "--out one.h5");
+  run_well(folder, as(3, command + "--out all.h5"));
+  for (const std::string dataset : {"/loss", "/object/amplitude", "/object/phase"}) {
+    const auto one = values("one.h5", dataset), all = values("all.h5", dataset);
+    REQUIRE(one.size() == all.size());
+    double error = 0, largest = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      error = std::max(error, std::abs(one[i] - all[i]));
+      largest = std::max(largest, std::abs(one[i]));
+    }
+    INFO(dataset);
+    CHECK(error < 2e-4 * largest); // Adam divides small gradients by themselves
+  }
+  CHECK(values("one.h5", "/positions") == values("all.h5", "/positions"));
+  // Batches are made within a process: other ones, as good.
+  run_well(folder, as(2, command + "--batches 3 --out batches.h5"));
+  run_well(folder, command + "--batches 3 --out batches_of_one.h5");
+  CHECK(std::abs(values("batches.h5", "/loss").back() / values("batches_of_one.h5", "/loss").back() - 1) <
+        0.05);
+}
+
+TEST_CASE("what one of the processes finds wrong is one message, one code and no output") {
+  skip_without_mpi();
+  const Particles particles(8);
+  const TemporaryFolder& folder = particles.folder;
+  const auto before = files_in(folder);
+  const std::string command = reconstruct + " --star particles.star --out map.mrc ";
+  Outcome outcome = run(folder, as(3, command + "--kernel cubic"));
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(count_of("bracewell-reconstruct: ", outcome.err) == 1);
+  // The last image, which only the last process reads, is not there.
+  fs::resize_file(folder / "images.mrcs", fs::file_size(folder / "images.mrcs") - 4);
+  outcome = run(folder, as(3, command));
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(count_of("images.mrcs: ", outcome.err) - count_of("note: images.mrcs: ", outcome.err) == 1);
+  CHECK(files_in(folder) == before);
+}
+
+TEST_CASE("a process that is killed ends the others, without output") {
+  skip_without_mpi();
+  const Particles particles(8);
+  const auto before = files_in(particles.folder);
+  const Outcome outcome = run(particles.folder, as(2, reconstruct + " --star particles.star --out map.mrc") +
+                                                    " : -n 1 sh -c 'kill -9 $$'");
+  INFO(outcome.err);
+  CHECK(outcome.code != 0);
+  CHECK(files_in(particles.folder) == before);
+}
