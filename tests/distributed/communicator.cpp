@@ -1,7 +1,5 @@
 // The communicator as any number of processes; built without MPI, as one.
 
-#include "../page_examples.hpp"
-
 #include <bracewell/distributed/communicator.hpp>
 #include <bracewell/project/backproject.hpp>
 
@@ -216,7 +214,7 @@ TEST_CASE("the caller's communicator may be freed, and parts of the world are wo
 }
 #endif
 
-TEST_CASE("back-projections of shares sum to that of all", "[page]") {
+TEST_CASE("back-projections of shares sum to that of all", "[project]") {
   const Space space;
   const auto processes = all_processes(space);
   using Complex = Kokkos::complex<double>;
@@ -247,13 +245,10 @@ TEST_CASE("back-projections of shares sum to that of all", "[page]") {
   const auto [whole, whole_matrices] = part({0, all});
   backproject(space, whole, {.matrices = whole_matrices}, {.data = expected});
 
-  // [sum
   const Share mine = processes.share(all);
-  const auto [projections, matrices] = part(mine); // reads those from mine.begin to mine.end
+  const auto [projections, matrices] = part(mine);
   backproject(space, projections, {.matrices = matrices}, {.data = data});
-  processes.sum(space, data); // now the back-projection of all, in every process
-  // sum]
-
+  processes.sum(space, data);
   space.fence();
   const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), data);
   const auto b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), expected);
@@ -264,10 +259,6 @@ TEST_CASE("back-projections of shares sum to that of all", "[page]") {
   }
   CHECK(norm > 1);
   CHECK(error <= 1e-14 * norm);
-}
-
-TEST_CASE("the page's example is this code") {
-  Test::check_page_examples(__FILE__, {BRACEWELL_SOURCE_DIR "/docs/distributed.md"});
 }
 
 int main(int argc, char* argv[]) {
