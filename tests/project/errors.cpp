@@ -367,6 +367,15 @@ TEST_CASE("a gradient of weights needs a weight volume") {
                 "backproject_gradients", "projection_weights", "none");
 }
 
+TEST_CASE("a gradient of shifts needs shifts") {
+  const Arguments a;
+  check_message(a, message_of([&] {
+                  project_gradients<Linear>(a.space, a.reconstruction, {.matrices = a.matrices}, a.cotangent,
+                                            {.shifts = a.shift_gradient}, a.options);
+                }),
+                "project_gradients", "gradients.shifts", "[2, 3, 2]");
+}
+
 TEST_CASE("outputs that share memory with other arguments") {
   const Operator &project = operators[0], &project_gradients = operators[1], &backproject = operators[2],
                  &backproject_gradients = operators[3];

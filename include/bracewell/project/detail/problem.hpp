@@ -23,6 +23,8 @@ inline constexpr bool is_kernel = requires {
 struct ProjectionArguments : Arguments {
   /// An optional output with the shape of another array.
   void same_if_given(const char* argument, const ArrayShape& array, const ArrayShape& like) const {
+    if (array && !like)
+      fail(function, argument, "no gradient of an argument that is not given", array.shape());
     if (array)
       same_spectrum(argument, array, like);
   }
