@@ -175,6 +175,23 @@ TEST_CASE("a broadcast gives all what one has") {
   }
 }
 
+TEST_CASE("a broadcast takes any values") {
+  const Space space;
+  const auto processes = all_processes(space);
+  const HostView<char*> letters("letters", 5);
+  const HostView<std::int64_t**> numbers("numbers", 3, 7);
+  for (int i = 0; i < 5; ++i)
+    letters(i) = char('a' + processes.rank() + i);
+  Kokkos::deep_copy(numbers, std::int64_t(1) << (40 + processes.rank()));
+  const int root = processes.size() - 1;
+  processes.broadcast(space, letters, root);
+  processes.broadcast(space, numbers, root);
+  for (int i = 0; i < 5; ++i)
+    CHECK(letters(i) == char('a' + root + i));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    CHECK(numbers.data()[i] == std::int64_t(1) << (40 + root));
+}
+
 TEST_CASE("wrong arguments end in one sentence on every process") {
   const Space space;
   const auto processes = all_processes(space);

@@ -38,9 +38,9 @@ struct Share {
 
 namespace Impl {
 
-/// Real numbers of a View, which processes sum.
+/// Elements of a View that processes exchange: real numbers, or bytes.
 template <class Space>
-struct SummedArray {
+struct ExchangedArray {
   /// Memory of the host that a device copies from and to at full speed.
 #if defined(KOKKOS_HAS_SHARED_HOST_PINNED_SPACE)
   using Staging = Kokkos::SharedHostPinnedSpace;
@@ -51,26 +51,34 @@ struct SummedArray {
   using Bytes = Kokkos::View<char*, Memory, Kokkos::MemoryUnmanaged>;
 
   char* data;
-  std::int64_t size; ///< real numbers
+  std::int64_t size; ///< elements
   int bytes;         ///< of one
   bool on_host;
   void (*copy)(const Space&, char* data, char* host, std::int64_t bytes, bool to_host);
 
   template <class View>
-  explicit SummedArray(const View& view) {
+  static ExchangedArray of_bytes(const View& view) {
     using Value = typename View::non_const_value_type;
-    using Real = real_of<View>;
     using Memory = typename View::memory_space;
+    static_assert(
+        std::is_trivially_copyable_v<Value>,
+        "Bracewell::Communicator: expected a View of values that may be copied as bytes, found others.");
+    const Array<Value, Memory> array(view);
+    return {reinterpret_cast<char*>(array.data), array.size() * std::int64_t(sizeof(Value)), 1,
+            is_host<Memory>, copy_bytes<Memory>};
+  }
+
+  template <class View>
+  static ExchangedArray of_numbers(const View& view) {
+    using Real = real_of<View>;
     static_assert(
         std::is_same_v<Real, float> || std::is_same_v<Real, double>,
         "Bracewell::Communicator: expected a View of float, double or complex numbers of them, found "
         "another type of values.");
-    const Array<Value, Memory> array(view);
-    data = reinterpret_cast<char*>(array.data);
-    size = array.size() * std::int64_t(sizeof(Value) / sizeof(Real));
-    bytes = sizeof(Real);
-    on_host = is_host<Memory>;
-    copy = copy_bytes<Memory>;
+    ExchangedArray array = of_bytes(view);
+    array.size /= std::int64_t(sizeof(Real));
+    array.bytes = sizeof(Real);
+    return array;
   }
 
   /// In the order of the instance, except for memory of the host, which is copied at once.
@@ -103,7 +111,7 @@ struct SummedArray {
 /// @endcode
 template <class ExecutionSpace>
 class Communicator {
-  using Summed = Impl::SummedArray<ExecutionSpace>;
+  using Exchanged = Impl::ExchangedArray<ExecutionSpace>;
 
 public:
   /// Bytes that sums through the host take at a time: those of a cache, in which two of them are summed at twice the
@@ -152,28 +160,28 @@ public:
   /// @throws Error on gaps, on Views that share memory, and where the transport fails
   template <class... Views>
   void sum(const ExecutionSpace& space, const Views&... views) const {
-    combine("Communicator::sum", space, transport_, false, {Summed(views)...});
+    combine("Communicator::sum", space, transport_, false, {Exchanged::of_numbers(views)...});
   }
 
   /// The same through the host, in the order of a fixed tree of ranks: for as many processes with equal Views equal
   /// bits. Collective.
   template <class... Views>
   void reduce_in_order(const ExecutionSpace& space, const Views&... views) const {
-    combine("Communicator::reduce_in_order", space, Transport::Host, true, {Summed(views)...});
+    combine("Communicator::reduce_in_order", space, Transport::Host, true, {Exchanged::of_numbers(views)...});
   }
 
   /// The elements of a View of one process for all. Waits for the instance. Collective.
-  /// @param view  as for sum()
+  /// @param view  of any values that may be copied as bytes, rows without gaps; in memory as for sum()
   /// @param root  rank of that process
   /// @throws Error on a rank that there is not, on gaps, and where MPI fails
   template <class View>
   void broadcast(const ExecutionSpace& space, const View& view, int root = 0) const {
     constexpr const char* function = "Communicator::broadcast";
     Impl::Arguments{function}.within("root", root, 0, size() - 1);
-    const Summed array(view);
+    const Exchanged array = Exchanged::of_bytes(view);
     if (size() > 1)
-      in_pieces(space, {array}, array.bytes, [&](char* piece, std::int64_t count) {
-        processes_->broadcast(function, piece, count * array.bytes, root);
+      in_pieces(space, {array}, 1, [&](char* piece, std::int64_t count) {
+        processes_->broadcast(function, piece, count, root);
       });
   }
 
@@ -187,7 +195,7 @@ public:
   std::size_t memory_bytes() const { return staging_[0].size() + staging_[1].size() + received_.size(); }
 
 private:
-  using Piece = Kokkos::View<char*, typename Summed::Staging>;
+  using Piece = Kokkos::View<char*, typename Exchanged::Staging>;
 
 #if defined(BRACEWELL_ENABLE_MPI)
   void choose(Transport wanted) {
@@ -228,22 +236,22 @@ private:
 #endif
 
   void combine(const char* function, const ExecutionSpace& space, [[maybe_unused]] Transport transport,
-               bool in_order, const std::vector<Summed>& arrays) const {
+               bool in_order, const std::vector<Exchanged>& arrays) const {
     const Kokkos::Profiling::ScopedRegion region("Bracewell::" + std::string(function));
     std::vector<Impl::NamedMemory> memory;
-    for (const Summed& array : arrays)
+    for (const Exchanged& array : arrays)
       memory.emplace_back("views", array.data, static_cast<std::size_t>(array.size * array.bytes));
     Impl::Arguments{function}.disjoint(memory, {});
     if (size() == 1)
       return;
-    std::vector<Summed> through_host, direct;
-    for (const Summed& array : arrays)
+    std::vector<Exchanged> through_host, direct;
+    for (const Exchanged& array : arrays)
       (transport == Transport::Host || (transport == Transport::Collectives && array.on_host) ? through_host
                                                                                               : direct)
           .push_back(array);
     if (transport == Transport::Device && !direct.empty()) {
       space.fence("Bracewell::Communicator: MPI reads what was computed");
-      for (const Summed& array : direct)
+      for (const Exchanged& array : direct)
         for (std::int64_t begin = 0, next; begin < array.size; begin = next) {
           next = std::min(array.size, begin + (std::int64_t(1) << 28)); // MPI 3 counts up to 2^31
           processes_->add(function, array.data + begin * array.bytes, next - begin, array.bytes);
@@ -273,10 +281,10 @@ private:
   /// Takes the arrays of numbers of so many bytes to the host, a piece at a time and many arrays to a piece, and back
   /// from it after `exchange`(piece, count), while the next piece is on its way.
   template <class Exchange>
-  void in_pieces(const ExecutionSpace& space, const std::vector<Summed>& arrays, int bytes,
+  void in_pieces(const ExecutionSpace& space, const std::vector<Exchanged>& arrays, int bytes,
                  const Exchange& exchange) const {
     struct Segment {
-      const Summed* array;
+      const Exchanged* array;
       std::int64_t begin, count;
     };
     std::vector<Segment> segments[2]; // of the two pieces
@@ -287,7 +295,7 @@ private:
       std::int64_t filled = 0;
       segments[piece].clear();
       while (array < arrays.size() && filled < capacity) {
-        const Summed& from = arrays[array];
+        const Exchanged& from = arrays[array];
         if (from.bytes != bytes || begin == from.size) {
           ++array;
           begin = 0;
