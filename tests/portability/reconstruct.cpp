@@ -1,5 +1,6 @@
-// Every kernel of reconstruct/, geometry/ and optimize/ and every kind of FFT plan, in float and double.
+// Every kernel of reconstruct/, geometry/, optimize/ and distributed/ and every kind of FFT plan, in float and double.
 
+#include <bracewell/distributed/communicator.hpp>
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/geometry/euler.hpp>
@@ -89,6 +90,9 @@ void every_pose_gradient(const Space& space, const Poses<T>& angles, const Poses
   Adam<Space, T> adam(space, {angles.size()});
   adam.step(space, {{angles, gradients, 0.1}});
   adam.reset(space);
+  const Bracewell::Communicator<Space> processes; // without MPI, one
+  processes.sum(space, angles, gradients);
+  processes.broadcast(space, angles);
 }
 
 template void every_operator<float>(const Space&, const Volumes<float>&, const Volumes<float>&,
