@@ -12,6 +12,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -61,6 +62,18 @@ struct Handle : HandleBase {
 };
 
 using Object = std::optional<nb::object>; ///< an array, or None
+
+/// Whether a tensor would lose its gradient here. Types are asked once.
+bool requires_gradient(nb::handle object) {
+  static std::map<PyObject*, bool> differentiable; // guarded by the interpreter's lock
+  const nb::handle type = object.type();
+  const auto [found, unknown] = differentiable.try_emplace(type.ptr(), false);
+  if (unknown) {
+    found->second = nb::hasattr(type, "requires_grad");
+    type.inc_ref(); // keeps the address to itself
+  }
+  return found->second && nb::cast<bool>(object.attr("requires_grad"));
+}
 
 /// The arrays of one call: one precision, one device, rows without gaps.
 class Arrays {
@@ -117,12 +130,14 @@ private:
     if (!given || given->is_none())
       return tensor;
     const nb::handle object = *given;
+    if (requires_gradient(object))
+      fail(name, "an array that needs no gradient: bracewell.torch has differentiable functions, or detach() it",
+           "a tensor that requires one");
     NdArray array;
     if (!nb::try_cast(object, array, false)) {
-      const std::string type = nb::cast<std::string>(nb::str(object.type().attr("__name__")));
       fail(name,
            std::is_same_v<NdArray, nb::ndarray<>> ? "an array (DLPack) that can be written" : "an array (DLPack)",
-           type == "Tensor" ? "a Tensor that cannot be exported: detach() it first" : type);
+           nb::cast<std::string>(nb::str(object.type().attr("__name__"))));
     }
     check_type(name, array.dtype(), values);
     check_place(name, array.device_type(), array.device_id());

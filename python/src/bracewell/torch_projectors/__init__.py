@@ -8,6 +8,7 @@ stored too. docs/torch-projectors.md lists what differs on purpose.
 
 from __future__ import annotations
 
+import math
 from typing import Optional, Tuple
 
 from torch import Tensor
@@ -41,11 +42,12 @@ def _check_box(function: str, name: str, spectrum: Tensor, leading: int, dimensi
         raise ValueError(f"bracewell.torch_projectors.{function}: {name}: expected {axes} axes, found {spectrum.dim()}")
     *sides, columns = spectrum.shape[-dimensions:]
     side = sides[-1]
+    start = f"bracewell.torch_projectors.{function}: {name}: "
     if side % 2 != 0:
-        raise ValueError(f"bracewell.torch_projectors.{function}: {name}: expected an even box, found {side}: Boxsize must be even")
+        raise ValueError(f"{start}Boxsize {side} must be even")
     if any(other != side for other in sides) or side != 2 * (columns - 1):
-        raise ValueError(f"bracewell.torch_projectors.{function}: {name}: expected equal sides with columns = side / 2 + 1, "
-                         f"found {tuple(spectrum.shape)}: shape mismatch")
+        raise ValueError(f"{start}expected boxsize {side} to match all sides and {side // 2 + 1} columns, found "
+                         f"{tuple(spectrum.shape[-dimensions:])}")
     return side
 
 
@@ -63,9 +65,9 @@ def _project(function, dimensions, reconstruction, rotations, shifts, output_sha
     side = _check_box(function, "reconstruction", reconstruction, 1, dimensions)
     shape = (side, side) if output_shape is None else tuple(output_shape)
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected a square, found {shape}: must be square")
+        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected a square, found {shape}")
     if shape[0] % 2 != 0:
-        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected even sides, found {shape}: must be even")
+        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected even sides, found {shape}")
     rotations, shifts = _with_axes(rotations, 4), _with_axes(shifts, 3)
     _check_batch(function, rotations, reconstruction)
     return _operators.project(reconstruction, rotations, shifts, shape=shape, interpolation=_kernel(interpolation),
@@ -75,18 +77,19 @@ def _project(function, dimensions, reconstruction, rotations, shifts, output_sha
 
 def _backproject(function, dimensions, projections, rotations, weights, shifts, interpolation, oversampling, cutoff):
     if projections.dim() != 4:
-        raise ValueError(f"bracewell.torch_projectors.{function}: projections: expected a 4D tensor [B, P, h, w/2+1], found "
+        raise ValueError(f"bracewell.torch_projectors.{function}: Projections must be a 4D tensor [B, P, h, w/2+1], found "
                          f"{projections.dim()} axes")
     side = _check_box(function, "projections", projections, 2, 2)
     if weights is not None:
         if weights.shape != projections.shape:
-            raise ValueError(f"bracewell.torch_projectors.{function}: weights: their shape must match {tuple(projections.shape)}, "
-                             f"found {tuple(weights.shape)}")
+            raise ValueError(f"bracewell.torch_projectors.{function}: Weights shape {tuple(weights.shape)} must match projections "
+                             f"shape {tuple(projections.shape)}")
         if not weights.is_floating_point():
             raise ValueError(f"bracewell.torch_projectors.{function}: weights: must be real-valued, found {weights.dtype}")
     rotations, shifts = _with_axes(rotations, 4), _with_axes(shifts, 3)
     _check_batch(function, rotations, projections)
-    data, weight = _operators.backproject(projections, rotations, shifts, weights=weights, shape=(side,) * dimensions,
+    padded = 2 * math.ceil(math.ceil(side * oversampling) / 2)
+    data, weight = _operators.backproject(projections, rotations, shifts, weights=weights, shape=(padded,) * dimensions,
                                           interpolation=_kernel(interpolation), oversampling=float(oversampling),
                                           radius=side / 2 if cutoff is None else float(cutoff), kernel_weights="absolute")
     return data, projections.real.new_empty(0) if weight is None else weight
@@ -131,7 +134,7 @@ def project_3d_to_2d_back(projections: Tensor, reconstruction: Tensor, rotations
 def backproject_2d_forw(projections: Tensor, rotations: Tensor, weights: Optional[Tensor] = None, shifts: Optional[Tensor] = None,
                         interpolation: str = "linear", oversampling: float = 1.0,
                         fourier_radius_cutoff: Optional[float] = None) -> Tuple[Tensor, Tensor]:
-    """Sums of projections and of weights, images ``[B, h, w/2+1]``; the second is empty without weights."""
+    """Sums of projections and of weights, images ``[B, H, W/2+1]`` of oversampling times their box; the second is empty without weights."""
     return _backproject("backproject_2d_forw", 2, projections, rotations, weights, shifts, interpolation, oversampling,
                         fourier_radius_cutoff)
 
@@ -139,7 +142,7 @@ def backproject_2d_forw(projections: Tensor, rotations: Tensor, weights: Optiona
 def backproject_2d_to_3d_forw(projections: Tensor, rotations: Tensor, weights: Optional[Tensor] = None,
                               shifts: Optional[Tensor] = None, interpolation: str = "linear", oversampling: float = 1.0,
                               fourier_radius_cutoff: Optional[float] = None) -> Tuple[Tensor, Tensor]:
-    """Sums of projections and of weights, volumes ``[B, h, h, w/2+1]``; the second is empty without weights."""
+    """Sums of projections and of weights, volumes ``[B, H, H, W/2+1]`` of oversampling times their box; the second is empty without weights."""
     return _backproject("backproject_2d_to_3d_forw", 3, projections, rotations, weights, shifts, interpolation, oversampling,
                         fourier_radius_cutoff)
 
