@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Heterogeneous reconstruction by gradient descent through projections: a molecule with an arm that moves.
 
-Image i shows V0 + t_i V1 in a known pose, with t_i unknown: mean, motion and all t_i are fitted at once, by Adam, to noisy images
-that are made in closed form. The gradients of both volumes are one call of `project_gradients`; that of t_i is a sum over the image.
+Image i shows V0 + t_i V1 in a known pose, with t_i unknown: mean, motion and all t_i are fitted at once to noisy images that are
+made in closed form. The gradients of the squared error with respect to both volumes, and their curvatures, are one call of
+`backproject`; that of t_i is a sum over its image.
 
 python heterogeneous_reconstruction.py [FIGURE]
 """
@@ -12,13 +13,13 @@ import sys
 import bracewell
 import numpy as np
 
-N, IMAGES = 32, 300
+N, RADIUS, IMAGES = 32, 8, 300
 
 
 def simulate(rng):
     """Half spectra of noisy images, rotations, and where the arm was in each, from -1 to 1."""
     body = rng.normal(scale=3.2, size=(12, 3))
-    arm, along = np.array([[7.0, 0, 2], [8.5, 1, 3], [7.5, 2, 4.5]]), np.array([0, 3.0, -1.5])
+    arm, along = np.array([[7.0, 0, 2], [8.5, 1, 3], [7.5, 2, 4.5]]), np.array([0, 6.0, -3.0])
     t = rng.uniform(-1, 1, IMAGES)
     turns = np.linalg.qr(rng.normal(size=(IMAGES, 3, 3)))[0]
     turns *= np.linalg.det(turns)[:, None, None]
@@ -32,24 +33,26 @@ def simulate(rng):
     return images.astype(np.complex64)[None], turns.astype(np.float32)[None], t
 
 
-def fit(images, turns, rng, iterations=80):
-    """Mean, motion (half spectra [2, N, N, N/2+1]) and coordinates of all images."""
-    data, weight = bracewell.backproject(images, turns, weights=np.ones(images.shape, np.float32))
-    volumes = np.concatenate([bracewell.normalise(data, weight), np.zeros((1, N, N, N // 2 + 1), np.complex64)])
-    t = rng.normal(scale=0.5, size=IMAGES).astype(np.float32)
-    scale = np.abs(volumes[0]).mean()
-    inside = np.hypot(np.fft.fftfreq(N)[:, None], np.fft.rfftfreq(N)[None, :]) <= 0.5  # what project computes
-    adam = bracewell.Adam([volumes, t], [0.05 * float(scale), 0.05])
-    losses = []
+def fit(images, turns, rng, iterations=60):
+    """Mean, motion (half spectra [2, N, N, N/2+1]), coordinates of all images, and the loss of every iteration."""
+    volumes = np.zeros((2, N, N, N // 2 + 1), np.complex64)
+    t = rng.normal(size=IMAGES).astype(np.float32)
+    inside = np.hypot(np.fft.fftfreq(N)[:, None], np.fft.rfftfreq(N)[None, :]) <= RADIUS / N
+    options, losses = dict(interpolation="linear", radius=RADIUS), []
     for _ in range(iterations):
-        views = bracewell.project(volumes, turns, interpolation="linear")  # [2, images, N, N/2+1]
         mix = np.stack([np.ones_like(t), t])[:, :, None, None]
-        residual = ((mix * views).sum(axis=0) - images[0]) * inside
-        gradient = bracewell.project_gradients(volumes, turns, np.ascontiguousarray(mix * residual), wanted=("reconstruction",),
-                                                interpolation="linear")
-        along = (residual.conj() * views[1]).real.sum(axis=(1, 2)).astype(np.float32)
-        adam.step([gradient.reconstruction, along])
+        views = bracewell.project(volumes, turns, **options)  # [2, images, N, N/2+1]
+        residual = (images[0] - (mix * views).sum(axis=0)) * inside
         losses.append(float((abs(residual)**2).sum()))
+        # The gradient of half the loss with respect to both volumes, over its curvature.
+        weights = np.ascontiguousarray(np.broadcast_to(mix**2, views.shape))
+        slope, curvature = bracewell.backproject(mix * residual, turns, weights=weights, **options)
+        t += 0.7 * (residual.conj() * views[1]).real.sum(axis=(1, 2)) / ((abs(views[1])**2).sum(axis=(1, 2)) + 1e-9)
+        volumes += 0.7 * bracewell.normalise(slope, curvature, wiener=0.5)
+        shift, scale = t.mean(), t.std()  # coordinates of mean 0 and variance 1, which the volumes make up for
+        t = (t - shift) / scale
+        volumes[0] += shift * volumes[1]
+        volumes[1] *= scale
     return volumes, t, losses
 
 

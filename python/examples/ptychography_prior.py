@@ -12,7 +12,7 @@ import sys
 import bracewell
 import numpy as np
 
-SIZE, PROBE, STEP, PHOTONS = 96, 32, 7, 3000
+SIZE, PROBE, STEP, PHOTONS = 96, 32, 7, 300
 
 
 def total_variation(image, soft=0.05):
@@ -67,7 +67,7 @@ def error(found, truth):
 def main(figure=None):
     """Returns the errors without and with the prior."""
     truth, probe, positions, patterns = experiment(np.random.default_rng(2))
-    images = [reconstruct(patterns, positions, probe, strength) for strength in (0, 1.5e-5)]
+    images = [reconstruct(patterns, positions, probe, strength) for strength in (0, 6e-6)]
     errors = [error(image, truth) for image in images]
     print(f"relative error at {PHOTONS} photons per pattern: {errors[0]:.3f}, with the prior {errors[1]:.3f}")
     if figure:

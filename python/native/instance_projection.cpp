@@ -41,7 +41,8 @@ void with_types(const char* function, const ProjectionSettings& settings, int pr
       action.template operator()<Kernel, 3, 3>();
     else
       Impl::fail(function, "arrays",
-                 "volumes [B, H, W/2+1] with projections [B, P, h, w/2+1], or [B, D, H, W/2+1] with [B, P, h, w/2+1] "
+                 "volumes [B, H, W/2+1] with projections [B, P, h, w/2+1], or [B, D, H, W/2+1] with [B, P, "
+                 "h, w/2+1] "
                  "or [B, P, d, h, w/2+1]",
                  "volumes of " + std::to_string(volumes) + " axes with projections of " +
                      std::to_string(projections));
@@ -76,9 +77,9 @@ void Projection<backend, Real>::project(Queue queue, const Tensor& reconstructio
                                         const Tensor& projections, const Tensor& scratch,
                                         const ProjectionSettings& settings) {
   with_types("project", settings, projections.rank, reconstruction.rank, [&]<class Kernel, int M, int D>() {
-    Impl::project<Kernel, M, D>(space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction),
-                                poses_of(poses), array_of<Complex, Space>(projections),
-                                array_of<Real, Space>(scratch), options_of(settings));
+    Impl::project<Kernel, M, D>(
+        space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction), poses_of(poses),
+        array_of<Complex, Space>(projections), array_of<Real, Space>(scratch), options_of(settings));
   });
 }
 
@@ -94,19 +95,22 @@ std::int64_t Projection<backend, Real>::scratch_size(Queue queue, const Tensor& 
 }
 
 template <>
-void Projection<backend, Real>::project_gradients(Queue queue, const Tensor& reconstruction, const PoseTensors& poses,
-                                                  const Tensor& cotangent, const Tensor& reconstruction_gradient,
+void Projection<backend, Real>::project_gradients(Queue queue, const Tensor& reconstruction,
+                                                  const PoseTensors& poses, const Tensor& cotangent,
+                                                  const Tensor& reconstruction_gradient,
                                                   const Tensor& matrices, const Tensor& shifts,
                                                   const ProjectionSettings& settings) {
-  with_types("project_gradients", settings, cotangent.rank, reconstruction.rank, [&]<class Kernel, int M, int D>() {
-    ProjectGradients<Real, Space::memory_space> gradients;
-    gradients.reconstruction = array_of<Complex, Space>(reconstruction_gradient);
-    gradients.matrices = array_of<Real, Space>(matrices);
-    gradients.shifts = array_of<Real, Space>(shifts);
-    Impl::project_gradients<Kernel, M, D>(
-        space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction), poses_of(poses),
-        spectrum_of<const Complex, M + 2, Space>(cotangent), gradients, options_of(settings));
-  });
+  with_types("project_gradients", settings, cotangent.rank, reconstruction.rank,
+             [&]<class Kernel, int M, int D>() {
+               ProjectGradients<Real, Space::memory_space> gradients;
+               gradients.reconstruction = array_of<Complex, Space>(reconstruction_gradient);
+               gradients.matrices = array_of<Real, Space>(matrices);
+               gradients.shifts = array_of<Real, Space>(shifts);
+               Impl::project_gradients<Kernel, M, D>(
+                   space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction),
+                   poses_of(poses), spectrum_of<const Complex, M + 2, Space>(cotangent), gradients,
+                   options_of(settings));
+             });
 }
 
 template <>
@@ -124,23 +128,27 @@ void Projection<backend, Real>::backproject(Queue queue, const Tensor& projectio
 }
 
 template <>
-void Projection<backend, Real>::backproject_gradients(Queue queue, const Tensor& projections, const PoseTensors& poses,
-                                                      const Tensor& weights, const Tensor& data, const Tensor& weight,
+void Projection<backend, Real>::backproject_gradients(Queue queue, const Tensor& projections,
+                                                      const PoseTensors& poses, const Tensor& weights,
+                                                      const Tensor& data, const Tensor& weight,
                                                       const Tensor& projections_gradient,
                                                       const Tensor& weights_gradient, const Tensor& matrices,
-                                                      const Tensor& shifts, const ProjectionSettings& settings) {
-  with_types("backproject_gradients", settings, projections.rank, data.rank, [&]<class Kernel, int M, int D>() {
-    BackprojectGradients<Real, Space::memory_space, D> gradients;
-    gradients.data = const_spectra<D>(data);
-    gradients.weight = array_of<const Real, Space>(weight);
-    gradients.weights = array_of<const Real, Space>(weights);
-    gradients.projections = array_of<Complex, Space>(projections_gradient);
-    gradients.projection_weights = array_of<Real, Space>(weights_gradient);
-    gradients.matrices = array_of<Real, Space>(matrices);
-    gradients.shifts = array_of<Real, Space>(shifts);
-    Impl::backproject_gradients<Kernel, M, D>(space_of<backend>(queue), array_of<const Complex, Space>(projections),
-                                              poses_of(poses), gradients, options_of(settings));
-  });
+                                                      const Tensor& shifts,
+                                                      const ProjectionSettings& settings) {
+  with_types("backproject_gradients", settings, projections.rank, data.rank,
+             [&]<class Kernel, int M, int D>() {
+               BackprojectGradients<Real, Space::memory_space, D> gradients;
+               gradients.data = const_spectra<D>(data);
+               gradients.weight = array_of<const Real, Space>(weight);
+               gradients.weights = array_of<const Real, Space>(weights);
+               gradients.projections = array_of<Complex, Space>(projections_gradient);
+               gradients.projection_weights = array_of<Real, Space>(weights_gradient);
+               gradients.matrices = array_of<Real, Space>(matrices);
+               gradients.shifts = array_of<Real, Space>(shifts);
+               Impl::backproject_gradients<Kernel, M, D>(space_of<backend>(queue),
+                                                         array_of<const Complex, Space>(projections),
+                                                         poses_of(poses), gradients, options_of(settings));
+             });
 }
 
 } // namespace Bracewell::Python

@@ -13,12 +13,15 @@ using Space = SpaceOf<backend>;
 using Complex = Kokkos::complex<Real>;
 
 /// GPUs have a fused kernel for the usual detectors; hosts are about as fast without.
-using Detectors = std::conditional_t<backend == Backend::Host, FusedDetectors<>, FusedDetectors<64, 128, 256>>;
+using Detectors =
+    std::conditional_t<backend == Backend::Host, FusedDetectors<>, FusedDetectors<64, 128, 256>>;
 
 class Loss : public PtychographyPlan {
 public:
-  Loss(Queue queue, const Tensor& positions, const PtychographyShape& shape, const PtychographyOptions& options)
-      : plan_(space_of<backend>(queue), shape, view_of<const double, 2, Kokkos::HostSpace>(positions), options) {}
+  Loss(Queue queue, const Tensor& positions, const PtychographyShape& shape,
+       const PtychographyOptions& options)
+      : plan_(space_of<backend>(queue), shape, view_of<const double, 2, Kokkos::HostSpace>(positions),
+              options) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
@@ -101,10 +104,9 @@ std::unique_ptr<PtychographyPlan> Ptychography<backend, Real>::loss(Queue queue,
                                     {{"least_squares", PatternLoss::LeastSquares},
                                      {"amplitude", PatternLoss::Amplitude},
                                      {"poisson", PatternLoss::Poisson}});
-  options.weights = named<PixelWeights>("weights", settings.weights,
-                                        {{"none", PixelWeights::None},
-                                         {"mask", PixelWeights::Mask},
-                                         {"per_pixel", PixelWeights::PerPixel}});
+  options.weights = named<PixelWeights>(
+      "weights", settings.weights,
+      {{"none", PixelWeights::None}, {"mask", PixelWeights::Mask}, {"per_pixel", PixelWeights::PerPixel}});
   options.scale = settings.scale_per_pattern ? PatternScale::PerPattern : PatternScale::None;
   options.counts = settings.counts;
   options.background = settings.background;
@@ -114,7 +116,8 @@ std::unique_ptr<PtychographyPlan> Ptychography<backend, Real>::loss(Queue queue,
 }
 
 template <>
-std::unique_ptr<AdamPlan> Ptychography<backend, Real>::adam(Queue queue, const std::vector<std::size_t>& sizes,
+std::unique_ptr<AdamPlan> Ptychography<backend, Real>::adam(Queue queue,
+                                                            const std::vector<std::size_t>& sizes,
                                                             double beta1, double beta2, double epsilon) {
   return std::make_unique<Optimiser>(queue, sizes, AdamOptions{beta1, beta2, epsilon});
 }

@@ -44,7 +44,8 @@ void Reconstruct<backend, Real>::pad_centre(Queue queue, const Tensor& centred, 
 }
 
 template <>
-void Reconstruct<backend, Real>::crop_centre(Queue queue, const Tensor& padded, const Tensor& centred, double scale) {
+void Reconstruct<backend, Real>::crop_centre(Queue queue, const Tensor& padded, const Tensor& centred,
+                                             double scale) {
   same_rank("crop_centre", "centred", centred, padded);
   with_dimensions("crop_centre", "padded", padded, [&]<int D>() {
     Bracewell::crop_centre(space_of<backend>(queue), view_of<const Real, D + 1, Space>(padded),
@@ -53,10 +54,12 @@ void Reconstruct<backend, Real>::crop_centre(Queue queue, const Tensor& padded, 
 }
 
 template <>
-void Reconstruct<backend, Real>::correct_rolloff(Queue queue, const Tensor& volume, const std::vector<int>& padded,
+void Reconstruct<backend, Real>::correct_rolloff(Queue queue, const Tensor& volume,
+                                                 const std::vector<int>& padded,
                                                  const std::string& interpolation) {
   if (int(padded.size()) != volume.rank - 1)
-    Impl::fail("correct_rolloff", "padded", std::to_string(volume.rank - 1) + " sizes", std::to_string(padded.size()));
+    Impl::fail("correct_rolloff", "padded", std::to_string(volume.rank - 1) + " sizes",
+               std::to_string(padded.size()));
   with_dimensions("correct_rolloff", "volume", volume, [&]<int D>() {
     std::array<int, D> sizes;
     std::copy(padded.begin(), padded.end(), sizes.begin());
@@ -74,20 +77,21 @@ void Reconstruct<backend, Real>::correct_rolloff(Queue queue, const Tensor& volu
 }
 
 template <>
-void Reconstruct<backend, Real>::normalise(Queue queue, const Tensor& data, const Tensor& weight, const Tensor& volume,
-                                           const Tensor& averages, double wiener, double floor,
-                                           std::optional<double> radius) {
+void Reconstruct<backend, Real>::normalise(Queue queue, const Tensor& data, const Tensor& weight,
+                                           const Tensor& volume, const Tensor& averages, double wiener,
+                                           double floor, std::optional<double> radius) {
   same_rank("normalise", "weight", weight, data);
   with_dimensions("normalise", "data", data, [&]<int D>() {
     Bracewell::normalise(space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(data),
-                         spectrum_of<const Real, D + 1, Space>(weight), spectrum_of<Complex, D + 1, Space>(volume),
-                         view_of<double, 2, Space>(averages), {.wiener = wiener, .floor = floor, .radius = radius});
+                         spectrum_of<const Real, D + 1, Space>(weight),
+                         spectrum_of<Complex, D + 1, Space>(volume), view_of<double, 2, Space>(averages),
+                         {.wiener = wiener, .floor = floor, .radius = radius});
   });
 }
 
 template <>
-void Reconstruct<backend, Real>::fourier_shell_correlation(Queue queue, const Tensor& first, const Tensor& second,
-                                                           const Tensor& correlation) {
+void Reconstruct<backend, Real>::fourier_shell_correlation(Queue queue, const Tensor& first,
+                                                           const Tensor& second, const Tensor& correlation) {
   same_rank("fourier_shell_correlation", "second", second, first);
   with_dimensions("fourier_shell_correlation", "first", first, [&]<int D>() {
     Bracewell::fourier_shell_correlation(

@@ -21,7 +21,8 @@ constexpr Backend backend = Backend::BRACEWELL_PYTHON_BACKEND;
 using Space = SpaceOf<backend>;
 using Complex = Kokkos::complex<Real>;
 
-void expect_rank(const char* function, const char* argument, const Tensor& tensor, int rank, const char* expected) {
+void expect_rank(const char* function, const char* argument, const Tensor& tensor, int rank,
+                 const char* expected) {
   if (tensor.rank != rank)
     Impl::fail(function, argument, expected, std::to_string(tensor.rank) + " axes");
 }
@@ -30,7 +31,8 @@ template <int D>
 class Nonuniform : public NonuniformPlan {
 public:
   Nonuniform(Queue queue, const Tensor& points, const NonuniformSettings& settings)
-      : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points), shape_of(settings), options_of(settings)) {}
+      : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points), shape_of(settings),
+              options_of(settings)) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
@@ -54,13 +56,15 @@ private:
     return shape;
   }
   static GriddingOptions options_of(const NonuniformSettings& settings) {
-    GriddingOptions options{.slices = settings.slices, .tolerance = settings.tolerance, .oversampling = settings.oversampling};
+    GriddingOptions options{
+        .slices = settings.slices, .tolerance = settings.tolerance, .oversampling = settings.oversampling};
     if (settings.kernel == "exponential_of_semicircle")
       options.kernel = GriddingKernel::ExponentialOfSemicircle;
     else if (settings.kernel == "gaussian")
       options.kernel = GriddingKernel::Gaussian;
     else if (settings.kernel != "kaiser_bessel")
-      Impl::fail("NonuniformFFT", "kernel", "kaiser_bessel, exponential_of_semicircle or gaussian", settings.kernel);
+      Impl::fail("NonuniformFFT", "kernel", "kaiser_bessel, exponential_of_semicircle or gaussian",
+                 settings.kernel);
     return options;
   }
   NonuniformFFT<Space, D, Real> plan_;
@@ -137,22 +141,28 @@ std::unique_ptr<NonuniformPlan> Tomography<backend, Real>::nonuniform(Queue queu
 }
 
 template <>
-std::unique_ptr<TomographyPlan> Tomography<backend, Real>::plan(Queue queue, const TomographySettings& settings) {
-  const ParallelBeamGeometry geometry{
-      .angles = Angles(settings.angles), .width = settings.width, .centre = settings.centre, .weights = settings.weights};
+std::unique_ptr<TomographyPlan> Tomography<backend, Real>::plan(Queue queue,
+                                                                const TomographySettings& settings) {
+  const ParallelBeamGeometry geometry{.angles = Angles(settings.angles),
+                                      .width = settings.width,
+                                      .centre = settings.centre,
+                                      .weights = settings.weights};
   const ProjectionUnits units =
       settings.line_integrals ? ProjectionUnits::LineIntegrals : ProjectionUnits::Transpose;
   if (settings.method == "fourier")
     return std::make_unique<Beam<FourierTomography<Space, Real>>>(
         queue, geometry,
-        FourierTomographyOptions{
-            .image = settings.image, .slices = settings.slices, .units = units, .tolerance = settings.tolerance});
+        FourierTomographyOptions{.image = settings.image,
+                                 .slices = settings.slices,
+                                 .units = units,
+                                 .tolerance = settings.tolerance});
   if (settings.method == "line")
     return std::make_unique<Beam<LineTomography<Space, Real>>>(
         queue, geometry, LineTomographyOptions{.image = settings.image, .units = units});
   if (settings.method == "log_polar")
     return std::make_unique<Beam<LogPolarTomography<Space, Real>>>(
-        queue, geometry, LogPolarTomographyOptions{.image = settings.image, .slices = settings.slices, .units = units});
+        queue, geometry,
+        LogPolarTomographyOptions{.image = settings.image, .slices = settings.slices, .units = units});
   Impl::fail("Tomography", "method", "fourier, line or log_polar", settings.method);
 }
 
@@ -176,16 +186,18 @@ std::unique_ptr<RowPlan> Tomography<backend, Real>::stripes(Queue queue, const S
 }
 
 template <>
-double Tomography<backend, Real>::find_centre(Queue queue, const Tensor& sinogram, const std::vector<double>& angles,
-                                              std::optional<double> first, std::optional<double> last) {
+double Tomography<backend, Real>::find_centre(Queue queue, const Tensor& sinogram,
+                                              const std::vector<double>& angles, std::optional<double> first,
+                                              std::optional<double> last) {
   expect_rank("find_centre", "sinogram", sinogram, 2, "[angles, width]");
   return Bracewell::find_centre(space_of<backend>(queue), view_of<const Real, 2, Space>(sinogram), angles,
                                 {.first = first, .last = last});
 }
 
 template <>
-void Tomography<backend, Real>::normalise(Queue queue, const Tensor& raw, const Tensor& dark, const Tensor& flat,
-                                          const Tensor& sinograms, bool logarithm, int air_begin, int air_end) {
+void Tomography<backend, Real>::normalise(Queue queue, const Tensor& raw, const Tensor& dark,
+                                          const Tensor& flat, const Tensor& sinograms, bool logarithm,
+                                          int air_begin, int air_end) {
   expect_rank("normalise_projections", "raw", raw, 3, "[angles, slices, width]");
   for (const Tensor* field : {&dark, &flat})
     if (field->given)

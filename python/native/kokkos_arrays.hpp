@@ -39,7 +39,8 @@ Array<Value, typename Space::memory_space> array_of(const Tensor& tensor) {
   for (int axis = 0; axis < tensor.rank; ++axis)
     array.extents[axis] = tensor.extents[axis];
   array.states_width = tensor.width > 0;
-  array.width = array.states_width ? tensor.width : 2 * (tensor.extents[tensor.rank > 0 ? tensor.rank - 1 : 0] - 1);
+  array.width =
+      array.states_width ? tensor.width : 2 * (tensor.extents[tensor.rank > 0 ? tensor.rank - 1 : 0] - 1);
   return array;
 }
 
@@ -55,8 +56,8 @@ struct Starred<Value, 0> {
 /// An unmanaged View of a tensor of that rank.
 template <class Value, int rank, class Space>
 auto view_of(const Tensor& tensor) {
-  using View = Kokkos::View<typename Starred<Value, rank>::type, Kokkos::LayoutRight, typename Space::memory_space,
-                            Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using View = Kokkos::View<typename Starred<Value, rank>::type, Kokkos::LayoutRight,
+                            typename Space::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   typename View::array_layout layout;
   for (int axis = 0; axis < rank; ++axis)
     layout.dimension[axis] = static_cast<std::size_t>(tensor.extents[axis]);

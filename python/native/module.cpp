@@ -131,12 +131,14 @@ private:
       return tensor;
     const nb::handle object = *given;
     if (requires_gradient(object))
-      fail(name, "an array that needs no gradient: bracewell.torch has differentiable functions, or detach() it",
+      fail(name,
+           "an array that needs no gradient: bracewell.torch has differentiable functions, or detach() it",
            "a tensor that requires one");
     NdArray array;
     if (!nb::try_cast(object, array, false)) {
       fail(name,
-           std::is_same_v<NdArray, nb::ndarray<>> ? "an array (DLPack) that can be written" : "an array (DLPack)",
+           std::is_same_v<NdArray, nb::ndarray<>> ? "an array (DLPack) that can be written"
+                                                  : "an array (DLPack)",
            nb::cast<std::string>(nb::str(object.type().attr("__name__"))));
     }
     check_type(name, array.dtype(), values);
@@ -152,8 +154,9 @@ private:
       step *= tensor.extents[axis];
     }
     if (gaps && step > 0)
-      throw nb::value_error((start(name) + "expected rows without gaps (a C-contiguous array), found other strides: "
-                                           "make it contiguous first")
+      throw nb::value_error((start(name) +
+                             "expected rows without gaps (a C-contiguous array), found other strides: "
+                             "make it contiguous first")
                                 .c_str());
     tensor.data = const_cast<void*>(static_cast<const void*>(array.data()));
     tensor.width = width;
@@ -164,9 +167,10 @@ private:
 
   void check_type(const char* name, nb::dlpack::dtype type, Values values) {
     using Code = nb::dlpack::dtype_code;
-    const bool is_real = type.code == std::uint8_t(Code::Float), is_complex = type.code == std::uint8_t(Code::Complex);
-    const std::string found = (is_real      ? "float"
-                               : is_complex ? "complex"
+    const bool is_real = type.code == std::uint8_t(Code::Float),
+               is_complex = type.code == std::uint8_t(Code::Complex);
+    const std::string found = (is_real                                ? "float"
+                               : is_complex                           ? "complex"
                                : type.code == std::uint8_t(Code::Int) ? "int"
                                                                       : "another type of ") +
                               std::to_string(int(type.bits));
@@ -201,7 +205,9 @@ private:
                      type == nb::device::rocm::value;
     const std::string found = host ? "host memory" : gpu ? "GPU " + std::to_string(device) : "another device";
     if (!host && !(gpu && has_device))
-      fail(name, has_device ? "an array in host memory or on a GPU" : "an array in host memory (bracewell was built without a GPU)",
+      fail(name,
+           has_device ? "an array in host memory or on a GPU"
+                      : "an array in host memory (bracewell was built without a GPU)",
            "one on " + found);
     if (place_of_ == nullptr) {
       place_of_ = name;
@@ -209,13 +215,15 @@ private:
       device_ = device;
     } else if (on_device_ == host || (on_device_ && device != device_)) {
       fail(name,
-           std::string("an array ") + (on_device_ ? "on GPU " + std::to_string(device_) : "in host memory") + " as " +
-               place_of_,
+           std::string("an array ") + (on_device_ ? "on GPU " + std::to_string(device_) : "in host memory") +
+               " as " + place_of_,
            "one " + std::string(host ? "in " : "on ") + found);
     }
   }
 
-  std::string start(const char* name) const { return "bracewell." + std::string(function_) + ": " + name + ": "; }
+  std::string start(const char* name) const {
+    return "bracewell." + std::string(function_) + ": " + name + ": ";
+  }
   [[noreturn]] void fail(const char* name, const std::string& expected, const std::string& found) const {
     throw nb::type_error((start(name) + "expected " + expected + ", found " + found).c_str());
   }
@@ -232,34 +240,36 @@ private:
 
 void define_projection(nb::module_& module) {
   nb::class_<ProjectionSettings>(module, "ProjectionSettings")
-      .def("__init__",
-           [](ProjectionSettings* self, std::string interpolation, std::optional<double> oversampling,
-              std::optional<double> radius, std::optional<double> ewald_radius, bool absolute_weights,
-              bool skip_redundant) {
-             new (self) ProjectionSettings{std::move(interpolation), oversampling,     radius,
-                                           ewald_radius,             absolute_weights, skip_redundant};
-           },
-           nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
+      .def(
+          "__init__",
+          [](ProjectionSettings* self, std::string interpolation, std::optional<double> oversampling,
+             std::optional<double> radius, std::optional<double> ewald_radius, bool absolute_weights,
+             bool skip_redundant) {
+            new (self) ProjectionSettings{std::move(interpolation), oversampling,  radius, ewald_radius,
+                                          absolute_weights,         skip_redundant};
+          },
+          nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
 
   const auto poses = [](Arrays& arrays, const Object& matrices, const Object& shifts, const Object& filters,
                         std::int64_t width) {
-    return PoseTensors{arrays.read("matrices", matrices, Values::Real), arrays.read("shifts", shifts, Values::Real),
+    return PoseTensors{arrays.read("matrices", matrices, Values::Real),
+                       arrays.read("shifts", shifts, Values::Real),
                        arrays.read("filters", filters, Values::Real, width)};
   };
 
-  module.def("project",
-             [poses](const Object& reconstruction, std::int64_t width, const Object& matrices, const Object& shifts,
-                     const Object& filters, const Object& projections, std::int64_t projections_width,
-                     const Object& scratch, const ProjectionSettings& settings, std::uintptr_t stream) {
-               Arrays arrays("project");
-               const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
-               const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
-               const Tensor out = arrays.write("projections", projections, Values::Complex, projections_width),
-                            room = arrays.write("scratch", scratch, Values::Real);
-               arrays.run([&]<Backend backend, class T>() {
-                 Projection<backend, T>::project(arrays.queue(stream), in, at, out, room, settings);
-               });
-             });
+  module.def("project", [poses](const Object& reconstruction, std::int64_t width, const Object& matrices,
+                                const Object& shifts, const Object& filters, const Object& projections,
+                                std::int64_t projections_width, const Object& scratch,
+                                const ProjectionSettings& settings, std::uintptr_t stream) {
+    Arrays arrays("project");
+    const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
+    const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
+    const Tensor out = arrays.write("projections", projections, Values::Complex, projections_width),
+                 room = arrays.write("scratch", scratch, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Projection<backend, T>::project(arrays.queue(stream), in, at, out, room, settings);
+    });
+  });
   module.def("project_scratch_size", [](const Object& reconstruction, std::int64_t width,
                                         const ProjectionSettings& settings, std::uintptr_t stream) {
     Arrays arrays("project");
@@ -270,60 +280,63 @@ void define_projection(nb::module_& module) {
     });
     return size;
   });
-  module.def("project_gradients",
-             [poses](const Object& reconstruction, std::int64_t width, const Object& matrices, const Object& shifts,
-                     const Object& filters, const Object& cotangent, std::int64_t projections_width,
-                     const Object& reconstruction_gradient, const Object& matrix_gradients,
-                     const Object& shift_gradients, const ProjectionSettings& settings, std::uintptr_t stream) {
-               Arrays arrays("project_gradients");
-               const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
-               const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
-               const Tensor slopes = arrays.read("cotangent", cotangent, Values::Complex, projections_width);
-               const Tensor volume = arrays.write("reconstruction gradient", reconstruction_gradient,
-                                                  Values::Complex, width),
-                            turns = arrays.write("gradient of matrices", matrix_gradients, Values::Real),
-                            moves = arrays.write("gradient of shifts", shift_gradients, Values::Real);
-               arrays.run([&]<Backend backend, class T>() {
-                 Projection<backend, T>::project_gradients(arrays.queue(stream), in, at, slopes, volume, turns, moves,
-                                                           settings);
-               });
-             });
-  module.def("backproject",
-             [poses](const Object& projections, std::int64_t projections_width, const Object& matrices,
-                     const Object& shifts, const Object& filters, const Object& weights, const Object& data,
-                     const Object& weight, std::int64_t width, const ProjectionSettings& settings,
-                     std::uintptr_t stream) {
-               Arrays arrays("backproject");
-               const Tensor in = arrays.read("projections", projections, Values::Complex, projections_width);
-               const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
-               const Tensor worth = arrays.read("weights", weights, Values::Real, projections_width),
-                            sum = arrays.write("data", data, Values::Complex, width),
-                            sum_of_weights = arrays.write("weight", weight, Values::Real, width);
-               arrays.run([&]<Backend backend, class T>() {
-                 Projection<backend, T>::backproject(arrays.queue(stream), in, at, worth, sum, sum_of_weights,
-                                                     settings);
-               });
-             });
+  module.def("project_gradients", [poses](const Object& reconstruction, std::int64_t width,
+                                          const Object& matrices, const Object& shifts, const Object& filters,
+                                          const Object& cotangent, std::int64_t projections_width,
+                                          const Object& reconstruction_gradient,
+                                          const Object& matrix_gradients, const Object& shift_gradients,
+                                          const ProjectionSettings& settings, std::uintptr_t stream) {
+    Arrays arrays("project_gradients");
+    const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
+    const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
+    const Tensor slopes = arrays.read("cotangent", cotangent, Values::Complex, projections_width);
+    const Tensor volume =
+                     arrays.write("reconstruction gradient", reconstruction_gradient, Values::Complex, width),
+                 turns = arrays.write("gradient of matrices", matrix_gradients, Values::Real),
+                 moves = arrays.write("gradient of shifts", shift_gradients, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Projection<backend, T>::project_gradients(arrays.queue(stream), in, at, slopes, volume, turns, moves,
+                                                settings);
+    });
+  });
+  module.def("backproject", [poses](const Object& projections, std::int64_t projections_width,
+                                    const Object& matrices, const Object& shifts, const Object& filters,
+                                    const Object& weights, const Object& data, const Object& weight,
+                                    std::int64_t width, const ProjectionSettings& settings,
+                                    std::uintptr_t stream) {
+    Arrays arrays("backproject");
+    const Tensor in = arrays.read("projections", projections, Values::Complex, projections_width);
+    const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
+    const Tensor worth = arrays.read("weights", weights, Values::Real, projections_width),
+                 sum = arrays.write("data", data, Values::Complex, width),
+                 sum_of_weights = arrays.write("weight", weight, Values::Real, width);
+    arrays.run([&]<Backend backend, class T>() {
+      Projection<backend, T>::backproject(arrays.queue(stream), in, at, worth, sum, sum_of_weights, settings);
+    });
+  });
   module.def("backproject_gradients",
              [poses](const Object& projections, std::int64_t projections_width, const Object& matrices,
                      const Object& shifts, const Object& filters, const Object& weights, const Object& data,
                      const Object& weight, std::int64_t width, const Object& projection_gradients,
-                     const Object& weight_gradients, const Object& matrix_gradients, const Object& shift_gradients,
-                     const ProjectionSettings& settings, std::uintptr_t stream) {
+                     const Object& weight_gradients, const Object& matrix_gradients,
+                     const Object& shift_gradients, const ProjectionSettings& settings,
+                     std::uintptr_t stream) {
                Arrays arrays("backproject_gradients");
                const Tensor in = arrays.read("projections", projections, Values::Complex, projections_width);
                const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
                const Tensor worth = arrays.read("weights", weights, Values::Real, projections_width),
                             slopes = arrays.read("cotangent of data", data, Values::Complex, width),
                             weight_slopes = arrays.read("cotangent of weight", weight, Values::Real, width);
-               const Tensor images = arrays.write("gradient of projections", projection_gradients, Values::Complex,
+               const Tensor images = arrays.write("gradient of projections", projection_gradients,
+                                                  Values::Complex, projections_width),
+                            worths = arrays.write("gradient of weights", weight_gradients, Values::Real,
                                                   projections_width),
-                            worths = arrays.write("gradient of weights", weight_gradients, Values::Real, projections_width),
                             turns = arrays.write("gradient of matrices", matrix_gradients, Values::Real),
                             moves = arrays.write("gradient of shifts", shift_gradients, Values::Real);
                arrays.run([&]<Backend backend, class T>() {
                  Projection<backend, T>::backproject_gradients(arrays.queue(stream), in, at, worth, slopes,
-                                                               weight_slopes, images, worths, turns, moves, settings);
+                                                               weight_slopes, images, worths, turns, moves,
+                                                               settings);
                });
              });
 }
@@ -333,17 +346,21 @@ void define_projection(nb::module_& module) {
 void define_reconstruct(nb::module_& module) {
   module.def("pad_centre", [](const Object& centred, const Object& padded, std::uintptr_t stream) {
     Arrays arrays("pad_centre");
-    const Tensor in = arrays.read("centred", centred, Values::Real), out = arrays.write("padded", padded, Values::Real);
-    arrays.run([&]<Backend backend, class T>() { Reconstruct<backend, T>::pad_centre(arrays.queue(stream), in, out); });
-  });
-  module.def("crop_centre", [](const Object& padded, const Object& centred, double scale, std::uintptr_t stream) {
-    Arrays arrays("crop_centre");
-    const Tensor in = arrays.read("padded", padded, Values::Real),
-                 out = arrays.write("centred", centred, Values::Real);
+    const Tensor in = arrays.read("centred", centred, Values::Real),
+                 out = arrays.write("padded", padded, Values::Real);
     arrays.run([&]<Backend backend, class T>() {
-      Reconstruct<backend, T>::crop_centre(arrays.queue(stream), in, out, scale);
+      Reconstruct<backend, T>::pad_centre(arrays.queue(stream), in, out);
     });
   });
+  module.def("crop_centre",
+             [](const Object& padded, const Object& centred, double scale, std::uintptr_t stream) {
+               Arrays arrays("crop_centre");
+               const Tensor in = arrays.read("padded", padded, Values::Real),
+                            out = arrays.write("centred", centred, Values::Real);
+               arrays.run([&]<Backend backend, class T>() {
+                 Reconstruct<backend, T>::crop_centre(arrays.queue(stream), in, out, scale);
+               });
+             });
   module.def("correct_rolloff", [](const Object& volume, const std::vector<int>& padded,
                                    const std::string& interpolation, std::uintptr_t stream) {
     Arrays arrays("correct_rolloff");
@@ -354,18 +371,21 @@ void define_reconstruct(nb::module_& module) {
   });
   module.def(
       "normalise",
-      [](const Object& data, const Object& weight, std::int64_t width, const Object& volume, const Object& averages,
-         double wiener, double floor, std::optional<double> radius, std::uintptr_t stream) {
+      [](const Object& data, const Object& weight, std::int64_t width, const Object& volume,
+         const Object& averages, double wiener, double floor, std::optional<double> radius,
+         std::uintptr_t stream) {
         Arrays arrays("normalise");
         const Tensor in = arrays.read("data", data, Values::Complex, width),
                      weights = arrays.read("weight", weight, Values::Real, width),
                      out = arrays.write("volume", volume, Values::Complex, width),
                      means = arrays.write("averages", averages, Values::Double);
         arrays.run([&]<Backend backend, class T>() {
-          Reconstruct<backend, T>::normalise(arrays.queue(stream), in, weights, out, means, wiener, floor, radius);
+          Reconstruct<backend, T>::normalise(arrays.queue(stream), in, weights, out, means, wiener, floor,
+                                             radius);
         });
       },
-      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+      nb::arg());
   module.def("fourier_shell_correlation", [](const Object& first, const Object& second, std::int64_t width,
                                              const Object& correlation, std::uintptr_t stream) {
     Arrays arrays("fourier_shell_correlation");
@@ -414,23 +434,28 @@ nb::class_<Handle<PlanType>> plan_class(nb::module_& module, const char* name) {
 void define_nonuniform(nb::module_& module) {
   using Self = Handle<NonuniformPlan>;
   plan_class<NonuniformPlan>(module, "NonuniformPlan")
-      .def_static("make",
-           [](const Object& like, const Object& points, const std::vector<int>& shape, std::int64_t slices,
-              double tolerance, const std::string& kernel, std::optional<double> oversampling, std::uintptr_t stream) {
-             Arrays arrays("NonuniformFFT");
-             arrays.read("like", like, Values::Real);
-             const Tensor at = arrays.read("points", points, Values::Double);
-             return make_plan<NonuniformPlan>("NonuniformFFT", like, stream, [&]<Backend backend, class T>(Queue queue) {
-               return Tomography<backend, T>::nonuniform(queue, at, {shape, slices, tolerance, kernel, oversampling});
-             });
-           },
-           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+      .def_static(
+          "make",
+          [](const Object& like, const Object& points, const std::vector<int>& shape, std::int64_t slices,
+             double tolerance, const std::string& kernel, std::optional<double> oversampling,
+             std::uintptr_t stream) {
+            Arrays arrays("NonuniformFFT");
+            arrays.read("like", like, Values::Real);
+            const Tensor at = arrays.read("points", points, Values::Double);
+            return make_plan<NonuniformPlan>(
+                "NonuniformFFT", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                  return Tomography<backend, T>::nonuniform(queue, at,
+                                                            {shape, slices, tolerance, kernel, oversampling});
+                });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
       .def("adjoint",
            [](Self& self, const Object& samples, const Object& images, std::uintptr_t stream) {
              Arrays arrays("NonuniformFFT.adjoint", self);
              const Tensor in = arrays.read("samples", samples, Values::Complex),
                           out = arrays.write("images", images, Values::Complex);
-             use_plan(self, arrays, [&](NonuniformPlan& plan) { plan.adjoint(arrays.queue(stream), in, out); });
+             use_plan(self, arrays,
+                      [&](NonuniformPlan& plan) { plan.adjoint(arrays.queue(stream), in, out); });
            })
       .def("forward", [](Self& self, const Object& images, const Object& samples, std::uintptr_t stream) {
         Arrays arrays("NonuniformFFT.forward", self);
@@ -443,24 +468,27 @@ void define_nonuniform(nb::module_& module) {
 void define_tomography(nb::module_& module) {
   using Self = Handle<TomographyPlan>;
   plan_class<TomographyPlan>(module, "TomographyPlan")
-      .def_static("make",
-           [](const Object& like, const std::string& method, const std::vector<double>& angles, int width,
-              std::optional<double> centre, const std::vector<double>& weights, int image, std::int64_t slices,
-              bool line_integrals, double tolerance, std::uintptr_t stream) {
-             const TomographySettings settings{method, angles, weights,        width,    image,
-                                               centre, slices, line_integrals, tolerance};
-             return make_plan<TomographyPlan>("Tomography", like, stream, [&]<Backend backend, class T>(Queue queue) {
-               return Tomography<backend, T>::plan(queue, settings);
-             });
-           },
-           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-           nb::arg(), nb::arg())
+      .def_static(
+          "make",
+          [](const Object& like, const std::string& method, const std::vector<double>& angles, int width,
+             std::optional<double> centre, const std::vector<double>& weights, int image, std::int64_t slices,
+             bool line_integrals, double tolerance, std::uintptr_t stream) {
+            const TomographySettings settings{method, angles, weights,        width,    image,
+                                              centre, slices, line_integrals, tolerance};
+            return make_plan<TomographyPlan>("Tomography", like, stream,
+                                             [&]<Backend backend, class T>(Queue queue) {
+                                               return Tomography<backend, T>::plan(queue, settings);
+                                             });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg())
       .def("backproject",
            [](Self& self, const Object& projections, const Object& images, std::uintptr_t stream) {
              Arrays arrays("Tomography.backproject", self);
              const Tensor in = arrays.read("projections", projections, Values::Real),
                           out = arrays.write("images", images, Values::Real);
-             use_plan(self, arrays, [&](TomographyPlan& plan) { plan.backproject(arrays.queue(stream), in, out); });
+             use_plan(self, arrays,
+                      [&](TomographyPlan& plan) { plan.backproject(arrays.queue(stream), in, out); });
            })
       .def("project", [](Self& self, const Object& images, const Object& projections, std::uintptr_t stream) {
         Arrays arrays("Tomography.project", self);
@@ -479,15 +507,15 @@ void define_tomography(nb::module_& module) {
                           return Tomography<backend, T>::filter(queue, {filter, edge, rows, width, shift});
                         });
                   })
-      .def_static("stripes",
-                  [](const Object& like, int angles, int width, bool sorting, double strength, int window,
-                     double dead, std::uintptr_t stream) {
-                    return make_plan<RowPlan>(
-                        "StripeRemoval", like, stream, [&]<Backend backend, class T>(Queue queue) {
-                          return Tomography<backend, T>::stripes(queue,
-                                                                 {angles, width, sorting, strength, window, dead});
-                        });
-                  })
+      .def_static(
+          "stripes",
+          [](const Object& like, int angles, int width, bool sorting, double strength, int window,
+             double dead, std::uintptr_t stream) {
+            return make_plan<
+                RowPlan>("StripeRemoval", like, stream, [&]<Backend backend, class T>(Queue queue) {
+              return Tomography<backend, T>::stripes(queue, {angles, width, sorting, strength, window, dead});
+            });
+          })
       .def("execute", [](Rows& self, const Object& in, const Object& out, std::uintptr_t stream) {
         Arrays arrays("filter_projections", self);
         const Tensor from = arrays.read("projections", in, Values::Real),
@@ -508,47 +536,51 @@ void define_tomography(nb::module_& module) {
         return centre;
       },
       nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
-  module.def("normalise_projections",
-             [](const Object& raw, const Object& dark, const Object& flat, const Object& sinograms, bool logarithm,
-                int air_begin, int air_end, std::uintptr_t stream) {
-               Arrays arrays("normalise_projections");
-               const Tensor in = arrays.read("raw", raw, Values::Real), shade = arrays.read("dark", dark, Values::Real),
-                            light = arrays.read("flat", flat, Values::Real),
-                            out = arrays.write("sinograms", sinograms, Values::Real);
-               arrays.run([&]<Backend backend, class T>() {
-                 Tomography<backend, T>::normalise(arrays.queue(stream), in, shade, light, out, logarithm, air_begin,
-                                                   air_end);
-               });
-             });
+  module.def("normalise_projections", [](const Object& raw, const Object& dark, const Object& flat,
+                                         const Object& sinograms, bool logarithm, int air_begin, int air_end,
+                                         std::uintptr_t stream) {
+    Arrays arrays("normalise_projections");
+    const Tensor in = arrays.read("raw", raw, Values::Real), shade = arrays.read("dark", dark, Values::Real),
+                 light = arrays.read("flat", flat, Values::Real),
+                 out = arrays.write("sinograms", sinograms, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Tomography<backend, T>::normalise(arrays.queue(stream), in, shade, light, out, logarithm, air_begin,
+                                        air_end);
+    });
+  });
   module.def("angular_density_weights", &angular_density_weights);
 }
 
 void define_ptychography(nb::module_& module) {
   using Self = Handle<PtychographyPlan>;
   plan_class<PtychographyPlan>(module, "PtychographyPlan")
-      .def_static("make",
-           [](const Object& like, const Object& positions, std::int64_t rows, std::int64_t columns,
-              int probe, int detector, int modes, const std::string& loss, const std::string& weights,
-              bool scale_per_pattern, double counts, double background, std::optional<double> fresnel_number,
-              bool refine_positions, std::uintptr_t stream) {
-             Arrays arrays("PtychographyLoss"); // positions are read on the host
-             const Tensor at = arrays.read("positions", positions, Values::Double);
-             const PtychographySettings settings{rows, columns,           probe,  detector,   modes,          loss,
-                                                 weights, scale_per_pattern, counts, background, fresnel_number,
-                                                 refine_positions};
-             return make_plan<PtychographyPlan>("PtychographyLoss", like, stream, [&]<Backend backend, class T>(Queue queue) {
-               return Ptychography<backend, T>::loss(queue, at, settings);
-             });
-           },
-           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-           nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
+      .def_static(
+          "make",
+          [](const Object& like, const Object& positions, std::int64_t rows, std::int64_t columns, int probe,
+             int detector, int modes, const std::string& loss, const std::string& weights,
+             bool scale_per_pattern, double counts, double background, std::optional<double> fresnel_number,
+             bool refine_positions, std::uintptr_t stream) {
+            Arrays arrays("PtychographyLoss"); // positions are read on the host
+            const Tensor at = arrays.read("positions", positions, Values::Double);
+            const PtychographySettings settings{rows,   columns,    probe,          detector,
+                                                modes,  loss,       weights,        scale_per_pattern,
+                                                counts, background, fresnel_number, refine_positions};
+            return make_plan<PtychographyPlan>("PtychographyLoss", like, stream,
+                                               [&]<Backend backend, class T>(Queue queue) {
+                                                 return Ptychography<backend, T>::loss(queue, at, settings);
+                                               });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
       .def("set_patterns",
-           [](Self& self, std::int64_t first, const Object& patterns, const Object& weights, std::uintptr_t stream) {
+           [](Self& self, std::int64_t first, const Object& patterns, const Object& weights,
+              std::uintptr_t stream) {
              Arrays arrays("PtychographyLoss.set_patterns", self);
              const Tensor in = arrays.read("patterns", patterns, Values::Real),
                           worth = arrays.read("weights", weights, Values::Real);
-             use_plan(self, arrays,
-                      [&](PtychographyPlan& plan) { plan.set_patterns(arrays.queue(stream), first, in, worth); });
+             use_plan(self, arrays, [&](PtychographyPlan& plan) {
+               plan.set_patterns(arrays.queue(stream), first, in, worth);
+             });
            })
       .def("evaluate", [](Self& self, const Object& object, const Object& probe, const Object& positions,
                           const Object& loss, const Object& pattern_losses, const Object& object_gradient,
@@ -572,14 +604,16 @@ void define_ptychography(nb::module_& module) {
   using Optimiser = Handle<AdamPlan>;
   plan_class<AdamPlan>(module, "AdamPlan")
       .def_static("make",
-           [](const Object& like, const std::vector<std::size_t>& sizes, double beta1, double beta2,
-              double epsilon, std::uintptr_t stream) {
-             return make_plan<AdamPlan>("Adam", like, stream, [&]<Backend backend, class T>(Queue queue) {
-               return Ptychography<backend, T>::adam(queue, sizes, beta1, beta2, epsilon);
-             });
-           })
-      .def("step", [](Optimiser& self, const std::vector<nb::object>& values, const std::vector<nb::object>& gradients,
-                      const std::vector<bool>& is_complex, const std::vector<double>& rates, std::uintptr_t stream) {
+                  [](const Object& like, const std::vector<std::size_t>& sizes, double beta1, double beta2,
+                     double epsilon, std::uintptr_t stream) {
+                    return make_plan<AdamPlan>(
+                        "Adam", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          return Ptychography<backend, T>::adam(queue, sizes, beta1, beta2, epsilon);
+                        });
+                  })
+      .def("step", [](Optimiser& self, const std::vector<nb::object>& values,
+                      const std::vector<nb::object>& gradients, const std::vector<bool>& is_complex,
+                      const std::vector<double>& rates, std::uintptr_t stream) {
         Arrays arrays("Adam.step", self);
         std::vector<AdamPlan::Group> groups;
         for (std::size_t i = 0; i < values.size(); ++i) {

@@ -45,15 +45,15 @@ struct Projection {
   static void project(Queue, const Tensor& reconstruction, const PoseTensors&, const Tensor& projections,
                       const Tensor& scratch, const ProjectionSettings&);
   static std::int64_t scratch_size(Queue, const Tensor& reconstruction, const ProjectionSettings&);
-  static void project_gradients(Queue, const Tensor& reconstruction, const PoseTensors&, const Tensor& cotangent,
-                                const Tensor& reconstruction_gradient, const Tensor& matrices, const Tensor& shifts,
-                                const ProjectionSettings&);
+  static void project_gradients(Queue, const Tensor& reconstruction, const PoseTensors&,
+                                const Tensor& cotangent, const Tensor& reconstruction_gradient,
+                                const Tensor& matrices, const Tensor& shifts, const ProjectionSettings&);
   static void backproject(Queue, const Tensor& projections, const PoseTensors&, const Tensor& weights,
                           const Tensor& data, const Tensor& weight, const ProjectionSettings&);
-  static void backproject_gradients(Queue, const Tensor& projections, const PoseTensors&, const Tensor& weights,
-                                    const Tensor& data, const Tensor& weight, const Tensor& projections_gradient,
-                                    const Tensor& weights_gradient, const Tensor& matrices, const Tensor& shifts,
-                                    const ProjectionSettings&);
+  static void backproject_gradients(Queue, const Tensor& projections, const PoseTensors&,
+                                    const Tensor& weights, const Tensor& data, const Tensor& weight,
+                                    const Tensor& projections_gradient, const Tensor& weights_gradient,
+                                    const Tensor& matrices, const Tensor& shifts, const ProjectionSettings&);
 };
 
 template <Backend backend, class T>
@@ -62,9 +62,10 @@ struct Reconstruct {
   static void crop_centre(Queue, const Tensor& padded, const Tensor& centred, double scale);
   static void correct_rolloff(Queue, const Tensor& volume, const std::vector<int>& padded,
                               const std::string& interpolation);
-  static void normalise(Queue, const Tensor& data, const Tensor& weight, const Tensor& volume, const Tensor& averages,
-                        double wiener, double floor, std::optional<double> radius);
-  static void fourier_shell_correlation(Queue, const Tensor& first, const Tensor& second, const Tensor& correlation);
+  static void normalise(Queue, const Tensor& data, const Tensor& weight, const Tensor& volume,
+                        const Tensor& averages, double wiener, double floor, std::optional<double> radius);
+  static void fourier_shell_correlation(Queue, const Tensor& first, const Tensor& second,
+                                        const Tensor& correlation);
 };
 
 /// A plan behind which the backend and the precision are out of sight. Its calls take the queue that they run on.
@@ -129,8 +130,8 @@ struct Tomography {
   static std::unique_ptr<RowPlan> stripes(Queue, const StripeSettings&);
   static double find_centre(Queue, const Tensor& sinogram, const std::vector<double>& angles,
                             std::optional<double> first, std::optional<double> last);
-  static void normalise(Queue, const Tensor& raw, const Tensor& dark, const Tensor& flat, const Tensor& sinograms,
-                        bool logarithm, int air_begin, int air_end);
+  static void normalise(Queue, const Tensor& raw, const Tensor& dark, const Tensor& flat,
+                        const Tensor& sinograms, bool logarithm, int air_begin, int air_end);
 };
 
 std::vector<double> angular_density_weights(const std::vector<double>& angles);
@@ -167,8 +168,8 @@ struct AdamPlan : Plan {
 template <Backend backend, class T>
 struct Ptychography {
   static std::unique_ptr<PtychographyPlan> loss(Queue, const Tensor& positions, const PtychographySettings&);
-  static std::unique_ptr<AdamPlan> adam(Queue, const std::vector<std::size_t>& sizes, double beta1, double beta2,
-                                        double epsilon);
+  static std::unique_ptr<AdamPlan> adam(Queue, const std::vector<std::size_t>& sizes, double beta1,
+                                        double beta2, double epsilon);
 };
 
 /// Kokkos' life in this process. All plans have to be gone before it ends.

@@ -11,8 +11,7 @@
 namespace Bracewell::Python {
 namespace {
 
-constexpr bool has_device =
-    !std::is_same_v<Kokkos::DefaultExecutionSpace, Kokkos::DefaultHostExecutionSpace>;
+constexpr bool has_device = !std::is_same_v<Kokkos::DefaultExecutionSpace, Kokkos::DefaultHostExecutionSpace>;
 
 #if defined(KOKKOS_ENABLE_CUDA)
 using Stream = cudaStream_t;
@@ -45,7 +44,8 @@ Kokkos::DefaultExecutionSpace device_instance([[maybe_unused]] Queue queue) {
       return instance;
   if (all.latest.size() == Instances::most)
     all.latest.pop_front();
-  all.latest.emplace_back(queue.stream, Kokkos::DefaultExecutionSpace(reinterpret_cast<Stream>(queue.stream)));
+  all.latest.emplace_back(queue.stream,
+                          Kokkos::DefaultExecutionSpace(reinterpret_cast<Stream>(queue.stream)));
   return all.latest.back().second;
 #else
   return {};
