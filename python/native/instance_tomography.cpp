@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "kokkos_arrays.hpp"
+
+#include <bracewell/gridding/nonuniform_fft.hpp>
+#include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/find_centre.hpp>
+#include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/log_polar.hpp>
+#include <bracewell/tomography/preprocess.hpp>
+#include <bracewell/tomography/stripes.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace Bracewell::Python {
+namespace {
+
+using Real = BRACEWELL_PYTHON_REAL;
+constexpr Backend backend = Backend::BRACEWELL_PYTHON_BACKEND;
+using Space = SpaceOf<backend>;
+using Complex = Kokkos::complex<Real>;
+
+void expect_rank(const char* function, const char* argument, const Tensor& tensor, int rank,
+                 const char* expected) {
+  if (tensor.rank != rank)
+    Impl::fail(function, argument, expected, std::to_string(tensor.rank) + " axes");
+}
+
+template <int D>
+class Nonuniform : public NonuniformPlan {
+public:
+  Nonuniform(Queue queue, const Tensor& points, const NonuniformSettings& settings)
+      : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points), shape_of(settings),
+              options_of(settings)) {}
+
+  std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+
+  void adjoint(Queue queue, const Tensor& samples, const Tensor& images) override {
+    expect_rank("NonuniformFFT::adjoint", "samples", samples, 2, "[slices, points]");
+    expect_rank("NonuniformFFT::adjoint", "images", images, D + 1, "[slices, (depth,) height, width]");
+    plan_.adjoint(space_of<backend>(queue), view_of<const Complex, 2, Space>(samples),
+                  view_of<Complex, D + 1, Space>(images));
+  }
+  void forward(Queue queue, const Tensor& images, const Tensor& samples) override {
+    expect_rank("NonuniformFFT::forward", "samples", samples, 2, "[slices, points]");
+    expect_rank("NonuniformFFT::forward", "images", images, D + 1, "[slices, (depth,) height, width]");
+    plan_.forward(space_of<backend>(queue), view_of<const Complex, D + 1, Space>(images),
+                  view_of<Complex, 2, Space>(samples));
+  }
+
+private:
+  static std::array<int, D> shape_of(const NonuniformSettings& settings) {
+    std::array<int, D> shape;
+    std::copy(settings.shape.begin(), settings.shape.end(), shape.begin());
+    return shape;
+  }
+  static GriddingOptions options_of(const NonuniformSettings& settings) {
+    GriddingOptions options{
+        .slices = settings.slices, .tolerance = settings.tolerance, .oversampling = settings.oversampling};
+    if (settings.kernel == "exponential_of_semicircle")
+      options.kernel = GriddingKernel::ExponentialOfSemicircle;
+    else if (settings.kernel == "gaussian")
+      options.kernel = GriddingKernel::Gaussian;
+    else if (settings.kernel != "kaiser_bessel")
+      Impl::fail("NonuniformFFT", "kernel", "kaiser_bessel, exponential_of_semicircle or gaussian",
+                 settings.kernel);
+    return options;
+  }
+  NonuniformFFT<Space, D, Real> plan_;
+};
+
+/// One of the three methods: they are called alike.
+template <class Method>
+class Beam : public TomographyPlan {
+public:
+  template <class Options>
+  Beam(Queue queue, const ParallelBeamGeometry& geometry, const Options& options)
+      : plan_(space_of<backend>(queue), geometry, options) {}
+
+  std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+
+  void backproject(Queue queue, const Tensor& projections, const Tensor& images) override {
+    expect_rank("backproject", "projections", projections, 3, "[slices, angles, width]");
+    plan_.backproject(space_of<backend>(queue), view_of<const Real, 3, Space>(projections),
+                      view_of<Real, 3, Space>(images));
+  }
+  void project(Queue queue, const Tensor& images, const Tensor& projections) override {
+    expect_rank("project", "images", images, 3, "[slices, height, width]");
+    plan_.project(space_of<backend>(queue), view_of<const Real, 3, Space>(images),
+                  view_of<Real, 3, Space>(projections));
+  }
+
+private:
+  Method plan_;
+};
+
+class Filter : public RowPlan {
+public:
+  Filter(Queue queue, const FilterSettings& settings, const FilterOptions& options)
+      : plan_(space_of<backend>(queue), settings.rows, settings.width, options) {}
+  std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+  void execute(Queue queue, const Tensor& in, const Tensor& out) override {
+    expect_rank("filter_projections", "projections", in, 3, "[slices, angles, width]");
+    plan_.execute(space_of<backend>(queue), view_of<const Real, 3, Space>(in), view_of<Real, 3, Space>(out));
+  }
+
+private:
+  ProjectionFilter<Space, Real> plan_;
+};
+
+class Stripes : public RowPlan {
+public:
+  Stripes(Queue queue, const StripeSettings& settings)
+      : plan_(space_of<backend>(queue), settings.angles, settings.width,
+              {.method = settings.sorting ? StripeMethod::Sorting : StripeMethod::Offset,
+               .strength = settings.strength,
+               .window = settings.window,
+               .dead = settings.dead}) {}
+  std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+  void execute(Queue queue, const Tensor&, const Tensor& out) override {
+    expect_rank("remove_stripes", "sinograms", out, 3, "[slices, angles, width]");
+    plan_.execute(space_of<backend>(queue), view_of<Real, 3, Space>(out));
+  }
+
+private:
+  StripeRemoval<Space, Real> plan_;
+};
+
+} // namespace
+
+template <>
+std::unique_ptr<NonuniformPlan> Tomography<backend, Real>::nonuniform(Queue queue, const Tensor& points,
+                                                                      const NonuniformSettings& settings) {
+  expect_rank("NonuniformFFT", "points", points, 2, "[points, axes]");
+  if (settings.shape.size() == 2)
+    return std::make_unique<Nonuniform<2>>(queue, points, settings);
+  if (settings.shape.size() == 3)
+    return std::make_unique<Nonuniform<3>>(queue, points, settings);
+  Impl::fail("NonuniformFFT", "shape", "two or three sizes", std::to_string(settings.shape.size()));
+}
+
+template <>
+std::unique_ptr<TomographyPlan> Tomography<backend, Real>::plan(Queue queue,
+                                                                const TomographySettings& settings) {
+  const ParallelBeamGeometry geometry{.angles = Angles(settings.angles),
+                                      .width = settings.width,
+                                      .centre = settings.centre,
+                                      .weights = settings.weights};
+  const ProjectionUnits units =
+      settings.line_integrals ? ProjectionUnits::LineIntegrals : ProjectionUnits::Transpose;
+  if (settings.method == "fourier")
+    return std::make_unique<Beam<FourierTomography<Space, Real>>>(
+        queue, geometry,
+        FourierTomographyOptions{.image = settings.image,
+                                 .slices = settings.slices,
+                                 .units = units,
+                                 .tolerance = settings.tolerance});
+  if (settings.method == "line")
+    return std::make_unique<Beam<LineTomography<Space, Real>>>(
+        queue, geometry, LineTomographyOptions{.image = settings.image, .units = units});
+  if (settings.method == "log_polar")
+    return std::make_unique<Beam<LogPolarTomography<Space, Real>>>(
+        queue, geometry,
+        LogPolarTomographyOptions{.image = settings.image, .slices = settings.slices, .units = units});
+  Impl::fail("Tomography", "method", "fourier, line or log_polar", settings.method);
+}
+
+template <>
+std::unique_ptr<RowPlan> Tomography<backend, Real>::filter(Queue queue, const FilterSettings& settings) {
+  constexpr std::array names{"none", "ramp", "shepp", "cosine", "cosine2", "hamming", "hann", "parzen"};
+  const auto found = std::find(names.begin(), names.end(), settings.filter);
+  if (found == names.end())
+    Impl::fail("filter_projections", "filter", "none, ramp, shepp, cosine, cosine2, hamming, hann or parzen",
+               settings.filter);
+  return std::make_unique<Filter>(
+      queue, settings,
+      FilterOptions{.filter = static_cast<TomographyFilter>(found - names.begin()),
+                    .padding = settings.edge ? ProjectionPadding::Edge : ProjectionPadding::Zero,
+                    .shift = settings.shift});
+}
+
+template <>
+std::unique_ptr<RowPlan> Tomography<backend, Real>::stripes(Queue queue, const StripeSettings& settings) {
+  return std::make_unique<Stripes>(queue, settings);
+}
+
+template <>
+double Tomography<backend, Real>::find_centre(Queue queue, const Tensor& sinogram,
+                                              const std::vector<double>& angles, std::optional<double> first,
+                                              std::optional<double> last) {
+  expect_rank("find_centre", "sinogram", sinogram, 2, "[angles, width]");
+  return Bracewell::find_centre(space_of<backend>(queue), view_of<const Real, 2, Space>(sinogram), angles,
+                                {.first = first, .last = last});
+}
+
+template <>
+void Tomography<backend, Real>::normalise(Queue queue, const Tensor& raw, const Tensor& dark,
+                                          const Tensor& flat, const Tensor& sinograms, bool logarithm,
+                                          int air_begin, int air_end) {
+  expect_rank("normalise_projections", "raw", raw, 3, "[angles, slices, width]");
+  for (const Tensor* field : {&dark, &flat})
+    if (field->given)
+      expect_rank("normalise_projections", field == &dark ? "dark" : "flat", *field, 2, "[slices, width]");
+  Bracewell::normalise_projections(space_of<backend>(queue), view_of<const Real, 3, Space>(raw),
+                                   view_of<const Real, 2, Space>(dark), view_of<const Real, 2, Space>(flat),
+                                   view_of<Real, 3, Space>(sinograms),
+                                   {.logarithm = logarithm, .air_begin = air_begin, .air_end = air_end});
+}
+
+} // namespace Bracewell::Python

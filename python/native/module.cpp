@@ -1,0 +1,663 @@
+// SPDX-License-Identifier: MIT
+// The extension module: takes arrays of any library (DLPack), says in one sentence what is wrong with them, releases the
+// interpreter's lock and calls the operators. Keyword arguments, defaults and docstrings are those of the Python package.
+#include "operators.hpp"
+
+#include <bracewell/error.hpp>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace Bracewell::Python {
+namespace {
+
+#if defined(BRACEWELL_PYTHON_DEVICE)
+constexpr bool has_device = true;
+#else
+constexpr bool has_device = false;
+#endif
+
+bool finished = false; ///< Kokkos has ended
+
+enum class Values { Real, Complex, Double, Integer };
+
+/// A plan that Python holds. Kokkos cannot end before all plans have: at exit those that are left are emptied.
+struct HandleBase {
+  HandleBase() { all().insert(this); }
+  virtual ~HandleBase() { all().erase(this); }
+  HandleBase(const HandleBase&) = delete;
+  HandleBase& operator=(const HandleBase&) = delete;
+  virtual void clear() = 0;
+
+  static std::set<HandleBase*>& all() {
+    static std::set<HandleBase*> handles; // guarded by the interpreter's lock
+    return handles;
+  }
+
+  bool is_double = false, on_device = false;
+  int device = 0;
+  std::mutex mutex; ///< a plan has one workspace: one call at a time
+};
+
+template <class PlanType>
+struct Handle : HandleBase {
+  std::unique_ptr<PlanType> plan;
+  void clear() override { plan.reset(); }
+  PlanType& get() const {
+    if (!plan)
+      throw std::runtime_error("bracewell: the plan has ended, as Python exits.");
+    return *plan;
+  }
+};
+
+using Object = std::optional<nb::object>; ///< an array, or None
+
+/// Whether a tensor would lose its gradient here. Types are asked once.
+bool requires_gradient(nb::handle object) {
+  static std::map<PyObject*, bool> differentiable; // guarded by the interpreter's lock
+  const nb::handle type = object.type();
+  const auto [found, unknown] = differentiable.try_emplace(type.ptr(), false);
+  if (unknown) {
+    found->second = nb::hasattr(type, "requires_grad");
+    type.inc_ref(); // keeps the address to itself
+  }
+  return found->second && nb::cast<bool>(object.attr("requires_grad"));
+}
+
+/// The arrays of one call: one precision, one device, rows without gaps.
+class Arrays {
+public:
+  explicit Arrays(const char* function) : function_(function) {}
+  /// Those of a plan's call, which are like the plan's.
+  Arrays(const char* function, const HandleBase& plan) : function_(function) {
+    precision_ = plan.is_double ? 64 : 32;
+    precision_of_ = place_of_ = "the plan";
+    on_device_ = plan.on_device;
+    device_ = plan.device;
+  }
+
+  Tensor read(const char* name, const Object& object, Values values, std::int64_t width = 0) {
+    return take<nb::ndarray<nb::ro>>(name, object, values, width, read_);
+  }
+  Tensor write(const char* name, const Object& object, Values values, std::int64_t width = 0) {
+    return take<nb::ndarray<>>(name, object, values, width, written_);
+  }
+
+  bool is_double() const { return precision_ == 64; }
+  bool on_device() const { return on_device_; }
+  Queue queue(std::uintptr_t stream) const { return {stream, device_}; }
+
+  /// Notes in a handle what its plan was made for.
+  void describe(HandleBase& plan) const {
+    plan.is_double = is_double();
+    plan.on_device = on_device_;
+    plan.device = device_;
+  }
+
+  /// action.operator()<backend, T>() without the interpreter's lock.
+  template <class Action>
+  void run(const Action& action) const {
+    if (finished)
+      throw std::runtime_error("bracewell: Kokkos has ended, as Python exits.");
+    const nb::gil_scoped_release unlocked;
+    if (!on_device_ && is_double())
+      action.template operator()<Backend::Host, double>();
+    else if (!on_device_)
+      action.template operator()<Backend::Host, float>();
+#if defined(BRACEWELL_PYTHON_DEVICE)
+    else if (is_double())
+      action.template operator()<Backend::Device, double>();
+    else
+      action.template operator()<Backend::Device, float>();
+#endif
+  }
+
+private:
+  template <class NdArray, class Kept>
+  Tensor take(const char* name, const Object& given, Values values, std::int64_t width, Kept& kept) {
+    Tensor tensor;
+    if (!given || given->is_none())
+      return tensor;
+    const nb::handle object = *given;
+    if (requires_gradient(object))
+      fail(name,
+           "an array that needs no gradient: bracewell.torch has differentiable functions, or detach() it",
+           "a tensor that requires one");
+    NdArray array;
+    if (!nb::try_cast(object, array, false)) {
+      fail(name,
+           std::is_same_v<NdArray, nb::ndarray<>> ? "an array (DLPack) that can be written"
+                                                  : "an array (DLPack)",
+           nb::cast<std::string>(nb::str(object.type().attr("__name__"))));
+    }
+    check_type(name, array.dtype(), values);
+    check_place(name, array.device_type(), array.device_id());
+    tensor.rank = int(array.ndim());
+    if (tensor.rank > 6)
+      fail(name, "at most six axes", std::to_string(tensor.rank));
+    std::int64_t step = 1;
+    bool gaps = false;
+    for (int axis = tensor.rank - 1; axis >= 0; --axis) {
+      tensor.extents[axis] = std::int64_t(array.shape(axis));
+      gaps = gaps || (tensor.extents[axis] > 1 && array.stride(axis) != step);
+      step *= tensor.extents[axis];
+    }
+    if (gaps && step > 0)
+      throw nb::value_error((start(name) +
+                             "expected rows without gaps (a C-contiguous array), found other strides: "
+                             "make it contiguous first")
+                                .c_str());
+    tensor.data = const_cast<void*>(static_cast<const void*>(array.data()));
+    tensor.width = width;
+    tensor.given = true;
+    kept.push_back(std::move(array));
+    return tensor;
+  }
+
+  void check_type(const char* name, nb::dlpack::dtype type, Values values) {
+    using Code = nb::dlpack::dtype_code;
+    const bool is_real = type.code == std::uint8_t(Code::Float),
+               is_complex = type.code == std::uint8_t(Code::Complex);
+    const std::string found = (is_real                                ? "float"
+                               : is_complex                           ? "complex"
+                               : type.code == std::uint8_t(Code::Int) ? "int"
+                                                                      : "another type of ") +
+                              std::to_string(int(type.bits));
+    const int parts = values == Values::Complex ? 2 : 1;
+    if (values == Values::Integer) {
+      if (type.code != std::uint8_t(Code::Int) || type.bits != 32)
+        fail(name, "int32", found);
+      return;
+    }
+    if (values == Values::Double) {
+      if (!is_real || type.bits != 64)
+        fail(name, "float64", found);
+      return;
+    }
+    const bool right = values == Values::Complex ? is_complex : is_real;
+    const int bits = int(type.bits) / parts;
+    const std::string kind = values == Values::Complex ? "complex" : "float";
+    if (!right || (bits != 32 && bits != 64) || (precision_ != 0 && bits != precision_)) {
+      if (precision_ == 0)
+        fail(name, kind + std::to_string(32 * parts) + " or " + kind + std::to_string(64 * parts), found);
+      fail(name, kind + std::to_string(precision_ * parts) + ", the precision of " + precision_of_, found);
+    }
+    if (precision_ == 0) {
+      precision_ = bits;
+      precision_of_ = name;
+    }
+  }
+
+  void check_place(const char* name, int type, int device) {
+    const bool host = type == nb::device::cpu::value || type == nb::device::cuda_host::value;
+    const bool gpu = type == nb::device::cuda::value || type == nb::device::cuda_managed::value ||
+                     type == nb::device::rocm::value;
+    const std::string found = host ? "host memory" : gpu ? "GPU " + std::to_string(device) : "another device";
+    if (!host && !(gpu && has_device))
+      fail(name,
+           has_device ? "an array in host memory or on a GPU"
+                      : "an array in host memory (bracewell was built without a GPU)",
+           "one on " + found);
+    if (place_of_ == nullptr) {
+      place_of_ = name;
+      on_device_ = !host;
+      device_ = device;
+    } else if (on_device_ == host || (on_device_ && device != device_)) {
+      fail(name,
+           std::string("an array ") + (on_device_ ? "on GPU " + std::to_string(device_) : "in host memory") +
+               " as " + place_of_,
+           "one " + std::string(host ? "in " : "on ") + found);
+    }
+  }
+
+  std::string start(const char* name) const {
+    return "bracewell." + std::string(function_) + ": " + name + ": ";
+  }
+  [[noreturn]] void fail(const char* name, const std::string& expected, const std::string& found) const {
+    throw nb::type_error((start(name) + "expected " + expected + ", found " + found).c_str());
+  }
+
+  const char* function_;
+  int precision_ = 0, device_ = 0;
+  bool on_device_ = false;
+  const char *precision_of_ = nullptr, *place_of_ = nullptr;
+  std::vector<nb::ndarray<nb::ro>> read_;
+  std::vector<nb::ndarray<>> written_;
+};
+
+// ---- Projection -------------------------------------------------------------------------------------------------
+
+void define_projection(nb::module_& module) {
+  nb::class_<ProjectionSettings>(module, "ProjectionSettings")
+      .def(
+          "__init__",
+          [](ProjectionSettings* self, std::string interpolation, std::optional<double> oversampling,
+             std::optional<double> radius, std::optional<double> ewald_radius, bool absolute_weights,
+             bool skip_redundant) {
+            new (self) ProjectionSettings{std::move(interpolation), oversampling,  radius, ewald_radius,
+                                          absolute_weights,         skip_redundant};
+          },
+          nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
+
+  const auto poses = [](Arrays& arrays, const Object& matrices, const Object& shifts, const Object& filters,
+                        std::int64_t width) {
+    return PoseTensors{arrays.read("matrices", matrices, Values::Real),
+                       arrays.read("shifts", shifts, Values::Real),
+                       arrays.read("filters", filters, Values::Real, width)};
+  };
+
+  module.def("project", [poses](const Object& reconstruction, std::int64_t width, const Object& matrices,
+                                const Object& shifts, const Object& filters, const Object& projections,
+                                std::int64_t projections_width, const Object& scratch,
+                                const ProjectionSettings& settings, std::uintptr_t stream) {
+    Arrays arrays("project");
+    const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
+    const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
+    const Tensor out = arrays.write("projections", projections, Values::Complex, projections_width),
+                 room = arrays.write("scratch", scratch, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Projection<backend, T>::project(arrays.queue(stream), in, at, out, room, settings);
+    });
+  });
+  module.def("project_scratch_size", [](const Object& reconstruction, std::int64_t width,
+                                        const ProjectionSettings& settings, std::uintptr_t stream) {
+    Arrays arrays("project");
+    const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
+    std::int64_t size = 0;
+    arrays.run([&]<Backend backend, class T>() {
+      size = Projection<backend, T>::scratch_size(arrays.queue(stream), in, settings);
+    });
+    return size;
+  });
+  module.def("project_gradients", [poses](const Object& reconstruction, std::int64_t width,
+                                          const Object& matrices, const Object& shifts, const Object& filters,
+                                          const Object& cotangent, std::int64_t projections_width,
+                                          const Object& reconstruction_gradient,
+                                          const Object& matrix_gradients, const Object& shift_gradients,
+                                          const ProjectionSettings& settings, std::uintptr_t stream) {
+    Arrays arrays("project_gradients");
+    const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
+    const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
+    const Tensor slopes = arrays.read("cotangent", cotangent, Values::Complex, projections_width);
+    const Tensor volume =
+                     arrays.write("reconstruction gradient", reconstruction_gradient, Values::Complex, width),
+                 turns = arrays.write("gradient of matrices", matrix_gradients, Values::Real),
+                 moves = arrays.write("gradient of shifts", shift_gradients, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Projection<backend, T>::project_gradients(arrays.queue(stream), in, at, slopes, volume, turns, moves,
+                                                settings);
+    });
+  });
+  module.def("backproject", [poses](const Object& projections, std::int64_t projections_width,
+                                    const Object& matrices, const Object& shifts, const Object& filters,
+                                    const Object& weights, const Object& data, const Object& weight,
+                                    std::int64_t width, const ProjectionSettings& settings,
+                                    std::uintptr_t stream) {
+    Arrays arrays("backproject");
+    const Tensor in = arrays.read("projections", projections, Values::Complex, projections_width);
+    const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
+    const Tensor worth = arrays.read("weights", weights, Values::Real, projections_width),
+                 sum = arrays.write("data", data, Values::Complex, width),
+                 sum_of_weights = arrays.write("weight", weight, Values::Real, width);
+    arrays.run([&]<Backend backend, class T>() {
+      Projection<backend, T>::backproject(arrays.queue(stream), in, at, worth, sum, sum_of_weights, settings);
+    });
+  });
+  module.def("backproject_gradients",
+             [poses](const Object& projections, std::int64_t projections_width, const Object& matrices,
+                     const Object& shifts, const Object& filters, const Object& weights, const Object& data,
+                     const Object& weight, std::int64_t width, const Object& projection_gradients,
+                     const Object& weight_gradients, const Object& matrix_gradients,
+                     const Object& shift_gradients, const ProjectionSettings& settings,
+                     std::uintptr_t stream) {
+               Arrays arrays("backproject_gradients");
+               const Tensor in = arrays.read("projections", projections, Values::Complex, projections_width);
+               const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
+               const Tensor worth = arrays.read("weights", weights, Values::Real, projections_width),
+                            slopes = arrays.read("cotangent of data", data, Values::Complex, width),
+                            weight_slopes = arrays.read("cotangent of weight", weight, Values::Real, width);
+               const Tensor images = arrays.write("gradient of projections", projection_gradients,
+                                                  Values::Complex, projections_width),
+                            worths = arrays.write("gradient of weights", weight_gradients, Values::Real,
+                                                  projections_width),
+                            turns = arrays.write("gradient of matrices", matrix_gradients, Values::Real),
+                            moves = arrays.write("gradient of shifts", shift_gradients, Values::Real);
+               arrays.run([&]<Backend backend, class T>() {
+                 Projection<backend, T>::backproject_gradients(arrays.queue(stream), in, at, worth, slopes,
+                                                               weight_slopes, images, worths, turns, moves,
+                                                               settings);
+               });
+             });
+}
+
+// ---- Reconstruction ---------------------------------------------------------------------------------------------
+
+void define_reconstruct(nb::module_& module) {
+  module.def("pad_centre", [](const Object& centred, const Object& padded, std::uintptr_t stream) {
+    Arrays arrays("pad_centre");
+    const Tensor in = arrays.read("centred", centred, Values::Real),
+                 out = arrays.write("padded", padded, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Reconstruct<backend, T>::pad_centre(arrays.queue(stream), in, out);
+    });
+  });
+  module.def("crop_centre",
+             [](const Object& padded, const Object& centred, double scale, std::uintptr_t stream) {
+               Arrays arrays("crop_centre");
+               const Tensor in = arrays.read("padded", padded, Values::Real),
+                            out = arrays.write("centred", centred, Values::Real);
+               arrays.run([&]<Backend backend, class T>() {
+                 Reconstruct<backend, T>::crop_centre(arrays.queue(stream), in, out, scale);
+               });
+             });
+  module.def("correct_rolloff", [](const Object& volume, const std::vector<int>& padded,
+                                   const std::string& interpolation, std::uintptr_t stream) {
+    Arrays arrays("correct_rolloff");
+    const Tensor values = arrays.write("volume", volume, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Reconstruct<backend, T>::correct_rolloff(arrays.queue(stream), values, padded, interpolation);
+    });
+  });
+  module.def(
+      "normalise",
+      [](const Object& data, const Object& weight, std::int64_t width, const Object& volume,
+         const Object& averages, double wiener, double floor, std::optional<double> radius,
+         std::uintptr_t stream) {
+        Arrays arrays("normalise");
+        const Tensor in = arrays.read("data", data, Values::Complex, width),
+                     weights = arrays.read("weight", weight, Values::Real, width),
+                     out = arrays.write("volume", volume, Values::Complex, width),
+                     means = arrays.write("averages", averages, Values::Double);
+        arrays.run([&]<Backend backend, class T>() {
+          Reconstruct<backend, T>::normalise(arrays.queue(stream), in, weights, out, means, wiener, floor,
+                                             radius);
+        });
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+      nb::arg());
+  module.def("fourier_shell_correlation", [](const Object& first, const Object& second, std::int64_t width,
+                                             const Object& correlation, std::uintptr_t stream) {
+    Arrays arrays("fourier_shell_correlation");
+    const Tensor one = arrays.read("first", first, Values::Complex, width),
+                 other = arrays.read("second", second, Values::Complex, width),
+                 out = arrays.write("correlation", correlation, Values::Double);
+    arrays.run([&]<Backend backend, class T>() {
+      Reconstruct<backend, T>::fourier_shell_correlation(arrays.queue(stream), one, other, out);
+    });
+  });
+}
+
+// ---- Plans ------------------------------------------------------------------------------------------------------
+
+/// A plan for arrays like `like`, in precision and device: make.operator()<backend, T>(queue).
+template <class PlanType, class Make>
+std::unique_ptr<Handle<PlanType>> make_plan(const char* function, const Object& like, std::uintptr_t stream,
+                                            const Make& make) {
+  Arrays arrays(function);
+  arrays.read("like", like, Values::Real);
+  auto handle = std::make_unique<Handle<PlanType>>();
+  arrays.describe(*handle);
+  arrays.run([&]<Backend backend, class T>() {
+    handle->plan = make.template operator()<backend, T>(arrays.queue(stream));
+  });
+  return handle;
+}
+
+/// One call of a plan: call(plan) without the interpreter's lock, and alone.
+template <class PlanType, class Call>
+void use_plan(Handle<PlanType>& handle, const Arrays& arrays, const Call& call) {
+  PlanType& plan = handle.get();
+  arrays.run([&]<Backend, class>() {
+    const std::lock_guard lock(handle.mutex);
+    call(plan);
+  });
+}
+
+template <class PlanType>
+nb::class_<Handle<PlanType>> plan_class(nb::module_& module, const char* name) {
+  nb::class_<Handle<PlanType>> type(module, name);
+  type.def_prop_ro("memory_bytes", [](const Handle<PlanType>& self) { return self.get().memory_bytes(); });
+  return type;
+}
+
+void define_nonuniform(nb::module_& module) {
+  using Self = Handle<NonuniformPlan>;
+  plan_class<NonuniformPlan>(module, "NonuniformPlan")
+      .def_static(
+          "make",
+          [](const Object& like, const Object& points, const std::vector<int>& shape, std::int64_t slices,
+             double tolerance, const std::string& kernel, std::optional<double> oversampling,
+             std::uintptr_t stream) {
+            Arrays arrays("NonuniformFFT");
+            arrays.read("like", like, Values::Real);
+            const Tensor at = arrays.read("points", points, Values::Double);
+            return make_plan<NonuniformPlan>(
+                "NonuniformFFT", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                  return Tomography<backend, T>::nonuniform(queue, at,
+                                                            {shape, slices, tolerance, kernel, oversampling});
+                });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+      .def("adjoint",
+           [](Self& self, const Object& samples, const Object& images, std::uintptr_t stream) {
+             Arrays arrays("NonuniformFFT.adjoint", self);
+             const Tensor in = arrays.read("samples", samples, Values::Complex),
+                          out = arrays.write("images", images, Values::Complex);
+             use_plan(self, arrays,
+                      [&](NonuniformPlan& plan) { plan.adjoint(arrays.queue(stream), in, out); });
+           })
+      .def("forward", [](Self& self, const Object& images, const Object& samples, std::uintptr_t stream) {
+        Arrays arrays("NonuniformFFT.forward", self);
+        const Tensor in = arrays.read("images", images, Values::Complex),
+                     out = arrays.write("samples", samples, Values::Complex);
+        use_plan(self, arrays, [&](NonuniformPlan& plan) { plan.forward(arrays.queue(stream), in, out); });
+      });
+}
+
+void define_tomography(nb::module_& module) {
+  using Self = Handle<TomographyPlan>;
+  plan_class<TomographyPlan>(module, "TomographyPlan")
+      .def_static(
+          "make",
+          [](const Object& like, const std::string& method, const std::vector<double>& angles, int width,
+             std::optional<double> centre, const std::vector<double>& weights, int image, std::int64_t slices,
+             bool line_integrals, double tolerance, std::uintptr_t stream) {
+            const TomographySettings settings{method, angles, weights,        width,    image,
+                                              centre, slices, line_integrals, tolerance};
+            return make_plan<TomographyPlan>("Tomography", like, stream,
+                                             [&]<Backend backend, class T>(Queue queue) {
+                                               return Tomography<backend, T>::plan(queue, settings);
+                                             });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg())
+      .def("backproject",
+           [](Self& self, const Object& projections, const Object& images, std::uintptr_t stream) {
+             Arrays arrays("Tomography.backproject", self);
+             const Tensor in = arrays.read("projections", projections, Values::Real),
+                          out = arrays.write("images", images, Values::Real);
+             use_plan(self, arrays,
+                      [&](TomographyPlan& plan) { plan.backproject(arrays.queue(stream), in, out); });
+           })
+      .def("project", [](Self& self, const Object& images, const Object& projections, std::uintptr_t stream) {
+        Arrays arrays("Tomography.project", self);
+        const Tensor in = arrays.read("images", images, Values::Real),
+                     out = arrays.write("projections", projections, Values::Real);
+        use_plan(self, arrays, [&](TomographyPlan& plan) { plan.project(arrays.queue(stream), in, out); });
+      });
+
+  using Rows = Handle<RowPlan>;
+  plan_class<RowPlan>(module, "RowPlan")
+      .def_static("filter",
+                  [](const Object& like, const std::string& filter, bool edge, std::int64_t rows, int width,
+                     double shift, std::uintptr_t stream) {
+                    return make_plan<RowPlan>(
+                        "ProjectionFilter", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          return Tomography<backend, T>::filter(queue, {filter, edge, rows, width, shift});
+                        });
+                  })
+      .def_static(
+          "stripes",
+          [](const Object& like, int angles, int width, bool sorting, double strength, int window,
+             double dead, std::uintptr_t stream) {
+            return make_plan<
+                RowPlan>("StripeRemoval", like, stream, [&]<Backend backend, class T>(Queue queue) {
+              return Tomography<backend, T>::stripes(queue, {angles, width, sorting, strength, window, dead});
+            });
+          })
+      .def("execute", [](Rows& self, const Object& in, const Object& out, std::uintptr_t stream) {
+        Arrays arrays("filter_projections", self);
+        const Tensor from = arrays.read("projections", in, Values::Real),
+                     to = arrays.write("filtered", out, Values::Real);
+        use_plan(self, arrays, [&](RowPlan& plan) { plan.execute(arrays.queue(stream), from, to); });
+      });
+
+  module.def(
+      "find_centre",
+      [](const Object& sinogram, const std::vector<double>& angles, std::optional<double> first,
+         std::optional<double> last, std::uintptr_t stream) {
+        Arrays arrays("find_centre");
+        const Tensor in = arrays.read("sinogram", sinogram, Values::Real);
+        double centre = 0;
+        arrays.run([&]<Backend backend, class T>() {
+          centre = Tomography<backend, T>::find_centre(arrays.queue(stream), in, angles, first, last);
+        });
+        return centre;
+      },
+      nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
+  module.def("normalise_projections", [](const Object& raw, const Object& dark, const Object& flat,
+                                         const Object& sinograms, bool logarithm, int air_begin, int air_end,
+                                         std::uintptr_t stream) {
+    Arrays arrays("normalise_projections");
+    const Tensor in = arrays.read("raw", raw, Values::Real), shade = arrays.read("dark", dark, Values::Real),
+                 light = arrays.read("flat", flat, Values::Real),
+                 out = arrays.write("sinograms", sinograms, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Tomography<backend, T>::normalise(arrays.queue(stream), in, shade, light, out, logarithm, air_begin,
+                                        air_end);
+    });
+  });
+  module.def("angular_density_weights", &angular_density_weights);
+}
+
+void define_ptychography(nb::module_& module) {
+  using Self = Handle<PtychographyPlan>;
+  plan_class<PtychographyPlan>(module, "PtychographyPlan")
+      .def_static(
+          "make",
+          [](const Object& like, const Object& positions, std::int64_t rows, std::int64_t columns, int probe,
+             int detector, int modes, const std::string& loss, const std::string& weights,
+             bool scale_per_pattern, double counts, double background, std::optional<double> fresnel_number,
+             bool refine_positions, std::uintptr_t stream) {
+            Arrays arrays("PtychographyLoss"); // positions are read on the host
+            const Tensor at = arrays.read("positions", positions, Values::Double);
+            const PtychographySettings settings{rows,   columns,    probe,          detector,
+                                                modes,  loss,       weights,        scale_per_pattern,
+                                                counts, background, fresnel_number, refine_positions};
+            return make_plan<PtychographyPlan>("PtychographyLoss", like, stream,
+                                               [&]<Backend backend, class T>(Queue queue) {
+                                                 return Ptychography<backend, T>::loss(queue, at, settings);
+                                               });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
+      .def("set_patterns",
+           [](Self& self, std::int64_t first, const Object& patterns, const Object& weights,
+              std::uintptr_t stream) {
+             Arrays arrays("PtychographyLoss.set_patterns", self);
+             const Tensor in = arrays.read("patterns", patterns, Values::Real),
+                          worth = arrays.read("weights", weights, Values::Real);
+             use_plan(self, arrays, [&](PtychographyPlan& plan) {
+               plan.set_patterns(arrays.queue(stream), first, in, worth);
+             });
+           })
+      .def("evaluate", [](Self& self, const Object& object, const Object& probe, const Object& positions,
+                          const Object& loss, const Object& pattern_losses, const Object& object_gradient,
+                          const Object& probe_gradient, const Object& position_gradient, const Object& subset,
+                          std::uintptr_t stream) {
+        Arrays arrays("PtychographyLoss.evaluate", self);
+        const PtychographyTensors tensors{
+            arrays.read("object", object, Values::Complex),
+            arrays.read("probe", probe, Values::Complex),
+            arrays.read("positions", positions, Values::Double),
+            arrays.write("loss", loss, Values::Double),
+            arrays.write("pattern_losses", pattern_losses, Values::Double),
+            arrays.write("gradient of object", object_gradient, Values::Complex),
+            arrays.write("gradient of probe", probe_gradient, Values::Complex),
+            arrays.write("gradient of positions", position_gradient, Values::Real),
+            arrays.read("subset", subset, Values::Integer),
+        };
+        use_plan(self, arrays, [&](PtychographyPlan& plan) { plan.evaluate(arrays.queue(stream), tensors); });
+      });
+
+  using Optimiser = Handle<AdamPlan>;
+  plan_class<AdamPlan>(module, "AdamPlan")
+      .def_static("make",
+                  [](const Object& like, const std::vector<std::size_t>& sizes, double beta1, double beta2,
+                     double epsilon, std::uintptr_t stream) {
+                    return make_plan<AdamPlan>(
+                        "Adam", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          return Ptychography<backend, T>::adam(queue, sizes, beta1, beta2, epsilon);
+                        });
+                  })
+      .def("step", [](Optimiser& self, const std::vector<nb::object>& values,
+                      const std::vector<nb::object>& gradients, const std::vector<bool>& is_complex,
+                      const std::vector<double>& rates, std::uintptr_t stream) {
+        Arrays arrays("Adam.step", self);
+        std::vector<AdamPlan::Group> groups;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const Values type = is_complex[i] ? Values::Complex : Values::Real;
+          AdamPlan::Group group{arrays.write("parameters", values[i], type),
+                                arrays.read("gradients", gradients[i], type), rates[i]};
+          for (Tensor* tensor : {&group.values, &group.gradients}) { // complex numbers are pairs of real ones
+            if (tensor->rank == 0)
+              tensor->extents[0] = 1;
+            tensor->rank = std::max(tensor->rank, 1);
+            tensor->extents[0] *= is_complex[i] ? 2 : 1;
+          }
+          groups.push_back(group);
+        }
+        use_plan(self, arrays, [&](AdamPlan& plan) { plan.step(arrays.queue(stream), groups); });
+      });
+}
+
+} // namespace
+} // namespace Bracewell::Python
+
+NB_MODULE(_core, module) {
+  using namespace Bracewell::Python;
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Bracewell::Error& error) {
+      PyErr_SetString(PyExc_ValueError, error.what());
+    }
+  });
+  nb::set_leak_warnings(false); // what others keep to the end has been emptied by then
+  initialize();
+  module.attr("__version__") = bracewell_version();
+  module.attr("kokkos_version") = kokkos_version();
+  module.attr("device_backend") = device_backend();
+  module.def("_finalize", [] {
+    finished = true;
+    for (HandleBase* const handle : HandleBase::all())
+      handle->clear();
+    finalize();
+  });
+  define_projection(module);
+  define_reconstruct(module);
+  define_nonuniform(module);
+  define_tomography(module);
+  define_ptychography(module);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// What the bindings call: Bracewell's operators for arrays whose rank is known at run time. This header knows neither
+// Kokkos nor Python, so that each side compiles alone; a backend and a precision are compiled per file (instance_*.cpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Python {
+
+/// Memory of a caller: rows without gaps. Not given where a default is made.
+struct Tensor {
+  void* data = nullptr;
+  int rank = 0;
+  std::int64_t extents[6] = {};
+  std::int64_t width = 0; ///< full width of a half spectrum; 0: not stated
+  bool given = false;
+};
+
+enum class Backend { Host, Device };
+
+/// Where work is queued: a stream of a device; hosts have none.
+struct Queue {
+  std::uintptr_t stream = 0;
+  int device = 0;
+};
+
+/// ProjectionOptions and the kernel, by name.
+struct ProjectionSettings {
+  std::string interpolation;
+  std::optional<double> oversampling, radius, ewald_radius;
+  bool absolute_weights = false, skip_redundant = false;
+};
+
+struct PoseTensors {
+  Tensor matrices, shifts, filters;
+};
+
+template <Backend backend, class T>
+struct Projection {
+  static void project(Queue, const Tensor& reconstruction, const PoseTensors&, const Tensor& projections,
+                      const Tensor& scratch, const ProjectionSettings&);
+  static std::int64_t scratch_size(Queue, const Tensor& reconstruction, const ProjectionSettings&);
+  static void project_gradients(Queue, const Tensor& reconstruction, const PoseTensors&,
+                                const Tensor& cotangent, const Tensor& reconstruction_gradient,
+                                const Tensor& matrices, const Tensor& shifts, const ProjectionSettings&);
+  static void backproject(Queue, const Tensor& projections, const PoseTensors&, const Tensor& weights,
+                          const Tensor& data, const Tensor& weight, const ProjectionSettings&);
+  static void backproject_gradients(Queue, const Tensor& projections, const PoseTensors&,
+                                    const Tensor& weights, const Tensor& data, const Tensor& weight,
+                                    const Tensor& projections_gradient, const Tensor& weights_gradient,
+                                    const Tensor& matrices, const Tensor& shifts, const ProjectionSettings&);
+};
+
+template <Backend backend, class T>
+struct Reconstruct {
+  static void pad_centre(Queue, const Tensor& centred, const Tensor& padded);
+  static void crop_centre(Queue, const Tensor& padded, const Tensor& centred, double scale);
+  static void correct_rolloff(Queue, const Tensor& volume, const std::vector<int>& padded,
+                              const std::string& interpolation);
+  static void normalise(Queue, const Tensor& data, const Tensor& weight, const Tensor& volume,
+                        const Tensor& averages, double wiener, double floor, std::optional<double> radius);
+  static void fourier_shell_correlation(Queue, const Tensor& first, const Tensor& second,
+                                        const Tensor& correlation);
+};
+
+/// A plan behind which the backend and the precision are out of sight. Its calls take the queue that they run on.
+struct Plan {
+  virtual ~Plan() = default;
+  virtual std::size_t memory_bytes() const = 0;
+};
+
+struct NonuniformPlan : Plan {
+  virtual void adjoint(Queue, const Tensor& samples, const Tensor& images) = 0;
+  virtual void forward(Queue, const Tensor& images, const Tensor& samples) = 0;
+};
+
+struct NonuniformSettings {
+  std::vector<int> shape;
+  std::int64_t slices = 1;
+  double tolerance = 1e-4;
+  std::string kernel;
+  std::optional<double> oversampling;
+};
+
+struct TomographyPlan : Plan {
+  virtual void backproject(Queue, const Tensor& projections, const Tensor& images) = 0;
+  virtual void project(Queue, const Tensor& images, const Tensor& projections) = 0;
+};
+
+struct TomographySettings {
+  std::string method; ///< fourier, line, log_polar
+  std::vector<double> angles, weights;
+  int width = 0, image = 0;
+  std::optional<double> centre;
+  std::int64_t slices = 1;
+  bool line_integrals = false;
+  double tolerance = 1e-4;
+};
+
+struct RowPlan : Plan {
+  virtual void execute(Queue, const Tensor& in, const Tensor& out) = 0;
+};
+
+struct FilterSettings {
+  std::string filter;
+  bool edge = false;
+  std::int64_t rows = 1;
+  int width = 0;
+  double shift = 0;
+};
+
+struct StripeSettings {
+  int angles = 0, width = 0;
+  bool sorting = true;
+  double strength = 1;
+  int window = 5;
+  double dead = 3;
+};
+
+template <Backend backend, class T>
+struct Tomography {
+  static std::unique_ptr<NonuniformPlan> nonuniform(Queue, const Tensor& points, const NonuniformSettings&);
+  static std::unique_ptr<TomographyPlan> plan(Queue, const TomographySettings&);
+  static std::unique_ptr<RowPlan> filter(Queue, const FilterSettings&);
+  static std::unique_ptr<RowPlan> stripes(Queue, const StripeSettings&);
+  static double find_centre(Queue, const Tensor& sinogram, const std::vector<double>& angles,
+                            std::optional<double> first, std::optional<double> last);
+  static void normalise(Queue, const Tensor& raw, const Tensor& dark, const Tensor& flat,
+                        const Tensor& sinograms, bool logarithm, int air_begin, int air_end);
+};
+
+std::vector<double> angular_density_weights(const std::vector<double>& angles);
+
+struct PtychographySettings {
+  std::int64_t rows = 0, columns = 0;
+  int probe = 0, detector = 0, modes = 1;
+  std::string loss, weights;
+  bool scale_per_pattern = true;
+  double counts = 1, background = 1e-3;
+  std::optional<double> fresnel_number;
+  bool refine_positions = false;
+};
+
+struct PtychographyTensors {
+  Tensor object, probe, positions;
+  Tensor loss, pattern_losses, object_gradient, probe_gradient, position_gradient;
+  Tensor subset;
+};
+
+struct PtychographyPlan : Plan {
+  virtual void set_patterns(Queue, std::int64_t first, const Tensor& patterns, const Tensor& weights) = 0;
+  virtual void evaluate(Queue, const PtychographyTensors&) = 0;
+};
+
+struct AdamPlan : Plan {
+  struct Group {
+    Tensor values, gradients;
+    double learning_rate;
+  };
+  virtual void step(Queue, const std::vector<Group>&) = 0;
+};
+
+template <Backend backend, class T>
+struct Ptychography {
+  static std::unique_ptr<PtychographyPlan> loss(Queue, const Tensor& positions, const PtychographySettings&);
+  static std::unique_ptr<AdamPlan> adam(Queue, const std::vector<std::size_t>& sizes, double beta1,
+                                        double beta2, double epsilon);
+};
+
+/// Kokkos' life in this process. All plans have to be gone before it ends.
+void initialize();
+void finalize();
+/// Name of the backend of devices, "cuda" or "hip"; empty where there is none.
+std::string device_backend();
+std::string kokkos_version();
+std::string bracewell_version();
+
+} // namespace Bracewell::Python

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "kokkos_arrays.hpp"
+
+#include <bracewell/tomography/angle_weights.hpp>
+#include <bracewell/version.hpp>
+
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace Bracewell::Python {
+namespace {
+
+constexpr bool has_device = !std::is_same_v<Kokkos::DefaultExecutionSpace, Kokkos::DefaultHostExecutionSpace>;
+
+#if defined(KOKKOS_ENABLE_CUDA)
+using Stream = cudaStream_t;
+#elif defined(KOKKOS_ENABLE_HIP)
+using Stream = hipStream_t;
+#endif
+
+/// Instances of the streams that were used last.
+struct Instances {
+  static constexpr std::size_t most = 64;
+  std::mutex mutex;
+  std::deque<std::pair<std::uintptr_t, Kokkos::DefaultExecutionSpace>> latest;
+};
+
+Instances& instances() {
+  static Instances all;
+  return all;
+}
+
+bool owner = false; ///< Kokkos was initialised here
+
+} // namespace
+
+Kokkos::DefaultExecutionSpace device_instance([[maybe_unused]] Queue queue) {
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+  Instances& all = instances();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [stream, instance] : all.latest)
+    if (stream == queue.stream)
+      return instance;
+  if (all.latest.size() == Instances::most)
+    all.latest.pop_front();
+  all.latest.emplace_back(queue.stream,
+                          Kokkos::DefaultExecutionSpace(reinterpret_cast<Stream>(queue.stream)));
+  return all.latest.back().second;
+#else
+  return {};
+#endif
+}
+
+void initialize() {
+  if (Kokkos::is_initialized())
+    return;
+  // OpenMP's threads stay where the application wants them: no warning that they are not bound.
+  Kokkos::initialize(Kokkos::InitializationSettings().set_disable_warnings(true));
+  owner = true;
+}
+
+void finalize() {
+  instances().latest.clear();
+  if (owner && Kokkos::is_initialized() && !Kokkos::is_finalized())
+    Kokkos::finalize();
+  owner = false;
+}
+
+std::string device_backend() {
+#if defined(KOKKOS_ENABLE_CUDA)
+  return "cuda";
+#elif defined(KOKKOS_ENABLE_HIP)
+  return "hip";
+#else
+  static_assert(!has_device);
+  return "";
+#endif
+}
+
+std::string kokkos_version() {
+  return std::to_string(KOKKOS_VERSION_MAJOR) + "." + std::to_string(KOKKOS_VERSION_MINOR) + "." +
+         std::to_string(KOKKOS_VERSION_PATCH);
+}
+
+std::string bracewell_version() { return BRACEWELL_VERSION; }
+
+std::vector<double> angular_density_weights(const std::vector<double>& angles) {
+  return Bracewell::angular_density_weights(angles);
+}
+
+} // namespace Bracewell::Python

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""Fourier-space imaging operators with exact adjoints and hand-written gradients.
+
+Arrays of NumPy, PyTorch, CuPy and JAX go in and come out without copies (DLPack), in float and double; on GPUs work is
+queued on the caller's current stream. `bracewell.torch` has the same operators as differentiable functions,
+`bracewell.torch_projectors` the functions of torch-projectors.
+"""
+
+import atexit as _atexit
+
+from . import _core
+from .gridding import NonuniformFFT
+from .projection import (BackprojectGradients, ProjectGradients, backproject, backproject_gradients, project,
+                         project_gradients)
+from .ptychography import Adam, PtychographyLoss, PtychographyResult
+from .reconstruct import correct_rolloff, crop_centre, fourier_shell_correlation, normalise, pad_centre
+from .tomography import (Tomography, angular_density_weights, filter_projections, find_centre, normalise_projections,
+                         remove_stripes)
+
+__version__: str = _core.__version__
+kokkos_version: str = _core.kokkos_version
+device_backend: str = _core.device_backend
+"""What GPU arrays are computed with: cuda, hip, or nothing."""
+
+# Before the interpreter takes its modules apart: plans that are left, then Kokkos.
+_atexit.register(_core._finalize)
+
+__all__ = [
+    "Adam", "BackprojectGradients", "NonuniformFFT", "ProjectGradients", "PtychographyLoss", "PtychographyResult",
+    "Tomography", "angular_density_weights", "backproject", "backproject_gradients", "correct_rolloff", "crop_centre",
+    "device_backend", "filter_projections", "find_centre", "fourier_shell_correlation", "kokkos_version", "normalise",
+    "normalise_projections", "pad_centre", "project", "project_gradients", "remove_stripes",
+]

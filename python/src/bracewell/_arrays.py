@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Arrays of any library: what they are made by, and where their work is queued."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import numpy
+
+Array = Any  # numpy.ndarray, torch.Tensor, cupy.ndarray, jax.Array, or anything else with __dlpack__
+
+_KINDS = {
+    ("real", False): "float32",
+    ("real", True): "float64",
+    ("complex", False): "complex64",
+    ("complex", True): "complex128",
+}
+
+
+def library(array: Array) -> str:
+    """The name of the library whose array this is: numpy, torch, cupy, jaxlib, ..."""
+    return type(array).__module__.partition(".")[0]
+
+
+def is_double(array: Array) -> bool:
+    return str(getattr(array, "dtype", "")).rpartition(".")[2] in ("float64", "complex128")
+
+
+def is_complex(array: Array) -> bool:
+    return "complex" in str(array.dtype)
+
+
+def shape_of(function: str, name: str, array: Array) -> tuple[int, ...]:
+    """The shape of an array.
+
+    Raises:
+        TypeError: where it is none.
+    """
+    try:
+        return tuple(array.shape)
+    except AttributeError:
+        raise TypeError(f"bracewell.{function}: {name}: expected an array, found {type(array).__name__}") from None
+
+
+def _on_host(array: Array) -> bool:
+    name = library(array)
+    if name == "torch":
+        return array.device.type == "cpu"
+    if name in ("jaxlib", "jax"):
+        return all(device.platform == "cpu" for device in array.devices())
+    return name != "cupy"
+
+
+def empty(like: Array, shape: Sequence[int], kind: str, zero: bool = False) -> Array:
+    """A new array of the library, precision and device of another; kind: real, complex, or a type such as float64."""
+    dtype = _KINDS.get((kind, is_double(like)), kind)
+    name = library(like)
+    if name == "torch":
+        import torch
+
+        make = torch.zeros if zero else torch.empty
+        return make(tuple(shape), dtype=getattr(torch, dtype), device=like.device)
+    if name == "cupy":
+        import cupy
+
+        with like.device:
+            return (cupy.zeros if zero else cupy.empty)(tuple(shape), dtype)
+    if name in ("jaxlib", "jax") and not _on_host(like):
+        raise TypeError("bracewell: expected JAX arrays in host memory, as others cannot be written, found one on a GPU: "
+                        "pass CuPy's view of it (cupy.from_dlpack)")
+    return (numpy.zeros if zero else numpy.empty)(tuple(shape), dtype)
+
+
+def zeros(like: Array, shape: Sequence[int], kind: str) -> Array:
+    return empty(like, shape, kind, zero=True)
+
+
+def result(array: Array, like: Array) -> Array:
+    """An output as an array of the caller's library: JAX's own cannot be written."""
+    if library(like) in ("jaxlib", "jax") and array is not None:
+        import jax.numpy
+
+        return jax.numpy.asarray(array)
+    return array
+
+
+def as_like(values: Any, like: Array, dtype: str) -> Array:
+    """Values as a contiguous array of that type where `like` is."""
+    if library(like) == "torch":
+        import torch
+
+        return torch.as_tensor(values, dtype=getattr(torch, dtype), device=like.device).contiguous()
+    if library(like) == "cupy":
+        import cupy
+
+        with like.device:
+            return cupy.ascontiguousarray(cupy.asarray(values, dtype=dtype))
+    return numpy.ascontiguousarray(values, dtype=dtype)
+
+
+def on_host(values: Any, dtype: str) -> numpy.ndarray:
+    """Values as a contiguous NumPy array of that type."""
+    if library(values) == "torch":
+        values = values.detach().cpu().numpy()
+    elif library(values) == "cupy":
+        values = values.get()
+    return numpy.ascontiguousarray(values, dtype=dtype)
+
+
+def current_stream(array: Array, stream: Optional[int]) -> int:
+    """The caller's stream, as a number: the one that is current in the array's library, or the one that is given."""
+    if stream is not None:
+        return int(stream)
+    name = library(array)
+    if name == "torch" and array.is_cuda:
+        import torch
+
+        return torch.cuda.current_stream(array.device).cuda_stream
+    if name == "cupy":
+        import cupy
+
+        return cupy.cuda.get_current_stream().ptr
+    return 0
+
+
+def place(array: Array) -> tuple:
+    """What a plan that was made for this array fits: precision, library and device."""
+    return is_double(array), library(array), "" if _on_host(array) else str(getattr(array, "device", ""))

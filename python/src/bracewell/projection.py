@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""Projection of spectra in any pose, its adjoint, and the exact gradients of both.
+
+Arrays are C-contiguous and of one precision (complex64 with float32, or complex128 with float64) and one device. Half
+spectra hold the columns x = 0 ... W/2 of a transform (``numpy.fft.rfftn``, unscaled): zero frequency and origin at index
+0. B counts batches and P poses; an axis of extent 1 is shared.
+
+====================  =========================================================================================
+reconstruction, data  complex ``[B, (D,) H, W/2+1]``
+projections           complex ``[B, P, (d,) h, w/2+1]``
+matrices              real ``[B, P, 3, 3]``, or ``[B, P, 2, 2]`` of images: projection frequency (x, y[, z]) to
+                      reconstruction frequency; the transpose of RELION's matrix
+shifts                real ``[B, P, 2]`` (row, column) or ``[B, P, 3]``, in pixels: positive moves to higher index
+filters, weights      real ``[B, P, (d,) h, w/2+1]``
+====================  =========================================================================================
+
+Kernels are ``linear``, ``catmull_rom`` and ``cubic_bspline``. All functions raise ValueError on shapes and options that do
+not fit, TypeError on precisions, devices and objects that do not, each in one sentence, before anything is written.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple, Optional, Sequence
+
+from . import _core
+from ._arrays import Array, current_stream, empty, library, result, shape_of, zeros
+
+
+@lru_cache(maxsize=256)
+def _settings(interpolation, oversampling, radius, ewald_radius, kernel_weights="signed", skip_redundant=False):
+    if kernel_weights not in ("signed", "absolute"):
+        raise ValueError(f"bracewell: kernel_weights: expected signed or absolute, found {kernel_weights}")
+    return _core.ProjectionSettings(interpolation, oversampling, radius, ewald_radius, kernel_weights == "absolute",
+                                    skip_redundant)
+
+
+def _sizes(function, name, spectrum, leading, width) -> tuple[int, ...]:
+    """Full sizes of a half spectrum behind its leading axes."""
+    shape = shape_of(function, name, spectrum)
+    if len(shape) not in (leading + 2, leading + 3):
+        raise ValueError(f"bracewell.{function}: {name}: expected {leading + 2} or {leading + 3} axes, found {len(shape)}")
+    columns = shape[-1]
+    width = 2 * (columns - 1) if width is None else int(width)
+    if width // 2 + 1 != columns:
+        raise ValueError(f"bracewell.{function}: {name}: expected {width // 2 + 1} columns, as its full width is {width}, "
+                         f"found {columns}")
+    return (*shape[leading:-1], width)
+
+
+def _half(sizes) -> tuple[int, ...]:
+    return (*sizes[:-1], sizes[-1] // 2 + 1)
+
+
+def _leading(axis, *arrays) -> int:
+    shapes = (getattr(array, "shape", ()) for array in arrays)
+    return max((shape[axis] for shape in shapes if len(shape) > axis), default=1)
+
+
+def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
+            shape: Optional[Sequence[int]] = None, width: Optional[int] = None, interpolation: str = "catmull_rom",
+            oversampling: Optional[float] = None, radius: Optional[float] = None, ewald_radius: Optional[float] = None,
+            out: Optional[Array] = None, stream: Optional[int] = None) -> Array:
+    """Samples the transform of projections from that of a reconstruction (projection-slice theorem, Bracewell 1956)::
+
+        P(k) = F(M oversampling k) exp(-2 pi i k.s / n)   for |k| <= radius, zero elsewhere
+
+    with F the spectrum interpolated by the kernel and continued periodically.
+
+    Args:
+        reconstruction: complex ``[B, (D,) H, W/2+1]``.
+        matrices: real ``[B, P, 3, 3]`` (``[B, P, 2, 2]`` of images).
+        shifts: real ``[B, P, 2]`` (row, column), pixels of the projection.
+        filters: real ``[B, P, h, w/2+1]``, multiplies every sample: a CTF, for instance.
+        shape: sizes (h, w) of the projections, (d, h, w) for volumes from volumes; the last ones of the reconstruction.
+        width: W, where it is odd.
+        oversampling: padded over unpadded box; has to be given where boxes differ.
+        radius: largest |k|, in periods per box of the projection; by default up to both Nyquist limits.
+        ewald_radius: radius of the Ewald sphere, in the same unit; a flat slice by default.
+        out: where to write, complex ``[B, P, (d,) h, w/2+1]``.
+        stream: of the GPU, as a number; the current one of the array's library.
+
+    Returns:
+        Complex ``[B, P, (d,) h, w/2+1]``.
+    """
+    volume = _sizes("project", "reconstruction", reconstruction, 1, width)
+    sizes = tuple(shape) if shape is not None else volume[-2:]
+    if out is None:
+        out = empty(reconstruction, (_leading(0, reconstruction, matrices, shifts, filters),
+                                     _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
+    settings = _settings(interpolation, oversampling, radius, ewald_radius)
+    stream = current_stream(reconstruction, stream)
+    _core.project(reconstruction, volume[-1], matrices, shifts, filters, out, sizes[-1],
+                  _scratch(reconstruction, volume[-1], out, settings, stream), settings, stream)
+    return result(out, reconstruction)
+
+
+def _scratch(reconstruction, width, projections, settings, stream):
+    """Room for the copy that GPUs sample faster, where there are more samples than elements to copy."""
+    if not _core.device_backend or library(reconstruction) not in ("torch", "cupy"):
+        return None
+    samples = 1
+    for extent in projections.shape:
+        samples *= extent
+    elements = 1
+    for extent in reconstruction.shape:
+        elements *= extent
+    size = _core.project_scratch_size(reconstruction, width, settings, stream) if samples > 2 * elements else 0
+    return empty(reconstruction, (size,), "real") if size else None
+
+
+class ProjectGradients(NamedTuple):
+    """Derivatives of a loss; those that were not wanted are None."""
+
+    reconstruction: Optional[Array]
+    matrices: Optional[Array]
+    shifts: Optional[Array]
+
+
+def project_gradients(reconstruction: Array, matrices: Array, cotangent: Array, shifts: Optional[Array] = None,
+                      filters: Optional[Array] = None, *, wanted: Sequence[str] = ("reconstruction", "matrices"),
+                      shape: Optional[Sequence[int]] = None, width: Optional[int] = None,
+                      interpolation: str = "catmull_rom", oversampling: Optional[float] = None,
+                      radius: Optional[float] = None, ewald_radius: Optional[float] = None,
+                      skip_redundant: bool = False, stream: Optional[int] = None) -> ProjectGradients:
+    """Exact derivatives of a real loss L with respect to what `project` reads, of those in `wanted` alone.
+
+    Complex gradients are dL/dRe + i dL/dIm of every stored element, going in and coming out. What is shared over batches or
+    poses gets the sum.
+
+    Args:
+        cotangent: complex ``[B, P, (d,) h, w/2+1]``, dL/dRe P + i dL/dIm P.
+        wanted: some of reconstruction, matrices, shifts.
+        shape: sizes of the projections, where their width is odd.
+        skip_redundant: leave out the samples on column 0 whose Friedel mate is stored too, for losses on the full spectrum.
+
+    The other arguments are those of `project`.
+    """
+    volume = _sizes("project_gradients", "reconstruction", reconstruction, 1, width)
+    sizes = _sizes("project_gradients", "cotangent", cotangent, 2, None if shape is None else shape[-1])
+    gradients = {name: None for name in ("reconstruction", "matrices", "shifts")}
+    for name in wanted:
+        if name not in gradients:
+            raise ValueError(f"bracewell.project_gradients: wanted: expected reconstruction, matrices and shifts, found {name}")
+    for name, of, kind in (("reconstruction", reconstruction, "complex"), ("matrices", matrices, "real"),
+                           ("shifts", shifts, "real")):
+        if name in wanted and of is not None:
+            gradients[name] = zeros(reconstruction, of.shape, kind)
+    _core.project_gradients(reconstruction, volume[-1], matrices, shifts, filters, cotangent, sizes[-1],
+                            gradients["reconstruction"], gradients["matrices"], gradients["shifts"],
+                            _settings(interpolation, oversampling, radius, ewald_radius, "signed", skip_redundant),
+                            current_stream(reconstruction, stream))
+    return ProjectGradients(**{name: result(value, reconstruction) for name, value in gradients.items()})
+
+
+def backproject(projections: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
+                weights: Optional[Array] = None, shape: Optional[Sequence[int]] = None, width: Optional[int] = None,
+                data: Optional[Array] = None, weight: Optional[Array] = None, interpolation: str = "catmull_rom",
+                oversampling: Optional[float] = None, radius: Optional[float] = None,
+                ewald_radius: Optional[float] = None, kernel_weights: str = "signed",
+                stream: Optional[int] = None) -> tuple[Array, Optional[Array]]:
+    """The adjoint of `project` in the inner product over the full spectrum: inserts projections into a volume.
+
+    Every stored sample adds half its multiplicity times P(k) exp(+2 pi i k.s / n) at M (oversampling k), and its conjugate
+    at the opposite point. Weights go the same way without phase: `normalise` divides the two sums.
+
+    Args:
+        projections: complex ``[B, P, (d,) h, w/2+1]``.
+        weights: real ``[B, P, (d,) h, w/2+1]``, CTF^2 for instance.
+        shape: sizes (D, H, W) of the volumes, or (H, W) where matrices are 2 x 2; by default those of the projections, cubic
+            where matrices are 3 x 3.
+        width: w of the projections, where it is odd.
+        data, weight: volumes to add to, complex and real ``[B, (D,) H, W/2+1]``; new ones by default.
+        kernel_weights: signed (unbiased with normalise's floor) or absolute (the torch-projectors paper's).
+
+    The other arguments are those of `project`.
+
+    Returns:
+        (data, weight); weight is None without weights.
+    """
+    sizes = _sizes("backproject", "projections", projections, 2, width)
+    dimensions = shape_of("backproject", "matrices", matrices)[-1]
+    if shape is None:
+        shape = sizes if dimensions <= len(sizes) else (sizes[0],) + sizes
+    if data is None:
+        data = zeros(projections, (projections.shape[0], *_half(tuple(shape))), "complex")
+    if weight is None and weights is not None:
+        weight = zeros(projections, data.shape, "real")
+    _core.backproject(projections, sizes[-1], matrices, shifts, filters, weights, data, weight, int(shape[-1]),
+                      _settings(interpolation, oversampling, radius, ewald_radius, kernel_weights),
+                      current_stream(projections, stream))
+    return result(data, projections), result(weight, projections)
+
+
+class BackprojectGradients(NamedTuple):
+    """Derivatives of a loss; those that were not wanted are None."""
+
+    projections: Optional[Array]
+    weights: Optional[Array]
+    matrices: Optional[Array]
+    shifts: Optional[Array]
+
+
+def backproject_gradients(projections: Array, matrices: Array, data: Array, weight: Optional[Array] = None,
+                          shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
+                          weights: Optional[Array] = None, wanted: Sequence[str] = ("projections",),
+                          shape: Optional[Sequence[int]] = None, width: Optional[int] = None,
+                          interpolation: str = "catmull_rom", oversampling: Optional[float] = None,
+                          radius: Optional[float] = None, ewald_radius: Optional[float] = None,
+                          kernel_weights: str = "signed", stream: Optional[int] = None) -> BackprojectGradients:
+    """Exact derivatives of a real loss with respect to what `backproject` reads, of those in `wanted` alone.
+
+    Args:
+        data: the cotangent of data, complex ``[B, (D,) H, W/2+1]``.
+        weight: the cotangent of weight, real; given together with weights.
+        wanted: some of projections, weights, matrices, shifts. The gradient of broadcast weights is given per projection.
+        shape: sizes of the volumes, where their width is odd.
+
+    The other arguments are those of `backproject`.
+    """
+    sizes = _sizes("backproject_gradients", "projections", projections, 2, width)
+    volume = _sizes("backproject_gradients", "data", data, 1, None if shape is None else shape[-1])
+    of = {"projections": (projections, "complex"), "weights": (None if weights is None else projections, "real"),
+          "matrices": (matrices, "real"), "shifts": (shifts, "real")}
+    gradients = {name: None for name in of}
+    for name in wanted:
+        if name not in of:
+            raise ValueError("bracewell.backproject_gradients: wanted: expected projections, weights, matrices and shifts, "
+                             f"found {name}")
+        if of[name][0] is not None:
+            gradients[name] = zeros(projections, of[name][0].shape, of[name][1])
+    _core.backproject_gradients(projections, sizes[-1], matrices, shifts, filters, weights, data, weight, volume[-1],
+                                gradients["projections"], gradients["weights"], gradients["matrices"],
+                                gradients["shifts"],
+                                _settings(interpolation, oversampling, radius, ewald_radius, kernel_weights),
+                                current_stream(projections, stream))
+    return BackprojectGradients(**{name: result(value, projections) for name, value in gradients.items()})

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Parallel-beam tomography: back-projection, its exact transpose, and what comes before it.
+
+Pixel (X, Y) = (column - n // 2, row - n // 2) of an image of n x n pixels is seen by angle theta at detector coordinate
+s = X cos(theta) + Y sin(theta) + centre, 0 at the middle of the first detector pixel. Angles are in radians. Sinograms are
+real ``[slices, angles, width]`` in attenuation (minus the logarithm of the transmission), images ``[slices, n, n]`` in
+attenuation per pixel.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+from . import _core
+from ._arrays import Array, current_stream, empty, on_host, place, result, shape_of
+
+
+def _angles(angles: Any) -> list[float]:
+    return on_host(angles, "float64").ravel().tolist()
+
+
+class Tomography:
+    """Back-projection and projection by one of three methods::
+
+        backproject  f(X, Y) = (pi / P) sum_p w_p q_p(X cos theta_p + Y sin theta_p + centre)
+
+    of P projections q_p: the attenuation where they are filtered with the ramp (`filter_projections`). `project` is the exact
+    transpose, factors included, or in units of line integrals what is measured.
+
+    Plans are made at the first call for a precision and device.
+
+    Args:
+        angles: P of them, radians, in any order (log_polar: even ones over half a turn).
+        width: pixels of the detector.
+        method: fourier (gridding; Bracewell, Aust. J. Phys. 9, 1956; O'Sullivan 1985), line (linear interpolation along lines:
+            the baseline), or log_polar (Andersson, SIAM J. Imaging Sci. 9, 2016: within the disc of diameter n).
+        image: n; the width by default.
+        centre: detector coordinate of the axis; width // 2 by default.
+        weights: of the angles, 1 on average, see `angular_density_weights`.
+        units: of `project`, transpose or line_integrals.
+        tolerance: relative error (L2) of the Fourier method.
+        slices: the most that a pass works on at once, which memory grows with; by default up to 64 of the first call.
+    """
+
+    def __init__(self, angles: Any, width: int, *, method: str = "fourier", image: Optional[int] = None,
+                 centre: Optional[float] = None, weights: Optional[Any] = None, units: str = "transpose",
+                 tolerance: float = 1e-4, slices: Optional[int] = None):
+        if units not in ("transpose", "line_integrals"):
+            raise ValueError(f"bracewell.Tomography: units: expected transpose or line_integrals, found {units}")
+        self.angles, self.width, self.image = _angles(angles), int(width), int(image or width)
+        self._options = (method, centre, [] if weights is None else _angles(weights), units == "line_integrals", float(tolerance))
+        self._slices = slices
+        self._plans: dict = {}
+
+    def backproject(self, sinograms: Array, *, stream: Optional[int] = None) -> Array:
+        """Sinograms ``[slices, angles, width]`` to images ``[slices, n, n]``, or both without the axis of slices."""
+        batch = self._batch("sinograms", sinograms)
+        images = empty(sinograms, (batch.shape[0], self.image, self.image), "real")
+        stream = current_stream(sinograms, stream)
+        self._plan(batch, stream).backproject(batch, images, stream)
+        return result(images if batch is sinograms else images[0], sinograms)
+
+    def project(self, images: Array, *, stream: Optional[int] = None) -> Array:
+        """Images to sinograms."""
+        batch = self._batch("images", images)
+        sinograms = empty(images, (batch.shape[0], len(self.angles), self.width), "real")
+        stream = current_stream(images, stream)
+        self._plan(batch, stream).project(batch, sinograms, stream)
+        return result(sinograms if batch is images else sinograms[0], images)
+
+    @staticmethod
+    def _batch(name, array):
+        shape = shape_of("Tomography", name, array)
+        return array.reshape(1, *shape) if len(shape) == 2 else array
+
+    def _plan(self, batch, stream):
+        key = place(batch)
+        if key not in self._plans:
+            method, centre, weights, line_integrals, tolerance = self._options
+            self._plans[key] = _core.TomographyPlan.make(
+                empty(batch, (1,), "real"), method, self.angles, self.width, centre, weights, self.image,
+                self._slices or max(1, min(64, batch.shape[0])), line_integrals, tolerance, stream)
+        return self._plans[key]
+
+
+def filter_projections(sinograms: Array, filter: str = "ramp", *, padding: str = "zero", shift: float = 0,
+                       stream: Optional[int] = None) -> Array:
+    """Filters the rows of sinograms by FFTs of at least twice their width (Ramachandran and Lakshminarayanan, PNAS 68, 1971).
+
+    Args:
+        sinograms: real ``[slices, angles, width]`` or ``[angles, width]``.
+        filter: none, ramp, shepp, cosine, cosine2, hamming, hann or parzen.
+        padding: what lies beyond the detector, zero or edge (the outermost values go on: objects that are cut off).
+        shift: pixels; value i of the result is that at i + shift.
+
+    Returns:
+        Filtered sinograms of the same shape.
+    """
+    if padding not in ("zero", "edge"):
+        raise ValueError(f"bracewell.filter_projections: padding: expected zero or edge, found {padding}")
+    shape = shape_of("filter_projections", "sinograms", sinograms)
+    batch = sinograms.reshape(1, *shape) if len(shape) == 2 else sinograms
+    out = empty(sinograms, batch.shape, "real")
+    stream = current_stream(sinograms, stream)
+    rows = batch.shape[0] * batch.shape[1] if len(batch.shape) == 3 else 1
+    _core.RowPlan.filter(empty(sinograms, (1,), "real"), filter, padding == "edge", max(1, rows), shape[-1], float(shift),
+                         stream).execute(batch, out, stream)
+    return result(out.reshape(shape), sinograms)
+
+
+def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float = 1, window: int = 5, dead: float = 3,
+                   stream: Optional[int] = None) -> Array:
+    """Removes stripes along the angles, which become rings in the reconstruction.
+
+    Args:
+        sinograms: real ``[slices, angles, width]`` or ``[angles, width]``.
+        method: sorting (Vo, Atwood and Drakopoulos, Opt. Express 26, 2018), or offset, one per column (after Titarenko, Withers
+            and Yagola, Appl. Math. Lett. 23, 2010).
+        strength: of offset; wider stripes than about 1 / sqrt(strength) columns stay.
+        window: of sorting, odd, up to 63 columns.
+        dead: columns whose values change this many times more or less than their neighbours' are interpolated; 0: none.
+
+    Returns:
+        Sinograms of the same shape.
+    """
+    if method not in ("sorting", "offset"):
+        raise ValueError(f"bracewell.remove_stripes: method: expected sorting or offset, found {method}")
+    shape = shape_of("remove_stripes", "sinograms", sinograms)
+    out = empty(sinograms, shape if len(shape) == 3 else (1, *shape), "real")
+    out[...] = sinograms.reshape(out.shape)
+    stream = current_stream(sinograms, stream)
+    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], method == "sorting", float(strength), int(window),
+                          float(dead), stream).execute(out, out, stream)
+    return result(out.reshape(shape), sinograms)
+
+
+def find_centre(sinogram: Array, angles: Any, *, first: Optional[float] = None, last: Optional[float] = None,
+                stream: Optional[int] = None) -> float:
+    """The detector coordinate of the rotation axis, from one sinogram over half a turn (Vo, Drakopoulos, Atwood and Reinhard, Opt.
+    Express 22, 2014). Waits.
+
+    Args:
+        sinogram: real ``[angles, width]``, attenuation, not filtered.
+        angles: radians.
+        first, last: pixels between which to search; a quarter of the width on either side of the middle.
+    """
+    return _core.find_centre(sinogram, _angles(angles), first, last, current_stream(sinogram, stream))
+
+
+def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Optional[Array] = None, *, logarithm: bool = True,
+                          air: tuple[int, int] = (0, 0), stream: Optional[int] = None) -> Array:
+    """Raw frames to sinograms: (raw - dark) / (flat - dark), minus the logarithm (Beer-Lambert).
+
+    Args:
+        raw: real ``[angles, slices, width]``.
+        dark, flat: mean frames without beam and without object, real ``[slices, width]``.
+        air: columns [begin, end) that see air, by whose mean each row is divided.
+
+    Returns:
+        Real ``[slices, angles, width]``.
+    """
+    shape = shape_of("normalise_projections", "raw", raw)
+    if len(shape) != 3:
+        raise ValueError(f"bracewell.normalise_projections: raw: expected [angles, slices, width], found {len(shape)} axes")
+    out = empty(raw, (shape[1], shape[0], shape[2]), "real")
+    _core.normalise_projections(raw, dark, flat, out, logarithm, int(air[0]), int(air[1]), current_stream(raw, stream))
+    return result(out, raw)
+
+
+def angular_density_weights(angles: Sequence[float]) -> list[float]:
+    """Weights for angles that are not evenly spread, 1 on average: the share of half a turn that is nearest to each."""
+    return _core.angular_density_weights(_angles(angles))
