@@ -2,6 +2,7 @@
 #include "jobs.hpp"
 
 #include "common/mrc.hpp"
+#include "common/pipeline.hpp"
 #include "common/star.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <thread>
 
 namespace ProgramBench {
 namespace {
@@ -44,6 +46,45 @@ std::vector<float> make_map(int box) {
       }
   }
   return map;
+}
+
+/// Replaces a column of the particles by make(its value).
+template <class Make>
+void replace(StarTable& table, const char* name, const Make& make) {
+  const std::size_t column = *table.find(name);
+  std::vector<std::string> values;
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    values.push_back(make(table.value(row, column)));
+  table.set_column(name, std::move(values));
+}
+
+/// images.star with poses that are up to a degree off.
+void make_turned(const std::filesystem::path& folder) {
+  StarDocument document = read_star(folder / "images.star");
+  std::mt19937 generator(1956);
+  for (const char* const angle : {"rlnAngleRot", "rlnAngleTilt", "rlnAnglePsi"})
+    replace(*document.find("particles"), angle,
+            [&](const std::string& value) { return fixed(std::stod(value) + uniform(generator, -1, 1)); });
+  write_star(folder / "turned.star", document);
+}
+
+/// The images in float16.
+void make_halves(const std::filesystem::path& folder) {
+  const MrcReader reader(folder / "images.mrcs");
+  MrcWriter writer(folder / "halves.mrcs", MrcWriter::Kind::Stack, reader.width(), reader.height(),
+                   {.mode = MrcMode::Float16, .pixel_size = pixel_size});
+  Stage convert{.name = "convert", .threads = int(std::thread::hardware_concurrency())};
+  convert.work = [&](std::int64_t i) {
+    std::vector<float> image(static_cast<std::size_t>(reader.width() * reader.height()));
+    reader.read_images(i, 1, image);
+    writer.write_at(i, image);
+  };
+  run_stages(reader.images(), {convert});
+  writer.close();
+  StarDocument document = read_star(folder / "images.star");
+  replace(*document.find("particles"), "rlnImageName",
+          [](const std::string& value) { return value.substr(0, value.find('@')) + "@halves.mrcs"; });
+  write_star(folder / "halves.star", document);
 }
 
 StarDocument make_poses(const Sizes& sizes) {
@@ -87,12 +128,19 @@ std::vector<Job> cryoem_jobs(const std::filesystem::path& folder, const Sizes& s
     return Job{name, command, items, bytes, "images"};
   };
   run(folder, job("images", project, {"--ctf", "--noise", "0.1", "--out", "images.mrcs"}));
+  make_halves(folder);
+  make_turned(folder);
   std::vector<Job> jobs{
       job("project, CTF and noise", project, {"--ctf", "--noise", "0.1", "--out", "projections.mrcs"}),
       job("project as RELION, CTF", project,
           {"--ctf", "--kernel", "linear", "--correction", "radial", "--out", "projections.mrcs"}),
       job("reconstruct, CTF", {BRACEWELL_RECONSTRUCT, "--timings"},
-          {"--star", "images.star", "--out", "reconstructed.mrc"})};
+          {"--star", "images.star", "--out", "reconstructed.mrc"}),
+      job("reconstruct, CTF, float16", {BRACEWELL_RECONSTRUCT, "--timings"},
+          {"--star", "halves.star", "--out", "reconstructed.mrc"}),
+      job("refine, CTF, one round", {BRACEWELL_REFINE, "--timings"},
+          {"--star", "turned.star", "--map", "map.mrc", "--out", "refined.star"})};
+  jobs[3].bytes /= 2;
   if (relion) {
     jobs.push_back(job("relion_project, CTF", {"relion_project", "--i", "map.mrc", "--ang", "poses.star"},
                        {"--o", "relion", "--angpix", fixed(pixel_size), "--ctf"}));

@@ -3,6 +3,7 @@
 
 #include "bracewell-ptychography/host_copies.hpp"
 #include "common/progress.hpp"
+#include "common/slots.hpp"
 #include "common/stored_values.hpp"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ struct Plan {
 
 double bytes_for_groups(const Measurement& measurement, std::int64_t count) {
   const Plan plan(measurement, count);
-  const double stored = double(plan.slots + (kernels_run_on_host ? 0 : 1)) * double(plan.frame_bytes),
+  const double stored = double(plan.slots + (kernels_run_on_host ? 0 : 2)) * double(plan.frame_bytes),
                values = 4.0 * double((plan.converted ? plan.frame : 0) + plan.pixels);
   return double(plan.group) * (stored + values) + 16.0 * double(plan.pixels);
 }
@@ -79,11 +80,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   }
   const auto n = static_cast<std::size_t>(measurement.detector());
   const std::int64_t all = which.size();
-  std::vector<OnHost<std::byte*>> slots;
-  for (int slot = 0; slot < plan.slots; ++slot)
-    slots.push_back(allocate<OnHost<std::byte*>>("frames", group * frame_bytes));
-  const auto slot = [&](std::int64_t item) { return slots[static_cast<std::size_t>(item) % slots.size()]; };
-  const auto stored = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, Memory(), slots[0]);
+  const Slots slots(space, static_cast<std::size_t>(group * frame_bytes), plan.slots);
   const auto values = allocate<Owned<float*>>("values", plan.converted ? group * frame : 0),
              patterns = allocate<Owned<float*>>("patterns", group * pixels);
   const auto places = allocate<Owned<std::int64_t*>>("places", pixels);
@@ -94,19 +91,18 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
 
   Progress progress("reading", "patterns", all);
   const auto count = [&](std::int64_t item) { return std::min(group, all - item * group); };
-  Stage read{.name = "read", .threads = plan.threads, .slots = plan.slots, .bytes = all * frame_bytes};
+  const auto bytes = [&](std::int64_t item) { return count(item) * frame_bytes; };
+  Stage read{.name = "read", .threads = plan.threads, .slots = slots.on_host(), .bytes = all * frame_bytes};
   read.work = [&](std::int64_t item) {
     measurement.read(which.begin + item * group, count(item),
-                     {slot(item).data(), static_cast<std::size_t>(count(item) * frame_bytes)});
+                     {slots.host(item), static_cast<std::size_t>(bytes(item))});
   };
-  Stage store{.name = "store", .threads = 0};
+  Stage store{.name = "store", .threads = 0, .bytes = all * frame_bytes};
   store.work = [&](std::int64_t item) {
-    if (!kernels_run_on_host)
-      Kokkos::deep_copy(space, stored, slot(item));
-    const std::byte* const bytes = kernels_run_on_host ? slot(item).data() : stored.data();
-    const float* floats = reinterpret_cast<const float*>(bytes);
+    const std::byte* const stored = slots.device(item);
+    const float* floats = reinterpret_cast<const float*>(stored);
     if (plan.converted) {
-      to_floats(space, measurement.format(), bytes, values.data(), count(item) * frame);
+      to_floats(space, measurement.format(), stored, values.data(), count(item) * frame);
       floats = values.data();
     }
     Kokkos::parallel_for("Bracewell::examples::take_patterns",
@@ -119,7 +115,10 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
     space.fence("Bracewell::examples::patterns"); // the slot is read into next
     progress.add(count(item));
   };
-  const std::vector<StageTime> times = run_stages(plan.groups, {read, store});
+  std::vector<Stage> stages{read};
+  slots.add_copy(stages, Slots::Direction::In, bytes);
+  stages.push_back(store);
+  const std::vector<StageTime> times = run_stages(plan.groups, stages);
   sums = download(space, sum);
   return times;
 }

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdio>
 #include <future>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace Bracewell::Examples {
 namespace {
 
 namespace fs = std::filesystem;
+
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);
@@ -46,24 +48,26 @@ Sampling sampling_for(const RunOptions& options, Particles& particles) {
   return sampling;
 }
 
-} // namespace
+/// Names of what is written.
+struct Paths {
+  fs::path map;
+  std::array<fs::path, 2> halves;
+  fs::path correlations, plot, slices;
 
-std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
-                        Timings& timings) {
-  const auto start = std::chrono::steady_clock::now();
-  timings.phase("read poses");
-  options.reconstruction.sampling.check();
-  const std::array half_paths{beside(options.out, "_half1.mrc"), beside(options.out, "_half2.mrc")};
-  const fs::path correlation_path = beside(options.out, "_fsc.txt"),
-                 plot_path = beside(options.out, "_fsc" + options.picture_ending),
-                 slices_path = beside(options.out, "_slices" + options.picture_ending);
-  OutputFamily outputs({options.out, half_paths[0], half_paths[1], correlation_path, plot_path, slices_path});
-  Particles particles =
-      read_particles(options.star, {.pixel_size = options.pixel_size, .class_number = options.class_number});
-  double pixel_size = particles.pixel_size.present() ? particles.pixel_size[0] : 0;
-  if (pixel_size == 0 && particles.stacks[0].pixel_size)
-    pixel_size = *particles.stacks[0].pixel_size;
+  explicit Paths(const RunOptions& options)
+      : map(options.out), halves{beside(map, "_half1.mrc"), beside(map, "_half2.mrc")},
+        correlations(beside(map, "_fsc.txt")), plot(beside(map, "_fsc" + options.picture_ending)),
+        slices(beside(map, "_slices" + options.picture_ending)) {}
+
+  std::vector<fs::path> all() const { return {map, halves[0], halves[1], correlations, plot, slices}; }
+};
+
+/// Of the particles, or else of their stacks; 0: not known. Warns where they differ.
+double pixel_size_of(const RunOptions& options, Particles& particles) {
   const std::optional<double>& stated = particles.stacks[0].pixel_size;
+  const double pixel_size = particles.pixel_size.present() && particles.pixel_size[0] != 0
+                                ? particles.pixel_size[0]
+                                : stated.value_or(0);
   if (stated && std::abs(*stated - pixel_size) > 0.01 * pixel_size)
     particles.warnings.push_back(options.star.string() + ": states pixels of " + number(pixel_size) +
                                  " Angstrom, its stack of " + number(*stated) + ": the former are taken");
@@ -71,25 +75,118 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
     particles.warnings.push_back(
         options.star.string() +
         ": neither the file nor its stacks state a pixel size: lengths are in pixels");
+  return pixel_size;
+}
+
+/// The map to compare with, where one is given, in the particles' box.
+std::optional<CubicMap> read_reference(const RunOptions& options, const Particles& particles,
+                                       Provenance& provenance) {
+  if (!options.reference)
+    return {};
+  const CubicMap map = read_map(provenance, *options.reference, memory_limit(options.memory_limit));
+  if (map.box != particles.image_width)
+    throw InputError(options.reference->string() + ": expected a box of " +
+                     std::to_string(particles.image_width) + " voxels as the images have, found " +
+                     std::to_string(map.box));
+  return map;
+}
+
+/// What is made of the particles.
+struct Maps {
+  Map whole;                                   ///< masked
+  std::array<Map, 2> halves;                   ///< not masked; none where a half set has no particles
+  std::optional<std::vector<float>> reference; ///< masked
+  std::vector<float> values;                   ///< of the whole map
+  Correlations correlations;
+  Difference difference{}; ///< from the reference
+
+  bool has_halves() const { return halves[0].size() > 0; }
+};
+
+Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSphere& mask,
+               const std::optional<CubicMap>& reference) {
+  Maps maps;
+  const bool both = reconstruction.has_both_halves();
+  std::optional<Progress> progress(std::in_place, "making", "maps", both ? 3 : 1);
+  if (both) {
+    for (const int half : {0, 1}) {
+      maps.halves[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      progress->add(1);
+    }
+    maps.correlations.halves =
+        correlation(space, masked(space, maps.halves[0], mask), masked(space, maps.halves[1], mask));
+  }
+  maps.whole = masked(space, reconstruction.whole_map(), mask);
+  maps.values = to_host(space, maps.whole);
+  progress.reset();
+  if (reference) {
+    const Map truth = masked(space, to_device(space, *reference), mask);
+    maps.reference = to_host(space, truth);
+    maps.correlations.reference = correlation(space, maps.whole, truth);
+    maps.difference = compare(maps.values, *maps.reference, reconstruction.box());
+  }
+  return maps;
+}
+
+/// Side by side: large maps and pictures take as long as the insertion of particles.
+void write_all(const Space& space, const Paths& paths, const Maps& maps, int box,
+               const MrcWriteOptions& mrc) {
+  const auto write = [&](const fs::path& path, std::span<const float> volume) {
+    write_volume(path, volume, {box, box, box}, mrc);
+  };
+  std::vector<std::future<void>> parts;
+  const auto start = [&](auto part) { parts.push_back(std::async(std::launch::async, std::move(part))); };
+  start([&] { write(paths.map, maps.values); });
+  if (maps.has_halves())
+    for (const std::size_t half : {0, 1})
+      start([&, half, values = to_host(space, maps.halves[half])] { write(paths.halves[half], values); });
+  if (maps.correlations.halves || maps.correlations.reference)
+    start(
+        [&] { write_correlations(paths.correlations, paths.plot, maps.correlations, box, mrc.pixel_size); });
+  std::vector<SlicedMap> slices{{"map", maps.values}};
+  if (maps.reference)
+    slices.push_back({"reference", *maps.reference});
+  write_slices(paths.slices, slices, box, mrc.pixel_size);
+  for (auto& part : parts)
+    part.get();
+}
+
+/// What the line about the run says about its resolution.
+std::string resolutions(const Maps& maps, int box, double pixel_size) {
+  const auto where = [&](const std::vector<double>& correlation, double threshold) {
+    return resolution_text(correlation, threshold, box, pixel_size);
+  };
+  std::string text;
+  if (const auto& halves = maps.correlations.halves)
+    text += ", resolution " + where(*halves, 0.143) + " (FSC 0.143) and " + where(*halves, 0.5) + " (0.5)";
+  if (const auto& reference = maps.correlations.reference)
+    text += ", against the reference " + where(*reference, 0.5) + " (FSC 0.5) and relative error " +
+            number(maps.difference.error) + " after scaling by " + number(maps.difference.scale);
+  return text;
+}
+
+} // namespace
+
+std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
+                        Timings& timings) {
+  const auto start = std::chrono::steady_clock::now();
+  timings.phase("read poses");
+  options.reconstruction.sampling.check();
+  const Paths paths(options);
+  OutputFamily outputs(paths.all());
+  Particles particles =
+      read_particles(options.star, {.pixel_size = options.pixel_size, .class_number = options.class_number});
+  const double pixel_size = pixel_size_of(options, particles);
   const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
-  const double limit = memory_limit(options.memory_limit);
   ReconstructionOptions settings = options.reconstruction;
   settings.sampling = sampling_for(options, particles);
-  require_memory_for_reconstruction(particles, settings, limit);
-  std::optional<CubicMap> reference;
-  if (options.reference) {
-    reference = read_map(provenance, *options.reference, limit);
-    if (reference->box != particles.image_width)
-      throw InputError(options.reference->string() + ": expected a box of " +
-                       std::to_string(particles.image_width) + " voxels as the images have, found " +
-                       std::to_string(reference->box));
-  }
+  require_memory_for_reconstruction(particles, settings, memory_limit(options.memory_limit));
+  const std::optional<CubicMap> reference = read_reference(options, particles, provenance);
 
   timings.phase("prepare");
   Reconstruction reconstruction(space, particles, settings);
   note_particles(provenance, particles, reconstruction.uses_ctf());
-  const bool halves = reconstruction.count(0) > 0 && reconstruction.count(1) > 0;
-  if (!halves)
+  if (!reconstruction.has_both_halves())
     provenance.assume(options.star.string() + ": has no particles in one of the half sets: no half maps");
   provenance.say();
   timings.phase("insert");
@@ -103,64 +200,17 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   if (!is_first_process())
     return "";
   timings.phase("make maps");
-  const int box = reconstruction.box();
-  Correlations correlations;
-  std::array<Map, 2> half_maps;
-  std::optional<Progress> progress(std::in_place, "making", "maps", halves ? 3 : 1);
-  if (halves) {
-    for (const int half : {0, 1}) {
-      half_maps[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
-      progress->add(1);
-    }
-    correlations.halves =
-        correlation(space, masked(space, half_maps[0], mask), masked(space, half_maps[1], mask));
-  }
-  const Map map = masked(space, reconstruction.whole_map(), mask);
-  const std::vector<float> values = to_host(space, map);
-  progress.reset();
-  std::vector<SlicedMap> slices{{"map", values}};
-  Difference difference{};
-  if (reference) {
-    const Map truth = masked(space, to_device(space, *reference), mask);
-    reference->values = to_host(space, truth);
-    correlations.reference = correlation(space, map, truth);
-    difference = compare(values, reference->values, box);
-    slices.push_back({"reference", reference->values});
-  }
-
+  const Maps maps = make_maps(space, reconstruction, mask, reference);
   timings.phase("write");
-  const std::array<std::int64_t, 3> size{box, box, box};
-  const MrcWriteOptions mrc{.pixel_size = pixel_size, .labels = provenance.lines()};
-  // Large maps take as long to write as particles to insert: each on a thread.
-  std::vector<std::future<void>> writing;
-  const auto write = [&](const fs::path& path, std::vector<float> volume) {
-    writing.push_back(std::async(std::launch::async, [&size, &mrc, path, own = std::move(volume)] {
-      write_volume(path, own, size, mrc);
-    }));
-  };
-  write(options.out, values);
-  if (halves)
-    for (const std::size_t half : {0, 1})
-      write(half_paths[half], to_host(space, half_maps[half]));
-  if (correlations.halves || correlations.reference)
-    write_correlations(correlation_path, plot_path, correlations, box, pixel_size);
-  write_slices(slices_path, slices, box, pixel_size);
-  for (auto& one : writing)
-    one.get();
+  const int box = reconstruction.box();
+  write_all(space, paths, maps, box, {.pixel_size = pixel_size, .labels = provenance.lines()});
   outputs.commit();
 
-  std::string summary = options.out.string() + ": " + std::to_string(particles.count) + " particles of " +
-                        std::to_string(box) + " x " + std::to_string(box) + " pixels" +
-                        (reconstruction.uses_ctf() ? ", CTF corrected" : "");
-  if (correlations.halves)
-    summary += ", resolution " + resolution_text(*correlations.halves, 0.143, box, pixel_size) +
-               " (FSC 0.143) and " + resolution_text(*correlations.halves, 0.5, box, pixel_size) + " (0.5)";
-  if (correlations.reference)
-    summary += ", against the reference " + resolution_text(*correlations.reference, 0.5, box, pixel_size) +
-               " (FSC 0.5) and relative error " + number(difference.error) + " after scaling by " +
-               number(difference.scale);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  return summary + ", " + number(elapsed.count()) + " s";
+  return options.out.string() + ": " + std::to_string(particles.count) + " particles of " +
+         std::to_string(box) + " x " + std::to_string(box) + " pixels" +
+         (reconstruction.uses_ctf() ? ", CTF corrected" : "") + resolutions(maps, box, pixel_size) + ", " +
+         number(elapsed.count()) + " s";
 }
 
 } // namespace Bracewell::Examples

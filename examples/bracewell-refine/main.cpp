@@ -67,9 +67,9 @@ int main(int argc, char** argv) {
   add_memory_limit(app, options.memory_limit);
   add_picture_format(app, options.picture_ending);
   add_checkpoint_options(app, options.checkpoint);
-  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) {
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     options.checkpoint.identity = identity_of(
         app, {"--rounds", "--memory-limit", "--pictures"}); // more of them may follow, in more memory
-    std::cout << refine(Space(), options, provenance) << '\n';
+    std::cout << refine(Space(), options, provenance, timings) << '\n';
   });
 }

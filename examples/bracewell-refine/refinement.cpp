@@ -16,9 +16,9 @@ namespace {
 
 constexpr double pi = std::numbers::pi;
 
-/// Enough images that every thread has several.
+/// Enough images that every thread has several; as many as keep a GPU busy.
 std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
-  constexpr std::size_t bytes = 16 << 20;
+  constexpr std::size_t bytes = kernels_run_on_host ? 16 << 20 : 128 << 20;
   const auto pixels = static_cast<std::size_t>(box) * static_cast<std::size_t>(box);
   return std::clamp<std::size_t>(
       asked > 0 ? asked : std::max<std::size_t>(32, bytes / (sizeof(float) * pixels)), 1, particles);
@@ -84,9 +84,10 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
   host_shift_gradients_ = Kokkos::create_mirror_view(shift_gradients_);
 }
 
-void Refinement::run(std::span<const std::size_t> rows, const Reference& reference, double radius,
-                     Progress& progress,
-                     const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done) {
+std::vector<StageTime>
+Refinement::run(std::span<const std::size_t> rows, const Reference& reference, double radius,
+                Progress& progress,
+                const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done) {
   reference_ = &reference;
   radius_ = radius;
   progress_ = &progress;
@@ -95,7 +96,7 @@ void Refinement::run(std::span<const std::size_t> rows, const Reference& referen
     const auto part = rows.subspan(first, std::min(batch_, rows.size() - first));
     batches.emplace_back(part.begin(), part.end());
   }
-  ParticleBatches(space_, particles_, batch_, false)
+  return ParticleBatches(space_, particles_, batch_, false)
       .for_each(batches, [&](const Part<float***>& images, std::span<const std::size_t> part) {
         done(part, refine_batch(images, part));
       });
@@ -159,7 +160,7 @@ void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
                         .evaluations = options_.iterations});
   while (!active.empty()) {
     evaluate_with_kernel(searches, active, radius, true);
-    for (std::size_t i = 0; i < active.size(); ++i) {
+    const auto report = [&](std::size_t i) {
       const MatchSums& sum = host_sums_(i);
       const double scale = sum.power > 0 ? sum.overlap / sum.power : 0;
       const auto& rotation = host_rotation_gradients_;
@@ -170,7 +171,11 @@ void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
            .shift_gradient = {shift(0, i, 0), shift(0, i, 1)},
            // 2 sum |d(s CTF P)/dx|^2, the mean of both axes
            .shift_curvature = scale * scale * sum.slope * (2 * pi / box) * (2 * pi / box)});
-    }
+    };
+    using Host = Kokkos::DefaultHostExecutionSpace;
+    Kokkos::parallel_for("Bracewell::examples::pose_searches", Kokkos::RangePolicy<Host>(0, active.size()),
+                         report);
+    Host().fence("Bracewell::examples::pose_searches");
     progress_->add(static_cast<std::int64_t>(
         std::erase_if(active, [&](int i) { return !searches[static_cast<std::size_t>(i)].active(); })));
   }

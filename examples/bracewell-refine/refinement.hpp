@@ -4,6 +4,7 @@
 #include "bracewell-refine/match.hpp"
 #include "bracewell-refine/pose_search.hpp"
 #include "bracewell-refine/reference.hpp"
+#include "common/pipeline.hpp"
 #include "common/progress.hpp"
 #include "common/star.hpp"
 #include "cryoem/contrast.hpp"
@@ -48,8 +49,9 @@ public:
   /// @param radius    largest frequency compared, periods per box
   /// @param progress  counts the stages of particles
   /// Throws InputError where images cannot be read.
-  void run(std::span<const std::size_t> rows, const Reference& reference, double radius, Progress& progress,
-           const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done);
+  std::vector<StageTime>
+  run(std::span<const std::size_t> rows, const Reference& reference, double radius, Progress& progress,
+      const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done);
 
 private:
   static constexpr double coarse_tolerance = 0.03, tolerance = 0.002; ///< pixels, of the last stage

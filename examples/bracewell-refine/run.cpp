@@ -77,8 +77,8 @@ double last_shell(const std::vector<double>& correlation) {
 
 class Job {
 public:
-  Job(const Space& space, const RunOptions& options, Provenance& provenance)
-      : space_(space), options_(options), provenance_(provenance),
+  Job(const Space& space, const RunOptions& options, Provenance& provenance, Timings& timings)
+      : space_(space), options_(options), provenance_(provenance), timings_(timings),
         particles_(read_particles(options.star,
                                   {.pixel_size = options.pixel_size, .class_number = options.class_number})),
         refinement_(space, particles_, options.refinement), box_(static_cast<int>(particles_.image_width)),
@@ -255,32 +255,36 @@ private:
                       stages * static_cast<std::int64_t>(particles_.count));
     progress.add(stages * static_cast<std::int64_t>(done_));
     for (const std::size_t half : {0, 1}) {
+      timings_.phase("make reference");
       const std::size_t before = half == 0 ? 0 : rows_[0].size();
       const std::size_t first = std::clamp(done_, before, before + rows_[half].size()) - before;
       if (first == rows_[half].size())
         continue;
       const Reference reference = make_reference(space_, references_[references_.size() == 1 ? 0 : half],
                                                  options_.refinement.sampling);
-      refinement_.run(std::span(rows_[half]).subspan(first), reference, radius_, progress,
-                      [&](std::span<const std::size_t> rows, std::span<const Fit> fits) {
-                        for (std::size_t i = 0; i < rows.size(); ++i)
-                          fits_[rows[i]] = fits[i];
-                        done_ += rows.size();
-                        if (checkpoint.due())
-                          checkpoint.save([&](Hdf5Writer& file) { save(file); });
-                      });
+      timings_.phase("refine");
+      timings_.stages(refinement_.run(std::span(rows_[half]).subspan(first), reference, radius_, progress,
+                                      [&](std::span<const std::size_t> rows, std::span<const Fit> fits) {
+                                        for (std::size_t i = 0; i < rows.size(); ++i)
+                                          fits_[rows[i]] = fits[i];
+                                        done_ += rows.size();
+                                        if (checkpoint.due())
+                                          checkpoint.save([&](Hdf5Writer& file) { save(file); });
+                                      }));
     }
   }
 
   /// Half maps of the present poses, and their correlation.
   void reconstruct() {
+    timings_.phase("insert");
     Reconstruction reconstruction(space_, particles_, reconstruction_);
-    reconstruction.insert_all();
+    timings_.stages(reconstruction.insert_all());
     if (constexpr double noticeable = 1;
         !options_.normalise && std::abs(reconstruction.background()) > noticeable)
       provenance_.assume(options_.star.string() + ": the background of its images is " +
                          shortest(reconstruction.background()) +
                          " times their standard deviation: taken as it is; --normalise subtracts it");
+    timings_.phase("make half maps");
     Progress progress("making", "half maps", 2);
     for (const int half : {0, 1}) {
       half_maps_[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
@@ -338,6 +342,7 @@ private:
   const Space& space_;
   const RunOptions& options_;
   Provenance& provenance_;
+  Timings& timings_;
   Particles particles_;
   Refinement refinement_;
   int box_;
@@ -361,17 +366,19 @@ private:
 
 } // namespace
 
-std::string refine(const Space& space, const RunOptions& options, Provenance& provenance) {
+std::string refine(const Space& space, const RunOptions& options, Provenance& provenance, Timings& timings) {
   const auto start = std::chrono::steady_clock::now();
+  timings.phase("read poses");
   options.refinement.sampling.check();
   const std::array halves{beside(options.out, "_half1.mrc"), beside(options.out, "_half2.mrc")};
   const fs::path correlations = beside(options.out, "_fsc.txt"),
                  picture = beside(options.out, "_fsc" + options.picture_ending);
   OutputFamily outputs({options.out, halves[0], halves[1], correlations, picture},
                        Checkpoint::path_of(options.out));
-  Job job(space, options, provenance);
+  Job job(space, options, provenance, timings);
   Checkpoint checkpoint(options.out, options.checkpoint);
   job.run(checkpoint);
+  timings.phase("write");
   job.write(correlations, picture, halves);
   outputs.commit();
   checkpoint.remove();

@@ -4,6 +4,7 @@
 #include "bracewell-refine/refinement.hpp"
 #include "common/checkpoint.hpp"
 #include "common/provenance.hpp"
+#include "common/timings.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -30,6 +31,6 @@ struct RunOptions {
 /// Refines the poses of the particles of a STAR file, every half set against its own map, and writes the
 /// particles, the half maps and their correlation; returns the summary, one line. Throws InputError for bad
 /// input, with nothing written.
-std::string refine(const Space& space, const RunOptions& options, Provenance& provenance);
+std::string refine(const Space& space, const RunOptions& options, Provenance& provenance, Timings& timings);
 
 } // namespace Bracewell::Examples

@@ -7,8 +7,8 @@
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
 #include "common/picture.hpp"
-#include "common/pipeline.hpp"
 #include "common/progress.hpp"
+#include "common/slots.hpp"
 #include "common/stored_values.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <future>
 #include <numbers>
 #include <numeric>
@@ -33,19 +34,6 @@ std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 int input_slots() { return io_threads() + 1; }
 int output_slots() { return io_threads() + 1; }
-/// How many of the host's slots have one on the device.
-template <class Slots>
-std::size_t device_slots(const Slots& of_host) {
-  return kernels_run_on_host ? of_host.size() : 2;
-}
-
-/// An array of the device for what the host has; the same one where kernels run on the host.
-template <class View>
-auto on_device(const View& host) {
-  return Kokkos::create_mirror_view(Kokkos::WithoutInitializing, Memory(), host);
-}
-
-using Rows = Owned<std::byte*>; ///< of all projections, [angles, rows, width] as they are stored
 
 /// Means of the frames without object and of those without beam, [rows, width] each; empty where there are none.
 struct Means {
@@ -75,13 +63,14 @@ public:
   static double bytes_per_row(const Scan& scan) { return 4.0 * double(values_per_row(scan)); }
 
   /// @param first      of the rows, counted from the first of `means`
-  /// @param sinograms  [count, angles, width], from the first `count` rows
-  void operator()(const Space& space, std::int64_t first, const Rows& rows,
+  /// @param rows       of all projections, [angles, count, width] as they are stored
+  /// @param sinograms  [count, angles, width]
+  void operator()(const Space& space, std::int64_t first, const std::byte* rows,
                   const Sinograms& sinograms) const {
     const std::size_t count = sinograms.extent(0), angles = sinograms.extent(1), width = sinograms.extent(2);
-    const float* values = reinterpret_cast<const float*>(rows.data());
+    const float* values = reinterpret_cast<const float*>(rows);
     if (values_.size() > 0) {
-      to_floats(space, scan_.format(), rows.data(), values_.data(), std::int64_t(sinograms.size()));
+      to_floats(space, scan_.format(), rows, values_.data(), std::int64_t(sinograms.size()));
       values = values_.data();
     }
     const auto part = [&](const Owned<float*>& mean) {
@@ -207,14 +196,14 @@ FilterOptions filter_options(const RunOptions& options) {
 /// Sinogram of the middle row.
 Owned<float**> middle_sinogram(const Space& space, const Job& job, const RunOptions& options,
                                const std::optional<StripeRemoval<Space, float>>& stripes) {
-  const auto host = allocate<OnHost<std::byte*>>("rows", job.scan.bytes_per_row());
+  const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::rows",
+                                                         size(job.scan.bytes_per_row()));
   job.scan.read(job.middle_row(), 1, {host.data(), host.size()});
-  const Rows rows = on_device(host);
-  Kokkos::deep_copy(space, rows, host);
+  const auto rows = Kokkos::create_mirror_view_and_copy(Memory(), host);
   const auto sinogram = allocate<Owned<float**>>("sinogram", job.scan.angles().size(), job.width);
   const Sinograms slices(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
   Normalise(space, job.scan, Means(job.scan, job.middle_row(), 1), 1,
-            normalise_options(options))(space, 0, rows, slices);
+            normalise_options(options))(space, 0, rows.data(), slices);
   if (stripes)
     stripes->execute(space, slices);
   return sinogram;
@@ -280,6 +269,16 @@ GreyRange range_in_disc(std::span<const float> slice, int width) {
   return percentile_range(inside, 0.002, 0.998);
 }
 
+/// A picture of the middle slice.
+void write_middle(const fs::path& path, const std::vector<float>& slice, int width) {
+  write_picture(path, grey_panel({.caption = "middle slice: attenuation per pixel",
+                                  .values = slice,
+                                  .width = width,
+                                  .height = width,
+                                  .range = range_in_disc(slice, width),
+                                  .points = 400}));
+}
+
 /// The largest magnitude.
 struct Largest {
   const float* values;
@@ -289,7 +288,7 @@ struct Largest {
 };
 
 /// Slices to Float16. Throws InputError where a value is too large for it.
-void store_as_halves(const Space& space, const Slices& slices, const Owned<std::byte*>& stored) {
+void store_as_halves(const Space& space, const Slices& slices, std::byte* stored) {
   const auto count = std::int64_t(slices.size());
   float largest = 0;
   Kokkos::parallel_reduce("Bracewell::examples::largest",
@@ -298,7 +297,7 @@ void store_as_halves(const Space& space, const Slices& slices, const Owned<std::
   if (!(largest < 65520))
     throw InputError("--output-type float16: slices have values of " + shortest(largest) +
                      ", expected at most 65504");
-  to_halves(space, slices.data(), reinterpret_cast<std::uint16_t*>(stored.data()), count);
+  to_halves(space, slices.data(), reinterpret_cast<std::uint16_t*>(stored), count);
 }
 
 /// The work on slices, some at a time: reading, copying, reconstructing, copying, writing, side by side.
@@ -312,6 +311,8 @@ public:
         plan_(make_reconstructor(space, options, beam_geometry(options, job.scan.angles(), job.width, centre),
                                  chunk)),
         filter_(space, chunk * std::int64_t(job.scan.angles().size()), job.width, filter_options(options)),
+        rows_(space, size(chunk * job.scan.bytes_per_row()), input_slots()),
+        stored_(space, size(chunk * slice_bytes()), output_slots()),
         progress_("reconstructing", "slices", job.slices) {
     const std::size_t angles = job.scan.angles().size();
     sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
@@ -320,47 +321,32 @@ public:
                                         : allocate<Owned<float***>>("filtered", chunk, angles, fine_width);
     if (options.output_type != StoredType::Float32)
       slices_ = allocate<Slices>("slices", chunk, job.width, job.width);
-    for (int slot = 0; slot < input_slots(); ++slot)
-      host_rows_.push_back(allocate<OnHost<std::byte*>>("rows", chunk * job.scan.bytes_per_row()));
-    for (int slot = 0; slot < output_slots(); ++slot)
-      host_stored_.push_back(allocate<OnHost<std::byte*>>("stored", chunk * slice_bytes()));
-    for (std::size_t slot = 0; slot < device_slots(host_rows_); ++slot)
-      device_rows_.push_back(on_device(host_rows_[slot]));
-    for (std::size_t slot = 0; slot < device_slots(host_stored_); ++slot)
-      device_stored_.push_back(on_device(host_stored_[slot]));
     normalise_.emplace(space, job.scan, means_.get(), chunk, normalise_options(options));
   }
 
-  /// The middle slice is left in `middle`.
-  std::vector<StageTime> run(std::vector<float>& middle) {
+  using Middle = std::function<void(std::vector<float> slice)>;
+  /// Calls middle() with the middle slice once it is there.
+  std::vector<StageTime> run(const Middle& middle) {
     const std::int64_t in = job_.slices * job_.scan.bytes_per_row(), out = job_.slices * slice_bytes();
-    Stage read{.name = "read", .threads = io_threads(), .slots = input_slots(), .bytes = in};
+    const auto rows_bytes = [&](std::int64_t item) { return count(item) * job_.scan.bytes_per_row(); };
+    const auto stored_bytes = [&](std::int64_t item) { return count(item) * slice_bytes(); };
+    Stage read{.name = "read", .threads = io_threads(), .slots = rows_.on_host(), .bytes = in};
     read.work = [&](std::int64_t item) {
-      job_.scan.read(job_.rows.begin + first(item), count(item),
-                     {of(host_rows_, item).data(), size(count(item) * job_.scan.bytes_per_row())});
+      job_.scan.read(job_.rows.begin + first(item), count(item), {rows_.host(item), size(rows_bytes(item))});
     };
-    Stage compute{.name = "compute", .threads = 0, .slots = int(device_stored_.size())};
+    Stage compute{.name = "compute", .threads = 0, .slots = stored_.on_device(), .bytes = out};
     compute.work = [&](std::int64_t item) { reconstruct(item, middle); };
     Stage write{.name = "write", .threads = output_.threads(io_threads()), .bytes = out};
     write.work = [&](std::int64_t item) {
-      output_.write(first(item), {of(host_stored_, item).data(), size(count(item) * slice_bytes())});
+      output_.write(first(item), {stored_.host(item), size(stored_bytes(item))});
       progress_.add(count(item));
     };
-    const std::int64_t items = (job_.slices + chunk_ - 1) / chunk_;
-    if (kernels_run_on_host)
-      return run_stages(items, {read, compute, write});
-    const auto instances = Kokkos::Experimental::partition_space(space_, 1, 1);
-    Stage copy_in{.name = "copy in", .slots = int(device_rows_.size()), .bytes = in};
-    copy_in.work = [&](std::int64_t item) {
-      Kokkos::deep_copy(instances[0], of(device_rows_, item), of(host_rows_, item));
-      instances[0].fence("Bracewell::examples::copy_in");
-    };
-    Stage copy_out{.name = "copy out", .slots = output_slots(), .bytes = out};
-    copy_out.work = [&](std::int64_t item) {
-      Kokkos::deep_copy(instances[1], of(host_stored_, item), of(device_stored_, item));
-      instances[1].fence("Bracewell::examples::copy_out");
-    };
-    return run_stages(items, {read, copy_in, compute, copy_out, write});
+    std::vector<Stage> stages{read};
+    rows_.add_copy(stages, Slots::Direction::In, rows_bytes);
+    stages.push_back(compute);
+    stored_.add_copy(stages, Slots::Direction::Out, stored_bytes);
+    stages.push_back(write);
+    return run_stages((job_.slices + chunk_ - 1) / chunk_, stages);
   }
 
 private:
@@ -369,35 +355,34 @@ private:
   std::int64_t slice_bytes() const {
     return std::int64_t(job_.width) * job_.width * bytes_of(options_.output_type);
   }
-  template <class Slot>
-  static const Slot& of(const std::vector<Slot>& slots, std::int64_t item) {
-    return slots[size(item) % slots.size()];
-  }
 
-  void reconstruct(std::int64_t item, std::vector<float>& middle) {
+  void reconstruct(std::int64_t item, const Middle& middle) {
     const auto first_of = [&](const Sinograms& all) {
       return Kokkos::subview(all, std::pair<std::size_t, std::size_t>(0, size(count(item))), Kokkos::ALL,
                              Kokkos::ALL);
     };
     const Sinograms sinograms = first_of(sinograms_), filtered = first_of(filtered_);
-    (*normalise_)(space_, first(item), of(device_rows_, item), sinograms);
+    (*normalise_)(space_, first(item), rows_.device(item), sinograms);
     if (stripes_)
       stripes_->execute(space_, sinograms);
     filter_.execute(space_, sinograms, filtered);
-    const Owned<std::byte*>& stored = of(device_stored_, item);
+    std::byte* const stored = stored_.device(item);
     const std::size_t width = size(job_.width);
     const bool as_floats = options_.output_type == StoredType::Float32;
-    const Slices slices(as_floats ? reinterpret_cast<float*>(stored.data()) : slices_.data(),
-                        size(count(item)), width, width);
+    const Slices slices(as_floats ? reinterpret_cast<float*>(stored) : slices_.data(), size(count(item)),
+                        width, width);
     plan_(space_, filtered, slices);
     if (!options_.corners)
       apply_mask(space_, slices, {.radius = job_.width / 2.0});
     if (!as_floats)
       store_as_halves(space_, slices, stored);
-    if (const std::int64_t place = job_.middle - first(item); place >= 0 && place < count(item))
-      Kokkos::deep_copy(space_, Kokkos::View<float*, Kokkos::HostSpace>(middle.data(), middle.size()),
-                        Part<float*>(slices.data() + size(place) * middle.size(), middle.size()));
     space_.fence("Bracewell::examples::tomography"); // the slots are read and written by other stages
+    if (const std::int64_t place = job_.middle - first(item); place >= 0 && place < count(item)) {
+      std::vector<float> slice(width * width);
+      Kokkos::deep_copy(Kokkos::View<float*, Kokkos::HostSpace>(slice.data(), slice.size()),
+                        Part<float*>(slices.data() + size(place) * slice.size(), slice.size()));
+      middle(std::move(slice));
+    }
   }
 
   Space space_;
@@ -409,13 +394,10 @@ private:
   std::future<Means> means_; ///< read while the rest is planned
   Reconstructor plan_;
   ProjectionFilter<Space, float> filter_;
+  Slots rows_, stored_;                ///< what was read, what is written
   std::optional<Normalise> normalise_; ///< made last
   Owned<float***> sinograms_, filtered_;
   Slices slices_; ///< where they are stored as something else
-  std::vector<OnHost<std::byte*>> host_rows_;
-  std::vector<Rows> device_rows_;
-  std::vector<OnHost<std::byte*>> host_stored_;
-  std::vector<Owned<std::byte*>> device_stored_;
   Progress progress_;
 };
 
@@ -461,20 +443,19 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));
   output.write_provenance(provenance.text());
 
-  std::vector<float> middle(size(width) * size(width));
+  std::future<void> picture; // drawn beside the work
+  const auto draw = [&](std::vector<float> slice) {
+    if (!measuring)
+      picture = std::async(std::launch::async, write_middle, picture_path(options), std::move(slice), width);
+  };
   timings.phase("plan");
   Pipeline pipeline(space, job, options, centre, chunk, stripes, output);
   timings.phase("reconstruct");
-  timings.stages(pipeline.run(middle));
+  timings.stages(pipeline.run(draw));
   timings.phase("finish");
   if (!measuring) {
     output.write_attribute("centre", centre);
-    write_picture(picture_path(options), grey_panel({.caption = "middle slice: attenuation per pixel",
-                                                     .values = middle,
-                                                     .width = width,
-                                                     .height = width,
-                                                     .range = range_in_disc(middle, width),
-                                                     .points = 400}));
+    picture.get();
     output.commit();
     outputs.commit();
   }

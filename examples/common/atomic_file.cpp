@@ -6,15 +6,24 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 
 namespace Bracewell::Examples {
 namespace {
+
+const std::int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -36,12 +45,16 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
     throw InputError(name + ": cannot be written: it names a folder");
   if (!open_nameless())
     open_named();
+#ifdef __linux__
+  struct statfs properties {};
+  in_memory_ = ::fstatfs(descriptor_, &properties) == 0 && properties.f_type == TMPFS_MAGIC;
+#endif
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)),
       descriptor_(std::exchange(other.descriptor_, -1)), named_(std::exchange(other.named_, false)),
-      closed_(std::exchange(other.closed_, true)), alone_(other.alone_),
+      closed_(std::exchange(other.closed_, true)), alone_(other.alone_), in_memory_(other.in_memory_),
       removed_on_signals_(std::move(other.removed_on_signals_)), size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
@@ -104,6 +117,9 @@ void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(te
 void AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
   if (closed_)
     throw std::logic_error(path_.string() + ": written to after it was closed");
+  constexpr std::size_t large = 1 << 20;
+  if (in_memory_ && bytes.size() >= large)
+    return write_mapped(offset, bytes);
   while (!bytes.empty()) {
     const auto written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
     if (written < 0 && errno == EINTR)
@@ -113,6 +129,23 @@ void AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes)
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += written;
   }
+}
+
+// A file system in memory lets one thread at a time write to a file, but all that like fill its pages.
+void AtomicFile::write_mapped(std::int64_t offset, std::span<const std::byte> bytes) {
+  const std::int64_t begin = offset / page_bytes * page_bytes;
+  const auto length = static_cast<std::size_t>(offset - begin) + bytes.size();
+  // Without memory for it, writing to a page would end the program.
+  int error = EINTR;
+  while (error == EINTR)
+    error = ::posix_fallocate(descriptor_, offset, static_cast<std::int64_t>(bytes.size()));
+  if (error != 0)
+    fail(error);
+  void* const pages = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, begin);
+  if (pages == MAP_FAILED)
+    fail(errno);
+  std::memcpy(static_cast<std::byte*>(pages) + (offset - begin), bytes.data(), bytes.size());
+  ::munmap(pages, length);
 }
 
 void AtomicFile::commit() {

@@ -48,14 +48,16 @@ private:
   /// Closes the file, which has a hidden name then.
   void close();
   void rename();
+  void write_mapped(std::int64_t offset, std::span<const std::byte> bytes);
   [[noreturn]] void fail(int error) const;
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;
-  bool named_ = false;  ///< `temporary_` is a name in the target's folder, to be removed
-  bool closed_ = false; ///< commit() was called
-  bool alone_ = false;  ///< it does not wait for the OutputFamily
+  bool named_ = false;     ///< `temporary_` is a name in the target's folder, to be removed
+  bool closed_ = false;    ///< commit() was called
+  bool alone_ = false;     ///< it does not wait for the OutputFamily
+  bool in_memory_ = false; ///< the file system is
   std::unique_ptr<RemovedOnSignals> removed_on_signals_;
   std::int64_t size_ = 0;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "hdf5_blocks.hpp"
 
+#include "bitshuffle.hpp"
 #include "hdf5_library.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -161,22 +163,22 @@ bool Hdf5Blocks::find_chunks(std::int64_t properties, std::int64_t type, std::si
   std::vector<Filter> filters;
   for (int i = 0; i < H5Pget_nfilters(properties); ++i) {
     unsigned flags = 0;
-    std::size_t values = 0;
-    const H5Z_filter_t filter =
-        H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, nullptr);
-    if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE)
+    std::array<unsigned, 5> values{};
+    std::size_t count = values.size();
+    const H5Z_filter_t filter = H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &count,
+                                               values.data(), 0, nullptr, nullptr);
+    constexpr unsigned lz4 = 2;
+    if (filter == H5Z_FILTER_SHUFFLE)
+      filters.push_back(Filter::Shuffle);
+    else if (filter == H5Z_FILTER_DEFLATE)
+      filters.push_back(Filter::Deflate);
+    else if (filter == bitshuffle_filter && count == values.size() && values[2] == size && values[4] == lz4)
+      filters.push_back(Filter::Bitshuffle);
+    else
       return false;
-    filters.push_back(filter == H5Z_FILTER_SHUFFLE ? Filter::Shuffle : Filter::Deflate);
   }
   using enum Filter;
   if (filters.size() > 2 || (filters.size() == 2 && filters != std::vector{Shuffle, Deflate}))
-    return false;
-  std::int64_t chunks = 1;
-  for (std::size_t axis = 0; axis < chunk.size(); ++axis)
-    chunks *= (shape_[axis] + chunk[axis] - 1) / chunk[axis];
-  // The library finds the place of a chunk by going through all before it.
-  constexpr std::int64_t many = 20000;
-  if (filters.empty() && chunks > many)
     return false;
   std::vector<std::byte> fill(size);
   H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
@@ -236,6 +238,16 @@ void Hdf5Blocks::read(const Hdf5Slab& slab, std::span<std::byte> values) const {
   }
 }
 
+/// Whether chunks are read whole by the library, one at a time, as those are that are packed; else we read parts of them.
+bool Hdf5Blocks::library_finds_chunks() const {
+  std::int64_t chunks = 1;
+  for (std::size_t axis = 0; axis < chunk_.size(); ++axis)
+    chunks *= (shape_[axis] + chunk_[axis] - 1) / chunk_[axis];
+  // The library goes through all before a chunk to tell its place, but not to read it.
+  constexpr std::int64_t many = 20000;
+  return !filters_.empty() || chunks > many;
+}
+
 /// Reads what a slab has of the chunk whose first element is `first`.
 void Hdf5Blocks::read_chunk(const Hdf5Shape& first, const Hdf5Slab& slab, std::byte* values) const {
   const std::size_t rank = shape_.size();
@@ -254,7 +266,7 @@ void Hdf5Blocks::read_chunk(const Hdf5Shape& first, const Hdf5Slab& slab, std::b
       std::copy_n(all.data() + source * size, length * size, values + target * size);
     });
   };
-  if (!filters_.empty()) {
+  if (library_finds_chunks()) {
     const std::optional<Packed> packed = read_packed(first);
     if (packed)
       return take(unpacked(*packed));
@@ -319,7 +331,10 @@ std::vector<std::byte> Hdf5Blocks::unpacked(const Packed& packed) const {
   for (std::size_t filter = filters_.size(); filter-- > 0;) {
     if ((packed.skipped >> filter & 1) != 0)
       continue;
-    if (filters_[filter] == Filter::Deflate) {
+    if (filters_[filter] == Filter::Bitshuffle) {
+      if (!unpack_bitshuffle(values, size, other))
+        fail_damaged();
+    } else if (filters_[filter] == Filter::Deflate) {
       uLongf length = whole;
       if (uncompress(reinterpret_cast<Bytef*>(other.data()), &length,
                      reinterpret_cast<const Bytef*>(values.data()), values.size()) != Z_OK ||

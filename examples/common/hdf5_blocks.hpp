@@ -16,7 +16,7 @@
 namespace Bracewell::Examples {
 
 /// The values of a dataset as they are stored, read by any number of threads at once: from the file itself where they
-/// lie there as they are, or in chunks that were shuffled and deflated; by the library, one thread at a time, for all
+/// lie there as they are, or in chunks that were shuffled and deflated, or bitshuffled with LZ4; by the library, one thread at a time, for all
 /// other filters, types and layouts.
 class Hdf5Blocks {
 public:
@@ -38,7 +38,7 @@ public:
   void read(const Hdf5Slab& slab, std::span<std::byte> values) const;
 
 private:
-  enum class Filter { Shuffle, Deflate };
+  enum class Filter { Shuffle, Deflate, Bitshuffle };
   struct Packed {
     std::vector<std::byte> bytes;
     std::uint32_t skipped; ///< filters, bit by bit
@@ -49,6 +49,7 @@ private:
   /// Whether the file is large enough for what it says that it has.
   bool fits(std::uint64_t offset, std::uint64_t bytes) const;
   [[noreturn]] void fail_damaged() const;
+  bool library_finds_chunks() const;
   void read_chunk(const Hdf5Shape& first, const Hdf5Slab& slab, std::byte* values) const;
   std::optional<std::int64_t> find_chunk(const Hdf5Shape& first) const;
   std::optional<Packed> read_packed(const Hdf5Shape& first) const;

@@ -75,19 +75,21 @@ struct Fields {
   }
 };
 
-/// Bytes of one value; 0 for a mode that is not read.
-std::int64_t value_bytes(std::int32_t mode) {
+/// How values of a mode are stored; nothing for one that is not read.
+std::optional<StoredType> stored_type(std::int32_t mode) {
   switch (MrcMode(mode)) {
   case MrcMode::Int8:
-    return 1;
+    return StoredType::Int8;
   case MrcMode::Int16:
+    return StoredType::Int16;
   case MrcMode::UInt16:
+    return StoredType::UInt16;
   case MrcMode::Float16:
-    return 2;
+    return StoredType::Float16;
   case MrcMode::Float32:
-    return 4;
+    return StoredType::Float32;
   }
-  return 0;
+  return {};
 }
 
 std::string mode_name(std::int32_t mode) {
@@ -128,7 +130,7 @@ int plausibility(const Fields& fields, std::int64_t file_bytes) {
   const std::int32_t mode = fields.integer(Field::mode);
   const std::int64_t extended = fields.integer(Field::extended_bytes);
   const bool positive = std::ranges::all_of(size, [](std::int64_t n) { return n > 0; });
-  const std::int64_t bytes = value_bytes(mode);
+  const std::optional<StoredType> type = stored_type(mode);
   int points = 0;
   if (mode >= 0 && mode < 1000)
     points += 2;
@@ -136,8 +138,8 @@ int plausibility(const Fields& fields, std::int64_t file_bytes) {
     points += 2;
   if (positive)
     points += 1;
-  if (positive && bytes > 0 && extended >= 0) {
-    const auto expected = expected_bytes(size, bytes, extended);
+  if (positive && type && extended >= 0) {
+    const auto expected = expected_bytes(size, bytes_of(*type), extended);
     if (expected && *expected <= file_bytes)
       points += 4;
   }
@@ -271,8 +273,8 @@ MrcReader::MrcReader(std::filesystem::path path) : file_(std::move(path)) {
     fail("is not an MRC file: found mode " + std::to_string(mode) + " and size " + joined(stored_));
   if (std::ranges::any_of(stored_, [](std::int64_t n) { return n <= 0; }))
     fail("has a wrong header: expected positive sizes, found " + joined(stored_));
-  const std::int64_t bytes = value_bytes(mode);
-  if (bytes == 0)
+  const std::optional<StoredType> type = stored_type(mode);
+  if (!type)
     fail("has mode " + mode_name(mode) +
          ", expected 0 (int8), 1 (int16), 2 (float32), 6 (uint16) or 12 (float16)");
   if (extended < 0)
@@ -285,7 +287,7 @@ MrcReader::MrcReader(std::filesystem::path path) : file_(std::move(path)) {
   if (!is_permutation(axes))
     fail("has a wrong header: expected a permutation of 1, 2, 3 for the order of the axes, found " +
          joined(axes, ", "));
-  const auto expected = expected_bytes(stored_, bytes, extended);
+  const auto expected = expected_bytes(stored_, bytes_of(*type), extended);
   if (!expected)
     fail("has a wrong header: its size " + joined(stored_) + " is past any file");
   if (file_.size() < *expected)
@@ -326,8 +328,8 @@ MrcReader::MrcReader(std::filesystem::path path) : file_(std::move(path)) {
 void MrcReader::read_sections(std::int64_t first, std::int64_t count, std::span<float> out,
                               NonFinite non_finite) const {
   const std::int64_t section = width() * height();
-  const std::int64_t bytes = value_bytes(static_cast<std::int32_t>(header_.mode));
-  const bool swap = header_.big_endian != (std::endian::native == std::endian::big);
+  const std::int64_t bytes = bytes_of(format().type);
+  const bool swap = format().swapped;
   const std::int64_t begin = first * section;
   const std::int64_t end = (first + count) * section;
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(chunk_values, end - begin) * bytes));
@@ -368,19 +370,9 @@ void MrcReader::read_sections(std::int64_t first, std::int64_t count, std::span<
 }
 
 StoredFormat MrcReader::format() const {
-  const bool swapped = header_.big_endian != (std::endian::native == std::endian::big);
-  switch (header_.mode) {
-  case MrcMode::Int8:
-    return {header_.unsigned_bytes ? StoredType::UInt8 : StoredType::Int8, false};
-  case MrcMode::Int16:
-    return {StoredType::Int16, swapped};
-  case MrcMode::UInt16:
-    return {StoredType::UInt16, swapped};
-  case MrcMode::Float16:
-    return {StoredType::Float16, swapped};
-  default:
-    return {StoredType::Float32, swapped};
-  }
+  const StoredType type =
+      header_.unsigned_bytes ? StoredType::UInt8 : *stored_type(static_cast<std::int32_t>(header_.mode));
+  return {type, bytes_of(type) > 1 && header_.big_endian != (std::endian::native == std::endian::big)};
 }
 
 std::string MrcReader::not_finite(std::int64_t image, std::int64_t pixel) const {

@@ -19,11 +19,9 @@ using Owned = Kokkos::View<Data, Kokkos::LayoutRight, Memory>;
 template <class Data>
 using Part = Kokkos::View<Data, Kokkos::LayoutRight, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-/// Memory of the host that copies to and from the device go through at full speed, beside other work; plain memory where kernels run on
-/// the host.
-using HostMemory = Kokkos::SharedHostPinnedSpace;
+/// Of little that goes to and from the device often.
 template <class Data>
-using OnHost = Kokkos::View<Data, Kokkos::LayoutRight, HostMemory>;
+using OnHost = Kokkos::View<Data, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace>;
 
 /// Whether what the host writes is where the kernels read it: nothing is copied.
 inline constexpr bool kernels_run_on_host = std::is_same_v<Memory, Kokkos::HostSpace>;

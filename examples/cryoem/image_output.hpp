@@ -2,8 +2,8 @@
 #pragma once
 
 #include "common/mrc.hpp"
-#include "common/pipeline.hpp"
 #include "common/progress.hpp"
+#include "common/slots.hpp"
 #include "cryoem/contrast.hpp"
 #include "cryoem/noise.hpp"
 #include "cryoem/poses.hpp"
@@ -37,14 +37,11 @@ class ImageOutput {
 public:
   /// Throws InputError where the contrast transfer is asked for and cannot be computed.
   ImageOutput(const Space& space, Particles& particles, int box, const ImageOutputOptions& options)
-      : space_(space), copying_(instance_for_copies(space)), particles_(particles), box_(box),
-        options_(options), batch_(batch_size(options.batch, particles.count, box)), poses_(batch_),
+      : space_(space), particles_(particles), box_(box), options_(options),
+        batch_(batch_size(options.batch, particles.count, box)), poses_(batch_),
         spectra_(allocate<Spectra>("spectra", 1, batch_, box, box / 2 + 1)),
+        images_(space, batch_ * pixels() * sizeof(float), io_threads() + 1),
         inverse_(space, {box, box}, static_cast<std::int64_t>(batch_)) {
-    for (int slot = 0; slot < (kernels_run_on_host ? io_threads() + 1 : 2); ++slot)
-      images_.push_back(allocate<Images>("images", batch_, box, box));
-    for (int slot = 0; slot < (kernels_run_on_host ? 0 : io_threads() + 1); ++slot)
-      on_host_.push_back(allocate<OnHost<float***>>("images", batch_, box, box));
     if (options.ctf)
       contrast_ = Contrast(space, particles, box, batch_);
   }
@@ -69,49 +66,30 @@ public:
       const std::size_t first = static_cast<std::size_t>(item) * batch_;
       return std::span(rows).subspan(first, std::min(batch_, rows.size() - first));
     };
-    const auto slot_of = [](auto& slots, std::int64_t item) {
-      return slots[static_cast<std::size_t>(item) % slots.size()];
+    const auto bytes_of_item = [&](std::int64_t item) {
+      return static_cast<std::int64_t>(rows_of(item).size() * pixels() * sizeof(float));
     };
-    const std::size_t pixels = static_cast<std::size_t>(box_) * static_cast<std::size_t>(box_);
-    const auto bytes = static_cast<std::int64_t>(rows.size() * pixels * sizeof(float));
-    std::vector<Stage> stages;
-    stages.push_back({.name = "compute",
-                      .threads = 0,
-                      .slots = static_cast<int>(images_.size()),
-                      .work =
-                          [&](std::int64_t item) {
-                            const Images images = slot_of(images_, item);
-                            fill(rows_of(item), project);
-                            inverse_.execute(space_, spectra_, images);
-                            if (deviation > 0)
-                              add_noise(space_, images, {options_.seed}, rows_of(item).front(), deviation);
-                            space_.fence("Bracewell::examples::image_output");
-                          },
-                      .bytes = bytes});
-    if constexpr (!kernels_run_on_host)
-      stages.push_back({.name = "copy",
-                        .slots = static_cast<int>(on_host_.size()),
-                        .work =
-                            [&](std::int64_t item) {
-                              Kokkos::deep_copy(copying_, slot_of(on_host_, item), slot_of(images_, item));
-                              copying_.fence("Bracewell::examples::copy");
-                            },
-                        .bytes = bytes});
-    stages.push_back(
-        {.name = "write",
-         .threads = io_threads(),
-         .work =
-             [&](std::int64_t item) {
-               const std::span<const std::size_t> written = rows_of(item);
-               const float* values = nullptr;
-               if constexpr (kernels_run_on_host)
-                 values = slot_of(images_, item).data();
-               else
-                 values = slot_of(on_host_, item).data();
-               writer.write_at(static_cast<std::int64_t>(written.front()), {values, written.size() * pixels});
-               progress.add(static_cast<std::int64_t>(written.size()));
-             },
-         .bytes = bytes});
+    const auto bytes = static_cast<std::int64_t>(rows.size() * pixels() * sizeof(float));
+    Stage compute{.name = "compute", .threads = 0, .slots = images_.on_device(), .bytes = bytes};
+    compute.work = [&](std::int64_t item) {
+      const Images images(reinterpret_cast<float*>(images_.device(item)), batch_, spectra_.extent(2),
+                          spectra_.extent(2));
+      fill(rows_of(item), project);
+      inverse_.execute(space_, spectra_, images);
+      if (deviation > 0)
+        add_noise(space_, images, {options_.seed}, rows_of(item).front(), deviation);
+      space_.fence("Bracewell::examples::image_output");
+    };
+    Stage write{.name = "write", .threads = io_threads(), .bytes = bytes};
+    write.work = [&](std::int64_t item) {
+      const std::span<const std::size_t> written = rows_of(item);
+      writer.write_at(static_cast<std::int64_t>(written.front()),
+                      {reinterpret_cast<const float*>(images_.host(item)), written.size() * pixels()});
+      progress.add(static_cast<std::int64_t>(written.size()));
+    };
+    std::vector<Stage> stages{compute};
+    images_.add_copy(stages, Slots::Direction::Out, bytes_of_item);
+    stages.push_back(write);
     const auto items = static_cast<std::int64_t>((rows.size() + batch_ - 1) / batch_);
     const std::vector<StageTime> times = run_stages(items, stages);
     writer.close();
@@ -150,15 +128,16 @@ private:
     return std::sqrt(variance / *options_.signal_to_noise);
   }
 
-  Space space_, copying_;
+  std::size_t pixels() const { return static_cast<std::size_t>(box_) * static_cast<std::size_t>(box_); }
+
+  Space space_;
   const Particles& particles_;
   int box_;
   ImageOutputOptions options_;
   std::size_t batch_;
   ParticlePoses poses_;
   Spectra spectra_;
-  std::vector<Images> images_;            ///< slots between stages
-  std::vector<OnHost<float***>> on_host_; ///< likewise; none where kernels run on the host
+  Slots images_;
   FFT<Space, 2, Kokkos::complex<float>, float> inverse_;
   Contrast contrast_;
 };

@@ -35,18 +35,13 @@ std::vector<int> half_sets(Particles& particles) {
 
 ParticleBatches::ParticleBatches(const Space& space, const Particles& particles, std::size_t batch,
                                  bool subtract_background)
-    : space_(space), copying_(instance_for_copies(space)), particles_(particles), reader_(particles),
-      batch_(batch), subtract_background_(subtract_background),
+    : space_(space), particles_(particles), reader_(particles), batch_(batch),
+      subtract_background_(subtract_background),
       in_place_(std::ranges::all_of(particles.stacks,
                                     [](const ParticleStack& stack) { return stack.format.is_float(); })),
-      readers_(io_threads()), statistics_(allocate<Owned<ImageStatistics*>>("statistics", batch)),
+      stored_(space, batch * reader_.image_bytes(), slots_of_host(particles, batch)),
+      statistics_(allocate<Owned<ImageStatistics*>>("statistics", batch)),
       host_statistics_(allocate<OnHost<ImageStatistics*>>("statistics", batch)) {
-  const std::size_t bytes = batch * reader_.image_bytes();
-  for (int slot = 0; slot < slots_of_host(particles, batch); ++slot)
-    host_slots_.push_back(allocate<OnHost<std::byte*>>("stored", bytes));
-  if (!kernels_run_on_host)
-    device_slots_ = {allocate<Owned<std::byte*>>("stored", bytes),
-                     allocate<Owned<std::byte*>>("stored", bytes)};
   if (!in_place_)
     images_ = allocate<Images>("images", batch, particles.image_height, particles.image_width);
 }
@@ -54,13 +49,6 @@ ParticleBatches::ParticleBatches(const Space& space, const Particles& particles,
 double ParticleBatches::bytes_needed(const Particles& particles, std::size_t batch) {
   return double(slots_of_host(particles, batch)) * double(batch) * sizeof(float) *
          double(particles.image_width * particles.image_height);
-}
-
-std::byte* ParticleBatches::on_device(std::int64_t item) const {
-  if constexpr (kernels_run_on_host)
-    return host_slots_[static_cast<std::size_t>(item) % host_slots_.size()].data();
-  else
-    return device_slots_[static_cast<std::size_t>(item) % device_slots_.size()].data();
 }
 
 Part<float***> ParticleBatches::to_images(std::span<const std::size_t> rows, std::byte* stored) const {
@@ -108,41 +96,23 @@ std::vector<StageTime> ParticleBatches::for_each(std::span<const std::vector<std
   const auto rows_of = [&](std::int64_t item) -> const std::vector<std::size_t>& {
     return batches[static_cast<std::size_t>(item)];
   };
-  const auto slot_of = [&](std::int64_t item) -> const OnHost<std::byte*>& {
-    return host_slots_[static_cast<std::size_t>(item) % host_slots_.size()];
+  const auto bytes_of_item = [&](std::int64_t item) {
+    return static_cast<std::int64_t>(rows_of(item).size() * reader_.image_bytes());
   };
-  std::vector<Stage> stages;
-  stages.push_back({.name = "read",
-                    .threads = readers_,
-                    .slots = static_cast<int>(host_slots_.size()),
-                    .work =
-                        [&](std::int64_t item) {
-                          reader_.read(rows_of(item), {slot_of(item).data(), slot_of(item).size()});
-                        },
-                    .bytes = bytes});
-  if constexpr (!kernels_run_on_host)
-    stages.push_back({.name = "copy",
-                      .slots = static_cast<int>(device_slots_.size()),
-                      .work =
-                          [&](std::int64_t item) {
-                            const std::size_t size = rows_of(item).size() * reader_.image_bytes();
-                            Kokkos::deep_copy(
-                                copying_, Part<std::byte*>(on_device(item), size),
-                                Kokkos::subview(slot_of(item), std::pair(std::size_t(0), size)));
-                            copying_.fence("Bracewell::examples::copy");
-                          },
-                      .bytes = bytes});
-  stages.push_back({.name = "compute",
-                    .threads = 0,
-                    .work =
-                        [&](std::int64_t item) {
-                          const Part<float***> batch = to_images(rows_of(item), on_device(item));
-                          look_at(rows_of(item), batch);
-                          work(batch, rows_of(item));
-                          space_.fence(
-                              "Bracewell::examples::particle_batches"); // the slot is written to next
-                        },
-                    .bytes = bytes});
+  Stage read{.name = "read", .threads = io_threads(), .slots = stored_.on_host(), .bytes = bytes};
+  read.work = [&](std::int64_t item) {
+    reader_.read(rows_of(item), {stored_.host(item), static_cast<std::size_t>(bytes_of_item(item))});
+  };
+  Stage compute{.name = "compute", .threads = 0, .bytes = bytes};
+  compute.work = [&](std::int64_t item) {
+    const Part<float***> batch = to_images(rows_of(item), stored_.device(item));
+    look_at(rows_of(item), batch);
+    work(batch, rows_of(item));
+    space_.fence("Bracewell::examples::particle_batches"); // the slot is written to next
+  };
+  std::vector<Stage> stages{read};
+  stored_.add_copy(stages, Slots::Direction::In, bytes_of_item);
+  stages.push_back(compute);
   return run_stages(static_cast<std::int64_t>(batches.size()), stages);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/particle_images.hpp"
-#include "common/pipeline.hpp"
+#include "common/slots.hpp"
 #include "cryoem/image_statistics.hpp"
 #include "cryoem/views.hpp"
 
@@ -41,20 +41,17 @@ public:
   double background() const { return backgrounds_ / static_cast<double>(images_seen_); }
 
 private:
-  std::byte* on_device(std::int64_t item) const;
   Part<float***> to_images(std::span<const std::size_t> rows, std::byte* stored) const;
   void look_at(std::span<const std::size_t> rows, const Part<float***>& images);
 
-  Space space_, copying_;
+  Space space_;
   const Particles& particles_;
   ParticleImages reader_;
   std::size_t batch_;
   bool subtract_background_;
   bool in_place_; ///< stored values are floats as the machine has them
-  int readers_;
-  std::vector<OnHost<std::byte*>> host_slots_;
-  std::vector<Owned<std::byte*>> device_slots_; ///< none where kernels run on the host
-  Images images_;                               ///< unless in place
+  Slots stored_;
+  Images images_; ///< unless in place
   Owned<ImageStatistics*> statistics_;
   OnHost<ImageStatistics*> host_statistics_;
   double backgrounds_ = 0;

@@ -111,8 +111,9 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
   }
 }
 
-std::size_t Reconstruction::count(int half) const {
-  return static_cast<std::size_t>(std::ranges::count(halves_of_, half));
+bool Reconstruction::has_both_halves() const {
+  return std::ranges::find(halves_of_, 0) != halves_of_.end() &&
+         std::ranges::find(halves_of_, 1) != halves_of_.end();
 }
 
 std::vector<StageTime> Reconstruction::insert_all() {

@@ -53,8 +53,8 @@ public:
   /// Background of the images inserted, in standard deviations of an image; the mean of all.
   double background() const { return background_; }
 
-  /// Particles in a half set.
-  std::size_t count(int half) const;
+  /// Whether there are particles in both half sets.
+  bool has_both_halves() const;
   int box() const { return box_; }
   bool uses_ctf() const { return contrast_.present(); }
 

@@ -9,6 +9,7 @@
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -19,15 +20,17 @@ namespace {
 /// Pixels where the pixel size is not known.
 double unit(double pixel_size) { return pixel_size > 0 ? pixel_size : 1; }
 
-/// Sums a map along an axis over the indices [begin, end): a central slice, or a projection.
-std::vector<float> slab(std::span<const float> map, int box, int axis, std::size_t begin, std::size_t end) {
+/// Sums a map along an axis (0: x) over the indices [begin, end): a central slice, or a projection.
+std::vector<float> slab(std::span<const float> map, int box, std::size_t axis, std::size_t begin,
+                        std::size_t end) {
   const auto n = static_cast<std::size_t>(box);
+  std::array<std::size_t, 3> first{0, 0, 0}, last{n, n, n};
+  first[axis] = begin, last[axis] = end;
   std::vector<float> values(n * n);
-  for (std::size_t row = 0; row < n; ++row)
-    for (std::size_t column = 0; column < n; ++column)
-      for (std::size_t i = begin; i < end; ++i) {
-        const std::size_t z = axis == 2 ? i : row, y = axis == 1 ? i : (axis == 2 ? row : column);
-        const std::size_t x = axis == 0 ? i : column;
+  for (std::size_t z = first[2]; z < last[2]; ++z) // in the order of memory
+    for (std::size_t y = first[1]; y < last[1]; ++y)
+      for (std::size_t x = first[0]; x < last[0]; ++x) {
+        const std::size_t row = axis == 2 ? y : z, column = axis == 0 ? y : x;
         values[row * n + column] += map[(z * n + y) * n + x];
       }
   return values;
@@ -36,16 +39,20 @@ std::vector<float> slab(std::span<const float> map, int box, int axis, std::size
 /// Three views of a map, along z, y and x, in one grey range.
 Picture views(const std::string& caption, std::span<const float> map, int box, double pixel_size,
               std::size_t begin, std::size_t end) {
-  const GreyRange range = percentile_range(slab(map, box, 2, begin, end), 0.005, 0.999);
+  std::optional<GreyRange> range; // of the first
   std::vector<Picture> panels;
-  for (const int axis : {2, 1, 0})
+  for (const std::size_t axis : {2, 1, 0}) {
+    const std::vector<float> values = slab(map, box, axis, begin, end);
+    if (!range)
+      range = percentile_range(values, 0.005, 0.999);
     panels.push_back(grey_panel({.caption = caption + " " + "xyz"[axis],
-                                 .values = slab(map, box, axis, begin, end),
+                                 .values = values,
                                  .width = box,
                                  .height = box,
-                                 .range = range,
+                                 .range = *range,
                                  .pixel_size = unit(pixel_size),
                                  .unit = pixel_size > 0 ? "\u00c5" : "px"}));
+  }
   return side_by_side(panels);
 }
 

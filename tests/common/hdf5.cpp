@@ -10,6 +10,8 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <numeric>
 #include <thread>
@@ -310,6 +312,122 @@ TEST_CASE("blocks of a dataset are read as they are stored, whatever its type an
       threads.emplace_back([&, thread] { right += check({{0, thread, 0}, {6, 3, 9}}); });
   }
   CHECK(right == 4);
+}
+
+namespace {
+
+/// A block of LZ4: runs of equal bytes are a copy from one byte before, all else is literal.
+void append_lz4(const Bytes& bytes, Bytes& to) {
+  const auto field = [](std::size_t length) { return std::uint8_t(std::min<std::size_t>(length, 15)); };
+  const auto rest = [&to](std::size_t length) {
+    for (length = length < 15 ? 0 : length - 14; length > 0; length -= std::min<std::size_t>(length, 255))
+      to.push_back(std::uint8_t(std::min<std::size_t>(length - 1, 255)));
+  };
+  std::size_t begin = 0;
+  for (std::size_t at = 1; at < bytes.size(); ++at) {
+    std::size_t end = at;
+    while (end < bytes.size() && bytes[end] == bytes[at - 1])
+      ++end;
+    if (end - at < 4)
+      continue;
+    to.push_back(std::uint8_t(field(at - begin) << 4 | field(end - at - 4)));
+    rest(at - begin);
+    to.insert(to.end(), bytes.begin() + std::ptrdiff_t(begin), bytes.begin() + std::ptrdiff_t(at));
+    to.insert(to.end(), {1, 0});
+    rest(end - at - 4);
+    begin = at = end;
+  }
+  to.push_back(std::uint8_t(field(bytes.size() - begin) << 4));
+  rest(bytes.size() - begin);
+  to.insert(to.end(), bytes.begin() + std::ptrdiff_t(begin), bytes.end());
+}
+
+void append_integer(std::uint64_t value, int bytes, Bytes& to) {
+  for (int i = bytes - 1; i >= 0; --i)
+    to.push_back(std::uint8_t(value >> 8 * i));
+}
+
+/// A chunk as the filter stores it, bit by bit as its definition says.
+Bytes bitshuffled(const Bytes& values, std::size_t size, std::size_t block) {
+  Bytes packed;
+  append_integer(values.size(), 8, packed);
+  append_integer(block, 4, packed);
+  std::size_t begin = 0;
+  for (std::size_t left = values.size(); left >= 8 * size; left = values.size() - begin) {
+    const std::size_t bytes = std::min(block, left / (8 * size) * 8 * size), count = bytes / size;
+    Bytes planes(bytes), compressed;
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t bit = 0; bit < 8 * size; ++bit)
+        if (values[begin + i * size + bit / 8] >> bit % 8 & 1)
+          planes[bit * (count / 8) + i / 8] |= std::uint8_t(1 << i % 8);
+    append_lz4(planes, compressed);
+    append_integer(compressed.size(), 4, packed);
+    packed.insert(packed.end(), compressed.begin(), compressed.end());
+    begin += bytes;
+  }
+  packed.insert(packed.end(), values.begin() + std::ptrdiff_t(begin), values.end());
+  return packed;
+}
+
+} // namespace
+
+TEST_CASE("bitshuffled chunks are read, damaged ones are an error") {
+  const std::size_t size = GENERATE(1, 2, 4);
+  const std::size_t pixels = 37 * 53; // not a multiple of eight
+  Bytes values(pixels * size);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::uint8_t(i % size > 1 ? 0 : i < 900 ? 3 : i * i % 251 >> 4 * (i % size));
+  Bytes packed = bitshuffled(values, size, 128 * size);
+  const TemporaryFolder folder;
+  const auto found = [&] {
+    const hid_t file = H5Fcreate((folder / "a.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                properties = H5Pcreate(H5P_DATASET_CREATE);
+    const std::array<hsize_t, 3> extents{2, 37, 53}, chunk{1, 37, 53}, offset{1, 0, 0};
+    const std::array<unsigned, 5> filter{0, 4, unsigned(size), 0, 2};
+    const hid_t space = H5Screate_simple(3, extents.data(), nullptr);
+    H5Pset_chunk(properties, 3, chunk.data());
+    H5Pset_filter(properties, 32008, H5Z_FLAG_OPTIONAL, filter.size(), filter.data());
+    const hid_t type = size == 1 ? H5T_STD_U8LE : size == 2 ? H5T_STD_U16LE : H5T_STD_U32LE;
+    const hid_t dataset = H5Dcreate2(file, "data", type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset.data(), packed.size(), packed.data()) >= 0);
+    H5Dclose(dataset), H5Sclose(space), H5Pclose(properties), H5Fclose(file);
+    const Hdf5Reader reader(folder / "a.h5");
+    const Hdf5Blocks blocks(reader, "/data");
+    Bytes stored(2 * values.size());
+    blocks.read({{0, 0, 0}, {2, 37, 53}}, std::as_writable_bytes(std::span(stored)));
+    return stored;
+  };
+  Bytes expected(values.size()); // the first chunk was never written
+  expected.insert(expected.end(), values.begin(), values.end());
+  CHECK((found() == expected));
+  const auto damage = [&](std::size_t at) {
+    Bytes good = packed;
+    packed[at] ^= 0xff;
+    CHECK_THROWS_WITH(found(), ContainsSubstring("a.h5: dataset /data: cannot be read"));
+    packed = good;
+  };
+  damage(0), damage(11), damage(12), damage(14), damage(16);
+  packed.pop_back();
+  CHECK_THROWS_WITH(found(), ContainsSubstring("a.h5: dataset /data: cannot be read"));
+}
+
+TEST_CASE("very many chunks are read as few are") {
+  const TemporaryFolder folder;
+  const Hdf5Shape shape{160, 140, 1};
+  std::vector<double> values(160 * 140);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = double(i * 37 % 251);
+  write_stored(folder / "a.h5", {"pixel by pixel", H5T_STD_U8LE, {1, 1, 1}}, shape, values);
+  const Hdf5Reader reader(folder / "a.h5");
+  const Hdf5Blocks blocks(reader, "/data");
+  CHECK(blocks.format().type == StoredType::UInt8); // not converted by the library
+  std::vector<std::byte> stored(20 * 30);
+  blocks.read({{140, 3, 0}, {20, 30, 1}}, stored);
+  std::size_t wrong = 0;
+  for (std::size_t y = 0; y < 20; ++y)
+    for (std::size_t x = 0; x < 30; ++x)
+      wrong += stored[y * 30 + x] != std::byte(((140 + y) * 140 + 3 + x) * 37 % 251);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("damaged chunks are an error") {

@@ -6,6 +6,8 @@
 #include "common/text_table.hpp"
 #include "support.hpp"
 
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
@@ -44,6 +46,14 @@ public:
 private:
   int saved_;
 };
+
+/// A folder on a disk, and one in memory where there is one.
+std::vector<fs::path> file_systems() {
+  std::vector<fs::path> folders{fs::temp_directory_path()};
+  if (const fs::path memory = "/dev/shm"; ::access(memory.c_str(), W_OK) == 0)
+    folders.push_back(memory);
+  return folders;
+}
 
 } // namespace
 
@@ -127,8 +137,30 @@ TEST_CASE("a symbolic link is written through, a bare name goes to the current f
   CHECK(read_text(folder / "bare").empty());
 }
 
+TEST_CASE("parts of any size and place are written by several threads, on disk and in memory") {
+  const TemporaryFolder folder(GENERATE(from_range(file_systems())));
+  constexpr std::size_t part = 1500007, parts = 4, before = 5;
+  Bytes expected(before + parts * part);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    expected[i] = static_cast<std::uint8_t>(i * 37 % 251);
+  AtomicFile file(folder / "a");
+  {
+    const auto write = [&](std::size_t begin, std::size_t size) {
+      file.write_at(static_cast<std::int64_t>(begin),
+                    std::as_bytes(std::span(expected).subspan(begin, size)));
+    };
+    std::vector<std::jthread> threads;
+    threads.emplace_back(write, 0, before);
+    for (std::size_t i = 0; i < parts; ++i)
+      threads.emplace_back(write, before + i * part, part);
+  }
+  file.commit();
+  CHECK((read_bytes(folder / "a") == expected));
+}
+
 TEST_CASE("a full disk is a failure and leaves nothing") {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder(GENERATE(from_range(file_systems())));
+  const std::size_t bytes = GENERATE(5000, 3000000);
   // A limit on the size of files stands in for the disk; without its signal the write fails.
   struct rlimit before {};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
@@ -138,7 +170,7 @@ TEST_CASE("a full disk is a failure and leaves nothing") {
   std::string what;
   try {
     AtomicFile file(folder / "a");
-    file.write(std::string(5000, 'x'));
+    file.write(std::string(bytes, 'x'));
     file.commit();
   } catch (const std::runtime_error& error) {
     what = error.what();

@@ -30,10 +30,9 @@ namespace fs = std::filesystem;
 /// A folder of its own for a test, removed at the end.
 class TemporaryFolder {
 public:
-  TemporaryFolder() {
+  explicit TemporaryFolder(const fs::path& parent = fs::temp_directory_path()) {
     static std::atomic<int> count = 0;
-    path_ = fs::temp_directory_path() /
-            ("bracewell-test-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+    path_ = parent / ("bracewell-test-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
     fs::create_directories(path_);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;

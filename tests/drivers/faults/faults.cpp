@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Preloaded into a program (LD_PRELOAD), stands in for file systems and disks that fail. FAULT says how:
+// Preloaded into a program (LD_PRELOAD), stands in for file systems and disks that fail or are slow. FAULT says how:
 //   nameless       no file can be opened with O_TMPFILE
 //   read:NAME      reading the file whose path ends with NAME fails, beyond its first kilobyte (header)
 //   shorter:NAME   it ends there
 //   vanished:NAME  it cannot be opened a second time
+//   slow           every read and write takes none to three milliseconds longer, by turns
+//   full:COUNT     all writes but the first COUNT find the disk full
 // or when the program ends by SIGTERM:
 //   ended:NAME:COUNT  as it opens a file after COUNT times another one was renamed to NAME
 #include <atomic>
@@ -45,6 +47,13 @@ std::string path_of(int descriptor) {
 template <class Function>
 Function* original(Function*, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// On a slow disk.
+void linger() {
+  static std::atomic<unsigned> calls = 0;
+  if (const char* const fault = std::getenv("FAULT"); fault && std::string(fault) == "slow")
+    ::usleep(1000 * (5 * calls++ % 4));
 }
 
 /// What reading returns where it fails.
@@ -98,6 +107,7 @@ extern "C" int rename(const char* from, const char* to) {
 extern "C" ssize_t pread(int descriptor, void* buffer, size_t size, off_t offset) {
   if (const auto failed = failed_read(descriptor, offset))
     return *failed;
+  linger();
   static auto* const real = original(&::pread, "pread");
   return real(descriptor, buffer, size, offset);
 }
@@ -105,6 +115,18 @@ extern "C" ssize_t pread(int descriptor, void* buffer, size_t size, off_t offset
 extern "C" ssize_t preadv(int descriptor, const struct iovec* parts, int count, off_t offset) {
   if (const auto failed = failed_read(descriptor, offset))
     return *failed;
+  linger();
   static auto* const real = original(&::preadv, "preadv");
   return real(descriptor, parts, count, offset);
+}
+
+extern "C" ssize_t pwrite(int descriptor, const void* buffer, size_t size, off_t offset) {
+  static std::atomic<int> written = 0;
+  if (const std::string count = target("full"); !count.empty() && written++ >= std::stoi(count)) {
+    errno = ENOSPC;
+    return -1;
+  }
+  linger();
+  static auto* const real = original(&::pwrite, "pwrite");
+  return real(descriptor, buffer, size, offset);
 }

@@ -184,6 +184,35 @@ TEST_CASE("a read error, a shorter or a vanished input in the middle ends with a
   expect_failure(scene, with_fault("read:images.mrcs") + refinement, "images.mrcs: cannot be read");
 }
 
+TEST_CASE("a disk that is full in the middle ends the stages of a program with one message and code 1") {
+  const Scene scene(40);
+  const auto fails = [&](int writes, const std::string& command) {
+    expect_failure(scene, with_fault("full:" + std::to_string(writes)) + command,
+                   "cannot be written: No space left on device");
+    const std::string said = read_text(scene.folder / "stderr.text");
+    CHECK(said.find("cannot be written") == said.rfind("cannot be written"));
+  };
+  fails(5, project + " --map map.mrc --star poses.star --batch 3 --out out.mrcs");
+  fails(2, reconstruct + " --star particles.star --no-ctf --batch 3 --out out.mrc");
+  fails(0, tomography + " --scan scan.h5 --no-log --centre 16 --out out.h5");
+}
+
+TEST_CASE("slow disks change nothing") {
+  const Scene scene(40);
+  const auto both = [&](const std::string& command, const std::string& ending) {
+    run_well(scene.folder, command + "plain" + ending);
+    run_well(scene.folder, with_fault("slow") + command + "slow" + ending);
+    return std::pair(scene.folder / ("slow" + ending), scene.folder / ("plain" + ending));
+  };
+  const auto images = both(project + " --map map.mrc --star poses.star --batch 3 --out ", ".mrcs");
+  CHECK(relative_error(read_stack(images.first).values, read_stack(images.second).values) < 1e-6);
+  const auto maps = both(reconstruct + " --star particles.star --no-ctf --batch 3 --out ", ".mrc");
+  CHECK(relative_error(read_stack(maps.first).values, read_stack(maps.second).values) < 1e-5);
+  const auto slices = both(tomography + " --scan scan.h5 --no-log --centre 16 --out ", ".h5");
+  CHECK(relative_error(Hdf5Reader(slices.first).read<float>("/exchange/data"),
+                       Hdf5Reader(slices.second).read<float>("/exchange/data")) < 1e-6);
+}
+
 TEST_CASE("SIGINT, SIGTERM and SIGHUP end a run with 128 + the signal and leave nothing") {
   const Scene scene(20000);
   const auto before = files_in(scene.folder);
