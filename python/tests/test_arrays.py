@@ -4,6 +4,7 @@
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import bracewell
 import numpy as np
@@ -117,10 +118,7 @@ def test_plans_that_are_left_do_not_disturb_the_end():
 
 
 def interpreter():
-    """The command that runs this Python again."""
-    return getattr(sys, "orig_argv", [sys.executable])[:_words()]
-
-
-def _words():
-    words = getattr(sys, "orig_argv", [sys.executable])
-    return next((i for i, word in enumerate(words) if i > 0 and word.startswith("-") and not word.startswith("--")), 1)
+    """The command that runs this Python again: its program, and a loader that it may have been started by."""
+    words = Path("/proc/self/cmdline").read_text().split("\0")
+    program = next((i for i, word in enumerate(words) if Path(word).name.startswith("python")), None)
+    return [sys.executable] if program is None else words[:program + 1]
