@@ -3,6 +3,7 @@
 
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
+#include "common/processes.hpp"
 #include "common/progress.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/particle_batches.hpp"
@@ -252,7 +253,8 @@ private:
                                                   : "";
     const auto stages = static_cast<std::int64_t>(refinement_.stages(radius_).size());
     Progress progress(round + "refining", "stages of particles",
-                      stages * static_cast<std::int64_t>(particles_.count));
+                      stages * static_cast<std::int64_t>(particles_.count) / process_count());
+    std::vector<std::size_t> refined; // by this process
     progress.add(stages * static_cast<std::int64_t>(done_));
     for (const std::size_t half : {0, 1}) {
       timings_.phase("make reference");
@@ -263,14 +265,27 @@ private:
       const Reference reference = make_reference(space_, references_[references_.size() == 1 ? 0 : half],
                                                  options_.refinement.sampling);
       timings_.phase("refine");
-      timings_.stages(refinement_.run(std::span(rows_[half]).subspan(first), reference, radius_, progress,
+      const auto left = std::span(rows_[half]).subspan(first);
+      const Share mine = processes().share(static_cast<std::int64_t>(left.size()));
+      const auto own =
+          left.subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size()));
+      refined.insert(refined.end(), own.begin(), own.end());
+      timings_.stages(refinement_.run(own, reference, radius_, progress,
                                       [&](std::span<const std::size_t> rows, std::span<const Fit> fits) {
                                         for (std::size_t i = 0; i < rows.size(); ++i)
                                           fits_[rows[i]] = fits[i];
+                                        if (process_count() > 1) // each knows of its own alone
+                                          return;
                                         done_ += rows.size();
                                         if (checkpoint.due())
                                           checkpoint.save([&](Hdf5Writer& file) { save(file); });
                                       }));
+    }
+    if (process_count() > 1) {
+      exchange(refined);
+      done_ = particles_.count;
+      if (is_first_process() && checkpoint.due())
+        checkpoint.save([&](Hdf5Writer& file) { save(file); });
     }
   }
 
@@ -300,6 +315,29 @@ private:
     return std::array{std::pair("/rot", &particles.rot), std::pair("/tilt", &particles.tilt),
                       std::pair("/psi", &particles.psi), std::pair("/origin_x", &particles.origin_x),
                       std::pair("/origin_y", &particles.origin_y)};
+  }
+
+  /// What every process found of its particles, for all.
+  void exchange(const std::vector<std::size_t>& refined) {
+    const auto all = columns(particles_);
+    const OnHost<double**> found("Bracewell::examples::found", particles_.count, all.size() + 4);
+    for (const std::size_t row : refined) {
+      const Fit& fit = fits_[row];
+      double* const values = &found(row, 0);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        values[i] = all[i].second->values[row];
+      std::ranges::copy(std::array{fit.loss_before, fit.loss_after, fit.inverted ? 1.0 : 0.0, 1.0},
+                        values + all.size());
+    }
+    processes().sum(space_, found);
+    for (std::size_t row = 0; row < particles_.count; ++row) {
+      const double* const values = &found(row, 0);
+      if (values[all.size() + 3] == 0) // refined before
+        continue;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        all[i].second->values[row] = values[i];
+      fits_[row] = {values[all.size()], values[all.size() + 1], values[all.size() + 2] != 0};
+    }
   }
 
   /// A checkpoint: all that the rest of the run depends on.
@@ -378,6 +416,8 @@ std::string refine(const Space& space, const RunOptions& options, Provenance& pr
   Job job(space, options, provenance, timings);
   Checkpoint checkpoint(options.out, options.checkpoint);
   job.run(checkpoint);
+  if (!is_first_process())
+    return "";
   timings.phase("write");
   job.write(correlations, picture, halves);
   outputs.commit();

@@ -3,6 +3,7 @@
 #include "support.hpp"
 
 #include "common/hdf5.hpp"
+#include "common/star.hpp"
 
 #include <catch2/generators/catch_generators.hpp>
 
@@ -10,7 +11,8 @@ using namespace DriverTest;
 
 namespace {
 
-const std::string reconstruct = BRACEWELL_RECONSTRUCT, ptychography = BRACEWELL_PTYCHOGRAPHY;
+const std::string reconstruct = BRACEWELL_RECONSTRUCT, refine = BRACEWELL_REFINE,
+                  ptychography = BRACEWELL_PTYCHOGRAPHY;
 
 std::string as(int processes, const std::string& command) {
   return BRACEWELL_MPIEXEC " -n " + std::to_string(processes) + " " + command;
@@ -22,11 +24,11 @@ void skip_without_mpi() {
 }
 
 /// particles.star with images.mrcs in a folder.
-struct Particles {
+struct Scene {
   static constexpr int box = 20;
   TemporaryFolder folder;
 
-  explicit Particles(int count) {
+  explicit Scene(int count) {
     const auto gaussians = random_gaussians(8, box / 6.0, 2);
     const auto particles = random_particles(count, 1);
     write_stack(folder / "images.mrcs", gaussian_projections(gaussians, particles, box), box, box);
@@ -48,7 +50,7 @@ int count_of(const std::string& words, const std::string& text) {
 TEST_CASE("particles shared out among processes make the maps of one, also fewer particles than processes") {
   skip_without_mpi();
   const auto [count, processes] = GENERATE(table<int, int>({{41, 2}, {41, 3}, {41, 4}, {3, 4}}));
-  const Particles particles(count);
+  const Scene particles(count);
   const std::string command = reconstruct + " --star particles.star --out ";
   const std::string alone = run_well(particles.folder, command + "one.mrc");
   const std::string together = run_well(particles.folder, as(processes, command + "all.mrc"));
@@ -58,6 +60,25 @@ TEST_CASE("particles shared out among processes make the maps of one, also fewer
   CHECK(count_of("particles of", together) == 1);
   CHECK(together.substr(together.find(':'), together.rfind(',') - together.find(':')) ==
         alone.substr(alone.find(':'), alone.rfind(',') - alone.find(':')));
+}
+
+TEST_CASE("particles shared out among processes are refined as by one") {
+  skip_without_mpi();
+  const Scene particles(9);
+  const std::string command = refine + " --star particles.star --rounds 2 --radius 4 --out ";
+  run_well(particles.folder, command + "one.star");
+  for (const int processes : {2, 4}) {
+    run_well(particles.folder, as(processes, command + "all.star"));
+    const auto one = read_particles(particles.folder / "one.star", {.images = false}),
+               all = read_particles(particles.folder / "all.star", {.images = false});
+    REQUIRE(all.count == one.count);
+    for (std::size_t row = 0; row < one.count; ++row) {
+      CHECK(std::abs(all.rot[row] - one.rot[row]) < 0.02);
+      CHECK(std::abs(all.tilt[row] - one.tilt[row]) < 0.02);
+      CHECK(std::abs(all.origin_x[row] - one.origin_x[row]) < 0.01);
+    }
+    CHECK(relative_error(particles.map("all_half1.mrc"), particles.map("one_half1.mrc")) < 1e-3);
+  }
 }
 
 TEST_CASE("patterns shared out among processes make the object of one") {
@@ -91,7 +112,7 @@ TEST_CASE("patterns shared out among processes make the object of one") {
 
 TEST_CASE("what one of the processes finds wrong is one message, one code and no output") {
   skip_without_mpi();
-  const Particles particles(8);
+  const Scene particles(8);
   const TemporaryFolder& folder = particles.folder;
   const auto before = files_in(folder);
   const std::string command = reconstruct + " --star particles.star --out map.mrc ";
@@ -110,7 +131,7 @@ TEST_CASE("what one of the processes finds wrong is one message, one code and no
 
 TEST_CASE("a process that is killed ends the others, without output") {
   skip_without_mpi();
-  const Particles particles(8);
+  const Scene particles(8);
   const auto before = files_in(particles.folder);
   const Outcome outcome = run(particles.folder, as(2, reconstruct + " --star particles.star --out map.mrc") +
                                                     " : -n 1 sh -c 'kill -9 $$'");
