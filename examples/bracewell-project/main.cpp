@@ -114,6 +114,8 @@ void project_map(const Options& options, Provenance& provenance, Timings& timing
                                  projection);
     }));
   });
+  if (!is_first_process())
+    return;
   timings.phase("write poses");
   if (!options.images.ctf)
     remove_contrast(particles);

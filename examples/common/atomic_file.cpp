@@ -3,6 +3,7 @@
 
 #include "input_error.hpp"
 #include "output_family.hpp"
+#include "processes.hpp"
 
 #include <array>
 #include <cerrno>
@@ -27,9 +28,16 @@ const std::int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
+std::string machine() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
 } // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+AtomicFile::AtomicFile(std::filesystem::path path, Writers writers)
+    : path_(std::move(path)), writers_(process_count() > 1 ? writers : Writers::One) {
   if (path_.empty())
     throw InputError("an output file has an empty name");
   alone_ = OutputFamily::alone(path_);
@@ -43,7 +51,9 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
     throw InputError(name + ": cannot be written: it is there and is not a regular file");
   if (!path_.has_filename())
     throw InputError(name + ": cannot be written: it names a folder");
-  if (!open_nameless())
+  if (writers_ == Writers::All)
+    open_together();
+  else if (!open_nameless())
     open_named();
 #ifdef __linux__
   struct statfs properties {};
@@ -54,8 +64,9 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)),
       descriptor_(std::exchange(other.descriptor_, -1)), named_(std::exchange(other.named_, false)),
-      closed_(std::exchange(other.closed_, true)), alone_(other.alone_), in_memory_(other.in_memory_),
-      removed_on_signals_(std::move(other.removed_on_signals_)), size_(other.size_) {}
+      closed_(std::exchange(other.closed_, true)), alone_(other.alone_), writers_(other.writers_),
+      in_memory_(other.in_memory_), removed_on_signals_(std::move(other.removed_on_signals_)),
+      size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0)
@@ -82,13 +93,37 @@ bool AtomicFile::open_nameless() {
   return false;
 }
 
+/// The first process makes the file, without a name where all are on its host and can open it.
+void AtomicFile::open_together() {
+  const std::string host = text_of_first_process(machine());
+  std::string name;
+  if (is_first_process() && open_nameless())
+    name = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(descriptor_);
+  name = text_of_first_process(name);
+  const bool opened = is_first_process() ? !name.empty() : host == machine() && open_existing(name);
+  if (sum_over_processes(opened ? 1 : 0) == process_count())
+    return;
+  if (descriptor_ >= 0)
+    ::close(std::exchange(descriptor_, -1));
+  if (is_first_process())
+    open_named();
+  name = text_of_first_process(temporary_.string());
+  if (!is_first_process() && !open_existing(name))
+    throw InputError(path_.string() + ": cannot be written by process " + std::to_string(processes().rank()) +
+                     " on " + machine() + ": " + reason(errno));
+}
+
+bool AtomicFile::open_existing(const std::string& name) {
+  temporary_ = name;
+  descriptor_ = name.empty() ? -1 : ::open(name.c_str(), O_RDWR | O_CLOEXEC);
+  return descriptor_ >= 0;
+}
+
 std::filesystem::path AtomicFile::hidden_name(int number) const {
-  std::array<char, 256> machine{};
-  ::gethostname(machine.data(), machine.size() - 1);
   constexpr std::size_t longest = 100; // names have 255 bytes at most
-  return folder() / ("." + path_.filename().string().substr(0, longest) + ".bracewell-" +
-                     std::string(machine.data()).substr(0, longest) + "-" + std::to_string(::getpid()) + "-" +
-                     std::to_string(number) + ".tmp");
+  return folder() /
+         ("." + path_.filename().string().substr(0, longest) + ".bracewell-" + machine().substr(0, longest) +
+          "-" + std::to_string(::getpid()) + "-" + std::to_string(number) + ".tmp");
 }
 
 void AtomicFile::open_named() {
@@ -151,6 +186,14 @@ void AtomicFile::write_mapped(std::int64_t offset, std::span<const std::byte> by
 void AtomicFile::commit() {
   if (std::exchange(closed_, true))
     throw std::logic_error(path_.string() + ": closed twice");
+  if (writers_ == Writers::All) {
+    processes().barrier(); // all have written
+    if (!is_first_process()) {
+      if (::close(std::exchange(descriptor_, -1)) != 0)
+        fail(errno);
+      return;
+    }
+  }
   if (!alone_ && OutputFamily::take(*this))
     return;
   const SignalsHeld wait;

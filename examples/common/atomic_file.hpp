@@ -19,9 +19,13 @@ class OutputFamily;
 /// after target, machine and process, which signals remove (remove_unfinished_on_signals).
 class AtomicFile {
 public:
+  /// Who makes and writes a file: this process, or all together, each in its places. Then construction and commit() are
+  /// collective, and the folder has to be one that all hosts see.
+  enum class Writers { One, All };
+
   /// Throws InputError where the target's folder cannot be written to, or the target is there and is not a
   /// regular file; std::logic_error where there is an OutputFamily that lacks the target.
-  explicit AtomicFile(std::filesystem::path path);
+  explicit AtomicFile(std::filesystem::path path, Writers writers = Writers::One);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
@@ -43,6 +47,8 @@ private:
 
   std::filesystem::path folder() const;
   bool open_nameless();
+  void open_together();
+  bool open_existing(const std::string& name);
   void open_named();
   std::filesystem::path hidden_name(int number) const;
   /// Closes the file, which has a hidden name then.
@@ -54,9 +60,10 @@ private:
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;
-  bool named_ = false;     ///< `temporary_` is a name in the target's folder, to be removed
-  bool closed_ = false;    ///< commit() was called
-  bool alone_ = false;     ///< it does not wait for the OutputFamily
+  bool named_ = false;  ///< `temporary_` is a name in the target's folder, to be removed
+  bool closed_ = false; ///< commit() was called
+  bool alone_ = false;  ///< it does not wait for the OutputFamily
+  Writers writers_ = Writers::One;
   bool in_memory_ = false; ///< the file system is
   std::unique_ptr<RemovedOnSignals> removed_on_signals_;
   std::int64_t size_ = 0;

@@ -3,8 +3,11 @@
 
 #include "half_values.hpp"
 #include "input_error.hpp"
+#include "processes.hpp"
+#include "views.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -428,7 +431,9 @@ std::vector<float> MrcReader::read_volume(NonFinite non_finite) const {
 
 MrcWriter::MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, std::int64_t height,
                      MrcWriteOptions options)
-    : file_(std::move(path)), kind_(kind), width_(width), height_(height), options_(options) {
+    : file_(std::move(path), options.shared_images > 0 ? AtomicFile::Writers::All : AtomicFile::Writers::One),
+      kind_(kind), width_(width), height_(height), options_(options),
+      moments_(static_cast<std::size_t>(options.shared_images)) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (width < 1 || height < 1 || width > most || height > most)
     throw InputError(file_.path().string() + ": cannot be written: images of " + std::to_string(width) +
@@ -495,7 +500,23 @@ MrcWriter::Moments MrcWriter::moments_of(std::span<const float> image, std::int6
           true};
 }
 
+/// Those of the images that every process wrote, for all.
+void MrcWriter::exchange_moments() {
+  const OnHost<double* [5]> all("Bracewell::examples::moments", moments_.size());
+  for (std::size_t i = 0; i < moments_.size(); ++i)
+    if (const Moments& own = moments_[i]; own.written) {
+      const std::array values{double(own.minimum), double(own.maximum), own.mean, own.squared_deviations,
+                              1.0};
+      std::ranges::copy(values, &all(i, 0));
+    }
+  processes().sum(Space(), all);
+  for (std::size_t i = 0; i < moments_.size(); ++i)
+    moments_[i] = {float(all(i, 0)), float(all(i, 1)), all(i, 2), all(i, 3), all(i, 4) == 1};
+}
+
 void MrcWriter::close() {
+  if (options_.shared_images > 0 && process_count() > 1)
+    exchange_moments();
   if (moments_.empty())
     throw std::runtime_error(file_.path().string() + ": not written: it would have no images");
   if (!std::ranges::all_of(moments_, &Moments::written))
@@ -545,7 +566,8 @@ void MrcWriter::close() {
     std::memcpy(raw.data() + Field::labels + i * label_length, labels[i].data(), labels[i].size());
   }
 
-  file_.write_at(0, raw);
+  if (options_.shared_images == 0 || is_first_process())
+    file_.write_at(0, raw);
   file_.commit();
 }
 

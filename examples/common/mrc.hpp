@@ -91,6 +91,8 @@ struct MrcWriteOptions {
   MrcMode mode = MrcMode::Float32;      ///< Float32 or Float16
   double pixel_size = 0;                ///< Angstrom; 0: not known
   std::vector<std::string> labels = {}; ///< Provenance::lines(): what of it fits ten labels of 80 characters
+  std::int64_t shared_images =
+      0; ///< of a file that all processes write together, each its images; 0: it is this one's
 };
 
 /// Writes a map or an image stack. The file appears whole on close(), or not at all.
@@ -126,6 +128,8 @@ private:
   std::int64_t width_;
   std::int64_t height_;
   MrcWriteOptions options_;
+  void exchange_moments();
+
   std::mutex mutex_;
   std::vector<Moments> moments_; ///< [images]
 };

@@ -59,6 +59,18 @@ double sum_over_processes(double value) {
   return value;
 }
 
+std::string text_of_first_process(const std::string& text) {
+  const Kokkos::DefaultExecutionSpace space;
+  const Kokkos::View<std::size_t*, Kokkos::HostSpace> size("size", 1);
+  size(0) = text.size();
+  processes().broadcast(space, size);
+  std::string result = text;
+  result.resize(size(0));
+  processes().broadcast(
+      space, Kokkos::View<char*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(result.data(), result.size()));
+  return result;
+}
+
 /// Takes what is written to stdout and stderr.
 class ProcessGroup::Silence : std::streambuf {
 public:

@@ -27,6 +27,9 @@ const Communicator<Kokkos::DefaultExecutionSpace>& processes();
 /// Collective.
 double sum_over_processes(double value);
 
+/// What the first process has. Collective.
+std::string text_of_first_process(const std::string& text);
+
 /// The life of MPI, if this program was built with it and started by mpirun or the like. Processes other than the
 /// first say nothing on stdout and stderr meanwhile.
 class ProcessGroup {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/mrc.hpp"
+#include "common/processes.hpp"
 #include "common/progress.hpp"
 #include "common/slots.hpp"
 #include "cryoem/contrast.hpp"
@@ -58,10 +59,13 @@ public:
                                const Project& project) {
     const double deviation = options_.signal_to_noise ? noise_deviation(project) : 0;
     MrcWriter writer(path, MrcWriter::Kind::Stack, box_, box_,
-                     {.pixel_size = options_.pixel_size, .labels = labels});
-    Progress progress("projecting", "images", static_cast<std::int64_t>(particles_.count));
-    std::vector<std::size_t> rows(particles_.count);
-    std::iota(rows.begin(), rows.end(), std::size_t{0});
+                     {.pixel_size = options_.pixel_size,
+                      .labels = labels,
+                      .shared_images = static_cast<std::int64_t>(particles_.count)});
+    const Share mine = processes().share(static_cast<std::int64_t>(particles_.count));
+    Progress progress("projecting", "images", mine.size());
+    std::vector<std::size_t> rows(static_cast<std::size_t>(mine.size()));
+    std::iota(rows.begin(), rows.end(), static_cast<std::size_t>(mine.begin));
     const auto rows_of = [&](std::int64_t item) {
       const std::size_t first = static_cast<std::size_t>(item) * batch_;
       return std::span(rows).subspan(first, std::min(batch_, rows.size() - first));

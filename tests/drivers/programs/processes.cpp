@@ -11,7 +11,7 @@ using namespace DriverTest;
 
 namespace {
 
-const std::string reconstruct = BRACEWELL_RECONSTRUCT, refine = BRACEWELL_REFINE,
+const std::string reconstruct = BRACEWELL_RECONSTRUCT, refine = BRACEWELL_REFINE, project = BRACEWELL_PROJECT,
                   ptychography = BRACEWELL_PTYCHOGRAPHY;
 
 std::string as(int processes, const std::string& command) {
@@ -79,6 +79,27 @@ TEST_CASE("particles shared out among processes are refined as by one") {
     }
     CHECK(relative_error(particles.map("all_half1.mrc"), particles.map("one_half1.mrc")) < 1e-3);
   }
+}
+
+TEST_CASE("images that processes project together are one file, the same to the last bit") {
+  skip_without_mpi();
+  const Scene scene(11);
+  write_map(scene.folder / "map.mrc", gaussian_map(random_gaussians(5, Scene::box / 6.0, 2), Scene::box),
+            Scene::box);
+  const std::string command =
+      project + " --map map.mrc --star particles.star --ctf --noise 0.5 --seed 3 --batch 2 --out ";
+  run_well(scene.folder, command + "images_of_all.mrcs");
+  const std::string one = read_text(scene.folder / "images_of_all.mrcs"),
+                    star = read_text(scene.folder / "images_of_all.star");
+  for (const int processes : {2, 3}) {
+    fs::remove(scene.folder / "images_of_all.mrcs");
+    run_well(scene.folder, as(processes, command + "images_of_all.mrcs"));
+    CHECK(read_text(scene.folder / "images_of_all.mrcs") == one);
+    CHECK(read_text(scene.folder / "images_of_all.star") == star);
+  }
+  // Where files cannot be without a name, and where the last images cannot be written.
+  run_well(scene.folder, with_fault("nameless") + as(2, command + "images_of_all.mrcs"));
+  CHECK(read_text(scene.folder / "images_of_all.mrcs") == one);
 }
 
 TEST_CASE("patterns shared out among processes make the object of one") {
