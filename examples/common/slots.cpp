@@ -14,7 +14,7 @@
 namespace Bracewell::Examples {
 namespace {
 
-constexpr std::size_t page = 2 << 20; ///< a large one
+constexpr std::size_t large_page = 2 << 20; ///< a large one
 
 /// What the runtime of the device says to a call: empty where all is well.
 #if defined(KOKKOS_ENABLE_CUDA)
@@ -41,20 +41,20 @@ void touch(std::byte* data, std::size_t bytes) {
   for (std::size_t part = 0; part < parts; ++part)
     threads.emplace_back([=] {
       constexpr std::size_t small_page = 4096; // where there are no large ones
-      for (std::size_t at = part * page; at < bytes; at += parts * page)
-        for (std::size_t i = 0; i < page; i += small_page)
+      for (std::size_t at = part * large_page; at < bytes; at += parts * large_page)
+        for (std::size_t i = 0; i < large_page; i += small_page)
           data[at + i] = std::byte(0);
     });
 }
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
+std::size_t whole_pages(std::size_t bytes) { return (bytes + large_page - 1) / large_page * large_page; }
 
 } // namespace
 
 // Large pages that threads touch side by side, registered afterwards, take an eighth of the time of pages that the
 // device's library allocates.
 CopyMemory::CopyMemory(std::size_t bytes)
-    : data_(static_cast<std::byte*>(std::aligned_alloc(page, whole_pages(bytes)))) {
+    : data_(static_cast<std::byte*>(std::aligned_alloc(large_page, whole_pages(bytes)))) {
   if (!data_)
     throw std::bad_alloc();
   if constexpr (!kernels_run_on_host) {
