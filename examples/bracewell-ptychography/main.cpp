@@ -3,6 +3,7 @@
 #include "bracewell-ptychography/run.hpp"
 #include "common/command_line.hpp"
 #include "common/input_error.hpp"
+#include "common/processes.hpp"
 
 #include <iostream>
 
@@ -36,6 +37,7 @@ void main_job(const CLI::App& app, const std::optional<fs::path>& folder, const 
     if (app.count(option) > 0)
       run.lens_options.emplace_back(option);
   if (folder) {
+    require_one_process();
     for (const std::string option :
          {"--data", "--out", "--reference", "--probe-size", "--convergence-angle", "--defocus", "--cs",
           "--astigmatism", "--astigmatism-angle", "--smoothness", "--resume"})

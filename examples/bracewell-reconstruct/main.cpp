@@ -2,6 +2,7 @@
 #include "bracewell-reconstruct/demo.hpp"
 #include "bracewell-reconstruct/run.hpp"
 #include "common/command_line.hpp"
+#include "common/processes.hpp"
 
 #include <iostream>
 
@@ -25,6 +26,7 @@ void main_job(const Options& options, Provenance& provenance, Timings& timings) 
   }
   if (!options.run.star.empty() || !options.run.out.empty() || options.run.reference)
     throw InputError("--demo makes its own particles: --star, --out and --reference do not go with it");
+  require_one_process();
   const fs::path folder = *options.demo;
   timings.phase("simulate");
   simulate(space, {.picture_ending = options.run.picture_ending}, folder);

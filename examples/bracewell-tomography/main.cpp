@@ -3,6 +3,7 @@
 #include "bracewell-tomography/run.hpp"
 #include "common/command_line.hpp"
 #include "common/input_error.hpp"
+#include "common/processes.hpp"
 
 #include <array>
 #include <cstdio>
@@ -96,6 +97,7 @@ CentreRange centre_range(const std::string& text) {
 
 std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder, Provenance& provenance,
                         Timings& timings) {
+  require_one_process();
   std::error_code error;
   fs::create_directories(folder, error);
   const TomographyDemo demo;

@@ -11,7 +11,7 @@
 namespace Bracewell::Examples {
 
 /// Slices [count, width, width] as HDF5 (/exchange/data) or as the pages of a TIFF file, by the extension of
-/// the name; /dev/null takes them, too. Appears whole, on commit.
+/// the name; /dev/null takes them, too. Appears whole, on commit. Several processes write one HDF5 file.
 class SliceOutput {
 public:
   /// Of Float32 or Float16. Throws InputError for another extension, and where nothing can be written.
@@ -30,6 +30,8 @@ private:
   std::int64_t pixels_, bytes_; ///< of a slice
   std::string description_ = {};
   std::optional<Hdf5Writer> hdf5_;
+  std::optional<AtomicFile> part_; ///< processes but the first: the file that hdf5_ is of there
+  std::int64_t offset_ = 0;        ///< of the slices in it
   std::optional<TiffWriter> tiff_;
 };
 

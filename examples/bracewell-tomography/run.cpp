@@ -7,6 +7,7 @@
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
 #include "common/picture.hpp"
+#include "common/processes.hpp"
 #include "common/progress.hpp"
 #include "common/slots.hpp"
 #include "common/stored_values.hpp"
@@ -245,8 +246,9 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   // a device takes longer to get than to fill: there large slices go in small chunks.
   const std::int64_t enough =
       kernels_run_on_host ? 64 : std::clamp<std::int64_t>(std::int64_t(128e6 / image), 8, 64);
+  const std::int64_t slices = (job.slices + process_count() - 1) / process_count();
   const std::int64_t most =
-      std::clamp<std::int64_t>((job.slices + 3) / 4, std::min<std::int64_t>(8, job.slices), enough);
+      std::clamp<std::int64_t>((slices + 3) / 4, std::min<std::int64_t>(8, slices), enough);
   std::int64_t chunk = least, beyond = 1 + std::max(least, most);
   while (beyond - chunk > 1) {
     const std::int64_t middle = (chunk + beyond) / 2;
@@ -312,8 +314,8 @@ public:
                                  chunk)),
         filter_(space, chunk * std::int64_t(job.scan.angles().size()), job.width, filter_options(options)),
         rows_(space, size(chunk * job.scan.bytes_per_row()), input_slots()),
-        stored_(space, size(chunk * slice_bytes()), output_slots()),
-        progress_("reconstructing", "slices", job.slices) {
+        stored_(space, size(chunk * slice_bytes()), output_slots()), mine_(processes().share(job.slices)),
+        progress_("reconstructing", "slices", mine_.size()) {
     const std::size_t angles = job.scan.angles().size();
     sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
     const int fine_width = row_upsampling(options.method) * job.width;
@@ -327,7 +329,7 @@ public:
   using Middle = std::function<void(std::vector<float> slice)>;
   /// Calls middle() with the middle slice once it is there.
   std::vector<StageTime> run(const Middle& middle) {
-    const std::int64_t in = job_.slices * job_.scan.bytes_per_row(), out = job_.slices * slice_bytes();
+    const std::int64_t in = mine_.size() * job_.scan.bytes_per_row(), out = mine_.size() * slice_bytes();
     const auto rows_bytes = [&](std::int64_t item) { return count(item) * job_.scan.bytes_per_row(); };
     const auto stored_bytes = [&](std::int64_t item) { return count(item) * slice_bytes(); };
     Stage read{.name = "read", .threads = io_threads(), .slots = rows_.on_host(), .bytes = in};
@@ -346,12 +348,12 @@ public:
     stages.push_back(compute);
     stored_.add_copy(stages, Slots::Direction::Out, stored_bytes);
     stages.push_back(write);
-    return run_stages((job_.slices + chunk_ - 1) / chunk_, stages);
+    return run_stages((mine_.size() + chunk_ - 1) / chunk_, stages);
   }
 
 private:
-  std::int64_t first(std::int64_t item) const { return item * chunk_; }
-  std::int64_t count(std::int64_t item) const { return std::min(chunk_, job_.slices - first(item)); }
+  std::int64_t first(std::int64_t item) const { return mine_.begin + item * chunk_; }
+  std::int64_t count(std::int64_t item) const { return std::min(chunk_, mine_.end - first(item)); }
   std::int64_t slice_bytes() const {
     return std::int64_t(job_.width) * job_.width * bytes_of(options_.output_type);
   }
@@ -398,6 +400,7 @@ private:
   std::optional<Normalise> normalise_; ///< made last
   Owned<float***> sinograms_, filtered_;
   Slices slices_; ///< where they are stored as something else
+  Share mine_;    ///< the slices of this process
   Progress progress_;
 };
 
@@ -448,16 +451,27 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     if (!measuring)
       picture = std::async(std::launch::async, write_middle, picture_path(options), std::move(slice), width);
   };
+  std::vector<float> middle; // of several processes, in one of them
+  const auto keep = [&](std::vector<float> slice) { middle = std::move(slice); };
   timings.phase("plan");
   Pipeline pipeline(space, job, options, centre, chunk, stripes, output);
   timings.phase("reconstruct");
-  timings.stages(pipeline.run(draw));
+  timings.stages(process_count() > 1 ? pipeline.run(keep) : pipeline.run(draw));
   timings.phase("finish");
   if (!measuring) {
     output.write_attribute("centre", centre);
-    picture.get();
+    if (process_count() > 1) {
+      middle.resize(size(width) * size(width));
+      processes().sum(space, Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(middle.data(),
+                                                                                              middle.size()));
+      if (is_first_process())
+        draw(std::move(middle));
+    }
     output.commit();
-    outputs.commit();
+    if (is_first_process()) {
+      picture.get();
+      outputs.commit();
+    }
   }
 
   char text[160];
@@ -469,6 +483,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
 }
 
 std::string try_centres(const Space& space, const RunOptions& options, Provenance& provenance) {
+  require_one_process();
   require_picture_name(options.out);
   OutputFamily outputs({options.out});
   Job job(options, provenance);

@@ -394,7 +394,8 @@ std::string Hdf5Reader::text_attribute(const std::string& object, const std::str
   return text.c_str(); // to the first zero
 }
 
-Hdf5Writer::Hdf5Writer(std::filesystem::path path) : target_(std::move(path)) {
+Hdf5Writer::Hdf5Writer(std::filesystem::path path, AtomicFile::Writers writers)
+    : target_(std::move(path), writers) {
   const Lock lock;
   // The default driver resolves links before it opens a file; one without a name cannot be found that way.
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
@@ -479,7 +480,7 @@ void Hdf5Writer::create_dataset(const std::string& name, const Hdf5Shape& shape,
     fail("dataset " + name + " failed");
 }
 
-void Hdf5Writer::create_stored(const std::string& name, const Hdf5Shape& shape, StoredType type) {
+std::int64_t Hdf5Writer::create_stored(const std::string& name, const Hdf5Shape& shape, StoredType type) {
   const Lock lock;
   const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), stored = file_type(type);
   H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY); // for it to have its place
@@ -491,6 +492,7 @@ void Hdf5Writer::create_stored(const std::string& name, const Hdf5Shape& shape, 
   if (offset == HADDR_UNDEF)
     fail("dataset " + name + " failed");
   stored_[name] = {static_cast<std::int64_t>(offset), bytes_of(type)};
+  return static_cast<std::int64_t>(offset);
 }
 
 void Hdf5Writer::write_stored(const std::string& name, std::int64_t first,

@@ -145,7 +145,9 @@ private:
 /// std::runtime_error; the path is checked as by AtomicFile.
 class Hdf5Writer {
 public:
-  explicit Hdf5Writer(std::filesystem::path path);
+  /// With Writers::All this is the first process; the others write what create_stored makes room for by an AtomicFile of
+  /// that kind.
+  explicit Hdf5Writer(std::filesystem::path path, AtomicFile::Writers writers = AtomicFile::Writers::One);
   Hdf5Writer(const Hdf5Writer&) = delete;
   Hdf5Writer& operator=(const Hdf5Writer&) = delete;
   ~Hdf5Writer();
@@ -157,8 +159,9 @@ public:
   void create_dataset(const std::string& name, const Hdf5Shape& shape) {
     create_dataset(name, shape, hdf5_type<T>);
   }
-  /// Makes a dataset of stored values, all of which have to be written by write_stored.
-  void create_stored(const std::string& name, const Hdf5Shape& shape, StoredType type);
+  /// Makes a dataset of stored values, all of which have to be written by write_stored. Returns where in the file they
+  /// begin.
+  std::int64_t create_stored(const std::string& name, const Hdf5Shape& shape, StoredType type);
   /// Writes values of the machine's byte order from element `first` on (row-major) of a dataset made so. From any
   /// thread, beside others: they go to the file without passing through the library.
   void write_stored(const std::string& name, std::int64_t first, std::span<const std::byte> values);

@@ -12,7 +12,7 @@ using namespace DriverTest;
 namespace {
 
 const std::string reconstruct = BRACEWELL_RECONSTRUCT, refine = BRACEWELL_REFINE, project = BRACEWELL_PROJECT,
-                  ptychography = BRACEWELL_PTYCHOGRAPHY;
+                  tomography = BRACEWELL_TOMOGRAPHY, ptychography = BRACEWELL_PTYCHOGRAPHY;
 
 std::string as(int processes, const std::string& command) {
   return BRACEWELL_MPIEXEC " -n " + std::to_string(processes) + " " + command;
@@ -129,6 +129,25 @@ TEST_CASE("patterns shared out among processes make the object of one") {
   run_well(folder, command + "--batches 3 --out batches_of_one.h5");
   CHECK(std::abs(values("batches.h5", "/loss").back() / values("batches_of_one.h5", "/loss").back() - 1) <
         0.05);
+}
+
+TEST_CASE("slices shared out among processes are those of one, in one file") {
+  skip_without_mpi();
+  const TemporaryFolder folder;
+  run_well(folder, tomography + " --demo .");
+  const auto slices = [&](const std::string& name) {
+    return Hdf5Reader(folder / name).read<float>("/exchange/data");
+  };
+  const auto one = slices("slices.h5");
+  for (const int processes : {2, 3}) {
+    run_well(folder, as(processes, tomography + " --scan scan.h5 --out all.h5"));
+    CHECK(relative_error(slices("all.h5"), one) < 1e-6);
+    CHECK(fs::exists(folder / "all_middle.png"));
+  }
+  const Outcome outcome = run(folder, as(2, tomography + " --scan scan.h5 --out all.tif"));
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("all.tif: expected a name that ends with .h5, which several processes write") !=
+        std::string::npos);
 }
 
 TEST_CASE("what one of the processes finds wrong is one message, one code and no output") {
