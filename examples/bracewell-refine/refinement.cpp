@@ -160,7 +160,7 @@ void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
                         .evaluations = options_.iterations});
   while (!active.empty()) {
     evaluate_with_kernel(searches, active, radius, true);
-    const auto report = [&](std::size_t i) {
+    for (std::size_t i = 0; i < active.size(); ++i) {
       const MatchSums& sum = host_sums_(i);
       const double scale = sum.power > 0 ? sum.overlap / sum.power : 0;
       const auto& rotation = host_rotation_gradients_;
@@ -171,11 +171,7 @@ void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
            .shift_gradient = {shift(0, i, 0), shift(0, i, 1)},
            // 2 sum |d(s CTF P)/dx|^2, the mean of both axes
            .shift_curvature = scale * scale * sum.slope * (2 * pi / box) * (2 * pi / box)});
-    };
-    using Host = Kokkos::DefaultHostExecutionSpace;
-    Kokkos::parallel_for("Bracewell::examples::pose_searches", Kokkos::RangePolicy<Host>(0, active.size()),
-                         report);
-    Host().fence("Bracewell::examples::pose_searches");
+    }
     progress_->add(static_cast<std::int64_t>(
         std::erase_if(active, [&](int i) { return !searches[static_cast<std::size_t>(i)].active(); })));
   }

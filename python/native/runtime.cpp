@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kokkos_arrays.hpp"
 
+#include <bracewell/error.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/version.hpp>
 
@@ -37,6 +38,11 @@ bool owner = false; ///< Kokkos was initialised here
 
 Kokkos::DefaultExecutionSpace device_instance([[maybe_unused]] Queue queue) {
 #if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+  if (queue.device != Kokkos::device_id())
+    throw Error("bracewell: expected arrays on GPU " + std::to_string(Kokkos::device_id()) +
+                ", the one of this process (KOKKOS_DEVICE_ID or CUDA_VISIBLE_DEVICES choose another), found "
+                "arrays on GPU " +
+                std::to_string(queue.device));
   Instances& all = instances();
   const std::lock_guard lock(all.mutex);
   for (const auto& [stream, instance] : all.latest)
