@@ -66,6 +66,21 @@ public:
   Gridding(Gridding&&) noexcept = default;            ///< The other can only be destroyed or assigned to.
   Gridding& operator=(Gridding&&) noexcept = default; ///< The same.
 
+  /// Other points, as many, instead of the plan's: they are sorted, grid, kernel and strategy stay. Waits for
+  /// the instance; calls that use the plan must have ended.
+  /// @param points  View [points(), Dim] of double: see the constructor
+  /// @throws Error on a View of another shape, points that are not finite (the plan has none then that can be
+  ///         used) and where the strategy is PrunedGather
+  template <class Points>
+  void set_points(const ExecutionSpace& space, const Points& points,
+                  const Impl::Arguments& arguments = {"Gridding::set_points"}) {
+    arguments.require(plan_.strategy != GriddingStrategy::PrunedGather, "strategy()",
+                      "one that takes any points", "PrunedGather");
+    arguments.shape("points", Array<const double, MemorySpace>(points), {this->points(), Dim});
+    Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::set_points");
+    plan_.set_points(space, points, arguments);
+  }
+
   /// Grid size, slowest axis first: at least oversampling times the image, only factors 2, 3, 5 and 7.
   Shape grid_shape() const { return shape_of(plan_.problem.grid); }
 

@@ -45,6 +45,7 @@ struct GriddingOptions {
       std::nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 or 2, the faster
   GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of spreading
   SampleOrder order = SampleOrder::SlicesFirst;            ///< of the axes of samples
+  int sign = 1; ///< of the exponent of NonuniformFFT::adjoint, 1 or -1; `forward` has the other
 };
 
 } // namespace Bracewell

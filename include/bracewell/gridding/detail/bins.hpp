@@ -154,18 +154,25 @@ struct BinTasks {
   std::array<int, colours + 1> task_end, split_end; ///< of colour c at c + 1; before the first at 0
   int slots = 0;
 
+  struct Limits {
+    std::int64_t most;  ///< samples of a task
+    std::int64_t alone; ///< samples of a bin that has no slot: a task of `most` would keep its colour waiting
+  };
+
   /// No task takes more samples than a small share of what one of the teams that run at once does in all:
   /// points that crowd into few bins are shared by all teams.
   template <class Space>
-  static std::int64_t most_samples(const Space& space, std::int64_t points) {
-    const GriddingTuning& tuning = tuning_of<Space>;
-    return std::clamp<std::int64_t>(
-        points / (std::int64_t(space.concurrency()) * tuning.bin_tasks / tuning.bin_lanes),
-        tuning.least_bin_task, tuning.most_bin_task);
+  static Limits limits(const Space& space, std::int64_t points) {
+    constexpr const GriddingTuning& tuning = tuning_of<Space>;
+    const std::int64_t tasks = std::int64_t(space.concurrency()) * tuning.bin_tasks / tuning.bin_lanes;
+    const std::int64_t most =
+        std::clamp<std::int64_t>(points / tasks, tuning.least_bin_task, tuning.most_bin_task);
+    return {most, most / tuning.bin_share_alone};
   }
 
   /// @param begin  where the samples of every bin begin, and where the last ones end
-  static BinTasks make(const BinGrid<Dim>& bins, const std::uint32_t* begin, std::int64_t most) {
+  static BinTasks make(const BinGrid<Dim>& bins, const std::uint32_t* begin, Limits limits) {
+    const auto [most, alone] = limits;
     std::array<std::vector<BinTask>, colours> whole;
     std::array<std::vector<SplitBin>, colours> divided;
     BinTasks result;
@@ -174,7 +181,7 @@ struct BinTasks {
       if (samples == 0)
         continue;
       const int colour = bins.colour(bin);
-      if (samples <= most) {
+      if (samples <= alone) {
         whole[colour].push_back({begin[bin], begin[bin + 1], std::uint32_t(bin), -1});
         continue;
       }
@@ -349,7 +356,7 @@ struct Bins {
         FirstOfBins{keys.data(), static_cast<std::uint32_t>(points), grid.cells_of_key(), begin.data()});
     std::vector<std::uint32_t> first(static_cast<std::size_t>(grid.count() + 1));
     copy_to_host(space, begin, first.data());
-    const auto host = BinTasks<Dim>::make(grid, first.data(), BinTasks<Dim>::most_samples(space, points));
+    const auto host = BinTasks<Dim>::make(grid, first.data(), BinTasks<Dim>::limits(space, points));
     task_end = host.task_end;
     split_end = host.split_end;
     slots = host.slots;
@@ -369,7 +376,7 @@ struct Bins {
     std::vector<std::uint32_t> begin(static_cast<std::size_t>(grid.count() + 1));
     copy_to_host(space, counts, &begin[1]);
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    return BinTasks<Dim>::make(grid, begin.data(), BinTasks<Dim>::most_samples(space, points));
+    return BinTasks<Dim>::make(grid, begin.data(), BinTasks<Dim>::limits(space, points));
   }
 
 private:

@@ -27,6 +27,8 @@ void check_options(const Arguments& arguments, const std::array<int, Dim>& shape
   arguments.require(
       options.tolerance >= least && options.tolerance < 1, "options.tolerance",
       [&] { return "from " + number(least) + " to 1"; }, [&] { return number(options.tolerance); });
+  arguments.require(options.sign == 1 || options.sign == -1, "options.sign", "1 or -1",
+                    [&] { return number(options.sign); });
   arguments.within("options.oversampling", options.oversampling.value_or(2), 1.2, 8.);
 }
 
@@ -162,26 +164,33 @@ struct GriddingPlan {
     if (strategy == GriddingStrategy::Duplicated)
       partial =
           device_vector<Complex>(space, "Bracewell::Gridding::duplicates", duplicates(space, problem.grid));
-    if (strategy == GriddingStrategy::Tiles) {
-      tiles = TileLists<Space, T, Dim>(space, problem);
-      partial = device_vector<Complex>(space, "Bracewell::Gridding::partial_sums",
-                                       partial_sums(tiles.slots, problem.slices));
-    }
     space.fence("Bracewell::Gridding: the plan is complete");
   }
 
-  /// The points, sorted where the strategy is Bins.
+  /// Sorts as many points as the plan has. Memory is used again, or taken anew where other points need more.
   template <class Points>
   void set_points(const Space& space, const Points& points, const Arguments& arguments) {
-    if (strategy != GriddingStrategy::Bins)
-      return locate(space, points, arguments);
-    make_locations(space);
-    bins.grid = bin_grid<Space, T, Dim>(space, problem.grid, problem.kernel.width);
-    const PointLocations<Points, T, Dim> where{points, problem.grid, problem.kernel.width};
-    refuse(bins.sort(space, where, problem.points, locations.data()), arguments);
-    const std::int64_t needed = bin_sums(bins.slots, problem.slices, bins.grid);
-    if (static_cast<std::int64_t>(partial.size()) != needed)
-      partial = device_vector<Complex>(space, "Bracewell::Gridding::partial_sums", needed);
+    if (static_cast<std::int64_t>(locations.size()) != problem.points)
+      locations = device_vector<Location<T, Dim>>(space, "Bracewell::Gridding::locations", problem.points);
+    problem.locations = locations.data();
+    std::int64_t not_finite = 0, sums = 0;
+    if (strategy == GriddingStrategy::Bins) {
+      bins.grid = bin_grid<Space, T, Dim>(space, problem.grid, problem.kernel.width);
+      const PointLocations<Points, T, Dim> where{points, problem.grid, problem.kernel.width};
+      not_finite = bins.sort(space, where, problem.points, locations.data());
+      sums = bin_sums(bins.slots, problem.slices, bins.grid);
+    } else {
+      not_finite = locate(space, points);
+    }
+    arguments.require(not_finite == 0, "points", "finite frequencies",
+                      [&] { return number(not_finite) + " that are not"; });
+    if (strategy == GriddingStrategy::Tiles) {
+      tiles = TileLists<Space, T, Dim>(space, problem);
+      sums = partial_sums(tiles.slots, problem.slices);
+    }
+    if (strategy != GriddingStrategy::Duplicated && static_cast<std::int64_t>(partial.size()) != sums)
+      partial = device_vector<Complex>(space, "Bracewell::Gridding::partial_sums", sums);
+    space.fence("Bracewell::Gridding: the points are sorted");
   }
 
   template <int MaxWidth>
@@ -284,25 +293,14 @@ private:
     }
   }
 
-  void make_locations(const Space& space) {
-    if (static_cast<std::int64_t>(locations.size()) != problem.points)
-      locations = device_vector<Location<T, Dim>>(space, "Bracewell::Gridding::locations", problem.points);
-    problem.locations = locations.data();
-  }
-
+  /// How many are not finite.
   template <class Points>
-  void locate(const Space& space, const Points& points, const Arguments& arguments) {
-    make_locations(space);
+  std::int64_t locate(const Space& space, const Points& points) {
     std::int64_t not_finite = 0;
     Kokkos::parallel_reduce(
         "Bracewell::Gridding::locate", Range(space, 0, problem.points),
         Locate<Points, T, Dim>{{points, problem.grid, problem.kernel.width}, locations.data()}, not_finite);
-    refuse(not_finite, arguments);
-  }
-
-  static void refuse(std::int64_t not_finite, const Arguments& arguments) {
-    arguments.require(not_finite == 0, "points", "finite frequencies",
-                      [&] { return number(not_finite) + " that are not"; });
+    return not_finite;
   }
 };
 

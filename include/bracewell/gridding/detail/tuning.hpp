@@ -48,6 +48,7 @@ struct GriddingTuning {
   TileShape bin_2d, bin_3d;
   int bin_tasks, bin_lanes;          ///< so many tasks for so many lanes, where bins are large enough
   int least_bin_task, most_bin_task; ///< samples of one team, where bins hold more
+  int bin_share_alone;               ///< one in so many of these a bin may hold that is not shared
 
   // Kernels that go from sample to sample
   int slices_per_thread; ///< spread by Atomic or PrunedGather
@@ -94,6 +95,7 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .bin_lanes = 1,
     .least_bin_task = 1024,
     .most_bin_task = std::numeric_limits<int>::max(),
+    .bin_share_alone = 1,
     .slices_per_thread = 8,
     .interpolated_slices_per_thread = 1, // the grid of one slice fits caches better
     .spread_teams_float = 1,
@@ -136,6 +138,7 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .bin_lanes = 128,
     .least_bin_task = 1024,
     .most_bin_task = 16384,
+    .bin_share_alone = 4,
     .slices_per_thread = 8,
     .interpolated_slices_per_thread = 8,
     .spread_teams_float = 16,  // 128 registers for a lane
