@@ -13,14 +13,20 @@ using Bracewell::choose_interpolation;
 using Bracewell::Gridding;
 using Bracewell::GriddingInterpolation;
 
-TEST_CASE("the cost function prefers tiles where slices are many, atomics where samples are few on a GPU") {
+TEST_CASE("the cost function prefers tiles where slices are many, bins where they are few, atomics where "
+          "samples are") {
   using Bracewell::choose_gridding_strategy;
   const double n = 1448;
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
   CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Tiles);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, true, 2}) == GriddingStrategy::Duplicated);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 5, 2, true, 64}) == GriddingStrategy::Tiles);
+  for (const bool host : {false, true})
+    for (const int dimensions : {2, 3})
+      CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, host, 2}) == GriddingStrategy::Bins);
+  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 2, false}) ==
+        GriddingStrategy::Duplicated);
+  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 64, false}) ==
+        GriddingStrategy::Tiles);
 }
 
 TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {
@@ -36,8 +42,9 @@ TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {
 TEST_CASE("a strategy that a space lacks costs infinitely much") {
   using Bracewell::gridding_cost;
   CHECK(std::isinf(gridding_cost(GriddingStrategy::Duplicated, {100, 1, 1e4, 5, 2, false})));
-  for (const auto strategy :
-       {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather, GriddingStrategy::Tiles})
+  CHECK(std::isinf(gridding_cost(GriddingStrategy::Bins, {100, 1, 1e4, 17, 2, false, 1, false})));
+  for (const auto strategy : {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather,
+                              GriddingStrategy::Tiles, GriddingStrategy::Bins})
     for (const bool host : {false, true})
       for (const double slices : {0., 1., 70.})
         CHECK(std::isfinite(gridding_cost(strategy, {0, slices, 1e4, 5, 2, host})));
@@ -110,6 +117,8 @@ TEMPLATE_TEST_CASE("plans run the kernels that the functions choose", "", float,
       return "spread_pruned";
     case GriddingStrategy::Duplicated:
       return "spread_duplicated";
+    case GriddingStrategy::Bins:
+      return "spread_bins";
     default:
       return "spread_tiles";
     }
@@ -138,6 +147,7 @@ TEMPLATE_TEST_CASE("plans run the kernels that the functions choose", "", float,
         REQUIRE(interpolates.kernels.size() == 1);
         CHECK(interpolates.kernels[0].label ==
               prefix + (interpolation == GriddingInterpolation::Samples ? "interpolate_samples"
+                        : interpolation == GriddingInterpolation::Bins  ? "interpolate_bins"
                         : interpolation == GriddingInterpolation::Tiles ? "interpolate_tiles"
                                                                         : "interpolate_narrow_tiles"));
       }

@@ -56,6 +56,8 @@ TEMPLATE_TEST_CASE("sums over samples anywhere meet every tolerance with every k
         GriddingOptions options{.slices = 3, .tolerance = tolerance, .kernel = kernel, .strategy = strategy};
         if (kernel == GriddingKernel::Gaussian && tolerance < 1e-11)
           options.oversampling = 3; // at twice the image it would be too wide
+        if (kernel == GriddingKernel::Gaussian && tolerance < 1e-7 && strategy == GriddingStrategy::Bins)
+          continue; // wider than 16 grid points
         check<TestType, 2>(points.device(), points, shape, options);
       }
 }

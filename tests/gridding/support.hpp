@@ -26,7 +26,8 @@ inline constexpr std::array kernels{GriddingKernel::KaiserBessel, GriddingKernel
 
 /// Those that take any points, and those of polar points.
 inline std::vector<GriddingStrategy> strategies(bool polar = false) {
-  std::vector<GriddingStrategy> result{GriddingStrategy::Atomic, GriddingStrategy::Tiles};
+  std::vector<GriddingStrategy> result{GriddingStrategy::Atomic, GriddingStrategy::Tiles,
+                                       GriddingStrategy::Bins};
   if (Bracewell::Impl::is_host<Space>)
     result.push_back(GriddingStrategy::Duplicated);
   if (polar)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The worked examples of docs/tomography.md and docs/tomography-tutorial.md: what stands between "// [name"
+// The worked examples of docs/tomography.md, docs/tomography-tutorial.md and docs/finufft.md: what stands between "// [name"
 // and "// name]" is shown there, word for word.
 
 #include "../page_examples.hpp"
@@ -229,9 +229,55 @@ TEST_CASE("nonuniform") {
   // nonuniform]
 }
 
+TEST_CASE("FINUFFT's users") {
+  const Space space;
+  const View<double**> points("points", 3, 2), others("others", 3, 2);
+  const View<Complex***> image("image", 1, 10, 12);
+  const View<Complex**> samples("samples", 1, 3);
+  for (int i = 0; i < 6; ++i)
+    others(i / 2, i % 2) = (points(i / 2, i % 2) = 0.07 * i - 0.2) + (i % 2 == 0 ? 1e-6 : 0);
+  for (int i = 0; i < 120; ++i)
+    image(0, i / 12, i % 12) = Complex(std::sin(3 * i), std::cos(7 * i));
+  // [finufft
+  // plan = finufft.Plan(2, (10, 12), 1, 1e-9, isign=-1)
+  // plan.setpts(2 * pi * points[:, 1], 2 * pi * points[:, 0])
+  // samples = plan.execute(image)
+  NonuniformFFT<Space, 2, double> plan(space, points, {10, 12}, {.slices = 2, .tolerance = 1e-9});
+  plan.forward(space, image, samples);
+  plan.set_points(space, others); // setpts again
+  plan.forward(space, image, samples);
+  // finufft]
+  // [gradient
+  const View<Complex***> slopes("slopes", 2, 10, 12);
+  for (int row = 0; row < 10; ++row)
+    for (int column = 0; column < 12; ++column) {
+      const Complex factor(0, -2 * std::numbers::pi);
+      slopes(0, row, column) = factor * double(column - 6) * image(0, row, column);
+      slopes(1, row, column) = factor * double(row - 5) * image(0, row, column);
+    }
+  const View<Complex**> gradient("gradient", 2, points.extent(0)); // [axis, point]
+  plan.forward(space, slopes, gradient);
+  // gradient]
+  space.fence();
+  for (int j = 0; j < 3; ++j) {
+    Complex sum = 0, slope[2] = {};
+    for (int i = 0; i < 120; ++i) {
+      const int x = i % 12 - 6, y = i / 12 - 5;
+      const double phase = -2 * std::numbers::pi * (others(j, 0) * x + others(j, 1) * y);
+      const Complex term = image(0, i / 12, i % 12) * Complex(std::cos(phase), std::sin(phase));
+      sum += term;
+      slope[0] += Complex(0, -2 * std::numbers::pi * x) * term;
+      slope[1] += Complex(0, -2 * std::numbers::pi * y) * term;
+    }
+    CHECK(Kokkos::abs(samples(0, j) - sum) < 1e-7);
+    for (int axis = 0; axis < 2; ++axis)
+      CHECK(Kokkos::abs(gradient(axis, j) - slope[axis]) < 1e-5);
+  }
+}
+
 // clang-format on
 TEST_CASE("the page shows this code") {
   const std::filesystem::path here(__FILE__);
   const auto docs = here.parent_path() / "../../docs";
-  Test::check_page_examples(here, {docs / "tomography.md", docs / "tomography-tutorial.md"});
+  Test::check_page_examples(here, {docs / "tomography.md", docs / "tomography-tutorial.md", docs / "finufft.md"});
 }

@@ -15,13 +15,14 @@ namespace Bracewell {
 
 /// What the choices of strategy and oversampling depend on.
 struct GriddingWork {
-  double points;      ///< samples of a slice
-  double slices;      ///< of one call
-  double cells;       ///< of one grid
-  int width;          ///< of the kernel, in grid points
-  int dimensions;     ///< 2 or 3
-  bool host;          ///< the execution space works in the host's memory
-  double threads = 1; ///< of a host
+  double points;        ///< samples of a slice
+  double slices;        ///< of one call
+  double cells;         ///< of one grid
+  int width;            ///< of the kernel, in grid points
+  int dimensions;       ///< 2 or 3
+  bool host;            ///< the execution space works in the host's memory
+  double threads = 1;   ///< of a host
+  bool bins_fit = true; ///< whether there is a strategy Bins: for narrow kernels
 };
 
 /// Slices of a tile that a team adds at once where the strategy is Tiles. On GPUs every one has a lane.
@@ -45,6 +46,17 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
                      : std::numeric_limits<double>::infinity();
   if (strategy == GriddingStrategy::PrunedGather)
     return writing + points_of_slices * taps * tuning.pruned_tap;
+  if (strategy == GriddingStrategy::Bins) {
+    if (!work.bins_fit)
+      return std::numeric_limits<double>::infinity();
+    const Impl::TileShape bin = work.dimensions == 2 ? tuning.bin_2d : tuning.bin_3d;
+    double padding = 1; // cells of tiles over cells of the grid
+    for (const int edge : {bin.x, bin.y, bin.z})
+      padding *= edge > 1 ? 1 + (work.width - 1) / std::max<double>(edge, work.width - 1) : 1;
+    return writing + (1 << work.dimensions) * tuning.bin_launch +
+           work.cells * work.slices * padding * tuning.bin_cell +
+           points_of_slices * (tuning.bin_sample + tuning.bin_tap * taps);
+  }
   // Tiles: lanes are paid for, used or not; a sample is visited once per tile that it reaches.
   const double chunks = std::ceil(work.slices / slices_at_once(work.slices, work.host));
   const double visits = std::pow(1 + (work.width - 1) / tuning.tile_edge, work.dimensions);
@@ -52,11 +64,12 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
          work.points * chunks * (tuning.tile_visit * visits + tuning.tile_tap * taps);
 }
 
-/// Tiles, Atomic or, on hosts, Duplicated (one slice or two, on few threads), whichever is expected to be the
+/// Tiles, Bins (few slices), Atomic (few samples) or, on hosts, Duplicated, whichever is expected to be the
 /// fastest; PrunedGather never is.
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
   GriddingStrategy best = GriddingStrategy::Tiles;
-  for (const GriddingStrategy other : {GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
+  for (const GriddingStrategy other :
+       {GriddingStrategy::Bins, GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
     if (gridding_cost(other, work) < gridding_cost(best, work))
       best = other;
   return best;
@@ -97,14 +110,15 @@ inline std::int64_t gridding_size(std::int64_t least, bool host) {
 /// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the
 /// grid to scratch memory and interpolates the samples in it; lanes side by side take slices.
 enum class GriddingInterpolation {
-  Samples,    ///< a thread per sample takes its taps from the grid; any space
-  Tiles,      ///< lanes for two cache lines of a sample's slices: 32 in float, 16 in double
-  NarrowTiles ///< lanes for one cache line: half as many
+  Samples,     ///< a thread per sample takes its taps from the grid; any space
+  Tiles,       ///< lanes for two cache lines of a sample's slices: 32 in float, 16 in double
+  NarrowTiles, ///< lanes for one cache line: half as many
+  Bins         ///< samples in the order of bins, lanes or SIMD instructions along rows of taps; any space
 };
 
 /// What the choice of the interpolation depends on.
 struct InterpolationWork {
-  GriddingStrategy strategy; ///< of the plan: Tiles alone lists the samples of every tile
+  GriddingStrategy strategy; ///< of the plan: Tiles lists the samples of every tile, Bins those of every bin
   SampleOrder order;         ///< of the samples: lanes side by side write slices side by side
   std::int64_t slices;       ///< of one call
   int width;                 ///< of the kernel, in grid points
@@ -113,10 +127,12 @@ struct InterpolationWork {
   bool host;                 ///< the execution space works in the host's memory
 };
 
-/// From tiles where their scratch memory suffices and two thirds of the lanes have a slice: with fewer, samples
+/// As the points are sorted where the strategy is Bins; from tiles where their scratch memory suffices and two thirds of the lanes have a slice: with fewer, samples
 /// one by one are faster.
 inline GriddingInterpolation choose_interpolation(const InterpolationWork& work) {
   const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  if (work.strategy == GriddingStrategy::Bins)
+    return GriddingInterpolation::Bins;
   if (work.host || work.dimensions != 2 || work.strategy != GriddingStrategy::Tiles ||
       work.order != SampleOrder::SlicesLast || work.width > tuning.interpolate_width)
     return GriddingInterpolation::Samples;

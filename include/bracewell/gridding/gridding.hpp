@@ -3,11 +3,14 @@
 
 #include <bracewell/array.hpp>
 #include <bracewell/gridding/cost.hpp>
+#include <bracewell/gridding/detail/interpolate_bins.hpp>
 #include <bracewell/gridding/detail/interpolate_samples.hpp>
 #include <bracewell/gridding/detail/interpolate_tiles.hpp>
 #include <bracewell/gridding/detail/plan.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
 #include <bracewell/gridding/detail/spread_atomic.hpp>
+#include <bracewell/gridding/detail/spread_bins_gpu.hpp>
+#include <bracewell/gridding/detail/spread_bins_host.hpp>
 #include <bracewell/gridding/detail/spread_duplicated.hpp>
 #include <bracewell/gridding/detail/spread_pruned.hpp>
 #include <bracewell/gridding/detail/spread_tiles_gpu.hpp>
@@ -30,7 +33,7 @@ namespace Bracewell {
 ///
 /// Movable, not copyable. The constructor sorts the points; spread and interpolate are const and run on the
 /// instance that they are given without waiting. Calls of spread that can overlap need a plan each where the
-/// strategy is Tiles on a GPU or Duplicated (they have memory for partial sums). Without points `spread`
+/// strategy is Tiles on a GPU, Bins or Duplicated (they have memory for partial sums). Without points `spread`
 /// makes the grid zero; without points or slices there is nothing else to do.
 template <class ExecutionSpace, int Dim, class T>
 class Gridding {
@@ -62,6 +65,21 @@ public:
 
   Gridding(Gridding&&) noexcept = default;            ///< The other can only be destroyed or assigned to.
   Gridding& operator=(Gridding&&) noexcept = default; ///< The same.
+
+  /// Other points, as many, instead of the plan's: they are sorted, grid, kernel and strategy stay. Waits for
+  /// the instance; calls that use the plan must have ended.
+  /// @param points  View [points(), Dim] of double: see the constructor
+  /// @throws Error on a View of another shape, points that are not finite (the plan has none then that can be
+  ///         used) and where the strategy is PrunedGather
+  template <class Points>
+  void set_points(const ExecutionSpace& space, const Points& points,
+                  const Impl::Arguments& arguments = {"Gridding::set_points"}) {
+    arguments.require(plan_.strategy != GriddingStrategy::PrunedGather, "strategy()",
+                      "one that takes any points", "PrunedGather");
+    arguments.shape("points", Array<const double, MemorySpace>(points), {this->points(), Dim});
+    Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::set_points");
+    plan_.set_points(space, points, arguments);
+  }
 
   /// Grid size, slowest axis first: at least oversampling times the image, only factors 2, 3, 5 and 7.
   Shape grid_shape() const { return shape_of(plan_.problem.grid); }
@@ -146,6 +164,12 @@ public:
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::spread");
     if (points() == 0 || count == 0)
       return Impl::fill(space, "Bracewell::Gridding::zero", out.data, out.size());
+    if (plan_.strategy == GriddingStrategy::Bins)
+      return Impl::with_bin_width<host>(width(), [&]<int MaxWidth>() {
+        using Spread = std::conditional_t<host, Impl::SpreadBinsHost<ExecutionSpace, MaxWidth, T, Dim>,
+                                          Impl::SpreadBinsGpu<ExecutionSpace, MaxWidth, T, Dim>>;
+        Spread::launch(space, plan_, count, plan_.samples(in.data, count), out.data);
+      });
     Impl::with_max_width<T>(width(), [&]<int MaxWidth>() {
       launch_spreading<MaxWidth>(space, count, plan_.samples(in.data, count), out.data);
     });
@@ -255,6 +279,13 @@ private:
 
   void launch_interpolation(const ExecutionSpace& space, std::int64_t count, const Complex* grid,
                             const Impl::SampleArray<Complex>& samples) const {
+    if (plan_.strategy == GriddingStrategy::Bins)
+      return Impl::with_bin_width<host>(width(), [&]<int MaxWidth>() {
+        using Interpolate =
+            std::conditional_t<host, Impl::InterpolateBinsHost<ExecutionSpace, MaxWidth, T, Dim>,
+                               Impl::InterpolateBinsGpu<ExecutionSpace, MaxWidth, T, Dim>>;
+        Interpolate::launch(space, plan_, count, grid, samples);
+      });
     if constexpr (Dim == 2 && !host) {
       const GriddingInterpolation choice = interpolation(count);
       if (choice == GriddingInterpolation::Tiles)

@@ -13,6 +13,7 @@ namespace Bracewell {
 /// 3D:
 ///   adjoint  image(X) = sum_j sample_j exp(+2 pi i x_j . X)     ("type 1")
 ///   forward  sample_j = sum_X image(X) exp(-2 pi i x_j . X)     ("type 2")
+/// (both exponents have the other sign where options.sign is -1)
 /// with pixels X = index - size / 2 (rounded down) along every axis, exact transposes (complex conjugate) of
 /// each other, to the tolerance of the options. Not scaled. Dutt and Rokhlin, SIAM J. Sci. Comput. 14(6),
 /// 1993.
@@ -35,14 +36,14 @@ public:
   NonuniformFFT(const ExecutionSpace& space, const Points& points, const std::array<int, Dim>& shape,
                 const GriddingOptions& options = {})
       : image_(shape), gridding_(space, points, shape, options, Impl::Arguments{"NonuniformFFT"}),
-        backward_(space, gridding_.grid_shape(), batch(), {.direction = FFTDirection::Backward}),
-        forward_transform_(space, gridding_.grid_shape(), batch(), {}),
+        adjoint_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(options.sign)}),
+        forward_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(-options.sign)}),
         grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
                                             gridding_.slices() * on_grid().grid.elements())) {}
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return gridding_.memory_bytes() + Impl::bytes_of(grids_) + backward_.memory_bytes() +
+    return gridding_.memory_bytes() + Impl::bytes_of(grids_) + adjoint_transform_.memory_bytes() +
            forward_transform_.memory_bytes();
   }
 
@@ -61,6 +62,12 @@ public:
            elements * sizeof(Complex) +
            Transform::bytes_needed(space, grid, batch, {.direction = FFTDirection::Backward}) +
            Transform::bytes_needed(space, grid, batch);
+  }
+
+  /// Other points, as many, for the same grids and Fourier transforms; see Gridding.
+  template <class Points>
+  void set_points(const ExecutionSpace& space, const Points& points) {
+    gridding_.set_points(space, points, {"NonuniformFFT::set_points"});
   }
 
   /// The plan that carries samples to the grids.
@@ -83,7 +90,7 @@ public:
       return Impl::fill(space, "Bracewell::NonuniformFFT::zero", out.data, out.size());
     gridding_.spread(space, samples, grid_view(count));
     clear_unused(space, count);
-    backward_.execute(space, grid_view(batch()), grid_view(batch()));
+    adjoint_transform_.execute(space, grid_view(batch()), grid_view(batch()));
     Impl::crop_grids(space, "Bracewell::NonuniformFFT::crop", on_grid(), grids_.data(), count,
                      Impl::ComplexImages<Complex>{out.data});
   }
@@ -110,6 +117,10 @@ public:
   }
 
 private:
+  static FFTDirection direction(int sign) {
+    return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
+  }
+
   /// Of FFTs, which have at least one array.
   std::int64_t batch() const { return std::max<std::int64_t>(gridding_.slices(), 1); }
 
@@ -142,7 +153,7 @@ private:
 
   std::array<int, Dim> image_;
   Gridding<ExecutionSpace, Dim, T> gridding_;
-  Transform backward_, forward_transform_;
+  Transform adjoint_transform_, forward_transform_;
   Kokkos::View<Complex*, ExecutionSpace> grids_;
 };
 

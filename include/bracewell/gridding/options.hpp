@@ -23,8 +23,10 @@ enum class GriddingStrategy {
                 ///< reproducible
   Duplicated,   ///< hosts only: every thread adds its samples to a grid of its own, slice by slice; bitwise
                 ///< reproducible for a number of threads
-  Tiles ///< samples are listed once per tile of the grid that they reach and a team owns a tile; bitwise
-        ///< reproducible
+  Tiles, ///< samples are listed once per tile of the grid that they reach and a team owns a tile; bitwise
+         ///< reproducible
+  Bins   ///< samples are sorted into bins of the grid and a team adds those of a bin, one slice at a time;
+         ///< kernels of at most 16 grid points; bitwise reproducible
 };
 
 /// Order of the axes of the samples.
@@ -43,6 +45,7 @@ struct GriddingOptions {
       std::nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 or 2, the faster
   GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of spreading
   SampleOrder order = SampleOrder::SlicesFirst;            ///< of the axes of samples
+  int sign = 1; ///< of the exponent of NonuniformFFT::adjoint, 1 or -1; `forward` has the other
 };
 
 } // namespace Bracewell

@@ -40,6 +40,15 @@ struct PolicyTeam {
   }
 };
 
+/// Whether there is launch_on_chip for a space.
+#if defined(KOKKOS_ENABLE_CUDA)
+template <class Space>
+inline constexpr bool has_chip_memory = std::is_same_v<Space, Kokkos::Cuda>;
+#else
+template <class Space>
+inline constexpr bool has_chip_memory = false;
+#endif
+
 /// Bytes of memory on the chip that a team of launch_on_chip may have: Kokkos grants 48 KB on NVIDIA GPUs,
 /// a quarter or less of what there is. 0 where a policy of Kokkos gives all.
 template <class Space>

@@ -82,9 +82,36 @@ struct KernelPolynomials {
   int width, degree;
   std::vector<double> coefficients; ///< [degree + 1, width], highest power first, in 2 offset - width + 1
 
-  KernelPolynomials(const KernelShape& shape, double tolerance) : width(shape.width) {
-    for (degree = 3; !fit(shape, tolerance / 20) && degree < std::min(width + 4, 26); ++degree) {
+  /// Chebyshev series of the least degree that misses the kernel by a twentieth of the tolerance, at the edge
+  /// of images, where the roll-off amplifies it.
+  KernelPolynomials(const KernelShape& shape, double tolerance, double oversampling) : width(shape.width) {
+    const int highest = std::min(width + 4, 26), nodes = highest + 1;
+    const double pi = std::acos(-1.);
+    std::vector<double> series(static_cast<std::size_t>(nodes * width)); // [tap, k]
+    for (int tap = 0; 2 * tap <= width - 1; ++tap) {
+      std::vector<double> values(nodes);
+      for (int m = 0; m < nodes; ++m)
+        values[m] = shape((std::cos(pi * (m + 0.5) / nodes) + width - 1) / 2 - tap);
+      for (int k = 0; k < nodes; ++k) {
+        double c = 0;
+        for (int m = 0; m < nodes; ++m)
+          c += values[m] * std::cos(pi * k * (m + 0.5) / nodes);
+        c *= (k == 0 ? 1. : 2.) / nodes;
+        series[(width - 1 - tap) * nodes + k] = k % 2 == 0 ? c : -c; // the kernel is even
+        series[tap * nodes + k] = 2 * tap == width - 1 && k % 2 == 1 ? 0 : c;
+      }
     }
+    truncate(series, highest);
+    const double amplified = transform(0) / std::abs(transform(0.5 / oversampling));
+    std::vector<double> rest(static_cast<std::size_t>(width));
+    int least = highest;
+    for (bool enough = true; least > 3; --least) {
+      for (int tap = 0; tap < width; ++tap)
+        enough = enough && (rest[tap] += std::abs(series[tap * nodes + least])) * amplified <= tolerance / 20;
+      if (!enough)
+        break;
+    }
+    truncate(series, std::min(least, highest));
   }
 
   double value(int tap, double u) const {
@@ -98,71 +125,83 @@ struct KernelPolynomials {
   double transform(double frequency) const {
     static const double two_pi = 2 * std::acos(-1.);
     double sum = 0;
-    for (const auto& [u, weight] : nodes_)
-      for (int tap = 0; tap < width; ++tap)
-        sum += weight / 2 * value(tap, u) * std::cos(two_pi * frequency * ((u + width - 1) / 2 - tap));
+    for (const auto& [t, weight] : nodes_)
+      sum += weight * std::cos(two_pi * frequency * t);
     return sum;
   }
 
-  /// Relative error (root mean square over the image) of sums over many samples: what the transform lets
-  /// through from the periods of the grid beside the image, over what it lets through there (Fessler and
-  /// Sutton, section V).
-  double aliasing(double oversampling, int dimensions) const {
-    const int pixels = 20;
-    double sum = 0;
-    for (int i = 0; i < pixels; ++i) {
-      const double frequency = (i + 0.5) / (2 * pixels * oversampling), inside = transform(frequency);
+  /// The errors of sums over many samples, relative, root mean square over the image.
+  struct Errors {
+    double aliasing; ///< what the transform lets through from the periods of the grid beside the image, over
+                     ///< what it lets through there (Fessler and Sutton, section V)
+    double rounding; ///< of the grid's values, in units of their precision, as the roll-off amplifies it
+  };
+  Errors errors(double oversampling, int dimensions) const {
+    static const auto pixels = quadrature(24); // dense at the edge of the image, where most errors lie
+    double aliasing = 0, amplified = 0, square = 0;
+    for (const auto& [t, weight] : nodes_)
+      square += weight * at(t);
+    for (const auto& [x, weight] : pixels) {
+      if (x < 0)
+        continue;
+      const double frequency = x / (2 * oversampling), inside = std::pow(transform(frequency), 2);
+      double outside = 0;
       for (int period = -2; period <= 2; ++period)
         if (period != 0)
-          sum += std::pow(transform(frequency + period) / inside, 2) / pixels;
+          outside += std::pow(transform(frequency + period), 2);
+      aliasing += weight * outside / inside;
+      amplified += weight * square / inside;
     }
-    return std::sqrt(dimensions * sum);
+    return {std::sqrt(dimensions * aliasing), std::pow(amplified, 0.5 * dimensions)};
   }
 
 private:
-  std::vector<std::pair<double, double>> nodes_;
+  std::vector<std::pair<double, double>>
+      nodes_; ///< distances >= 0, and weights of the quadrature times values
 
-  /// Interpolation at Chebyshev nodes; true when it misses the kernel by less than `error`.
-  bool fit(const KernelShape& shape, double error) {
-    const int n = degree + 1;
-    const double pi = std::acos(-1.);
-    nodes_ = quadrature(degree + 8);
-    coefficients.assign(n * width, 0);
-    for (int tap = 0; tap < width; ++tap) {
-      const auto at = [&](double u) { return shape((u + width - 1) / 2 - tap); };
-      std::vector<double> previous(n), current(n), sum(n); // of Chebyshev polynomials, lowest power first
-      current[0] = 1;
-      for (int k = 0; k < n; ++k) {
-        double c = 0;
-        for (int m = 0; m < n; ++m)
-          c += at(std::cos(pi * (m + 0.5) / n)) * std::cos(pi * k * (m + 0.5) / n);
-        c *= (k == 0 ? 1. : 2.) / n;
-        std::vector<double> next(n);
-        for (int power = 0; power < n; ++power) {
-          sum[power] += c * current[power];
-          next[power] = (power > 0 ? (k == 0 ? 1 : 2) * current[power - 1] : 0) - previous[power];
-        }
-        previous = std::exchange(current, next);
-      }
+  double at(double t) const {
+    const double offset = t + std::ceil(0.5 * width - 1 - t); // in (width / 2 - 1, width / 2]
+    return value(static_cast<int>(offset - t + 0.5), 2 * offset - width + 1);
+  }
+
+  /// Chebyshev series of all taps to polynomials of a degree.
+  void truncate(const std::vector<double>& series, int degree_) {
+    degree = degree_;
+    const int n = degree + 1, stride = static_cast<int>(series.size()) / width;
+    coefficients.assign(static_cast<std::size_t>(n * width), 0);
+    std::vector<double> previous(n), current(n); // Chebyshev polynomials, lowest power first
+    current[0] = 1;
+    for (int k = 0; k < n; ++k) {
+      for (int tap = 0; tap < width; ++tap)
+        for (int power = 0; power <= k; ++power)
+          coefficients[(degree - power) * width + tap] += series[tap * stride + k] * current[power];
+      std::vector<double> next(n);
       for (int power = 0; power < n; ++power)
-        coefficients[(degree - power) * width + tap] = sum[power];
-      for (int m = 0; m <= 40; ++m)
-        if (const double u = m / 20. - 1; std::abs(value(tap, u) - at(u)) > error)
-          error = -1;
+        next[power] = (power > 0 ? (k == 0 ? 1 : 2) * current[power - 1] : 0) - previous[power];
+      previous = std::exchange(current, next);
     }
-    return error > 0;
+    nodes_.clear();
+    for (const auto& [u, weight] : quadrature(degree + 8))
+      for (int tap = 0; tap < width; ++tap) {
+        const double t = (u + width - 1) / 2 - tap;
+        if (t > -1e-9)
+          nodes_.emplace_back(t, (t > 1e-9 ? weight : weight / 2) * value(tap, u));
+      }
   }
 };
 
-/// The narrowest kernel that meets the tolerance (with a margin: the error of single problems scatters around
-/// the mean); the search begins below exp(-pi width sqrt(1 - 1 / oversampling)), the best decay that there is
-/// (Barnett et al., section 4). Its width is max_width + 1 when there is none.
+/// The narrowest kernel that meets the tolerance with numbers of precision `epsilon` (aliasing with a margin:
+/// that of one sample is up to 1.5 times that of many); the search begins below exp(-pi width sqrt(1 - 1 /
+/// oversampling)), the best decay that there is (Barnett et al., section 4). Its width is max_width + 1 when
+/// there is none. Sums on the grid and its FFT are each wrong by about epsilon.
 inline KernelPolynomials choose_kernel(GriddingKernel kernel, double tolerance, double oversampling,
-                                       int dimensions) {
+                                       int dimensions, double epsilon) {
   const double decay = std::acos(-1.) * std::sqrt(1 - 1 / oversampling);
   for (int width = std::max(2, static_cast<int>(-0.8 * std::log(tolerance) / decay));; ++width) {
-    KernelPolynomials polynomials(KernelShape::make(kernel, width, oversampling), tolerance);
-    if (width > KernelShape::max_width || polynomials.aliasing(oversampling, dimensions) <= 0.6 * tolerance)
+    KernelPolynomials polynomials(KernelShape::make(kernel, width, oversampling), tolerance, oversampling);
+    const auto errors = polynomials.errors(oversampling, dimensions);
+    if (width > KernelShape::max_width ||
+        (errors.aliasing <= 0.6 * tolerance && 2 * epsilon * errors.rounding <= 0.95 * tolerance))
       return polynomials;
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/cost.hpp>
+#include <bracewell/gridding/detail/bins.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
 #include <bracewell/gridding/detail/tile_lists.hpp>
 #include <bracewell/impl/checks.hpp>
@@ -26,6 +27,8 @@ void check_options(const Arguments& arguments, const std::array<int, Dim>& shape
   arguments.require(
       options.tolerance >= least && options.tolerance < 1, "options.tolerance",
       [&] { return "from " + number(least) + " to 1"; }, [&] { return number(options.tolerance); });
+  arguments.require(options.sign == 1 || options.sign == -1, "options.sign", "1 or -1",
+                    [&] { return number(options.sign); });
   arguments.within("options.oversampling", options.oversampling.value_or(2), 1.2, 8.);
 }
 
@@ -61,10 +64,12 @@ struct GriddingChoice {
                  const GriddingOptions& options, const Arguments& arguments)
       : strategy(options.strategy) {
     double least = std::numeric_limits<double>::infinity();
+    bool too_wide = false; // for bins
     for (const double unasked :
          {2., least_oversampling(options.tolerance, double(std::numeric_limits<T>::epsilon()))}) {
       const double oversampling = options.oversampling.value_or(unasked);
-      KernelPolynomials candidate = choose_kernel(options.kernel, options.tolerance, oversampling, Dim);
+      KernelPolynomials candidate = choose_kernel(options.kernel, options.tolerance, oversampling, Dim,
+                                                  double(std::numeric_limits<T>::epsilon()));
       const GridShape<Dim> candidate_grid = grid_of(shape, candidate.width, oversampling);
       const GriddingWork work{.points = double(points),
                               .slices = double(options.slices),
@@ -72,8 +77,12 @@ struct GriddingChoice {
                               .width = candidate.width,
                               .dimensions = Dim,
                               .host = is_host<Space>,
-                              .threads = double(space.concurrency())};
-      if (candidate.width > KernelShape::max_width || !(gridding_and_fft_cost(work) < least))
+                              .threads = double(space.concurrency()),
+                              .bins_fit = bins_fit(space, candidate_grid, candidate.width)};
+      const bool possible = candidate.width <= KernelShape::max_width &&
+                            (work.bins_fit || options.strategy != GriddingStrategy::Bins);
+      too_wide = too_wide || candidate.width <= KernelShape::max_width;
+      if (!possible || !(gridding_and_fft_cost(work) < least))
         continue;
       least = gridding_and_fft_cost(work);
       kernel = std::move(candidate);
@@ -81,6 +90,9 @@ struct GriddingChoice {
       if (options.strategy == GriddingStrategy::Automatic)
         strategy = choose_gridding_strategy(work);
     }
+    arguments.require(kernel || !too_wide, "options.strategy",
+                      "Bins for a kernel of at most 16 grid points whose tiles scratch memory has room for",
+                      [&] { return "tolerance " + number(options.tolerance) + ", which needs a wider one"; });
     arguments.require(kernel.has_value(), "options.tolerance",
                       "one that a kernel of at most 32 grid points can reach",
                       [&] { return number(options.tolerance) + " (more oversampling helps)"; });
@@ -97,6 +109,11 @@ struct GriddingChoice {
   int table_size() const { return (kernel->degree + 1) * stride(); }
 
 private:
+  static bool bins_fit(const Space& space, const GridShape<Dim>& grid, int width) {
+    return width <= BinGrid<Dim>::most_width &&
+           bin_scratch_bytes(bin_grid<Space, T, Dim>(space, grid, width), sizeof(T)) <= most_scratch(space);
+  }
+
   static GridShape<Dim> grid_of(const std::array<int, Dim>& shape, int width, double oversampling) {
     GridShape<Dim> grid;
     for (int d = 0; d < Dim; ++d) {
@@ -126,7 +143,8 @@ struct GriddingPlan {
   Vector<Location<T, Dim>> locations;
   std::optional<Rays<Space>> rays; ///< PrunedGather
   TileLists<Space, T, Dim> tiles;  ///< Tiles
-  Vector<Complex> partial;         ///< sums of several teams: Tiles on GPUs, Duplicated
+  Bins<Space, T, Dim> bins;        ///< Bins: locations lie in their order
+  Vector<Complex> partial;         ///< sums of several teams: Tiles on GPUs, Duplicated, Bins
 
   /// A plan for points [points, Dim]; `polar` where they lie on rays.
   template <class Points>
@@ -140,18 +158,39 @@ struct GriddingPlan {
     problem.slices = options.slices;
     problem.grid = choice.grid;
     store(space, choice, shape);
-    locate(space, points, arguments);
+    set_points(space, points, arguments);
     if (strategy == GriddingStrategy::PrunedGather)
       rays = std::move(polar);
     if (strategy == GriddingStrategy::Duplicated)
       partial =
           device_vector<Complex>(space, "Bracewell::Gridding::duplicates", duplicates(space, problem.grid));
+    space.fence("Bracewell::Gridding: the plan is complete");
+  }
+
+  /// Sorts as many points as the plan has. Memory is used again, or taken anew where other points need more.
+  template <class Points>
+  void set_points(const Space& space, const Points& points, const Arguments& arguments) {
+    if (static_cast<std::int64_t>(locations.size()) != problem.points)
+      locations = device_vector<Location<T, Dim>>(space, "Bracewell::Gridding::locations", problem.points);
+    problem.locations = locations.data();
+    std::int64_t not_finite = 0, sums = 0;
+    if (strategy == GriddingStrategy::Bins) {
+      bins.grid = bin_grid<Space, T, Dim>(space, problem.grid, problem.kernel.width);
+      const PointLocations<Points, T, Dim> where{points, problem.grid, problem.kernel.width};
+      not_finite = bins.sort(space, where, problem.points, locations.data());
+      sums = bin_sums(bins.slots, problem.slices, bins.grid);
+    } else {
+      not_finite = locate(space, points);
+    }
+    arguments.require(not_finite == 0, "points", "finite frequencies",
+                      [&] { return number(not_finite) + " that are not"; });
     if (strategy == GriddingStrategy::Tiles) {
       tiles = TileLists<Space, T, Dim>(space, problem);
-      partial = device_vector<Complex>(space, "Bracewell::Gridding::partial_sums",
-                                       partial_sums(tiles.slots, problem.slices));
+      sums = partial_sums(tiles.slots, problem.slices);
     }
-    space.fence("Bracewell::Gridding: the plan is complete");
+    if (strategy != GriddingStrategy::Duplicated && static_cast<std::int64_t>(partial.size()) != sums)
+      partial = device_vector<Complex>(space, "Bracewell::Gridding::partial_sums", sums);
+    space.fence("Bracewell::Gridding: the points are sorted");
   }
 
   template <int MaxWidth>
@@ -179,7 +218,8 @@ struct GriddingPlan {
   }
 
   std::size_t memory_bytes() const {
-    std::size_t bytes = bytes_of(table, locations, tiles.list, tiles.tasks, tiles.split, partial);
+    std::size_t bytes = bytes_of(table, locations, tiles.list, tiles.tasks, tiles.split, bins.order,
+                                 bins.tasks, bins.split, partial);
     for (const auto& axis : rolloff)
       bytes += bytes_of(axis);
     if (rays)
@@ -201,10 +241,16 @@ struct GriddingPlan {
       return bytes + Rays<Space>::bytes_needed(*rays);
     if (choice.strategy == GriddingStrategy::Duplicated)
       return bytes + static_cast<std::size_t>(duplicates(space, choice.grid)) * sizeof(Complex);
+    const PointLocations<Points, T, Dim> where{points, choice.grid, choice.kernel->width};
+    if (choice.strategy == GriddingStrategy::Bins) {
+      const auto grid = bin_grid<Space, T, Dim>(space, choice.grid, choice.kernel->width);
+      const auto tasks = Bins<Space, T, Dim>::tasks_of(space, where, count, grid);
+      return bytes + static_cast<std::size_t>(count) * sizeof(std::uint32_t) + tasks.bytes() +
+             static_cast<std::size_t>(bin_sums(tasks.slots, options.slices, grid)) * sizeof(Complex);
+    }
     if (choice.strategy != GriddingStrategy::Tiles)
       return bytes;
-    const TileTasks tasks = TileLists<Space, T, Dim>::tasks_of(
-        space, PointLocations<Points, T, Dim>{points, choice.grid, choice.kernel->width}, count);
+    const TileTasks tasks = TileLists<Space, T, Dim>::tasks_of(space, where, count);
     return bytes + tasks.bytes() +
            static_cast<std::size_t>(partial_sums(tasks.slots, options.slices)) * sizeof(Complex);
   }
@@ -218,6 +264,9 @@ private:
     return std::int64_t(slots) * slice_chunks(slices) * TileEdges<Space, T, Dim>::cells *
            tuning_of<Space>.tile_slices;
   }
+  static std::int64_t bin_sums(int slots, std::int64_t slices, const BinGrid<Dim>& bins) {
+    return slots * slices * bins.tile_cells();
+  }
 
   /// The kernel's polynomials and the reciprocal of their transform.
   void store(const Space& space, const Choice& choice, const std::array<int, Dim>& shape) {
@@ -229,25 +278,29 @@ private:
         table_values[power * stride + tap] = static_cast<T>(kernel.coefficients[power * kernel.width + tap]);
     table = device_copy(space, "Bracewell::Gridding::kernel", table_values);
     problem.kernel = {table.data(), kernel.width, kernel.degree, stride};
+    std::vector<T> values;
     for (int axis = 0; axis < Dim; ++axis) {
-      std::vector<T> values(shape[axis]);
-      for (int i = 0; i < shape[axis]; ++i)
-        values[i] = static_cast<T>(
-            1 / kernel.transform(double(i - shape[axis] / 2) / problem.grid.size[Dim - 1 - axis]));
+      const int size = shape[axis], grid = problem.grid.size[Dim - 1 - axis];
+      if (axis == 0 || size != shape[axis - 1] || grid != problem.grid.size[Dim - axis]) {
+        values.resize(size);
+        for (int i = 0; i <= size / 2; ++i) { // it is even
+          values[i] = static_cast<T>(1 / kernel.transform(double(i - size / 2) / grid));
+          if (const int mirrored = size / 2 * 2 - i; mirrored < size)
+            values[mirrored] = values[i];
+        }
+      }
       rolloff[axis] = device_copy(space, "Bracewell::Gridding::rolloff", values);
     }
   }
 
+  /// How many are not finite.
   template <class Points>
-  void locate(const Space& space, const Points& points, const Arguments& arguments) {
-    locations = device_vector<Location<T, Dim>>(space, "Bracewell::Gridding::locations", problem.points);
-    problem.locations = locations.data();
+  std::int64_t locate(const Space& space, const Points& points) {
     std::int64_t not_finite = 0;
     Kokkos::parallel_reduce(
         "Bracewell::Gridding::locate", Range(space, 0, problem.points),
         Locate<Points, T, Dim>{{points, problem.grid, problem.kernel.width}, locations.data()}, not_finite);
-    arguments.require(not_finite == 0, "points", "finite frequencies",
-                      [&] { return number(not_finite) + " that are not"; });
+    return not_finite;
   }
 };
 

@@ -80,6 +80,16 @@ struct TapTable<T, MaxWidth, false> {
 template <class T>
 inline constexpr int common_max_width = sizeof(T) <= 4 ? 8 : 16;
 
+/// The same for the strategy Bins, whose kernels have at most 16 taps: on GPUs the width itself, on hosts a
+/// multiple of four, which SIMD registers hold.
+template <bool host, int width = host ? 4 : 2, class Run>
+void with_bin_width(int wanted, const Run& run) {
+  if constexpr (width < 16)
+    if (wanted > width)
+      return with_bin_width<host, width + (host ? 4 : 1)>(wanted, run);
+  run.template operator()<width>();
+}
+
 template <class T, class Run>
 void with_max_width(int width, const Run& run) {
   if (width <= common_max_width<T>)

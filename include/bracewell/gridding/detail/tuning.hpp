@@ -30,6 +30,11 @@ struct GriddingTuning {
   double tile_edge;         ///< of a tile; in 3D the edge of a square tile that is visited as often
   double fft_element;       ///< an element of a grid
 
+  double bin_sample; ///< a sample of a slice in a bin
+  double bin_tap;    ///< a tap of it
+  double bin_cell;   ///< an element of a tile of a bin, which is added to the grid
+  double bin_launch; ///< of the bins of a colour
+
   // gridding_size
   std::int64_t smooth_up_to; ///< up to this size factors 5 and 7 are as good as 2 and 3
 
@@ -38,6 +43,12 @@ struct GriddingTuning {
   int tile_slices;           ///< that a team adds at once
   int few_slices;            ///< up to this number of slices a team adds `few_slices` at once
   int least_task, most_task; ///< samples of one team, where tiles hold more
+
+  // Bins
+  TileShape bin_2d, bin_3d;
+  int bin_tasks, bin_lanes;          ///< so many tasks for so many lanes, where bins are large enough
+  int least_bin_task, most_bin_task; ///< samples of one team, where bins hold more
+  int bin_share_alone;               ///< one in so many of these a bin may hold that is not shared
 
   // Kernels that go from sample to sample
   int slices_per_thread; ///< spread by Atomic or PrunedGather
@@ -67,6 +78,10 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .tile_tap = 2,
     .tile_edge = 16,
     .fft_element = 25,
+    .bin_sample = 20,
+    .bin_tap = 0.4,
+    .bin_cell = 1,
+    .bin_launch = 0,
     .smooth_up_to = std::numeric_limits<std::int64_t>::max(), // FFTW
     .tile_2d = {16, 16, 1},                                   // of 16 slices 32 KB in float: a first cache
     .tile_3d = {8, 8, 4},
@@ -74,6 +89,13 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .few_slices = 4,
     .least_task = 0, // tasks are whole tiles
     .most_task = 0,
+    .bin_2d = {32, 32, 1}, // a tile in a second cache
+    .bin_3d = {16, 16, 8},
+    .bin_tasks = 8,
+    .bin_lanes = 1,
+    .least_bin_task = 1024,
+    .most_bin_task = std::numeric_limits<int>::max(),
+    .bin_share_alone = 1,
     .slices_per_thread = 8,
     .interpolated_slices_per_thread = 1, // the grid of one slice fits caches better
     .spread_teams_float = 1,
@@ -99,6 +121,10 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .tile_tap = 0, // the cells of a tile cost the same whether a tap falls on them or not
     .tile_edge = 5.5,
     .fft_element = 0.014,
+    .bin_sample = 0.02,
+    .bin_tap = 1e-3,
+    .bin_cell = 5e-3,
+    .bin_launch = 3000,
     .smooth_up_to = 2048, // see gridding_size
     .tile_2d = {8, 4, 1}, // a lane keeps a tile of one slice in registers: 32 complex numbers
     .tile_3d = {4, 4, 2},
@@ -106,6 +132,13 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .few_slices = 32,
     .least_task = 128,
     .most_task = 4096,
+    .bin_2d = {16, 16, 1},
+    .bin_3d = {16, 8, 8},
+    .bin_tasks = 1,
+    .bin_lanes = 128,
+    .least_bin_task = 1024,
+    .most_bin_task = 16384,
+    .bin_share_alone = 4,
     .slices_per_thread = 8,
     .interpolated_slices_per_thread = 8,
     .spread_teams_float = 16,  // 128 registers for a lane
@@ -126,6 +159,23 @@ constexpr const GriddingTuning& gridding_tuning(bool host) {
 /// The constants that kernels of a space are compiled with.
 template <class Space>
 inline constexpr GriddingTuning tuning_of = gridding_tuning(is_host<Space>);
+
+/// Lanes of a team of SpreadBinsGpu, and samples that it prepares together, an axis of each by one lane.
+constexpr int bin_team_size(int dimensions, std::size_t value_bytes) {
+  return dimensions == 2 ? 32 : value_bytes == 4 ? 64 : 256;
+}
+constexpr int bin_batch(int dimensions, std::size_t value_bytes) {
+  return dimensions == 2 ? 16 : bin_team_size(dimensions, value_bytes) / 4;
+}
+
+/// Bytes of scratch memory of a team of SpreadBinsGpu: a tile, and the samples that it prepares.
+template <class Bins>
+KOKKOS_FUNCTION std::size_t bin_scratch_bytes(const Bins& bins, std::size_t value_bytes) {
+  constexpr int dimensions = Bins::dimensions;
+  const std::size_t batch = bin_batch(dimensions, value_bytes);
+  return (bins.tile_cells() + batch) * 2 * value_bytes + 2 * batch * sizeof(int) +
+         batch * (dimensions * bins.width | 1) * value_bytes;
+}
 
 /// Lanes of InterpolateTiles that take neighbouring slices: their samples fill two cache lines of 128 bytes,
 /// or one.

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/tuning.hpp>
+#include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/memory.hpp>
+
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+#include <Kokkos_Sort.hpp>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace Bracewell::Impl {
+
+/// Bins of a grid: boxes of cells, to each of which belong the samples whose first taps lie in it. The taps of
+/// its samples reach its tile, up to width - 1 cells beyond it. Their number along every axis is even, and
+/// none is shorter than width - 1: tiles of bins of one colour (parities of the indices) do not meet.
+template <int Dim>
+struct BinGrid {
+  static constexpr int dimensions = Dim, colours = 1 << Dim;
+  static constexpr int most_width = 16; ///< of kernels
+
+  GridShape<Dim> grid;
+  int width;
+  int number[Dim]; ///< of bins along an axis
+  int edge[Dim];   ///< of the longest one
+  int stride;      ///< of the rows of tiles in scratch memory
+
+  /// @param wanted  edges that bins have about
+  /// @param period  rows of taps are neighbours modulo so many cells, which keeps lanes on taps out of each
+  ///                other's banks of scratch memory
+  static BinGrid make(const GridShape<Dim>& grid, int width, const int (&wanted)[3], int period) {
+    BinGrid bins{.grid = grid, .width = width, .number = {}, .edge = {}, .stride = 0};
+    for (int d = 0; d < Dim; ++d) {
+      const int size = grid.size[d], most = std::max(wanted[d], width - 1);
+      int& number = bins.number[d];
+      number = 2 * ((size + 2 * most - 1) / (2 * most));
+      while (number > 2 && size / number < width - 1)
+        number -= 2;
+      bins.edge[d] = (size + number - 1) / number;
+    }
+    bins.stride = bins.span(0);
+    while (bins.stride % period != width % period)
+      ++bins.stride;
+    return bins;
+  }
+
+  /// Cells of a tile along an axis, at most.
+  KOKKOS_FUNCTION int span(int axis) const { return edge[axis] + width - 1; }
+  KOKKOS_FUNCTION int tile_rows() const { return span(1) * (Dim == 3 ? span(Dim - 1) : 1); }
+  KOKKOS_FUNCTION int tile_cells() const { return tile_rows() * stride; }
+
+  KOKKOS_FUNCTION std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int d = 0; d < Dim; ++d)
+      product *= number[d];
+    return product;
+  }
+
+  /// The first cell of bin `index` along an axis, and the bin of a cell.
+  KOKKOS_FUNCTION int first(int index, int axis) const {
+    return static_cast<int>(std::int64_t(index) * grid.size[axis] / number[axis]);
+  }
+  KOKKOS_FUNCTION int index(int cell, int axis) const {
+    return static_cast<int>((std::int64_t(cell + 1) * number[axis] - 1) / grid.size[axis]);
+  }
+
+  /// First cell and number of cells of a bin.
+  KOKKOS_FUNCTION void box(std::uint32_t bin, int (&origin)[Dim], int (&length)[Dim]) const {
+    for (int d = 0; d < Dim; ++d) {
+      const int at = static_cast<int>(bin % number[d]);
+      origin[d] = first(at, d);
+      length[d] = first(at + 1, d) - origin[d];
+      bin /= number[d];
+    }
+  }
+
+  int colour(std::int64_t bin) const {
+    int result = 0;
+    for (int d = 0; d < Dim; ++d) {
+      result |= static_cast<int>(bin % number[d] % 2) << d;
+      bin /= number[d];
+    }
+    return result;
+  }
+
+  /// What samples are sorted by: the bin, and in it the cell of the first tap, where 32 bits have room for it.
+  KOKKOS_FUNCTION std::uint32_t cells_of_key() const {
+    std::int64_t cells = 1;
+    for (int d = 0; d < Dim; ++d)
+      cells *= edge[d];
+    return count() * cells < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(cells) : 1u;
+  }
+  template <class T>
+  KOKKOS_FUNCTION std::uint32_t key(const Location<T, Dim>& at) const {
+    std::uint32_t bin = 0, cell = 0;
+    for (int d = Dim - 1; d >= 0; --d) {
+      const int here = index(at.first[d], d);
+      bin = bin * number[d] + here;
+      cell = cell * edge[d] + (at.first[d] - first(here, d));
+    }
+    const std::uint32_t cells = cells_of_key();
+    return cells == 1 ? bin : bin * cells + cell;
+  }
+};
+
+/// Bytes of scratch memory of a team on a GPU, at most.
+template <class Space>
+std::size_t most_scratch([[maybe_unused]] const Space& space) {
+  if constexpr (is_host<Space>)
+    return std::numeric_limits<std::size_t>::max();
+  else
+    return std::max<std::size_t>(chip_memory(space), Kokkos::TeamPolicy<Space>::scratch_size_max(0)) - 64;
+}
+
+/// The bins that a space works with: edges from the tuning, or the least ones where scratch memory is too
+/// small for their tiles.
+template <class Space, class T, int Dim>
+BinGrid<Dim> bin_grid(const Space& space, const GridShape<Dim>& grid, int width) {
+  const TileShape shape = Dim == 2 ? tuning_of<Space>.bin_2d : tuning_of<Space>.bin_3d;
+  const int period = is_host<Space> ? 1 : static_cast<int>(128 / (2 * sizeof(T)));
+  auto bins = BinGrid<Dim>::make(grid, width, {shape.x, shape.y, shape.z}, period);
+  if (bin_scratch_bytes(bins, sizeof(T)) > most_scratch(space))
+    bins = BinGrid<Dim>::make(grid, width, {1, 1, 1}, 1);
+  return bins;
+}
+
+/// A piece of work: samples begin .. end in the order of bins, which belong to one. Of bins with many samples
+/// there are several, each with memory of its own (slot) for its tile; otherwise slot is negative.
+struct BinTask {
+  std::uint32_t begin, end, bin;
+  std::int32_t slot;
+};
+
+/// A bin whose tiles lie in slots first .. first + count - 1.
+struct SplitBin {
+  std::uint32_t bin;
+  std::int32_t first, count;
+};
+
+/// The pieces of work of all bins.
+template <int Dim>
+struct BinTasks {
+  static constexpr int colours = BinGrid<Dim>::colours;
+
+  std::vector<BinTask> tasks;                       ///< those with slots, then the others colour by colour
+  std::vector<SplitBin> split;                      ///< colour by colour
+  std::array<int, colours + 1> task_end, split_end; ///< of colour c at c + 1; before the first at 0
+  int slots = 0;
+
+  struct Limits {
+    std::int64_t most;  ///< samples of a task
+    std::int64_t alone; ///< samples of a bin that has no slot: a task of `most` would keep its colour waiting
+  };
+
+  /// No task takes more samples than a small share of what one of the teams that run at once does in all:
+  /// points that crowd into few bins are shared by all teams.
+  template <class Space>
+  static Limits limits(const Space& space, std::int64_t points) {
+    constexpr const GriddingTuning& tuning = tuning_of<Space>;
+    const std::int64_t tasks = std::int64_t(space.concurrency()) * tuning.bin_tasks / tuning.bin_lanes;
+    const std::int64_t most =
+        std::clamp<std::int64_t>(points / tasks, tuning.least_bin_task, tuning.most_bin_task);
+    return {most, most / tuning.bin_share_alone};
+  }
+
+  /// @param begin  where the samples of every bin begin, and where the last ones end
+  static BinTasks make(const BinGrid<Dim>& bins, const std::uint32_t* begin, Limits limits) {
+    const auto [most, alone] = limits;
+    std::array<std::vector<BinTask>, colours> whole;
+    std::array<std::vector<SplitBin>, colours> divided;
+    BinTasks result;
+    for (std::int64_t bin = 0; bin < bins.count(); ++bin) {
+      const std::int64_t first = begin[bin], samples = begin[bin + 1] - first;
+      if (samples == 0)
+        continue;
+      const int colour = bins.colour(bin);
+      if (samples <= alone) {
+        whole[colour].push_back({begin[bin], begin[bin + 1], std::uint32_t(bin), -1});
+        continue;
+      }
+      const std::int64_t parts = (samples + most - 1) / most;
+      divided[colour].push_back({std::uint32_t(bin), result.slots, std::int32_t(parts)});
+      for (std::int64_t i = 0; i < parts; ++i)
+        result.tasks.push_back({std::uint32_t(first + samples * i / parts),
+                                std::uint32_t(first + samples * (i + 1) / parts), std::uint32_t(bin),
+                                result.slots++});
+    }
+    result.task_end[0] = result.slots;
+    result.split_end[0] = 0;
+    for (int colour = 0; colour < colours; ++colour) {
+      result.tasks.insert(result.tasks.end(), whole[colour].begin(), whole[colour].end());
+      result.split.insert(result.split.end(), divided[colour].begin(), divided[colour].end());
+      result.task_end[colour + 1] = static_cast<int>(result.tasks.size());
+      result.split_end[colour + 1] = static_cast<int>(result.split.size());
+    }
+    return result;
+  }
+
+  std::size_t bytes() const { return tasks.size() * sizeof(BinTask) + split.size() * sizeof(SplitBin); }
+};
+
+/// Keys of all points, their numbers, and how many are not finite.
+template <class Points, class T, int Dim>
+struct KeysOfPoints {
+  PointLocations<Points, T, Dim> where;
+  BinGrid<Dim> bins;
+  std::uint32_t *keys, *order;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {
+    Location<T, Dim> at = {};
+    if (!where.locate(i, at))
+      ++not_finite;
+    else
+      keys[i] = bins.key(at);
+    order[i] = static_cast<std::uint32_t>(i);
+  }
+};
+
+/// Locations in the order of bins.
+template <class Points, class T, int Dim>
+struct LocateInOrder {
+  PointLocations<Points, T, Dim> where;
+  const std::uint32_t* order;
+  Location<T, Dim>* locations;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { locations[i] = where[order[i]]; }
+};
+
+/// Where the samples of every bin begin among sorted keys.
+struct FirstOfBins {
+  const std::uint32_t* keys;
+  std::uint32_t points, cells_of_key;
+  std::uint32_t* begin;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t bin) const {
+    std::uint32_t low = 0, high = points;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (keys[middle] / cells_of_key < bin)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    begin[bin] = low;
+  }
+};
+
+/// Counts the samples of every bin.
+template <class Points, class T, int Dim>
+struct CountInBins {
+  PointLocations<Points, T, Dim> where;
+  BinGrid<Dim> bins;
+  std::uint32_t* counts;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    Kokkos::atomic_inc(counts + bins.key(where[i]) / bins.cells_of_key());
+  }
+};
+
+/// Sorts keys and their numbers. Equal keys lie in an order that depends on the keys alone.
+template <class Space>
+void sort_keys(const Space& space, const Kokkos::View<std::uint32_t*, Space>& keys,
+               const Kokkos::View<std::uint32_t*, Space>& order) {
+  if constexpr (!is_host<Space>) {
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+    Kokkos::Experimental::sort_by_key(space, keys, order);
+#endif
+  } else {
+    // By digits of eleven bits, the lowest first; a thread counts and moves a part of them.
+    constexpr int bits = 11, digits = 1 << bits;
+    const auto count = static_cast<std::int64_t>(keys.size());
+    const std::int64_t parts = std::clamp<std::int64_t>(count / digits, 1, space.concurrency());
+    std::uint32_t largest = 0;
+    using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+    const std::uint32_t* const all = keys.data();
+    Kokkos::parallel_reduce(
+        "Bracewell::Gridding::largest_key", Range(space, 0, count),
+        [=](std::int64_t i, std::uint32_t& most) { most = std::max(most, all[i]); },
+        Kokkos::Max<std::uint32_t>(largest));
+    auto from_keys = keys, from = order;
+    auto to_keys = device_vector<std::uint32_t>(space, "Bracewell::Gridding::other_keys", count);
+    auto to = device_vector<std::uint32_t>(space, "Bracewell::Gridding::other_order", count);
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(parts * digits));
+    for (int shift = 0; shift < 32 && largest >> shift; shift += bits) {
+      std::fill(counts.begin(), counts.end(), 0);
+      const std::uint32_t *in_keys = from_keys.data(), *in = from.data();
+      std::uint32_t *out_keys = to_keys.data(), *out = to.data();
+      std::int64_t* const number = counts.data(); // [part, digit]
+      const auto each_part = Range(space, 0, parts, Kokkos::ChunkSize(1));
+      Kokkos::parallel_for("Bracewell::Gridding::count_digits", each_part, [=](std::int64_t part) {
+        for (std::int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
+          ++number[part * digits + (in_keys[i] >> shift & (digits - 1))];
+      });
+      std::int64_t sum = 0;
+      for (int digit = 0; digit < digits; ++digit)
+        for (std::int64_t part = 0; part < parts; ++part)
+          sum += std::exchange(number[part * digits + digit], sum);
+      Kokkos::parallel_for("Bracewell::Gridding::move_digits", each_part, [=](std::int64_t part) {
+        for (std::int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
+          const std::int64_t place = number[part * digits + (in_keys[i] >> shift & (digits - 1))]++;
+          out_keys[place] = in_keys[i];
+          out[place] = in[i];
+        }
+      });
+      std::swap(from_keys, to_keys);
+      std::swap(from, to);
+    }
+    if (from.data() != order.data()) {
+      Kokkos::deep_copy(space, keys, from_keys);
+      Kokkos::deep_copy(space, order, from);
+    }
+  }
+}
+
+/// The samples in the order of bins, cut into tasks.
+template <class Space, class T, int Dim>
+struct Bins {
+  template <class Value>
+  using Vector = Kokkos::View<Value*, Space>;
+  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+
+  BinGrid<Dim> grid = {};
+  Vector<std::uint32_t> order; ///< numbers of the samples
+  Vector<BinTask> tasks;
+  Vector<SplitBin> split;
+  std::array<int, BinGrid<Dim>::colours + 1> task_end = {}, split_end = {};
+  int slots = 0;
+
+  /// Sorts the points; `locations` come in the order of bins. Memory of earlier points is used again.
+  /// @return  how many are not finite: then nothing was sorted
+  template <class Points>
+  std::int64_t sort(const Space& space, const PointLocations<Points, T, Dim>& where, std::int64_t points,
+                    Location<T, Dim>* locations) {
+    if (static_cast<std::int64_t>(order.size()) != points)
+      order = device_vector<std::uint32_t>(space, "Bracewell::Gridding::order", points);
+    const auto keys = device_vector<std::uint32_t>(space, "Bracewell::Gridding::keys", points);
+    const auto begin =
+        device_vector<std::uint32_t>(space, "Bracewell::Gridding::first_of_bins", grid.count() + 1);
+    std::int64_t not_finite = 0;
+    Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
+                            KeysOfPoints<Points, T, Dim>{where, grid, keys.data(), order.data()}, not_finite);
+    if (not_finite > 0)
+      return not_finite;
+    sort_keys(space, keys, order);
+    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
+                         LocateInOrder<Points, T, Dim>{where, order.data(), locations});
+    Kokkos::parallel_for(
+        "Bracewell::Gridding::first_of_bins", Range(space, 0, grid.count() + 1),
+        FirstOfBins{keys.data(), static_cast<std::uint32_t>(points), grid.cells_of_key(), begin.data()});
+    std::vector<std::uint32_t> first(static_cast<std::size_t>(grid.count() + 1));
+    copy_to_host(space, begin, first.data());
+    const auto host = BinTasks<Dim>::make(grid, first.data(), BinTasks<Dim>::limits(space, points));
+    task_end = host.task_end;
+    split_end = host.split_end;
+    slots = host.slots;
+    tasks = device_copy(space, "Bracewell::Gridding::bin_tasks", host.tasks);
+    split = device_copy(space, "Bracewell::Gridding::split_bins", host.split);
+    return 0;
+  }
+
+  /// The tasks that sorting would make. It counts samples but does not sort them.
+  template <class Points>
+  static BinTasks<Dim> tasks_of(const Space& space, const PointLocations<Points, T, Dim>& where,
+                                std::int64_t points, const BinGrid<Dim>& grid) {
+    const Vector<std::uint32_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::bin_counts"),
+                                       grid.count());
+    Kokkos::parallel_for("Bracewell::Gridding::count_in_bins", Range(space, 0, points),
+                         CountInBins<Points, T, Dim>{where, grid, counts.data()});
+    std::vector<std::uint32_t> begin(static_cast<std::size_t>(grid.count() + 1));
+    copy_to_host(space, counts, &begin[1]);
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    return BinTasks<Dim>::make(grid, begin.data(), BinTasks<Dim>::limits(space, points));
+  }
+
+private:
+  static void copy_to_host(const Space& space, const Vector<std::uint32_t>& from, std::uint32_t* to) {
+    Kokkos::deep_copy(
+        space, Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(to, from.size()),
+        from);
+    space.fence("Bracewell::Gridding: sizes of bins are needed on the host");
+  }
+};
+
+/// Cell (0, 0, 0) of the tile of a bin on the grid, and how a tile is added to it.
+template <int Dim>
+struct TileOnGrid {
+  BinGrid<Dim> bins;
+  int origin[Dim], length[Dim];
+
+  KOKKOS_FUNCTION TileOnGrid(const BinGrid<Dim>& grid, std::uint32_t bin) : bins(grid) {
+    bins.box(bin, origin, length);
+    for (int d = 0; d < Dim; ++d)
+      length[d] += bins.width - 1;
+  }
+
+  KOKKOS_FUNCTION int wrapped(int cell, int axis) const {
+    return cell < bins.grid.size[axis] ? cell : cell - bins.grid.size[axis];
+  }
+  /// Row `row` of a tile as an index in the grid; negative where this bin, not the longest one, has none.
+  KOKKOS_FUNCTION std::int64_t row(int row) const {
+    const int y = row % bins.span(1);
+    if (y >= length[1])
+      return -1;
+    std::int64_t result = wrapped(origin[1] + y, 1);
+    if constexpr (Dim == 3) {
+      const int z = row / bins.span(1);
+      if (z >= length[2])
+        return -1;
+      result += std::int64_t(wrapped(origin[2] + z, 2)) * bins.grid.size[1];
+    }
+    return result * bins.grid.size[0];
+  }
+};
+
+/// Adds the tiles of bins that several teams had a part of, in fixed order.
+template <class T, int Dim>
+struct JoinTiles {
+  BinGrid<Dim> bins;
+  const SplitBin* split;
+  const Kokkos::complex<T>* partial; ///< [slots, slices, tile]
+  Kokkos::complex<T>* grid;
+  std::int64_t slices;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
+    const std::int64_t cells = bins.tile_cells();
+    const auto cell = static_cast<int>(thread % cells);
+    const std::int64_t slice = thread / cells % slices;
+    const SplitBin& bin = split[thread / cells / slices];
+    const TileOnGrid<Dim> tile(bins, bin.bin);
+    const int x = cell % bins.stride;
+    const std::int64_t row = tile.row(cell / bins.stride);
+    if (row < 0 || x >= tile.length[0])
+      return;
+    const Kokkos::complex<T>* const from = partial + (bin.first * slices + slice) * cells + cell;
+    Kokkos::complex<T> sum[4] = {};
+    for (int i = 0; i < bin.count; i += 4) { // four loads on their way
+      BRACEWELL_UNROLL
+      for (int u = 0; u < 4; ++u)
+        if (i + u < bin.count)
+          sum[u] += from[(i + u) * slices * cells];
+    }
+    grid[slice * bins.grid.elements() + row + tile.wrapped(tile.origin[0] + x, 0)] +=
+        (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/spread_bins.hpp>
+#include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/lanes.hpp>
+
+namespace Bracewell::Impl {
+
+/// GriddingStrategy::Bins on GPUs. A team adds the samples of a task to the tile of its bin in scratch memory,
+/// one after the other, its lanes side by side on taps, so that nothing is added atomically; then it adds the
+/// tile to the grid, in a launch of bins of one colour, or keeps it for JoinTiles. In 2D a warp is a team, and
+/// lanes keep their sums in registers from one sample to the next as long as both reach the same cells; in 3D
+/// the planes of the tile are dealt out to the warps of a team.
+template <class Space, int width, class T, int Dim>
+struct SpreadBinsGpu {
+  using Plan = GriddingPlan<Space, T, Dim>;
+  using Complex = Kokkos::complex<T>;
+  static constexpr int chip_team_size = bin_team_size(Dim, sizeof(T)), warps = chip_team_size / 32;
+  static constexpr int chip_teams = 512 / chip_team_size; ///< of a multiprocessor, by registers
+  static constexpr int batch = bin_batch(Dim, sizeof(T)); ///< samples that are prepared together
+  static constexpr int passes = (width * width + 31) / 32;
+  static constexpr int planes = (width + warps - 1) / warps; ///< of a sample that a warp owns in 3D
+  static constexpr int rows_at_once = 8;                     ///< of the grid, on their way
+
+  SpreadingProblem<T, Dim> problem;
+  TapTable<T, width> taps;
+  BinGrid<Dim> bins;
+  const BinTask* tasks;
+  const std::uint32_t* order;
+  SampleArray<const Complex> samples;
+  Complex* grid;
+  Complex* partial; ///< [slots, slices, tile]
+
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices,
+                     const SampleArray<const Complex>& samples, Complex* grid) {
+    SpreadBinsGpu functor{plan.problem_of(slices),
+                          plan.template taps<width>(),
+                          plan.bins.grid,
+                          plan.bins.tasks.data(),
+                          plan.bins.order.data(),
+                          samples,
+                          grid,
+                          plan.partial.data()};
+    for_each_colour(space, plan, slices, grid, [&](int begin, int end) {
+      functor.tasks = plan.bins.tasks.data() + begin;
+      const int teams = (end - begin) * static_cast<int>(slices);
+      const std::size_t bytes = bin_scratch_bytes(functor.bins, sizeof(T)) + 64;
+      if constexpr (has_chip_memory<Space>) {
+        launch_on_chip(space, "Bracewell::Gridding::spread_bins", teams, bytes, functor);
+      } else {
+        using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<chip_team_size, 1>>;
+        Kokkos::parallel_for(
+            "Bracewell::Gridding::spread_bins",
+            Policy(space, teams, +chip_team_size).set_scratch_size(0, Kokkos::PerTeam(bytes)), functor);
+      }
+    });
+  }
+
+#if defined(KOKKOS_ENABLE_CUDA)
+  KOKKOS_FUNCTION void operator()(void* scratch) const {
+    run(ChipTeam<T>{nullptr}, static_cast<Complex*>(scratch));
+  }
+#endif
+  KOKKOS_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Space>::member_type& member) const {
+    run(PolicyTeam<typename Kokkos::TeamPolicy<Space>::member_type>{member},
+        static_cast<Complex*>(
+            member.team_scratch(0).get_shmem_aligned(bin_scratch_bytes(bins, sizeof(T)), 32)));
+  }
+
+private:
+  /// What a lane knows of its sample before it is prepared.
+  struct Loaded {
+    T offset;
+    int first[Dim];
+    Complex value;
+  };
+  /// Samples that are prepared, in scratch memory.
+  struct Prepared {
+    Complex* values; ///< [batch]
+    int *first, *z;  ///< [batch]: cell of the first tap in the tile, and its plane
+    T* weights;      ///< [batch, stride]
+    static constexpr int stride = Dim * width | 1;
+  };
+
+  template <class Team>
+  KOKKOS_FUNCTION void run(const Team& team, Complex* tile) const {
+    const BinTask task = tasks[team.number() / problem.slices];
+    const std::int64_t slice = team.number() % problem.slices;
+    const int rank = team.rank(), lane = rank % 32, cells = bins.tile_cells();
+    const TileOnGrid<Dim> place(bins, task.bin);
+    Prepared prepared;
+    prepared.values = tile + cells;
+    prepared.first = reinterpret_cast<int*>(prepared.values + batch);
+    prepared.z = prepared.first + batch;
+    prepared.weights = reinterpret_cast<T*>(prepared.z + batch);
+    const int axis = rank / batch, which = rank % batch;
+    Loaded next = load(task.begin + which, task.end, axis, slice);
+    for (int i = rank; i < cells; i += chip_team_size)
+      tile[i] = Complex(0);
+
+    // The tap of a lane in a pass over the taps of a plane; lanes beyond the last one have none.
+    int across[passes], down[passes], cell[passes];
+    BRACEWELL_UNROLL
+    for (int p = 0; p < passes; ++p) {
+      const int tap = p * 32 + lane;
+      const bool used = tap < width * width;
+      across[p] = used ? tap % width : 0;
+      down[p] = used ? width + tap / width : width;
+      cell[p] = used ? tap / width * bins.stride + tap % width : -1;
+    }
+
+    Complex sums[passes];
+    BRACEWELL_UNROLL
+    for (int p = 0; p < passes; ++p)
+      sums[p] = Complex(0);
+    int here = -1; // where the sums belong
+    for (std::uint32_t base = task.begin; base < task.end; base += batch) {
+      const int count = static_cast<int>(Kokkos::min<std::uint32_t>(batch, task.end - base));
+      if (axis < Dim)
+        prepare(next, axis, which, place, prepared);
+      if (base + batch < task.end)
+        next = load(base + batch + which, task.end, axis, slice);
+      if constexpr (Dim == 2)
+        synchronise_lanes();
+      else
+        team.barrier();
+      if constexpr (Dim == 2) {
+        for (int i = 0; i < count; ++i)
+          add_in_plane(i, prepared, across, down, cell, tile, sums, here);
+      } else {
+        add_in_planes(count, rank / 32, prepared, across, down, cell, tile);
+      }
+      if constexpr (Dim == 2)
+        synchronise_lanes();
+      else
+        team.barrier();
+    }
+    if constexpr (Dim == 2) {
+      flush(here, cell, tile, sums);
+      synchronise_lanes();
+    }
+    store(rank, task, slice, place, tile);
+  }
+
+  KOKKOS_FUNCTION Loaded load(std::uint32_t i, std::uint32_t end, int axis, std::int64_t slice) const {
+    Loaded result = {};
+    if (axis >= Dim || i >= end)
+      return result;
+    const Location<T, Dim>& at = problem.locations[i];
+    result.offset = at.offset[axis];
+    if (axis == 0) {
+      BRACEWELL_UNROLL
+      for (int d = 0; d < Dim; ++d)
+        result.first[d] = at.first[d];
+      result.value = samples(order[i], slice);
+    }
+    return result;
+  }
+
+  /// Weights of the taps along one axis of one sample.
+  KOKKOS_FUNCTION void prepare(const Loaded& loaded, int axis, int which, const TileOnGrid<Dim>& place,
+                               const Prepared& prepared) const {
+    T weights[width];
+    taps.evaluate(loaded.offset, weights);
+    T* const target = prepared.weights + which * prepared.stride + axis * width;
+    BRACEWELL_UNROLL
+    for (int tap = 0; tap < width; ++tap)
+      target[tap] = weights[tap];
+    if (axis == 0) {
+      const int z = Dim == 3 ? loaded.first[Dim - 1] - place.origin[Dim - 1] : 0;
+      prepared.values[which] = loaded.value;
+      prepared.first[which] =
+          (z * (Dim == 3 ? bins.span(1) : 0) + loaded.first[1] - place.origin[1]) * bins.stride +
+          loaded.first[0] - place.origin[0];
+      prepared.z[which] = z;
+    }
+  }
+
+  KOKKOS_FUNCTION void flush(int here, const int (&cell)[passes], Complex* tile,
+                             Complex (&sums)[passes]) const {
+    if (here < 0)
+      return;
+    BRACEWELL_UNROLL
+    for (int p = 0; p < passes; ++p) {
+      if (used(p, cell))
+        tile[here + cell[p]] += sums[p];
+      sums[p] = Complex(0);
+    }
+  }
+
+  KOKKOS_FUNCTION void add_in_plane(int i, const Prepared& prepared, const int (&across)[passes],
+                                    const int (&down)[passes], const int (&cell)[passes], Complex* tile,
+                                    Complex (&sums)[passes], int& here) const {
+    const int first = prepared.first[i];
+    if (first != here) {
+      flush(here, cell, tile, sums);
+      synchronise_lanes();
+      here = first;
+    }
+    const Complex value = prepared.values[i];
+    const T* const weights = prepared.weights + i * prepared.stride;
+    BRACEWELL_UNROLL
+    for (int p = 0; p < passes; ++p) {
+      const T weight = weights[across[p]] * weights[down[p]];
+      sums[p] = Complex(sums[p].real() + weight * value.real(), sums[p].imag() + weight * value.imag());
+    }
+  }
+
+  /// What a warp needs of a sample, read before the one before it is added.
+  struct InPlanes {
+    T weight[passes], factor[planes];
+    int first, plane; ///< of the warp's first plane, counted from the first tap
+    Complex value;
+  };
+
+  /// Whether a warp that owns plane `plane` of a sample, less than the number of warps, has another one.
+  KOKKOS_FUNCTION static bool has_plane(int plane, int q) {
+    return (q + 1) * warps <= width || plane + q * warps < width;
+  }
+
+  KOKKOS_FUNCTION InPlanes read(int i, int warp, const Prepared& prepared, const int (&across)[passes],
+                                const int (&down)[passes]) const {
+    const T* const weights = prepared.weights + i * prepared.stride;
+    InPlanes result;
+    result.plane = (warp - prepared.z[i]) & (warps - 1);
+    result.first = prepared.first[i];
+    result.value = prepared.values[i];
+    BRACEWELL_UNROLL
+    for (int p = 0; p < passes; ++p)
+      result.weight[p] = weights[across[p]] * weights[down[p]];
+    BRACEWELL_UNROLL
+    for (int q = 0; q < planes; ++q) // behind the last one lies another number
+      result.factor[q] =
+          weights[2 * width + (has_plane(warps - 1, q) ? result.plane + q * warps
+                                                       : Kokkos::min(result.plane + q * warps, width - 1))];
+    return result;
+  }
+
+  KOKKOS_FUNCTION void add_in_planes(int count, int warp, const Prepared& prepared,
+                                     const int (&across)[passes], const int (&down)[passes],
+                                     const int (&cell)[passes], Complex* tile) const {
+    // Sums of several passes on their way, as registers allow.
+    constexpr int together = passes * planes * sizeof(Complex) <= 128 ? passes : 1;
+    const int plane = bins.span(1) * bins.stride;
+    InPlanes next = read(0, warp, prepared, across, down);
+    for (int i = 0; i < count; ++i) {
+      const InPlanes now = next;
+      if (i + 1 < count)
+        next = read(i + 1, warp, prepared, across, down);
+      Complex* targets[planes];
+      BRACEWELL_UNROLL
+      for (int q = 0; q < planes; ++q)
+        targets[q] = tile + now.first + (now.plane + q * warps) * plane;
+      BRACEWELL_UNROLL
+      for (int first = 0; first < passes; first += together) {
+        Complex sums[together][planes];
+        BRACEWELL_UNROLL
+        for (int p = first; p < first + together; ++p) {
+          BRACEWELL_UNROLL
+          for (int q = 0; q < planes; ++q)
+            if (has_plane(now.plane, q) && used(p, cell))
+              sums[p - first][q] = targets[q][cell[p]];
+        }
+        BRACEWELL_UNROLL
+        for (int p = first; p < first + together; ++p) {
+          const T real = now.weight[p] * now.value.real(), imaginary = now.weight[p] * now.value.imag();
+          BRACEWELL_UNROLL
+          for (int q = 0; q < planes; ++q)
+            if (has_plane(now.plane, q) && used(p, cell))
+              targets[q][cell[p]] = Complex(sums[p - first][q].real() + now.factor[q] * real,
+                                            sums[p - first][q].imag() + now.factor[q] * imaginary);
+        }
+      }
+      synchronise_lanes();
+    }
+  }
+
+  /// Whether a lane has a tap in a pass: in all but the last it has.
+  KOKKOS_FUNCTION static bool used(int p, const int (&cell)[passes]) {
+    return (p + 1) * 32 <= width * width || cell[p] >= 0;
+  }
+
+  KOKKOS_FUNCTION void store(int rank, const BinTask& task, std::int64_t slice, const TileOnGrid<Dim>& place,
+                             const Complex* tile) const {
+    if (task.slot >= 0) {
+      const int cells = bins.tile_cells();
+      Complex* const target = partial + (task.slot * problem.slices + slice) * cells;
+      for (int i = rank; i < cells; i += chip_team_size)
+        target[i] = tile[i];
+      return;
+    }
+    Complex* const target = grid + slice * problem.grid.elements();
+    for (int x = rank % 32; x < place.length[0]; x += 32) {
+      const int column = place.wrapped(place.origin[0] + x, 0);
+      for (int first = rank / 32; first < bins.tile_rows(); first += rows_at_once * warps) {
+        Complex sums[rows_at_once];
+        std::int64_t rows[rows_at_once];
+        BRACEWELL_UNROLL
+        for (int i = 0; i < rows_at_once; ++i) {
+          rows[i] = first + i * warps < bins.tile_rows() ? place.row(first + i * warps) : -1;
+          if (rows[i] >= 0)
+            sums[i] = target[rows[i] + column];
+        }
+        BRACEWELL_UNROLL
+        for (int i = 0; i < rows_at_once; ++i)
+          if (rows[i] >= 0)
+            target[rows[i] + column] = sums[i] + tile[(first + i * warps) * bins.stride + x];
+      }
+    }
+  }
+};
+
+} // namespace Bracewell::Impl
