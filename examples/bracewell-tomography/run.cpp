@@ -302,6 +302,12 @@ void store_as_halves(const Space& space, const Slices& slices, std::byte* stored
   to_halves(space, slices.data(), reinterpret_cast<std::uint16_t*>(stored), count);
 }
 
+/// The slices of this process: whole pairs, as the Fourier method takes them, so that they are those of one process.
+Share share_of(std::int64_t slices) {
+  const Share pairs = processes().share((slices + 1) / 2);
+  return {2 * pairs.begin, std::min(2 * pairs.end, slices)};
+}
+
 /// The work on slices, some at a time: reading, copying, reconstructing, copying, writing, side by side.
 class Pipeline {
 public:
@@ -314,7 +320,7 @@ public:
                                  chunk)),
         filter_(space, chunk * std::int64_t(job.scan.angles().size()), job.width, filter_options(options)),
         rows_(space, size(chunk * job.scan.bytes_per_row()), input_slots()),
-        stored_(space, size(chunk * slice_bytes()), output_slots()), mine_(processes().share(job.slices)),
+        stored_(space, size(chunk * slice_bytes()), output_slots()), mine_(share_of(job.slices)),
         progress_("reconstructing", "slices", mine_.size()) {
     const std::size_t angles = job.scan.angles().size();
     sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
