@@ -242,8 +242,8 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   const double limit = memory_limit(options.memory_limit);
   const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, job.slices) : 1;
   require_memory("reconstructing " + std::to_string(least) + " slices at a time", needed(least), limit);
-  // Enough for the kernels, and chunks enough for the stages to work side by side. Memory that is copied to and from
-  // a device takes longer to get than to fill: there large slices go in small chunks.
+  // Enough for the kernels, and chunks enough for the stages to work side by side: large slices go to a device in small
+  // ones, so that it begins early.
   const std::int64_t enough =
       kernels_run_on_host ? 64 : std::clamp<std::int64_t>(std::int64_t(128e6 / image), 8, 64);
   const std::int64_t slices = (job.slices + process_count() - 1) / process_count();

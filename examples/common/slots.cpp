@@ -14,7 +14,7 @@
 namespace Bracewell::Examples {
 namespace {
 
-constexpr std::size_t large_page = 2 << 20; ///< a large one
+constexpr std::size_t large_page = 2 << 20, small_page = 4096;
 
 /// What the runtime of the device says to a call: empty where all is well.
 #if defined(KOKKOS_ENABLE_CUDA)
@@ -40,14 +40,15 @@ void touch(std::byte* data, std::size_t bytes) {
   const auto parts = static_cast<std::size_t>(io_threads());
   for (std::size_t part = 0; part < parts; ++part)
     threads.emplace_back([=] {
-      constexpr std::size_t small_page = 4096; // where there are no large ones
       for (std::size_t at = part * large_page; at < bytes; at += parts * large_page)
-        for (std::size_t i = 0; i < large_page; i += small_page)
+        for (std::size_t i = 0; i < large_page; i += small_page) // where there are no large ones
           data[at + i] = std::byte(0);
     });
 }
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + large_page - 1) / large_page * large_page; }
+std::size_t whole_pages(std::size_t bytes, std::size_t page = large_page) {
+  return (bytes + page - 1) / page * page;
+}
 
 } // namespace
 
@@ -72,12 +73,13 @@ void CopyMemory::Free::operator()(std::byte* data) const {
   std::free(data);
 }
 
+// Slots begin at pages, as Fourier transforms and wide loads want their arrays aligned.
 Slots::Slots(const Space& space, std::size_t bytes_per_slot, int on_host)
-    : space_(instance_for_copies(space)), bytes_(static_cast<std::int64_t>(bytes_per_slot)),
-      on_host_(on_host), on_device_(kernels_run_on_host ? on_host : std::min(on_host, 2)),
-      host_(bytes_per_slot * static_cast<std::size_t>(on_host)),
-      device_(allocate<Owned<std::byte*>>(
-          "slots", kernels_run_on_host ? 0 : bytes_per_slot * static_cast<std::size_t>(on_device_))) {}
+    : space_(instance_for_copies(space)),
+      bytes_(static_cast<std::int64_t>(whole_pages(bytes_per_slot, small_page))), on_host_(on_host),
+      on_device_(kernels_run_on_host ? on_host : std::min(on_host, 2)),
+      host_(static_cast<std::size_t>(bytes_ * on_host)),
+      device_(allocate<Owned<std::byte*>>("slots", kernels_run_on_host ? 0 : bytes_ * on_device_)) {}
 
 void Slots::add_copy(std::vector<Stage>& stages, Direction direction, BytesOf bytes) const {
   if constexpr (kernels_run_on_host)

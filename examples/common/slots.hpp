@@ -33,6 +33,7 @@ private:
 /// the host.
 class Slots {
 public:
+  /// Every slot is aligned to pages.
   Slots(const Space& space, std::size_t bytes_per_slot, int on_host);
 
   int on_host() const { return on_host_; }
@@ -50,8 +51,8 @@ public:
   void add_copy(std::vector<Stage>& stages, Direction direction, BytesOf bytes) const;
 
 private:
-  Space space_; ///< of copies, which go beside those and kernels of other ones
-  std::int64_t bytes_;
+  Space space_;        ///< of copies, which go beside those and kernels of other ones
+  std::int64_t bytes_; ///< from one slot to the next
   int on_host_, on_device_;
   CopyMemory host_;
   Owned<std::byte*> device_; ///< none where kernels run on the host

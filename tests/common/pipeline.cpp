@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/pipeline.hpp"
+#include "common/slots.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -7,6 +8,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
@@ -113,4 +116,33 @@ TEST_CASE("no items are no work, and two stages cannot have the same thread") {
   CHECK(run_stages(0, {here}).size() == 1);
   CHECK(run_stages(0, {here, {.name = "there", .threads = 2, .work = here.work}}).size() == 2);
   CHECK_THROWS_AS(run_stages(1, {here, here}), std::logic_error);
+}
+
+TEST_CASE("slots are aligned, and items pass through them to the device") {
+  constexpr std::int64_t items = 10;
+  const Slots slots(Space(), 12, 3);
+  for (std::int64_t item = 0; item < 3; ++item) {
+    CHECK(reinterpret_cast<std::uintptr_t>(slots.host(item)) % 4096 == 0);
+    CHECK(slots.host(item + 3) == slots.host(item));
+  }
+  CHECK(slots.host(1) != slots.host(0));
+  CHECK(slots.device(slots.on_device()) == slots.device(0));
+  using Numbers = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
+  std::vector<std::int64_t> found;
+  Stage write{.name = "write", .slots = slots.on_host()}, read{.name = "read", .threads = 0};
+  write.work = [&](std::int64_t item) { std::memcpy(slots.host(item), &item, sizeof item); };
+  read.work = [&](std::int64_t item) {
+    const Numbers number("number", 1);
+    Kokkos::deep_copy(number, Part<std::int64_t*>(reinterpret_cast<std::int64_t*>(slots.device(item)), 1));
+    found.push_back(number(0));
+  };
+  std::vector<Stage> stages{write};
+  slots.add_copy(stages, Slots::Direction::In,
+                 [](std::int64_t) { return std::int64_t(sizeof(std::int64_t)); });
+  stages.push_back(read);
+  CHECK(stages.size() == (kernels_run_on_host ? 2 : 3));
+  run_stages(items, stages);
+  std::vector<std::int64_t> expected(items);
+  std::iota(expected.begin(), expected.end(), 0);
+  CHECK(found == expected);
 }
