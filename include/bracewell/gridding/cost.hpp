@@ -64,13 +64,24 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
          work.points * chunks * (tuning.tile_visit * visits + tuning.tile_tap * taps);
 }
 
+/// Estimated time of the interpolation that a strategy leads to.
+inline double interpolation_cost(GriddingStrategy strategy, const GriddingWork& work) {
+  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  const double taps = std::pow(work.width, work.dimensions), points_of_slices = work.points * work.slices;
+  if (strategy == GriddingStrategy::Bins)
+    return points_of_slices * (tuning.bin_sample + tuning.bin_tap * taps);
+  const bool many = work.dimensions == 2 && work.slices > 10; // see choose_interpolation
+  return points_of_slices * taps * (many ? tuning.interpolated_tap_of_many : tuning.interpolated_tap);
+}
+
 /// Tiles, Bins (few slices), Atomic (few samples) or, on hosts, Duplicated, whichever is expected to be the
-/// fastest; PrunedGather never is.
+/// fastest in both directions; PrunedGather never is.
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
   GriddingStrategy best = GriddingStrategy::Tiles;
   for (const GriddingStrategy other :
        {GriddingStrategy::Bins, GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
-    if (gridding_cost(other, work) < gridding_cost(best, work))
+    if (gridding_cost(other, work) + interpolation_cost(other, work) <
+        gridding_cost(best, work) + interpolation_cost(best, work))
       best = other;
   return best;
 }

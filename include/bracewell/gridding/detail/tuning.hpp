@@ -30,10 +30,12 @@ struct GriddingTuning {
   double tile_edge;         ///< of a tile; in 3D the edge of a square tile that is visited as often
   double fft_element;       ///< an element of a grid
 
-  double bin_sample; ///< a sample of a slice in a bin
-  double bin_tap;    ///< a tap of it
-  double bin_cell;   ///< an element of a tile of a bin, which is added to the grid
-  double bin_launch; ///< of the bins of a colour
+  double bin_sample;               ///< a sample of a slice in a bin
+  double bin_tap;                  ///< a tap of it
+  double bin_cell;                 ///< an element of a tile of a bin, which is added to the grid
+  double bin_launch;               ///< of the bins of a colour
+  double interpolated_tap;         ///< a tap of a sample of a slice, interpolated sample by sample
+  double interpolated_tap_of_many; ///< of many slices, in 2D from tiles
 
   // gridding_size
   std::int64_t smooth_up_to; ///< up to this size factors 5 and 7 are as good as 2 and 3
@@ -82,6 +84,8 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .bin_tap = 0.4,
     .bin_cell = 1,
     .bin_launch = 0,
+    .interpolated_tap = 1,
+    .interpolated_tap_of_many = 1,
     .smooth_up_to = std::numeric_limits<std::int64_t>::max(), // FFTW
     .tile_2d = {16, 16, 1},                                   // of 16 slices 32 KB in float: a first cache
     .tile_3d = {8, 8, 4},
@@ -121,10 +125,12 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .tile_tap = 0, // the cells of a tile cost the same whether a tap falls on them or not
     .tile_edge = 5.5,
     .fft_element = 0.014,
-    .bin_sample = 0.02,
-    .bin_tap = 1e-3,
-    .bin_cell = 5e-3,
+    .bin_sample = 0.08,
+    .bin_tap = 8e-4,
+    .bin_cell = 7.5e-3,
     .bin_launch = 3000,
+    .interpolated_tap = 4e-3,
+    .interpolated_tap_of_many = 8e-4,
     .smooth_up_to = 2048, // see gridding_size
     .tile_2d = {8, 4, 1}, // a lane keeps a tile of one slice in registers: 32 complex numbers
     .tile_3d = {4, 4, 2},
