@@ -19,6 +19,7 @@ const std::vector<std::array<double, 2>> fractional = {
 struct LinesOnHosts : FusedDetectors<> {
   template <class>
   static constexpr bool lines = true;
+  static constexpr bool knows_lines(int size) { return size == 128 || size == 256; }
 };
 
 template <class T>
@@ -65,8 +66,16 @@ TEMPLATE_LIST_TEST_CASE("lines: sizes of every kind, probes as large as the dete
   }
 }
 
-TEST_CASE("lines: losses, scales, masks and weights, with modes between pixels") {
-  const Experiment<double> e(34, 35, 30, 36, fractional, 3);
+TEMPLATE_LIST_TEST_CASE("lines: probes as large as the detector, between pixels", "", Types) {
+  for (const int n : Bracewell::Impl::is_host<Space> ? std::vector{35} : std::vector{128, 200, 256})
+    for (const int modes : {1, 2, 7}) { // 7: some exchanges of modes are shared
+      const Experiment<TestType> e(n + 4, n + 5, n, n, fractional, modes);
+      compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+      compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::PerPattern});
+    }
+}
+
+void test_settings(const Experiment<double>& e) {
   const View<double**> mask("mask", e.n, e.n), weights("weights", e.n, e.n);
   const auto m = Kokkos::create_mirror_view(mask), w = Kokkos::create_mirror_view(weights);
   for (int k = 0; k < e.n * e.n; ++k) {
@@ -86,8 +95,16 @@ TEST_CASE("lines: losses, scales, masks and weights, with modes between pixels")
     }
 }
 
-TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no gradients, atomic sums") {
-  Experiment<double> e(34, 35, 30, 32, whole, 2);
+/// Windows of the detector's size, which the compiler knows, and smaller ones.
+TEST_CASE("lines: losses, scales, masks and weights, with modes between pixels") {
+  const bool host = Bracewell::Impl::is_host<Space>;
+  test_settings(Experiment<double>(34, 35, 30, 36, fractional, 3));
+  if (host)
+    return;
+  test_settings(Experiment<double>(134, 133, 128, 128, fractional, 3));
+  test_settings(Experiment<double>(104, 103, 99, 128, whole, 3));
+}
+void test_groups(Experiment<double> e) {
   Kokkos::deep_copy(Kokkos::subview(e.patterns, 2, Kokkos::ALL, Kokkos::ALL), 0.0);
   const View<int*> subset("subset", 3);
   const auto list = Kokkos::create_mirror_view(subset);
@@ -104,6 +121,14 @@ TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no grad
   const double alone = e.loss(e.plan<double, LinesOnHosts>(options));
   options.path = PatternPath::General;
   CHECK(std::abs(alone / e.loss(e.plan<double, LinesOnHosts>(options)) - 1) < 1e-12);
+}
+
+TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no gradients, atomic sums") {
+  test_groups(Experiment<double>(34, 35, 30, 32, whole, 2));
+  if (Bracewell::Impl::is_host<Space>)
+    return;
+  test_groups(Experiment<double>(104, 105, 100, 128, whole, 2));
+  test_groups(Experiment<double>(134, 135, 128, 128, fractional, 2));
 }
 
 TEST_CASE("lines: which sizes") {
