@@ -16,9 +16,11 @@ const std::vector<std::array<double, 2>> whole = {{0, 0}, {3, 2}, {1, 3}, {3, 3}
 const std::vector<std::array<double, 2>> fractional = {
     {0.4, 0}, {3.25, 1.9}, {1.5, 2.7}, {-0.3, 3.4}, {3, 3}};
 
+/// Kernels over lines alone; those that know 128 and 256 are for GPUs.
 struct LinesOnHosts : FusedDetectors<> {
   template <class>
   static constexpr bool lines = true;
+  static constexpr bool knows_lines(int size) { return size == 128 || size == 256; }
 };
 
 template <class T>
@@ -37,6 +39,45 @@ void compare_paths(const Experiment<T>& e, PtychographyOptions options, const Vi
   CHECK(relative_difference(found.patterns, expected.patterns) < tolerance);
   CHECK(relative_difference(found.object, expected.object) < tolerance);
   CHECK(relative_difference(found.probe, expected.probe) < tolerance);
+}
+
+void test_settings(const Experiment<double>& e) {
+  const View<double**> mask("mask", e.n, e.n), weights("weights", e.n, e.n);
+  const auto m = Kokkos::create_mirror_view(mask), w = Kokkos::create_mirror_view(weights);
+  for (int k = 0; k < e.n * e.n; ++k) {
+    m.data()[k] = k % 7 == 3 ? 0 : 1;
+    w.data()[k] = k % 5 == 0 ? 0 : 0.25 * (k % 4 + 1);
+  }
+  Kokkos::deep_copy(mask, m);
+  Kokkos::deep_copy(weights, w);
+  for (const auto loss : {PatternLoss::LeastSquares, PatternLoss::Amplitude, PatternLoss::Poisson})
+    for (const auto scale : {PatternScale::PerPattern, PatternScale::None}) {
+      PtychographyOptions options{.loss = loss, .scale = scale, .counts = 10, .background = 0.1};
+      compare_paths(e, options);
+      options.weights = PixelWeights::Mask;
+      compare_paths(e, options, mask);
+      options.weights = PixelWeights::PerPixel;
+      compare_paths(e, options, weights);
+    }
+}
+
+void test_groups(Experiment<double> e) {
+  Kokkos::deep_copy(Kokkos::subview(e.patterns, 2, Kokkos::ALL, Kokkos::ALL), 0.0);
+  const View<int*> subset("subset", 3);
+  const auto list = Kokkos::create_mirror_view(subset);
+  list(0) = 4, list(1) = 2, list(2) = 0;
+  Kokkos::deep_copy(subset, list);
+  for (const std::size_t workspace : {std::size_t(1), std::size_t(160) << 20}) {
+    PtychographyOptions options{.counts = 10, .workspace_bytes = workspace};
+    compare_paths(e, options);
+    compare_paths(e, options, {}, subset);
+    options.object_gradient = Strategy::Atomic;
+    compare_paths(e, options);
+  }
+  PtychographyOptions options{.counts = 10, .path = PatternPath::Lines};
+  const double alone = e.loss(e.plan<double, LinesOnHosts>(options));
+  options.path = PatternPath::General;
+  CHECK(std::abs(alone / e.loss(e.plan<double, LinesOnHosts>(options)) - 1) < 1e-12);
 }
 
 } // namespace
@@ -65,45 +106,31 @@ TEMPLATE_LIST_TEST_CASE("lines: sizes of every kind, probes as large as the dete
   }
 }
 
-TEST_CASE("lines: losses, scales, masks and weights, with modes between pixels") {
-  const Experiment<double> e(34, 35, 30, 36, fractional, 3);
-  const View<double**> mask("mask", e.n, e.n), weights("weights", e.n, e.n);
-  const auto m = Kokkos::create_mirror_view(mask), w = Kokkos::create_mirror_view(weights);
-  for (int k = 0; k < e.n * e.n; ++k) {
-    m.data()[k] = k % 7 == 3 ? 0 : 1;
-    w.data()[k] = k % 5 == 0 ? 0 : 0.25 * (k % 4 + 1);
-  }
-  Kokkos::deep_copy(mask, m);
-  Kokkos::deep_copy(weights, w);
-  for (const auto loss : {PatternLoss::LeastSquares, PatternLoss::Amplitude, PatternLoss::Poisson})
-    for (const auto scale : {PatternScale::PerPattern, PatternScale::None}) {
-      PtychographyOptions options{.loss = loss, .scale = scale, .counts = 10, .background = 0.1};
-      compare_paths(e, options);
-      options.weights = PixelWeights::Mask;
-      compare_paths(e, options, mask);
-      options.weights = PixelWeights::PerPixel;
-      compare_paths(e, options, weights);
+TEMPLATE_LIST_TEST_CASE("lines: probes as large as the detector, between pixels", "", Types) {
+  for (const int n : Bracewell::Impl::is_host<Space> ? std::vector{35} : std::vector{128, 200, 256})
+    for (const int modes : {1, 2, 7}) { // 7: some exchanges of modes are shared
+      const Experiment<TestType> e(n + 4, n + 5, n, n, fractional, modes);
+      compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+      compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::PerPattern});
     }
 }
 
+/// Windows of the detector's size, which the compiler knows, and smaller ones.
+TEST_CASE("lines: losses, scales, masks and weights, with modes between pixels") {
+  const bool host = Bracewell::Impl::is_host<Space>;
+  test_settings(Experiment<double>(34, 35, 30, 36, fractional, 3));
+  if (host)
+    return;
+  test_settings(Experiment<double>(134, 133, 128, 128, fractional, 3));
+  test_settings(Experiment<double>(104, 103, 99, 128, whole, 3));
+}
+
 TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no gradients, atomic sums") {
-  Experiment<double> e(34, 35, 30, 32, whole, 2);
-  Kokkos::deep_copy(Kokkos::subview(e.patterns, 2, Kokkos::ALL, Kokkos::ALL), 0.0);
-  const View<int*> subset("subset", 3);
-  const auto list = Kokkos::create_mirror_view(subset);
-  list(0) = 4, list(1) = 2, list(2) = 0;
-  Kokkos::deep_copy(subset, list);
-  for (const std::size_t workspace : {std::size_t(1), std::size_t(160) << 20}) {
-    PtychographyOptions options{.counts = 10, .workspace_bytes = workspace};
-    compare_paths(e, options);
-    compare_paths(e, options, {}, subset);
-    options.object_gradient = Strategy::Atomic;
-    compare_paths(e, options);
-  }
-  PtychographyOptions options{.counts = 10, .path = PatternPath::Lines};
-  const double alone = e.loss(e.plan<double, LinesOnHosts>(options));
-  options.path = PatternPath::General;
-  CHECK(std::abs(alone / e.loss(e.plan<double, LinesOnHosts>(options)) - 1) < 1e-12);
+  test_groups(Experiment<double>(34, 35, 30, 32, whole, 2));
+  if (Bracewell::Impl::is_host<Space>)
+    return;
+  test_groups(Experiment<double>(104, 105, 100, 128, whole, 2));
+  test_groups(Experiment<double>(134, 135, 128, 128, fractional, 2));
 }
 
 TEST_CASE("lines: which sizes") {

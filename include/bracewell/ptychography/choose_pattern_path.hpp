@@ -23,6 +23,9 @@ struct FusedDetectors {
   static constexpr bool lines = !Impl::is_host<ExecutionSpace>;
   /// Whether a size is in the list.
   static constexpr bool contains(int size) { return ((size == sizes) || ...); }
+  /// Whether kernels over lines of this size are compiled that know it, for GPUs and sizes 128 and 256; others take it
+  /// as an argument. Lists that derive from this one can say otherwise.
+  static constexpr bool knows_lines(int size) { return contains(size); }
 
   static_assert(
       (std::ranges::count(Impl::PtychographyTuning::fused_sizes, sizes, &Impl::FusedSize::n) + ... + 0) ==
@@ -55,6 +58,13 @@ bool window_on_chip([[maybe_unused]] int n, [[maybe_unused]] int m) {
 #endif
   return result;
 }
+
+/// Whether kernels over lines are compiled for patterns of this size (KnownLinesPlan).
+template <class Detectors, class Space>
+constexpr bool lines_are_known(int n, int m) {
+  return !is_host<Space> && m == n && Detectors::knows_lines(n) &&
+         std::ranges::count(PtychographyTuning::line_sizes, n, &FusedSize::n) > 0;
+}
 } // namespace Impl
 
 /// Whether PatternPath::Lines transforms lines of n pixels: a product of powers of 2, 3, 5 and 7, neither too short to
@@ -67,7 +77,8 @@ inline bool transforms_lines(int n) {
 
 /// The path that PtychographyLoss takes, never PatternPath::Automatic: the one that options.path names if it can do the
 /// problem, otherwise the first of Fused, Lines and General that can; but Lines instead of Fused where the rows of a
-/// pattern do not fit into the memory of a multiprocessor.
+/// pattern do not fit into the memory of a multiprocessor, and where probes are as large as the detector and kernels over
+/// lines know its size.
 ///   Fused    where it is built for compared_detector() (see FusedDetectors), with one mode, whole positions, in the
 ///            far field, without weights per pixel and without a mask on patterns that are scaled one by one: with both,
 ///            the mean of I is not the energy of the exit wave
@@ -88,7 +99,8 @@ PatternPath choose_pattern_path(const PtychographyShape& shape, const Ptychograp
   const bool fused = plain && Detectors::contains(n) && mean_is_energy && shape.modes == 1 && whole_positions;
   const bool lines = Detectors::template lines<ExecutionSpace> && plain && transforms_lines(n) &&
                      (whole_positions || transforms_lines(shape.probe));
-  const bool fast = !lines || Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, shape.probe);
+  const bool fast = !lines || (Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, shape.probe) &&
+                               !Impl::lines_are_known<Detectors, ExecutionSpace>(n, shape.probe));
   const bool automatic = options.path == PatternPath::Automatic;
   if (fused && (options.path == PatternPath::Fused || (automatic && fast)))
     return PatternPath::Fused;

@@ -6,6 +6,7 @@
 #include <bracewell/ptychography/detail/fused_plan.hpp>
 #include <bracewell/ptychography/detail/general_plan.hpp>
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
+#include <bracewell/ptychography/detail/known_lines_plan.hpp>
 #include <bracewell/ptychography/detail/lines_plan.hpp>
 #include <bracewell/ptychography/detail/sum_losses.hpp>
 #include <bracewell/ptychography/detail/target_store.hpp>
@@ -100,6 +101,9 @@ public:
     const PatternPath path = choose_path(sizes, settings, scan);
     if (path == PatternPath::Fused)
       return bytes + Fused::bytes_needed(space, scan.count(), shape, settings);
+    if constexpr (has_known_lines)
+      if (path == PatternPath::Lines && KnownLines::takes(shape))
+        return bytes + KnownLines::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
     if constexpr (has_lines)
       if (path == PatternPath::Lines)
         return bytes + Lines::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
@@ -235,10 +239,14 @@ public:
 private:
   using Fused = Impl::FusedPlan<ExecutionSpace, Real, Storage, Detectors>;
   using Lines = Impl::LinesPlan<ExecutionSpace, Real, Storage>;
+  using KnownLines = Impl::KnownLinesPlan<ExecutionSpace, Real, Storage, Detectors>;
   using General = Impl::GeneralPlan<ExecutionSpace, Real, Storage>;
-  static constexpr bool has_lines = Detectors::template lines<ExecutionSpace>;
-  using Plan =
-      std::conditional_t<has_lines, std::variant<Fused, Lines, General>, std::variant<Fused, General>>;
+  static constexpr bool has_lines = Detectors::template lines<ExecutionSpace>,
+                        has_known_lines = has_lines && !Impl::is_host<ExecutionSpace>;
+  using Plan = std::conditional_t<
+      !has_lines, std::variant<Fused, General>,
+      std::conditional_t<Impl::is_host<ExecutionSpace>, std::variant<Fused, Lines, General>,
+                         std::variant<Fused, KnownLines, Lines, General>>>;
   static constexpr Impl::Arguments constructor{"PtychographyLoss"};
 
   static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options) {
@@ -266,6 +274,9 @@ private:
     const PatternPath path = choose_path(measured_, options_, scan_);
     if (path == PatternPath::Fused)
       return Plan(std::in_place_type<Fused>, space, scan_.count(), shape_, options_);
+    if constexpr (has_known_lines)
+      if (path == PatternPath::Lines && KnownLines::takes(shape_))
+        return Plan(std::in_place_type<KnownLines>, space, scan_, shape_, options_);
     if constexpr (has_lines)
       if (path == PatternPath::Lines)
         return Plan(std::in_place_type<Lines>, space, scan_, shape_, options_);
@@ -292,6 +303,18 @@ private:
     if (outputs.probe_gradient)
       sums_.add_probe(space, scan_.device(), selection, inputs.object.data, probes, waves,
                       outputs.probe_gradient.data);
+  }
+
+  void evaluate_group(const KnownLines& own, const ExecutionSpace& space, const Inputs& inputs,
+                      const Outputs& outputs, const Impl::Selection& selection, Real norm,
+                      double* per_pattern) const {
+    const auto products =
+        own.compute(space, scan_, inputs.object.data, inputs.probe.data, selection, store_.targets(),
+                    options_, norm, per_pattern, bool(outputs.object_gradient), outputs.probe_gradient.data);
+    if (outputs.object_gradient)
+      sums_.template add_object<Impl::wave_block>(space, scan_.device(), scan_.tiles(), selection,
+                                                  {nullptr, 0, own.products()}, products,
+                                                  outputs.object_gradient.data);
   }
 
   void evaluate_group(const Lines& own, const ExecutionSpace& space, const Inputs& inputs,

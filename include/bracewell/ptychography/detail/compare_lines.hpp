@@ -15,6 +15,55 @@ struct PatternSums {
   T wave_factor; ///< of the exit wave, to be taken from its gradient: otherwise
 };
 
+/// What the sums of a comparison are, first and second.
+enum class CompareTask {
+  Mean,    ///< sum w I, sum w
+  Slope,   ///< sum w l'(J) I, sum w I
+  Compare, ///< sum w l(J), sum w l'(J) I; and the gradients
+};
+
+/// The comparison of a pixel, added to both sums; returns what the wave is to be multiplied by.
+template <PatternLoss kind, class T, class Storage>
+struct ComparePixel {
+  PatternTerm<kind, T, Storage> term;
+  CompareTask task;
+  T scale, mean_slope; ///< PatternSums
+  T unit;              ///< of the gradient
+
+  KOKKOS_FORCEINLINE_FUNCTION T operator()(T intensity, T target, T weight, T& first, T& second) const {
+    if (task == CompareTask::Mean) {
+      first += weight * intensity;
+      second += weight;
+      return 0;
+    }
+    if (!(weight > 0))
+      return 0;
+    T value, slope;
+    term(scale * intensity, target, value, slope);
+    const bool known = task == CompareTask::Slope;
+    first += weight * (known ? slope * intensity : value);
+    second += weight * (known ? intensity : slope * intensity);
+    return unit * weight * (slope - mean_slope);
+  }
+};
+
+template <PatternLoss kind, class T, class Storage>
+KOKKOS_FORCEINLINE_FUNCTION ComparePixel<kind, T, Storage>
+compare_pixel(CompareTask task, const Targets<T, Storage>& targets, std::int64_t j, T background, T norm,
+              const PatternSums<T>& pattern) {
+  return {{background, targets.units ? targets.units[j] : T(0)},
+          task,
+          pattern.scale,
+          pattern.mean_slope,
+          2 * slope_unit(kind) * norm * pattern.scale};
+}
+
+/// The weight of a pixel that is stored at `index`.
+template <class T, class Storage>
+KOKKOS_FORCEINLINE_FUNCTION T pixel_weight(const Targets<T, Storage>& targets, std::int64_t index, T target) {
+  return targets.pixel_weights ? targets.pixel_weights[index] : targets.masked && target < 0 ? T(0) : T(1);
+}
+
 /// The middle of a pattern, a block of its rows at a time: the last transforms of the modes (along rows) to the
 /// detector, the comparison of sum |Psi_l|^2 with the targets, and the adjoints of the transforms, in place on
 /// waves [patterns, modes, n, m]. With more than one mode, the intensity of all is known when the last one has been
@@ -26,12 +75,7 @@ struct CompareLines {
   using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   using Member = typename Kokkos::TeamPolicy<Space>::member_type;
 
-  /// What the sums of a block are, [0] and [1].
-  enum class Task {
-    Mean,    ///< sum w I, sum w
-    Slope,   ///< sum w l'(J) I, sum w I
-    Compare, ///< sum w l(J), sum w l'(J) I; and the gradients
-  };
+  using Task = CompareTask;
 
   RadixPasses<T> forward, inverse;
   LineTeams teams;
@@ -111,30 +155,16 @@ struct CompareLines {
       const Targets<T, Storage>& targets = all.targets;
       const bool several = all.modes > 1;
       const std::int64_t at = (block.j * block.lines.n + block.begin + line) * block.lines.n + j;
-      const PatternTerm<kind, T, Storage> term{all.background, targets.units ? targets.units[block.j] : T(0)};
-      const T f = 2 * slope_unit(kind) * all.norm * block.pattern.scale;
+      const auto pixel =
+          compare_pixel<kind>(all.task, targets, block.j, all.background, all.norm, block.pattern);
       T first = 0, second = 0;
       BRACEWELL_UNROLL
       for (int q = 0; q < radix; ++q) {
         const T t = static_cast<T>(targets.values[at + apart * q]);
-        T w = targets.masked && t < 0 ? T(0) : T(1);
-        if (targets.pixel_weights)
-          w = targets.pixel_weights[at + apart * q];
         T intensity = x[q].re * x[q].re + x[q].im * x[q].im;
         if (several)
           intensity += shared[apart * q];
-        T factor = 0;
-        if (all.task == Task::Mean) {
-          first += w * intensity;
-          second += w;
-        } else if (w > 0) {
-          T value, slope;
-          term(block.pattern.scale * intensity, t, value, slope);
-          const bool known = all.task == Task::Slope;
-          first += w * (known ? slope * intensity : value);
-          second += w * (known ? intensity : slope * intensity);
-          factor = f * w * (slope - block.pattern.mean_slope);
-        }
+        const T factor = pixel(intensity, t, pixel_weight(targets, at + apart * q, t), first, second);
         if (several)
           shared[apart * q] = factor;
         x[q] = {x[q].re * factor, x[q].im * factor};

@@ -35,7 +35,7 @@ public:
       if constexpr (!on_chip)
         workspace_ = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::windows",
                                                     teams_ * Kernel::window(m_));
-      make_table(space, sizes);
+      table_ = make_fused_table<T>(space, sizes);
     });
   }
 
@@ -131,19 +131,6 @@ private:
         1, static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)));
     const std::int64_t groups = std::clamp<std::int64_t>((bytes + allowed - 1) / allowed, 1, patterns);
     return (patterns + groups - 1) / groups;
-  }
-
-  template <class Sizes>
-  void make_table(const Space& space, Sizes) {
-    table_ = device_vector<PlainComplex<T>>(space, "Bracewell::PtychographyLoss::table", +Sizes::table);
-    const auto host = Kokkos::create_mirror_view(table_);
-    PlainComplex<T>* next = host.data();
-    for (int k = 0; k < Sizes::per_lane; ++k, next += Sizes::outer_factors)
-      RegisterFFT<Sizes::lanes, false>::write_factors(double(k) / Sizes::per_lane, next);
-    for (int t = 0; t < Sizes::lanes; ++t, next += Sizes::inner_factors)
-      RegisterFFT<Sizes::per_lane, true>::write_factors(double(t) / Sizes::lanes, next);
-    Kokkos::deep_copy(space, table_, host);
-    space.fence("Bracewell::PtychographyLoss: the table on the host ends here");
   }
 
   int n_, m_;

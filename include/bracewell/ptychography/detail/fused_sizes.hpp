@@ -39,6 +39,7 @@ struct FusedSizes {
   static constexpr int outer_sums = (per_lane + lanes - 1) / lanes; ///< of a lane
   static constexpr int warp = 32, groups = warp / lanes; ///< groups of lanes that exchange side by side
   static constexpr int pitch = warp + 1; ///< of the exchange: odd, so that it runs over different banks
+  static constexpr int stride = 1;       ///< of the lanes there
   static constexpr int exchange = per_lane * pitch;
   static_assert(lanes % PatternLayout::group == 0 && warp % lanes == 0);
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <bracewell/impl/lanes.hpp>
+#include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/fused_sizes.hpp>
+
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -71,29 +74,42 @@ struct FusedTransforms {
     RegisterFFT<per_lane, false>::template run_leading<leading>(x);
     BRACEWELL_UNROLL
     for (int k = 0; k < per_lane; ++k)
-      at.exchange[k * Sizes::pitch + lane] = x[k];
+      at.exchange[k * Sizes::pitch + lane * Sizes::stride] = x[k];
   }
   /// Outer sums of a lane for one k.
   KOKKOS_FORCEINLINE_FUNCTION static void outer_forward(const LaneGroup& at, int k, Number (&y)[lanes]) {
     BRACEWELL_UNROLL
     for (int t = 0; t < lanes; ++t)
-      y[t] = at.exchange[k * Sizes::pitch + t];
+      y[t] = at.exchange[k * Sizes::pitch + t * Sizes::stride];
     RegisterFFT<lanes, false>::run_shifted(y, own_factors ? at.outer : at.table + k * Sizes::outer_factors);
   }
   KOKKOS_FORCEINLINE_FUNCTION static void outer_adjoint(const LaneGroup& at, int k, Number (&y)[lanes]) {
     RegisterFFT<lanes, true>::run(y);
     BRACEWELL_UNROLL
     for (int t = 0; t < lanes; ++t)
-      at.exchange[k * Sizes::pitch + t] = y[t];
+      at.exchange[k * Sizes::pitch + t * Sizes::stride] = y[t];
   }
   KOKKOS_FORCEINLINE_FUNCTION static void inner_adjoint(const LaneGroup& at, int lane,
                                                         Number (&x)[per_lane]) {
     BRACEWELL_UNROLL
     for (int k = 0; k < per_lane; ++k)
-      x[k] = at.exchange[k * Sizes::pitch + lane];
+      x[k] = at.exchange[k * Sizes::pitch + lane * Sizes::stride];
     const Number* const inner = at.table + per_lane * Sizes::outer_factors + lane * Sizes::inner_factors;
     RegisterFFT<per_lane, true>::run_shifted(x, !own_factors ? inner : same_factors ? at.outer : at.inner);
   }
 };
+
+/// The factors of FusedSizes. Waits.
+template <class T, class Space, class Sizes>
+Kokkos::View<PlainComplex<T>*, Kokkos::LayoutRight, typename Space::memory_space>
+make_fused_table(const Space& space, Sizes) {
+  std::vector<PlainComplex<T>> table(Sizes::table);
+  PlainComplex<T>* next = table.data();
+  for (int k = 0; k < Sizes::per_lane; ++k, next += Sizes::outer_factors)
+    RegisterFFT<Sizes::lanes, false>::write_factors(double(k) / Sizes::per_lane, next);
+  for (int t = 0; t < Sizes::lanes; ++t, next += Sizes::inner_factors)
+    RegisterFFT<Sizes::per_lane, true>::write_factors(double(t) / Sizes::lanes, next);
+  return device_copy(space, "Bracewell::PtychographyLoss::table", table);
+}
 
 } // namespace Bracewell::Impl

@@ -45,17 +45,18 @@ public:
                          FillSlots{subset, slots_.data()});
   }
 
-  /// @param probes  of the selection
-  template <class Stored>
+  /// @tparam block     see GatherObjectGradient
+  /// @param probes     of the selection
+  template <int block = 0, class Stored>
   void add_object(const Space& space, const Scan& scan, const ScanTiles& tiles, const Selection& selection,
                   const Probes<T>& probes, const WaveGradients<T, Stored>& waves, Complex* gradient) const {
     if (atomic_)
       Kokkos::parallel_for("Bracewell::PtychographyLoss::scatter_object_gradient",
                            Range(space, 0, selection.count * scan.probe * scan.probe),
-                           ScatterObjectGradient<T, Stored>{scan, selection, probes, waves, gradient});
+                           ScatterObjectGradient<T, Stored, block>{scan, selection, probes, waves, gradient});
     else
       gather_object_gradient(space, "Bracewell::PtychographyLoss::gather_object_gradient",
-                             GatherObjectGradient<Space, T, Stored>{
+                             GatherObjectGradient<Space, T, Stored, block>{
                                  scan, tiles, selection, selection.patterns ? slots_.data() : nullptr, probes,
                                  waves, gradient, selection.first > 0});
   }

@@ -181,8 +181,8 @@ struct SumShiftedSpectra {
   }
 };
 
-/// Adds what the blocks of every pattern left, and draws the consequence.
-template <class T, class Storage>
+/// Adds what the blocks of every pattern left, and draws the consequence. A team per pattern.
+template <class Space, class T, class Storage>
 struct SumBlocks {
   enum class Of {
     Energies, ///< of exit waves: the scale of patterns without weights
@@ -201,12 +201,30 @@ struct SumBlocks {
   PatternSums<T>* patterns;
   double* losses;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+  using Member = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  static void launch(const Space& space, const SumBlocks& kernel) {
+    Kokkos::parallel_for(
+        "Bracewell::PtychographyLoss::sum_blocks",
+        Kokkos::TeamPolicy<Space>(space, static_cast<int>(kernel.selection.count), is_host<Space> ? 1 : 32),
+        kernel);
+  }
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const std::int64_t i = member.league_rank();
     double first = 0, second = 0;
-    for (int block = 0; block < blocks; ++block) {
-      first += sums[2 * (i * blocks + block)];
-      second += sums[2 * (i * blocks + block) + 1];
-    }
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(member, blocks),
+        [&](int block, double& a, double& b) {
+          a += sums[2 * (i * blocks + block)];
+          b += sums[2 * (i * blocks + block) + 1];
+        },
+        first, second);
+    Kokkos::single(Kokkos::PerTeam(member), [&]() { finish(i, first, second); });
+  }
+
+private:
+  KOKKOS_INLINE_FUNCTION void finish(std::int64_t i, double first, double second) const {
     PatternSums<T>& pattern = patterns[i];
     const double counts = targets.counts;
     switch (of) {
@@ -326,14 +344,14 @@ public:
                               const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm,
                               double* losses, bool gradients) const {
     using Task = typename Compare::Task;
-    using Of = typename SumBlocks<T, Storage>::Of;
+    using Sum = SumBlocks<Space, T, Storage>;
+    using Of = typename Sum::Of;
     const bool scaled = targets.counts > 0;
     const LoadExitWaves<T> exit_waves{positions.device(), selection, object, given};
     const WaveLines<T, true> lines{waves_.data(), n_, m_};
     const auto add = [&](Of of, int blocks) {
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::sum_blocks", Range(space, 0, selection.count),
-                           SumBlocks<T, Storage>{of, sums_.data(), blocks, selection, targets, options.loss,
-                                                 norm, double(n_) * n_, weighted_, patterns_.data(), losses});
+      Sum::launch(space, Sum{of, sums_.data(), blocks, selection, targets, options.loss, norm,
+                             double(n_) * n_, weighted_, patterns_.data(), losses});
     };
     const auto compare = [&](const char* label, Task task, bool back) {
       launch(space, label, rows_, selection.count,

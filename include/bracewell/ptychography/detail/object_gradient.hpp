@@ -9,11 +9,22 @@
 
 namespace Bracewell::Impl {
 
+/// Where a column of m numbers begins, if columns lie in blocks.
+template <int block>
+KOKKOS_FORCEINLINE_FUNCTION int in_blocks(int column, [[maybe_unused]] int m) {
+  if constexpr (block > 0)
+    return column / block * (m * block) + column % block;
+  else
+    return column;
+}
+
 /// Object gradient sum_j conj(p(r - y_j)) G_j(r - y_j), by tiles of the object: a team owns a tile, goes
 /// through the windows that reach it and stores each pixel once. On GPUs the lanes of a warp are neighbouring
 /// columns and hold all rows; the warps take the windows in turn and add what they have at the end, in fixed
 /// order. `slots` says which place in the selection a pattern has (none: its own number).
-template <class Space, class T, class Stored>
+/// @tparam block  where not 0, `waves` are conj(p) G, to be summed as they are, in blocks of so many columns one after the
+///   other; of `probes` only the modes count
+template <class Space, class T, class Stored, int block = 0>
 struct GatherObjectGradient {
   static constexpr int width = ScanTiles::width, height = ScanTiles::height;
   static constexpr int shares = is_host<Space> ? 1 : PtychographyTuning::object_shares; ///< of the windows
@@ -52,22 +63,45 @@ struct GatherObjectGradient {
     const int from = Kokkos::max(0, -window.row), to = Kokkos::min(+height, m - window.row);
     if (from >= to || column < 0 || column >= m)
       return;
+    if (to - from == height)
+      add_rows<true>(window, column, from, to, re, im);
+    else
+      add_rows<false>(window, column, from, to, re, im);
+  }
+
+  /// @tparam all  whether the window has all rows of the tile
+  template <bool all>
+  KOKKOS_INLINE_FUNCTION void add_rows(const Window& window, int column, int from, int to, T (&re)[height],
+                                       T (&im)[height]) const {
+    const int m = scan.probe, pitch = static_cast<int>(waves.row_stride);
+    const Kokkos::complex<T>* p =
+        block > 0 ? nullptr : probes.data + window.i * probes.stride + window.row * m + column;
+    const complex_of<Stored>* w =
+        waves.data + window.i * waves.pattern_stride + window.row * pitch + in_blocks<block>(column, m);
     for (int mode = 0; mode < probes.modes; ++mode) {
-      const Kokkos::complex<T>* const p = probes.data + window.i * probes.stride + std::int64_t(mode) * m * m;
       Kokkos::complex<T> probe[height], wave[height];
       BRACEWELL_UNROLL
       for (int y = 0; y < height; ++y) { // all on their way at the same time
-        const bool inside = y >= from && y < to;
-        probe[y] = inside ? p[(window.row + y) * m + column] : Kokkos::complex<T>(0);
-        wave[y] = inside ? waves(window.i, mode, window.row + y, column) : Kokkos::complex<T>(0);
+        const bool inside = all || (y >= from && y < to);
+        if constexpr (block == 0)
+          probe[y] = inside ? p[y * m] : Kokkos::complex<T>(0);
+        wave[y] = inside ? static_cast<Kokkos::complex<T>>(w[y * pitch]) : Kokkos::complex<T>(0);
       }
       BRACEWELL_UNROLL
       for (int y = 0; y < height; ++y) {
         if constexpr (WaveGradients<T, Stored>::scaled)
           wave[y] *= window.factor;
-        re[y] += probe[y].real() * wave[y].real() + probe[y].imag() * wave[y].imag();
-        im[y] += probe[y].real() * wave[y].imag() - probe[y].imag() * wave[y].real();
+        if constexpr (block > 0) {
+          re[y] += wave[y].real();
+          im[y] += wave[y].imag();
+        } else {
+          re[y] += probe[y].real() * wave[y].real() + probe[y].imag() * wave[y].imag();
+          im[y] += probe[y].real() * wave[y].imag() - probe[y].imag() * wave[y].real();
+        }
       }
+      if constexpr (block == 0)
+        p += m * m;
+      w += waves.mode_stride;
     }
   }
 
@@ -145,13 +179,16 @@ private:
 /// Runs the gathering kernel with its scratch memory.
 template <class Space, class Gather>
 void gather_object_gradient(const Space& space, const std::string& label, const Gather& gather) {
-  Kokkos::TeamPolicy<Space> policy(space, static_cast<int>(gather.tiles.count), +Gather::team_size);
+  using Policy = Kokkos::TeamPolicy<
+      Space, Kokkos::LaunchBounds<PtychographyTuning::tile_width * PtychographyTuning::object_shares,
+                                  resident_teams<Space>(PtychographyTuning::object_teams)>>;
+  Policy policy(space, static_cast<int>(gather.tiles.count), +Gather::team_size);
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Gather::scratch_bytes())));
   Kokkos::parallel_for(label, policy, gather);
 }
 
 /// The same sum by atomic additions, one thread per pixel of a window.
-template <class T, class Stored>
+template <class T, class Stored, int block = 0>
 struct ScatterObjectGradient {
   Scan scan;
   Selection selection;
@@ -165,8 +202,11 @@ struct ScatterObjectGradient {
     const std::int64_t at = scan.corner(selection(i)) + row * scan.columns + column;
     Kokkos::complex<T> sum(0);
     for (int mode = 0; mode < probes.modes; ++mode)
-      sum += conjugate_product(probes.data[i * probes.stride + (std::int64_t(mode) * m + row) * m + column],
-                               waves(i, mode, row, column));
+      if constexpr (block > 0)
+        sum += waves(i, mode, row, in_blocks<block>(column, m));
+      else
+        sum += conjugate_product(probes.data[i * probes.stride + (std::int64_t(mode) * m + row) * m + column],
+                                 waves(i, mode, row, column));
     sum *= waves.factor(i);
     T* const target = reinterpret_cast<T*>(gradient + at);
     Kokkos::atomic_add(target, sum.real());

@@ -74,9 +74,9 @@ struct PatternTerm {
       value = (J - t) * (J - t);
       slope = J - t;
     } else if constexpr (kind == PatternLoss::Amplitude) {
-      const T amplitude = Kokkos::sqrt(J);
-      value = (amplitude - t) * (amplitude - t);
-      slope = amplitude > 0 ? 1 - t / amplitude : T(0);
+      const T inverse = J > 0 ? Kokkos::rsqrt(J) : T(0), difference = J * inverse - t;
+      value = difference * difference;
+      slope = J > 0 ? 1 - t * inverse : T(0);
     } else {
       const T expected = J + background, ratio = t / expected;
       value = expected - t + (t > 0 ? t * Kokkos::log(ratio) : T(0));

@@ -38,8 +38,21 @@ struct PtychographyTuning {
   static constexpr int line_threads = 256;
   static constexpr std::size_t line_bytes = 44000;
 
-  /// Warps that share the windows of a tile of the object, and the tile, whose width is that of a warp.
-  static constexpr int object_shares = 8, tile_height = 8, tile_width = 32;
+  /// Detectors for which kernels over lines know the length, of these FusedSizes.
+  static constexpr FusedSize line_sizes[] = {{128, 8}, {256, 16}};
+
+  /// Threads of a team of theirs over rows, and, in float, threads that a multiprocessor should hold of each kernel: 512
+  /// have 128 registers each, 384 have 168.
+  static constexpr int row_threads = 64;
+  static constexpr int shift_threads = 512, row_sum_threads = 384, compare_threads = 512, exit_threads = 512,
+                       gradient_threads = 384, shifted_gradient_threads = 384;
+
+  /// Teams that go through slices of the patterns, about: of which each leaves a sum, and others.
+  static constexpr int slice_teams = 4096, most_slice_teams = 8192;
+
+  /// Warps that share the windows of a tile of the object, their teams on a multiprocessor, and the tile, whose width is
+  /// that of a warp.
+  static constexpr int object_shares = 8, object_teams = 4, tile_height = 8, tile_width = 32;
 
   /// Probe gradient: values of all slices together, slices at most, and patterns that are read at a time.
   static constexpr std::int64_t slice_values = 1 << 18, most_slices = 256;

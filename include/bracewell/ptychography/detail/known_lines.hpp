@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/ptychography/detail/compare_lines.hpp>
+#include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/fused_transforms.hpp>
+
+/// Kernels over lines (rows or columns) of n = lanes x per_lane numbers, a length that the compiler knows, on GPUs: see
+/// KnownLinesPlan. Waves and shifted probes, [patterns, modes, n, n], lie in blocks of wave_block columns, one after the
+/// other, and each of these row by row: teams over columns go through memory from end to end, and rows of a team lie side
+/// by side.
+
+namespace Bracewell::Impl {
+
+inline constexpr int wave_block = 8;
+
+/// Rows: the lanes of a row are neighbours, so that only lanes of a warp exchange numbers.
+template <int lanes_, int per_lane_>
+struct RowSizes : FusedSizes<lanes_, per_lane_, per_lane_> {
+  using Sizes = FusedSizes<lanes_, per_lane_, per_lane_>;
+  static constexpr int threads = PtychographyTuning::row_threads; ///< of a team
+  static constexpr int lines = threads / lanes_, blocks = Sizes::n / lines;
+  static constexpr int exchange = threads / Sizes::warp * Sizes::exchange;
+  static_assert(Sizes::n % lines == 0);
+
+  KOKKOS_FORCEINLINE_FUNCTION static int line(int rank) { return rank / lanes_; }
+  KOKKOS_FORCEINLINE_FUNCTION static int lane(int rank) { return rank % lanes_; }
+  KOKKOS_FORCEINLINE_FUNCTION static int place(int rank) { ///< of lane 0 in the exchange
+    return rank / Sizes::warp * Sizes::exchange + rank % Sizes::warp - rank % lanes_;
+  }
+};
+
+/// Columns: neighbouring threads have neighbouring columns, and a team exchanges numbers.
+template <int lanes_, int per_lane_>
+struct ColumnSizes : FusedSizes<lanes_, per_lane_, per_lane_> {
+  using Sizes = FusedSizes<lanes_, per_lane_, per_lane_>;
+  static constexpr int lines = wave_block, threads = lines * lanes_, blocks = Sizes::n / lines; ///< of a team
+  static constexpr int stride = lines, pitch = lanes_ * lines + lines % 16; ///< even and odd k: other banks
+  static constexpr int exchange = per_lane_ * pitch;
+  static_assert(Sizes::n % lines == 0);
+
+  KOKKOS_FORCEINLINE_FUNCTION static int line(int rank) { return rank % lines; }
+  KOKKOS_FORCEINLINE_FUNCTION static int lane(int rank) { return rank / lines; }
+  KOKKOS_FORCEINLINE_FUNCTION static int place(int rank) { return rank % lines; }
+};
+
+/// What a thread has of a line, and its part of the transforms: before one numbers lane + lanes j, x[j]; after it numbers
+/// k + per_lane g with k = lane + lanes c, y[g] of outer sum c (FusedTransforms). A thread writes to the exchange where it
+/// has read at the end of the transform before, if that went the other way: between the two nobody has to wait.
+template <class T, class Sizes>
+struct KnownLine : FusedTransforms<false, T, Sizes>::LaneGroup {
+  using Transforms = FusedTransforms<false, T, Sizes>;
+  using Number = PlainComplex<T>;
+  static constexpr int lanes = Sizes::lanes, per_lane = Sizes::per_lane, outer_sums = Sizes::outer_sums;
+  static_assert(per_lane % lanes == 0 && lanes % wave_block == 0);
+
+  KOKKOS_FORCEINLINE_FUNCTION KnownLine(int rank, Number* scratch, const Number* factors) {
+    this->exchange = scratch + Sizes::place(rank);
+    this->table = factors;
+    this->lane = Sizes::lane(rank);
+    this->group = Sizes::line(rank);
+    Transforms::load_factors(*this, factors);
+  }
+
+  /// Number of the line, from that of the lane on: outer sum c, g.
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int outer(int c, int g) { return lanes * c + per_lane * g; }
+
+  KOKKOS_FORCEINLINE_FUNCTION void inner_forward(Number (&x)[per_lane]) const {
+    Transforms::inner_forward(*this, this->lane, x);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void inner_adjoint(Number (&x)[per_lane]) const {
+    Transforms::inner_adjoint(*this, this->lane, x);
+  }
+  /// The second half of a transform: use(c, y).
+  template <class Use>
+  KOKKOS_FORCEINLINE_FUNCTION void outer_forward(const Use& use) const {
+    BRACEWELL_UNROLL
+    for (int c = 0; c < outer_sums; ++c) {
+      Number y[lanes];
+      Transforms::outer_forward(*this, this->lane + lanes * c, y);
+      use(c, y);
+    }
+  }
+  /// The first half of an inverse transform.
+  KOKKOS_FORCEINLINE_FUNCTION void outer_adjoint(Number (&y)[outer_sums][lanes]) const {
+    BRACEWELL_UNROLL
+    for (int c = 0; c < outer_sums; ++c)
+      Transforms::outer_adjoint(*this, this->lane + lanes * c, y[c]);
+  }
+
+  /// Numbers of the line, the lane's of which is *from, before a transform and after it.
+  template <int apart = 1>
+  KOKKOS_FORCEINLINE_FUNCTION static void load_inner(const Kokkos::complex<T>* from, Number (&x)[per_lane]) {
+    BRACEWELL_UNROLL
+    for (int j = 0; j < per_lane; ++j)
+      x[j] = plain(from[lanes * j * apart]);
+  }
+  template <int apart = 1>
+  KOKKOS_FORCEINLINE_FUNCTION static void store_inner(Kokkos::complex<T>* to, const Number (&x)[per_lane]) {
+    BRACEWELL_UNROLL
+    for (int j = 0; j < per_lane; ++j)
+      to[lanes * j * apart] = Kokkos::complex<T>(x[j].re, x[j].im);
+  }
+  template <int apart = 1>
+  KOKKOS_FORCEINLINE_FUNCTION static void load_outer(const Kokkos::complex<T>* from,
+                                                     Number (&y)[outer_sums][lanes]) {
+    BRACEWELL_UNROLL
+    for (int c = 0; c < outer_sums; ++c)
+      BRACEWELL_UNROLL
+    for (int g = 0; g < lanes; ++g)
+      y[c][g] = plain(from[outer(c, g) * apart]);
+  }
+  template <int apart = 1>
+  KOKKOS_FORCEINLINE_FUNCTION static void store_outer(Kokkos::complex<T>* to, int c,
+                                                      const Number (&y)[lanes]) {
+    BRACEWELL_UNROLL
+    for (int g = 0; g < lanes; ++g)
+      to[outer(c, g) * apart] = Kokkos::complex<T>(y[g].re, y[g].im);
+  }
+};
+
+template <class Space, class T, class Sizes_>
+struct KnownKernel {
+  using Sizes = Sizes_;
+  using Number = PlainComplex<T>;
+  using Complex = Kokkos::complex<T>;
+  using Line = KnownLine<T, Sizes>;
+  using Member = typename Kokkos::TeamPolicy<Space>::member_type;
+  using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  static constexpr int n = Sizes::n, lanes = Sizes::lanes, per_lane = Sizes::per_lane,
+                       outer_sums = Sizes::outer_sums;
+  static constexpr int threads = Sizes::threads;
+
+  QuickDivision modes;
+  const Number* table; ///< FusedSizes
+
+  /// Where the lane's number of a row begins in a wave; the others follow n numbers for each column.
+  KOKKOS_FORCEINLINE_FUNCTION static int in_row(const Line& at, int row) {
+    return at.lane / wave_block * (n * wave_block) + row * wave_block + at.lane % wave_block;
+  }
+
+  /// Team ((slice modes + mode) blocks + block).
+  struct Part {
+    int slice, mode, first; ///< line of the team
+
+    KOKKOS_FORCEINLINE_FUNCTION Part(const QuickDivision& modes, int team)
+        : slice(modes.quotient(team / Sizes::blocks)), mode(team / Sizes::blocks - slice * modes.by()),
+          first(team % Sizes::blocks * Sizes::lines) {}
+  };
+};
+
+/// Spectra of the probe [modes, n, n], shifted and transformed back along the rows: the columns of the shifted probes
+/// are still spectra.
+template <class Space, class T, class Sizes>
+struct ShiftRows : KnownKernel<Space, T, Sizes> {
+  using Base = KnownKernel<Space, T, Sizes>;
+  using typename Base::Complex, typename Base::Number, typename Base::Line;
+  static constexpr int n = Base::n, on_chip = PtychographyTuning::shift_threads, numbers = Sizes::exchange;
+
+  const Complex *spectrum, *phases;
+  Complex* probes;
+  int patterns, per_slice;
+
+  KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
+    const typename Base::Part part(this->modes, member.league_rank());
+    const typename Base::Scratch memory(member.team_scratch(0), +numbers);
+    const Line at(member.team_rank(), memory.data(), this->table);
+    const int row = part.first + at.group;
+    Number given[Line::outer_sums][Line::lanes];
+    Line::load_outer(spectrum + ((std::int64_t(part.mode) * n + row) * n + at.lane), given);
+    for (int i = part.slice * per_slice; i < Kokkos::min(patterns, (part.slice + 1) * per_slice); ++i) {
+      const Complex* const phase = phases + std::int64_t(2) * i * n;
+      Number y[Line::outer_sums][Line::lanes];
+      Line::load_outer(phase + (n + at.lane), y);
+      const Number own = plain(phase[row] * (T(1) / T(n * n)));
+      BRACEWELL_UNROLL
+      for (int c = 0; c < Line::outer_sums; ++c)
+        BRACEWELL_UNROLL
+      for (int g = 0; g < Line::lanes; ++g)
+        y[c][g] = turn<false>(given[c][g], turn<false>(own, y[c][g]));
+      at.outer_adjoint(y);
+      synchronise_lanes();
+      Number x[Line::per_lane];
+      at.inner_adjoint(x);
+      Line::template store_inner<n>(
+          probes + ((std::int64_t(i) * this->modes.by() + part.mode) * (n * n) + Base::in_row(at, row)), x);
+      synchronise_lanes();
+    }
+  }
+};
+
+/// Blocks of columns of the waves of a mode: a team goes through a slice of the patterns.
+template <class Space, class T, class Sizes, bool shifted>
+struct KnownColumns : KnownKernel<Space, T, Sizes> {
+  using Base = KnownKernel<Space, T, Sizes>;
+  using typename Base::Complex, typename Base::Number, typename Base::Line;
+  static constexpr int n = Base::n, per_lane = Base::per_lane;
+  /// Exchanges: with two, what is written to the one need not wait until the other has been read.
+  static constexpr int exchanges =
+      (2 * Sizes::exchange + (shifted ? 0 : Base::threads * per_lane)) * sizeof(Number) <=
+              PtychographyTuning::line_bytes
+          ? 2
+          : 1;
+  static constexpr int numbers = exchanges * Sizes::exchange;
+
+  Scan scan;
+  Selection selection;
+  const Complex* object;
+  Complex* probes; ///< [modes, n, n]; if shifted, what ShiftRows has left
+  Complex* waves;
+  int per_slice;
+
+  /// Pixel (lane, column) of wave i of the mode; other rows follow wave_block numbers for each.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t element(const Line& at, const typename Base::Part& part,
+                                                   int i) const {
+    return (std::int64_t(i) * this->modes.by() + part.mode) * (n * n) + part.first * n +
+           at.lane * wave_block + at.group;
+  }
+  /// The same pixel in probes [.., modes, n, n] as they are given.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t given(const Line& at, const typename Base::Part& part,
+                                                 int i) const {
+    return (std::int64_t(i) * this->modes.by() + part.mode) * (n * n) + at.lane * n + part.first + at.group;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void load_object(const Line& at, const typename Base::Part& part, int i,
+                                               Number (&o)[per_lane]) const {
+    const int columns = static_cast<int>(scan.columns);
+    const Complex* from = object + (scan.corner(selection(i)) + (at.lane * columns + part.first + at.group));
+    BRACEWELL_UNROLL
+    for (int j = 0; j < per_lane; ++j)
+      o[j] = plain(from[Line::lanes * j * columns]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION int end(const typename Base::Part& part) const {
+    return static_cast<int>(Kokkos::min(selection.count, std::int64_t(part.slice + 1) * per_slice));
+  }
+};
+
+/// Exit waves, transformed along their columns.
+template <class Space, class T, class Sizes, bool shifted>
+struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
+  using Base = KnownColumns<Space, T, Sizes, shifted>;
+  using typename Base::Number, typename Base::Line;
+  static constexpr int n = Base::n, per_lane = Base::per_lane, on_chip = PtychographyTuning::exit_threads;
+
+  double* energies; ///< [patterns, modes, blocks, 2]: energy of the exit wave, or null
+
+  KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
+    const typename Base::Part part(this->modes, member.league_rank());
+    const typename Base::Scratch memory(member.team_scratch(0), +Base::numbers);
+    Line at(member.team_rank(), memory.data(), this->table);
+    Number p[per_lane];
+    if constexpr (!shifted)
+      Line::template load_inner<n>(this->probes + this->given(at, part, 0), p);
+    const int begin = part.slice * this->per_slice, end = this->end(part);
+    Number o[per_lane], x[per_lane];
+    this->load_object(at, part, begin, o);
+    for (int i = begin; i < end; ++i) {
+      at.exchange = memory.data() +
+                    (Sizes::place(member.team_rank()) + (i - begin) % Base::exchanges * Sizes::exchange);
+      if constexpr (shifted) {
+        Number y[Line::outer_sums][Line::lanes];
+        Line::template load_outer<wave_block>(this->probes + this->element(at, part, i), y);
+        at.outer_adjoint(y);
+        member.team_barrier();
+        at.inner_adjoint(p);
+      }
+      BRACEWELL_UNROLL
+      for (int j = 0; j < per_lane; ++j)
+        x[j] = turn<false>(o[j], p[j]);
+      if (energies) {
+        T energy = 0;
+        BRACEWELL_UNROLL
+        for (int j = 0; j < per_lane; ++j)
+          energy += x[j].re * x[j].re + x[j].im * x[j].im;
+        write_team_sums<Space>(member, energy, 0,
+                               energies +
+                                   2 * ((std::int64_t(i) * this->modes.by() + part.mode) * Sizes::blocks +
+                                        part.first / Sizes::lines));
+      }
+      at.inner_forward(x);
+      if (i + 1 < end)
+        this->load_object(at, part, i + 1, o); // on its way during the other half
+      member.team_barrier();
+      typename Base::Complex* const to = this->waves + this->element(at, part, i);
+      at.outer_forward(
+          [&](int c, const Number(&y)[Line::lanes]) { Line::template store_outer<wave_block>(to, c, y); });
+      if constexpr (Base::exchanges == 1)
+        member.team_barrier();
+    }
+  }
+};
+
+/// From the derivatives at the detector, transformed back along the rows, to those with respect to the exit waves, G
+/// (less the wave factor times the exit wave); leaves conj(p) G in place of the waves and what the gradient of the probe
+/// needs: sums of conj(O) G over slices of the patterns; or of shifted probes conj(p) G of all modes in place of the first
+/// wave, and transforms of conj(O) G along its columns in place of the probes.
+template <class Space, class T, class Sizes, bool shifted>
+struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
+  using Base = KnownColumns<Space, T, Sizes, shifted>;
+  using typename Base::Number, typename Base::Line, typename Base::Complex, typename Base::Part,
+      typename Base::Member;
+  static constexpr int n = Base::n, per_lane = Base::per_lane, lanes = Line::lanes,
+                       outer_sums = Line::outer_sums,
+                       on_chip = shifted ? PtychographyTuning::shifted_gradient_threads
+                                         : PtychographyTuning::gradient_threads;
+  /// A probe that is the same for all patterns waits in scratch memory, if there is room.
+  static constexpr bool keeps_probe =
+      !shifted &&
+      (Base::numbers + per_lane * Base::threads) * sizeof(Number) <= PtychographyTuning::line_bytes;
+  static constexpr int numbers = Base::numbers + (keeps_probe ? per_lane * Base::threads : 0);
+
+  const PatternSums<T>* patterns;
+  Complex* slices; ///< [slices, modes, n, n]
+  bool want_object, want_probe;
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const typename Base::Scratch memory(member.team_scratch(0), +numbers);
+    Line at(member.team_rank(), memory.data(), this->table);
+    if constexpr (shifted)
+      pattern(member, at, memory.data());
+    else
+      slice(member, at, memory.data());
+  }
+
+private:
+  KOKKOS_FORCEINLINE_FUNCTION static void use_exchange(const Member& member, Line& at, Number* memory,
+                                                       int number) {
+    at.exchange = memory + (Sizes::place(member.team_rank()) + number % Base::exchanges * Sizes::exchange);
+  }
+
+  /// x: G of a thread, less the wave factor times its exit wave o p.
+  KOKKOS_FORCEINLINE_FUNCTION static void subtract(T factor, const Number (&o)[per_lane],
+                                                   const Number (&p)[per_lane], Number (&x)[per_lane]) {
+    if (factor == 0)
+      return;
+    BRACEWELL_UNROLL
+    for (int j = 0; j < per_lane; ++j) {
+      const Number psi = turn<false>(o[j], p[j]);
+      x[j] = {x[j].re - factor * psi.re, x[j].im - factor * psi.im};
+    }
+  }
+
+  /// A slice of the patterns, of one mode.
+  KOKKOS_FORCEINLINE_FUNCTION void slice(const Member& member, Line& at, Number* memory) const {
+    const Part part(this->modes, member.league_rank());
+    const int begin = part.slice * this->per_slice, end = this->end(part);
+    const Complex* const given = this->probes + this->given(at, part, 0);
+    Number* const kept = memory + (Base::numbers + member.team_rank());
+    Number p[per_lane], o[per_lane], x[per_lane], sum[per_lane] = {}, y[outer_sums][lanes];
+    if constexpr (keeps_probe) {
+      Line::template load_inner<n>(given, p);
+      BRACEWELL_UNROLL
+      for (int j = 0; j < per_lane; ++j)
+        kept[j * Base::threads] = p[j];
+    }
+    for (int i = begin; i < end; ++i) {
+      Complex* const wave = this->waves + this->element(at, part, i);
+      Line::template load_outer<wave_block>(wave, y);
+      use_exchange(member, at, memory, i - begin);
+      at.outer_adjoint(y);
+      this->load_object(at, part, i, o); // on its way
+      member.team_barrier();
+      at.inner_adjoint(x);
+      if constexpr (keeps_probe) {
+        BRACEWELL_UNROLL
+        for (int j = 0; j < per_lane; ++j)
+          p[j] = kept[j * Base::threads];
+      } else {
+        Line::template load_inner<n>(given, p);
+      }
+      subtract(patterns[i].wave_factor, o, p, x);
+      BRACEWELL_UNROLL
+      for (int j = 0; j < per_lane; ++j) {
+        const Number product = turn<true>(x[j], p[j]), term = turn<true>(x[j], o[j]);
+        if (want_object)
+          wave[lanes * j * wave_block] = Complex(product.re, product.im);
+        sum[j] = sum[j] + term;
+      }
+      if constexpr (Base::exchanges == 1)
+        member.team_barrier();
+    }
+    if (want_probe)
+      Line::template store_inner<n>(slices + this->given(at, part, part.slice), sum);
+  }
+
+  /// All modes of a pattern.
+  KOKKOS_FORCEINLINE_FUNCTION void pattern(const Member& member, Line& at, Number* memory) const {
+    Part part(this->modes, member.league_rank());
+    const int i = part.slice = member.league_rank() / Sizes::blocks;
+    const T factor = patterns[i].wave_factor;
+    Number o[per_lane], p[per_lane], x[per_lane], product[per_lane] = {};
+    this->load_object(at, part, i, o);
+    for (part.mode = 0; part.mode < this->modes.by(); ++part.mode) {
+      Complex* const wave = this->waves + this->element(at, part, i);
+      Complex* const probe = this->probes + this->element(at, part, i);
+      Number s[outer_sums][lanes], y[outer_sums][lanes];
+      Line::template load_outer<wave_block>(probe, s);
+      Line::template load_outer<wave_block>(wave, y);
+      use_exchange(member, at, memory, 1);
+      at.outer_adjoint(s);
+      member.team_barrier();
+      at.inner_adjoint(p);
+      if constexpr (Base::exchanges == 1)
+        member.team_barrier();
+      use_exchange(member, at, memory, 0);
+      at.outer_adjoint(y);
+      member.team_barrier();
+      at.inner_adjoint(x);
+      subtract(factor, o, p, x);
+      BRACEWELL_UNROLL
+      for (int j = 0; j < per_lane; ++j) {
+        product[j] = product[j] + turn<true>(x[j], p[j]);
+        x[j] = turn<true>(x[j], o[j]);
+      }
+      if (want_probe) {
+        at.inner_forward(x);
+        member.team_barrier();
+        at.outer_forward(
+            [&](int c, const Number(&z)[lanes]) { Line::template store_outer<wave_block>(probe, c, z); });
+      }
+      member.team_barrier();
+    }
+    part.mode = 0;
+    if (want_object)
+      Line::template store_inner<wave_block>(this->waves + this->element(at, part, i), product);
+  }
+};
+
+/// The other half of the transforms of conj(O) G, along the rows, with the shifts undone, summed over slices of the
+/// patterns.
+template <class Space, class T, class Sizes>
+struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
+  using Base = KnownKernel<Space, T, Sizes>;
+  using typename Base::Complex, typename Base::Number, typename Base::Line;
+  static constexpr int n = Base::n, on_chip = PtychographyTuning::row_sum_threads, numbers = Sizes::exchange;
+
+  const Complex *terms, *phases;
+  Complex* slices; ///< [slices, modes, n, n]
+  int patterns, per_slice;
+
+  KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
+    const typename Base::Part part(this->modes, member.league_rank());
+    const typename Base::Scratch memory(member.team_scratch(0), +numbers);
+    const Line at(member.team_rank(), memory.data(), this->table);
+    const int row = part.first + at.group, begin = part.slice * per_slice,
+              end = Kokkos::min(patterns, begin + per_slice);
+    const auto element = [&](int i) {
+      return (std::int64_t(i) * this->modes.by() + part.mode) * (n * n) + Base::in_row(at, row);
+    };
+    Number sum[Line::outer_sums][Line::lanes] = {}, x[Line::per_lane];
+    Line::template load_inner<n>(terms + element(begin), x);
+    for (int i = begin; i < end; ++i) {
+      at.inner_forward(x);
+      if (i + 1 < end)
+        Line::template load_inner<n>(terms + element(i + 1), x); // on its way during the other half
+      synchronise_lanes();
+      const Complex* const phase = phases + std::int64_t(2) * i * n;
+      const Complex* const of_columns = phase + (n + at.lane);
+      const Number own = plain(phase[row] * (T(1) / T(n * n)));
+      at.outer_forward([&](int c, const Number(&y)[Line::lanes]) {
+        BRACEWELL_UNROLL
+        for (int g = 0; g < Line::lanes; ++g)
+          sum[c][g] = sum[c][g] + turn<true>(y[g], turn<false>(own, plain(of_columns[Line::outer(c, g)])));
+      });
+      synchronise_lanes();
+    }
+    BRACEWELL_UNROLL
+    for (int c = 0; c < Line::outer_sums; ++c)
+      Line::store_outer(
+          slices + (((std::int64_t(part.slice) * this->modes.by() + part.mode) * n + row) * n + at.lane), c,
+          sum[c]);
+  }
+};
+
+/// The rows of patterns: the last transforms of the modes, the comparison of sum |Psi_l|^2 with the targets, and the
+/// adjoints of the transforms, in place on waves. Each mode has an exchange of its own, where its numbers wait between the
+/// inner and the outer sums until the comparison is known; modes for which there is no room share the last one and are
+/// read again.
+template <class Space, class T, class Storage, class Sizes, PatternLoss kind>
+struct CompareRows : KnownKernel<Space, T, Sizes> {
+  using Base = KnownKernel<Space, T, Sizes>;
+  using typename Base::Complex, typename Base::Number, typename Base::Line;
+  static constexpr int n = Base::n, lanes = Base::lanes, per_lane = Base::per_lane,
+                       outer_sums = Base::outer_sums;
+  static constexpr int on_chip = PtychographyTuning::compare_threads, numbers = Sizes::exchange;
+
+  int exchanges;
+  Selection selection;
+  Targets<T, Storage> targets;
+  T background, norm;
+  Complex* waves;
+  const PatternSums<T>* patterns;
+  double* sums; ///< [patterns, blocks, 2]
+  CompareTask task;
+  bool gradients; ///< with CompareTask::Compare
+
+  KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
+    const int i = member.league_rank() / Sizes::blocks, count = this->modes.by();
+    const std::int64_t j = selection(i);
+    const typename Base::Scratch memory(member.team_scratch(0), numbers * exchanges);
+    Line at(member.team_rank(), memory.data(), this->table);
+    Number* const first_exchange = at.exchange;
+    const int row = member.league_rank() % Sizes::blocks * Sizes::lines + at.group;
+    const PatternSums<T> pattern = patterns[i];
+    Complex* const wave =
+        waves + (std::int64_t(i) * count * (n * n) + Base::in_row(at, row)); // of the first mode
+    Number x[per_lane] = {}, y[outer_sums][lanes];
+    if (!(targets.means[j] > 0 && (task == CompareTask::Mean || pattern.scale > 0))) { // the whole team
+      for (int mode = 0; gradients && mode < count; ++mode)
+        Line::template store_inner<n>(wave + mode * (n * n), x);
+      if (member.team_rank() == 0)
+        sums[2 * member.league_rank()] = sums[2 * member.league_rank() + 1] = 0;
+      return;
+    }
+    const auto use_exchange = [&](int mode) {
+      at.exchange = first_exchange + numbers * Kokkos::min(mode, exchanges - 1);
+    };
+    Line::template load_inner<n>(wave, x);
+    const std::int64_t pixel = (j * n + row) * n + at.lane;
+    T t[outer_sums][lanes], intensity[outer_sums][lanes] = {};
+    BRACEWELL_UNROLL
+    for (int c = 0; c < outer_sums; ++c)
+      BRACEWELL_UNROLL
+    for (int g = 0; g < lanes; ++g)
+      t[c][g] = static_cast<T>(targets.values[pixel + Line::outer(c, g)]);
+    for (int mode = 0; mode < count; ++mode) {
+      use_exchange(mode);
+      at.inner_forward(x);
+      if (mode + 1 < count)
+        Line::template load_inner<n>(wave + (mode + 1) * (n * n), x); // on its way during the other half
+      synchronise_lanes();
+      at.outer_forward([&](int c, const Number(&value)[lanes]) {
+        BRACEWELL_UNROLL
+        for (int g = 0; g < lanes; ++g) {
+          y[c][g] = value[g];
+          intensity[c][g] += value[g].re * value[g].re + value[g].im * value[g].im;
+        }
+      });
+      if (mode + 1 >= exchanges)
+        synchronise_lanes(); // the next mode takes this exchange
+    }
+    T first = 0, second = 0; // intensities become what the waves are multiplied by
+    const auto compare = [&](CompareTask what) {
+      const auto each = compare_pixel<kind>(what, targets, j, background, norm, pattern);
+      BRACEWELL_UNROLL
+      for (int c = 0; c < outer_sums; ++c)
+        BRACEWELL_UNROLL
+      for (int g = 0; g < lanes; ++g)
+        intensity[c][g] = each(intensity[c][g], t[c][g],
+                               pixel_weight(targets, pixel + Line::outer(c, g), t[c][g]), first, second);
+    };
+    if (task == CompareTask::Compare)
+      compare(CompareTask::Compare);
+    else
+      compare(task);
+    for (int mode = gradients ? count - 1 : -1; mode >= 0; --mode) { // y: numbers of this mode
+      BRACEWELL_UNROLL
+      for (int c = 0; c < outer_sums; ++c)
+        BRACEWELL_UNROLL
+      for (int g = 0; g < lanes; ++g)
+        y[c][g] = {y[c][g].re * intensity[c][g], y[c][g].im * intensity[c][g]};
+      at.outer_adjoint(y);
+      synchronise_lanes();
+      at.inner_adjoint(x);
+      Line::template store_inner<n>(wave + mode * (n * n), x);
+      if (mode == 0)
+        break;
+      use_exchange(mode - 1);
+      if (mode >= exchanges) {
+        Line::template load_inner<n>(wave + (mode - 1) * (n * n), x);
+        at.inner_forward(x);
+        synchronise_lanes();
+      }
+      at.outer_forward([&](int c, const Number(&value)[lanes]) {
+        BRACEWELL_UNROLL
+        for (int g = 0; g < lanes; ++g)
+          y[c][g] = value[g];
+      });
+    }
+    write_team_sums<Space>(member, first, second, sums + 2 * member.league_rank());
+  }
+};
+
+} // namespace Bracewell::Impl
