@@ -48,6 +48,16 @@ launch_lines(const Space&,
              const Impl::TransformLines<Space, float, false, true, Impl::LoadShiftedSpectrum<float>,
                                         Impl::StoreWaveGradients<float>>&);
 
+using KnownRows = Impl::RowSizes<8, 16>;
+using KnownColumns = Impl::ColumnSizes<16, 16>;
+template void launch_lines(const Space&, const Impl::ShiftRows<Space, float, KnownRows>&);
+template void launch_lines(const Space&, const Impl::ExitWaveColumns<Space, float, KnownColumns, true>&);
+template void launch_lines(const Space&,
+                           const Impl::CompareRows<Space, float, float, KnownRows, PatternLoss::Amplitude>&);
+template void launch_lines(const Space&, const Impl::GradientColumns<Space, float, KnownColumns, false>&);
+template void launch_lines(const Space&, const Impl::GradientColumns<Space, float, KnownColumns, true>&);
+template void launch_lines(const Space&, const Impl::SumShiftedRows<Space, float, KnownRows>&);
+
 /// Without PatternPath::Lines, whose kernels take long: those above are of every kind.
 struct GeneralAlone : FusedDetectors<> {
   template <class>
