@@ -31,6 +31,13 @@ inline int slices_at_once(double slices, bool host) {
   return slices <= tuning.few_slices ? tuning.few_slices : tuning.tile_slices;
 }
 
+/// A sample of a slice in a bin. Hosts take rows of taps by four.
+inline double bin_sample_cost(const GriddingWork& work) {
+  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  const int row = work.host ? (work.width + 3) / 4 * 4 : work.width;
+  return tuning.bin_sample + tuning.bin_tap * row * std::pow(work.width, work.dimensions - 1);
+}
+
 /// Estimated time of spreading: nanoseconds of an NVIDIA H200, or of one core of a host. Infinite where there
 /// is no such strategy.
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work) {
@@ -54,8 +61,7 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
     for (const int edge : {bin.x, bin.y, bin.z})
       padding *= edge > 1 ? 1 + (work.width - 1) / std::max<double>(edge, work.width - 1) : 1;
     return writing + (1 << work.dimensions) * tuning.bin_launch +
-           work.cells * work.slices * padding * tuning.bin_cell +
-           points_of_slices * (tuning.bin_sample + tuning.bin_tap * taps);
+           work.cells * work.slices * padding * tuning.bin_cell + points_of_slices * bin_sample_cost(work);
   }
   // Tiles: lanes are paid for, used or not; a sample is visited once per tile that it reaches.
   const double chunks = std::ceil(work.slices / slices_at_once(work.slices, work.host));
@@ -69,19 +75,20 @@ inline double interpolation_cost(GriddingStrategy strategy, const GriddingWork& 
   const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
   const double taps = std::pow(work.width, work.dimensions), points_of_slices = work.points * work.slices;
   if (strategy == GriddingStrategy::Bins)
-    return points_of_slices * (tuning.bin_sample + tuning.bin_tap * taps);
+    return points_of_slices * bin_sample_cost(work);
   const bool many = work.dimensions == 2 && work.slices > 10; // see choose_interpolation
   return points_of_slices * taps * (many ? tuning.interpolated_tap_of_many : tuning.interpolated_tap);
 }
 
-/// Tiles, Bins (few slices), Atomic (few samples) or, on hosts, Duplicated, whichever is expected to be the
-/// fastest in both directions; PrunedGather never is.
+/// Tiles, Bins (few slices), Atomic (few samples) or, on hosts where there are no bins, Duplicated, whichever is
+/// expected to be the fastest in both directions; PrunedGather never is.
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
   GriddingStrategy best = GriddingStrategy::Tiles;
   for (const GriddingStrategy other :
        {GriddingStrategy::Bins, GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
-    if (gridding_cost(other, work) + interpolation_cost(other, work) <
-        gridding_cost(best, work) + interpolation_cost(best, work))
+    if ((other != GriddingStrategy::Duplicated || !work.bins_fit) &&
+        gridding_cost(other, work) + interpolation_cost(other, work) <
+            gridding_cost(best, work) + interpolation_cost(best, work))
       best = other;
   return best;
 }
