@@ -111,6 +111,12 @@ def test_tensors_that_need_gradients_are_told_where_to_go():
         bracewell.project(volume, matrices)
 
 
+def test_conjugate_views_are_refused():
+    volume, matrices, _, _, _, _ = problem(3, 2, 6, 6)
+    with pytest.raises(TypeError, match="reconstruction: expected values as they are in memory"):
+        bracewell.project(volume.detach().conj(), matrices.detach())
+
+
 def test_torch_projectors_functions_are_those_of_the_package():
     peer = pytest.importorskip("bracewell.torch_projectors")
     volume = torch.fft.rfftn(torch.randn(8, 8, 8))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Optional, Sequence
 
 import numpy
@@ -17,9 +18,14 @@ _KINDS = {
 }
 
 
+@lru_cache(maxsize=None)
+def _library(type_: type) -> str:
+    return type_.__module__.partition(".")[0]
+
+
 def library(array: Array) -> str:
     """The name of the library whose array this is: numpy, torch, cupy, jaxlib, ..."""
-    return type(array).__module__.partition(".")[0]
+    return _library(type(array))
 
 
 def is_double(array: Array) -> bool:

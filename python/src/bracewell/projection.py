@@ -21,6 +21,7 @@ not fit, TypeError on precisions, devices and objects that do not, each in one s
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple, Optional, Sequence
 
 from . import _core
@@ -99,13 +100,8 @@ def _scratch(reconstruction, width, projections, settings, stream):
     """Room for the copy that GPUs sample faster, where there are more samples than elements to copy."""
     if not _core.device_backend or library(reconstruction) not in ("torch", "cupy"):
         return None
-    samples = 1
-    for extent in projections.shape:
-        samples *= extent
-    elements = 1
-    for extent in reconstruction.shape:
-        elements *= extent
-    size = _core.project_scratch_size(reconstruction, width, settings, stream) if samples > 2 * elements else 0
+    many = prod(projections.shape) > 2 * prod(reconstruction.shape)
+    size = _core.project_scratch_size(reconstruction, width, settings, stream) if many else 0
     return empty(reconstruction, (size,), "real") if size else None
 
 
