@@ -80,13 +80,15 @@ inline double interpolation_cost(GriddingStrategy strategy, const GriddingWork& 
   return points_of_slices * taps * (many ? tuning.interpolated_tap_of_many : tuning.interpolated_tap);
 }
 
-/// Tiles, Bins (few slices), Atomic (few samples) or, on hosts where there are no bins, Duplicated, whichever is
-/// expected to be the fastest in both directions; PrunedGather never is.
+/// Tiles, Atomic (few samples) or, on hosts, Bins (few slices) or, where there are no bins, Duplicated, whichever is
+/// expected to be the fastest in both directions; PrunedGather never is. On GPUs Bins is taken where it is asked for:
+/// its sums there were timed, and checked against races in part only (docs/internals/gridding-and-tomography.md).
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
   GriddingStrategy best = GriddingStrategy::Tiles;
   for (const GriddingStrategy other :
        {GriddingStrategy::Bins, GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
-    if ((other != GriddingStrategy::Duplicated || !work.bins_fit) &&
+    if ((other != GriddingStrategy::Bins || work.host) &&
+        (other != GriddingStrategy::Duplicated || !work.bins_fit) &&
         gridding_cost(other, work) + interpolation_cost(other, work) <
             gridding_cost(best, work) + interpolation_cost(best, work))
       best = other;
