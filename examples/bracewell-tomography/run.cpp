@@ -305,7 +305,7 @@ void store_as_halves(const Space& space, const Slices& slices, std::byte* stored
 /// The slices of this process: whole pairs, as the Fourier method takes them, so that they are those of one process.
 Share share_of(std::int64_t slices) {
   const Share pairs = processes().share((slices + 1) / 2);
-  return {2 * pairs.begin, std::min(2 * pairs.end, slices)};
+  return {std::min(2 * pairs.begin, slices), std::min(2 * pairs.end, slices)};
 }
 
 /// The work on slices, some at a time: reading, copying, reconstructing, copying, writing, side by side.
@@ -448,6 +448,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                            }});
     }
   }
+  centre = sum_over_processes(is_first_process() ? centre : 0); // the same in all, whatever they compute on
   if (!options.centre)
     provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));
   output.write_provenance(provenance.text());

@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -95,12 +96,20 @@ bool AtomicFile::open_nameless() {
 
 /// The first process makes the file, without a name where all are on its host and can open it.
 void AtomicFile::open_together() {
-  const std::string host = text_of_first_process(machine());
-  std::string name;
-  if (is_first_process() && open_nameless())
+  const auto identity = [&] { // a process of another host, or container, can have the same number
+    struct stat properties {};
+    return ::fstat(descriptor_, &properties) == 0
+               ? machine() + ":" + std::to_string(properties.st_dev) + ":" + std::to_string(properties.st_ino)
+               : std::string();
+  };
+  std::string name, file;
+  if (is_first_process() && open_nameless()) {
     name = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(descriptor_);
+    file = identity();
+  }
   name = text_of_first_process(name);
-  const bool opened = is_first_process() ? !name.empty() : host == machine() && open_existing(name);
+  file = text_of_first_process(file);
+  const bool opened = !file.empty() && (is_first_process() || (open_existing(name) && identity() == file));
   if (sum_over_processes(opened ? 1 : 0) == process_count())
     return;
   if (descriptor_ >= 0)
@@ -187,12 +196,12 @@ void AtomicFile::commit() {
   if (std::exchange(closed_, true))
     throw std::logic_error(path_.string() + ": closed twice");
   if (writers_ == Writers::All) {
-    processes().barrier(); // all have written
-    if (!is_first_process()) {
-      if (::close(std::exchange(descriptor_, -1)) != 0)
-        fail(errno);
+    // The others' data are in the file, and what their file system has to say of it was said, before it gets its name.
+    if (!is_first_process() && ::close(std::exchange(descriptor_, -1)) != 0)
+      fail(errno);
+    processes().barrier();
+    if (!is_first_process())
       return;
-    }
   }
   if (!alone_ && OutputFamily::take(*this))
     return;

@@ -2,6 +2,7 @@
 #include "memory_limit.hpp"
 
 #include "input_error.hpp"
+#include "processes.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -29,7 +30,8 @@ double resident_bytes() {
 
 double memory_limit(const std::optional<double>& megabytes) {
   return megabytes ? *megabytes * megabyte
-                   : 0.5 * double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
+                   : 0.5 * double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE)) /
+                         process_count_on_host();
 }
 
 void require_memory(const std::string& work, double needed, double limit) {

@@ -445,7 +445,8 @@ MrcWriter::MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, 
   if (!(options.pixel_size >= 0) || !std::isfinite(options.pixel_size))
     throw InputError(file_.path().string() +
                      ": cannot be written: expected a pixel size of 0 (not known) or more");
-  file_.write(RawHeader{}); // its place; close() fills it in
+  if (writes_header())
+    file_.write(RawHeader{}); // its place; close() fills it in
 }
 
 void MrcWriter::write(std::span<const float> images) {
@@ -499,6 +500,8 @@ MrcWriter::Moments MrcWriter::moments_of(std::span<const float> image, std::int6
   return {low, high, mean, fast_sum(image, [mean](double value) { return (value - mean) * (value - mean); }),
           true};
 }
+
+bool MrcWriter::writes_header() const { return options_.shared_images == 0 || is_first_process(); }
 
 /// Those of the images that every process wrote, for all.
 void MrcWriter::exchange_moments() {
@@ -566,7 +569,7 @@ void MrcWriter::close() {
     std::memcpy(raw.data() + Field::labels + i * label_length, labels[i].data(), labels[i].size());
   }
 
-  if (options_.shared_images == 0 || is_first_process())
+  if (writes_header())
     file_.write_at(0, raw);
   file_.commit();
 }

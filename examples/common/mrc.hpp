@@ -129,6 +129,7 @@ private:
   std::int64_t height_;
   MrcWriteOptions options_;
   void exchange_moments();
+  bool writes_header() const;
 
   std::mutex mutex_;
   std::vector<Moments> moments_; ///< [images]

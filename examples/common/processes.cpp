@@ -5,16 +5,23 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
-#include <optional>
 #include <streambuf>
 #include <thread>
+#include <utility>
 
 namespace Bracewell::Examples {
 namespace {
 
-int rank = 0, count = 1; // of this process, and of all
-std::optional<Communicator<Kokkos::DefaultExecutionSpace>> communicator;
+int rank = 0, count = 1, count_here = 1; // of this process, of all, and of those on its host
+Communicator<Kokkos::DefaultExecutionSpace>* communicator = nullptr;
+
+/// Frees the communicator, which all do together: where this process fails, the others are elsewhere, and MPI_Abort frees it.
+void end_communication() {
+  if (count == 1 || std::uncaught_exceptions() == 0)
+    delete std::exchange(communicator, nullptr);
+}
 
 #if defined(BRACEWELL_ENABLE_MPI)
 /// Whether a launcher of Open MPI, MPICH or Slurm started this process: MPI_Init takes a third of a second, which a
@@ -35,6 +42,8 @@ bool is_first_process() { return rank == 0; }
 
 int process_count() { return count; }
 
+int process_count_on_host() { return count_here; }
+
 void require_one_process() {
   if (count > 1)
     throw InputError("expected one process, as this work is not shared out, found " + std::to_string(count));
@@ -42,13 +51,13 @@ void require_one_process() {
 
 const Communicator<Kokkos::DefaultExecutionSpace>& processes() {
   if (!communicator) {
-    communicator.emplace();
+    using All = Communicator<Kokkos::DefaultExecutionSpace>;
 #if defined(BRACEWELL_ENABLE_MPI)
-    if (count > 1) {
-      communicator.emplace(Kokkos::DefaultExecutionSpace(), MPI_COMM_WORLD);
-      Kokkos::push_finalize_hook([] { communicator.reset(); });
-    }
+    communicator = count > 1 ? new All(Kokkos::DefaultExecutionSpace(), MPI_COMM_WORLD) : new All();
+#else
+    communicator = new All();
 #endif
+    Kokkos::push_finalize_hook(end_communication);
   }
   return *communicator;
 }
@@ -97,6 +106,10 @@ ProcessGroup::ProcessGroup() {
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &count);
+  MPI_Comm here = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+  MPI_Comm_size(here, &count_here);
+  MPI_Comm_free(&here);
   if (rank > 0)
     silence_ = std::make_unique<Silence>();
 #endif

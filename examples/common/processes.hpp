@@ -18,6 +18,9 @@ bool is_first_process();
 /// How many processes mpirun started this program as; 1 without.
 int process_count();
 
+/// How many of them share this process' host, and its memory.
+int process_count_on_host();
+
 /// Throws InputError where there are several processes: for work that is not shared out among them.
 void require_one_process();
 

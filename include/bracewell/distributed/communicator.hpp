@@ -310,6 +310,9 @@ private:
       }
       return filled;
     };
+    if (std::ranges::none_of(arrays,
+                             [&](const Exchanged& one) { return one.bytes == bytes && one.size > 0; }))
+      return;
     space.fence("Bracewell::Communicator: what is summed was computed");
     std::int64_t count = take(0);
     for (int piece = 0; count > 0; piece = 1 - piece) {

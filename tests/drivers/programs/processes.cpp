@@ -145,6 +145,10 @@ TEST_CASE("slices shared out among processes are those of one, in one file") {
     CHECK(relative_error(slices("all.h5"), one) < 1e-6);
     CHECK(fs::exists(folder / "all_middle.png"));
   }
+  // More processes than pairs of slices.
+  run_well(folder, tomography + " --scan scan.h5 --rows 3:6 --centre 131 --out one.h5");
+  run_well(folder, as(4, tomography + " --scan scan.h5 --rows 3:6 --centre 131 --out all.h5"));
+  CHECK(relative_error(slices("all.h5"), slices("one.h5")) < 1e-6);
   const Outcome outcome = run(folder, as(2, tomography + " --scan scan.h5 --out all.tif"));
   CHECK(outcome.code == 2);
   CHECK(outcome.err.find("all.tif: expected a name that ends with .h5, which several processes write") !=

@@ -21,6 +21,9 @@ public:
   static std::unique_ptr<Collectives> make(const Processes& processes) {
     ncclUniqueId id{};
     double ready = processes.rank() != 0 || ncclGetUniqueId(&id) == ncclSuccess ? 1 : 0;
+    processes.broadcast("Communicator", &ready, sizeof ready, 0);
+    if (ready == 0)
+      return nullptr;
     processes.broadcast("Communicator", &id, sizeof id, 0);
     auto made = std::make_unique<Collectives>();
     if (ncclCommInitRank(&made->communicator_, processes.size(), id, processes.rank()) != ncclSuccess)

@@ -178,6 +178,9 @@ struct GriddingPlan {
       bins.grid = bin_grid<Space, T, Dim>(space, problem.grid, problem.kernel.width);
       const PointLocations<Points, T, Dim> where{points, problem.grid, problem.kernel.width};
       not_finite = bins.sort(space, where, problem.points, locations.data());
+      const std::int64_t tasks = std::max<std::int64_t>(1, bins.tasks.size());
+      arguments.within<std::int64_t>("options.slices", problem.slices, 0,
+                                     std::numeric_limits<int>::max() / tasks, " (of a launch of bins)");
       sums = bin_sums(bins.slots, problem.slices, bins.grid);
     } else {
       not_finite = locate(space, points);
