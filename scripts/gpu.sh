@@ -55,7 +55,7 @@ provide_gpu_kokkos() {
   say "Building Kokkos for $architecture (some minutes, once)"
   [[ $preset != cuda ]] || compiler=$(readlink -f "$source")/bin/nvcc_wrapper
   logged cmake -G Ninja -S "$source" -B "$folder/build" -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_EXTENSIONS=OFF \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_EXTENSIONS=OFF \
     -DKokkos_ENABLE_OPENMP=ON "-DKokkos_ENABLE_${preset^^}=ON" "-DKokkos_ARCH_$architecture=ON" &&
     logged cmake --build "$folder/build" --parallel "$(nproc)" --target install ||
     fail "Kokkos could not be built, see .deps/log."

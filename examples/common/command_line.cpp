@@ -84,7 +84,8 @@ std::string wrapped_help(const std::string& help, std::size_t columns) {
 }
 
 void add_memory_limit(CLI::App& app, std::optional<double>& megabytes) {
-  app.add_option("--memory-limit", megabytes, "of this program; half of the machine's by default")
+  app.add_option("--memory-limit", megabytes,
+                 "of this program; half of the machine's by default, shared by its processes")
       ->check(CLI::PositiveNumber)
       ->type_name("MEGABYTES");
 }
