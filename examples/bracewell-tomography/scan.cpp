@@ -99,10 +99,11 @@ void Scan::make_angles(std::int64_t count, Provenance& provenance) {
   if (!options_.span)
     provenance.assume(path().string() + ": has no angles: " + std::to_string(count) +
                       " even ones over 180 degrees are assumed; use --span and --first-angle");
-  const double span = options_.span.value_or(180) * degree, first = options_.first_angle.value_or(0) * degree;
+  const double span = options_.span.value_or(180), first = options_.first_angle.value_or(0); // degrees
   const auto steps = static_cast<double>(options_.both_ends ? std::max<std::int64_t>(1, count - 1) : count);
   for (std::int64_t p = 0; p < count; ++p)
-    angles_.push_back(first + span * double(p) / steps);
+    angles_.push_back((first + span * double(p) / steps) *
+                      degree); // to the last bit those of a file that has them
 }
 
 std::int64_t Scan::bytes_per_row() const {

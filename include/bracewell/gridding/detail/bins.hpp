@@ -265,9 +265,11 @@ struct CountInBins {
 };
 
 /// Sorts keys and their numbers. Equal keys lie in an order that depends on the keys alone.
+/// @param scratch  memory of hosts for as many keys and numbers
 template <class Space>
-void sort_keys(const Space& space, const Kokkos::View<std::uint32_t*, Space>& keys,
-               const Kokkos::View<std::uint32_t*, Space>& order) {
+void sort_keys(const Space& space, const Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged>& keys,
+               const Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged>& order,
+               [[maybe_unused]] std::uint32_t* scratch) {
   if constexpr (!is_host<Space>) {
 #if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
     Kokkos::Experimental::sort_by_key(space, keys, order);
@@ -285,8 +287,8 @@ void sort_keys(const Space& space, const Kokkos::View<std::uint32_t*, Space>& ke
         [=](std::int64_t i, std::uint32_t& most) { most = std::max(most, all[i]); },
         Kokkos::Max<std::uint32_t>(largest));
     auto from_keys = keys, from = order;
-    auto to_keys = device_vector<std::uint32_t>(space, "Bracewell::Gridding::other_keys", count);
-    auto to = device_vector<std::uint32_t>(space, "Bracewell::Gridding::other_order", count);
+    using Scratch = Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged>;
+    Scratch to_keys(scratch, keys.size()), to(scratch + count, keys.size());
     std::vector<std::int64_t> counts(static_cast<std::size_t>(parts * digits));
     for (int shift = 0; shift < 32 && largest >> shift; shift += bits) {
       std::fill(counts.begin(), counts.end(), 0);
@@ -340,7 +342,11 @@ struct Bins {
                     Location<T, Dim>* locations) {
     if (static_cast<std::int64_t>(order.size()) != points)
       order = device_vector<std::uint32_t>(space, "Bracewell::Gridding::order", points);
-    const auto keys = device_vector<std::uint32_t>(space, "Bracewell::Gridding::keys", points);
+    // Keys, and what sorting needs beside them, lie where locations come afterwards.
+    static_assert(sizeof(Location<T, Dim>) >= 3 * sizeof(std::uint32_t));
+    auto* const memory = reinterpret_cast<std::uint32_t*>(locations);
+    const Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged> keys(memory,
+                                                                            static_cast<std::size_t>(points));
     const auto begin =
         device_vector<std::uint32_t>(space, "Bracewell::Gridding::first_of_bins", grid.count() + 1);
     std::int64_t not_finite = 0;
@@ -348,12 +354,12 @@ struct Bins {
                             KeysOfPoints<Points, T, Dim>{where, grid, keys.data(), order.data()}, not_finite);
     if (not_finite > 0)
       return not_finite;
-    sort_keys(space, keys, order);
-    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
-                         LocateInOrder<Points, T, Dim>{where, order.data(), locations});
+    sort_keys<Space>(space, keys, order, memory + points);
     Kokkos::parallel_for(
         "Bracewell::Gridding::first_of_bins", Range(space, 0, grid.count() + 1),
         FirstOfBins{keys.data(), static_cast<std::uint32_t>(points), grid.cells_of_key(), begin.data()});
+    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
+                         LocateInOrder<Points, T, Dim>{where, order.data(), locations});
     std::vector<std::uint32_t> first(static_cast<std::size_t>(grid.count() + 1));
     copy_to_host(space, begin, first.data());
     const auto host = BinTasks<Dim>::make(grid, first.data(), BinTasks<Dim>::limits(space, points));
