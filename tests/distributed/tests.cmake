@@ -1,8 +1,9 @@
 # tests/distributed/<name>.cpp becomes a program that runs as 1 to 4 processes of MPI, and one that is built without MPI.
 
-# Open MPI refuses root, and more processes than cores, where it is not told.
+# Open MPI refuses root, and more processes than cores, where it is not told, and looks for ssh on one host, too.
 set(bracewell_mpi_environment OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none)
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+  OMPI_MCA_plm_rsh_agent=sh)
 
 bracewell_program(test_distributed_alone distributed/communicator.cpp LIBRARIES bracewell_test_main)
 add_test(NAME test_distributed_alone COMMAND test_distributed_alone)
