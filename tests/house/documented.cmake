@@ -11,11 +11,7 @@ endif()
 
 file(READ ${ROOT}/docs/Doxyfile settings)
 file(WRITE ${OUTPUT}/Doxyfile "${settings}
-INPUT = include/bracewell
 OUTPUT_DIRECTORY = ${OUTPUT}
-GENERATE_HTML = NO
-GENERATE_XML = YES # one kind of output must be made
-XML_PROGRAMLISTING = NO
 ")
 execute_process(COMMAND ${doxygen} ${OUTPUT}/Doxyfile WORKING_DIRECTORY ${ROOT} OUTPUT_QUIET
   ERROR_VARIABLE warnings RESULT_VARIABLE status)
