@@ -36,6 +36,9 @@ if(BRACEWELL_ENABLE_FFT)
   endif()
 endif()
 
-find_package(Eigen3 3.4 QUIET CONFIG)
+find_package(Eigen3 5 QUIET CONFIG)
+if(NOT Eigen3_FOUND)
+  find_package(Eigen3 3.4 QUIET CONFIG) # which refuses ranges beyond its major version
+endif()
 set(MPI_CXX_SKIP_MPICXX ON) # the C interface alone
 find_package(MPI 3.1 QUIET COMPONENTS CXX)
