@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""FINUFFT's functions against their sums."""
+
+import numpy as np
+import pytest
+
+from bracewell import finufft
+
+
+def exponentials(points, modes, sign):
+    """exp(sign i k . x_j) as [point, *modes], k from -(n // 2)."""
+    phase = np.zeros((len(points[0]), *modes))
+    for axis, (x, size) in enumerate(zip(points, modes)):
+        k = (np.arange(size) - size // 2).reshape([-1 if a == axis else 1 for a in range(len(modes))])
+        phase = phase + x.reshape(-1, *[1] * len(modes)) * k
+    return np.exp(sign * 1j * phase)
+
+
+@pytest.mark.parametrize("modes", [(9,), (8, 7), (6, 5, 7)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_functions_are_their_sums(modes, sign):
+    random = np.random.default_rng(3)
+    dim = len(modes)
+    points = random.uniform(-7, 7, (dim, 40))  # several periods
+    c = random.normal(size=(2, 40, 2)).view(complex)[..., 0]
+    f = random.normal(size=(2, *modes, 2)).view(complex)[..., 0]
+    waves = exponentials(points, modes, sign)
+    found = getattr(finufft, f"nufft{dim}d1")(*points, c, modes, eps=1e-9, isign=sign)
+    assert np.linalg.norm(found - np.tensordot(c, waves, 1)) < 1e-8 * np.linalg.norm(found)
+    found = getattr(finufft, f"nufft{dim}d2")(*points, f[0], eps=1e-9, isign=sign)
+    assert np.linalg.norm(found - np.tensordot(waves, f[0], dim)) < 1e-8 * np.linalg.norm(found)
+
+
+def test_plans_keep_order_and_sign():
+    random = np.random.default_rng(4)
+    points = random.uniform(-np.pi, np.pi, (2, 30)).astype(np.float32)
+    c = random.normal(size=(30, 2)).astype(np.float32).view(np.complex64)[:, 0]
+    plan = finufft.Plan(1, (8, 9), dtype="complex64", modeord=1, isign=-1, eps=1e-5)
+    plan.setpts(*points)
+    out = np.empty((8, 9), np.complex64)
+    assert plan.execute(c, out=out) is out
+    waves = exponentials(points.astype(float), (8, 9), -1)
+    want = np.fft.ifftshift(np.tensordot(c, waves, 1))
+    assert np.linalg.norm(out - want) < 1e-4 * np.linalg.norm(want)
+    back = plan.execute_adjoint(out)
+    want = np.tensordot(waves.conj(), np.fft.fftshift(out), 2)
+    assert np.linalg.norm(back - want) < 1e-4 * np.linalg.norm(want)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: finufft.Plan(3, (4, 4)), "nufft_type: expected 1 or 2, found 3"),
+    (lambda: finufft.Plan(1, (4.5,)), "n_modes: expected 1 to 3 sizes"),
+    (lambda: finufft.Plan(1, (4,), dtype="float32"), "dtype: expected complex64 or complex128"),
+    (lambda: finufft.Plan(1, (4,)).execute(np.ones(3)), "expected points"),
+    (lambda: finufft.nufft2d1(np.zeros(3), np.zeros(4), np.zeros(3), 4), "expected 2 vectors of one length"),
+    (lambda: finufft.nufft1d1(np.zeros(3), np.zeros(3)), "expected n_modes or out, found neither"),
+    (lambda: finufft.nufft1d1(np.zeros(3), np.zeros(2), 4), r"c: expected shape \(3,\), found \(2,\)"),
+])
+def test_mistakes_are_one_sentence(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
