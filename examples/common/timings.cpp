@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "timings.hpp"
 
+#include "processes.hpp"
+
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <numeric>
 
 namespace Bracewell::Examples {
 namespace {
@@ -12,6 +16,19 @@ std::string formatted(const char* format, Values... values) {
   std::array<char, 160> text;
   std::snprintf(text.data(), text.size(), format, values...);
   return text.data();
+}
+
+/// What every process took for its part of the work. Collective.
+std::string compared(double seconds) {
+  const int count = process_count();
+  std::vector<double> all(static_cast<std::size_t>(count));
+  all[static_cast<std::size_t>(processes().rank())] = seconds;
+  processes().sum(Kokkos::DefaultExecutionSpace(),
+                  Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(all.data(), all.size()));
+  const auto slowest = std::ranges::max_element(all);
+  return formatted("; stages of %d processes %.3g s on average, of the slowest, %d, %.3g s", count,
+                   std::accumulate(all.begin(), all.end(), 0.0) / count, int(slowest - all.begin()),
+                   *slowest);
 }
 
 } // namespace
@@ -36,6 +53,7 @@ void Timings::phase(const std::string& name) {
 }
 
 void Timings::stages(const std::vector<StageTime>& times) {
+  seconds_of_stages_ += times.empty() ? 0 : times.front().elapsed;
   for (std::size_t s = 0; s < times.size(); ++s) {
     const StageTime& stage = times[s];
     const double all = stage.elapsed * stage.threads;
@@ -55,7 +73,9 @@ void Timings::stages(const std::vector<StageTime>& times) {
 
 std::string Timings::text() {
   end_phase();
-  return formatted("timings: %.3g s", std::chrono::duration<double>(Clock::now() - start_).count()) + text_;
+  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  return formatted("timings: %.3g s", seconds) + text_ +
+         (process_count() > 1 ? compared(seconds_of_stages_) : "");
 }
 
 } // namespace Bracewell::Examples

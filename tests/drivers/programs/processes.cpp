@@ -155,9 +155,12 @@ TEST_CASE("slices shared out among processes are those of one, in one file") {
   }
   // More processes than pairs of slices.
   run_well(folder, tomography + " --scan scan.h5 --rows 3:6 --centre 131 --out one.h5");
-  run_well(folder, as(4, tomography + " --scan scan.h5 --rows 3:6 --centre 131 --out all.h5"));
+  Outcome outcome =
+      run(folder, as(4, tomography + " --scan scan.h5 --rows 3:6 --centre 131 --out all.h5 --timings"));
   CHECK(relative_error(slices("all.h5"), slices("one.h5")) < 1e-6);
-  const Outcome outcome = run(folder, as(2, tomography + " --scan scan.h5 --out all.tif"));
+  CHECK(outcome.err.find("; stages of 4 processes ") != std::string::npos);
+  CHECK(count_of("timings: ", outcome.err) == 1);
+  outcome = run(folder, as(2, tomography + " --scan scan.h5 --out all.tif"));
   CHECK(outcome.code == 2);
   CHECK(outcome.err.find("all.tif: expected a name that ends with .h5, which several processes write") !=
         std::string::npos);
