@@ -23,6 +23,7 @@
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/gridding/options.hpp>
+#include <bracewell/gridding/toeplitz_normal.hpp>
 #include <bracewell/half.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>

@@ -13,22 +13,6 @@ using Bracewell::NonuniformFFT;
 
 namespace {
 
-/// sample_j = sum_X image(X) exp(-2 pi i x_j . X), the conjugate of the other sum with points as pixels.
-Values direct_forward(const Points<3>& points, const Values& image, const std::array<int, 3>& shape) {
-  Values samples(points.list.size());
-  for (std::size_t j = 0; j < samples.size(); ++j) {
-    std::size_t pixel = 0;
-    for (int z = -(shape[0] / 2); z < shape[0] - shape[0] / 2; ++z)
-      for (int y = -(shape[1] / 2); y < shape[1] - shape[1] / 2; ++y)
-        for (int x = -(shape[2] / 2); x < shape[2] - shape[2] / 2; ++x)
-          samples[j] +=
-              image[pixel++] *
-              std::polar(1., -2 * std::numbers::pi *
-                                 (points.list[j][0] * x + points.list[j][1] * y + points.list[j][2] * z));
-  }
-  return samples;
-}
-
 /// Errors (L2) of both directions.
 template <class T>
 std::array<double, 2> errors(const Points<3>& points, const std::array<int, 3>& shape,
@@ -45,7 +29,7 @@ std::array<double, 2> errors(const Points<3>& points, const std::array<int, 3>& 
                     Kokkos::subview(flat, 0, Kokkos::ALL));
   const View<Kokkos::complex<T>**> back("back", 1, points.list.size());
   plan.forward(space, image, back);
-  return {adjoint, relative_error(to_host(back), direct_forward(points, pixels, shape))};
+  return {adjoint, relative_error(to_host(back), direct_forward<3>(points, pixels, shape))};
 }
 
 } // namespace
@@ -133,7 +117,7 @@ TEST_CASE("other points for the same plan, and the other sign of the exponent") 
     const Values pixels = to_host(image);
     const View<Kokkos::complex<double>**> back("back", 1, 300);
     plan.forward(space, image, back);
-    CHECK(relative_error(to_host(back), direct_forward(negative, pixels, shape)) <= 1e-9);
+    CHECK(relative_error(to_host(back), direct_forward<3>(negative, pixels, shape)) <= 1e-9);
     const auto refuses = [&](const Points<3>& points) {
       CHECK_THROWS_AS(plan.set_points(space, points.device()), Bracewell::Error);
     };

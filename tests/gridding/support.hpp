@@ -126,6 +126,25 @@ struct Points {
   }
 };
 
+/// Calls visit(pixel, j, exp(2 pi i x_j . X)) for every pixel and point.
+template <int Dim, class Visit>
+void for_each_phase(const Points<Dim>& points, const std::array<int, Dim>& shape, const Visit& visit) {
+  std::size_t pixels = 1;
+  for (const int size : shape)
+    pixels *= static_cast<std::size_t>(size);
+  for (std::size_t pixel = 0; pixel < pixels; ++pixel)
+    for (std::size_t j = 0; j < points.list.size(); ++j) {
+      double turns = 0;
+      std::size_t rest = pixel;
+      for (std::size_t d = 0; d < Dim; ++d) {
+        const auto size = static_cast<std::size_t>(shape[Dim - 1 - d]);
+        turns += points.list[j][d] * (double(rest % size) - double(size / 2));
+        rest /= size;
+      }
+      visit(pixel, j, std::polar(1., 2 * std::numbers::pi * turns));
+    }
+}
+
 /// image(X) = sum_j sample_j exp(2 pi i x_j . X) for every slice.
 template <int Dim>
 Values direct(const Points<Dim>& points, const Values& samples, const std::array<int, Dim>& shape) {
@@ -134,20 +153,26 @@ Values direct(const Points<Dim>& points, const Values& samples, const std::array
     pixels *= static_cast<std::size_t>(size);
   const std::size_t count = points.list.size(), slices = samples.size() / count;
   Values image(slices * pixels);
-  for (std::size_t pixel = 0; pixel < pixels; ++pixel)
-    for (std::size_t j = 0; j < count; ++j) {
-      double turns = 0;
-      std::size_t rest = pixel;
-      for (std::size_t d = 0; d < Dim; ++d) {
-        const auto size = static_cast<std::size_t>(shape[Dim - 1 - d]);
-        turns += points.list[j][d] * (double(rest % size) - double(size / 2));
-        rest /= size;
-      }
-      const auto phase = std::polar(1., 2 * std::numbers::pi * turns);
-      for (std::size_t slice = 0; slice < slices; ++slice)
-        image[slice * pixels + pixel] += samples[slice * count + j] * phase;
-    }
+  for_each_phase<Dim>(points, shape, [&](std::size_t pixel, std::size_t j, const auto& phase) {
+    for (std::size_t slice = 0; slice < slices; ++slice)
+      image[slice * pixels + pixel] += samples[slice * count + j] * phase;
+  });
   return image;
+}
+
+/// sample_j = sum_X image(X) exp(-2 pi i x_j . X) for every slice.
+template <int Dim>
+Values direct_forward(const Points<Dim>& points, const Values& image, const std::array<int, Dim>& shape) {
+  std::size_t pixels = 1;
+  for (const int size : shape)
+    pixels *= static_cast<std::size_t>(size);
+  const std::size_t count = points.list.size(), slices = image.size() / pixels;
+  Values samples(slices * count);
+  for_each_phase<Dim>(points, shape, [&](std::size_t pixel, std::size_t j, const auto& phase) {
+    for (std::size_t slice = 0; slice < slices; ++slice)
+      samples[slice * count + j] += image[slice * pixels + pixel] * std::conj(phase);
+  });
+  return samples;
 }
 
 template <class T, int Dim>

@@ -1,6 +1,6 @@
 // Every kernel of tomography/ and every gridding strategy.
 
-#include <bracewell/gridding/nonuniform_fft.hpp>
+#include <bracewell/gridding/toeplitz_normal.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
@@ -42,4 +42,6 @@ void transform(const Space& space, const View<double**>& points,
   const Bracewell::NonuniformFFT<Space, 3, float> plan(space, points, {8, 8, 8});
   plan.adjoint(space, samples, volumes);
   plan.forward(space, volumes, samples);
+  const Bracewell::ToeplitzNormal<Space, 3, Kokkos::complex<float>> normal(space, points, {}, {8, 8, 8});
+  normal.execute(space, volumes, volumes);
 }

@@ -4,7 +4,7 @@
 
 #include "../page_examples.hpp"
 
-#include <bracewell/gridding/nonuniform_fft.hpp>
+#include <bracewell/gridding/toeplitz_normal.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
@@ -227,6 +227,36 @@ TEST_CASE("nonuniform") {
   CHECK(std::abs(image(0, 2, 7).real() - std::cos(2 * std::numbers::pi * turns)) < 1e-8);
   CHECK(std::abs(image(0, 2, 7).imag() - std::sin(2 * std::numbers::pi * turns)) < 1e-8);
   // nonuniform]
+  // [normal
+  const View<double*> weights("weights", 1); // of any sign; {} are ones
+  weights(0) = 0.5;
+  const ToeplitzNormal<Space, 2, Complex> normal(space, points, weights, {10, 12}, {.slices = 1, .tolerance = 1e-9});
+  const View<Complex***> result("result", 1, 10, 12), same("same", 1, 10, 12);
+  normal.execute(space, image, result);
+  transform.forward(space, image, samples);
+  samples(0, 0) *= weights(0);
+  transform.adjoint(space, samples, same);
+  CHECK(Kokkos::abs(result(0, 2, 7) - same(0, 2, 7)) < 1e-6 * Kokkos::abs(same(0, 2, 7)));
+  // normal]
+  // [normal-tomography
+  const int P = 15, width = 9;
+  std::vector<double> all_angles;
+  for (int p = 0; p < P; ++p)
+    all_angles.push_back(std::numbers::pi * p / P);
+  const FourierTomography<Space, double> tomography(space, {.angles = all_angles, .width = width}, {.tolerance = 1e-9});
+  const double weight = std::pow(std::numbers::pi / P, 2) / width; // times the square of an angle's weight
+  const View<double*> of_samples("weights", P * width);
+  Kokkos::deep_copy(space, of_samples, weight);
+  const PolarPoints rays{.angles = all_angles, .samples = width};
+  const ToeplitzNormal<Space, 2, double> of_tomography(space, rays, of_samples, {width, width}, {.tolerance = 1e-9});
+  const View<double***> slice("slice", 1, width, width), twice("twice", 1, width, width), at_once("at once", 1, width, width);
+  const View<double***> rows("rows", 1, P, width);
+  slice(0, 2, 5) = 1;
+  tomography.project(space, slice, rows);
+  tomography.backproject(space, rows, twice);
+  of_tomography.execute(space, slice, at_once);
+  CHECK(std::abs(twice(0, 3, 4) - at_once(0, 3, 4)) < 1e-8 * at_once(0, 2, 5));
+  // normal-tomography]
 }
 
 TEST_CASE("FINUFFT's users") {

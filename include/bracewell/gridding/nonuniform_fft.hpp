@@ -29,13 +29,14 @@ class NonuniformFFT {
   using Transform = FFT<ExecutionSpace, Dim, Complex, Complex>;
 
 public:
-  /// @param points  View [points, Dim] of double, or PolarPoints: see Gridding
-  /// @param shape   image size {(depth,) height, width}
+  /// @param points     View [points, Dim] of double, or PolarPoints: see Gridding
+  /// @param shape      image size {(depth,) height, width}
+  /// @param arguments  the name in errors, where another class of the library makes the plan
   /// @throws Error as Gridding does
   template <class Points>
   NonuniformFFT(const ExecutionSpace& space, const Points& points, const std::array<int, Dim>& shape,
-                const GriddingOptions& options = {})
-      : image_(shape), gridding_(space, points, shape, options, Impl::Arguments{"NonuniformFFT"}),
+                const GriddingOptions& options = {}, const Impl::Arguments& arguments = {"NonuniformFFT"})
+      : image_(shape), gridding_(space, points, shape, options, arguments),
         adjoint_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(options.sign)}),
         forward_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(-options.sign)}),
         grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
@@ -92,7 +93,7 @@ public:
     clear_unused(space, count);
     adjoint_transform_.execute(space, grid_view(batch()), grid_view(batch()));
     Impl::crop_grids(space, "Bracewell::NonuniformFFT::crop", on_grid(), grids_.data(), count,
-                     Impl::ComplexImages<Complex>{out.data});
+                     Impl::PlainImages<Complex>{out.data});
   }
 
   /// Images to samples.
@@ -110,7 +111,7 @@ public:
     if (gridding_.points() == 0 || count == 0)
       return;
     Impl::pad_images(space, "Bracewell::NonuniformFFT::pad", on_grid(),
-                     Impl::ComplexImages<const Complex>{in.data}, count, grids_.data());
+                     Impl::PlainImages<const Complex>{in.data}, count, grids_.data());
     clear_unused(space, count);
     forward_transform_.execute(space, grid_view(batch()), grid_view(batch()));
     gridding_.interpolate(space, grid_view(count), samples);

@@ -39,6 +39,19 @@ struct ImageOnGrid {
     return result;
   }
 
+  /// The same without a roll-off: images of this shape on a grid.
+  /// @param ones  as many as the longest axis has pixels
+  static ImageOnGrid make(const std::array<int, Dim>& shape, const std::array<int, Dim>& grid,
+                          const T* ones) {
+    ImageOnGrid result;
+    for (int d = 0; d < Dim; ++d) {
+      result.image[d] = shape[Dim - 1 - d];
+      result.grid.size[d] = grid[Dim - 1 - d];
+      result.rolloff[d] = ones;
+    }
+    return result;
+  }
+
   std::int64_t image_rows() const {
     std::int64_t product = 1;
     for (int d = 1; d < Dim; ++d)
@@ -89,17 +102,16 @@ struct ImageOnGrid {
   }
 };
 
-/// Images of complex values.
-template <class Complex>
-struct ComplexImages {
-  Complex* data;
+/// Images of the values of grids, complex ones or real.
+template <class Value>
+struct PlainImages {
+  Value* data;
 
-  template <class Value>
   KOKKOS_FUNCTION void set(std::int64_t slice, std::int64_t pixel, std::int64_t pixels,
                            const Value& value) const {
     data[slice * pixels + pixel] = value;
   }
-  KOKKOS_FUNCTION Complex get(std::int64_t slice, std::int64_t pixel, std::int64_t pixels) const {
+  KOKKOS_FUNCTION Value get(std::int64_t slice, std::int64_t pixel, std::int64_t pixels) const {
     return data[slice * pixels + pixel];
   }
 };
@@ -125,10 +137,10 @@ struct PairsOfImages {
 };
 
 /// Grid to image, with the roll-off divided out.
-template <class T, int Dim, class Images>
+template <class T, int Dim, class Value, class Images>
 struct CropGrids {
   ImageOnGrid<T, Dim> layout;
-  const Kokkos::complex<T>* grids;
+  const Value* grids;
   Images images;
   std::int64_t rows, grid_rows; ///< of a slice
 
@@ -146,11 +158,11 @@ struct CropGrids {
 };
 
 /// Image to grid, zero around it: the transpose.
-template <class T, int Dim, class Images>
+template <class T, int Dim, class Value, class Images>
 struct PadImages {
   ImageOnGrid<T, Dim> layout;
   Images images;
-  Kokkos::complex<T>* grids;
+  Value* grids;
   std::int64_t rows, grid_rows;
 
   template <class Member>
@@ -161,7 +173,7 @@ struct PadImages {
     auto* const target = grids + all_rows * layout.grid.size[0];
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, layout.grid.size[0]), [&](int x) {
       const int i = layout.to_image(x, 0);
-      Kokkos::complex<T> value = 0;
+      Value value = 0;
       if (row >= 0 && i >= 0)
         value = factor * layout.rolloff[0][i] *
                 images.get(slice, row * layout.image[0] + i, rows * layout.image[0]);
@@ -170,18 +182,20 @@ struct PadImages {
   }
 };
 
-template <class Space, class T, int Dim, class Images>
-void crop_grids(const Space& space, const char* label, const ImageOnGrid<T, Dim>& layout,
-                const Kokkos::complex<T>* grids, std::int64_t slices, const Images& images) {
-  for_each_row(space, label, slices * layout.image_rows(),
-               CropGrids<T, Dim, Images>{layout, grids, images, layout.image_rows(), layout.grid_rows()});
+template <class Space, class T, int Dim, class Value, class Images>
+void crop_grids(const Space& space, const char* label, const ImageOnGrid<T, Dim>& layout, const Value* grids,
+                std::int64_t slices, const Images& images) {
+  for_each_row(
+      space, label, slices * layout.image_rows(),
+      CropGrids<T, Dim, Value, Images>{layout, grids, images, layout.image_rows(), layout.grid_rows()});
 }
 
-template <class Space, class T, int Dim, class Images>
+template <class Space, class T, int Dim, class Images, class Value>
 void pad_images(const Space& space, const char* label, const ImageOnGrid<T, Dim>& layout,
-                const Images& images, std::int64_t slices, Kokkos::complex<T>* grids) {
-  for_each_row(space, label, slices * layout.grid_rows(),
-               PadImages<T, Dim, Images>{layout, images, grids, layout.image_rows(), layout.grid_rows()});
+                const Images& images, std::int64_t slices, Value* grids) {
+  for_each_row(
+      space, label, slices * layout.grid_rows(),
+      PadImages<T, Dim, Value, Images>{layout, images, grids, layout.image_rows(), layout.grid_rows()});
 }
 
 } // namespace Bracewell::Impl
