@@ -5,6 +5,7 @@
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <optional>
 
 using namespace GriddingTest;
@@ -130,24 +131,85 @@ TEST_CASE("other points for the same plan, and the other sign of the exponent") 
                   Bracewell::Error);
 }
 
+TEST_CASE("gradients of points are those of direct sums by finite differences") {
+  const Space space;
+  const std::array<int, 3> shape{7, 4, 8};
+  const std::size_t count = 40, slices = 2, pixels = 7 * 4 * 8;
+  const auto points = Points<3>::random(count);
+  const Values image = random_values(slices * pixels, 1), samples = random_values(slices * count, 2);
+  for (const int sign : {1, -1})
+    for (const auto order : {SampleOrder::SlicesFirst, SampleOrder::SlicesLast}) {
+      const bool last = order == SampleOrder::SlicesLast;
+      const NonuniformFFT<Space, 3, double> plan(
+          space, points.device(), shape, {.slices = 3, .tolerance = 1e-10, .order = order, .sign = sign});
+      const auto device_image = images<double, 3>(2, shape);
+      Kokkos::deep_copy(View<Kokkos::complex<double>*>(device_image.data(), device_image.size()),
+                        Kokkos::subview(to_device<double>(image, 1), 0, Kokkos::ALL));
+      const auto device_samples =
+          last ? to_device<double>(transposed(samples, slices), count) : to_device<double>(samples, slices);
+      const View<Kokkos::complex<double>**> scratch("scratch", device_samples.extent(0),
+                                                    device_samples.extent(1));
+      const View<double**> gradients("gradients", count, 3);
+      plan.point_gradients(space, device_image, device_samples, gradients, scratch);
+      const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients);
+      double error = 0, norm = 0;
+      for (std::size_t j = 0; j < count; ++j)
+        for (std::size_t d = 0; d < 3; ++d) {
+          // Of both losses, Re <samples, forward(image)> and Re <image, adjoint(samples)>, as they are equal.
+          double loss[2];
+          for (const int side : {0, 1}) {
+            Points<3> moved{{points.list[j]}};
+            moved.list[0][d] += side == 0 ? 1e-6 : -1e-6;
+            for (double& x : moved.list[0])
+              x *= sign;
+            const Values values = direct_forward<3>(moved, image, shape);
+            loss[side] = 0;
+            for (std::size_t slice = 0; slice < slices; ++slice)
+              loss[side] += (std::conj(samples[slice * count + j]) * values[slice]).real();
+          }
+          error += std::pow(found(j, d) - (loss[0] - loss[1]) / 2e-6, 2);
+          norm += std::pow(found(j, d), 2);
+        }
+      CHECK(std::sqrt(error / norm) < 1e-8);
+    }
+  const NonuniformFFT<Space, 3, double> none(space, Points<3>{}.device(), shape);
+  const View<Kokkos::complex<double>**> empty("empty", 1, 0);
+  none.point_gradients(space, images<double, 3>(1, shape), empty, View<double**>("gradients", 0, 3), empty);
+  const NonuniformFFT<Space, 3, double> one(space, Points<3>::random(1).device(), shape);
+  const View<Kokkos::complex<double>**> sample("sample", 1, 1);
+  CHECK_THROWS_AS(one.point_gradients(space, images<double, 3>(1, shape), sample,
+                                      View<double**>("gradients", 1, 3), sample),
+                  Bracewell::Error);
+  CHECK_THROWS_AS(one.point_gradients(space, images<double, 3>(1, shape), sample,
+                                      View<double**>("gradients", 1, 2),
+                                      View<Kokkos::complex<double>**>("scratch", 1, 1)),
+                  Bracewell::Error);
+}
+
 TEST_CASE("bins cover the grid, and tiles of bins of one colour do not meet") {
   using Bracewell::Impl::BinGrid;
   for (const int width : {2, 5, 7, 12, 16})
     for (const int size : {32, 33, 45, 64, 75, 128, 225})
-      for (const int wanted : {1, 8, 16, 32}) {
-        CAPTURE(width, size, wanted);
-        const auto bins = BinGrid<2>::make({{size, 40}}, width, {wanted, 16, 1}, 16);
-        CHECK(bins.number[0] % 2 == 0);
-        CHECK(bins.first(0, 0) == 0);
-        CHECK(bins.first(bins.number[0], 0) == size);
-        CHECK(bins.stride >= bins.span(0));
-        for (int cell = 0; cell < size; ++cell) {
-          const int bin = bins.index(cell, 0);
-          CHECK((bins.first(bin, 0) <= cell && cell < bins.first(bin + 1, 0)));
+      for (const int wanted : {1, 8, 16, 32})
+        for (const int turns : {2, 3, 4}) {
+          CAPTURE(width, size, wanted, turns);
+          const auto bins = BinGrid<2>::make({{size, 40}}, width, {wanted, 16, 1}, turns, 16);
+          CHECK(bins.first(0, 0) == 0);
+          CHECK(bins.first(bins.number[0], 0) == size);
+          CHECK(bins.stride >= bins.span(0));
+          for (int cell = 0; cell < size; ++cell) {
+            const int bin = bins.index(cell, 0);
+            CHECK((bins.first(bin, 0) <= cell && cell < bins.first(bin + 1, 0)));
+          }
+          std::vector<std::vector<int>> colour(static_cast<std::size_t>(size)); // of tiles on a cell
+          for (int bin = 0; bin < bins.number[0]; ++bin) {
+            CHECK(bins.first(bin + 1, 0) - bins.first(bin, 0) <= bins.edge[0]);
+            for (int cell = bins.first(bin, 0); cell < bins.first(bin + 1, 0) + width - 1; ++cell)
+              colour[static_cast<std::size_t>(cell % size)].push_back(bins.colour(bin));
+          }
+          for (auto& colours : colour) {
+            std::sort(colours.begin(), colours.end());
+            CHECK(std::adjacent_find(colours.begin(), colours.end()) == colours.end());
+          }
         }
-        for (int bin = 0; bin < bins.number[0]; ++bin) {
-          CHECK(bins.first(bin + 1, 0) - bins.first(bin, 0) >= width - 1);
-          CHECK(bins.first(bin + 1, 0) - bins.first(bin, 0) <= bins.edge[0]);
-        }
-      }
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
+#include <bracewell/gridding/detail/point_gradients.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 
 #include <algorithm>
+#include <numbers>
 
 namespace Bracewell {
 
@@ -36,7 +38,7 @@ public:
   template <class Points>
   NonuniformFFT(const ExecutionSpace& space, const Points& points, const std::array<int, Dim>& shape,
                 const GriddingOptions& options = {}, const Impl::Arguments& arguments = {"NonuniformFFT"})
-      : image_(shape), gridding_(space, points, shape, options, arguments),
+      : image_(shape), sign_(options.sign), gridding_(space, points, shape, options, arguments),
         adjoint_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(options.sign)}),
         forward_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(-options.sign)}),
         grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
@@ -108,16 +110,65 @@ public:
     const std::int64_t count = check(arguments, out, in);
     arguments.disjoint({{"samples", out}}, {{"images", in}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::forward");
-    if (gridding_.points() == 0 || count == 0)
-      return;
-    Impl::pad_images(space, "Bracewell::NonuniformFFT::pad", on_grid(),
-                     Impl::PlainImages<const Complex>{in.data}, count, grids_.data());
+    if (gridding_.points() > 0 && count > 0)
+      transform_forward(space, Impl::PlainImages<const Complex>{in.data}, count, samples);
+  }
+
+  /// Gradients with respect to the points of a real loss that is computed from either transform, to the
+  /// tolerance of the options:
+  ///   gradients(j, d) = Re sum over slices of conj(sample_j) sum_X (-2 pi i X_d) image(X) exp(-2 pi i x_j . X)
+  /// (i has the other sign where options.sign is -1). Of `forward`, images are its input and samples the
+  /// cotangent of its output; of `adjoint`, samples are its input and images the cotangent of its output.
+  /// Dim transforms forward.
+  /// @param images     View of complex [slices, (depth,) height, width]
+  /// @param samples    View of complex [slices, points], or [points, slices] as options.order says
+  /// @param gradients  View of T [points, Dim], per cycle per pixel, overwritten; column 0 is x
+  /// @param scratch    View of the samples' type and shape, overwritten
+  /// @throws Error on shapes that do not fit or memory that outputs share
+  template <class Images, class Samples, class Gradients, class Scratch>
+  void point_gradients(const ExecutionSpace& space, const Images& images, const Samples& samples,
+                       const Gradients& gradients, const Scratch& scratch) const {
+    const Array<const Complex, MemorySpace> in(images), values(samples);
+    const Array<T, MemorySpace> out(gradients);
+    const Array<Complex, MemorySpace> slopes(scratch);
+    const Impl::Arguments arguments{"NonuniformFFT::point_gradients"};
+    const std::int64_t count = check(arguments, values, in);
+    arguments.shape("gradients", out, {gridding_.points(), Dim});
+    arguments.same_shape("scratch", slopes, values);
+    arguments.disjoint({{"gradients", out}, {"scratch", slopes}}, {{"images", in}, {"samples", values}});
+    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::point_gradients");
+    const auto layout = on_grid();
+    const double turn = 2 * std::numbers::pi * sign_;
+    std::int64_t stride = 1;
+    for (int axis = 0; axis < Dim; ++axis) {
+      if (gridding_.points() > 0 && count > 0)
+        transform_forward(space, Impl::SlopedImages<const Complex>{in.data, layout.image[axis], stride},
+                          count, scratch);
+      stride *= layout.image[axis];
+      Kokkos::parallel_for(
+          "Bracewell::NonuniformFFT::point_gradients",
+          Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, gridding_.points()),
+          Impl::SumPointGradients<T>{sample_array(values.data, count), sample_array(slopes.data, count),
+                                     count, static_cast<T>(turn), out.data + axis, Dim});
+    }
+  }
+
+private:
+  /// Images of any type to samples.
+  template <class Images, class Samples>
+  void transform_forward(const ExecutionSpace& space, const Images& images, std::int64_t count,
+                         const Samples& samples) const {
+    Impl::pad_images(space, "Bracewell::NonuniformFFT::pad", on_grid(), images, count, grids_.data());
     clear_unused(space, count);
     forward_transform_.execute(space, grid_view(batch()), grid_view(batch()));
     gridding_.interpolate(space, grid_view(count), samples);
   }
 
-private:
+  Impl::SampleArray<const Complex> sample_array(const Complex* data, std::int64_t count) const {
+    const bool last = gridding_.order() == SampleOrder::SlicesLast;
+    return {data, last ? count : 1, last ? 1 : gridding_.points()};
+  }
+
   static FFTDirection direction(int sign) {
     return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
   }
@@ -153,6 +204,7 @@ private:
   }
 
   std::array<int, Dim> image_;
+  int sign_; ///< of the adjoint's exponent
   Gridding<ExecutionSpace, Dim, T> gridding_;
   Transform adjoint_transform_, forward_transform_;
   Kokkos::View<Complex*, ExecutionSpace> grids_;

@@ -19,30 +19,34 @@
 namespace Bracewell::Impl {
 
 /// Bins of a grid: boxes of cells, to each of which belong the samples whose first taps lie in it. The taps of
-/// its samples reach its tile, up to width - 1 cells beyond it. Their number along every axis is even, and
-/// none is shorter than width - 1: tiles of bins of one colour (parities of the indices) do not meet.
+/// its samples reach its tile, up to width - 1 cells beyond it. Bins of one colour have the same indices modulo
+/// `turns`, of which their number along every axis is a multiple, and the turns - 1 bins between two of them
+/// are width - 1 long, so that their tiles do not meet.
 template <int Dim>
 struct BinGrid {
-  static constexpr int dimensions = Dim, colours = 1 << Dim;
+  static constexpr int dimensions = Dim, most_turns = 4;
+  static constexpr int most_colours = Dim == 2 ? 16 : 64;
   static constexpr int most_width = 16; ///< of kernels
 
   GridShape<Dim> grid;
-  int width;
+  int width, turns;
   int number[Dim]; ///< of bins along an axis
   int edge[Dim];   ///< of the longest one
   int stride;      ///< of the rows of tiles in scratch memory
 
   /// @param wanted  edges that bins have about
+  /// @param turns   2; more where bins shorter than width - 1 are wanted, for the sake of small tiles
   /// @param period  rows of taps are neighbours modulo so many cells, which keeps lanes on taps out of each
   ///                other's banks of scratch memory
-  static BinGrid make(const GridShape<Dim>& grid, int width, const int (&wanted)[3], int period) {
-    BinGrid bins{.grid = grid, .width = width, .number = {}, .edge = {}, .stride = 0};
+  static BinGrid make(const GridShape<Dim>& grid, int width, const int (&wanted)[3], int turns, int period) {
+    BinGrid bins{.grid = grid, .width = width, .turns = turns, .number = {}, .edge = {}, .stride = 0};
+    const int least = (width - 1 + turns - 2) / (turns - 1);
     for (int d = 0; d < Dim; ++d) {
-      const int size = grid.size[d], most = std::max(wanted[d], width - 1);
+      const int size = grid.size[d], most = std::max(wanted[d], least);
       int& number = bins.number[d];
-      number = 2 * ((size + 2 * most - 1) / (2 * most));
-      while (number > 2 && size / number < width - 1)
-        number -= 2;
+      number = turns * ((size + turns * most - 1) / (turns * most));
+      while (number > turns && size / number < least)
+        number -= turns;
       bins.edge[d] = (size + number - 1) / number;
     }
     bins.stride = bins.span(0);
@@ -84,7 +88,7 @@ struct BinGrid {
   int colour(std::int64_t bin) const {
     int result = 0;
     for (int d = 0; d < Dim; ++d) {
-      result |= static_cast<int>(bin % number[d] % 2) << d;
+      result = result * turns + static_cast<int>(bin % number[d] % turns);
       bin /= number[d];
     }
     return result;
@@ -119,15 +123,16 @@ std::size_t most_scratch([[maybe_unused]] const Space& space) {
     return std::max<std::size_t>(chip_memory(space), Kokkos::TeamPolicy<Space>::scratch_size_max(0)) - 64;
 }
 
-/// The bins that a space works with: edges from the tuning, or the least ones where scratch memory is too
-/// small for their tiles.
+/// The bins that a space works with: edges from the tuning, or shorter ones where scratch memory is too small
+/// for their tiles.
 template <class Space, class T, int Dim>
 BinGrid<Dim> bin_grid(const Space& space, const GridShape<Dim>& grid, int width) {
   const TileShape shape = Dim == 2 ? tuning_of<Space>.bin_2d : tuning_of<Space>.bin_3d;
   const int period = is_host<Space> ? 1 : static_cast<int>(128 / (2 * sizeof(T)));
-  auto bins = BinGrid<Dim>::make(grid, width, {shape.x, shape.y, shape.z}, period);
-  if (bin_scratch_bytes(bins, sizeof(T)) > most_scratch(space))
-    bins = BinGrid<Dim>::make(grid, width, {1, 1, 1}, 1);
+  auto bins = BinGrid<Dim>::make(grid, width, {shape.x, shape.y, shape.z}, 2, period);
+  for (int turns = 2; turns <= bins.most_turns && bin_scratch_bytes(bins, sizeof(T)) > most_scratch(space);
+       ++turns)
+    bins = BinGrid<Dim>::make(grid, width, {1, 1, 1}, turns, 1);
   return bins;
 }
 
@@ -147,7 +152,7 @@ struct SplitBin {
 /// The pieces of work of all bins.
 template <int Dim>
 struct BinTasks {
-  static constexpr int colours = BinGrid<Dim>::colours;
+  static constexpr int colours = BinGrid<Dim>::most_colours;
 
   std::vector<BinTask> tasks;                       ///< those with slots, then the others colour by colour
   std::vector<SplitBin> split;                      ///< colour by colour
@@ -332,7 +337,7 @@ struct Bins {
   Vector<std::uint32_t> order; ///< numbers of the samples
   Vector<BinTask> tasks;
   Vector<SplitBin> split;
-  std::array<int, BinGrid<Dim>::colours + 1> task_end = {}, split_end = {};
+  std::array<int, BinGrid<Dim>::most_colours + 1> task_end = {}, split_end = {};
   int slots = 0;
 
   /// Sorts the points; `locations` come in the order of bins. Memory of earlier points is used again.

@@ -13,9 +13,12 @@ namespace Bracewell::Impl {
 /// lanes keep their sums in registers from one sample to the next as long as both reach the same cells; in 3D
 /// the planes of the tile are dealt out to the warps of a team.
 template <class Space, int width, class T, int Dim>
-struct SpreadBinsGpu {
-  using Plan = GriddingPlan<Space, T, Dim>;
-  using Complex = Kokkos::complex<T>;
+struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
+  using Base = SpreadBins<Space, width, T, Dim>;
+  using Base::bins, Base::grid, Base::order, Base::partial, Base::problem, Base::samples, Base::taps,
+      Base::tasks;
+  using typename Base::Complex;
+  using typename Base::Plan;
   static constexpr int chip_team_size = bin_team_size(Dim, sizeof(T)), warps = chip_team_size / 32;
   static constexpr int chip_teams = 512 / chip_team_size; ///< of a multiprocessor, by registers
   static constexpr int batch = bin_batch(Dim, sizeof(T)); ///< samples that are prepared together
@@ -23,25 +26,11 @@ struct SpreadBinsGpu {
   static constexpr int planes = (width + warps - 1) / warps; ///< of a sample that a warp owns in 3D
   static constexpr int rows_at_once = 8;                     ///< of the grid, on their way
 
-  SpreadingProblem<T, Dim> problem;
-  TapTable<T, width> taps;
-  BinGrid<Dim> bins;
-  const BinTask* tasks;
-  const std::uint32_t* order;
-  SampleArray<const Complex> samples;
-  Complex* grid;
-  Complex* partial; ///< [slots, slices, tile]
+  using Base::Base;
 
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Complex>& samples, Complex* grid) {
-    SpreadBinsGpu functor{plan.problem_of(slices),
-                          plan.template taps<width>(),
-                          plan.bins.grid,
-                          plan.bins.tasks.data(),
-                          plan.bins.order.data(),
-                          samples,
-                          grid,
-                          plan.partial.data()};
+    SpreadBinsGpu functor(plan, slices, samples, grid);
     for_each_colour(space, plan, slices, grid, [&](int begin, int end) {
       functor.tasks = plan.bins.tasks.data() + begin;
       const int teams = (end - begin) * static_cast<int>(slices);

@@ -9,30 +9,19 @@ namespace Bracewell::Impl {
 /// imaginary parts of a row's taps are neighbours, which SIMD instructions add. Then it adds the tile to the
 /// grid, together with bins of its colour, or keeps it for JoinTiles.
 template <class Space, int MaxWidth, class T, int Dim>
-struct SpreadBinsHost {
-  using Plan = GriddingPlan<Space, T, Dim>;
-  using Complex = Kokkos::complex<T>;
+struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
+  using Base = SpreadBins<Space, MaxWidth, T, Dim>;
+  using Base::bins, Base::grid, Base::order, Base::partial, Base::problem, Base::samples, Base::taps,
+      Base::tasks;
+  using typename Base::Complex;
+  using typename Base::Plan;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
-  SpreadingProblem<T, Dim> problem;
-  TapTable<T, MaxWidth> taps;
-  BinGrid<Dim> bins;
-  const BinTask* tasks;
-  const std::uint32_t* order;
-  SampleArray<const Complex> samples;
-  Complex* grid;
-  Complex* partial; ///< [slots, slices, tile]
+  using Base::Base;
 
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Complex>& samples, Complex* grid) {
-    SpreadBinsHost functor{plan.problem_of(slices),
-                           plan.template taps<MaxWidth>(),
-                           plan.bins.grid,
-                           plan.bins.tasks.data(),
-                           plan.bins.order.data(),
-                           samples,
-                           grid,
-                           plan.partial.data()};
+    SpreadBinsHost functor(plan, slices, samples, grid);
     for_each_colour(space, plan, slices, grid, [&](int begin, int end) {
       functor.tasks = plan.bins.tasks.data() + begin;
       Kokkos::parallel_for("Bracewell::Gridding::spread_bins",
