@@ -11,12 +11,16 @@
 
 namespace Bracewell {
 
-/// Back-projection along lines, with linear interpolation on the detector, and its exact transpose:
-///   f(X, Y) = (pi / P) sum_p w_p q_p(X cos theta_p + Y sin theta_p + centre),
-/// X = column - floor(n/2), Y = row - floor(n/2), zero beyond the detector. `project` is its exact transpose,
-/// or has the units of line integrals (ProjectionUnits). Of projections filtered with the ramp it is the
-/// attenuation per pixel (Kak and Slaney, Principles of Computerized Tomographic Imaging, 3.3). The work is P
-/// n^2 per slice: the baseline for the Fourier and log-polar methods, and exact for any angles.
+/// Back-projection and projection along strips of rays, exact for square pixels and detector cells:
+///   backproject  f(X, Y) = (pi / P) sum_p w_p sum_i a_p(i - s) q_p(i),   s = X cos theta_p + Y sin theta_p + centre,
+/// X = column - floor(n/2), Y = row - floor(n/2), zero beyond the detector; a_p(u) is the area that a pixel has in
+/// common with the strip, one wide, of the rays that a detector cell at distance u sees. `project` is the exact
+/// transpose, or has the units of line integrals (ProjectionUnits): the mean over the cell of the integrals along
+/// its rays through an image of square pixels. The areas of all cells add up to 1, as do those of all pixels along a
+/// strip to its length: a uniform object has no ripple at any angle. Multiples of a quarter turn are linear
+/// interpolation. Of projections filtered with the ramp the back-projection is the attenuation per pixel (Kak and
+/// Slaney, Principles of Computerized Tomographic Imaging, 3.3, 7.1). The work is P n^2 per slice: the baseline for the
+/// Fourier and log-polar methods, and exact for any angles.
 ///
 /// A movable plan; calls are const. project() uses workspace of the plan: calls of it that can overlap need
 /// plans of their own.
@@ -113,7 +117,7 @@ private:
   static int image_of(const ParallelBeamGeometry& geometry, const LineTomographyOptions& options) {
     return options.image ? options.image : geometry.width;
   }
-  static std::int64_t packs(int image) { return 2 * std::int64_t(image) * image; }
+  static std::int64_t packs(int image) { return Impl::LinePack<ExecutionSpace, T>::packs_for(image); }
 
   int check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
             const Array<const T, MemorySpace>& images) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/tomography/detail/beam.hpp>
+#include <bracewell/tomography/detail/line_footprint.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
@@ -13,23 +14,25 @@ struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) SlicePack {
 };
 
 /// Tiles of pixels, all of whose rays at an angle fall on a short segment of the detector: the segments of
-/// some angles are loaded by the team, several slices side by side, then every thread interpolates in them
-/// for its pixels.
+/// some angles are loaded by the team, several slices side by side, then every thread adds to each of its pixels
+/// the three cells that the pixel's shadow meets, by their shares of the shadow.
 template <class ExecutionSpace, class T>
 struct LineBackproject {
   using Tuning = TomographyTuning<ExecutionSpace>;
   static constexpr int threads = Tuning::line_threads, slices = Tuning::line_slices;
   static constexpr int columns = Tuning::line_columns, rows = Tuning::line_rows,
                        pixels = columns * rows / threads;
-  static constexpr int segment = is_host<ExecutionSpace> ? 20 : 48; ///< see the assertion
-  static_assert((segment - 3) * (segment - 3) >= (columns - 1) * (columns - 1) + (rows - 1) * (rows - 1),
-                "A segment has room for the tile's diagonal and the values on either side.");
+  static constexpr int segment = is_host<ExecutionSpace> ? 21 : 48; ///< see the assertion
+  static_assert((2 * segment - 7) * (2 * segment - 7) >=
+                    4 * ((columns - 1) * (columns - 1) + (rows - 1) * (rows - 1)),
+                "A segment has room for the tile's diagonal and the cells on either side.");
   static constexpr int angles_at_once = Tuning::line_angles_at_once;
   using Pack = SlicePack<T, slices>;
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
 
   struct Ray { ///< detector coordinate, from the segment's begin, of a tile's first pixel; its steps
     T start, cosine, sine;
+    Trapezoid<T> shadow;
   };
 
   BeamView<ExecutionSpace> beam;
@@ -60,11 +63,13 @@ struct LineBackproject {
         for (int k = 0; k < pixels; ++k) {
           const int pixel = member.team_rank() + k * threads;
           const T s = ray.start + T(pixel % columns) * ray.cosine + T(pixel / columns) * ray.sine;
-          const int i = static_cast<int>(s);
-          const T fraction = s - T(i);
-          const Pack left = values[i], right = values[i + 1];
+          T offset;
+          const int i = nearest(s, offset);
+          const T right = ray.shadow.beyond_half_less(offset), left = ray.shadow.beyond_half_less(-offset);
+          const T middle = T(1) - left - right;
+          const Pack before = values[i - 1], here = values[i], after = values[i + 1];
           for (int z = 0; z < slices; ++z)
-            sums[k][z] += left.values[z] + fraction * (right.values[z] - left.values[z]);
+            sums[k][z] += left * before.values[z] + middle * here.values[z] + right * after.values[z];
         }
       }
       member.team_barrier();
@@ -91,9 +96,13 @@ private:
           (first_column - middle) * angle.cosine + (first_row - middle) * angle.sine + beam.centre;
       const double least =
           start + Kokkos::min(0.0, (columns - 1) * angle.cosine) + Kokkos::min(0.0, (rows - 1) * angle.sine);
-      const double begin = Kokkos::floor(least);
-      if (i == 0)
-        rays[a] = {T(start - begin), T(angle.cosine), T(angle.sine)};
+      const double begin = Kokkos::floor(least) - 1;
+      if (i == 0) {
+        const double wide = Kokkos::max(Kokkos::abs(angle.cosine), Kokkos::abs(angle.sine));
+        const double narrow = Kokkos::min(Kokkos::abs(angle.cosine), Kokkos::abs(angle.sine));
+        rays[a] = {T(start - begin), T(angle.cosine), T(angle.sine),
+                   Trapezoid<T>::make(wide, narrow, 1 / wide)};
+      }
       const bool inside = begin + i >= 0 && begin + i < n;
       Pack pack;
       for (int z = 0; z < slices; ++z) {

@@ -5,30 +5,40 @@
 
 namespace Bracewell::Impl {
 
-/// Some slices of images side by side: [y, x], and [x, y] behind it.
+/// Some slices of images side by side: [y, x], and [x, y] behind it, lines of pixels with zeros at both ends.
 template <class ExecutionSpace, class T>
 struct LinePack {
   static constexpr int slices = LineBackproject<ExecutionSpace, T>::slices;
+  static constexpr int margin = 4; ///< zeros: four taps fall on them where none falls on a pixel
   using Pack = SlicePack<T, slices>;
 
   const T* image; ///< of the first slice
   Pack* packs;
   int n, count;
 
+  static std::int64_t packs_for(int image) { return 2 * std::int64_t(image) * (image + 2 * margin); }
+
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t y, const Member& member) const {
-    const std::int64_t pixels = std::int64_t(n) * n;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, n), [&](int x) {
+    const std::int64_t pixels = std::int64_t(n) * n, stride = n + 2 * margin;
+    Pack* const columns = packs + n * stride;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, n + 2 * margin), [&](int i) {
+      const int x = i - margin;
+      const bool inside = x >= 0 && x < n;
       Pack pack;
       for (int z = 0; z < slices; ++z)
-        pack.values[z] = z < count ? image[z * pixels + y * n + x] : T(0);
-      packs[y * n + x] = packs[pixels + std::int64_t(x) * n + y] = pack;
+        pack.values[z] = inside && z < count ? image[z * pixels + y * n + x] : T(0);
+      packs[y * stride + i] = pack;
+      if (inside)
+        columns[x * stride + y + margin] = pack;
+      else // the margin of the column y
+        columns[y * stride + i] = pack;
     });
   }
 };
 
-/// The transpose, detector pixel by detector pixel: on every line of the image (a row or a column, whichever
-/// crosses the rays less steeply) at most three pixels lie within one detector pixel.
+/// The transpose, detector cell by detector cell: on every line of the image (a row or a column, whichever
+/// crosses the rays less steeply) the strip of rays that a cell sees covers parts of three or four pixels.
 template <class ExecutionSpace, class T>
 struct LineProject {
   using Tuning = TomographyTuning<ExecutionSpace>;
@@ -54,43 +64,75 @@ struct LineProject {
     if (p >= beam.angles)
       return;
     const BeamAngle angle = beam.data[p];
+    constexpr int margin = LinePack<ExecutionSpace, T>::margin;
     const bool steep = Kokkos::abs(angle.sine) > Kokkos::abs(angle.cosine);
-    const Pack* const lines = packs + (steep ? std::int64_t(n) * n : 0);
+    const Pack* const lines = packs + (steep ? n * std::int64_t(n + 2 * margin) : 0) + margin;
     // Along a line the detector coordinate rises by `along`, from line to line by `across`.
     const double along = steep ? angle.sine : angle.cosine, across = steep ? angle.cosine : angle.sine;
-    const T slope = T(across / along), step = T(along), reach = T(1 / Kokkos::abs(along));
-
+    // A strip one pixel wide, in a line one pixel high: how much of its cross-section is covered is a trapezoid.
+    const double wide = 1 / Kokkos::abs(along), narrow = Kokkos::abs(across / along);
+    const auto strip = Trapezoid<T>::make(wide, narrow, 1);
     T sums[bins_per_thread][slices] = {};
-    for (int first = 0; first < n; first += lines_at_once) {
-      const int end = Kokkos::min(n - first, +lines_at_once);
-      for (int k = 0; k < bins_per_thread; ++k) {
-        // Where the ray of this detector pixel crosses the first of these lines.
-        const double crossing = (first_bin + k - beam.centre - (first - n / 2) * across) / along + n / 2;
-        const double base = Kokkos::floor(crossing);
-        if (!(base > -2.0 * lines_at_once && base < n + 2.0 * lines_at_once))
-          continue;
-        const T offset = T(crossing - base);
-        for (int line = 0; line < end; ++line) {
-          const T centre = offset - T(line) * slope;
-          const T begin = Kokkos::ceil(centre - reach);
-          const int pixel = static_cast<int>(base) + static_cast<int>(begin);
-          const Pack* const values = lines + std::int64_t(first + line) * n + pixel;
-          for (int j = 0; j < 3; ++j) {
-            const T weight = T(1) - Kokkos::abs((begin + T(j) - centre) * step);
-            if (weight > T(0) && pixel + j >= 0 && pixel + j < n) {
-              const Pack pack = values[j];
-              for (int z = 0; z < slices; ++z)
-                sums[k][z] += weight * pack.values[z];
-            }
-          }
-        }
-      }
-    }
+    if (wide + narrow <= 2)
+      add_lines<3>(lines, first_bin, along, across, strip, sums);
+    else
+      add_lines<4>(lines, first_bin, along, across, strip, sums);
     for (int k = 0; k < bins_per_thread; ++k)
       for (int z = 0; z < count; ++z)
         if (first_bin + k < beam.width)
           projections[(std::int64_t(z) * beam.angles + p) * beam.width + first_bin + k] =
               T(angle.weight) * sums[k][z];
+  }
+
+private:
+  /// @param lines  from their first pixels on
+  template <int taps>
+  KOKKOS_INLINE_FUNCTION void add_lines(const Pack* lines, int first_bin, double along, double across,
+                                        const Trapezoid<T>& strip, T (&sums)[bins_per_thread][slices]) const {
+    const int n = beam.image;
+    const std::int64_t stride = n + 2 * LinePack<ExecutionSpace, T>::margin;
+    const T slope = T(across / along);
+    for (int first = 0; first < n; first += lines_at_once) {
+      const int end = Kokkos::min(n - first, +lines_at_once);
+      for (int k = 0; k < bins_per_thread; ++k) {
+        // Where the ray through the middle of this cell crosses the first of these lines.
+        const double crossing = (first_bin + k - beam.centre - (first - n / 2) * across) / along + n / 2;
+        const double base = Kokkos::floor(crossing);
+        if (!(base > -2.0 * lines_at_once && base < n + 2.0 * lines_at_once))
+          continue;
+        const T offset = T(crossing - base);
+        const Pack* values = lines + first * stride;
+        for (int line = 0; line < end; ++line, values += stride) {
+          // Of an even number of taps the middle is between two pixels.
+          T rest, weights[taps];
+          const int pixel =
+              static_cast<int>(base) + nearest(offset - T(line) * slope - T(taps == 4 ? 0.5 : 0), rest);
+          shares(strip, rest, weights);
+          const Pack* const from = values + Kokkos::min(Kokkos::max(pixel, -3), n + 1) - 1;
+          for (int j = 0; j < taps; ++j) {
+            const Pack pack = from[j];
+            for (int z = 0; z < slices; ++z)
+              sums[k][z] += weights[j] * pack.values[z];
+          }
+        }
+      }
+    }
+  }
+
+  /// What a strip covers of three pixels, its middle being `rest` right of the middle one's.
+  KOKKOS_INLINE_FUNCTION static void shares(const Trapezoid<T>& strip, T rest, T (&weights)[3]) {
+    weights[0] = strip.beyond_half_less(-rest);
+    weights[2] = strip.beyond_half_less(rest);
+    weights[1] = strip.area - weights[0] - weights[2];
+  }
+
+  /// Of four, its middle being `rest` right of the edge between the second and the third.
+  KOKKOS_INLINE_FUNCTION static void shares(const Trapezoid<T>& strip, T rest, T (&weights)[4]) {
+    weights[0] = strip.beyond_half_less(T(-0.5) - rest);
+    weights[3] = strip.beyond_half_less(rest - T(0.5));
+    const T less = strip.beyond_half_less(T(0.5) - Kokkos::abs(rest)), more = strip.area - less;
+    weights[1] = (rest > T(0) ? less : more) - weights[0];
+    weights[2] = (rest > T(0) ? more : less) - weights[3];
   }
 };
 
