@@ -173,13 +173,13 @@ TEST_CASE("line integrals of a Gaussian are those of its closed form") {
   Values image, expected; // at points: pixels, and the middles of cells
   for (int row = 0; row < n; ++row)
     for (int column = 0; column < n; ++column)
-      image.push_back(
-          std::exp(-(std::pow(column - n / 2 - x0, 2) + std::pow(row - n / 2 - y0, 2)) / (2 * width * width)));
+      image.push_back(std::exp(-(std::pow(column - n / 2 - x0, 2) + std::pow(row - n / 2 - y0, 2)) /
+                               (2 * width * width)));
   for (const double angle : angles)
     for (int i = 0; i < n; ++i)
-      expected.push_back(
-          width * std::sqrt(2 * std::numbers::pi) *
-          std::exp(-std::pow(i - centre - x0 * std::cos(angle) - y0 * std::sin(angle), 2) / (2 * width * width)));
+      expected.push_back(width * std::sqrt(2 * std::numbers::pi) *
+                         std::exp(-std::pow(i - centre - x0 * std::cos(angle) - y0 * std::sin(angle), 2) /
+                                  (2 * width * width)));
   const auto projections = to_device<double>(Values(expected.size(), NAN), P, n);
   LineTomography<Space, double>(space, {.angles = angles, .width = n, .centre = centre},
                                 {.units = Bracewell::ProjectionUnits::LineIntegrals})

@@ -27,7 +27,6 @@ namespace Bracewell {
 template <class ExecutionSpace, class T>
 class LineTomography {
   using MemorySpace = typename ExecutionSpace::memory_space;
-  using Backproject = Impl::LineBackproject<ExecutionSpace, T>;
   using Project = Impl::LineProject<ExecutionSpace, T>;
   using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
   using Pack = typename Project::Pack;
@@ -63,18 +62,19 @@ public:
     constexpr Impl::Arguments arguments{"LineTomography::backproject"};
     const Array<const T, MemorySpace> in(projections);
     const Array<T, MemorySpace> out(images);
-    const int slices = check(arguments, in, out), n = beam_.image();
+    const int slices = check(arguments, in, out);
     arguments.disjoint({{"images", out}}, {{"projections", in}});
     if (slices == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::LineTomography::backproject");
-    const int across = (n + Backproject::columns - 1) / Backproject::columns;
-    const int down = (n + Backproject::rows - 1) / Backproject::rows;
-    const int groups = (slices + Backproject::slices - 1) / Backproject::slices;
-    Kokkos::parallel_for("Bracewell::LineTomography::backproject",
-                         Policy(space, across * down * groups, Backproject::threads)
-                             .set_scratch_size(0, Kokkos::PerTeam(Backproject::scratch_bytes())),
-                         Backproject{beam_.backprojected(), in.data, out.data, slices, across});
+    constexpr int few = Impl::TomographyTuning<ExecutionSpace>::line_slices,
+                  many = few * (sizeof(T) == 4 ? 2 : 1);
+    if constexpr (Impl::is_host<ExecutionSpace> || few == many)
+      launch<few>(space, in.data, out.data, slices);
+    else if (slices > few)
+      launch<many>(space, in.data, out.data, slices);
+    else
+      launch<few>(space, in.data, out.data, slices);
   }
 
   /// The transpose of backproject, in the units of the options.
@@ -118,6 +118,19 @@ private:
     return options.image ? options.image : geometry.width;
   }
   static std::int64_t packs(int image) { return Impl::LinePack<ExecutionSpace, T>::packs_for(image); }
+
+  /// Back-projection, so many slices at a time.
+  template <int at_once>
+  void launch(const ExecutionSpace& space, const T* projections, T* images, int slices) const {
+    using Backproject = Impl::LineBackproject<ExecutionSpace, T, at_once>;
+    const int n = beam_.image(), across = (n + Backproject::columns - 1) / Backproject::columns;
+    const int down = (n + Backproject::rows - 1) / Backproject::rows;
+    const int groups = (slices + Backproject::slices - 1) / Backproject::slices;
+    Kokkos::parallel_for("Bracewell::LineTomography::backproject",
+                         Policy(space, across * down * groups, Backproject::threads)
+                             .set_scratch_size(0, Kokkos::PerTeam(Backproject::scratch_bytes())),
+                         Backproject{beam_.backprojected(), projections, images, slices, across});
+  }
 
   int check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
             const Array<const T, MemorySpace>& images) const {

@@ -32,7 +32,7 @@ class Tomography:
     Args:
         angles: P of them, radians, in any order (log_polar: even ones over half a turn).
         width: pixels of the detector.
-        method: fourier (gridding; Bracewell, Aust. J. Phys. 9, 1956; O'Sullivan 1985), line (linear interpolation along lines:
+        method: fourier (gridding; Bracewell, Aust. J. Phys. 9, 1956; O'Sullivan 1985), line (areas of pixels in strips of rays:
             the baseline), or log_polar (Andersson, SIAM J. Imaging Sci. 9, 2016: within the disc of diameter n).
         image: n; the width by default.
         centre: detector coordinate of the axis; width // 2 by default.

@@ -8,7 +8,7 @@ namespace Bracewell::Impl {
 /// Some slices of images side by side: [y, x], and [x, y] behind it, lines of pixels with zeros at both ends.
 template <class ExecutionSpace, class T>
 struct LinePack {
-  static constexpr int slices = LineBackproject<ExecutionSpace, T>::slices;
+  static constexpr int slices = TomographyTuning<ExecutionSpace>::line_slices;
   static constexpr int margin = 4; ///< zeros: four taps fall on them where none falls on a pixel
   using Pack = SlicePack<T, slices>;
 
@@ -43,7 +43,7 @@ template <class ExecutionSpace, class T>
 struct LineProject {
   using Tuning = TomographyTuning<ExecutionSpace>;
   static constexpr bool host = is_host<ExecutionSpace>;
-  static constexpr int slices = LineBackproject<ExecutionSpace, T>::slices;
+  static constexpr int slices = Tuning::line_slices;
   static constexpr int bins = Tuning::line_bins, angles_per_team = Tuning::line_angles_per_team,
                        bins_per_thread = host ? bins : 1;
   static constexpr int threads = host ? 1 : bins * angles_per_team;
@@ -78,8 +78,8 @@ struct LineProject {
     else
       add_lines<4>(lines, first_bin, along, across, strip, sums);
     for (int k = 0; k < bins_per_thread; ++k)
-      for (int z = 0; z < count; ++z)
-        if (first_bin + k < beam.width)
+      for (int z = 0; z < slices; ++z)
+        if (z < count && first_bin + k < beam.width)
           projections[(std::int64_t(z) * beam.angles + p) * beam.width + first_bin + k] =
               T(angle.weight) * sums[k][z];
   }
@@ -87,8 +87,9 @@ struct LineProject {
 private:
   /// @param lines  from their first pixels on
   template <int taps>
-  KOKKOS_INLINE_FUNCTION void add_lines(const Pack* lines, int first_bin, double along, double across,
-                                        const Trapezoid<T>& strip, T (&sums)[bins_per_thread][slices]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void add_lines(const Pack* lines, int first_bin, double along, double across,
+                                             const Trapezoid<T>& strip,
+                                             T (&sums)[bins_per_thread][slices]) const {
     const int n = beam.image;
     const std::int64_t stride = n + 2 * LinePack<ExecutionSpace, T>::margin;
     const T slope = T(across / along);
@@ -109,25 +110,26 @@ private:
               static_cast<int>(base) + nearest(offset - T(line) * slope - T(taps == 4 ? 0.5 : 0), rest);
           shares(strip, rest, weights);
           const Pack* const from = values + Kokkos::min(Kokkos::max(pixel, -3), n + 1) - 1;
-          for (int j = 0; j < taps; ++j) {
-            const Pack pack = from[j];
-            for (int z = 0; z < slices; ++z)
-              sums[k][z] += weights[j] * pack.values[z];
-          }
+          for (int j = 0; j < taps; ++j)
+            if (host || weights[j] > T(0)) { // loads take longer than this
+              const Pack pack = from[j];
+              for (int z = 0; z < slices; ++z)
+                sums[k][z] += weights[j] * pack.values[z];
+            }
         }
       }
     }
   }
 
   /// What a strip covers of three pixels, its middle being `rest` right of the middle one's.
-  KOKKOS_INLINE_FUNCTION static void shares(const Trapezoid<T>& strip, T rest, T (&weights)[3]) {
+  KOKKOS_FORCEINLINE_FUNCTION static void shares(const Trapezoid<T>& strip, T rest, T (&weights)[3]) {
     weights[0] = strip.beyond_half_less(-rest);
     weights[2] = strip.beyond_half_less(rest);
     weights[1] = strip.area - weights[0] - weights[2];
   }
 
   /// Of four, its middle being `rest` right of the edge between the second and the third.
-  KOKKOS_INLINE_FUNCTION static void shares(const Trapezoid<T>& strip, T rest, T (&weights)[4]) {
+  KOKKOS_FORCEINLINE_FUNCTION static void shares(const Trapezoid<T>& strip, T rest, T (&weights)[4]) {
     weights[0] = strip.beyond_half_less(T(-0.5) - rest);
     weights[3] = strip.beyond_half_less(rest - T(0.5));
     const T less = strip.beyond_half_less(T(0.5) - Kokkos::abs(rest)), more = strip.area - less;
