@@ -29,6 +29,7 @@
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/choose_sampling.hpp>

@@ -8,6 +8,7 @@
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/mask.hpp>
