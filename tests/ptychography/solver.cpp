@@ -7,6 +7,7 @@
 #include <bracewell/ptychography/solver.hpp>
 
 #include <Eigen/Cholesky>
+#include <Eigen/QR>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -191,11 +192,15 @@ void append(std::vector<double>& values, const View& view) {
   values.insert(values.end(), begin, begin + view.size() * sizeof(typename View::value_type) / sizeof(Real));
 }
 
-Solver::Loss make_loss(const Model& model, std::size_t first = 0, std::size_t count = Model::patterns) {
+Solver::Loss make_loss(const Model& model, std::size_t first = 0, std::size_t count = Model::patterns,
+                       PatternLoss kind = PatternLoss::LeastSquares) {
   const Space space;
   const Kokkos::View<const int* [2], Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
       positions(&Model::positions[0][0] + 2 * first, count);
-  Solver::Loss loss(space, Model::shape(), positions, {.counts = Model::counts});
+  Solver::Loss loss(space, Model::shape(), positions,
+                    {.loss = kind,
+                     .scale = kind == PatternLoss::Amplitude ? PatternScale::None : PatternScale::PerPattern,
+                     .counts = Model::counts});
   const Kokkos::View<const double***, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
       measured(model.measured.data() + first * Model::n * Model::n, count, Model::n, Model::n);
   loss.set_patterns(space, 0, measured);
@@ -203,7 +208,11 @@ Solver::Loss make_loss(const Model& model, std::size_t first = 0, std::size_t co
 }
 
 Solver make_solver(const Model& model, const PtychographySolverOptions& options) {
-  return Solver(Space(), Model::shape(), make_loss(model), options);
+  const bool adam = options.steps == PtychographySteps::Adam;
+  return Solver(
+      Space(), Model::shape(),
+      make_loss(model, 0, Model::patterns, adam ? PatternLoss::LeastSquares : PatternLoss::Amplitude),
+      options);
 }
 
 void set(const Solver& solver, const Model& model, const std::vector<double>& sought) {
@@ -349,6 +358,196 @@ TEST_CASE("a solver with part of the patterns takes the steps of all when sums a
   CHECK(std::abs(last_of_part / last_of_all - 1) < 1e-10);
 }
 
+namespace {
+
+/// Two modes at five places, by direct sums: what a step with projections does, and its parts.
+struct Projected {
+  static constexpr int rows = 12, columns = 13, n = 8, modes = 2, count = 5;
+  static constexpr int positions[count][2] = {{0, 0}, {4, 5}, {1, 3}, {1, 4}, {3, 0}};
+  int m;
+  double fresnel_number; ///< 0: the far field
+  std::vector<Complex> object = {}, probe = {};
+  std::vector<double> measured = {};
+
+  Projected(int m_, double fresnel_number_) : m(m_), fresnel_number(fresnel_number_) {
+    std::mt19937 generator(3);
+    std::normal_distribution<double> normal;
+    for (int i = 0; i < rows * columns; ++i)
+      object.emplace_back(1 + 0.2 * normal(generator), 0.3 * normal(generator));
+    for (int i = 0; i < modes * m * m; ++i)
+      probe.emplace_back(normal(generator), normal(generator));
+    std::poisson_distribution<int> poisson(fresnel_number == 0 ? 60 : 2);
+    for (int i = 0; i < count * n * n; ++i)
+      measured.push_back(poisson(generator));
+  }
+
+  PtychographyShape shape() const { return {{rows, columns}, m, n, modes}; }
+
+  /// Sum over the window or the detector, signs as of the transform forth (-1) or back (1).
+  std::vector<Complex> transform(const std::vector<Complex>& wave, int from, int to, int sign) const {
+    std::vector<Complex> result(std::size_t(to * to));
+    for (int k = 0; k < to * to; ++k)
+      for (int r = 0; r < from * from; ++r)
+        result[std::size_t(k)] +=
+            wave[std::size_t(r)] * Model::root(sign * (k / to * (r / from) + k % to * (r % from)));
+    return result;
+  }
+  /// From the window to the detector, or the adjoint over the norm of a plane wave: the inverse.
+  std::vector<Complex> propagate(const std::vector<Complex>& wave, bool back) const {
+    if (fresnel_number == 0) {
+      auto result = back ? transform(wave, n, m, 1) : transform(wave, m, n, -1);
+      for (auto& value : result)
+        value /= back ? n * n : 1;
+      return result;
+    }
+    auto spectrum = transform(wave, n, n, -1);
+    for (int k = 0; k < n * n; ++k) {
+      const double row = Model::frequency(k / n, 1. / n), column = Model::frequency(k % n, 1. / n);
+      spectrum[std::size_t(k)] *=
+          std::polar(1. / (n * n), (back ? pi : -pi) * (row * row + column * column) / fresnel_number);
+    }
+    return transform(spectrum, n, n, 1);
+  }
+
+  Complex window(int j, int r) const {
+    return object[std::size_t((positions[j][0] + r / m) * columns + positions[j][1] + r % m)];
+  }
+
+  /// psi' - psi of all modes of a pattern.
+  std::vector<std::vector<Complex>> difference(int j) const {
+    std::vector<std::vector<Complex>> waves, result;
+    std::vector<double> intensity(std::size_t(n * n));
+    for (int l = 0; l < modes; ++l) {
+      std::vector<Complex> wave;
+      for (int r = 0; r < m * m; ++r)
+        wave.push_back(window(j, r) * probe[std::size_t(l * m * m + r)]);
+      waves.push_back(propagate(wave, false));
+      for (int k = 0; k < n * n; ++k)
+        intensity[std::size_t(k)] += std::norm(waves.back()[std::size_t(k)]);
+    }
+    for (auto& wave : waves) {
+      for (int k = 0; k < n * n; ++k)
+        wave[std::size_t(k)] *=
+            std::sqrt(measured[std::size_t(j * n * n + k)] / intensity[std::size_t(k)]) - 1;
+      result.push_back(propagate(wave, true));
+    }
+    return result;
+  }
+
+  /// Takes the step for the patterns of a subset; the lengths of object and probe.
+  std::array<double, 2> step(const std::vector<int>& subset, double alpha, double object_rate,
+                             double probe_rate, bool least_squares) {
+    std::vector<Complex> dO(object.size()), dp(probe.size());
+    std::vector<double> S(object.size()), T(std::size_t(m * m));
+    std::vector<std::vector<std::vector<Complex>>> chi;
+    const auto place = [&](int j, int r) {
+      return std::size_t((positions[j][0] + r / m) * columns + positions[j][1] + r % m);
+    };
+    for (const int j : subset) {
+      chi.push_back(difference(j));
+      for (int r = 0; r < m * m; ++r)
+        for (int l = 0; l < modes; ++l) {
+          const Complex p = probe[std::size_t(l * m * m + r)], o = window(j, r),
+                        x = chi.back()[std::size_t(l)][std::size_t(r)];
+          dO[place(j, r)] += std::conj(p) * x;
+          S[place(j, r)] += std::norm(p);
+          dp[std::size_t(l * m * m + r)] += std::conj(o) * x;
+          T[std::size_t(r)] += l == 0 ? std::norm(o) : 0;
+        }
+    }
+    const auto precondition = [&](std::vector<Complex>& direction, const std::vector<double>& weights) {
+      const double greatest = *std::ranges::max_element(weights);
+      for (std::size_t i = 0; i < direction.size(); ++i)
+        direction[i] /= (1 - alpha) * weights[i % weights.size()] + alpha * greatest;
+    };
+    precondition(dO, S), precondition(dp, T);
+    std::array<double, 2> lengths{1, 1};
+    if (least_squares) { // of sum ||chi - a dO p - b O dp||^2, both real
+      Eigen::Matrix2d normal = Eigen::Matrix2d::Zero();
+      Eigen::Vector2d right = Eigen::Vector2d::Zero();
+      for (std::size_t s = 0; s < subset.size(); ++s)
+        for (int l = 0; l < modes; ++l)
+          for (int r = 0; r < m * m; ++r) {
+            const std::size_t at = std::size_t(l * m * m + r);
+            const Complex x = chi[s][std::size_t(l)][std::size_t(r)],
+                          ways[2] = {object_rate > 0 ? dO[place(subset[s], r)] * probe[at] : 0,
+                                     probe_rate > 0 ? window(subset[s], r) * dp[at] : 0};
+            for (int a = 0; a < 2; ++a) {
+              right[a] += (std::conj(ways[a]) * x).real();
+              for (int b = 0; b < 2; ++b)
+                normal(a, b) += (std::conj(ways[a]) * ways[b]).real();
+            }
+          }
+      const Eigen::Vector2d solved = normal.completeOrthogonalDecomposition().solve(right);
+      lengths = {solved[0], solved[1]};
+    }
+    for (std::size_t i = 0; i < object.size(); ++i)
+      object[i] += object_rate * lengths[0] * dO[i];
+    for (std::size_t i = 0; i < probe.size(); ++i)
+      probe[i] += probe_rate * lengths[1] * dp[i];
+    return lengths;
+  }
+};
+
+} // namespace
+
+TEST_CASE("steps with projections are those of ePIE, rPIE and LSQ-ML", "[ptychography]") {
+  const auto steps = GENERATE(PtychographySteps::Projections, PtychographySteps::LeastSquares);
+  const auto [alpha, object_rate, probe_rate] =
+      GENERATE(table<double, double, double>({{1, 1, 0.7}, {0.2, 0.8, 0}, {0.1, 0, 1}, {0.3, 0.9, 1}}));
+  const double fresnel_number = GENERATE(0.0, 3.0);
+  CAPTURE(int(steps), alpha, object_rate, probe_rate, fresnel_number);
+  Projected expected(fresnel_number > 0 ? 8 : 5, fresnel_number);
+  const Space space;
+  const Kokkos::View<const int* [2], Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
+      positions(&Projected::positions[0][0], std::size_t(Projected::count));
+  PtychographyOptions options{.loss = PatternLoss::Amplitude, .scale = PatternScale::None};
+  if (fresnel_number > 0)
+    options.fresnel_number = fresnel_number;
+  Solver::Loss loss(space, expected.shape(), positions, options);
+  loss.set_patterns(
+      space, 0,
+      Kokkos::View<const double***, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+          expected.measured.data(), std::size_t(Projected::count), std::size_t(Projected::n),
+          std::size_t(Projected::n)));
+  Solver solver(
+      space, expected.shape(), std::move(loss),
+      {.steps = steps, .object_rate = object_rate, .probe_rate = probe_rate, .regularisation = alpha});
+  std::vector<double> amplitude, phase;
+  for (const Complex& value : expected.object) {
+    amplitude.push_back(std::abs(value));
+    phase.push_back(std::arg(value) + 4 * pi); // turns stay
+  }
+  amplitude[7] *= -1, phase[7] += pi; // the same object
+  upload(solver.amplitude(), amplitude.data());
+  upload(solver.phase(), phase.data());
+  upload(solver.probe(), reinterpret_cast<const double*>(expected.probe.data()));
+  for (const std::vector<int>& subset : {std::vector{3}, {0}, {1, 2, 4}, {0, 1, 2, 3, 4}}) {
+    const View<int*> list("list", subset.size());
+    Kokkos::deep_copy(list, Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                                subset.data(), subset.size()));
+    const auto lengths =
+        expected.step(subset, alpha, object_rate, probe_rate, steps == PtychographySteps::LeastSquares);
+    solver.step(space, list);
+    if (steps == PtychographySteps::LeastSquares) {
+      const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), solver.step_lengths());
+      for (const int which : {0, 1})
+        CHECK(std::abs(found(which) - lengths[std::size_t(which)]) < 1e-7 * (1 + std::abs(lengths[0])));
+    }
+  }
+  CHECK(solver.steps() == 4);
+  std::vector<double> found_amplitude, found_phase, found_probe;
+  append(found_amplitude, solver.amplitude());
+  append(found_phase, solver.phase());
+  append(found_probe, solver.probe());
+  for (std::size_t i = 0; i < expected.object.size(); ++i) {
+    CHECK(std::abs(std::polar(1.0, found_phase[i]) * found_amplitude[i] - expected.object[i]) < 1e-7);
+    CHECK((i == 7 || std::abs(found_phase[i] - phase[i]) < pi));
+  }
+  for (std::size_t i = 0; i < expected.probe.size(); ++i)
+    CHECK(std::abs(Complex(found_probe[2 * i], found_probe[2 * i + 1]) - expected.probe[i]) < 1e-7);
+}
+
 TEST_CASE("twenty steps of the solver are those of torch.optim.Adam on golden data", "[ptychography]") {
   const char* named = std::getenv("BRACEWELL_TEST_DATA");
   const std::filesystem::path data(named != nullptr ? named : "");
@@ -435,8 +634,10 @@ TEST_CASE("a rate factor is as good as smaller rates", "[ptychography]") {
 
 TEST_CASE("a restored solver makes the steps that follow its state", "[ptychography]") {
   const bool aberrations = GENERATE(false, true);
+  const auto steps = aberrations ? PtychographySteps::Adam
+                                 : GENERATE(PtychographySteps::Adam, PtychographySteps::LeastSquares);
   const Model model = make_model(aberrations);
-  PtychographySolverOptions options{.probe_rate = 0.02, .history = 4};
+  PtychographySolverOptions options{.steps = steps, .probe_rate = 0.02, .history = 4};
   if (aberrations)
     options.optics = Model::optics;
   const Space space;
@@ -470,9 +671,11 @@ TEST_CASE("a restored solver makes the steps that follow its state", "[ptychogra
   wrong = state;
   wrong.losses.pop_back();
   CHECK_THROWS_WITH(resumed.restore(space, wrong), ContainsSubstring("expected 4 losses, found 3"));
-  wrong = state;
-  wrong.adam.squares.pop_back();
-  CHECK_THROWS_WITH(resumed.restore(space, wrong), ContainsSubstring("Adam::restore: state"));
+  if (steps == PtychographySteps::Adam) {
+    wrong = state;
+    wrong.adam.squares.pop_back();
+    CHECK_THROWS_WITH(resumed.restore(space, wrong), ContainsSubstring("Adam::restore: state"));
+  }
   wrong = state;
   wrong.adam.steps = -1;
   CHECK_THROWS_WITH(resumed.restore(space, wrong), ContainsSubstring("state"));
@@ -505,8 +708,10 @@ TEST_CASE("batches divide the patterns", "[ptychography]") {
 TEST_CASE("a step waits for nothing, copies nothing to the host and stays on its instance",
           "[ptychography]") {
   const bool aberrations = GENERATE(false, true);
+  const auto steps = aberrations ? PtychographySteps::Adam
+                                 : GENERATE(PtychographySteps::Adam, PtychographySteps::LeastSquares);
   const Model model = make_model(aberrations);
-  PtychographySolverOptions options;
+  PtychographySolverOptions options{.steps = steps};
   if (aberrations)
     options.optics = Model::optics;
   auto solver = make_solver(model, options);
@@ -553,6 +758,9 @@ TEST_CASE("the memory of a solver is foretold to 5 %, and every View of it has a
   check({}, {.object_rate = 0, .probe_rate = 0, .history = 1});
   check({}, {.optics = Model::optics, .history = 100});
   check({.refine_positions = true, .workspace_bytes = 100000}, {.position_rate = 0.1, .history = 100});
+  const PtychographyOptions amplitude{.loss = PatternLoss::Amplitude, .scale = PatternScale::None};
+  check(amplitude, {.steps = PtychographySteps::Projections, .history = 100});
+  check(amplitude, {.steps = PtychographySteps::LeastSquares, .history = 100});
   shape.modes = 3;
   check({.workspace_bytes = 100000}, {.history = 100});
 
@@ -570,6 +778,10 @@ TEST_CASE("the solver names what is wrong", "[ptychography]") {
   CHECK_THROWS_WITH(make_solver(model, {.object_rate = -1}), ContainsSubstring("learning rates"));
   CHECK_THROWS_WITH(make_solver(model, {.probe_rate = NAN}), ContainsSubstring("learning rates"));
   CHECK_THROWS_WITH(make_solver(model, {.history = 0}), ContainsSubstring("history"));
+  CHECK_THROWS_WITH(make_solver(model, {.regularisation = 0}), ContainsSubstring("regularisation"));
+  CHECK_THROWS_WITH(
+      Solver(Space(), Model::shape(), make_loss(model), {.steps = PtychographySteps::Projections}),
+      ContainsSubstring("options.steps"));
   auto solver = make_solver(model, {});
   const auto sum = [](const Space&, const auto&...) {};
   CHECK_THROWS_WITH(solver.set_reduction({.patterns = 4, .sum = sum}),

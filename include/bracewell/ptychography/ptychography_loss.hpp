@@ -66,6 +66,8 @@ public:
 
   /// As the plan was made with.
   const PtychographyShape& sizes() const { return measured_; }
+  /// As the plan was made with.
+  const PtychographyOptions& options() const { return options_; }
   /// Patterns of the plan.
   std::int64_t count() const { return scan_.count(); }
   /// Whether one kernel holds a pattern on the chip from the exit wave to its gradient (choose_pattern_path).
@@ -234,6 +236,49 @@ public:
                            Kokkos::TeamPolicy<ExecutionSpace>(space, 1, +Sum::team_size),
                            Sum{per_pattern, used, outputs.loss.data});
     }
+  }
+
+  /// What solvers divide gradients of the object by: sum_j sum_l conj(a_l(r - y_j)) b_l(r - y_j) over the windows of the
+  /// patterns, a and b being where they stand for all of them, not shifted by fractions of a pixel.
+  /// @param a, b    Views [m, m] or [modes, m, m]; of the illumination both are the probe
+  /// @param sum     View [rows, columns], overwritten
+  /// @param subset  as for evaluate
+  /// @throws Error on shapes that do not fit, and a sum that shares memory with an argument
+  void overlap(const ExecutionSpace& space, const Array<const Complex, Memory>& a,
+               const Array<const Complex, Memory>& b, const Array<Complex, Memory>& sum,
+               const Array<const int, Memory>& subset = {}) const {
+    const Impl::Arguments arguments{"PtychographyLoss::overlap"};
+    Impl::check_probe(arguments, "a", a, measured_);
+    Impl::check_probe(arguments, "b", b, measured_);
+    arguments.shape("sum", sum, {measured_.object[0], measured_.object[1]});
+    Impl::check_subset(arguments, subset, count());
+    arguments.disjoint({{"sum", sum}}, {{"a", a}, {"b", b}, {"subset", subset}});
+    const std::int64_t used = subset ? subset.size() : count(), m = measured_.probe;
+    if (used == 0)
+      return zero(space, sum);
+    sums_.begin_object(space, subset.data, used, sum);
+    sums_.add_object(space, scan_.device(), scan_.tiles(), {subset.data, 0, used},
+                     {a.data, 0, measured_.modes},
+                     Impl::WaveGradients<Real, Real>{b.data, 0, m * m, m, nullptr}, sum.data);
+  }
+
+  /// What solvers divide gradients of the probe by: sum_j |O(y_j + r)|^2, of one slice.
+  /// @param object  View [rows, columns]
+  /// @param sum     View [m, m], overwritten; real
+  /// @param subset  as for evaluate
+  /// @throws Error as overlap, and on several slices
+  void transmission(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
+                    const Array<Complex, Memory>& sum, const Array<const int, Memory>& subset = {}) const {
+    const Impl::Arguments arguments{"PtychographyLoss::transmission"};
+    arguments.shape("object", object, {measured_.object[0], measured_.object[1]});
+    arguments.shape("sum", sum, {measured_.probe, measured_.probe});
+    Impl::check_subset(arguments, subset, count());
+    arguments.disjoint({{"sum", sum}}, {{"object", object}, {"subset", subset}});
+    const Impl::Selection all{subset.data, 0, subset ? subset.size() : count()};
+    if (all.count == 0)
+      return zero(space, sum);
+    sums_.add_probe(space, scan_.device(), all, object.data, {nullptr, 0, 1},
+                    Impl::ObjectWaves<Real>{scan_.device(), all, object.data}, sum.data);
   }
 
 private:

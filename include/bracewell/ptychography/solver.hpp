@@ -3,6 +3,7 @@
 
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/detail/displacements.hpp>
+#include <bracewell/ptychography/detail/projection_steps.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/pattern_batches.hpp>
 #include <bracewell/ptychography/probe.hpp>
@@ -16,10 +17,30 @@
 
 namespace Bracewell {
 
+/// How object and probe take a step. Positions go by Adam.
+enum class PtychographySteps {
+  /// Along the gradients of any loss (Kingma and Ba, arXiv:1412.6980)
+  Adam,
+  /// ePIE (Maiden and Rodenburg, Ultramicroscopy 109, 1256 (2009)) and rPIE (Maiden, Johnson and Li, Optica 4, 736 (2017))
+  /// for the patterns of a step together: with psi'_j the exit wave whose modulus on the detector is the measured one, and
+  /// S(r) = sum_j |p(r - y_j)|^2,
+  ///   O += rate sum_j conj(p) (psi'_j - psi_j) / ((1 - alpha) S + alpha max S),
+  /// and the probe likewise from the same psi_j, with O for p. Of one pattern this is the step of the papers, ePIE with alpha
+  /// = options.regularisation = 1. Modes are summed in S.
+  Projections,
+  /// The same directions, with the lengths of LSQ-ML (Odstrcil, Menzel and Guizar-Sicairos, Optics Express 26, 3108 (2018)),
+  /// common to the patterns of the step: directions dO and dp times rate times the lengths a, b that make least
+  ///   sum_j ||psi'_j - psi_j - a dO p - b O dp||^2.
+  LeastSquares
+};
+
 /// What a step changes, and by how much at most.
 struct PtychographySolverOptions {
-  double object_rate = 0.01; ///< learning rate of amplitude and phase; 0: they stay
+  PtychographySteps steps = PtychographySteps::Adam; ///< others: the amplitude loss on patterns as counted
+  double object_rate =
+      0.01; ///< of amplitude and phase (Adam), or of the object's step, about 1; 0: they stay
   double probe_rate = 0.001; ///< of probe pixels (without optics); 0: they stay
+  double regularisation = 1; ///< alpha in (0, 1] of steps other than Adam
   /// Given, the probe is that of a lens with five parameters (AberratedProbe), which are trained in place of
   /// its pixels.
   std::optional<ProbeOptics> optics = std::nullopt;
@@ -33,9 +54,9 @@ struct PtychographySolverOptions {
   std::int64_t history = 10000; ///< the losses of so many steps are kept
 };
 
-/// Reconstruction by Adam: steps along the exact gradients of PtychographyLoss with respect to the object's
-/// amplitude and phase, the probe's pixels or aberrations, and the positions. What is sought lies in Views that
-/// the solver owns and the caller may read and set between steps; all are zero at first.
+/// Reconstruction by PtychographySteps: Adam along the exact gradients of PtychographyLoss with respect to the object's
+/// amplitude and phase, the probe's pixels or aberrations, and the positions, or projections. What is sought lies in Views
+/// that the solver owns and the caller may read and set between steps; all are zero at first.
 /// @code
 /// PtychographySolver<Space, float> solver(space, shape, std::move(loss), {.probe_rate = 0});
 /// Kokkos::deep_copy(space, solver.amplitude(), 1.0f); Kokkos::deep_copy(space, solver.probe(), probe);
@@ -56,22 +77,29 @@ public:
 
   /// @param shape  as the loss was made with
   /// @param loss   with its patterns set
-  /// @throws Error on another shape, several slices, relaxation, rates that are negative or not finite, options of Adam out of range, a
-  ///   history of no steps, optics that are not positive, and optics with several modes
+  /// @throws Error on another shape, several slices, relaxation, rates that are negative or not finite, options of Adam or
+  ///   a regularisation out of range, a history of no steps, optics that are not positive, and optics with several modes;
+  ///   with steps other than Adam also on optics and on another loss than the amplitude's on patterns as counted
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {})
       : options_(check(shape, loss, options)), loss_(std::move(loss)),
-        adam_(space, sizes(shape, loss_.count(), options), options.adam),
         amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
         phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
-        amplitude_gradient_(zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1])),
-        phase_gradient_(zeros<Real**>(space, "phase_gradient", shape.object[0], shape.object[1])),
         object_(zeros<Complex**>(space, "object", shape.object[0], shape.object[1])),
         object_gradient_(zeros<Complex**>(space, "object_gradient", shape.object[0], shape.object[1])),
         probe_(zeros<Complex***>(space, "probe", shape.modes, shape.probe, shape.probe)),
         aberrations_(zeros<Real*>(space, "aberrations", probe_parameter_count)),
         aberration_gradients_(zeros<Real*>(space, "aberration_gradients", probe_parameter_count)),
         history_(zeros<double*>(space, "losses", options.history)) {
+    if (const auto adams = sizes(shape, loss_.count(), options); !adams.empty())
+      adam_.emplace(space, adams, options.adam);
+    if (options.steps == PtychographySteps::Adam) {
+      amplitude_gradient_ = zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1]);
+      phase_gradient_ = zeros<Real**>(space, "phase_gradient", shape.object[0], shape.object[1]);
+    } else {
+      projections_.emplace(space, shape, options.regularisation,
+                           options.steps == PtychographySteps::LeastSquares);
+    }
     if (refines_positions()) {
       first_positions_ = zeros<double**>(space, "first_positions", loss_.count(), 2);
       positions_ = zeros<double**>(space, "positions", loss_.count(), 2);
@@ -103,6 +131,10 @@ public:
   /// part is zero: patterns do not tell when object and positions move together, and hardly a scale, shear or
   /// turn of the whole scan, which the probe's curvature and the object follow.
   const View<Real**>& displacements() const { return displacements_; }
+  /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
+  View<const double*> step_lengths() const {
+    return projections_ ? View<const double*>(projections_->lengths()) : View<const double*>();
+  }
   /// What is minimised.
   const Loss& loss() const { return loss_; }
 
@@ -117,18 +149,20 @@ public:
         sum;
   };
   /// From now on steps and evaluations are those of all processes, whose calls correspond.
-  /// @throws Error on fewer patterns than this process has, no sum, and with options.position_rate > 0, as a process sees
-  ///   its own positions alone
+  /// @throws Error on fewer patterns than this process has, no sum, steps other than Adam, and with options.position_rate
+  ///   > 0, as a process sees its own positions alone
   void set_reduction(Reduction reduction) {
     const Impl::Arguments check{"PtychographySolver::set_reduction"};
     check.at_least("reduction.patterns", reduction.patterns, loss_.count());
     check.require(bool(reduction.sum), "reduction.sum", "a function", "none");
+    check.require(!projections_, "options.steps",
+                  "PtychographySteps::Adam where patterns are in several processes", "others");
     check.require(!refines_positions(), "options.position_rate", "0 where patterns are in several processes",
                   [&] { return Impl::number(options_.position_rate); });
     reduction_ = std::move(reduction);
   }
 
-  /// One iteration: loss and gradients of all patterns or of a subset, then Adam.
+  /// One iteration: loss and gradients of all patterns or of a subset, then the step.
   /// @param subset   indices of patterns, each at most once, see PatternBatches and PtychographyLoss::evaluate. Of
   ///   no patterns there is no step
   /// @param of_all  with a reduction, how many patterns the subsets of all processes have; 0: all patterns
@@ -148,11 +182,13 @@ public:
     if (refines_positions())
       outputs.position_gradient = position_gradient_;
     evaluate(space, outputs, subset, used);
-    if (options_.object_rate > 0)
+    if (options_.object_rate > 0 && !projections_)
       complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                                {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
     if (lens_ && trains_probe(options_))
       lens_->gradients(space, aberrations_, probe_gradient_, aberration_gradients_);
+    if (projections_)
+      project(space, subset, used);
     update(space);
     ++steps_;
   }
@@ -209,7 +245,10 @@ public:
   };
   /// The present state. Waits for the space.
   State state(const ExecutionSpace& space) const {
-    State state{.adam = adam_.state(space), .losses = losses(space)};
+    State state{.losses = losses(space)};
+    if (adam_)
+      state.adam = adam_->state(space);
+    state.adam.steps = steps_;
     for_each_value(state, [&](auto& kept, const auto& view) {
       kept.resize(view.size());
       Kokkos::deep_copy(space, host_view(kept), device_list(view));
@@ -236,7 +275,8 @@ public:
         static_cast<std::int64_t>(state.losses.size()) == kept_losses, "state",
         [&] { return Impl::number(kept_losses) + " losses"; },
         [&] { return Impl::number(state.losses.size()); });
-    adam_.restore(space, state.adam);
+    if (adam_)
+      adam_->restore(space, state.adam);
     for_each_value(state, [&](const auto& kept, const auto& view) {
       Kokkos::deep_copy(space, device_list(view), host_view(kept));
     });
@@ -270,7 +310,8 @@ public:
 
   /// Bytes that the solver holds, its loss and the measured patterns included.
   std::size_t memory_bytes() const {
-    return loss_.memory_bytes() + adam_.memory_bytes() + (lens_ ? lens_->memory_bytes() : 0) +
+    return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
+           (projections_ ? projections_->memory_bytes() : 0) +
            Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
                           probe_, probe_gradient_, aberrations_, aberration_gradients_, history_,
                           first_positions_, positions_, displacements_, position_gradient_, common_moves_);
@@ -287,11 +328,17 @@ public:
                probe = static_cast<std::size_t>(shape.modes) * static_cast<std::size_t>(shape.probe) *
                        static_cast<std::size_t>(shape.probe),
                probes = trains_probe(options) ? std::size_t(2) : std::size_t(1);
-    std::size_t bytes = Loss::bytes_needed(space, shape, positions, of_loss) +
-                        Adam<ExecutionSpace, Real>::bytes_needed(
-                            space, sizes(shape, static_cast<std::int64_t>(count), options)) +
-                        sizeof(Real) * (8 * object + 2 * probes * probe + 2 * probe_parameter_count) +
-                        sizeof(double) * static_cast<std::size_t>(options.history);
+    const bool adam = options.steps == PtychographySteps::Adam;
+    const auto adams = sizes(shape, static_cast<std::int64_t>(count), options);
+    std::size_t bytes =
+        Loss::bytes_needed(space, shape, positions, of_loss) +
+        sizeof(Real) * ((adam ? 8 : 6) * object + 2 * probes * probe + 2 * probe_parameter_count) +
+        sizeof(double) * static_cast<std::size_t>(options.history);
+    if (!adams.empty())
+      bytes += Adam<ExecutionSpace, Real>::bytes_needed(space, adams);
+    if (!adam)
+      bytes += Impl::ProjectionSteps<ExecutionSpace, Real>::bytes_needed(
+          shape, options.steps == PtychographySteps::LeastSquares);
     if (options.position_rate > 0)
       bytes += count * (7 * sizeof(double) + 4 * sizeof(Real));
     if (options.optics)
@@ -328,6 +375,14 @@ private:
     decay("options.adam.beta2", options.adam.beta2);
     check.positive("options.adam.epsilon", options.adam.epsilon);
     check.at_least<std::int64_t>("options.history", options.history, 1);
+    check.require(options.regularisation > 0 && options.regularisation <= 1, "options.regularisation",
+                  "a value in (0, 1]", [&] { return Impl::number(options.regularisation); });
+    check.require(options.steps == PtychographySteps::Adam ||
+                      (!options.optics && loss.options().loss == PatternLoss::Amplitude &&
+                       loss.options().scale == PatternScale::None),
+                  "options.steps",
+                  "PtychographySteps::Adam, but for pixels of the probe and the amplitude loss without scale",
+                  "others");
     if (!options.optics)
       return options;
     check.require(shape.modes == 1, "options.optics", "one probe mode",
@@ -340,10 +395,11 @@ private:
   static std::vector<std::size_t> sizes(const PtychographyShape& shape, std::int64_t count,
                                         const PtychographySolverOptions& options) {
     const auto object = static_cast<std::size_t>(shape.object[0] * shape.object[1]);
-    std::vector<std::size_t> all{object, object};
+    const bool adam = options.steps == PtychographySteps::Adam;
+    std::vector<std::size_t> all(adam ? 2 : 0, object);
     if (options.optics)
       all.insert(all.end(), probe_parameter_count, 1);
-    else if (options.probe_rate > 0)
+    else if (adam && options.probe_rate > 0)
       all.push_back(2 * static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe) *
                     static_cast<std::size_t>(shape.modes));
     if (options.position_rate > 0)
@@ -419,21 +475,37 @@ private:
                       outputs.probe_gradient ? probe_gradient_ : View<Complex***>());
   }
 
+  /// The step of object and probe that is not Adam's.
+  void project(const ExecutionSpace& space, const Array<const int, Memory>& subset, std::int64_t used) {
+    // The gradient of a modulus's square is twice the difference, and that of a mean; transforms of the far field are
+    // not normalised, those of the near field are.
+    const PtychographyShape& shape = loss_.sizes();
+    const double near = loss_.options().fresnel_number ? double(shape.detector) * shape.detector : 1;
+    projections_->move(
+        space, 0.5 * double(used) * near, object_, object_gradient_, amplitude_, phase_,
+        rate_factor_ * options_.object_rate, probe_, probe_gradient_, rate_factor_ * options_.probe_rate,
+        [&](const auto& a, const auto& b, const auto& sum) { loss_.overlap(space, a, b, sum, subset); },
+        [&](const auto& object, const auto& sum) { loss_.transmission(space, object, sum, subset); });
+  }
+
+  /// What goes by Adam.
   void update(const ExecutionSpace& space) {
     using Parameters = AdamParameters<Real, Memory>;
     const double object_rate = rate_factor_ * options_.object_rate;
-    std::vector<Parameters> all{{amplitude_, amplitude_gradient_, object_rate},
-                                {phase_, phase_gradient_, object_rate}};
+    std::vector<Parameters> all;
+    if (!projections_)
+      all = {{amplitude_, amplitude_gradient_, object_rate}, {phase_, phase_gradient_, object_rate}};
     const auto one = [](const View<Real*>& view, int c) { return View<Real*>(view.data() + c, 1); };
     if (options_.optics)
       for (int c = 0; c < probe_parameter_count; ++c)
         all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
                        rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
-    else if (trains_probe(options_))
+    else if (!projections_ && trains_probe(options_))
       all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
     if (refines_positions())
       all.push_back({displacements_, position_gradient_, rate_factor_ * options_.position_rate});
-    adam_.step(space, all);
+    if (adam_)
+      adam_->step(space, all);
     if (refines_positions()) {
       using Limit = Impl::LimitDisplacements<ExecutionSpace, Real>;
       Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
@@ -445,7 +517,8 @@ private:
 
   PtychographySolverOptions options_;
   Loss loss_;
-  Adam<ExecutionSpace, Real> adam_;
+  std::optional<Adam<ExecutionSpace, Real>> adam_;
+  std::optional<Impl::ProjectionSteps<ExecutionSpace, Real>> projections_;
   std::optional<AberratedProbe<ExecutionSpace, Real>> lens_;
   View<Real**> amplitude_, phase_, amplitude_gradient_, phase_gradient_;
   View<Complex**> object_, object_gradient_;

@@ -62,16 +62,18 @@ public:
   }
 
   /// @param probes  as given: the same for all patterns
-  template <class Stored>
+  /// @param waves   WaveGradients, or ObjectWaves
+  template <class Waves>
   void add_probe(const Space& space, const Scan& scan, const Selection& selection, const Complex* object,
-                 const Probes<T>& probes, const WaveGradients<T, Stored>& waves, Complex* gradient) const {
+                 const Probes<T>& probes, const Waves& waves, Complex* gradient) const {
+    const std::int64_t window = std::int64_t(scan.probe) * scan.probe * probes.modes; // window_, or less
     const std::int64_t per_slice = (selection.count + slice_count_ - 1) / slice_count_;
     const std::int64_t used_slices = (selection.count + per_slice - 1) / per_slice;
     Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::probe_gradient_slices", Range(space, 0, used_slices * window_),
-        SliceProbeGradient<T, Stored>{scan, selection, object, probes, waves, slices_.data(), per_slice});
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window_),
-                         SumSlices<T>{slices_.data(), gradient, window_, used_slices, selection.first > 0});
+        "Bracewell::PtychographyLoss::probe_gradient_slices", Range(space, 0, used_slices * window),
+        SliceProbeGradient<T, Waves>{scan, selection, object, probes, waves, slices_.data(), per_slice});
+    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window),
+                         SumSlices<T>{slices_.data(), gradient, window, used_slices, selection.first > 0});
   }
 
 private:

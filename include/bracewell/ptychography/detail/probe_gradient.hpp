@@ -6,14 +6,28 @@
 
 namespace Bracewell::Impl {
 
+/// The object itself where gradients of exit waves are expected.
+template <class T>
+struct ObjectWaves {
+  Scan scan;
+  Selection selection;
+  const Kokkos::complex<T>* object;
+
+  KOKKOS_INLINE_FUNCTION T factor(std::int64_t) const { return T(1); }
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t i, int, int row, int column) const {
+    return object[scan.corner(selection(i)) + row * scan.columns + column];
+  }
+};
+
 /// Probe gradient sum_j conj(O(y_j + r)) G_j(r) over slices of the patterns, each slice in rising order.
-template <class T, class Stored>
+/// @tparam Waves  G: WaveGradients, or ObjectWaves
+template <class T, class Waves>
 struct SliceProbeGradient {
   Scan scan;
   Selection selection;
   const Kokkos::complex<T>* object;
   Probes<T> probes;
-  WaveGradients<T, Stored> waves;
+  Waves waves;
   Kokkos::complex<T>* slices; ///< [slices, modes, m, m]
   std::int64_t per_slice;
 
