@@ -184,8 +184,8 @@ void add_lens_options(CLI::App& app, RunOptions& run) {
 int main(int argc, char** argv) {
   CLI::App app{
       "Reconstructs object and probe from a ptychographic measurement (CXI, NXcxi_ptycho or plain HDF5) by "
-      "Adam on "
-      "exact gradients. Writes OUT (HDF5: /object/amplitude, /object/phase, /probe, /positions, /loss, "
+      "Adam on exact gradients, ePIE, rPIE or LSQ-ML. Writes OUT (HDF5: /object/amplitude, /object/phase, "
+      "/probe, /positions, /loss, "
       "/settings) and "
       "pictures of it (_phase.png, _amplitude.png, _probe.png, _loss.png).",
       "bracewell-ptychography"};
@@ -215,16 +215,33 @@ int main(int argc, char** argv) {
          "--no-decay", [&run] { run.decay = false; }, "do not")
       ->excludes(decay);
   add_memory_limit(app, run.memory_limit);
+  app.add_option(
+         "--device-memory", run.device_memory,
+         "of the GPU that arrays may take: patterns beyond stay in the host's memory and come in groups "
+         "beside the work")
+      ->check(CLI::PositiveNumber)
+      ->type_name("MEGABYTES");
   add_picture_format(app, run.picture_ending);
-  app.add_option("--object-rate", run.object_rate, "learning rate of amplitude and phase")
+  add_choice<Algorithm>(app, "--algorithm", run.algorithm,
+                        "how a step goes; all but adam take the amplitude loss, with many --batches",
+                        {{"adam", Algorithm::Adam},
+                         {"epie", Algorithm::EPIE},
+                         {"rpie", Algorithm::RPIE},
+                         {"lsq-ml", Algorithm::LSQML}});
+  app.add_option("--object-rate", run.object_rate,
+                 "learning rate of amplitude and phase (0.04), or the part of the other algorithms' step (1)")
       ->check(CLI::NonNegativeNumber)
-      ->type_name("RATE")
-      ->capture_default_str();
-  app.add_option("--probe-rate", run.probe_rate,
-                 "learning rate of the probe's pixels, as a part of their root mean square")
+      ->type_name("RATE");
+  app.add_option(
+         "--probe-rate", run.probe_rate,
+         "learning rate of the probe's pixels, as a part of their root mean square (0.01), or the part of "
+         "the other algorithms' step (1)")
       ->check(CLI::NonNegativeNumber)
-      ->type_name("RATE")
-      ->capture_default_str();
+      ->type_name("RATE");
+  app.add_option("--regularisation", run.regularisation,
+                 "of rpie and lsq-ml: from 0, where little light fell, too, to 1, as epie (0.1)")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->type_name("ALPHA");
   app.add_option("--seed", run.seed, "of random numbers")->type_name("NUMBER")->capture_default_str();
   add_model_options(app, run);
   add_lens_options(app, run);
@@ -233,7 +250,7 @@ int main(int argc, char** argv) {
   add_measurement_options(app, run.measurement);
   add_checkpoint_options(app, run.checkpoint);
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
-    run.checkpoint.identity = identity_of(app, {"--memory-limit", "--pictures"});
+    run.checkpoint.identity = identity_of(app, {"--memory-limit", "--device-memory", "--pictures"});
     main_job(app, folder, demo, run, provenance, timings);
   });
 }

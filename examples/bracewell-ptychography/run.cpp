@@ -136,6 +136,7 @@ public:
   Job(const Space& space, const RunOptions& options, Provenance& provenance)
       : space_(space), options_(options), provenance_(provenance),
         measurement_(options.data, options.measurement, provenance), aberrations_(options.aberrations) {
+    choose_algorithm();
     choose_optics();
     choose_shape();
     check_positions();
@@ -187,6 +188,29 @@ public:
   }
 
 private:
+  bool by_adam() const { return options_.algorithm == Algorithm::Adam; }
+  double object_rate() const { return options_.object_rate.value_or(by_adam() ? 0.04 : 1); }
+  double probe_rate() const { return options_.probe_rate.value_or(by_adam() ? 0.01 : 1); }
+  double regularisation() const { // ePIE's is 1
+    return options_.algorithm == Algorithm::EPIE ? 1 : options_.regularisation.value_or(0.1);
+  }
+
+  void choose_algorithm() const {
+    if (options_.regularisation && (by_adam() || options_.algorithm == Algorithm::EPIE))
+      throw InputError("--regularisation goes with --algorithm rpie and lsq-ml");
+    if (by_adam())
+      return;
+    const std::string only = "--algorithm: all but adam ";
+    if (options_.loss != PatternLoss::Amplitude || options_.scale_patterns.value_or(false))
+      throw InputError(only +
+                       "compare amplitudes of patterns as they were counted, without another --loss or "
+                       "--scale-patterns");
+    if (options_.train == Train::Aberrations)
+      throw InputError(only + "find the probe's pixels, not its aberrations: --train pixels or nothing");
+    if (process_count() > 1)
+      throw InputError(only + "run in one process, found " + std::to_string(process_count()));
+  }
+
   void choose_optics() {
     const std::string file = options_.data.string();
     const bool known = measurement_.wavelength() > 0 && measurement_.object_pixel() > 0;
@@ -319,14 +343,37 @@ private:
                        " " + std::to_string(column));
   }
 
-  void check_memory() const {
+  /// Bytes of a solver with so many for patterns on the device.
+  double solver_bytes(const std::optional<std::size_t>& target_bytes) const {
+    PtychographyOptions of_loss = loss_options();
+    of_loss.target_bytes = target_bytes;
     const auto bytes = [&]<class Storage>(Storage) {
-      return double(PtychographySolver<Space, float, Storage>::bytes_needed(
-          space_, shape_, positions_view(), loss_options(), solver_options(1)));
+      return double(PtychographySolver<Space, float, Storage>::bytes_needed(space_, shape_, positions_view(),
+                                                                            of_loss, solver_options(1)));
     };
-    const double solver = options_.storage == StorageType::Half ? bytes(Bracewell::Half()) : bytes(float());
+    return options_.storage == StorageType::Half ? bytes(Bracewell::Half()) : bytes(float());
+  }
+
+  /// What --device-memory leaves for patterns.
+  void choose_target_bytes() {
+    if (!options_.device_memory)
+      return;
     const double values =
         double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
+    // Patterns that are read; the states before a pass and of the best.
+    const double others = solver_bytes(0) + bytes_for_groups(measurement_, mine_.size()) + 2 * 8 * values,
+                 left = 1e6 * *options_.device_memory - others;
+    if (left < 0)
+      throw InputError("--device-memory " + number(*options_.device_memory) + ": expected at least " +
+                       number(std::ceil(others / 1e6)) + " megabytes, which all but the patterns take");
+    target_bytes_ = static_cast<std::size_t>(left);
+  }
+
+  void check_memory() {
+    choose_target_bytes();
+    const double values =
+        double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
+    const double solver = solver_bytes(std::nullopt); // patterns are in one memory or the other
     // Patterns on their way; the states before a pass and of the best, and a checkpoint, which has moments, too.
     require_memory("reconstructing " + std::to_string(measurement_.count()) + " patterns and an object of " +
                        std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
@@ -352,6 +399,7 @@ private:
     options.reduced_grid = options_.reduced_grid;
     options.fresnel_number = measurement_.fresnel_number();
     options.refine_positions = options_.refine_positions;
+    options.target_bytes = target_bytes_;
     return options;
   }
 
@@ -385,10 +433,14 @@ private:
 
   /// @param probe_value  about the absolute value of the probe's pixels
   PtychographySolverOptions solver_options(double probe_value) const {
-    PtychographySolverOptions options{.object_rate = options_.object_rate, .probe_rate = 0};
+    PtychographySolverOptions options{
+        .object_rate = object_rate(), .probe_rate = 0, .regularisation = regularisation()};
+    if (!by_adam())
+      options.steps = options_.algorithm == Algorithm::LSQML ? PtychographySteps::LeastSquares
+                                                             : PtychographySteps::Projections;
     options.history = std::int64_t(options_.passes) * options_.batches;
     if (options_.train == Train::Pixels)
-      options.probe_rate = options_.probe_rate * probe_value;
+      options.probe_rate = probe_rate() * (by_adam() ? probe_value : 1);
     if (options_.refine_positions) {
       options.position_rate = options_.position_rate;
       options.position_limit = options_.position_limit;
@@ -573,9 +625,14 @@ private:
           solver.set_rate_factor(std::min(1.0, 4 - 4.0 * pass / options_.passes));
         solver.move_windows(space_);
         std::shuffle(passes.order.begin(), passes.order.end(), passes.generator);
-        for (const int batch : passes.order)
-          solver.step(space_, lists ? (*lists)[batch] : Array<const int, Memory>(),
-                      std::int64_t(sizes[std::size_t(batch)]));
+        for (std::size_t b = 0; b < passes.order.size(); ++b) {
+          const auto patterns_of = [&](std::size_t which) {
+            return lists ? (*lists)[passes.order[which]] : Array<const int, Memory>();
+          };
+          solver.step(space_, patterns_of(b), std::int64_t(sizes[std::size_t(passes.order[b])]));
+          if (b + 1 < passes.order.size())
+            solver.prefetch(patterns_of(b + 1));
+        }
         const auto steps = solver.losses(space_);
         losses.push_back(std::accumulate(steps.end() - batches, steps.end(), 0.0) / batches);
         if (losses.back() < passes.least) {
@@ -635,8 +692,9 @@ private:
                        {"passes", double(options_.passes)},
                        {"batches", double(options_.batches)},
                        {"decay", double(decays())},
-                       {"object_rate", options_.object_rate},
-                       {"probe_rate", options_.probe_rate},
+                       {"algorithm", double(static_cast<int>(options_.algorithm))},
+                       {"object_rate", object_rate()},
+                       {"probe_rate", probe_rate()},
                        {"loss", double(static_cast<int>(options_.loss))},
                        {"train", double(static_cast<int>(options_.train))},
                        {"start", double(static_cast<int>(options_.start))},
@@ -689,6 +747,7 @@ private:
   std::optional<ProbeOptics> optics_;
   std::vector<std::array<double, 2>> positions_;
   Share mine_{}; ///< the patterns of this process
+  std::optional<std::size_t> target_bytes_;
   std::optional<Reconstruction> reference_;
 };
 

@@ -18,6 +18,7 @@ namespace Bracewell::Examples {
 enum class Start { Random, Flat };
 enum class Train { Nothing, Pixels, Aberrations };
 enum class StorageType { Float, Half };
+enum class Algorithm { Adam, EPIE, RPIE, LSQML };
 
 struct RunOptions {
   std::filesystem::path data, out;
@@ -39,13 +40,17 @@ struct RunOptions {
   int passes = 200, batches = 1;
   std::optional<bool>
       decay; ///< of the rates from pass to pass; absent: with several batches, and with positions
-  std::optional<double> memory_limit; ///< megabytes; absent: half of the machine's
+  std::optional<double> memory_limit;  ///< megabytes; absent: half of the machine's
+  std::optional<double> device_memory; ///< megabytes; absent: as much as it takes
   std::string picture_ending = ".png";
-  double object_rate = 0.04;
+  Algorithm algorithm = Algorithm::Adam;
+  std::optional<double> object_rate;    ///< absent: 0.04 by Adam, else 1
+  std::optional<double> regularisation; ///< of rPIE and LSQ-ML; absent: 0.1
   bool refine_positions = false;
   double position_rate = 0.05, position_limit = 5; ///< object pixels
   std::optional<int> margin; ///< of the object around its windows; absent: what positions may move by
-  double probe_rate = 0.01;  ///< of pixels, as a part of their root mean square
+  /// Of pixels, as a part of their root mean square by Adam; absent: 0.01 by Adam, else 1.
+  std::optional<double> probe_rate;
   std::array<double, probe_parameter_count> aberration_rates{0.05, 1e-4, 0.05, 0.01, 1e-3};
   CheckpointOptions checkpoint;
 };

@@ -133,6 +133,15 @@ TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no grad
   test_groups(Experiment<double>(134, 135, 128, 128, fractional, 2));
 }
 
+TEST_CASE("lines: patterns that come from the host") {
+  const std::vector<std::array<double, 2>> places = {{0, 0}, {3, 2}, {1, 3}, {3.2, 3}, {3, 1}, {2, 2}};
+  PtychographyOptions options{.loss = PatternLoss::Amplitude, .scale = PatternScale::None};
+  options.path = PatternPath::Lines;
+  Test::check_streamed<double, LinesOnHosts>(Experiment<double>(44, 44, 40, 48, places, 2), options);
+  if (!Impl::is_host<Space>)
+    Test::check_streamed<double, LinesOnHosts>(Experiment<double>(132, 132, 128, 128, places, 2), options);
+}
+
 TEST_CASE("lines: which sizes") {
   using Bracewell::Impl::choose_radices;
   CHECK(choose_radices(256, 5) == std::vector{16, 16});

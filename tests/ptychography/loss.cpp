@@ -226,6 +226,25 @@ TEST_CASE("groups: a small workspace changes nothing but the order of a sum") {
   }
 }
 
+TEST_CASE("patterns that come from the host, in groups, give what those on the device give") {
+  const std::vector<std::array<double, 2>> places = {{0, 0}, {3, 2}, {1, 5}, {6, 3}, {3, 3}, {7, 7}, {2, 6}};
+  Experiment<double> fused(30, 32, 20, 40, places), two(30, 32, 20, 21, places, 2);
+  const auto patterns = Kokkos::create_mirror_view(fused.patterns);
+  Kokkos::deep_copy(patterns, fused.patterns);
+  for (int k = 0; k < 40 * 40; ++k)
+    patterns(2, k / 40, k % 40) = 0; // one without counts
+  Kokkos::deep_copy(fused.patterns, patterns);
+  const PtychographyOptions amplitude{.loss = PatternLoss::Amplitude, .scale = PatternScale::None};
+  Test::check_streamed<double>(fused, {});
+  Test::check_streamed<double>(fused, amplitude);
+  Test::check_streamed<double>(fused, {.path = PatternPath::General});
+  const View<double**> weights("weights", 21, 21);
+  Kokkos::deep_copy(weights, 0.5);
+  Test::check_streamed<double>(two, amplitude);
+  Test::check_streamed<double>(two, {.weights = PixelWeights::PerPixel}, weights);
+  Test::check_streamed<double>(Experiment<double>(30, 32, 7, 24, places), {.reduced_grid = true});
+}
+
 TEST_CASE("subsets: as a plan of these patterns alone") {
   auto e = fused_size();
   const std::vector<int> chosen{4, 0, 3};

@@ -848,6 +848,72 @@ struct WholeScan {
 
 } // namespace
 
+TEST_CASE("every kind of steps finds a simulated object, alone and with the probe", "[ptychography]") {
+  const auto [steps, alpha, object_rate, probe_rate] = GENERATE(
+      table<PtychographySteps, double, double, double>({{PtychographySteps::Adam, 1, 0.02, 0},
+                                                        {PtychographySteps::Projections, 1, 1, 0},
+                                                        {PtychographySteps::Projections, 0.1, 1, 1},
+                                                        {PtychographySteps::LeastSquares, 0.1, 1, 0},
+                                                        {PtychographySteps::LeastSquares, 0.1, 1, 1}}));
+  CAPTURE(int(steps), alpha, probe_rate);
+  const WholeScan scan;
+  const Space space;
+  const View<double**> positions("positions", WholeScan::count, 2);
+  const auto host = Kokkos::create_mirror_view(positions);
+  for (int i = 0; i < 2 * WholeScan::count; ++i)
+    host(i / 2, i % 2) = scan.truth[std::size_t(i / 2)][std::size_t(i % 2)];
+  Kokkos::deep_copy(positions, host);
+  const PtychographyShape shape{{WholeScan::size, WholeScan::size}, WholeScan::m, WholeScan::n};
+  Solver::Loss plan(space, shape, positions, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+  plan.set_patterns(space, 0, scan.patterns);
+  Solver solver(
+      space, shape, std::move(plan),
+      {.steps = steps, .object_rate = object_rate, .probe_rate = probe_rate, .regularisation = alpha});
+  Kokkos::deep_copy(solver.amplitude(), 1.0);
+  Kokkos::deep_copy(solver.probe(), scan.probe);
+  if (probe_rate > 0) { // broader than it is
+    const auto probe = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scan.probe);
+    for (int i = 0; i < WholeScan::m * WholeScan::m; ++i)
+      probe.data()[i] *=
+          std::exp((std::pow(i / WholeScan::m - 7., 2) + std::pow(i % WholeScan::m - 7., 2)) / 100);
+    Kokkos::deep_copy(solver.probe(), probe);
+  }
+  const PatternBatches<Space> batches(space, WholeScan::count, 16, 1);
+  const int passes = 60;
+  for (int pass = 0; pass < passes; ++pass) {
+    if (steps == PtychographySteps::Adam)
+      solver.set_rate_factor(std::min(1.0, 2 - 2.0 * pass / passes));
+    for (int batch = 0; batch < batches.size(); ++batch)
+      solver.step(space, batches[(batch * 5 + pass) % batches.size()]);
+  }
+  const auto losses = solver.losses(space);
+  double first = 0, last = 0;
+  for (std::size_t b = 0; b < 16; ++b)
+    first += losses[b], last += losses[losses.size() - 16 + b];
+  INFO("loss from " << first << " to " << last);
+  CHECK(last < 1e-4 * first);
+  if (probe_rate > 0)
+    return; // what the probe takes, the object need not
+  std::vector<double> amplitude, phase;
+  append(amplitude, solver.amplitude());
+  append(phase, solver.phase());
+  Complex product = 0;
+  double norm = 0;
+  const auto inside = [&](const auto& visit) { // where there was light
+    for (int row = 8; row < WholeScan::size - 8; ++row)
+      for (int column = 8; column < WholeScan::size - 8; ++column) {
+        const auto i = std::size_t(row * WholeScan::size + column);
+        visit(std::polar(1.0, phase[i]) * amplitude[i], WholeScan::object(row, column));
+      }
+  };
+  inside(
+      [&](Complex found, Complex truth) { product += std::conj(found) * truth, norm += std::norm(truth); });
+  double error = 0;
+  inside(
+      [&](Complex found, Complex truth) { error += std::norm(found * product / std::abs(product) - truth); });
+  CHECK(std::sqrt(error / norm) < 0.02);
+}
+
 TEST_CASE("the solver finds positions behind a known probe on a known object, and keeps to the limit") {
   const WholeScan scan;
   const Space space;

@@ -82,6 +82,12 @@ TEST_CASE(
       }
 }
 
+TEST_CASE("patterns in half precision that come from the host") {
+  Test::check_streamed<Half, HalfDetectors>(measured<float>(17, 64, 1), {});
+  Test::check_streamed<Half, HalfDetectors>(measured<float>(17, 64, 300),
+                                            {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+}
+
 TEST_CASE("the example of the page on ptychography") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}, {3, 11}, {9, 2}});
   const auto positions = e.positions();

@@ -147,6 +147,50 @@ double relative_difference(const std::vector<Number>& a, const std::vector<Numbe
   return std::sqrt(difference / norm);
 }
 
+/// The same results where the device has room for four patterns only, two of which are on their way, with what was
+/// prefetched and without: of all patterns, and of a list.
+template <class Storage, class Detectors = TestDetectors, class T>
+void check_streamed(const Experiment<T>& e, PtychographyOptions options, const View<T**>& weights = {}) {
+  const int n = Bracewell::compared_detector({{e.rows, e.columns}, e.m, e.n, e.modes}, options);
+  INFO("m " << e.m << " n " << e.n << " loss " << int(options.loss) << " weights " << int(options.weights));
+  REQUIRE(e.count > 4);
+  const auto whole = e.template plan<Storage, Detectors>(options, weights);
+  const std::size_t row = (sizeof(Storage) + (options.weights == PixelWeights::PerPixel ? sizeof(T) : 0)) *
+                          static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+  for (const std::size_t room :
+       {4, 5, 0}) { // none on the device but those that are worked on, one, groups of one
+    options.target_bytes = room * row;
+    const auto streamed = e.template plan<Storage, Detectors>(options, weights);
+    CHECK(streamed.path() == whole.path());
+    CHECK(streamed.host_bytes() == (static_cast<std::size_t>(e.count) - (room == 5)) * row);
+    CHECK(whole.host_bytes() == 0);
+    CHECK(streamed.empty_patterns() == whole.empty_patterns());
+    const View<int*> list("list", 4), other("other", 3);
+    const auto host = Kokkos::create_mirror_view(list);
+    for (int i = 0; i < 4; ++i)
+      host(i) = (7 - 2 * i + e.count) % e.count;
+    Kokkos::deep_copy(list, host);
+    const Array<const int, Space::memory_space> listed(list), others(other);
+    const auto check = [&](const View<int*>& subset) {
+      const auto expected = e.evaluate(whole, subset), found = e.evaluate(streamed, subset);
+      const double tolerance = sizeof(T) == 8 ? 1e-12 : 1e-5;
+      CHECK(std::abs(found.loss / expected.loss - 1) < tolerance);
+      CHECK(relative_difference(found.patterns, expected.patterns) < tolerance);
+      CHECK(relative_difference(found.object, expected.object) < tolerance);
+      CHECK(relative_difference(found.probe, expected.probe) < tolerance);
+    };
+    check({});
+    check(list);
+    streamed.prefetch(listed);
+    check(list);
+    streamed.prefetch(others); // but another call comes
+    streamed.prefetch(listed);
+    check(list);
+    streamed.prefetch();
+    check({});
+  }
+}
+
 /// Central differences of the loss along random directions of object and probe against their gradients.
 template <class Model>
 void check_derivatives(Experiment<double>& e, const Model& model, double step = 1e-6) {

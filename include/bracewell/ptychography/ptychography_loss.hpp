@@ -59,7 +59,8 @@ public:
                    const PositionsView& positions, const PtychographyOptions& settings = {})
       : options_(settings), measured_(check(sizes, settings)), shape_(compared(sizes, settings)),
         scan_(space, positions, sizes.object, sizes.probe, constructor), plan_(make_plan(space)),
-        store_(space, scan_.count(), measured_.detector, shape_.detector, shape_.probe, settings,
+        store_(space, scan_.count(), std::visit([](const auto& own) { return own.group_size(); }, plan_),
+               measured_.detector, shape_.detector, shape_.probe, settings,
                is_fused() ? std::get<Fused>(plan_).layout() : Impl::PatternLayout{shape_.detector}),
         sums_(space, scan_.count(), shape_, settings.object_gradient),
         losses_(Impl::device_vector<double>(space, "Bracewell::PtychographyLoss::losses", scan_.count())) {}
@@ -82,7 +83,9 @@ public:
   int compared_detector() const { return shape_.detector; }
   /// Patterns without counts among those that were set; they have weight 0.
   std::int64_t empty_patterns() const { return store_.empty_patterns(); }
-  /// Bytes that the plan holds.
+  /// Bytes of the host that patterns take for which options.target_bytes leaves no room on the device.
+  std::size_t host_bytes() const { return store_.host_bytes(); }
+  /// Bytes that the plan holds, without host_bytes().
   std::size_t memory_bytes() const {
     return scan_.memory_bytes() + std::visit([](const auto& own) { return own.memory_bytes(); }, plan_) +
            store_.memory_bytes() + sums_.memory_bytes() + Impl::bytes_of(losses_);
@@ -224,9 +227,14 @@ public:
       general->begin(space, scan_, inputs);
     std::visit(
         [&](const auto& own) {
-          for (std::int64_t first = 0; first < used; first += own.group_size()) {
-            const Impl::Selection selection{subset.data, first, std::min(own.group_size(), used - first)};
-            evaluate_group(own, space, inputs, outputs, selection, norm, per_pattern + first);
+          const std::int64_t group = std::min(own.group_size(), store_.group_size());
+          for (std::int64_t first = 0; first < used; first += group) {
+            const auto from = [&](std::int64_t begin) {
+              return Impl::Selection{subset.data, begin, std::clamp<std::int64_t>(used - begin, 0, group)};
+            };
+            evaluate_group(own, space, inputs, outputs, from(first),
+                           store_.targets(space, from(first), from(first + group)), norm,
+                           per_pattern + first);
           }
         },
         plan_);
@@ -236,6 +244,15 @@ public:
                            Kokkos::TeamPolicy<ExecutionSpace>(space, 1, +Sum::team_size),
                            Sum{per_pattern, used, outputs.loss.data});
     }
+  }
+
+  /// Lets the first patterns of a subset set out from the host while the device works (options.target_bytes), where
+  /// the next call of evaluate is of them.
+  /// @param subset  as for evaluate; not to be written to before that call, and waited for where it was written
+  /// @throws Error on a subset of more patterns than there are
+  void prefetch(const Array<const int, Memory>& subset = {}) const {
+    Impl::check_subset(Impl::Arguments{"PtychographyLoss::prefetch"}, subset, count());
+    store_.prefetch(subset.data, subset ? subset.size() : count());
   }
 
   /// What solvers divide gradients of the object by: sum_j sum_l conj(a_l(r - y_j)) b_l(r - y_j) over the windows of the
@@ -337,11 +354,11 @@ private:
   static bool gradients(const Outputs& outputs) { return outputs.object_gradient || outputs.probe_gradient; }
 
   void evaluate_group(const Fused& own, const ExecutionSpace& space, const Inputs& inputs,
-                      const Outputs& outputs, const Impl::Selection& selection, Real norm,
-                      double* per_pattern) const {
+                      const Outputs& outputs, const Impl::Selection& selection,
+                      const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
     const Impl::Probes<Real> probes{inputs.probe.data, 0, shape_.modes};
     const auto waves = own.compute(space, scan_.device(), inputs.object.data, inputs.probe.data, selection,
-                                   store_.targets(), options_, norm, per_pattern, gradients(outputs));
+                                   targets, options_, norm, per_pattern, gradients(outputs));
     if (outputs.object_gradient)
       sums_.add_object(space, scan_.device(), scan_.tiles(), selection, probes, waves,
                        outputs.object_gradient.data);
@@ -351,11 +368,11 @@ private:
   }
 
   void evaluate_group(const KnownLines& own, const ExecutionSpace& space, const Inputs& inputs,
-                      const Outputs& outputs, const Impl::Selection& selection, Real norm,
-                      double* per_pattern) const {
+                      const Outputs& outputs, const Impl::Selection& selection,
+                      const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
     const auto products =
-        own.compute(space, scan_, inputs.object.data, inputs.probe.data, selection, store_.targets(),
-                    options_, norm, per_pattern, bool(outputs.object_gradient), outputs.probe_gradient.data);
+        own.compute(space, scan_, inputs.object.data, inputs.probe.data, selection, targets, options_, norm,
+                    per_pattern, bool(outputs.object_gradient), outputs.probe_gradient.data);
     if (outputs.object_gradient)
       sums_.template add_object<Impl::wave_block>(space, scan_.device(), scan_.tiles(), selection,
                                                   {nullptr, 0, own.products()}, products,
@@ -363,12 +380,12 @@ private:
   }
 
   void evaluate_group(const Lines& own, const ExecutionSpace& space, const Inputs& inputs,
-                      const Outputs& outputs, const Impl::Selection& selection, Real norm,
-                      double* per_pattern) const {
+                      const Outputs& outputs, const Impl::Selection& selection,
+                      const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
     const Impl::Probes<Real> given{inputs.probe.data, 0, shape_.modes};
     const auto shifted = own.shifted_probes(space, scan_, given, selection);
-    const auto waves = own.compute(space, scan_, inputs.object.data, shifted, selection, store_.targets(),
-                                   options_, norm, per_pattern, gradients(outputs));
+    const auto waves = own.compute(space, scan_, inputs.object.data, shifted, selection, targets, options_,
+                                   norm, per_pattern, gradients(outputs));
     if (outputs.object_gradient)
       sums_.add_object(space, scan_.device(), scan_.tiles(), selection, shifted, waves,
                        outputs.object_gradient.data);
@@ -380,10 +397,9 @@ private:
   }
 
   void evaluate_group(const General& own, const ExecutionSpace& space, const Inputs& inputs,
-                      const Outputs& outputs, const Impl::Selection& selection, Real norm,
-                      double* per_pattern) const {
-    own.evaluate(space, scan_, inputs, outputs, selection, store_.targets(), options_, norm, per_pattern,
-                 sums_);
+                      const Outputs& outputs, const Impl::Selection& selection,
+                      const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
+    own.evaluate(space, scan_, inputs, outputs, selection, targets, options_, norm, per_pattern, sums_);
   }
 
   PtychographyOptions options_;

@@ -223,6 +223,9 @@ public:
     loss_.move_windows(space, positions_);
   }
 
+  /// Lets the first patterns of the next step set out from the host (PtychographyLoss::prefetch).
+  void prefetch(const Array<const int, Memory>& subset = {}) const { loss_.prefetch(subset); }
+
   /// From now on steps take the learning rates times a factor, 1 at first.
   /// @throws Error on a factor that is negative or not finite
   void set_rate_factor(double factor) {

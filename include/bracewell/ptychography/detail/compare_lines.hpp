@@ -96,8 +96,9 @@ struct CompareLines {
   struct Block {
     const CompareLines& all;
     const Lines& lines;
-    std::int64_t j; ///< the pattern
-    int begin;      ///< its first row
+    std::int64_t j;   ///< the pattern
+    std::int64_t row; ///< of the targets
+    int begin;        ///< its first row
     PatternSums<T> pattern;
     T* shared; ///< [lines, pitch(n)]: intensities of the modes before, in the end what a wave is multiplied by
     double* sum;
@@ -154,7 +155,7 @@ struct CompareLines {
       const CompareLines& all = block.all;
       const Targets<T, Storage>& targets = all.targets;
       const bool several = all.modes > 1;
-      const std::int64_t at = (block.j * block.lines.n + block.begin + line) * block.lines.n + j;
+      const std::int64_t at = (block.row * block.lines.n + block.begin + line) * block.lines.n + j;
       const auto pixel =
           compare_pixel<kind>(all.task, targets, block.j, all.background, all.norm, block.pattern);
       T first = 0, second = 0;
@@ -184,8 +185,9 @@ struct CompareLines {
                           LineTeams::bytes<Space>(forward, teams.lines.by(), kept()) / sizeof(Number));
     const Lines work(member, teams, own, forward, scratch.data());
     double sum[2] = {0, 0};
-    const Block block{*this, work, j, begin, patterns[i], reinterpret_cast<T*>(scratch.data() + numbers),
-                      sum};
+    const Block block{
+        *this, work, j, targets.row(i, j), begin, patterns[i], reinterpret_cast<T*>(scratch.data() + numbers),
+        sum};
     if (!(targets.means[j] > 0 && (task == Task::Mean || block.pattern.scale > 0))) { // the whole team
       if (gradients && task == Task::Compare)
         clear(member, i, begin, own);

@@ -73,7 +73,7 @@ struct ComparePatterns {
   }
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t i = team.league_rank(), j = selection(i), at = j * pixels;
+    const std::int64_t i = team.league_rank(), j = selection(i), at = targets.row(i, j) * pixels;
     Kokkos::complex<T>* const wave = waves + i * modes * pixels;
     const PatternTerm<kind, T, Storage> term{background, targets.units ? targets.units[j] : T(0)};
     const T h = detector.factors ? detector.factors[j] : T(1);

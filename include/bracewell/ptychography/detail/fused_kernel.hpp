@@ -151,7 +151,7 @@ struct FusedKernel {
     const int m = scan.probe;
     const std::int64_t j = selection(at.i);
     at.corner = scan.corner(j);
-    at.targets = targets.values + j * n * n;
+    at.targets = targets.values + targets.row(at.i, j) * n * n;
     at.target_unit = targets.units[j];
     Sums own{0, 0};
     for_lines(at, m, [&](int y) {

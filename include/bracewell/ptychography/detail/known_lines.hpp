@@ -515,7 +515,7 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
       at.exchange = first_exchange + numbers * Kokkos::min(mode, exchanges - 1);
     };
     Line::template load_inner<n>(wave, x);
-    const std::int64_t pixel = (j * n + row) * n + at.lane;
+    const std::int64_t pixel = (targets.row(i, j) * n + row) * n + at.lane;
     T t[outer_sums][lanes], intensity[outer_sums][lanes] = {};
     BRACEWELL_UNROLL
     for (int c = 0; c < outer_sums; ++c)

@@ -45,7 +45,7 @@ struct StoreReduced {
 
   const T* full;
   const Kokkos::complex<T>* reduced;
-  std::int64_t first;
+  std::int64_t first, at; ///< constants from `first` on, values from pattern `at` on
   int n, n2;
   PatternLayout layout;
   Storage* values;
@@ -64,7 +64,7 @@ struct StoreReduced {
         [&](std::int64_t k, double& sum) {
           const T t = reduced[i * pixels2 + k].real();
           sum += double(t) * t;
-          values[layout(j, static_cast<int>(k / n2), static_cast<int>(k % n2))] =
+          values[layout(at + i, static_cast<int>(k / n2), static_cast<int>(k % n2))] =
               TargetStorage<T, Storage>{sizeof(Storage) < sizeof(T)}(t);
         },
         after);
@@ -97,8 +97,8 @@ public:
   T* full_targets() const { return targets_.data(); }
 
   template <class Storage>
-  void store(const Space& space, std::int64_t first, std::int64_t count, const PatternLayout& layout,
-             Storage* values, double* constants) const {
+  void store(const Space& space, std::int64_t first, std::int64_t at, std::int64_t count,
+             const PatternLayout& layout, Storage* values, double* constants) const {
     const std::int64_t pixels = std::int64_t(n_) * n_, pixels2 = std::int64_t(n2_) * n2_;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::resample", Range(space, 0, group_ * pixels),
                          ToComplex<T>{targets_.data(), large_.data()});
@@ -107,9 +107,10 @@ public:
                          CropLags<T>{large_.data(), small_.data(), n_, n2_, m_});
     from_lags_.execute(space, small_, small_);
     using Store = StoreReduced<Space, T, Storage>;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::store_reduced",
-                         Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), +Store::team_size),
-                         Store{targets_.data(), small_.data(), first, n_, n2_, layout, values, constants});
+    Kokkos::parallel_for(
+        "Bracewell::PtychographyLoss::store_reduced",
+        Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), +Store::team_size),
+        Store{targets_.data(), small_.data(), first, at, n_, n2_, layout, values, constants});
   }
 
 private:

@@ -15,6 +15,7 @@ struct Selection {
   KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t i) const {
     return patterns ? patterns[first + i] : first + i;
   }
+  bool operator==(const Selection&) const = default;
 };
 
 /// Where in a subset a pattern stands.

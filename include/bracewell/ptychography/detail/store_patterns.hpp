@@ -16,7 +16,7 @@ struct StorePatterns {
 
   const Count* patterns;                  ///< [count, n, n]
   const T* weights;                       ///< [count | 1, n, n] or null
-  std::int64_t weights_stride, first, at; ///< means from `first` on, values from pattern `at` on
+  std::int64_t weights_stride, first, at; ///< means from `first` on, values and weights from pattern `at` on
   int n;
   T counts;
   PatternLayout layout;
@@ -56,7 +56,7 @@ struct StorePatterns {
                                      : target(scale * measured);
       values[layout(at + i, static_cast<int>(k / n), static_cast<int>(k % n))] = value;
       if (pixel_weights)
-        pixel_weights[j * pixels + k] = w;
+        pixel_weights[(at + i) * pixels + k] = w;
     });
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       units[j] = exact ? scale : T(0);

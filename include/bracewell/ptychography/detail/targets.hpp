@@ -30,6 +30,10 @@ struct Targets {
   const double* constants; ///< [N]: what the reduced grid leaves out of sum (J - t)^2 / n^2, or null
   T counts;                ///< C, or 0 where patterns are not scaled
   bool masked;             ///< some pixels may not count
+  bool in_order = false;   ///< values and pixel weights are those of the selection, in its order
+
+  /// Where values and pixel weights have the i-th pattern of the selection, j of the scan.
+  KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t i, std::int64_t j) const { return in_order ? i : j; }
 
   /// The loss of pattern j from what was summed over its pixels.
   KOKKOS_INLINE_FUNCTION double loss(std::int64_t j, double sum, T norm, double pixels) const {
