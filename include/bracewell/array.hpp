@@ -119,6 +119,9 @@ struct ArrayShape {
     return product;
   }
 
+  /// Keeps the shape alone.
+  void forget_view() { keep_.reset(); }
+
   /// "[2, 3, 8, 5]", for messages.
   std::string shape() const { return list(extents); }
 

@@ -90,6 +90,10 @@ struct ComputedWith<HalfComplex> {
 template <class Stored>
 using computed_with = typename ComputedWith<Stored>::type;
 
+/// The type of the real and imaginary parts that a stored complex number is computed with.
+template <class Stored>
+using real_of_stored = typename computed_with<Stored>::value_type;
+
 /// The complex number whose parts are stored as a type of real numbers.
 template <class Stored>
 struct ComplexOf {

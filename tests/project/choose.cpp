@@ -40,7 +40,7 @@ Sampling of(SamplingWork work, const Change& change) {
 
 TEST_CASE("hosts sample by rows, whatever they are given") {
   CHECK(of(volumes(), [](auto& work) { work.host = true; }) == Sampling::Rows);
-  CHECK(of(volumes(), [](auto& work) { work.host = work.scratch = true; }) == Sampling::Rows);
+  CHECK(of(volumes(), [](auto& work) { work.host = work.prepared = true; }) == Sampling::Rows);
 }
 
 TEST_CASE("gradients of poses are sums, everywhere") {
@@ -51,32 +51,13 @@ TEST_CASE("gradients of poses are sums, everywhere") {
           }) == Sampling::PoseSums);
 }
 
-TEST_CASE("padded copies are made where there is memory, and samples enough") {
-  const auto with = [](auto& work) { work.scratch = true; };
+TEST_CASE("what is prepared is sampled from padded copies") {
+  const auto prepared = [](auto& work) { work.prepared = true; };
   CHECK(of(volumes(), [](auto&) {}) == Sampling::Tiles);
-  CHECK(of(volumes(), with) == Sampling::PaddedCopies);
-  CHECK(of(volumes(), [&](auto& work) { with(work), work.poses = 63; }) == Sampling::Tiles);
-  CHECK(of(volumes(), [&](auto& work) { with(work), work.reconstructions = 1, work.poses = 32; }) ==
+  CHECK(of(volumes(), prepared) == Sampling::PaddedCopies);
+  CHECK(of(images(), prepared) == Sampling::PaddedCopies);
+  CHECK(of(volumes(), [&](auto& work) { prepared(work), work.poses = 1024, work.batches = 32; }) ==
         Sampling::PaddedCopies);
-  SECTION("of two taps an axis: four times as many samples, in volumes beyond the L1 cache") {
-    const auto narrow = [&](auto& work) { with(work), work.width = 2; };
-    CHECK(of(volumes(), [&](auto& work) { narrow(work), work.poses = 255; }) == Sampling::Tiles);
-    CHECK(of(volumes(), [&](auto& work) { narrow(work), work.poses = 256; }) == Sampling::PaddedCopies);
-    CHECK(of(volumes(), [&](auto& work) { narrow(work), work.poses = 256, work.elements = 32767; }) ==
-          Sampling::Tiles);
-  }
-  SECTION("of images: enough to outweigh a launch, and the copy") {
-    const std::int64_t launch = 8'600'000 / 4 / (64 * 33) + 1;
-    CHECK(of(images(), [&](auto& work) { with(work), work.poses = launch - 1; }) == Sampling::Tiles);
-    CHECK(of(images(), [&](auto& work) { with(work), work.poses = launch; }) == Sampling::PaddedCopies);
-    CHECK(of(images(), [&](auto& work) {
-            with(work), work.poses = launch, work.elements = 64 * 33 * launch / 32 + 1;
-          }) == Sampling::Tiles);
-  }
-  SECTION("of fewer than 2^31 poses") {
-    CHECK(of(volumes(), [&](auto& work) { with(work), work.poses = std::int64_t(1) << 30; }) !=
-          Sampling::PaddedCopies);
-  }
 }
 
 TEST_CASE("bricks are sampled where poses and bricks are many") {

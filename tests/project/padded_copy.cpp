@@ -61,8 +61,8 @@ void check(const HalfSpectrumLayout<D>& layout) {
     host(i) = Value(numbered(i));
   Kokkos::deep_copy(stored, host);
   const Kokkos::View<typename Order::Entry*, Space> entries("entries", batches * order.size);
-  copy_to_padded<width>(Space(), "copy", layout, StoredSpectra<Value>{stored.data(), elements}, batches,
-                        entries.data());
+  copy_to_padded<Mates::Single>(Space(), "copy", layout, StoredSpectra<Value>{stored.data(), elements},
+                                batches, PaddedSpectra<Value, D, width>{entries.data(), order, false});
 
   const auto copied = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), entries);
   std::set<std::int64_t> places;

@@ -139,10 +139,11 @@ Tensor<complex<double>> gather_padded(const Problem<double>& problem) {
   const Space space;
   using Order = PaddedOrder<complex<double>, D, Kernel::width>;
   const Kokkos::View<typename Order::Entry*, Space> entries("entries", samples.batches * Order(layout).size);
-  const auto copies = copy_to_padded<Kernel::width>(
+  const PaddedSpectra<complex<double>, D, Kernel::width> copies{entries.data(), Order(layout), false};
+  copy_to_padded<Mates::Single>(
       space, "copy", layout, StoredSpectra<complex<double>>{inputs.volume.values.data(), layout.elements()},
-      samples.batches, entries.data());
-  SamplePadded<Kernel, double, M, D, complex<double>>(samples, copies, images.values.data())
+      samples.batches, copies);
+  SamplePadded<Kernel, double, M, D, Mates::Single, complex<double>>(samples, copies, images.values.data())
       .launch(space, "gather_padded");
   images.fetch();
   return result;
@@ -224,51 +225,6 @@ TEMPLATE_TEST_CASE("padded copies give the projections of the definition", "", B
                            : shape.image.size() == 2 ? gather_padded<TestType, 2, 3>(problem)
                                                      : gather_padded<TestType, 3, 3>(problem);
   CHECK(relative_error(projections, problem.reference_projections()) < 1e-12 * std::max(1., shape.scale));
-}
-
-TEST_CASE("project with scratch for a copy gives what it gives without") {
-  using Kernel = Bracewell::CatmullRom;
-  const Problem<double> problem({"many poses", {8, 9, 7}, {7, 8}}, Kernel::name, 2, 40);
-  const Inputs inputs(problem);
-  const Space space;
-  using View = Kokkos::View<complex<double>****, Kokkos::LayoutRight, Space>;
-  const View volume(inputs.volume.values.data(), 2, 8, 9, 4);
-  const Kokkos::View<double****, Kokkos::LayoutRight, Space> matrices(inputs.matrices.values.data(), 2, 40, 3,
-                                                                      3);
-  const View with("with", 2, 40, 7, 5), without("without", 2, 40, 7, 5);
-  const Bracewell::HalfSpectrum reconstruction{volume, 7};
-  const std::int64_t size = Bracewell::scratch_size<Kernel>(space, reconstruction);
-  CHECK(size == (Bracewell::Impl::is_host<Space> ? 0 : 2 * 2 * (12 * 14 * 14)));
-  REQUIRE(Bracewell::choose_sampling({.dimensions = 3,
-                                      .projection_dimensions = 2,
-                                      .width = Kernel::width,
-                                      .value_bytes = 8,
-                                      .batches = 2,
-                                      .poses = 40,
-                                      .projection_elements = 7 * 5,
-                                      .elements = 8 * 9 * 4,
-                                      .reconstructions = 2,
-                                      .scratch = true}) == Bracewell::Sampling::PaddedCopies);
-  const Kokkos::View<double*, Kokkos::LayoutRight, Space> scratch("scratch", size + 1);
-  const Bracewell::Poses<double, Space::memory_space> poses{.matrices = matrices};
-  Bracewell::project<Kernel>(space, reconstruction, poses, without);
-  Bracewell::project<Kernel>(space, reconstruction, poses, {.projections = with, .scratch = scratch});
-  const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), with),
-             b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), without);
-  double difference = 0, largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = std::max(difference, Kokkos::abs(a.data()[i] - b.data()[i]));
-    largest = std::max(largest, Kokkos::abs(b.data()[i]));
-  }
-  CHECK(largest > 0);
-  CHECK(difference <= 1e-13 * largest);
-  if (size > 0) {
-    const auto small = Kokkos::subview(scratch, std::pair<std::int64_t, std::int64_t>(0, size - 1));
-    CHECK_THROWS_WITH(
-        (Bracewell::project<Kernel>(space, reconstruction, poses, {.projections = with, .scratch = small})),
-        "Bracewell::project: scratch: expected 9408 aligned values "
-        "(scratch_size<Kernel>), found 9407");
-  }
 }
 
 TEMPLATE_TEST_CASE("bricks give the transpose of back-projection", "", Bracewell::Linear,

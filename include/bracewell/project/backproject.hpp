@@ -7,6 +7,7 @@
 #include <bracewell/project/detail/sampling.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
+#include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/project/spectra_array.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -32,7 +33,7 @@ using BackprojectionFor =
 /// backproject_gradients; what is left out is not computed.
 template <class T, class MemorySpace, int D>
 struct BackprojectGradients {
-  SpectraArray<const Kokkos::complex<T>, MemorySpace, D> data; ///< cotangent [B|1, (D,) H, W/2+1]
+  SpectraArray<const Kokkos::complex<T>, MemorySpace, D> data = {}; ///< cotangent [B|1, (D,) H, W/2+1]
   Array<const T, MemorySpace> weight = {};  ///< cotangent, like data; given together with weights
   Array<const T, MemorySpace> weights = {}; ///< as given to backproject
   Array<Kokkos::complex<T>, MemorySpace> projections = {}; ///< [B, P, ...], overwritten
@@ -61,7 +62,7 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
   const auto samples =
       arguments.samples<M, D>("data", target.data, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
-  amplitudes.weights = arguments.weights(target, projections);
+  amplitudes.weights = arguments.weights(target, target.data, projections);
   arguments.disjoint({{"data", target.data}, {"weight", target.weight}, {"scratch", target.scratch}},
                      {{"projections", projections},
                       {"weights", target.weights},
@@ -83,18 +84,21 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
       target.scratch);
 }
 
-template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>
-void backproject_gradients(const ExecutionSpace& space,
+template <class Kernel, int M, int D, class ExecutionSpace, class Reference, class T, class MemorySpace>
+void backproject_gradients(const ExecutionSpace& space, const Reference& data,
                            const Array<const Kokkos::complex<T>, MemorySpace>& projections,
                            const Poses<T, MemorySpace>& poses,
                            const BackprojectGradients<T, MemorySpace, D>& gradients,
-                           const ProjectionOptions& options) {
+                           ProjectionOptions options) {
+  using Stored = typename Reference::Stored;
   Kokkos::Profiling::ScopedRegion region("Bracewell::backproject_gradients");
   const ProjectionArguments arguments{{"backproject_gradients"}};
+  if (!options.oversampling)
+    options.oversampling = data.oversampling;
   const auto samples =
-      arguments.samples<M, D>("data", gradients.data, "projections", projections, poses, options);
+      arguments.samples<M, D>("data", data.shape, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
-  amplitudes.weights = arguments.weights(gradients, projections);
+  amplitudes.weights = arguments.weights(gradients, data.shape, projections);
   arguments.same_if_given("projections", gradients.projections, projections);
   if (gradients.projection_weights && !gradients.weight)
     fail(arguments.function, "projection_weights", "a cotangent of the weight volume", "none");
@@ -105,7 +109,7 @@ void backproject_gradients(const ExecutionSpace& space,
                       {"projection_weights", gradients.projection_weights},
                       {"matrices", gradients.matrices},
                       {"shifts", gradients.shifts}},
-                     {{"data", gradients.data},
+                     {data.memory,
                       {"weight", gradients.weight},
                       {"weights", gradients.weights},
                       {"projections (input)", projections},
@@ -115,23 +119,33 @@ void backproject_gradients(const ExecutionSpace& space,
   arguments.require(gradients.projections || gradients.projection_weights || gradients.matrices ||
                         gradients.shifts,
                     "gradients", "at least one output", "none");
-  auto work = sampling_work<Kernel, ExecutionSpace>(samples, gradients.data.extents[0]);
+  auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, data);
   work.values = bool(gradients.projections);
   work.weights = bool(gradients.projection_weights);
   work.pose_gradients = gradients.matrices || gradients.shifts;
   if (samples.none())
     return;
 
-  const std::int64_t stride = work.reconstructions == 1 ? 0 : samples.reconstruction.elements();
-  launch_sampling(
-      space, "Bracewell::backproject_gradients", choose_sampling(work),
-      SampleTiles<Kernel, T, M, D, Mates::Both>{.amplitudes = amplitudes,
-                                                .volumes = {gradients.data.data, stride},
-                                                .weight_volumes = {gradients.weight.data, stride},
-                                                .absolute = options.kernel_weights == KernelWeights::Absolute,
-                                                .values = gradients.projections.data,
-                                                .weights = gradients.projection_weights.data},
-      PoseGradients<T>{gradients.matrices.data, gradients.shifts.data});
+  const std::int64_t stride = data.shape.extents[0] == 1 ? 0 : samples.reconstruction.elements();
+  launch_sampling(space, "Bracewell::backproject_gradients", choose_sampling(work), data.spectra,
+                  SampleTiles<Kernel, T, M, D, Mates::Both, Stored>{
+                      .amplitudes = amplitudes,
+                      .weight_volumes = {gradients.weight.data, stride},
+                      .absolute = options.kernel_weights == KernelWeights::Absolute,
+                      .values = gradients.projections.data,
+                      .weights = gradients.projection_weights.data},
+                  PoseGradients<T>{gradients.matrices.data, gradients.shifts.data});
+}
+
+template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>
+void backproject_gradients(const ExecutionSpace& space,
+                           const Array<const Kokkos::complex<T>, MemorySpace>& projections,
+                           const Poses<T, MemorySpace>& poses,
+                           const BackprojectGradients<T, MemorySpace, D>& gradients,
+                           const ProjectionOptions& options) {
+  backproject_gradients<Kernel, M, D>(space,
+                                      reference_to<Kokkos::complex<T>, MemorySpace>("data", gradients.data),
+                                      projections, poses, gradients, options);
 }
 
 } // namespace Impl
@@ -250,6 +264,27 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
   if constexpr (kernel && spectrum && rank)
     Impl::backproject_gradients<Kernel, M, 2>(
         space, Impl::ProjectionsArray<ExecutionSpace, Projections>(projections), poses, gradients, options);
+}
+
+/// The same where the cotangent of data was prepared for ReadBy::BackprojectGradients, and for its kernel;
+/// gradients.data is left out.
+template <class ExecutionSpace, class Projections, class Kernel, int D, class Stored>
+void backproject_gradients(const ExecutionSpace& space, const Projections& projections,
+                           const PosesFor<ExecutionSpace, Projections>& poses,
+                           const PreparedReference<Kernel, ExecutionSpace, D, Stored>& data,
+                           const BackprojectGradientsFor<ExecutionSpace, Projections, D>& gradients,
+                           const ProjectionOptions& options = {}) {
+  constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
+  constexpr bool ranks = Impl::is_complex<Projections> && (M == 2 || (M == 3 && D == 3));
+  static_assert(ranks, "Bracewell::backproject_gradients: expected complex projections [B, P, h, w/2+1], or "
+                       "[B, P, d, h, w/2+1] of volumes.");
+  if constexpr (ranks) {
+    Impl::Arguments{"backproject_gradients"}.require(!gradients.data, "gradients.data",
+                                                     "none beside a prepared cotangent", "one");
+    Impl::backproject_gradients<Kernel, M, D>(
+        space, data.reference("backproject_gradients", "data", ReadBy::BackprojectGradients),
+        Impl::ProjectionsArray<ExecutionSpace, Projections>(projections), poses, gradients, options);
+  }
 }
 
 } // namespace Bracewell

@@ -18,39 +18,43 @@ struct PaddedSpectra {
   typename Order::Entry* entries = nullptr;
   Order order = {};
   bool one_for_all = true;
+  [[no_unique_address]] Gain<Stored> gain = {};
 
+  KOKKOS_FUNCTION explicit operator bool() const { return entries != nullptr; }
   KOKKOS_INLINE_FUNCTION const typename Order::Entry* operator()(std::int64_t batch) const {
     return computed_once<const typename Order::Entry>(entries, one_for_all ? 0 : batch * order.size);
   }
 };
 
-/// Fills copies from spectra [batches, (D,) H, W/2+1].
-template <class Stored, int D, int width>
+/// Fills copies from spectra [batches, (D,) H, W/2+1] of values From, as they are sampled with `mates`.
+template <class From, class Stored, int D, int width, Mates mates>
 struct CopyToPadded {
   static constexpr int lanes = 32;
   HalfSpectrumLayout<D> layout;
-  StoredSpectra<Stored> from;
+  StoredSpectra<From> from;
   PaddedSpectra<Stored, D, width> to;
+  [[no_unique_address]] Gain<Stored> scale = {};
 
   /// `lanes` threads share a row of blocks.
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const auto& order = to.order;
     const std::int64_t batch = i / lanes / order.rows();
     const unsigned row = static_cast<unsigned>(i / lanes - batch * order.rows());
-    const Stored* const source = from(batch);
+    const From* const source = from(batch);
     for (unsigned e = static_cast<unsigned>(i % lanes); e < order.row_entries(); e += lanes) {
       int k[D];
       auto& entry = to.entries[batch * order.size + order.find(row, e, k)];
       typename PaddedOrder<Stored, D, width>::Entry values;
       for (int r = 0; r < order.run; ++r, ++k[0])
-        values.value[r] = element(source, k);
+        values.value[r] = Stored(scale.restored(element(source, k)));
       entry = values;
     }
   }
 
 private:
   /// Of the spectrum continued by Hermitian symmetry and periodicity.
-  KOKKOS_INLINE_FUNCTION Stored element(const Stored* source, const int (&k)[D]) const {
+  KOKKOS_INLINE_FUNCTION computed_with<Stored> element(const From* source, const int (&k)[D]) const {
+    using Value = computed_with<Stored>;
     int tap[D];
     for (int d = 0; d < D; ++d) {
       tap[d] = k[d];
@@ -60,24 +64,28 @@ private:
         tap[d] -= layout.size[d];
     }
     const auto address = layout.resolve(tap);
-    const Stored value = source[address.index];
-    return address.conjugate ? Stored(conjugate(computed_with<Stored>(value))) : value;
+    const Value value = source[address.index];
+    if constexpr (mates == Mates::Both)
+      if (layout.self_mated(tap[0])) {
+        int mate[D] = {tap[0]};
+        for (int d = 1; d < D; ++d)
+          mate[d] = -tap[d];
+        return value + conjugate(Value(source[layout.resolve(mate).index]));
+      }
+    return address.conjugate ? conjugate(value) : value;
   }
 };
 
-/// Launches the copy of `count` spectra to memory for as many of PaddedOrder.
-template <int width, class ExecutionSpace, class Stored, int D>
-PaddedSpectra<Stored, D, width>
-copy_to_padded(const ExecutionSpace& space, const std::string& label, const HalfSpectrumLayout<D>& layout,
-               const StoredSpectra<Stored>& stored, std::int64_t count, void* memory) {
-  using Order = PaddedOrder<Stored, D, width>;
-  const CopyToPadded<Stored, D, width> copy{
-      layout, stored, {static_cast<typename Order::Entry*>(memory), Order(layout), stored.batch_stride == 0}};
+/// Launches the copy of `count` spectra to copies that have memory and an order.
+template <Mates mates, class ExecutionSpace, class From, class Stored, int D, int width>
+void copy_to_padded(const ExecutionSpace& space, const std::string& label,
+                    const HalfSpectrumLayout<D>& layout, const StoredSpectra<From>& from, std::int64_t count,
+                    const PaddedSpectra<Stored, D, width>& to, const Gain<Stored>& scale = {}) {
+  using Copy = CopyToPadded<From, Stored, D, width, mates>;
   Kokkos::parallel_for(label,
                        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                           space, 0, count * copy.to.order.rows() * copy.lanes),
-                       copy);
-  return copy.to;
+                           space, 0, count * to.order.rows() * Copy::lanes),
+                       Copy{layout, from, to, scale});
 }
 
 } // namespace Bracewell::Impl

@@ -27,8 +27,9 @@ struct PaddedOrder {
   ///     y = 3:    6  7 |14 15       the next layer: 8 ... 15
   static constexpr bool lanes_share = D == 3 && width == 4 && sizeof(Stored) <= 8;
 
-  /// Neighbours along x that are read together, each element in as many entries: 16 bytes in 2D.
-  static constexpr int run = D == 2 && sizeof(Stored) <= 8 ? 2 : 1;
+  /// Neighbours along x that are read together, each element in as many entries: 16 bytes in 2D, and 8 bytes of
+  /// half precision.
+  static constexpr int run = (D == 2 && sizeof(Stored) <= 8) || (width == 2 && sizeof(Stored) == 4) ? 2 : 1;
   struct alignas(run * sizeof(Stored)) Entry {
     Stored value[run];
   };

@@ -4,8 +4,26 @@
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/split.hpp>
 #include <bracewell/project/detail/padded_copy.hpp>
+#include <bracewell/project/detail/stencil.hpp>
 
 namespace Bracewell::Impl {
+
+/// Brings position q, which `folds` allows to be anywhere, to where copies reach; `mirrored`: the conjugate
+/// of what is there is wanted. False where that cannot be done, and at once: in double, kernels of two taps
+/// then take fewer registers.
+template <int width, class T, int D>
+KOKKOS_INLINE_FUNCTION bool bring_back(const HalfSpectrumLayout<D>& layout, T (&q)[D], bool folds,
+                                       bool& mirrored) {
+  if (folds && !fold(layout, q))
+    return false;
+  const T period = static_cast<T>(layout.size[0]);
+  if (q[0] <= T(width / 2) - period / 2) // copies reach a window beyond x = 0, and a window beyond x = n/2
+    q[0] += period;
+  mirrored = q[0] < -T(width / 2);
+  for (int d = 0; d < D; ++d)
+    q[d] = mirrored ? -q[d] : q[d];
+  return true;
+}
 
 /// The spectrum at position q, whose window is in the copy: what a lane does alone.
 template <class Kernel, class Order, class T, int D>
@@ -40,6 +58,54 @@ sum_of_window(const Order& order, const typename Order::Entry* entries, const T 
         row_sum += weight[0][r * Order::run + e] * Complex(entry.value[e]);
     }
     sum += across_rows * row_sum;
+  }
+  return sum;
+}
+
+/// The same and its gradient with respect to the position.
+template <class Kernel, class Order, class T, int D>
+KOKKOS_INLINE_FUNCTION Kokkos::complex<T> sum_of_window(const Order& order,
+                                                        const typename Order::Entry* entries, const T (&q)[D],
+                                                        Kokkos::complex<T> (&gradient)[D]) {
+  using Complex = Kokkos::complex<T>;
+  constexpr int width = Kernel::width, runs = width / Order::run;
+  int first[D];
+  T weight[D][width], slope[D][width];
+  for (int d = 0; d < D; ++d) {
+    T fraction;
+    split(q[d], first[d], fraction);
+    first[d] -= width / 2 - 1;
+    Kernel::weights(fraction, weight[d]);
+    Kernel::derivatives(fraction, slope[d]);
+    gradient[d] = Complex(0);
+  }
+  unsigned column[runs];
+  for (int r = 0; r < runs; ++r)
+    column[r] = order.column(first[0] + r * Order::run);
+  Complex sum(0);
+  BRACEWELL_UNROLL
+  for (int j = 0; j < (D == 3 ? width * width : width); ++j) {
+    unsigned line = order.line(first[1] + j % width);
+    T across_rows = weight[1][j % width], across_slope = slope[1][j % width];
+    if constexpr (D == 3) {
+      line += order.layer(first[2] + j / width);
+      across_rows *= weight[2][j / width];
+      across_slope *= weight[2][j / width];
+    }
+    Complex row_sum(0), row_slope(0);
+    for (int r = 0; r < runs; ++r) {
+      const auto entry = entries[line + column[r]];
+      for (int e = 0; e < Order::run; ++e) {
+        const Complex tap(entry.value[e]);
+        row_sum += weight[0][r * Order::run + e] * tap;
+        row_slope += slope[0][r * Order::run + e] * tap;
+      }
+    }
+    sum += across_rows * row_sum;
+    gradient[0] += across_rows * row_slope;
+    gradient[1] += across_slope * row_sum;
+    if constexpr (D == 3)
+      gradient[2] += weight[1][j % width] * slope[2][j / width] * row_sum;
   }
   return sum;
 }

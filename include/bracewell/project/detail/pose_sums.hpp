@@ -2,11 +2,13 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/project/detail/padded_windows.hpp>
 #include <bracewell/project/detail/sample_tiles.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 namespace Bracewell {
 namespace Impl {
@@ -42,11 +44,14 @@ namespace Bracewell::Impl {
 
 /// SampleTiles, and with it the gradients with respect to matrices and shifts: both are sums over the samples
 /// of a pose of Re(conj(amplitude) dF) with dF the sampled volume's gradient, times k and times -2 pi i k / n.
-template <class Kernel, class T, int M, int D, Mates mates, class Stored>
+/// Spectra are stored ones, or padded copies.
+template <class Kernel, class T, int M, int D, Mates mates, class Stored, class Spectra>
 struct SamplePoseSums {
   static constexpr int width = Kernel::width;
+  static constexpr bool padded = !std::is_same_v<Spectra, StoredSpectra<Stored>>;
 
-  SampleTiles<Kernel, T, M, D, mates, Stored> gather;
+  SampleTiles<Kernel, T, M, D, mates, Stored> gather; ///< its `volumes` are not used
+  Spectra spectra;
   Tiles<M> tiles;
   std::int64_t first_pose = 0; ///< of batch and pose axes in one sequence
   int parts = 1;               ///< teams that share a pose
@@ -55,9 +60,10 @@ struct SamplePoseSums {
 
   template <class ExecutionSpace>
   SamplePoseSums(const ExecutionSpace& space, const SampleTiles<Kernel, T, M, D, mates, Stored>& gather_,
-                 T* matrices_, T* shifts_)
-      : gather(gather_), tiles(Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
-                                              ProjectionTuning::pose_sum_most_rows)),
+                 const Spectra& spectra_, T* matrices_, T* shifts_)
+      : gather(gather_), spectra(spectra_),
+        tiles(Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
+                             ProjectionTuning::pose_sum_most_rows)),
         matrices(matrices_), shifts(shifts_) {}
 
   /// One team per pose, or more for few poses, in as few launches as a league of 2^31 teams allows.
@@ -88,7 +94,7 @@ struct SamplePoseSums {
     const int part = team.league_rank() % parts;
     std::int64_t batch, index;
     samples.split(flat, batch, index);
-    const auto pose = samples.pose(batch, index);
+    const auto pose = samples.pose(batch, index, padded);
     PoseSums<T, M, D> sums; // of one thread, then of the team
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, team.team_size()), [&](int thread) {
       const int groups = team.team_size() / lanes * parts;
@@ -107,34 +113,41 @@ struct SamplePoseSums {
     const auto& amplitudes = gather.amplitudes;
     const auto& samples = amplitudes.samples;
     const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
-    const std::int64_t begin = batch * gather.volumes.batch_stride;
     Kokkos::complex<T> value(0);
     T weight(0);
     if (samples.inside(k)) {
       T q[D];
       pose.position(k, q);
+      T slope[D] = {};
+      Kokkos::complex<T> sampled(0), gradient[D];
       Stencil<Kernel, D, mates, T> stencil;
-      if (stencil.place(samples.reconstruction, q, pose.folds)) {
-        const Kokkos::complex<T> phase = samples.phase(pose, k);
-        T slope[D] = {};
-        if (gather.volumes) {
-          Kokkos::complex<T> gradient[D];
-          const Kokkos::complex<T> sampled = stencil.gather(gather.volumes.data + begin, gradient);
+      bool usable = true;
+      if constexpr (padded)
+        usable = sample_padded(batch, q, pose.folds, sampled, gradient);
+      if (!padded || gather.weight_volumes)
+        usable = stencil.place(samples.reconstruction, q, pose.folds) && usable;
+      if (usable) {
+        if (spectra) {
+          if constexpr (!padded)
+            sampled = stencil.gather(spectra.data + batch * spectra.batch_stride, gradient);
+          sampled = spectra.gain.restored(sampled);
+          const Kokkos::complex<T> phase = samples.phase(pose, k);
           const Kokkos::complex<T> amplitude = amplitudes.value(batch, index, element, k, phase);
           value = amplitudes.factor(batch, index, element, k) * sampled * phase;
           for (int d = 0; d < D; ++d)
-            slope[d] = amplitude.real() * gradient[d].real() + amplitude.imag() * gradient[d].imag();
+            slope[d] = spectra.gain.restored(amplitude.real() * gradient[d].real() +
+                                             amplitude.imag() * gradient[d].imag());
           const T turned = amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real();
           for (int c = 0; c < M; ++c)
             sum.shift[c] += T(k[c]) * turned;
         }
         if (gather.weight_volumes) {
-          T gradient[D];
-          weight = amplitudes.scale(k) *
-                   stencil.gather(gather.weight_volumes.data + begin, gradient, gather.absolute);
+          T weight_gradient[D];
+          const T* const volume = gather.weight_volumes.data + batch * gather.weight_volumes.batch_stride;
+          weight = amplitudes.scale(k) * stencil.gather(volume, weight_gradient, gather.absolute);
           const T amplitude = amplitudes.weight(batch, index, element, k);
           for (int d = 0; d < D; ++d)
-            slope[d] += amplitude * gradient[d];
+            slope[d] += amplitude * weight_gradient[d];
         }
         add_slope(slope, k, pose.curved, sum);
       } else {
@@ -151,6 +164,25 @@ struct SamplePoseSums {
   }
 
 private:
+  /// The sampled copy and its gradient at a position; false where none can be placed there.
+  KOKKOS_INLINE_FUNCTION bool sample_padded(std::int64_t batch, const T (&position)[D], bool folds,
+                                            Kokkos::complex<T>& sampled,
+                                            Kokkos::complex<T> (&gradient)[D]) const {
+    T q[D];
+    for (int d = 0; d < D; ++d)
+      q[d] = position[d];
+    bool mirrored = false;
+    if (!bring_back<width>(gather.amplitudes.samples.reconstruction, q, folds, mirrored))
+      return false;
+    sampled = sum_of_window<Kernel>(spectra.order, spectra(batch), q, gradient);
+    if (mirrored) {
+      sampled = conjugate(sampled);
+      for (int d = 0; d < D; ++d)
+        gradient[d] = -conjugate(gradient[d]);
+    }
+    return true;
+  }
+
   /// By the chain rule: positions are matrix k + bend (k_x^2 + k_y^2).
   KOKKOS_FORCEINLINE_FUNCTION static void add_slope(const T (&slope)[D], const int (&k)[M], bool curved,
                                                     PoseSums<T, M, D>& sum) {

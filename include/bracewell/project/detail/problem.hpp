@@ -42,13 +42,19 @@ struct ProjectionArguments : Arguments {
 
   /// The weights of a Backprojection, or of BackprojectGradients, which take them with a weight volume alone.
   template <class Volumes>
-  auto weights(const Volumes& volumes, const ArrayShape& projections) const {
+  auto weights(const Volumes& volumes, const ArrayShape& data, const ArrayShape& projections) const {
     if (bool(volumes.weight) != bool(volumes.weights))
       fail(function, "weight", "weight and weights together", "one without the other");
     if (!volumes.weight)
       return decltype(per_projection("weights", volumes.weights, projections))();
-    same_spectrum("weight", volumes.weight, volumes.data);
+    same_spectrum("weight", volumes.weight, data);
     return per_projection("weights", volumes.weights, projections);
+  }
+
+  /// The sizes (x, y[, z]) of a reconstruction [B, (D,) H, W/2+1].
+  template <int D>
+  void reconstruction(const char* argument, const ArrayShape& array, int (&sizes)[D]) const {
+    spectrum(argument, array, 1, 4, D, sizes);
   }
 
   template <int M, int D, class T, class MemorySpace>
@@ -56,7 +62,7 @@ struct ProjectionArguments : Arguments {
                            const char* projections_name, const ArrayShape& projections,
                            const Poses<T, MemorySpace>& poses, const ProjectionOptions& options) const {
     Samples<T, M, D> result;
-    spectrum(reconstruction_name, reconstruction, 1, 4, D, result.reconstruction.size);
+    this->reconstruction<D>(reconstruction_name, reconstruction, result.reconstruction.size);
     spectrum(projections_name, projections, 2, 1, M, result.projection.size);
     result.batches = projections.extents[0];
     result.poses = projections.extents[1];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/divisor.hpp>
+#include <bracewell/project/detail/amplitudes.hpp>
 #include <bracewell/project/detail/padded_copy.hpp>
 #include <bracewell/project/detail/padded_windows.hpp>
 #include <bracewell/project/detail/samples.hpp>
@@ -18,8 +19,8 @@ namespace Bracewell::Impl {
 
 /// Projections sampled from padded copies of spectra, whose windows are all alike: for GPUs, where samples
 /// are many. Each lane of a warp keeps to one column of a tile, and to rows of one sign, so that a sample is
-/// little more than its position, its taps and its phase.
-template <class Kernel, class T, int M, int D, class Stored>
+/// little more than its position, its taps and its phase. Copies are made for the same `mates`.
+template <class Kernel, class T, int M, int D, Mates mates, class Stored>
 struct SamplePadded {
   using Complex = Kokkos::complex<T>;
   using Spectra = PaddedSpectra<Stored, D, Kernel::width>;
@@ -106,6 +107,7 @@ struct SamplePadded {
 
     const auto pose = samples.pose(batch, index, true);
     const auto* const entries = spectra(batch);
+    const T scale = Amplitudes<T, M, D, mates>{samples}.scale(k);
     const T* const filter =
         samples.filters ? samples.filters(batch, index) + std::uint64_t(plane) * elements_of_plane : nullptr;
     T origin[D], turns = pose.turns[0] * static_cast<T>(k[0]); // at y = 0
@@ -137,7 +139,7 @@ struct SamplePadded {
         const Complex sum = windows(q, inside && usable);
         Complex value(0);
         if (inside) {
-          value = finish(sum, usable, mirrored) * unit_phase(turns + pose.turns[1] * along);
+          value = finish(sum, usable, mirrored, scale) * unit_phase(turns + pose.turns[1] * along);
           if (filter)
             value *= filter[element];
         }
@@ -155,7 +157,7 @@ struct SamplePadded {
             bool mirrored = false;
             const bool usable = bring_back(q, !plain && pose.folds, mirrored);
             const Complex sum = usable ? sum_of_window<Kernel>(spectra.order, entries, q) : Complex(0);
-            value = finish(sum, usable, mirrored) * unit_phase(turns + pose.turns[1] * along);
+            value = finish(sum, usable, mirrored, scale) * unit_phase(turns + pose.turns[1] * along);
             if (!plain && filter)
               value *= filter[element];
           }
@@ -170,24 +172,14 @@ struct SamplePadded {
   }
 
 private:
-  /// Brings position q, which `folds` allows to be anywhere, to where copies reach; `mirrored`: the conjugate
-  /// of what is there is wanted. False where that cannot be done, and at once: in double, kernels of two taps
-  /// then take fewer registers.
   KOKKOS_INLINE_FUNCTION bool bring_back(T (&q)[D], bool folds, bool& mirrored) const {
-    if (folds && !fold(samples.reconstruction, q))
-      return false;
-    const T period = static_cast<T>(samples.reconstruction.size[0]);
-    if (q[0] <= T(width / 2) - period / 2) // copies reach a window beyond x = 0, and a window beyond x = n/2
-      q[0] += period;
-    mirrored = q[0] < -T(width / 2);
-    for (int d = 0; d < D; ++d)
-      q[d] = mirrored ? -q[d] : q[d];
-    return true;
+    return Impl::bring_back<width>(samples.reconstruction, q, folds, mirrored);
   }
-  static KOKKOS_INLINE_FUNCTION Complex finish(const Complex& sum, bool usable, bool mirrored) {
+  KOKKOS_INLINE_FUNCTION Complex finish(const Complex& sum, bool usable, bool mirrored, T scale) const {
     if (!usable)
       return {Kokkos::Experimental::quiet_NaN_v<T>, Kokkos::Experimental::quiet_NaN_v<T>};
-    return mirrored ? conjugate(sum) : sum;
+    const Complex value = spectra.gain.restored(mates == Mates::Both ? scale * sum : sum);
+    return mirrored ? conjugate(value) : value;
   }
 };
 

@@ -89,9 +89,10 @@ private:
         phase[1][i] = one.imag();
       }
       for (int i = 0; i < count; ++i)
-        gather.values[output + i] = amplitudes.factor(batch, index, element + i, own[i]) *
-                                    Kokkos::complex<T>(sum[0][i], sum[1][i]) *
-                                    Kokkos::complex<T>(phase[0][i], phase[1][i]);
+        gather.values[output + i] =
+            gather.volumes.gain.restored(amplitudes.factor(batch, index, element + i, own[i]) *
+                                         Kokkos::complex<T>(sum[0][i], sum[1][i])) *
+            Kokkos::complex<T>(phase[0][i], phase[1][i]);
     }
     if (gather.weights) {
       if (gather.absolute)

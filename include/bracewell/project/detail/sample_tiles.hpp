@@ -54,7 +54,7 @@ struct SampleTiles {
       Stencil<Kernel, D, mates, T> stencil;
       if (stencil.place(samples.reconstruction, q, at.pose.folds)) {
         if (valued) {
-          value = amplitudes.scale(k) * stencil.gather(at.volume) * at.pose.phase(k);
+          value = volumes.gain.restored(amplitudes.scale(k) * stencil.gather(at.volume)) * at.pose.phase(k);
           if (at.filter)
             value *= at.filter[element];
         }

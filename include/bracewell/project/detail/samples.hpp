@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/half.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/rfft/layout.hpp>
@@ -59,11 +60,30 @@ struct PerPose {
   }
 };
 
+/// What sampled values are multiplied by, since spectra in half precision are scaled; of others nothing.
+template <class Stored>
+struct Gain {
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION Value restored(const Value& sampled) const {
+    return sampled;
+  }
+};
+template <>
+struct Gain<HalfComplex> {
+  float gain = 1;
+
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION Value restored(const Value& sampled) const {
+    return gain * sampled;
+  }
+};
+
 /// Half spectra [B|1, ...] as they are stored; none by default.
 template <class Value>
 struct StoredSpectra {
   const Value* data = nullptr;
   std::int64_t batch_stride = 0;
+  [[no_unique_address]] Gain<Value> gain = {};
 
   KOKKOS_FUNCTION explicit operator bool() const { return data != nullptr; }
   KOKKOS_INLINE_FUNCTION const Value* operator()(std::int64_t batch) const {

@@ -5,6 +5,8 @@
 #include <bracewell/project/choose_sampling.hpp>
 #include <bracewell/project/detail/label.hpp>
 #include <bracewell/project/detail/pose_sums.hpp>
+#include <bracewell/project/detail/problem.hpp>
+#include <bracewell/project/detail/reference.hpp>
 #include <bracewell/project/detail/sample_bricks.hpp>
 #include <bracewell/project/detail/sample_padded.hpp>
 #include <bracewell/project/detail/sample_rows.hpp>
@@ -12,9 +14,14 @@
 
 namespace Bracewell::Impl {
 
-/// The work of sampling `reconstructions` spectra, for choose_sampling.
-template <class Kernel, class ExecutionSpace, class T, int M, int D>
-SamplingWork sampling_work(const Samples<T, M, D>& samples, std::int64_t reconstructions) {
+/// The work of sampling a reference, for choose_sampling.
+/// @throws Error where a prepared one is to be sampled by more poses than its kernels count
+template <class Kernel, class ExecutionSpace, class T, int M, int D, class Reference>
+SamplingWork sampling_work(const ProjectionArguments& arguments, const Samples<T, M, D>& samples,
+                           [[maybe_unused]] const Reference& reference) {
+  if constexpr (Reference::prepared)
+    arguments.require(samples.batches * samples.poses < std::int64_t(1) << 31, "poses", "fewer than 2^31",
+                      [&] { return number(samples.batches * samples.poses); });
   return {.dimensions = D,
           .projection_dimensions = M,
           .width = Kernel::width,
@@ -23,8 +30,8 @@ SamplingWork sampling_work(const Samples<T, M, D>& samples, std::int64_t reconst
           .poses = samples.poses,
           .projection_elements = samples.projection.elements(),
           .elements = samples.reconstruction.elements(),
-          .reconstructions = reconstructions,
-          .host = is_host<ExecutionSpace>};
+          .host = is_host<ExecutionSpace>,
+          .prepared = Reference::prepared};
 }
 
 /// What an operator can ask for beside samples; a kernel for it is compiled only then.
@@ -33,18 +40,15 @@ template <class T>
 struct PoseGradients {
   T *matrices, *shifts; ///< added to; null: not wanted
 };
-template <class T>
-struct CopyMemory {
-  T* data; ///< scratch_size values
-  std::int64_t spectra;
-};
 
-/// Launches the kernel that choose_sampling has named.
+/// Launches the kernel that choose_sampling has named for stored spectra.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Stored, class Beside>
 void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sampling,
-                     const SampleTiles<Kernel, T, M, D, mates, Stored>& samples,
+                     const StoredSpectra<Stored>& spectra,
+                     SampleTiles<Kernel, T, M, D, mates, Stored> samples,
                      [[maybe_unused]] const Beside& beside) {
   constexpr bool host = is_host<ExecutionSpace>;
+  samples.volumes = spectra;
   switch (sampling) {
   case Sampling::Rows:
     if constexpr (host)
@@ -63,22 +67,36 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
     }
     break;
   case Sampling::PaddedCopies:
-    if constexpr (!host && std::is_same_v<Beside, CopyMemory<T>>) {
-      const auto& own = samples.amplitudes.samples;
-      SamplePadded<Kernel, T, M, D, Stored>(own,
-                                            copy_to_padded<Kernel::width>(space, label_of(label, "::copy"),
-                                                                          own.reconstruction, samples.volumes,
-                                                                          beside.spectra, beside.data),
-                                            samples.values)
-          .launch(space, label_of(label, "::padded"));
-    }
     break;
   case Sampling::PoseSums:
     if constexpr (std::is_same_v<Beside, PoseGradients<T>>)
-      SamplePoseSums<Kernel, T, M, D, mates, Stored>(space, samples, beside.matrices, beside.shifts)
+      SamplePoseSums<Kernel, T, M, D, mates, Stored, StoredSpectra<Stored>>(space, samples, spectra,
+                                                                            beside.matrices, beside.shifts)
           .launch(space, label_of(label, "::poses"));
     break;
   }
+}
+
+/// The same for padded copies; a weight volume has none.
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Stored, class Beside>
+void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sampling,
+                     const PaddedSpectra<Stored, D, Kernel::width>& spectra,
+                     SampleTiles<Kernel, T, M, D, mates, Stored> samples,
+                     [[maybe_unused]] const Beside& beside) {
+  if constexpr (std::is_same_v<Beside, PoseGradients<T>>)
+    if (sampling == Sampling::PoseSums) {
+      SamplePoseSums<Kernel, T, M, D, mates, Stored, PaddedSpectra<Stored, D, Kernel::width>>(
+          space, samples, spectra, beside.matrices, beside.shifts)
+          .launch(space, label_of(label, "::poses"));
+      return;
+    }
+  if (samples.values)
+    SamplePadded<Kernel, T, M, D, mates, Stored>(samples.amplitudes.samples, spectra, samples.values)
+        .launch(space, label_of(label, "::padded"));
+  samples.values = nullptr;
+  if constexpr (mates == Mates::Both)
+    if (samples.weights)
+      samples.launch(space, label_of(label, "::tiles"));
 }
 
 } // namespace Bracewell::Impl

@@ -10,16 +10,7 @@ namespace Bracewell::Impl {
 /// multiprocessor, counted in its registers; what launches asks for them through resident_teams, so that they
 /// hold for no other backend.
 struct HopperProjectionTuning {
-  /// choose_sampling, from padded copies of images: enough samples to outweigh the launch of the copy, and the
-  /// copy.
-  static constexpr std::int64_t copied_image_samples_times_width = 8'600'000;
-  static constexpr std::int64_t copied_image_samples_per_element = 32;
-  /// From padded copies of volumes: by two taps an axis samples are cheap, and a volume of fewer elements than
-  /// these is in the L1 cache anyway.
-  static constexpr std::int64_t copied_volume_samples_per_element = 1;
-  static constexpr std::int64_t narrow_copied_volume_samples_per_element = 4;
-  static constexpr std::int64_t narrow_copied_volume_elements = std::int64_t(1) << 15;
-  /// From bricks: poses enough to pay for reading the bricks, and bricks enough for all multiprocessors.
+  /// choose_sampling, from bricks: poses enough to pay for reading the bricks, and bricks enough for all multiprocessors.
   static constexpr std::int64_t brick_poses = 1024;
   static constexpr std::int64_t brick_elements = std::int64_t(1) << 22;
   static constexpr std::int64_t weighted_brick_elements = std::int64_t(1) << 20;
