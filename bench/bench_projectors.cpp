@@ -1,7 +1,8 @@
 // Projection operators: bench_projectors --benchmark_filter='project/3d_to_2d/.*/box:256/batch:8/poses:2048'
 // Random half spectra and uniformly distributed rotations with shifts of a few pixels; float unless the name
-// says otherwise. Before it is timed, every operator is compared with its definition (definition.hpp) on the
-// same inputs: `error` is the relative error in L2. `project` has the scratch memory that it can use. Rates
+// says otherwise; `_prepared` and `_prepared_half` read a PreparedReference, whose making is not timed. Before it is timed,
+// every operator is compared with its definition (definition.hpp) on the same inputs: `error` is the relative error
+// in L2. Rates
 // come from the median of at least 15 runs, whatever --benchmark_min_time.
 
 #include "definition.hpp"
@@ -182,17 +183,30 @@ double tolerance(std::int64_t box) {
   return 2 * double(box) * std::numeric_limits<T>::epsilon();
 }
 
-template <class Kernel, class T, int M, int D>
+/// What `project` reads of a problem: the View, or a reference prepared from it.
+struct AsView {
+  template <class Kernel, class Problem>
+  static auto of(const Problem& problem) {
+    return [&problem](auto... arguments) { project<Kernel>(problem.space, problem.volume, arguments...); };
+  }
+};
+template <class Stored>
+struct Prepared {
+  template <class Kernel, class Problem>
+  static auto of(const Problem& problem) {
+    return [&space = problem.space, reference = prepare<Kernel, Stored>(problem.space, problem.volume)](
+               auto... arguments) { project(space, reference, arguments...); };
+  }
+};
+
+template <class Source, class Kernel, class T, int M, int D>
 void project_benchmark(benchmark::State& state) {
   const Problem<Kernel, T, M, D> problem(state);
-  const Kokkos::View<T*, Kokkos::LayoutRight, Space> scratch(
-      "scratch", scratch_size<Kernel>(problem.space, problem.volume));
+  const auto project_all = Source::template of<Kernel>(problem);
+  const double rounding = std::is_same_v<Source, Prepared<HalfComplex>> ? 5e-4 : 0;
   const double seconds = measure(
-      state, problem.space, tolerance<T>(problem.box),
-      [&] {
-        project<Kernel>(problem.space, problem.volume, problem.pose_arrays(),
-                        {.projections = problem.images, .scratch = scratch});
-      },
+      state, problem.space, tolerance<T>(problem.box) + rounding,
+      [&] { project_all(problem.pose_arrays(), problem.images, ProjectionOptions()); },
       [&] {
         return relative_error(problem.space, checked_samples,
                               Bench::CheckProjections<Kernel, T, M, D>{problem.definition(),
@@ -343,7 +357,10 @@ void register_operators(const std::string& suffix) {
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();
   };
-  add("project", true, project_benchmark<Kernel, T, M, D>);
+  add("project", true, project_benchmark<AsView, Kernel, T, M, D>);
+  add("project_prepared", true, project_benchmark<Prepared<Kokkos::complex<T>>, Kernel, T, M, D>);
+  if constexpr (sizeof(T) == 4)
+    add("project_prepared_half", true, project_benchmark<Prepared<HalfComplex>, Kernel, T, M, D>);
   for (const auto& [strategy, name] :
        {std::pair{Strategy::Automatic, ""}, {Strategy::Atomic, "_atomic"}, {Strategy::Owned, "_owned"}}) {
     const auto tag = strategy;

@@ -70,21 +70,6 @@ struct Problem {
           .launch(space, "bricks");
     });
   }
-  double padded() const {
-    using Order = Impl::PaddedOrder<Complex, D, width>;
-    const Values<typename Order::Entry> copies(Kokkos::view_alloc("copies", Kokkos::WithoutInitializing),
-                                               samples.batches * Order(samples.reconstruction).size);
-    return median_seconds(space, [&] {
-      Impl::SamplePadded<Kernel, float, 2, D, Complex>(
-          samples,
-          Impl::copy_to_padded<width>(
-              space, "copy", samples.reconstruction,
-              Impl::StoredSpectra<Complex>{volume.data(), samples.reconstruction.elements()}, samples.batches,
-              copies.data()),
-          images.data())
-          .launch(space, "padded");
-    });
-  }
   double atomic() const {
     return median_seconds(space, [&] {
       Impl::InsertAtomic<Kernel, float, 2, D, Mates::Both>{amplitudes<Mates::Both>(), target()}.launch(
@@ -134,41 +119,6 @@ double threshold(double least, const Pays& pays) {
   while (least < 1e12 && !pays(std::int64_t(least)))
     least *= 1.02;
   return least;
-}
-
-/// Padded copies or not, over the samples per element.
-template <class Kernel, int D>
-void copies(const char* name, int box, std::vector<double> ratios) {
-  Crossing crossing(std::string("* copies_pay, ") + name + ", box " + std::to_string(box) +
-                        ": samples per element",
-                    "directly", "copied");
-  std::int64_t elements = 0;
-  for (const double ratio : ratios) {
-    Bracewell::HalfSpectrumLayout<D> layout{box, box};
-    if constexpr (D == 3)
-      layout.size[2] = box;
-    elements = layout.elements();
-    const std::int64_t each = std::int64_t(box) * (box / 2 + 1);
-    const Problem<Kernel, D> problem(
-        box, 1, std::max<std::int64_t>(1, std::llround(ratio * double(elements) / double(each))));
-    double direct = problem.tiles();
-    if constexpr (D == 3 && Kernel::width > 2)
-      if (problem.samples.poses >= 1024)
-        direct = std::min(direct, problem.template bricks<Mates::Single, false>());
-    crossing.add(double(problem.stored_samples()) / double(elements), direct, problem.padded());
-  }
-  crossing.print(threshold(double(elements) / 64,
-                           [&](std::int64_t samples) {
-                             return Impl::copies_pay({.dimensions = D,
-                                                      .projection_dimensions = 2,
-                                                      .width = Kernel::width,
-                                                      .value_bytes = sizeof(float),
-                                                      .batches = 1,
-                                                      .poses = 1,
-                                                      .projection_elements = samples,
-                                                      .elements = elements});
-                           }) /
-                 double(elements));
 }
 
 /// Patches or samples one by one, over the samples.
@@ -232,11 +182,6 @@ int main(int argc, char* argv[]) {
   shapes<CatmullRom, 2>("Catmull-Rom 2D");
   shapes<Linear, 3>("linear 3D");
   shapes<CatmullRom, 3>("Catmull-Rom 3D");
-  const std::vector<double> few = {0.5, 1, 2, 4, 8}, many = {64, 128, 256, 512, 1024};
-  copies<Linear, 2>("linear 2D", host ? 16 : 128, many);
-  copies<CatmullRom, 2>("Catmull-Rom 2D", host ? 16 : 128, many);
-  copies<Linear, 3>("linear 3D", host ? 16 : 128, few);
-  copies<CatmullRom, 3>("Catmull-Rom 3D", host ? 16 : 128, few);
   bricks();
   patches<Linear, 2>("linear 2D");
   patches<CatmullRom, 2>("Catmull-Rom 2D");

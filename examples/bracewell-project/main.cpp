@@ -102,18 +102,21 @@ void project_map(const Options& options, Provenance& provenance, Timings& timing
   note_particles(provenance, particles, options.images.ctf);
   provenance.say();
 
-  const MapSpectrum spectrum = sampled_spectrum(space, map, options.sampling);
+  const PreparedMap reference =
+      prepared(space, sampled_spectrum(space, map, options.sampling), map.box, options.sampling.kernel);
   // RELION's largest frequency is a whole number for odd boxes too.
   const bool as_relion = options.sampling.correction == Correction::Radial;
-  const Bracewell::ProjectionOptions projection{.oversampling = double(spectrum.extent(1)) / map.box,
-                                                .radius = as_relion ? map.box / 2 : map.box / 2.0};
+  const Bracewell::ProjectionOptions projection{.radius = as_relion ? map.box / 2 : map.box / 2.0};
   timings.phase("project");
-  with_kernel(options.sampling.kernel, [&]<class Kernel>() {
-    timings.stages(output.write(options.out, provenance.lines(), [&](const auto& poses, const auto& images) {
-      Bracewell::project<Kernel>(space, spectrum, poses, Bracewell::HalfSpectrum{images, map.box},
+  std::visit(
+      [&](const auto& prepared_map) {
+        timings.stages(
+            output.write(options.out, provenance.lines(), [&](const auto& poses, const auto& images) {
+              Bracewell::project(space, prepared_map, poses, Bracewell::HalfSpectrum{images, map.box},
                                  projection);
-    }));
-  });
+            }));
+      },
+      reference);
   if (!is_first_process())
     return;
   timings.phase("write poses");

@@ -15,11 +15,9 @@ namespace Bracewell::Examples {
 /// The map that particles are matched with.
 struct Reference {
   int box;
-  MapSpectrum spectrum; ///< padded, without the attenuation that its interpolation will bring
+  PreparedMap map; ///< padded, without the attenuation that its interpolation will bring
   Eigen::Vector3d
       levers; ///< root mean square distance of the density from x, y and z axes of any image, pixels
-
-  double oversampling() const { return static_cast<double>(spectrum.extent(1)) / box; }
 };
 
 /// Root mean square distance of the density from the centre of the box, weighted by its square, in pixels.
@@ -41,7 +39,7 @@ inline double radius_of_gyration(const CubicMap& map) {
 inline Reference make_reference(const Space& space, const CubicMap& map, const Sampling& sampling) {
   const double radius = radius_of_gyration(map);
   const Eigen::Vector3d levers = radius * Eigen::Vector3d(1.0 / 3, 1.0 / 3, 2.0 / 3).cwiseSqrt();
-  return {map.box, padded_spectrum(space, map, sampling), levers};
+  return {map.box, prepared(space, padded_spectrum(space, map, sampling), map.box, sampling.kernel), levers};
 }
 
 } // namespace Bracewell::Examples

@@ -133,14 +133,14 @@ std::vector<Fit> Refinement::refine_batch(const Part<float***>& images, std::spa
     return powers(i) > 0 ? std::max(0.0, 1 - explained / powers(i)) : 1;
   };
 
-  evaluate_with_kernel(searches, all, radius_, false);
+  evaluate(searches, all, radius_, false);
   for (std::size_t i = 0; i < count; ++i)
     fits[i].loss_before = loss(i);
   for (const double radius : stages(radius_))
     minimise(searches, radius);
   for (auto& search : searches)
     search.start_stage({}); // tries the best pose
-  evaluate_with_kernel(searches, all, radius_, false);
+  evaluate(searches, all, radius_, false);
   for (std::size_t i = 0; i < count; ++i) {
     set_pose(particles_, rows[i], searches[i].best());
     fits[i].loss_after = loss(i);
@@ -159,7 +159,7 @@ void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
                         .tolerance = radius < radius_ ? coarse_tolerance : tolerance,
                         .evaluations = options_.iterations});
   while (!active.empty()) {
-    evaluate_with_kernel(searches, active, radius, true);
+    evaluate(searches, active, radius, true);
     for (std::size_t i = 0; i < active.size(); ++i) {
       const MatchSums& sum = host_sums_(i);
       const double scale = sum.power > 0 ? sum.overlap / sum.power : 0;
@@ -177,15 +177,14 @@ void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
   }
 }
 
-void Refinement::evaluate_with_kernel(std::span<const PoseSearch> searches, std::span<const int> active,
-                                      double radius, bool gradients) {
-  with_kernel(options_.sampling.kernel,
-              [&]<class Kernel>() { evaluate<Kernel>(searches, active, radius, gradients); });
-}
-
-template <class Kernel>
 void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const int> active, double radius,
                           bool gradients) {
+  std::visit([&](const auto& map) { evaluate(map, searches, active, radius, gradients); }, reference_->map);
+}
+
+template <class PreparedMap>
+void Refinement::evaluate(const PreparedMap& map, std::span<const PoseSearch> searches,
+                          std::span<const int> active, double radius, bool gradients) {
   const int box = box_;
   const std::size_t count = active.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -201,11 +200,11 @@ void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const 
   Kokkos::deep_copy(space_, poses_.shifts, poses_.host_shifts);
   Kokkos::deep_copy(space_, active_, host_active_);
 
-  const ProjectionOptions projection{.oversampling = reference_->oversampling(), .radius = radius};
+  const ProjectionOptions projection{.radius = radius};
   const auto poses = poses_.part(0, count);
   const HalfSpectrum projections{range(projections_, 0, count), box};
   const HalfSpectrum cotangents{range(cotangents_, 0, count), box};
-  project<Kernel>(space_, reference_->spectrum, poses, projections, projection);
+  project(space_, map, poses, projections, projection);
   Match{.layout = {{box, box}},
         .squared_radius = square(radius),
         .images = active_.data(),
@@ -219,8 +218,8 @@ void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const 
   if (gradients) {
     Kokkos::deep_copy(space_, matrix_gradients_, 0.0f);
     Kokkos::deep_copy(space_, shift_gradients_, 0.0f);
-    project_gradients<Kernel>(
-        space_, reference_->spectrum, poses, cotangents,
+    project_gradients(
+        space_, map, poses, cotangents,
         {.matrices = range(matrix_gradients_, 0, count), .shifts = range(shift_gradients_, 0, count)},
         projection);
     rotation_vector_gradients(space_, range(poses_.matrices, 0, count), range(matrix_gradients_, 0, count),

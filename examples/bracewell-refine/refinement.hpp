@@ -60,11 +60,11 @@ private:
   void transform(const Part<float***>& images, std::span<const std::size_t> rows);
   void minimise(std::vector<PoseSearch>& searches, double radius);
   /// Losses of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
-  template <class Kernel>
   void evaluate(std::span<const PoseSearch> searches, std::span<const int> active, double radius,
                 bool gradients);
-  void evaluate_with_kernel(std::span<const PoseSearch> searches, std::span<const int> active, double radius,
-                            bool gradients);
+  template <class PreparedMap>
+  void evaluate(const PreparedMap& map, std::span<const PoseSearch> searches, std::span<const int> active,
+                double radius, bool gradients);
 
   Space space_;
   Particles& particles_;

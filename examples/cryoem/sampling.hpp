@@ -8,10 +8,14 @@
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
+#include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 
 #include <cmath>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 
 namespace Bracewell::Examples {
 
@@ -65,6 +69,22 @@ void with_kernel(KernelChoice kernel, const Run& run) {
   case KernelChoice::CubicBSpline:
     return run.template operator()<CubicBSpline>();
   }
+}
+
+/// A spectrum prepared for the kernel that was chosen.
+using PreparedMap = std::variant<PreparedReference<Linear, Space, 3>, PreparedReference<CatmullRom, Space, 3>,
+                                 PreparedReference<CubicBSpline, Space, 3>>;
+
+/// Of a padded spectrum of a map of `box` voxels a side, which it does not need afterwards.
+inline PreparedMap prepared(const Space& space, const MapSpectrum& spectrum, int box, KernelChoice kernel) {
+  std::optional<PreparedMap> result;
+  with_kernel(kernel, [&]<class Kernel>() {
+    auto reference = prepare<Kernel>(space, spectrum);
+    reference.set_oversampling(static_cast<double>(spectrum.extent(1)) / box);
+    space.fence("Bracewell::examples::prepared"); // the spectrum goes
+    result = std::move(reference);
+  });
+  return *std::move(result);
 }
 
 /// Divides a centred volume by what the interpolation in a padded box of size `padded` attenuates it.

@@ -37,6 +37,8 @@
 #include <bracewell/project/memory.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
+#include <bracewell/project/prepare_map.hpp>
+#include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>

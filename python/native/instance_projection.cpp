@@ -74,24 +74,78 @@ SpectraArray<const Complex, Space::memory_space, D> const_spectra(const Tensor& 
 
 template <>
 void Projection<backend, Real>::project(Queue queue, const Tensor& reconstruction, const PoseTensors& poses,
-                                        const Tensor& projections, const Tensor& scratch,
-                                        const ProjectionSettings& settings) {
+                                        const Tensor& projections, const ProjectionSettings& settings) {
   with_types("project", settings, projections.rank, reconstruction.rank, [&]<class Kernel, int M, int D>() {
-    Impl::project<Kernel, M, D>(
+    Bracewell::project<Kernel>(
         space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction), poses_of(poses),
-        array_of<Complex, Space>(projections), array_of<Real, Space>(scratch), options_of(settings));
+        spectrum_of<Complex, M + 2, Space>(projections), options_of(settings));
   });
 }
 
+namespace {
+
+template <class Kernel, int D, class Stored>
+struct Reference : ReferencePlan {
+  PreparedReference<Kernel, Space, D, Stored> prepared;
+
+  Reference(Queue queue, const Tensor& reconstruction)
+      : prepared(space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction)) {}
+
+  std::size_t memory_bytes() const override { return static_cast<std::size_t>(prepared.memory_bytes()); }
+
+  void project(Queue queue, const PoseTensors& poses, const Tensor& projections,
+               const ProjectionSettings& settings) override {
+    with_rank("project", projections, [&]<int M>() {
+      Bracewell::project(space_of<backend>(queue), prepared, poses_of(poses),
+                         spectrum_of<Complex, M + 2, Space>(projections), options_of(settings));
+    });
+  }
+
+  void project_gradients(Queue queue, const PoseTensors& poses, const Tensor& cotangent, const Tensor& matrices,
+                         const Tensor& shifts, const ProjectionSettings& settings) override {
+    with_rank("project_gradients", cotangent, [&]<int M>() {
+      ProjectGradients<Real, Space::memory_space> gradients;
+      gradients.matrices = array_of<Real, Space>(matrices);
+      gradients.shifts = array_of<Real, Space>(shifts);
+      Bracewell::project_gradients(space_of<backend>(queue), prepared, poses_of(poses),
+                                   spectrum_of<const Complex, M + 2, Space>(cotangent), gradients,
+                                   options_of(settings));
+    });
+  }
+
+private:
+  template <class Action>
+  static void with_rank(const char* function, const Tensor& projections, const Action& action) {
+    if (projections.rank == 4)
+      return action.template operator()<2>();
+    if constexpr (D == 3)
+      if (projections.rank == 5)
+        return action.template operator()<3>();
+    Impl::fail(function, "projections", D == 3 ? "4 or 5 axes" : "4 axes", std::to_string(projections.rank));
+  }
+};
+
+} // namespace
+
 template <>
-std::int64_t Projection<backend, Real>::scratch_size(Queue queue, const Tensor& reconstruction,
-                                                     const ProjectionSettings& settings) {
-  std::int64_t size = 0;
-  with_types("scratch_size", settings, 4, reconstruction.rank, [&]<class Kernel, int M, int D>() {
-    size = Bracewell::scratch_size<Kernel>(space_of<backend>(queue),
-                                           spectrum_of<const Complex, D + 1, Space>(reconstruction));
+std::unique_ptr<ReferencePlan> Projection<backend, Real>::prepare(Queue queue, const Tensor& reconstruction,
+                                                                  const std::string& interpolation, bool half) {
+  ProjectionSettings settings;
+  settings.interpolation = interpolation;
+  std::unique_ptr<ReferencePlan> plan;
+  with_types("PreparedReference", settings, 4, reconstruction.rank, [&]<class Kernel, int M, int D>() {
+    if constexpr (M == 2) {
+      if constexpr (std::is_same_v<Real, float>)
+        if (half) {
+          plan = std::make_unique<Reference<Kernel, D, HalfComplex>>(queue, reconstruction);
+          return;
+        }
+      if (half)
+        Impl::fail("PreparedReference", "half", "a reconstruction in float", "one in double");
+      plan = std::make_unique<Reference<Kernel, D, Complex>>(queue, reconstruction);
+    }
   });
-  return size;
+  return plan;
 }
 
 template <>
@@ -106,7 +160,7 @@ void Projection<backend, Real>::project_gradients(Queue queue, const Tensor& rec
                gradients.reconstruction = array_of<Complex, Space>(reconstruction_gradient);
                gradients.matrices = array_of<Real, Space>(matrices);
                gradients.shifts = array_of<Real, Space>(shifts);
-               Impl::project_gradients<Kernel, M, D>(
+               Bracewell::project_gradients<Kernel>(
                    space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction),
                    poses_of(poses), spectrum_of<const Complex, M + 2, Space>(cotangent), gradients,
                    options_of(settings));

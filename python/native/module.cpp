@@ -272,26 +272,15 @@ void define_projection(nb::module_& module) {
 
   module.def("project", [poses](const Object& reconstruction, std::int64_t width, const Object& matrices,
                                 const Object& shifts, const Object& filters, const Object& projections,
-                                std::int64_t projections_width, const Object& scratch,
-                                const ProjectionSettings& settings, std::uintptr_t stream) {
+                                std::int64_t projections_width, const ProjectionSettings& settings,
+                                std::uintptr_t stream) {
     Arrays arrays("project");
     const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
     const PoseTensors at = poses(arrays, matrices, shifts, filters, projections_width);
-    const Tensor out = arrays.write("projections", projections, Values::Complex, projections_width),
-                 room = arrays.write("scratch", scratch, Values::Real);
+    const Tensor out = arrays.write("projections", projections, Values::Complex, projections_width);
     arrays.run([&]<Backend backend, class T>() {
-      Projection<backend, T>::project(arrays.queue(stream), in, at, out, room, settings);
+      Projection<backend, T>::project(arrays.queue(stream), in, at, out, settings);
     });
-  });
-  module.def("project_scratch_size", [](const Object& reconstruction, std::int64_t width,
-                                        const ProjectionSettings& settings, std::uintptr_t stream) {
-    Arrays arrays("project");
-    const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
-    std::int64_t size = 0;
-    arrays.run([&]<Backend backend, class T>() {
-      size = Projection<backend, T>::scratch_size(arrays.queue(stream), in, settings);
-    });
-    return size;
   });
   module.def("project_gradients", [poses](const Object& reconstruction, std::int64_t width,
                                           const Object& matrices, const Object& shifts, const Object& filters,
@@ -476,6 +465,52 @@ void define_nonuniform(nb::module_& module) {
                      out = arrays.write("samples", samples, Values::Complex);
         use_plan(self, arrays, [&](NonuniformPlan& plan) { plan.forward(arrays.queue(stream), in, out); });
       });
+}
+
+void define_reference(nb::module_& module) {
+  using Self = Handle<ReferencePlan>;
+  const auto poses = [](Arrays& arrays, const Object& matrices, const Object& shifts, const Object& filters,
+                        std::int64_t width) {
+    return PoseTensors{arrays.read("matrices", matrices, Values::Real),
+                       arrays.read("shifts", shifts, Values::Real),
+                       arrays.read("filters", filters, Values::Real, width)};
+  };
+  plan_class<ReferencePlan>(module, "ReferencePlan")
+      .def_static("make",
+                  [](const Object& like, const Object& reconstruction, std::int64_t width,
+                     const std::string& interpolation, bool half, std::uintptr_t stream) {
+                    Arrays arrays("PreparedReference");
+                    arrays.read("like", like, Values::Real);
+                    const Tensor in = arrays.read("reconstruction", reconstruction, Values::Complex, width);
+                    return make_plan<ReferencePlan>(
+                        "PreparedReference", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          return Projection<backend, T>::prepare(queue, in, interpolation, half);
+                        });
+                  })
+      .def("project",
+           [poses](Self& self, const Object& matrices, const Object& shifts, const Object& filters,
+                   const Object& projections, std::int64_t width, const ProjectionSettings& settings,
+                   std::uintptr_t stream) {
+             Arrays arrays("PreparedReference.project", self);
+             const PoseTensors at = poses(arrays, matrices, shifts, filters, width);
+             const Tensor out = arrays.write("projections", projections, Values::Complex, width);
+             use_plan(self, arrays, [&](ReferencePlan& plan) {
+               plan.project(arrays.queue(stream), at, out, settings);
+             });
+           })
+      .def("project_gradients",
+           [poses](Self& self, const Object& matrices, const Object& shifts, const Object& filters,
+                   const Object& cotangent, std::int64_t width, const Object& matrix_gradients,
+                   const Object& shift_gradients, const ProjectionSettings& settings, std::uintptr_t stream) {
+             Arrays arrays("PreparedReference.project_gradients", self);
+             const PoseTensors at = poses(arrays, matrices, shifts, filters, width);
+             const Tensor slopes = arrays.read("cotangent", cotangent, Values::Complex, width);
+             const Tensor turns = arrays.write("gradient of matrices", matrix_gradients, Values::Real),
+                          moves = arrays.write("gradient of shifts", shift_gradients, Values::Real);
+             use_plan(self, arrays, [&](ReferencePlan& plan) {
+               plan.project_gradients(arrays.queue(stream), at, slopes, turns, moves, settings);
+             });
+           });
 }
 
 void define_tomography(nb::module_& module) {
@@ -670,6 +705,7 @@ NB_MODULE(_core, module) {
   });
   define_projection(module);
   define_reconstruct(module);
+  define_reference(module);
   define_nonuniform(module);
   define_tomography(module);
   define_ptychography(module);

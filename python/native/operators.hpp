@@ -40,11 +40,26 @@ struct PoseTensors {
   Tensor matrices, shifts, filters;
 };
 
+/// A plan behind which the backend and the precision are out of sight. Its calls take the queue that they run on.
+struct Plan {
+  virtual ~Plan() = default;
+  virtual std::size_t memory_bytes() const = 0;
+};
+
+/// A PreparedReference of any kernel; the settings of its calls say nothing of one.
+struct ReferencePlan : Plan {
+  virtual void project(Queue, const PoseTensors&, const Tensor& projections, const ProjectionSettings&) = 0;
+  virtual void project_gradients(Queue, const PoseTensors&, const Tensor& cotangent, const Tensor& matrices,
+                                 const Tensor& shifts, const ProjectionSettings&) = 0;
+};
+
 template <Backend backend, class T>
 struct Projection {
   static void project(Queue, const Tensor& reconstruction, const PoseTensors&, const Tensor& projections,
-                      const Tensor& scratch, const ProjectionSettings&);
-  static std::int64_t scratch_size(Queue, const Tensor& reconstruction, const ProjectionSettings&);
+                      const ProjectionSettings&);
+  /// `half`: stored in half precision, which float alone has.
+  static std::unique_ptr<ReferencePlan> prepare(Queue, const Tensor& reconstruction,
+                                                const std::string& interpolation, bool half);
   static void project_gradients(Queue, const Tensor& reconstruction, const PoseTensors&,
                                 const Tensor& cotangent, const Tensor& reconstruction_gradient,
                                 const Tensor& matrices, const Tensor& shifts, const ProjectionSettings&);
@@ -66,12 +81,6 @@ struct Reconstruct {
                         const Tensor& averages, double wiener, double floor, std::optional<double> radius);
   static void fourier_shell_correlation(Queue, const Tensor& first, const Tensor& second,
                                         const Tensor& correlation);
-};
-
-/// A plan behind which the backend and the precision are out of sight. Its calls take the queue that they run on.
-struct Plan {
-  virtual ~Plan() = default;
-  virtual std::size_t memory_bytes() const = 0;
 };
 
 struct NonuniformPlan : Plan {

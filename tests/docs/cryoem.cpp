@@ -11,6 +11,7 @@
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/filter_gradients.hpp>
+#include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
@@ -260,7 +261,7 @@ TEST_CASE("the tutorial") {
   constexpr int P = 300, n = Particles::n;
   const auto matrices = particles.matrices;
   const auto shifts = particles.shifts;
-  const auto map = particles.molecule.density(n);
+  const auto map = particles.molecule.density(n), original = particles.molecule.density(n);
   // [spectrum
   const Kokkos::DefaultHostExecutionSpace space;
   const int N = static_cast<int>(next_fast_size(8 * n / 5, true)); // the padded box, about 1.6 n
@@ -277,11 +278,16 @@ TEST_CASE("the tutorial") {
   // project]
   CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
   Kokkos::deep_copy(projections, Complex(0));
-  // [scratch
-  const View<float*> scratch("scratch", scratch_size(space, reconstruction));
-  project(space, reconstruction, {.matrices = matrices, .shifts = shifts},
-          {.projections = projections, .scratch = scratch}, options);
-  // scratch]
+  // [prepared
+  const auto reference = prepare<CatmullRom, HalfComplex>(space, reconstruction);
+  project(space, reference, {.matrices = matrices, .shifts = shifts}, projections, options);
+  // prepared]
+  CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
+  Kokkos::deep_copy(projections, Complex(0));
+  // [prepare_map
+  const auto prepared_map = prepare_map(space, original, N); // the map before correct_rolloff
+  project(space, prepared_map, {.matrices = matrices, .shifts = shifts}, projections);
+  // prepare_map]
   CHECK(relative_error(projections.data(), particles.images.data(), projections.size()) < 0.01);
 
   const View<CTF*> ctfs("ctfs", P);

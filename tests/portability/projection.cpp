@@ -56,5 +56,7 @@ template void every_operator<Bracewell::CubicBSpline>(const Arguments<float>&);
 template void every_operator<Bracewell::CatmullRom>(const Arguments<double>&);
 
 void project_half_precision(const Arguments<float>& a) {
+  const auto prepared = Bracewell::prepare<Bracewell::Linear, Bracewell::HalfComplex>(a.space, a.volume);
+  Bracewell::project(a.space, prepared, a.poses, a.images);
   Bracewell::project<Bracewell::Linear>(a.space, a.half_volume, a.poses, a.images);
 }

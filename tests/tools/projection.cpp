@@ -207,16 +207,17 @@ std::string step_of(Insertion insertion) {
   return "duplicated";
 }
 
-/// `poses` projections of 8 x 8 of a volume of `n` x `n` x `n`, with and without memory for a padded copy.
+/// `poses` projections of 8 x 8 of a volume of `n` x `n` x `n`, prepared or not.
 template <class Kernel>
-void check_sampling(int n, int poses, bool scratch) {
-  CAPTURE(Kernel::name, n, poses, scratch);
+void check_sampling(int n, int poses, bool prepared) {
+  CAPTURE(Kernel::name, n, poses, prepared);
   const Space space;
   const ProjectionOptions options{.oversampling = 1};
   const View<Complex****> volume("volume", 1, n, n, n / 2 + 1), images("images", 1, poses, 8, 5),
       output("output", 1, poses, 8, 5);
   const View<float****> matrices("matrices", 1, 1, 3, 3), gradient("gradient", 1, 1, 3, 3);
-  const View<float*> memory("memory", scratch ? scratch_size<Kernel>(space, volume) : 0);
+  const auto reference = prepare<Kernel>(space, volume);
+  const auto cotangent = prepare<Kernel>(space, volume, ReadBy::BackprojectGradients);
   SamplingWork work{.dimensions = 3,
                     .projection_dimensions = 2,
                     .width = Kernel::width,
@@ -226,35 +227,44 @@ void check_sampling(int n, int poses, bool scratch) {
                     .projection_elements = 8 * 5,
                     .elements = n * n * (n / 2 + 1),
                     .host = Impl::is_host<Space>,
-                    .scratch = memory.size() > 0};
+                    .prepared = prepared};
   const auto label = [&](const std::string& function) {
     return "Bracewell::" + function + "::" + step_of(choose_sampling(work));
   };
   const auto last = [](const Test::Report& seen) { return seen.kernels.back().label; };
   CHECK(last(Test::report([&] {
-          project<Kernel>(space, volume, {.matrices = matrices}, {.projections = images, .scratch = memory},
-                          options);
+          if (prepared)
+            project(space, reference, {.matrices = matrices}, images, options);
+          else
+            project<Kernel>(space, volume, {.matrices = matrices}, images, options);
         })) == label("project"));
-  work.scratch = false;
   CHECK(last(Test::report([&] {
-          backproject_gradients<Kernel>(space, images, {.matrices = matrices},
-                                        {.data = volume, .projections = output}, options);
+          if (prepared)
+            backproject_gradients(space, images, {.matrices = matrices}, cotangent, {.projections = output},
+                                  options);
+          else
+            backproject_gradients<Kernel>(space, images, {.matrices = matrices},
+                                          {.data = volume, .projections = output}, options);
         })) == label("backproject_gradients"));
   work.pose_gradients = true;
   CHECK(last(Test::report([&] {
-          project_gradients<Kernel>(space, volume, {.matrices = matrices}, images, {.matrices = gradient},
-                                    options);
+          if (prepared)
+            project_gradients(space, reference, {.matrices = matrices}, images, {.matrices = gradient},
+                              options);
+          else
+            project_gradients<Kernel>(space, volume, {.matrices = matrices}, images, {.matrices = gradient},
+                                      options);
         })) == label("project_gradients"));
 }
 
 } // namespace
 
 TEST_CASE("the sampling kernel that choose_sampling names is the one that runs") {
-  for (const bool scratch : {false, true}) {
-    check_sampling<Linear>(8, 3, scratch);
-    check_sampling<CatmullRom>(8, 100, scratch);
+  for (const bool prepared : {false, true}) {
+    check_sampling<Linear>(8, 3, prepared);
+    check_sampling<CatmullRom>(8, 100, prepared);
     if (!Impl::is_host<Space>) // sizes that would take a host long
-      check_sampling<CatmullRom>(208, 1024, scratch);
+      check_sampling<CatmullRom>(208, 1024, prepared);
   }
 }
 

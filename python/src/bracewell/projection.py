@@ -21,11 +21,10 @@ not fit, TypeError on precisions, devices and objects that do not, each in one s
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
 from typing import NamedTuple, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, current_stream, empty, library, result, shape_of, zeros
+from ._arrays import Array, current_stream, empty, result, shape_of, zeros
 
 
 @lru_cache(maxsize=256)
@@ -91,18 +90,8 @@ def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = No
                                      _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
     settings = _settings(interpolation, oversampling, radius, ewald_radius)
     stream = current_stream(reconstruction, stream)
-    _core.project(reconstruction, volume[-1], matrices, shifts, filters, out, sizes[-1],
-                  _scratch(reconstruction, volume[-1], out, settings, stream), settings, stream)
+    _core.project(reconstruction, volume[-1], matrices, shifts, filters, out, sizes[-1], settings, stream)
     return result(out, reconstruction)
-
-
-def _scratch(reconstruction, width, projections, settings, stream):
-    """Room for the copy that GPUs sample faster, where there are more samples than elements to copy."""
-    if not _core.device_backend or library(reconstruction) not in ("torch", "cupy"):
-        return None
-    many = prod(projections.shape) > 2 * prod(reconstruction.shape)
-    size = _core.project_scratch_size(reconstruction, width, settings, stream) if many else 0
-    return empty(reconstruction, (size,), "real") if size else None
 
 
 class ProjectGradients(NamedTuple):
@@ -147,6 +136,67 @@ def project_gradients(reconstruction: Array, matrices: Array, cotangent: Array, 
                             _settings(interpolation, oversampling, radius, ewald_radius, "signed", skip_redundant),
                             current_stream(reconstruction, stream))
     return ProjectGradients(**{name: result(value, reconstruction) for name, value in gradients.items()})
+
+
+class PreparedReference:
+    """A reconstruction, or a batch of them, copied once into an order in which GPUs sample it fastest: for projecting it
+    again and again, in few poses or many.
+
+    Args:
+        reconstruction: complex ``[B, (D,) H, W/2+1]``; later changes of it are not seen.
+        width: W, where it is odd.
+        interpolation: linear, catmull_rom or cubic_bspline.
+        half: store it in half precision; arithmetic stays in float, projections have an error of about 2e-4.
+
+    Its methods take arrays of the same device and precision.
+    """
+
+    def __init__(self, reconstruction: Array, *, width: Optional[int] = None, interpolation: str = "catmull_rom",
+                 half: bool = False, stream: Optional[int] = None):
+        self._sizes = _sizes("PreparedReference", "reconstruction", reconstruction, 1, width)
+        self._batches, self._interpolation = reconstruction.shape[0], interpolation
+        self._plan = _core.ReferencePlan.make(empty(reconstruction, (1,), "real"), reconstruction, self._sizes[-1],
+                                              interpolation, bool(half), current_stream(reconstruction, stream))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of the copy."""
+        return self._plan.memory_bytes
+
+    def project(self, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
+                shape: Optional[Sequence[int]] = None, oversampling: Optional[float] = None,
+                radius: Optional[float] = None, ewald_radius: Optional[float] = None, out: Optional[Array] = None,
+                stream: Optional[int] = None) -> Array:
+        """`bracewell.project` of it."""
+        sizes = tuple(shape) if shape is not None else self._sizes[-2:]
+        if out is None:
+            out = empty(matrices, (max(self._batches, _leading(0, matrices, shifts, filters)),
+                                   _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
+        self._plan.project(matrices, shifts, filters, out, sizes[-1],
+                           _settings(self._interpolation, oversampling, radius, ewald_radius),
+                           current_stream(matrices, stream))
+        return result(out, matrices)
+
+    def project_gradients(self, matrices: Array, cotangent: Array, shifts: Optional[Array] = None,
+                          filters: Optional[Array] = None, *, wanted: Sequence[str] = ("matrices",),
+                          shape: Optional[Sequence[int]] = None, oversampling: Optional[float] = None,
+                          radius: Optional[float] = None, ewald_radius: Optional[float] = None,
+                          skip_redundant: bool = False, stream: Optional[int] = None) -> ProjectGradients:
+        """`bracewell.project_gradients` with respect to poses: wanted are matrices, shifts or both."""
+        sizes = _sizes("project_gradients", "cotangent", cotangent, 2, None if shape is None else shape[-1])
+        gradients = {"reconstruction": None, "matrices": None, "shifts": None}
+        for name in wanted:
+            if name not in ("matrices", "shifts"):
+                raise ValueError(f"bracewell.PreparedReference.project_gradients: wanted: expected matrices and shifts, found {name}")
+        for name, of in (("matrices", matrices), ("shifts", shifts)):
+            if name in wanted and of is not None:
+                gradients[name] = zeros(matrices, of.shape, "real")
+        self._plan.project_gradients(matrices, shifts, filters, cotangent, sizes[-1], gradients["matrices"],
+                                     gradients["shifts"],
+                                     _settings(self._interpolation, oversampling, radius, ewald_radius, "signed",
+                                               skip_redundant),
+                                     current_stream(matrices, stream))
+        return ProjectGradients(**{name: result(value, matrices) for name, value in gradients.items()})
 
 
 def backproject(projections: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,

@@ -62,6 +62,10 @@ Errors run_projectors(const Case& golden) {
   project<Kernel>(space, volume(reconstruction), {.matrices = matrices, .shifts = shifts}, image(projected),
                   options);
   check(errors.values, projected, "project");
+  const auto prepared = prepare<Kernel>(space, volume(reconstruction));
+  Kokkos::deep_copy(projected, Complex(Kokkos::Experimental::quiet_NaN_v<T>));
+  project(space, prepared, {.matrices = matrices, .shifts = shifts}, image(projected), options);
+  check(errors.values, projected, "project");
 
   for (const bool skip : {false, true}) {
     options.skip_redundant = skip;
@@ -85,6 +89,15 @@ Errors run_projectors(const Case& golden) {
       check(errors.poses, matrix_gradient, "grad_matrices" + suffix);
       check(errors.poses, shift_gradient, "grad_shifts" + suffix);
     }
+    const auto values = view<Images>(image_shape);
+    const auto matrix_gradient = view<T****>(golden.input("matrices").shape);
+    const auto shift_gradient = view<T***>(golden.input("shifts").shape);
+    project_gradients(space, prepared, {.matrices = matrices, .shifts = shifts}, image(cotangent),
+                      {.projections = image(values), .matrices = matrix_gradient, .shifts = shift_gradient},
+                      options);
+    check(errors.values, values, "project");
+    check(errors.poses, matrix_gradient, "grad_matrices" + suffix);
+    check(errors.poses, shift_gradient, "grad_shifts" + suffix);
   }
   options.skip_redundant = false;
 
@@ -124,6 +137,11 @@ Errors run_projectors(const Case& golden) {
                                    .projections = image(gradient_alone),
                                    .projection_weights = image(weights_gradient_alone)},
                                   options);
+    const auto gradient_prepared = view<Images>(image_shape);
+    backproject_gradients(space, image(projections), {.matrices = matrices, .shifts = shifts},
+                          prepare<Kernel>(space, volume(data_cotangent), ReadBy::BackprojectGradients),
+                          {.projections = image(gradient_prepared)}, options);
+    check(errors.values, gradient_prepared, "bp_grad_projections");
     check(errors.values, gradient, "bp_grad_projections");
     check(errors.values, gradient_alone, "bp_grad_projections");
     check(errors.values, weights_gradient, "bp_grad_weights" + suffix);
