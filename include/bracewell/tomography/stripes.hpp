@@ -3,7 +3,9 @@
 
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
+#include <bracewell/tomography/detail/rolling_median.hpp>
 #include <bracewell/tomography/detail/stripe_columns.hpp>
+#include <bracewell/tomography/detail/stripe_detection.hpp>
 #include <bracewell/tomography/detail/stripe_ranks.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
@@ -22,7 +24,12 @@ enum class StripeMethod {
   Offset,
   /// The values of every column, sorted by size, are smoothed over `window` columns by a median, which keeps
   /// their order in time (Vo, Atwood and Drakopoulos, Opt. Express 26, 2018). For partial stripes as well.
-  Sorting
+  Sorting,
+  /// Three steps of that article: columns that change more over the angles than the median of `large_window` around
+  /// them are interpolated (unresponsive and fluctuating ones, its algorithm 6); columns whose sorted values stand out
+  /// take the medians over `large_window` columns (large stripes, algorithm 5; other columns stay as they are); then
+  /// Sorting.
+  All
 };
 
 /// Options of StripeRemoval.
@@ -31,11 +38,13 @@ struct StripeOptions {
   double strength = 1; ///< of Offset: stripes wider than about 1 / sqrt(strength) columns stay
   int window = 5;      ///< of Sorting, odd, up to 63 columns: stripes wider than half of it stay
   double dead = 3;     ///< columns whose values change this many times more or less over the angles than
-                       ///< those on either side are interpolated from their neighbours first; 0: none are
+      ///< those on either side are interpolated from their neighbours first; 0: none are. Not of All
+  int large_window = 61; ///< of All, odd, up to 63 columns: twice as wide as the widest stripe, at least
+  double ratio = 3;      ///< of All: how many times more than all columns differ a stripe stands out of them
 };
 
 /// Removes stripes along the angles from sinograms: they become rings in the reconstruction.
-/// A plan with workspace for one slice (2 P n values) and for the columns of sixteen. Movable; calls that can overlap
+/// A plan with workspace for one slice (2 P n values, of All 3 P n) and for the columns of sixteen. Movable; calls that can overlap
 /// need a plan each.
 template <class ExecutionSpace, class T>
 class StripeRemoval {
@@ -50,22 +59,35 @@ public:
     check({"StripeRemoval"}, angles, width, options);
     columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns",
                                       std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
-    if (options.method == StripeMethod::Sorting)
+    if (options.method != StripeMethod::Offset)
       ranked_ = Impl::device_vector<Impl::RankedValue<T>>(space, "Bracewell::StripeRemoval::ranked",
                                                           std::int64_t(angles) * width);
+    if (options.method == StripeMethod::All) {
+      medians_ =
+          Impl::device_vector<T>(space, "Bracewell::StripeRemoval::medians", std::int64_t(angles) * width);
+      ratios_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::ratios",
+                                       slices_at_once * std::int64_t(width));
+      sorted_ratios_ = Impl::device_vector<Impl::RankedValue<T>>(
+          space, "Bracewell::StripeRemoval::sorted_ratios", slices_at_once * std::int64_t(width));
+    }
   }
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const { return Impl::bytes_of(columns_, ranked_); }
+  std::size_t memory_bytes() const {
+    return Impl::bytes_of(columns_, ranked_, medians_, ratios_, sorted_ratios_);
+  }
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace&, int angles, int width,
                                   const StripeOptions& options = {}) {
     check({"StripeRemoval::bytes_needed"}, angles, width, options);
-    const std::size_t ranked = options.method == StripeMethod::Sorting ? std::size_t(angles) : 0;
-    return std::size_t(width) * (std::size_t(slices_at_once * Columns::arrays(angles)) * sizeof(T) +
-                                 ranked * sizeof(Impl::RankedValue<T>));
+    const bool all = options.method == StripeMethod::All;
+    const std::size_t ranked = options.method != StripeMethod::Offset ? std::size_t(angles) : 0,
+                      ratios = all ? slices_at_once : 0, medians = all ? ranked : 0;
+    return std::size_t(width) *
+           ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
+            (ranked + ratios) * sizeof(Impl::RankedValue<T>));
   }
 
   /// @param sinograms  [S, P, n] attenuation, changed in place; any number of slices
@@ -94,6 +116,13 @@ private:
         options.window >= 1 && options.window <= Impl::largest_stripe_window && options.window % 2 == 1,
         "options.window", [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
         [&] { return Impl::number(options.window); });
+    arguments.require(
+        options.large_window >= 1 && options.large_window <= Impl::largest_stripe_window &&
+            options.large_window % 2 == 1,
+        "options.large_window",
+        [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
+        [&] { return Impl::number(options.large_window); });
+    arguments.positive("options.ratio", options.ratio);
     arguments.positive("options.strength", options.strength);
     arguments.require(options.dead == 0 || (options.dead > 1 && options.dead < 1e6), "options.dead",
                       "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
@@ -102,18 +131,63 @@ private:
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   using Columns = Impl::StripeColumns<T>;
   static constexpr int slices_at_once = 16; ///< whose columns there is workspace for
+  static constexpr int team_threads =
+      Impl::is_host<ExecutionSpace> ? 1 : 256; ///< that look at ranks together
 
   Columns columns() const { return {columns_.data(), angles_, width_}; }
 
   void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
                       std::int64_t slices) const {
-    if (options_.dead > 0)
+    const bool all = options_.method == StripeMethod::All;
+    if (all)
+      bridge_fluctuating(space, first, slices);
+    else if (options_.dead > 0)
       bridge(space, first, slices);
     if (options_.method == StripeMethod::Offset)
       subtract(space, first, slices);
     else
-      for (std::int64_t slice = 0; slice < slices; ++slice)
-        sort(space, first.next(slice));
+      for (std::int64_t slice = 0; slice < slices; ++slice) {
+        sort(space, first.next(slice), ranked_.data());
+        if (all)
+          smooth_large(space);
+        smooth(space, first.next(slice));
+      }
+  }
+
+  /// The first step of All.
+  void bridge_fluctuating(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
+                          std::int64_t slices) const {
+    statistics(space, first, slices);
+    Kokkos::parallel_for(
+        "Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
+        Impl::RatioOfChanges<T>{columns(), ratios_.data(), int(slices), options_.large_window});
+    mark(space, static_cast<int>(slices), 2);
+    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
+                       Impl::BridgeDeadColumns<T>{first, columns()});
+  }
+
+  /// The second step of All, with the sorted values of one slice.
+  void smooth_large(const ExecutionSpace& space) const {
+    using Medians = Impl::MediansByRank<T>;
+    Impl::RollingMedian<ExecutionSpace, T, Medians>{ranked_.data(), angles_, width_, options_.large_window,
+                                                    Medians{medians_.data(), angles_}}
+        .launch(space, "Bracewell::StripeRemoval::large_median");
+    Kokkos::parallel_for(
+        "Bracewell::StripeRemoval::ratios", Kokkos::TeamPolicy<ExecutionSpace>(space, width_, team_threads),
+        Impl::RatioOfMeans<ExecutionSpace, T>{ranked_.data(), medians_.data(), ratios_.data(), angles_});
+    mark(space, 1, 0);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::take_medians",
+                         Range(space, 0, std::int64_t(angles_) * width_),
+                         Impl::TakeMedians<T>{ranked_.data(), medians_.data(), columns().dead(0), angles_});
+  }
+
+  /// Marks columns of some slices, whose ratios there are, as dead; none of `margin` at either end.
+  void mark(const ExecutionSpace& space, int slices, int margin) const {
+    sort(space, {ratios_.data(), width_, slices}, sorted_ratios_.data());
+    Kokkos::parallel_for("Bracewell::StripeRemoval::mark",
+                         Kokkos::TeamPolicy<ExecutionSpace>(space, slices, team_threads),
+                         Impl::MarkStripes<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.data(),
+                                                              columns(), T(options_.ratio), slices, margin});
   }
 
   void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
@@ -140,11 +214,17 @@ private:
                        Impl::SubtractOffsets<T>{first, columns()});
   }
 
-  /// Of one slice, which its workspace stays in caches for.
-  void sort(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
-    if (!sort_by_teams(space, sinogram))
-      Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, width_),
-                           Impl::SortColumn<T>{sinogram, ranked_.data()});
+  /// Every column; of one slice, which its workspace stays in caches for.
+  void sort(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram,
+            Impl::RankedValue<T>* ranked) const {
+    if (!sort_by_teams(space, sinogram, ranked))
+      Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, sinogram.width),
+                           Impl::SortColumn<T>{sinogram, ranked});
+  }
+
+  /// Medians over columns of the sorted values.
+  void smooth(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
+    using Medians = Impl::MediansByAngle<T>;
     switch (options_.window) {
     case 3:
       return median<3>(space, sinogram);
@@ -155,22 +235,26 @@ private:
     case 9:
       return median<9>(space, sinogram);
     default:
-      return median<Impl::largest_stripe_window>(space, sinogram);
+      Impl::RollingMedian<ExecutionSpace, T, Medians>{ranked_.data(), angles_, width_, options_.window,
+                                                      Medians{sinogram, ranked_.data()}}
+          .launch(space, "Bracewell::StripeRemoval::median");
     }
   }
 
   /// Whether the device can: not hosts, nor devices whose scratch memory is smaller than a column.
-  bool sort_by_teams(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
+  bool sort_by_teams(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram,
+                     Impl::RankedValue<T>* ranked) const {
     if constexpr (!Impl::is_host<ExecutionSpace>) {
       using Sort = Impl::SortColumnByTeam<T>;
       using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
-      const int padded = Sort::padded_size(angles_), bytes = static_cast<int>(Sort::scratch_bytes(padded));
+      const int padded = Sort::padded_size(sinogram.angles),
+                bytes = static_cast<int>(Sort::scratch_bytes(padded));
       if (bytes > Policy::scratch_size_max(0))
         return false;
       const int threads = std::clamp(padded / 8, 32, Impl::TomographyTuning<ExecutionSpace>::sort_threads);
       Kokkos::parallel_for("Bracewell::StripeRemoval::sort",
-                           Policy(space, width_, threads).set_scratch_size(0, Kokkos::PerTeam(bytes)),
-                           Sort{sinogram, ranked_.data(), padded});
+                           Policy(space, sinogram.width, threads).set_scratch_size(0, Kokkos::PerTeam(bytes)),
+                           Sort{sinogram, ranked, padded});
       return true;
     } else {
       return false;
@@ -180,13 +264,15 @@ private:
   template <int Window>
   void median(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
     Kokkos::parallel_for("Bracewell::StripeRemoval::median", Range(space, 0, std::int64_t(angles_) * width_),
-                         Impl::MedianOfRanks<T, Window>{sinogram, ranked_.data(), options_.window});
+                         Impl::MedianOfRanks<T, Window>{sinogram, ranked_.data()});
   }
 
   int angles_, width_;
   StripeOptions options_;
   Kokkos::View<T*, ExecutionSpace> columns_; ///< StripeColumns
   Kokkos::View<Impl::RankedValue<T>*, ExecutionSpace> ranked_;
+  Kokkos::View<T*, ExecutionSpace> medians_, ratios_; ///< of All
+  Kokkos::View<Impl::RankedValue<T>*, ExecutionSpace> sorted_ratios_;
 };
 
 } // namespace Bracewell

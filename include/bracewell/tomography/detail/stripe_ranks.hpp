@@ -7,6 +7,13 @@ namespace Bracewell::Impl {
 
 inline constexpr int largest_stripe_window = 63;
 
+/// Column that stands for one beyond the ends, where columns are mirrored.
+KOKKOS_INLINE_FUNCTION int mirrored_column(int column, int width) {
+  column = column < 0 ? -column : column;
+  column = column >= width ? 2 * (width - 1) - column : column;
+  return Kokkos::clamp(column, 0, width - 1);
+}
+
 /// A value of a column and the angle that it came from.
 template <class T>
 struct RankedValue {
@@ -100,37 +107,26 @@ struct SortColumnByTeam {
   }
 };
 
-/// Medians over neighbouring columns of values of equal rank, back at the angles that they came from. `Window` is
-/// the number of columns, or the most that there can be, where it is known late.
+/// Medians over neighbouring columns of values of equal rank, back at the angles that they came from.
 template <class T, int Window>
 struct MedianOfRanks {
   SinogramOf<T> sinogram;
   const RankedValue<T>* ranked;
-  int window;
 
   KOKKOS_FUNCTION void operator()(std::int64_t item) const {
     const std::int64_t P = sinogram.angles;
     const int i = static_cast<int>(item / P), rank = static_cast<int>(item % P), n = sinogram.width;
-    const int count = Window < largest_stripe_window ? Window : window;
     T values[Window];
-    for (int k = 0; k < count; ++k) {
-      int column = i + k - count / 2; // mirrored at the ends
-      column = column < 0 ? -column : column;
-      column = column >= n ? 2 * (n - 1) - column : column;
-      values[k] = ranked[Kokkos::clamp(column, 0, n - 1) * P + rank].value;
-    }
-    if constexpr (Window < largest_stripe_window) {
-      // Odd and even neighbours in turn, as often as there are values: all in registers.
-      for (int pass = 0; pass < Window; ++pass)
-        for (int k = pass % 2; k + 1 < Window; k += 2) {
-          const T low = Kokkos::min(values[k], values[k + 1]);
-          values[k + 1] = Kokkos::max(values[k], values[k + 1]);
-          values[k] = low;
-        }
-      sinogram(ranked[item].angle, i) = values[Window / 2];
-    } else {
-      sinogram(ranked[item].angle, i) = median_of(values, count);
-    }
+    for (int k = 0; k < Window; ++k)
+      values[k] = ranked[mirrored_column(i + k - Window / 2, n) * P + rank].value;
+    // Odd and even neighbours in turn, as often as there are values: all in registers.
+    for (int pass = 0; pass < Window; ++pass)
+      for (int k = pass % 2; k + 1 < Window; k += 2) {
+        const T low = Kokkos::min(values[k], values[k + 1]);
+        values[k + 1] = Kokkos::max(values[k], values[k + 1]);
+        values[k] = low;
+      }
+    sinogram(ranked[item].angle, i) = values[Window / 2];
   }
 };
 

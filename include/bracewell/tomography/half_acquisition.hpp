@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/tomography/detail/overlap.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace Bracewell {
+
+/// A scan over a whole turn whose axis is near one end of the detector, so that it sees an object of up to twice its
+/// width: what one end misses it sees half a turn later. Such rows are reconstructed as they are, with weights, in wider
+/// rows: for angles of the whole turn, without interpolation.
+struct HalfAcquisition {
+  int width;     ///< pixels of the wider rows
+  double centre; ///< of the axis in them
+  int offset;    ///< pixels that are put before a row
+};
+
+/// The rows that a row of `width` pixels with the axis at `centre` is part of.
+/// @throws Error on a width below 1 and a centre that is not on the detector
+inline HalfAcquisition half_acquisition(int width, double centre) {
+  constexpr Impl::Arguments arguments{"half_acquisition"};
+  arguments.at_least("width", width, 1);
+  arguments.within("centre", centre, 0., double(width - 1), " pixels");
+  const bool right = 2 * centre >= width - 1; // where the axis is
+  const int wider = static_cast<int>(std::ceil(2 * (right ? centre : width - 1 - centre))) + 1;
+  const int offset = right ? 0 : wider - width;
+  return {wider, centre + offset, offset};
+}
+
+/// Where find_overlap searches.
+struct OverlapOptions {
+  int least = 0; ///< columns that overlap at least; 0: a fiftieth of the width, 8 at least
+};
+
+/// The detector pixel of the rotation axis of a scan over a whole turn, also near an end of the detector: where rows
+/// and the mirror images of those half a turn later are most alike where they overlap, by the coefficient of
+/// correlation of what changes over the angles; in steps of half a pixel, between these by a parabola. At most 256
+/// pairs of rows are looked at. Allocates what it needs, and waits for the result.
+/// @param sinogram  [P, n] attenuation, not filtered
+/// @param angles    P angles in radians, any order, over 350 degrees at least
+/// @throws Error on shapes that do not fit, and angles that are not finite or span less
+template <class ExecutionSpace, class Sinogram>
+double find_overlap(const ExecutionSpace& space, const Sinogram& sinogram, const std::vector<double>& angles,
+                    const OverlapOptions& options = {}) {
+  using T = typename Sinogram::non_const_value_type;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  constexpr Impl::Arguments arguments{"find_overlap"};
+  const Array<const T, MemorySpace> in(sinogram);
+  arguments.require(
+      in && in.rank == 2 && in.extents[0] == std::int64_t(angles.size()) && in.extents[0] > 0 &&
+          in.extents[0] <= (1 << 24) && in.extents[1] >= 16 && in.extents[1] <= (1 << 24),
+      "sinogram", [&] { return "[" + Impl::number(angles.size()) + ", width from 16 to 2^24]"; },
+      [&] { return in.shape(); });
+  const int n = static_cast<int>(in.extents[1]),
+            least = options.least > 0 ? options.least : std::max(8, n / 50);
+  arguments.within("options.least", least, 2, n, " columns");
+  Kokkos::Profiling::ScopedRegion region("Bracewell::find_overlap");
+  return Impl::search_overlap(space, in.data, n, Impl::opposite_rows(arguments, angles), least);
+}
+
+namespace Impl {
+
+/// Checks both kinds of rows, [slices, angles, pixels].
+inline HalfAcquisition check_half_acquisition(const Arguments& arguments, const ArrayShape& rows,
+                                              const ArrayShape& wider, double centre) {
+  arguments.require(rows && rows.rank == 3 && rows.extents[2] >= 1 && rows.extents[2] < (1 << 29),
+                    "sinograms", "[slices, angles, width]", [&] { return rows.shape(); });
+  const auto width = static_cast<int>(rows.extents[2]);
+  arguments.within("centre", centre, 0., double(width - 1), " pixels");
+  const HalfAcquisition place = half_acquisition(width, centre);
+  arguments.shape("wider", wider, {rows.extents[0], rows.extents[1], place.width});
+  return place;
+}
+
+} // namespace Impl
+
+/// Rows of half acquisition to the wider rows that a method reconstructs with the angles of the whole turn and the
+/// centre of half_acquisition: weights fall from 2 to 0 as a squared cosine over the columns that are seen twice, so
+/// that both views of a ray weigh 2, as they do in other scans over a whole turn; zeros where the detector is not.
+/// @param sinograms  [S, P, n] attenuation
+/// @param wider      [S, P, half_acquisition(n, centre).width], overwritten
+/// @param centre     of the axis in `sinograms`
+/// @throws Error on shapes that do not fit, shared memory, a centre that is not on the detector
+template <class ExecutionSpace, class Input, class Output>
+void weigh_half_acquisition(const ExecutionSpace& space, const Input& sinograms, const Output& wider,
+                            double centre) {
+  using T = typename Output::value_type;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  constexpr Impl::Arguments arguments{"weigh_half_acquisition"};
+  const Array<const T, MemorySpace> in(sinograms);
+  const Array<T, MemorySpace> out(wider);
+  const HalfAcquisition place = Impl::check_half_acquisition(arguments, in, out, centre);
+  arguments.disjoint({{"wider", out}}, {{"sinograms", in}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::weigh_half_acquisition");
+  const auto width = static_cast<int>(in.extents[2]);
+  Impl::for_each_row(space, "Bracewell::weigh_half_acquisition::weigh", in.extents[0] * in.extents[1],
+                     Impl::WeighOverlap<T>{in.data, out.data, width, place.width, place.offset,
+                                           Impl::OverlapWeight(width, centre)});
+}
+
+/// The transpose of weigh_half_acquisition.
+/// @throws Error as weigh_half_acquisition
+template <class ExecutionSpace, class Input, class Output>
+void weigh_half_acquisition_transpose(const ExecutionSpace& space, const Input& wider,
+                                      const Output& sinograms, double centre) {
+  using T = typename Output::value_type;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  constexpr Impl::Arguments arguments{"weigh_half_acquisition_transpose"};
+  const Array<const T, MemorySpace> in(wider);
+  const Array<T, MemorySpace> out(sinograms);
+  const HalfAcquisition place = Impl::check_half_acquisition(arguments, out, in, centre);
+  arguments.disjoint({{"sinograms", out}}, {{"wider", in}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::weigh_half_acquisition_transpose");
+  const auto width = static_cast<int>(out.extents[2]);
+  Impl::for_each_row(space, "Bracewell::weigh_half_acquisition_transpose::weigh",
+                     out.extents[0] * out.extents[1],
+                     Impl::WeighOverlapTranspose<T>{in.data, out.data, width, place.width, place.offset,
+                                                    Impl::OverlapWeight(width, centre)});
+}
+
+} // namespace Bracewell

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/row_loop.hpp>
+#include <bracewell/tomography/detail/stripe_columns.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+namespace Bracewell {
+
+/// What remove_outliers takes for an outlier.
+struct OutlierOptions {
+  int window = 3;         ///< angles and columns of the median, odd, 3 to 9
+  double threshold = 0.5; ///< outliers are further than this from the median
+};
+
+namespace Impl {
+
+/// Medians of windows where a value is far from them: see remove_outliers.
+template <class T>
+struct ReplaceOutliers {
+  static constexpr int largest_window = 9;
+
+  const T* values; ///< [slices, angles, width]
+  T* result;
+  int angles, width, window;
+  T threshold;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+    const auto p = static_cast<int>(line % angles);
+    const T* slice = values + line / angles * angles * width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width),
+                         [&](int i) { result[line * width + i] = cleaned(slice, p, i); });
+  }
+
+  KOKKOS_FUNCTION T cleaned(const T* slice, int p, int i) const {
+    const T value = slice[std::int64_t(p) * width + i];
+    const int reach = window / 2, most = window * window / 2;
+    // The median is further below than the threshold where more than half of the values are: no need to sort.
+    int below = 0, above = 0;
+    for (int q = p - reach; q <= p + reach; ++q) {
+      const T* row = slice + std::int64_t(Kokkos::clamp(q, 0, angles - 1)) * width;
+      for (int j = i - reach; j <= i + reach; ++j) {
+        const T other = row[Kokkos::clamp(j, 0, width - 1)];
+        below += other < value - threshold;
+        above += other > value + threshold;
+      }
+    }
+    return below > most || above > most ? median(slice, p, i) : value;
+  }
+
+  KOKKOS_FUNCTION T median(const T* slice, int p, int i) const {
+    const int reach = window / 2;
+    T sorted[largest_window * largest_window];
+    int count = 0;
+    for (int q = p - reach; q <= p + reach; ++q)
+      for (int j = i - reach; j <= i + reach; ++j)
+        sorted[count++] =
+            slice[std::int64_t(Kokkos::clamp(q, 0, angles - 1)) * width + Kokkos::clamp(j, 0, width - 1)];
+    return median_of(sorted, count);
+  }
+};
+
+} // namespace Impl
+
+/// Replaces values that are further than a threshold from the median over neighbouring angles and columns by it:
+/// zingers, flashes of scattered radiation that one frame sees. Beyond the edges the outermost values go on. Angles are
+/// in the order in which they were taken.
+/// @param sinograms  [S, P, n]
+/// @param cleaned    [S, P, n], overwritten
+/// @throws Error on shapes that do not fit, shared memory, and options out of range
+template <class ExecutionSpace, class Input, class Output>
+void remove_outliers(const ExecutionSpace& space, const Input& sinograms, const Output& cleaned,
+                     const OutlierOptions& options = {}) {
+  using T = typename Output::value_type;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  using Replace = Impl::ReplaceOutliers<T>;
+  constexpr Impl::Arguments arguments{"remove_outliers"};
+  const Array<const T, MemorySpace> in(sinograms);
+  const Array<T, MemorySpace> out(cleaned);
+  arguments.require(in && in.rank == 3 && in.extents[1] < (1 << 30) && in.extents[2] < (1 << 30), "sinograms",
+                    "[slices, angles, width]", [&] { return in.shape(); });
+  arguments.same_shape("cleaned", out, in);
+  arguments.disjoint({{"cleaned", out}}, {{"sinograms", in}});
+  arguments.require(options.window % 2 == 1 && options.window >= 3 &&
+                        options.window <= Replace::largest_window,
+                    "options.window", "3, 5, 7 or 9", [&] { return Impl::number(options.window); });
+  arguments.positive("options.threshold", options.threshold);
+  Kokkos::Profiling::ScopedRegion region("Bracewell::remove_outliers");
+  Impl::for_each_row(space, "Bracewell::remove_outliers::replace", in.extents[0] * in.extents[1],
+                     Replace{in.data, out.data, int(in.extents[1]), int(in.extents[2]), options.window,
+                             T(options.threshold)});
+}
+
+} // namespace Bracewell
