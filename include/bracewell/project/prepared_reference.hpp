@@ -26,7 +26,7 @@ template <class From, class Stored>
 struct CopyStored {
   const From* from;
   Stored* to;
-  [[no_unique_address]] Gain<Stored> scale;
+  Gain<Stored> scale;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     to[i] = Stored(scale.restored(computed_with<Stored>(from[i])));

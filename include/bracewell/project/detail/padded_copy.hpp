@@ -18,7 +18,7 @@ struct PaddedSpectra {
   typename Order::Entry* entries = nullptr;
   Order order = {};
   bool one_for_all = true;
-  [[no_unique_address]] Gain<Stored> gain = {};
+  Gain<Stored> gain = {};
 
   KOKKOS_FUNCTION explicit operator bool() const { return entries != nullptr; }
   KOKKOS_INLINE_FUNCTION const typename Order::Entry* operator()(std::int64_t batch) const {
@@ -33,7 +33,7 @@ struct CopyToPadded {
   HalfSpectrumLayout<D> layout;
   StoredSpectra<From> from;
   PaddedSpectra<Stored, D, width> to;
-  [[no_unique_address]] Gain<Stored> scale = {};
+  Gain<Stored> scale = {};
 
   /// `lanes` threads share a row of blocks.
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {

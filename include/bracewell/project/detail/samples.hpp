@@ -83,7 +83,7 @@ template <class Value>
 struct StoredSpectra {
   const Value* data = nullptr;
   std::int64_t batch_stride = 0;
-  [[no_unique_address]] Gain<Value> gain = {};
+  Gain<Value> gain = {};
 
   KOKKOS_FUNCTION explicit operator bool() const { return data != nullptr; }
   KOKKOS_INLINE_FUNCTION const Value* operator()(std::int64_t batch) const {
