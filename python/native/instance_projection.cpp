@@ -76,9 +76,9 @@ template <>
 void Projection<backend, Real>::project(Queue queue, const Tensor& reconstruction, const PoseTensors& poses,
                                         const Tensor& projections, const ProjectionSettings& settings) {
   with_types("project", settings, projections.rank, reconstruction.rank, [&]<class Kernel, int M, int D>() {
-    Bracewell::project<Kernel>(
-        space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction), poses_of(poses),
-        spectrum_of<Complex, M + 2, Space>(projections), options_of(settings));
+    Bracewell::project<Kernel>(space_of<backend>(queue),
+                               spectrum_of<const Complex, D + 1, Space>(reconstruction), poses_of(poses),
+                               spectrum_of<Complex, M + 2, Space>(projections), options_of(settings));
   });
 }
 
@@ -101,8 +101,9 @@ struct Reference : ReferencePlan {
     });
   }
 
-  void project_gradients(Queue queue, const PoseTensors& poses, const Tensor& cotangent, const Tensor& matrices,
-                         const Tensor& shifts, const ProjectionSettings& settings) override {
+  void project_gradients(Queue queue, const PoseTensors& poses, const Tensor& cotangent,
+                         const Tensor& matrices, const Tensor& shifts,
+                         const ProjectionSettings& settings) override {
     with_rank("project_gradients", cotangent, [&]<int M>() {
       ProjectGradients<Real, Space::memory_space> gradients;
       gradients.matrices = array_of<Real, Space>(matrices);
@@ -129,7 +130,8 @@ private:
 
 template <>
 std::unique_ptr<ReferencePlan> Projection<backend, Real>::prepare(Queue queue, const Tensor& reconstruction,
-                                                                  const std::string& interpolation, bool half) {
+                                                                  const std::string& interpolation,
+                                                                  bool half) {
   ProjectionSettings settings;
   settings.interpolation = interpolation;
   std::unique_ptr<ReferencePlan> plan;

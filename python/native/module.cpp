@@ -494,9 +494,8 @@ void define_reference(nb::module_& module) {
              Arrays arrays("PreparedReference.project", self);
              const PoseTensors at = poses(arrays, matrices, shifts, filters, width);
              const Tensor out = arrays.write("projections", projections, Values::Complex, width);
-             use_plan(self, arrays, [&](ReferencePlan& plan) {
-               plan.project(arrays.queue(stream), at, out, settings);
-             });
+             use_plan(self, arrays,
+                      [&](ReferencePlan& plan) { plan.project(arrays.queue(stream), at, out, settings); });
            })
       .def("project_gradients",
            [poses](Self& self, const Object& matrices, const Object& shifts, const Object& filters,

@@ -383,9 +383,8 @@ TEST_CASE("a prepared reference refuses other shapes and other operators") {
   CHECK_THROWS_WITH(prepare(space, small),
                     "Bracewell::PreparedReference: reconstruction: expected axes of 4 to "
                     "32768 elements, found [1, 3, 5]");
-  CHECK_THROWS_WITH(prepared.update(space, small),
-                    "Bracewell::PreparedReference::update: reconstruction: "
-                    "expected [1, 8, 5] (width 8), found [1, 3, 5] (width 8)");
+  CHECK_THROWS_WITH(prepared.update(space, small), "Bracewell::PreparedReference::update: reconstruction: "
+                                                   "expected [1, 8, 5] (width 8), found [1, 3, 5] (width 8)");
   CHECK_THROWS_WITH(
       backproject_gradients(space, images, {.matrices = matrices}, prepared, {.projections = images}),
       "Bracewell::backproject_gradients: data: expected one prepared for "

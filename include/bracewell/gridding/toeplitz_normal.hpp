@@ -16,7 +16,7 @@ namespace Bracewell {
 /// twice the image's size along every axis: two FFTs, however many samples there are. Wajer and Pruessmann,
 /// Proc. ISMRM 9, 2001; Fessler et al., IEEE Trans. Signal Process. 53(9), 2005.
 ///
-/// Value is Kokkos::complex<float> or <double>, or float or double for real images, of whose result the real
+/// Value is Kokkos::complex of float or double, or float or double for real images, of whose result the real
 /// part is taken: transforms of half the size. The matrix is Hermitian (symmetric) to rounding. The response
 /// has the relative error (L2) of options.tolerance, and so, about, have results of images that the samples
 /// see; where weights are positive, eigenvalues as small as that may come out below zero.

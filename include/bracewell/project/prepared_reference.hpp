@@ -50,9 +50,9 @@ struct LargestPart {
 
 } // namespace Impl
 
-/// A reconstruction, or a batch of them, made ready for sampling by one kernel: `project`, `project_gradients`,
-/// `backproject_gradients` and `score_poses` take it in place of the View, and are faster for it on GPUs,
-/// however few poses a call has. It owns a copy, on GPUs continued a little beyond the stored half and in an
+/// A reconstruction, or a batch of them, made ready for sampling by one kernel: `project`, `project_gradients` and
+/// `backproject_gradients` take it in place of the View, and are faster for it on GPUs, however few poses a call
+/// has. It owns a copy, on GPUs continued a little beyond the stored half and in an
 /// order that suits the caches; the View is not needed any more. Made once, used by any number of calls.
 /// Movable and copyable (a copy refers to the same memory); calls that read it may run on several instances
 /// once it has been filled.
@@ -60,7 +60,7 @@ struct LargestPart {
 /// Memory, of 128 elements a side: on GPUs in float 1.1 (linear) or 1.2 times that of volumes, 2.2 to 2.4 times
 /// that of images; on hosts that of the View.
 ///
-/// @tparam Stored  how elements are stored: Kokkos::complex<float> or <double>, or HalfComplex, with which all
+/// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex, with which all
 /// arithmetic is in float, the spectra are scaled by a power of two so that none overflows, and every element
 /// has a relative error of at most 2^-11 (4.9e-4; about 2e-4 in L2 of spectra and projections), or an absolute
 /// one of 2^-39 of the largest part of all.
@@ -80,6 +80,7 @@ class PreparedReference {
   using Input = Array<const From, Memory>;
 
 public:
+  /// What samples are computed in.
   using Real = Impl::real_of_stored<Stored>;
 
   /// @param space           instance that the copy is made on; waits for it only where Stored is HalfComplex
@@ -124,10 +125,12 @@ public:
 
   /// What options.oversampling is where it is left out: padded over unpadded box.
   void set_oversampling(double oversampling) { oversampling_ = oversampling; }
+  /// The same, absent until it is set.
   std::optional<double> oversampling() const { return oversampling_; }
 
   /// Full sizes (x, y[, z]).
   const HalfSpectrumLayout<D>& layout() const { return layout_; }
+  /// Bytes of memory that the copy takes.
   std::int64_t memory_bytes() const { return std::int64_t(memory_.size() * sizeof(Element)); }
 
   /// For the operator `function`, which is named in the Error where it is not the one that reads.

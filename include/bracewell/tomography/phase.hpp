@@ -34,12 +34,12 @@ enum class PhaseMethod {
 
 /// Options of PhaseRetrieval. Lengths are in one unit, any.
 struct PhaseOptions {
-  PhaseMethod method = PhaseMethod::Paganin;
-  double wavelength = 0;        ///< of the beam
-  double distance = 0;          ///< from the object to the detector, of parallel beam
-  double pixel_size = 0;        ///< of the detector, at the object
-  double delta_beta = 0;        ///< of the refractive index 1 - delta + i beta
-  double regularisation = 1e-2; ///< of WeakObject
+  PhaseMethod method = PhaseMethod::Paganin; ///< which filter
+  double wavelength = 0;                     ///< of the beam
+  double distance = 0;                       ///< from the object to the detector, of parallel beam
+  double pixel_size = 0;                     ///< of the detector, at the object
+  double delta_beta = 0;                     ///< of the refractive index 1 - delta + i beta
+  double regularisation = 1e-2;              ///< of WeakObject
   /// Pixels beyond every edge at least, in which the edge's values go on; absent: phase_reach.
   std::optional<int> padding = {};
   bool attenuation = true; ///< what comes in is minus the logarithm of the transmission; false: transmission
