@@ -19,7 +19,7 @@ void prepare_demo(const CLI::App& app, const fs::path& folder, Demo demo, RunOpt
   demo.modes = run.modes.value_or(1);
   simulate(Space(), demo, folder);
   run.margin = demo.margin(); // the same object, with and without refinement
-  run.data = folder / "scan.cxi";
+  run.data = {folder / "scan.cxi"};
   run.out = folder / "scan.h5";
   run.reference = folder / "truth.h5";
   run.probe_size = demo.probe;
@@ -192,7 +192,11 @@ int main(int argc, char** argv) {
   RunOptions run;
   std::optional<fs::path> folder;
   Demo demo;
-  app.add_option("--data", run.data, "measurement, HDF5")->type_name("FILE");
+  app.add_option("--data", run.data, "measurement, HDF5; several scans have one probe")->type_name("FILE");
+  app.add_flag(
+      "--one-object", run.one_object,
+      "several scans are of one object, and their positions count from one place; else each has its own, one "
+      "below the other");
   app.add_option("--out", run.out, "reconstruction to write, HDF5")->type_name("FILE");
   app.add_option("--reference", run.reference, "reconstruction to compare with: error after alignment")
       ->type_name("FILE");

@@ -297,6 +297,7 @@ void Measurement::read_positions(const MeasurementOptions& options) {
       least = std::min(least, position[axis]);
     for (auto& position : positions_)
       position[axis] -= least;
+    origin_[axis] = least;
     constexpr double most = 100000;
     for (const auto& position : positions_)
       if (position[axis] > most)
@@ -335,6 +336,45 @@ void Measurement::read_probe(const MeasurementOptions& options) {
   probe_size_ = static_cast<int>(shape[1]);
 }
 
+void Measurement::append(std::unique_ptr<Measurement> other, const std::optional<int>& gap,
+                         Provenance& provenance) {
+  const auto same = [&](bool equal, const char* what) {
+    if (!equal)
+      throw InputError(other->path().string() + ": expected the same " + what + " as in " + path().string());
+  };
+  const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-3 * std::abs(a); };
+  same(rows_ == other->rows_ && columns_ == other->columns_ && shape_[1] == other->shape_[1] &&
+           shape_[2] == other->shape_[2],
+       "frames and window of the detector");
+  same(format().type == other->format().type, "type of the patterns");
+  same(close(wavelength_, other->wavelength_), "wavelength");
+  same(close(object_pixel_, other->object_pixel_), "pixel of the object");
+  same(fresnel_number_.has_value() == other->fresnel_number_.has_value() &&
+           close(fresnel_number_.value_or(0), other->fresnel_number_.value_or(0)),
+       "distances");
+  if (weights_.empty())
+    weights_ = other->weights_;
+  else if (!other->weights_.empty())
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      weights_[i] *= other->weights_[i];
+  std::array<double, 2> shift{};
+  if (gap) {
+    shift[0] = double(object_shape(detector())[0] + *gap);
+    provenance.took(other->path(), "an object from row " + shortest(shift[0]) + " on");
+  } else {
+    for (const std::size_t axis : {0, 1}) { // the common place is the lesser one
+      shift[axis] = std::max(0.0, other->origin_[axis] - origin_[axis]);
+      const double own = std::max(0.0, origin_[axis] - other->origin_[axis]);
+      origin_[axis] -= own;
+      for (auto& position : positions_)
+        position[axis] += own;
+    }
+  }
+  for (const auto& [row, column] : other->positions_)
+    positions_.push_back({row + shift[0], column + shift[1]});
+  others_.push_back(std::move(other));
+}
+
 double Measurement::step() const {
   // Some of them will do.
   const std::size_t count = positions_.size(), stride = std::max<std::size_t>(1, count / 500);
@@ -364,6 +404,16 @@ std::array<std::int64_t, 2> Measurement::object_shape(int probe) const {
 
 void Measurement::read(std::int64_t first, std::int64_t count, std::span<std::byte> frames) const {
   const auto bytes = static_cast<std::size_t>(frame_bytes());
+  std::int64_t begin = own_count();
+  for (const auto& other : others_) {
+    const std::int64_t from = std::max(first, begin), to = std::min(first + count, begin + other->count());
+    if (from < to)
+      other->read(from - begin, to - from,
+                  frames.subspan(static_cast<std::size_t>(from - first) * bytes,
+                                 static_cast<std::size_t>(to - from) * bytes));
+    begin += other->count();
+  }
+  count = std::min(count, own_count() - first);
   // Neighbours in the file are read at once.
   for (std::int64_t i = 0, run = 1; i < count; i += run, run = 1) {
     const std::int64_t number = numbers_[static_cast<std::size_t>(first + i)];
@@ -385,6 +435,12 @@ std::vector<std::int64_t> Measurement::places() const {
 }
 
 void Measurement::fail_not_finite(std::int64_t pattern, std::int64_t pixel) const {
+  std::int64_t begin = own_count();
+  for (const auto& other : others_) {
+    if (pattern >= begin && pattern < begin + other->count())
+      other->fail_not_finite(pattern - begin, pixel);
+    begin += other->count();
+  }
   const auto [row, column] = in_frame(pixel / detector(), pixel % detector());
   file_.fail(data_, "pattern " + std::to_string(numbers_[static_cast<std::size_t>(pattern)]) +
                         " has a value that is not finite at row " + std::to_string(row) + ", column " +

@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,9 +44,15 @@ public:
   /// Throws InputError, one sentence with file and dataset, for what is missing or malformed.
   Measurement(const std::filesystem::path& path, const MeasurementOptions& options, Provenance& provenance);
   Measurement(const Measurement&) = delete;
+  /// Another scan behind this one: the patterns of both, whose windows and frames are the same; a pixel is good that is good in
+  /// both. The probe stays that of the first.
+  /// @param gap  rows between the windows of the object so far and those of the other, which lies below; absent: both scans are
+  ///   of one object, and positions count from one place
+  /// Throws InputError for scans of different detectors, wavelengths or pixels.
+  void append(std::unique_ptr<Measurement> other, const std::optional<int>& gap, Provenance& provenance);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }
+  std::int64_t count() const { return static_cast<std::int64_t>(positions_.size()); }
   int detector() const { return static_cast<int>(rows_.size()); } ///< n
   bool near_field() const { return fresnel_number_.has_value(); }
   /// Of the window of n x n.
@@ -93,6 +100,7 @@ private:
   void read_mask(const MeasurementOptions& options, Provenance& provenance);
   void read_positions(const MeasurementOptions& options);
   void read_probe(const MeasurementOptions& options);
+  std::int64_t own_count() const { return static_cast<std::int64_t>(numbers_.size()); }
 
   Hdf5Reader file_;
   std::optional<Hdf5Blocks> blocks_; ///< the frames
@@ -101,7 +109,9 @@ private:
   std::vector<std::int64_t> rows_, columns_; ///< frame's index of every row and column of a pattern, -1: none
   std::vector<std::int64_t> numbers_;        ///< of the patterns that are taken
   std::vector<float> weights_;
-  std::vector<std::array<double, 2>> positions_;
+  std::vector<std::array<double, 2>> positions_; ///< of the appended ones, too
+  std::array<double, 2> origin_{};               ///< what was subtracted from them
+  std::vector<std::unique_ptr<Measurement>> others_;
   std::vector<std::complex<float>> probe_;
   int probe_modes_ = 0, probe_size_ = 0;
   double wavelength_ = 0, distance_ = 0, detector_pixel_ = 0, object_pixel_ = 0;

@@ -135,7 +135,8 @@ class Job {
 public:
   Job(const Space& space, const RunOptions& options, Provenance& provenance)
       : space_(space), options_(options), provenance_(provenance),
-        measurement_(options.data, options.measurement, provenance), aberrations_(options.aberrations) {
+        measurement_(options.data[0], options.measurement, provenance), aberrations_(options.aberrations) {
+    append_scans();
     choose_algorithm();
     choose_optics();
     choose_shape();
@@ -160,9 +161,9 @@ public:
     const Totals totals = load(space_, measurement_, mine_, loss, timings);
     timings.phase("start");
     if (!(totals.counts > 0))
-      throw InputError(options_.data.string() + ": all patterns are empty");
+      throw InputError(measurement_.path().string() + ": all patterns are empty");
     if (const auto empty = sum_over_processes(double(loss.empty_patterns())); empty > 0)
-      provenance_.assume(options_.data.string() + ": " + shortest(empty) +
+      provenance_.assume(measurement_.path().string() + ": " + shortest(empty) +
                          " patterns without counts are left out");
     check_centre(totals);
     provenance_.say();
@@ -195,6 +196,14 @@ private:
     return options_.algorithm == Algorithm::EPIE ? 1 : options_.regularisation.value_or(0.1);
   }
 
+  void append_scans() {
+    if (options_.one_object && options_.data.size() == 1)
+      throw InputError("--one-object goes with several scans (--data)");
+    for (std::size_t i = 1; i < options_.data.size(); ++i)
+      measurement_.append(std::make_unique<Measurement>(options_.data[i], options_.measurement, provenance_),
+                          options_.one_object ? std::nullopt : std::optional(2 * margin()), provenance_);
+  }
+
   void choose_algorithm() const {
     if (options_.regularisation && (by_adam() || options_.algorithm == Algorithm::EPIE))
       throw InputError("--regularisation goes with --algorithm rpie and lsq-ml");
@@ -212,7 +221,7 @@ private:
   }
 
   void choose_optics() {
-    const std::string file = options_.data.string();
+    const std::string file = measurement_.path().string();
     const bool known = measurement_.wavelength() > 0 && measurement_.object_pixel() > 0;
     std::optional<double> angle = options_.convergence_angle;
     if (!angle && known && !measurement_.near_field() &&
@@ -271,7 +280,7 @@ private:
                        " pixels of the detector");
     shape_.modes = options_.modes.value_or(1);
     if (const int modes = measurement_.probe_modes(); modes > 1 && !options_.modes && !optics_)
-      provenance_.assume(options_.data.string() + ": has " + std::to_string(modes) +
+      provenance_.assume(measurement_.path().string() + ": has " + std::to_string(modes) +
                          " probe modes, the first of which is taken; use --modes " + std::to_string(modes));
     if (options_.train == Train::Aberrations && shape_.modes > 1)
       throw InputError("--train aberrations goes with one mode");
@@ -308,8 +317,8 @@ private:
   /// Says where positions are hardly in object pixels.
   void check_positions() const {
     const double step = measurement_.step();
-    const std::string between = options_.data.string() + ": neighbouring positions are " + number(step) +
-                                " object pixels apart",
+    const std::string between = measurement_.path().string() + ": neighbouring positions are " +
+                                number(step) + " object pixels apart",
                       use = "; use --positions-in-metres or --object-pixel";
     if (measurement_.count() > 1 && step < 0.1)
       provenance_.assume(between + ": they collapse" + use);
@@ -337,7 +346,7 @@ private:
       return;
     const auto index = [n](double value) { return (std::lround(value) + n) % n; };
     const auto [row, column] = measurement_.in_frame(index(centre[0]), index(centre[1]));
-    provenance_.assume(options_.data.string() + ": the patterns are brightest around row " +
+    provenance_.assume(measurement_.path().string() + ": the patterns are brightest around row " +
                        std::to_string(row) + ", column " + std::to_string(column) +
                        ", not where the zero frequency is expected; use --centre " + std::to_string(row) +
                        " " + std::to_string(column));

@@ -21,7 +21,9 @@ enum class StorageType { Float, Half };
 enum class Algorithm { Adam, EPIE, RPIE, LSQML };
 
 struct RunOptions {
-  std::filesystem::path data, out;
+  std::vector<std::filesystem::path> data; ///< scans with one probe
+  bool one_object = false;                 ///< of all of them
+  std::filesystem::path out;
   std::optional<std::filesystem::path> reference;
   MeasurementOptions measurement;
   PatternLoss loss = PatternLoss::Amplitude;

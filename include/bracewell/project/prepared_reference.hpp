@@ -15,7 +15,7 @@ namespace Bracewell {
 
 /// Which operator reads a PreparedReference.
 enum class ReadBy {
-  Project,             ///< project, project_gradients, score_poses: it is a reconstruction
+  Project,             ///< project, project_gradients: it is a reconstruction
   BackprojectGradients ///< backproject_gradients: it is the cotangent of data
 };
 

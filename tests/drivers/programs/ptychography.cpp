@@ -561,6 +561,63 @@ TEST_CASE("a checkpoint that is cut short or damaged is no state to go on from")
   expect_bad_input(folder, command + " --resume", {"part_checkpoint.h5", "/solver/amplitude"});
 }
 
+TEST_CASE("other steps than Adam's, and patterns that come from the host") {
+  const TemporaryFolder folder;
+  const fs::path demo = demonstration().folder / "scan.cxi";
+  const std::string command =
+      program + " --data " + demo.string() +
+      " --probe-size 48 --convergence-angle 0.02 --defocus 11 --passes 8 --batches 12 ";
+  for (const std::string algorithm : {"epie", "rpie", "lsq-ml"}) {
+    const std::string summary = run_well(folder, command + "--out out.h5 --algorithm " + algorithm);
+    const auto losses = read<double>(folder / "out.h5", "/loss");
+    CAPTURE(summary);
+    CHECK(losses.back() < 0.5 * losses.front());
+  }
+  const auto losses = read<double>(folder / "out.h5", "/loss"); // of lsq-ml
+  run_well(folder, command + "--out streamed.h5 --algorithm lsq-ml --device-memory 40");
+  const auto streamed = read<double>(folder / "streamed.h5", "/loss");
+  REQUIRE(streamed.size() == losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    CHECK(std::abs(streamed[i] / losses[i] - 1) < 1e-4);
+  const std::string bad = command + "--out bad.h5 ";
+  expect_bad_input(folder, bad + "--device-memory 0.1", {"--device-memory 0.1", "megabytes"});
+  expect_bad_input(folder, bad + "--algorithm epie --loss poisson", {"--algorithm", "--loss"});
+  expect_bad_input(folder, bad + "--algorithm rpie --train aberrations", {"--algorithm", "--train"});
+  expect_bad_input(folder, bad + "--regularisation 0.5", {"--regularisation"});
+}
+
+TEST_CASE("several scans have one probe, and their own objects or one") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  run_well(folder, program + " --data scan.cxi --out one.h5" + few);
+  run_well(folder, program + " --data scan.cxi scan.cxi --out two.h5" + few);
+  run_well(folder, program + " --data scan.cxi scan.cxi --one-object --out same.h5" + few);
+  const auto losses = read<double>(folder / "one.h5", "/loss");
+  const auto positions = read<double>(folder / "one.h5", "/positions");
+  const auto phase = read<float>(folder / "one.h5", "/object/phase");
+  for (const std::string name : {"two.h5", "same.h5"}) { // the mean over patterns is what it was
+    const auto others = read<double>(folder / name, "/loss");
+    REQUIRE(others.size() == losses.size());
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      CHECK(std::abs(others[i] / losses[i] - 1) < 1e-3);
+    CHECK(read<double>(folder / name, "/positions").size() == 2 * positions.size());
+  }
+  CHECK(read<float>(folder / "same.h5", "/object/phase").size() == phase.size());
+  CHECK(read<float>(folder / "two.h5", "/object/phase").size() > 2 * phase.size());
+  const auto below = read<double>(folder / "two.h5", "/positions");
+  const double first = below[positions.size()] - below[0];
+  CHECK(first == std::round(first));
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    CHECK(std::abs(below[positions.size() + i] - positions[i] - (i % 2 == 0 ? first : 0)) < 1e-9);
+  Faults other;
+  other.y_pixel_size = std::nullopt;
+  other.energy = 5e-14;
+  write_cxi(folder / "other.cxi", demonstration().scan, other);
+  expect_bad_input(folder, program + " --data scan.cxi other.cxi --out bad.h5" + few,
+                   {"other.cxi", "same wavelength"});
+  expect_bad_input(folder, program + " --data scan.cxi --one-object --out bad.h5" + few, {"--one-object"});
+}
+
 TEST_CASE("patterns without counts are left out, with a warning") {
   const TemporaryFolder folder;
   Scan scan = demonstration().scan;
