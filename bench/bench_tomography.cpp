@@ -2,12 +2,16 @@
 // Parallel-beam back-projection and projection without filter, `angles` over pi, detectors of n pixels,
 // float; the Fourier method at tolerance 1e-4. GB_per_s counts projections and images once. `error` is the
 // relative error (L2) at 256 values chosen at random, against the sums that define them: of random numbers
-// for the Fourier method, of filtered projections of a phantom (Hann) for the log-polar one.
+// for the Fourier method, of filtered projections of a phantom (Hann) for the log-polar one. Steps before
+// back-projection (filter, stripes, phase, outliers) take projections of the same size.
 
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/fourier.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
+#include <bracewell/tomography/outliers.hpp>
+#include <bracewell/tomography/phase.hpp>
+#include <bracewell/tomography/stripes.hpp>
 
 #include <Kokkos_Random.hpp>
 #include <benchmark/benchmark.h>
@@ -258,6 +262,34 @@ auto filter(const Space& space, const Size& size) {
   };
 }
 
+/// `method` names one of stripe removal.
+auto stripes(StripeMethod method) {
+  return [method](const Space& space, const Size& size) {
+    const StripeOptions options{.method = method, .window = method == StripeMethod::All ? 21 : 5};
+    const auto plan = std::make_shared<StripeRemoval<Space, float>>(space, size.angles, size.n, options);
+    return [plan](const Space& instance, const Volume& projections, const Volume&) {
+      plan->execute(instance, projections);
+    };
+  };
+}
+
+/// By a filter that reaches 16 pixels beyond the frames, of as many rows as slices.
+auto phase(const Space& space, const Size& size) {
+  const auto plan = std::make_shared<PhaseRetrieval<Space, float>>(
+      space, size.angles, int(size.slices), size.n,
+      PhaseOptions{.wavelength = 6e-11, .distance = 0.1, .pixel_size = 2e-6, .delta_beta = 32});
+  return [plan](const Space& instance, const Volume& projections, const Volume&) {
+    plan->execute(instance, projections, projections);
+  };
+}
+
+auto outliers(const Space&, const Size& size) {
+  const Volume cleaned("cleaned", size.slices, size.angles, size.n);
+  return [cleaned](const Space& instance, const Volume& projections, const Volume&) {
+    remove_outliers(instance, projections, cleaned);
+  };
+}
+
 template <class Make>
 void register_method(const char* name, const Make& make, int upsampling = 1, bool check = false) {
   benchmark::RegisterBenchmark(
@@ -297,6 +329,11 @@ int main(int argc, char* argv[]) {
   register_method("line/backproject", line_backproject);
   register_method("line/project", line_project);
   register_method("filter", filter);
+  register_method("stripes/offset", stripes(StripeMethod::Offset));
+  register_method("stripes/sorting", stripes(StripeMethod::Sorting));
+  register_method("stripes/all", stripes(StripeMethod::All));
+  register_method("phase", phase);
+  register_method("outliers", outliers);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv))
     return 2;

@@ -26,7 +26,9 @@ const std::map<std::string, AngleUnit> angle_units{{"degrees", AngleUnit::Degree
 const std::map<std::string, StoredType> output_types{{"float16", StoredType::Float16},
                                                      {"float32", StoredType::Float32}};
 
-enum class Stripes { None, Offset, Sorting };
+enum class Stripes { None, Offset, Sorting, All };
+enum class Phase { None, Paganin, GeneralisedPaganin, WeakObject };
+enum class Between { Linear, Nearest };
 
 const std::map<std::string, Method> methods{
     {"fourier", Method::Fourier}, {"log-polar", Method::LogPolar}, {"line", Method::Line}};
@@ -37,8 +39,16 @@ const std::map<std::string, TomographyFilter> filters{
     {"hann", TomographyFilter::Hann},       {"parzen", TomographyFilter::Parzen}};
 const std::map<std::string, ProjectionPadding> paddings{{"zero", ProjectionPadding::Zero},
                                                         {"edge", ProjectionPadding::Edge}};
-const std::map<std::string, Stripes> stripe_methods{
-    {"none", Stripes::None}, {"offset", Stripes::Offset}, {"sorting", Stripes::Sorting}};
+const std::map<std::string, Stripes> stripe_methods{{"none", Stripes::None},
+                                                    {"offset", Stripes::Offset},
+                                                    {"sorting", Stripes::Sorting},
+                                                    {"all", Stripes::All}};
+const std::map<std::string, Phase> phase_methods{{"none", Phase::None},
+                                                 {"paganin", Phase::Paganin},
+                                                 {"generalised-paganin", Phase::GeneralisedPaganin},
+                                                 {"weak-object", Phase::WeakObject}};
+const std::map<std::string, Between> flats_between{{"linear", Between::Linear},
+                                                   {"nearest", Between::Nearest}};
 
 /// "fourier|line|log-polar"
 template <class Choice>
@@ -51,8 +61,14 @@ std::string names_of(const std::map<std::string, Choice>& choices) {
 
 struct Options {
   RunOptions run;
-  std::string centre = "auto", rows, air, try_centres;
+  std::string centre = "auto", rows, columns, air, try_centres, try_tilts;
   std::optional<Stripes> stripes;
+  Phase phase = Phase::None;
+  double energy = 0, distance = 0, pixel_size = 0, delta_beta = 0; ///< keV, millimetres, micrometres
+  double regularisation = Bracewell::PhaseOptions{}.regularisation;
+  std::optional<double> zingers;
+  int zinger_window = Bracewell::OutlierOptions{}.window;
+  Between between = Between::Linear;
   Bracewell::StripeOptions stripe_options;
   bool no_log = false;
   std::optional<fs::path> demo;
@@ -85,14 +101,43 @@ std::optional<double> centre_of(const std::string& text) {
 }
 
 /// "120:140:0.5"
-CentreRange centre_range(const std::string& text) {
-  CentreRange range;
+TrialRange trial_range(const char* option, const std::string& text) {
+  TrialRange range;
   int used = 0;
   if (std::sscanf(text.c_str(), "%lf:%lf:%lf%n", &range.first, &range.last, &range.step, &used) != 3 ||
       text.size() != std::size_t(used) || !(range.step > 0) || !(range.last >= range.first) ||
       !((range.last - range.first) / range.step < 100))
-    throw InputError("--try-centres " + text + ": expected FIRST:LAST:STEP, at most 100 centres");
+    throw InputError(std::string(option) + " " + text + ": expected FIRST:LAST:STEP, at most 100 of them");
   return range;
+}
+
+/// Throws InputError where a number is missing that phase retrieval takes.
+Bracewell::PhaseOptions phase_options(const Options& options) {
+  using Bracewell::PhaseMethod;
+  for (const auto& [name, value] : {std::pair{"--energy", options.energy},
+                                    {"--distance", options.distance},
+                                    {"--pixel-size", options.pixel_size},
+                                    {"--delta-beta", options.delta_beta}})
+    if (!(value > 0 && value < 1e12))
+      throw InputError(std::string("--phase takes a ") + name + " above 0");
+  const PhaseMethod method =
+      options.phase == Phase::Paganin
+          ? PhaseMethod::Paganin
+          : (options.phase == Phase::WeakObject ? PhaseMethod::WeakObject : PhaseMethod::GeneralisedPaganin);
+  return {.method = method,
+          .wavelength = 1.23984198e-9 / options.energy, // metres
+          .distance = 1e-3 * options.distance,
+          .pixel_size = 1e-6 * options.pixel_size * options.run.binning,
+          .delta_beta = options.delta_beta,
+          .regularisation = options.regularisation};
+}
+
+/// Throws InputError where the projections of --flat-at are not in order.
+void check_flat_times(const std::vector<std::int64_t>& times) {
+  for (std::size_t k = 0; k < times.size(); ++k)
+    if (times[k] < (k > 0 ? times[k - 1] + 1 : 0))
+      throw InputError("--flat-at: expected numbers of projections from 0 on, in order, found " +
+                       std::to_string(times[k]));
 }
 
 std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder, Provenance& provenance,
@@ -118,25 +163,42 @@ void main_job(Options& options, Provenance& provenance, Timings& timings) {
   run.centre = centre_of(options.centre);
   run.rows = index_range("--rows", options.rows);
   run.air = index_range("--air", options.air);
+  run.columns = index_range("--columns", options.columns);
   run.logarithm = !options.no_log;
+  run.scan.nearest_flat = options.between == Between::Nearest;
+  check_flat_times(run.scan.flat_at);
+  if (options.phase != Phase::None)
+    run.phase = phase_options(options);
+  if (options.zingers)
+    run.zingers = {.window = options.zinger_window, .threshold = *options.zingers};
   if (options.demo && !options.stripes)
     options.stripes = Stripes::Sorting; // the demonstration's detector has bad columns
   if (options.stripes.value_or(Stripes::None) != Stripes::None) {
     options.stripe_options.method =
-        options.stripes == Stripes::Offset ? StripeMethod::Offset : StripeMethod::Sorting;
+        options.stripes == Stripes::Offset
+            ? StripeMethod::Offset
+            : (options.stripes == Stripes::All ? StripeMethod::All : StripeMethod::Sorting);
     run.stripes = options.stripe_options;
   }
   if (options.demo) {
-    if (!run.scan.file.empty() || !run.out.empty() || run.rows)
-      throw InputError("--demo makes its own scan: --scan, --out and --rows do not go with it");
+    if (!run.scan.file.empty() || !run.out.empty() || run.rows || run.columns || run.size || run.binning > 1)
+      throw InputError(
+          "--demo makes its own scan: --scan, --out, --rows, --columns, --size and --binning do not go "
+          "with it");
     std::cout << demonstrate(space, run, *options.demo, provenance, timings) << '\n';
     return;
   }
   if (run.scan.file.empty() || run.out.empty())
     throw InputError("--scan and --out are required, or --demo (see --help)");
-  if (!options.try_centres.empty()) {
-    run.try_centres = centre_range(options.try_centres);
-    std::cout << try_centres(space, run, provenance) << '\n';
+  if (!options.try_centres.empty() || !options.try_tilts.empty()) {
+    if (!options.try_centres.empty())
+      run.try_centres = trial_range("--try-centres", options.try_centres);
+    if (!options.try_tilts.empty()) {
+      run.try_tilts = trial_range("--try-tilts", options.try_tilts);
+      if (run.try_centres || !run.centre)
+        throw InputError("--try-tilts takes a --centre in pixels, without --try-centres");
+    }
+    std::cout << try_values(space, run, provenance) << '\n';
     return;
   }
   std::cout << reconstruct(space, run, provenance, timings).summary << '\n';
@@ -197,6 +259,67 @@ int main(int argc, char** argv) {
       ->type_name(names_of(angle_units));
   app.add_flag("--both-ends", run.scan.both_ends, "the last of them is at the end of the span")->needs(span);
   app.add_flag("--no-log", options.no_log, "data are attenuation already");
+  app.add_option("--flat-at", run.scan.flat_at,
+                 "numbers of the projections before which the flat frames were taken, as many each time "
+                 "(0,1500: before "
+                 "and after 1500): the flat field drifts; without them one mean is that of all")
+      ->delimiter(',')
+      ->type_name("N,N");
+  app.add_option("--flat-between", options.between, "what is between these times")
+      ->transform(CLI::CheckedTransformer(flats_between).description(""))
+      ->type_name(names_of(flats_between))
+      ->default_str("linear");
+  app.add_option(
+         "--binning", run.binning,
+         "means over squares of so many pixels; what other options count are these, and means of them")
+      ->check(CLI::IsMember({1, 2, 4, 8}))
+      ->type_name("1|2|4|8")
+      ->capture_default_str();
+  app.add_option("--columns", options.columns,
+                 "of the detector, all by default; pixels of other options count from BEGIN")
+      ->type_name("BEGIN:END");
+  app.add_option("--zingers", options.zingers,
+                 "values whose attenuation is further than so much from the median around them become it")
+      ->check(CLI::PositiveNumber)
+      ->type_name("DIFFERENCE");
+  app.add_option("--zinger-window", options.zinger_window, "angles and columns of this median")
+      ->check(CLI::IsMember({3, 5, 7, 9}))
+      ->type_name("3|5|7|9")
+      ->capture_default_str();
+  app.add_option("--roll", run.roll,
+                 "of the detector about its middle: projections are turned back, with linear interpolation")
+      ->check(CLI::Range(-45., 45.))
+      ->type_name("DEGREES")
+      ->capture_default_str();
+  app.add_option("--phase", options.phase,
+                 "phase retrieval from waves that have spread, for objects of one material; weak-object: by "
+                 "the contrast "
+                 "transfer function")
+      ->transform(CLI::CheckedTransformer(phase_methods).description(""))
+      ->type_name(names_of(phase_methods))
+      ->default_str("none");
+  app.add_option("--energy", options.energy, "of the beam, for --phase")->type_name("KEV");
+  app.add_option("--distance", options.distance, "from object to detector, for --phase")
+      ->type_name("MILLIMETRES");
+  app.add_option("--pixel-size", options.pixel_size, "of the detector as it is, for --phase")
+      ->type_name("MICROMETRES");
+  app.add_option("--delta-beta", options.delta_beta,
+                 "of the refractive index 1 - delta + i beta, for --phase")
+      ->type_name("RATIO");
+  app.add_option("--regularisation", options.regularisation,
+                 "of weak-object: more damps frequencies that it lost")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--hardening", run.hardening,
+                 "polynomial of beam hardening, C0,C1,...: attenuation becomes C0 a + C1 a^2 + ...")
+      ->delimiter(',')
+      ->expected(1, 8)
+      ->type_name("C,C");
+  app.add_flag("--half-acquisition", run.half_acquisition,
+               "a whole turn with the axis near an end of the detector: slices are up to twice as wide");
+  app.add_option("--size", run.size, "of the slices about the axis; by default all that the detector sees")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("PIXELS");
   app.add_option("--air", options.air,
                  "columns without object: every row is divided by its mean there; with --no-log the mean is "
                  "subtracted")
@@ -211,7 +334,21 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->type_name("STRENGTH")
       ->capture_default_str();
-  app.add_option("--stripe-window", options.stripe_options.window, "of sorting: columns of the median, odd")
+  app.add_option("--stripe-ratio", options.stripe_options.ratio,
+                 "of all: how many times more than all columns differ a stripe stands out of them")
+      ->check(CLI::PositiveNumber)
+      ->type_name("RATIO")
+      ->capture_default_str();
+  app.add_option("--large-window", options.stripe_options.large_window,
+                 "of all: columns of the median for large stripes, odd, twice as many as the widest has")
+      ->check(CLI::Range(1, 63))
+      ->check([](const std::string& text) {
+        return (text.back() - '0') % 2 == 1 ? std::string() : "expected an odd number, found " + text;
+      })
+      ->type_name("COLUMNS")
+      ->capture_default_str();
+  app.add_option("--stripe-window", options.stripe_options.window,
+                 "of sorting and all: columns of the median, odd")
       ->check(CLI::Range(1, 63))
       ->check([](const std::string& text) {
         return (text.back() - '0') % 2 == 1 ? std::string() : "expected an odd number, found " + text;
@@ -220,7 +357,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--dead", options.stripe_options.dead,
                  "columns that change so many times more or less than those beside them are interpolated; 0: "
-                 "none are")
+                 "none are; not of all")
       ->check([](const std::string& text) {
         const double ratio = std::strtod(text.c_str(), nullptr);
         return ratio == 0 || (ratio > 1 && ratio < 1e6) ? std::string()
@@ -233,6 +370,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--try-centres", options.try_centres,
                  "the middle slice at these centres, as one picture: OUT ends with .png, .pdf or .svg")
+      ->type_name("FIRST:LAST:STEP");
+  app.add_option("--try-tilts", options.try_tilts, "the middle slice at these rolls, likewise; with --centre")
       ->type_name("FIRST:LAST:STEP");
   app.add_option("--method", run.method, "log-polar takes even angles over 180 degrees only")
       ->transform(CLI::CheckedTransformer(methods, CLI::ignore_case).description(""))

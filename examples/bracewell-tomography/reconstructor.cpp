@@ -15,17 +15,16 @@
 namespace Bracewell::Examples {
 namespace {
 
-FourierTomographyOptions fourier_options(const RunOptions& options, std::int64_t slices) {
-  return {.slices = slices, .tolerance = options.tolerance};
+FourierTomographyOptions fourier_options(const RunOptions& options, int image, std::int64_t slices) {
+  return {.image = image, .slices = slices, .tolerance = options.tolerance};
 }
 
-LogPolarTomographyOptions log_polar_options(std::int64_t slices) {
-  return {.slices = slices, .row_upsampling = row_upsampling(Method::LogPolar)};
+LogPolarTomographyOptions log_polar_options(int image, std::int64_t slices) {
+  return {.image = image, .slices = slices, .row_upsampling = row_upsampling(Method::LogPolar)};
 }
 
 /// Throws InputError where angles are not those that log-polar reconstruction takes.
 void check_even(const std::string& file, const std::vector<double>& angles) {
-  constexpr double degree = std::numbers::pi / 180;
   const double step = 180.0 / double(angles.size());
   for (std::size_t p = 0; p < angles.size(); ++p)
     if (const double angle = (angles[p] - angles[0]) / degree;
@@ -36,7 +35,7 @@ void check_even(const std::string& file, const std::vector<double>& angles) {
                        " over 180; use --method fourier or line");
 }
 
-constexpr LineTomographyOptions line_options{.projection = false};
+LineTomographyOptions line_options(int image) { return {.image = image, .projection = false}; }
 
 template <class Plan>
 Reconstructor backprojection(std::shared_ptr<const Plan> plan) {
@@ -54,6 +53,8 @@ ParallelBeamGeometry beam_geometry(const RunOptions& options, const std::vector<
       throw InputError("--density-weights: log-polar reconstruction takes even angles only");
     check_even(options.scan.file.string(), angles);
   }
+  if (options.half_acquisition && options.density_weights)
+    throw InputError("--density-weights: --half-acquisition takes even angles over a whole turn only");
   return {.angles = angles,
           .width = width,
           .centre = centre,
@@ -61,31 +62,33 @@ ParallelBeamGeometry beam_geometry(const RunOptions& options, const std::vector<
 }
 
 std::size_t reconstructor_bytes(const Space& space, const RunOptions& options,
-                                const ParallelBeamGeometry& geometry, std::int64_t slices) {
+                                const ParallelBeamGeometry& geometry, int image, std::int64_t slices) {
   switch (options.method) {
   case Method::Fourier:
-    return FourierTomography<Space, float>::bytes_needed(space, geometry, fourier_options(options, slices));
+    return FourierTomography<Space, float>::bytes_needed(space, geometry,
+                                                         fourier_options(options, image, slices));
   case Method::LogPolar:
-    return LogPolarTomography<Space, float>::bytes_needed(space, geometry, log_polar_options(slices));
+    return LogPolarTomography<Space, float>::bytes_needed(space, geometry, log_polar_options(image, slices));
   case Method::Line:
     break;
   }
-  return LineTomography<Space, float>::bytes_needed(space, geometry, line_options);
+  return LineTomography<Space, float>::bytes_needed(space, geometry, line_options(image));
 }
 
 Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
-                                 const ParallelBeamGeometry& geometry, std::int64_t slices) {
+                                 const ParallelBeamGeometry& geometry, int image, std::int64_t slices) {
   switch (options.method) {
   case Method::Fourier:
     return backprojection(std::make_shared<const FourierTomography<Space, float>>(
-        space, geometry, fourier_options(options, slices)));
+        space, geometry, fourier_options(options, image, slices)));
   case Method::LogPolar:
-    return backprojection(
-        std::make_shared<const LogPolarTomography<Space, float>>(space, geometry, log_polar_options(slices)));
+    return backprojection(std::make_shared<const LogPolarTomography<Space, float>>(
+        space, geometry, log_polar_options(image, slices)));
   case Method::Line:
     break;
   }
-  return backprojection(std::make_shared<const LineTomography<Space, float>>(space, geometry, line_options));
+  return backprojection(
+      std::make_shared<const LineTomography<Space, float>>(space, geometry, line_options(image)));
 }
 
 } // namespace Bracewell::Examples

@@ -2,7 +2,7 @@
 #include "bracewell-tomography/run.hpp"
 
 #include "bracewell-tomography/output.hpp"
-#include "bracewell-tomography/reconstructor.hpp"
+#include "bracewell-tomography/prepare.hpp"
 #include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
@@ -13,8 +13,9 @@
 #include "common/stored_values.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
+#include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/find_centre.hpp>
-#include <bracewell/tomography/preprocess.hpp>
+#include <bracewell/tomography/half_acquisition.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -31,111 +32,44 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 int input_slots() { return io_threads() + 1; }
 int output_slots() { return io_threads() + 1; }
 
-/// Means of the frames without object and of those without beam, [rows, width] each; empty where there are none.
-struct Means {
-  std::vector<float> flat, dark;
+/// The rows that are filtered and the slices that come of them.
+struct Place {
+  int width;     ///< of these rows
+  double centre; ///< in them
+  int offset;    ///< of the detector's first pixel in them
+  int image;     ///< pixels of a slice
 
-  /// Of detector rows [first, first + count).
-  Means(const Scan& scan, std::int64_t first, std::int64_t count)
-      : flat(scan.has_flat() ? size(count * scan.width()) : 0),
-        dark(scan.has_dark() ? size(count * scan.width()) : 0) {
-    if (scan.has_flat())
-      scan.read_flat(first, count, flat);
-    if (scan.has_dark())
-      scan.read_dark(first, count, dark);
-  }
-};
-
-/// Raw rows on the device to sinograms.
-class Normalise {
-public:
-  /// For up to `rows` at a time of those that `means` are of.
-  Normalise(const Space& space, const Scan& scan, const Means& means, std::int64_t rows,
-            const ProjectionNormalisation& options)
-      : scan_(scan), options_(options), flat_(uploaded(space, means.flat)),
-        dark_(uploaded(space, means.dark)),
-        values_(allocate<Owned<float*>>("values", values_per_row(scan) * rows)) {}
-
-  static double bytes_per_row(const Scan& scan) { return 4.0 * double(values_per_row(scan)); }
-
-  /// @param first      of the rows, counted from the first of `means`
-  /// @param rows       of all projections, [angles, count, width] as they are stored
-  /// @param sinograms  [count, angles, width]
-  void operator()(const Space& space, std::int64_t first, const std::byte* rows,
-                  const Sinograms& sinograms) const {
-    const std::size_t count = sinograms.extent(0), angles = sinograms.extent(1), width = sinograms.extent(2);
-    const float* values = reinterpret_cast<const float*>(rows);
-    if (values_.size() > 0) {
-      to_floats(space, scan_.format(), rows, values_.data(), std::int64_t(sinograms.size()));
-      values = values_.data();
+  /// @param axis  in rows of the detector
+  Place(const Job& job, double axis) : width(job.width), centre(axis), offset(0) {
+    const std::optional<int> size_of_slice = job.options.size;
+    if (job.options.half_acquisition) {
+      const HalfAcquisition wider = half_acquisition(job.width, axis);
+      width = wider.width, centre = wider.centre, offset = wider.offset;
+    } else if (size_of_slice && *size_of_slice > job.width) {
+      const double reach = 0.5 * *size_of_slice; // on either side of the axis
+      offset = static_cast<int>(std::max(0., std::ceil(reach - axis)));
+      centre += offset;
+      width = std::max(job.width + offset, static_cast<int>(std::ceil(centre + reach)) + 1);
     }
-    const auto part = [&](const Owned<float*>& mean) {
-      return mean.size() > 0 ? Part<const float**>(mean.data() + size(first) * width, count, width)
-                             : Part<const float**>();
-    };
-    normalise_projections(space, Part<const float***>(values, angles, count, width), part(dark_), part(flat_),
-                          sinograms, options_);
+    image = size_of_slice.value_or(width);
+    if (image > width)
+      throw InputError("--size " + std::to_string(image) + ": expected at most " + std::to_string(width) +
+                       ", which half acquisition sees");
   }
 
-private:
-  /// None where the stored values are floats already.
-  static std::int64_t values_per_row(const Scan& scan) {
-    return scan.format().is_float() ? 0 : std::int64_t(scan.angles().size()) * scan.width();
+  bool wider(const Job& job) const { return width > job.width; }
+
+  /// Of rows of the detector to those that are filtered.
+  void widen(const Space& space, const Job& job, double axis, const Sinograms& rows,
+             const Sinograms& wider) const {
+    if (job.options.half_acquisition)
+      weigh_half_acquisition(space, rows, wider, axis);
+    else
+      extend_detector(space, rows, wider, offset);
   }
-
-  static Owned<float*> uploaded(const Space& space, const std::vector<float>& values) {
-    const auto view = allocate<Owned<float*>>("mean frame", values.size());
-    Kokkos::deep_copy(space, view,
-                      Kokkos::View<const float*, Kokkos::HostSpace>(values.data(), values.size()));
-    space.fence("Bracewell::examples::means");
-    return view;
-  }
-
-  const Scan& scan_;
-  ProjectionNormalisation options_;
-  Owned<float*> flat_, dark_, values_;
-};
-
-ProjectionNormalisation normalise_options(const RunOptions& options) {
-  const IndexRange air = options.air.value_or(IndexRange{});
-  return {.logarithm = options.logarithm, .air_begin = int(air.begin), .air_end = int(air.end)};
-}
-
-/// What is to be reconstructed, its options checked.
-struct Job {
-  Scan scan;
-  IndexRange rows;
-  int width;
-  std::int64_t slices, middle; ///< the middle one counts from the first of the rows
-
-  Job(const RunOptions& options, Provenance& provenance)
-      : scan(options.scan, provenance), rows(options.rows.value_or(IndexRange{0, scan.rows()})),
-        width(static_cast<int>(scan.width())), slices(rows.end - rows.begin), middle(slices / 2) {
-    const std::string file = scan.path().string();
-    if (rows.begin < 0 || slices < 1 || rows.end > scan.rows())
-      throw InputError(file + ": expected --rows within 0:" + std::to_string(scan.rows()) + ", found " +
-                       std::to_string(rows.begin) + ":" + std::to_string(rows.end));
-    if (scan.width() > 32768)
-      throw InputError(file + ": is " + std::to_string(scan.width()) +
-                       " pixels wide, expected at most 32768");
-    if (options.air && (options.air->begin < 0 || options.air->end > width))
-      throw InputError(file + ": expected --air within 0:" + std::to_string(width) + ", found " +
-                       std::to_string(options.air->begin) + ":" + std::to_string(options.air->end));
-    const auto [first, last] = std::ranges::minmax(scan.angles());
-    if (!options.centre && !options.try_centres && last - first < 170 * std::numbers::pi / 180)
-      throw InputError(file + ": the rotation axis is found from 170 degrees or more, the angles span " +
-                       shortest((last - first) * 180 / std::numbers::pi) + "; use --centre");
-    if (options.logarithm && !scan.has_flat() && !options.air)
-      provenance.assume(file + ": has no frames without object: its values are taken as transmission; use "
-                               "--flat, --air, or --no-log for attenuation");
-  }
-
-  std::int64_t middle_row() const { return rows.begin + middle; }
 };
 
 /// Projections that are compressed whole, or in parts of many rows, are decompressed once, where memory allows.
@@ -143,9 +77,9 @@ void unpack(Job& job, const RunOptions& options, IndexRange rows, Provenance& pr
   constexpr std::int64_t few = 16; // as are read at a time
   if (job.scan.compressed_rows() <= few)
     return;
-  const double needed = double(rows.end - rows.begin) * double(job.scan.bytes_per_row());
+  const double needed = double(rows.end - rows.begin) * double(job.bytes_per_row());
   if (resident_bytes() + needed < 0.75 * memory_limit(options.memory_limit))
-    job.scan.unpack(rows.begin, rows.end - rows.begin);
+    job.scan.unpack(options.binning * rows.begin, options.binning * (rows.end - rows.begin));
   else
     provenance.assume(job.scan.path().string() + ": its projections are compressed in parts of " +
                       std::to_string(job.scan.compressed_rows()) +
@@ -157,15 +91,13 @@ void unpack(Job& job, const RunOptions& options, IndexRange rows, Provenance& pr
 void check_flats(const Job& job, Provenance& provenance) {
   if (!job.scan.has_dark())
     return;
-  std::vector<float> flat(size(job.width)), dark(flat.size());
-  job.scan.read_flat(job.middle_row(), 1, flat);
-  job.scan.read_dark(job.middle_row(), 1, dark);
+  const Means means(job, job.middle_row(), 1);
   std::size_t below = 0;
-  for (std::size_t i = 0; i < flat.size(); ++i)
-    below += flat[i] <= dark[i];
-  if (20 * below > flat.size())
+  for (std::size_t i = 0; i < means.dark.size(); ++i)
+    below += means.flat[i] <= means.dark[i];
+  if (20 * below > means.dark.size())
     provenance.assume(job.scan.path().string() + ": flat frames are not above dark ones in " +
-                      std::to_string(below) + " of " + std::to_string(flat.size()) + " pixels of row " +
+                      std::to_string(below) + " of " + std::to_string(means.dark.size()) + " pixels of row " +
                       std::to_string(job.middle_row()) +
                       ", which are interpolated; are --flat and --dark right?");
 }
@@ -194,50 +126,90 @@ FilterOptions filter_options(const RunOptions& options) {
   return {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options.method)};
 }
 
+/// The last step on rows of the detector.
+void harden(const Space& space, const RunOptions& options, const Sinograms& sinograms) {
+  if (!options.hardening.empty())
+    correct_beam_hardening(space, sinograms, options.hardening);
+}
+
 /// Sinogram of the middle row.
-Owned<float**> middle_sinogram(const Space& space, const Job& job, const RunOptions& options,
-                               const std::optional<StripeRemoval<Space, float>>& stripes) {
-  const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::rows",
-                                                         size(job.scan.bytes_per_row()));
-  job.scan.read(job.middle_row(), 1, {host.data(), host.size()});
-  const auto rows = Kokkos::create_mirror_view_and_copy(Memory(), host);
-  const auto sinogram = allocate<Owned<float**>>("sinogram", job.scan.angles().size(), job.width);
+Owned<float**> middle_sinogram(const Space& space, const Job& job, const Stripes& stripes,
+                               const std::optional<PreparedRows>& prepared) {
+  const auto sinogram = allocate<Owned<float**>>("sinogram", job.angles(), job.width);
   const Sinograms slices(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
-  Normalise(space, job.scan, Means(job.scan, job.middle_row(), 1), 1,
-            normalise_options(options))(space, 0, rows.data(), slices);
-  if (stripes)
-    stripes->execute(space, slices);
+  if (prepared) {
+    Kokkos::deep_copy(Part<float*>(sinogram.data(), sinogram.size()),
+                      Kokkos::View<const float*, Kokkos::HostSpace>(prepared->row(job.middle_row()).data(),
+                                                                    sinogram.size()));
+  } else {
+    const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::rows",
+                                                           size(job.bytes_per_row()));
+    job.read(job.middle_row(), 1, {host.data(), host.size()});
+    const auto rows = Kokkos::create_mirror_view_and_copy(Memory(), host);
+    Normalise(space, job, Means(job, job.middle_row(), 1), 1, 1)(space, 0, rows.data(), slices);
+    if (stripes)
+      stripes->execute(space, slices);
+    space.fence("Bracewell::examples::middle");
+  }
+  harden(space, job.options, slices);
   return sinogram;
+}
+
+/// The middle row, and what it depends on, prepared where there are steps on frames.
+std::optional<PreparedRows> prepare_middle(const Space& space, const Job& job, const Stripes& stripes) {
+  if (!job.has_frame_steps())
+    return {};
+  auto prepared = prepare_sinograms(space, job, {job.middle_row(), job.middle_row() + 1}, stripes);
+  if (!job.options.try_tilts)
+    prepare_frames(space, job, job.options.roll, prepared);
+  return prepared;
+}
+
+/// The slices of this process: whole pairs, as the Fourier method takes them, so that they are those of one process.
+Share share_of(std::int64_t slices) {
+  const Share pairs = processes().share((slices + 1) / 2);
+  return {std::min(2 * pairs.begin, slices), std::min(2 * pairs.end, slices)};
+}
+
+/// The axis before it is searched: that of the widest slices of half acquisition.
+double axis_or_widest(const Job& job) {
+  return job.options.centre.value_or(job.options.half_acquisition ? job.width - 1 : job.width / 2.0);
 }
 
 /// How many slices at a time: as many as the limit allows and are of use.
 /// @param occupied  bytes before there are buffers and plans
 std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& options, double occupied) {
   const Scan& scan = job.scan;
-  const auto angles = static_cast<std::int64_t>(scan.angles().size());
-  const ParallelBeamGeometry geometry =
-      beam_geometry(options, scan.angles(), job.width, options.centre.value_or(job.width / 2.0));
+  const std::int64_t angles = job.angles();
+  const Place place(job, axis_or_widest(job));
+  const ParallelBeamGeometry geometry = beam_geometry(options, scan.angles(), place.width, place.centre);
   const int upsampling = row_upsampling(options.method);
-  const double sinogram = 4.0 * double(angles) * job.width, image = 4.0 * job.width * double(job.width);
-  const double input = double(scan.bytes_per_row()),
+  const double sinogram = 4.0 * double(angles) * job.width, wide = 4.0 * double(angles) * place.width,
+               image = 4.0 * place.image * double(place.image);
+  const double input = job.has_frame_steps() ? sinogram : double(job.bytes_per_row()),
                output = image / 4 * double(bytes_of(options.output_type));
   const bool converted = options.output_type != StoredType::Float32;
-  // The slots of all stages, the sinograms, filtered ones, and the slices where they are stored as something else.
-  const double per_slice = input_slots() * input + Normalise::bytes_per_row(scan) +
-                           sinogram * (upsampling > 1 ? 1 + upsampling : 1) + output_slots() * output +
-                           (converted ? image : 0) + (kernels_run_on_host ? 0 : 2 * (input + output));
+  // The slots of all stages, the sinograms, wider and filtered ones, and the slices where they are stored as something
+  // else.
+  const double per_slice = input_slots() * input + Normalise::bytes_per_row(job) + sinogram +
+                           (place.wider(job) ? wide : 0) + (upsampling > 1 ? upsampling * wide : 0) +
+                           output_slots() * output + (converted ? image : 0) +
+                           (kernels_run_on_host ? 0 : 2 * (input + output));
   const double stripes =
       options.stripes
           ? double(StripeRemoval<Space, float>::bytes_needed(space, int(angles), job.width, *options.stripes))
           : 0;
   // Means of frames, on the host and the device, and of these the sums and a frame while they are read.
-  const double means = double(job.slices) * job.width * (8.0 * (scan.has_flat() + scan.has_dark()) + 12);
+  const double bin = options.binning * options.binning,
+               means = double(job.slices) * job.width *
+                       (8.0 * double(scan.has_flat() * scan.flat_sets() + scan.has_dark()) + 12 * bin);
+  const double prepared = prepared_bytes(space, job, share_of(job.slices).size());
   const auto needed = [&](std::int64_t count) {
     // Beside these the picture, and what libraries take once they are used.
-    return occupied + stripes + means + 3 * image + 12e6 + per_slice * double(count) +
-           double(ProjectionFilter<Space, float>::bytes_needed(space, count * angles, job.width,
+    return occupied + stripes + means + prepared + 3 * image + 12e6 + per_slice * double(count) +
+           double(ProjectionFilter<Space, float>::bytes_needed(space, count * angles, place.width,
                                                                filter_options(options))) +
-           double(reconstructor_bytes(space, options, geometry, count));
+           double(reconstructor_bytes(space, options, geometry, place.image, count));
   };
   const double limit = memory_limit(options.memory_limit);
   const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, job.slices) : 1;
@@ -302,45 +274,50 @@ void store_as_halves(const Space& space, const Slices& slices, std::byte* stored
   to_halves(space, slices.data(), reinterpret_cast<std::uint16_t*>(stored), count);
 }
 
-/// The slices of this process: whole pairs, as the Fourier method takes them, so that they are those of one process.
-Share share_of(std::int64_t slices) {
-  const Share pairs = processes().share((slices + 1) / 2);
-  return {std::min(2 * pairs.begin, slices), std::min(2 * pairs.end, slices)};
-}
-
 /// The work on slices, some at a time: reading, copying, reconstructing, copying, writing, side by side.
 class Pipeline {
 public:
+  /// @param prepared  rows after the steps on frames, where there are any
   Pipeline(const Space& space, const Job& job, const RunOptions& options, double centre, std::int64_t chunk,
-           const std::optional<StripeRemoval<Space, float>>& stripes, SliceOutput& output)
-      : space_(space), job_(job), options_(options), chunk_(chunk), stripes_(stripes), output_(output),
-        means_(
-            std::async(std::launch::async, [&job] { return Means(job.scan, job.rows.begin, job.slices); })),
-        plan_(make_reconstructor(space, options, beam_geometry(options, job.scan.angles(), job.width, centre),
-                                 chunk)),
-        filter_(space, chunk * std::int64_t(job.scan.angles().size()), job.width, filter_options(options)),
-        rows_(space, size(chunk * job.scan.bytes_per_row()), input_slots()),
+           const Stripes& stripes, const std::optional<PreparedRows>& prepared, SliceOutput& output)
+      : space_(space), job_(job), options_(options), centre_(centre), place_(job, centre), chunk_(chunk),
+        stripes_(stripes), prepared_(prepared), output_(output),
+        means_(std::async(
+            std::launch::async,
+            [this] { return prepared_ ? Means(job_, 0, 0) : Means(job_, job_.rows.begin, job_.slices); })),
+        plan_(make_reconstructor(space, options,
+                                 beam_geometry(options, job.scan.angles(), place_.width, place_.centre),
+                                 place_.image, chunk)),
+        filter_(space, chunk * job.angles(), place_.width, filter_options(options)),
+        rows_(space, size(chunk * row_bytes()), input_slots()),
         stored_(space, size(chunk * slice_bytes()), output_slots()), mine_(share_of(job.slices)),
         progress_("reconstructing", "slices", mine_.size()) {
-    const std::size_t angles = job.scan.angles().size();
+    const std::size_t angles = size(job.angles());
     sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
-    const int fine_width = row_upsampling(options.method) * job.width;
-    filtered_ = fine_width == job.width ? sinograms_
-                                        : allocate<Owned<float***>>("filtered", chunk, angles, fine_width);
+    wider_ = place_.wider(job) ? allocate<Owned<float***>>("wider", chunk, angles, place_.width) : sinograms_;
+    const int upsampling = row_upsampling(options.method);
+    filtered_ = upsampling == 1
+                    ? wider_
+                    : allocate<Owned<float***>>("filtered", chunk, angles, upsampling * place_.width);
     if (options.output_type != StoredType::Float32)
-      slices_ = allocate<Slices>("slices", chunk, job.width, job.width);
-    normalise_.emplace(space, job.scan, means_.get(), chunk, normalise_options(options));
+      slices_ = allocate<Slices>("slices", chunk, place_.image, place_.image);
+    normalise_.emplace(space, job, means_.get(), job.slices, prepared_ ? 0 : chunk);
   }
 
   using Middle = std::function<void(std::vector<float> slice)>;
   /// Calls middle() with the middle slice once it is there.
   std::vector<StageTime> run(const Middle& middle) {
-    const std::int64_t in = mine_.size() * job_.scan.bytes_per_row(), out = mine_.size() * slice_bytes();
-    const auto rows_bytes = [&](std::int64_t item) { return count(item) * job_.scan.bytes_per_row(); };
+    const std::int64_t in = mine_.size() * row_bytes(), out = mine_.size() * slice_bytes();
+    const auto rows_bytes = [&](std::int64_t item) { return count(item) * row_bytes(); };
     const auto stored_bytes = [&](std::int64_t item) { return count(item) * slice_bytes(); };
     Stage read{.name = "read", .threads = io_threads(), .slots = rows_.on_host(), .bytes = in};
     read.work = [&](std::int64_t item) {
-      job_.scan.read(job_.rows.begin + first(item), count(item), {rows_.host(item), size(rows_bytes(item))});
+      const std::int64_t begin = job_.rows.begin + first(item);
+      if (!prepared_)
+        return job_.read(begin, count(item), {rows_.host(item), size(rows_bytes(item))});
+      for (std::int64_t row = 0; row < count(item); ++row)
+        std::ranges::copy(prepared_->row(begin + row),
+                          reinterpret_cast<float*>(rows_.host(item)) + row * prepared_->row_values);
     };
     Stage compute{.name = "compute", .threads = 0, .slots = stored_.on_device(), .bytes = out};
     compute.work = [&](std::int64_t item) { reconstruct(item, middle); };
@@ -361,7 +338,10 @@ private:
   std::int64_t first(std::int64_t item) const { return mine_.begin + item * chunk_; }
   std::int64_t count(std::int64_t item) const { return std::min(chunk_, mine_.end - first(item)); }
   std::int64_t slice_bytes() const {
-    return std::int64_t(job_.width) * job_.width * bytes_of(options_.output_type);
+    return std::int64_t(place_.image) * place_.image * bytes_of(options_.output_type);
+  }
+  std::int64_t row_bytes() const {
+    return prepared_ ? prepared_->row_values * std::int64_t(sizeof(float)) : job_.bytes_per_row();
   }
 
   void reconstruct(std::int64_t item, const Middle& middle) {
@@ -369,19 +349,29 @@ private:
       return Kokkos::subview(all, std::pair<std::size_t, std::size_t>(0, size(count(item))), Kokkos::ALL,
                              Kokkos::ALL);
     };
-    const Sinograms sinograms = first_of(sinograms_), filtered = first_of(filtered_);
-    (*normalise_)(space_, first(item), rows_.device(item), sinograms);
-    if (stripes_)
-      stripes_->execute(space_, sinograms);
-    filter_.execute(space_, sinograms, filtered);
+    const Sinograms sinograms = first_of(sinograms_), wider = first_of(wider_),
+                    filtered = first_of(filtered_);
+    if (prepared_) {
+      Kokkos::deep_copy(
+          space_, Part<float*>(sinograms.data(), sinograms.size()),
+          Part<const float*>(reinterpret_cast<const float*>(rows_.device(item)), sinograms.size()));
+    } else {
+      (*normalise_)(space_, first(item), rows_.device(item), sinograms);
+      if (stripes_)
+        stripes_->execute(space_, sinograms);
+    }
+    harden(space_, options_, sinograms);
+    if (place_.wider(job_))
+      place_.widen(space_, job_, centre_, sinograms, wider);
+    filter_.execute(space_, wider, filtered);
     std::byte* const stored = stored_.device(item);
-    const std::size_t width = size(job_.width);
+    const std::size_t width = size(place_.image);
     const bool as_floats = options_.output_type == StoredType::Float32;
     const Slices slices(as_floats ? reinterpret_cast<float*>(stored) : slices_.data(), size(count(item)),
                         width, width);
     plan_(space_, filtered, slices);
     if (!options_.corners)
-      apply_mask(space_, slices, {.radius = job_.width / 2.0});
+      apply_mask(space_, slices, {.radius = place_.image / 2.0});
     if (!as_floats)
       store_as_halves(space_, slices, stored);
     space_.fence("Bracewell::examples::tomography"); // the slots are read and written by other stages
@@ -396,15 +386,18 @@ private:
   Space space_;
   const Job& job_;
   const RunOptions& options_;
+  double centre_;
+  Place place_;
   std::int64_t chunk_;
-  const std::optional<StripeRemoval<Space, float>>& stripes_;
+  const Stripes& stripes_;
+  const std::optional<PreparedRows>& prepared_;
   SliceOutput& output_;
   std::future<Means> means_; ///< read while the rest is planned
   Reconstructor plan_;
   ProjectionFilter<Space, float> filter_;
   Slots rows_, stored_;                ///< what was read, what is written
   std::optional<Normalise> normalise_; ///< made last
-  Owned<float***> sinograms_, filtered_;
+  Owned<float***> sinograms_, wider_, filtered_;
   Slices slices_; ///< where they are stored as something else
   Share mine_;    ///< the slices of this process
   Progress progress_;
@@ -420,24 +413,43 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                                  : std::vector<fs::path>{options.out, picture_path(options)});
   timings.phase("open");
   Job job(options, provenance);
-  unpack(job, options, job.rows, provenance);
+  unpack(job, options, job.with_neighbours(job.rows), provenance);
   const Scan& scan = job.scan;
-  const int width = job.width;
-  SliceOutput output(options.out, job.slices, width, options.output_type);
-  std::optional<StripeRemoval<Space, float>> stripes;
+  Stripes stripes;
   if (options.stripes)
-    stripes.emplace(space, int(scan.angles().size()), width, *options.stripes);
+    stripes.emplace(space, int(job.angles()), job.width, *options.stripes);
+  std::optional<SliceOutput> output;
+  const auto open_output = [&](double axis) {
+    output.emplace(options.out, job.slices, Place(job, axis).image, options.output_type);
+  };
+  const bool size_is_known = options.centre || options.size || !options.half_acquisition;
+  if (size_is_known)
+    open_output(axis_or_widest(job));
   // What is wrong, and how much fits, is found before the axis is searched.
   const std::int64_t chunk = chunk_size(space, job, options, resident_bytes());
   check_flats(job, provenance);
   double centre = 0;
+  std::optional<PreparedRows> prepared;
+  if (job.has_frame_steps()) {
+    timings.phase("prepare frames");
+    const Share mine = share_of(job.slices);
+    prepared =
+        prepare_sinograms(space, job, {job.rows.begin + mine.begin, job.rows.begin + mine.end}, stripes);
+    prepare_frames(space, job, options.roll, *prepared);
+  }
   {
     timings.phase("look at the middle slice");
-    const auto sinogram = middle_sinogram(space, job, options, stripes);
-    check_width(job, sinogram, provenance);
+    const auto sinogram =
+        middle_sinogram(space, job, stripes,
+                        prepared && process_count() == 1 ? prepared : prepare_middle(space, job, stripes));
+    if (!options.half_acquisition)
+      check_width(job, sinogram, provenance);
     provenance.say();
     if (options.centre) {
       centre = *options.centre;
+    } else if (options.half_acquisition) {
+      timings.phase("search the axis");
+      centre = find_overlap(space, sinogram, scan.angles());
     } else {
       timings.phase("search the axis");
       Progress progress("searching the axis", "parts", 100);
@@ -451,7 +463,14 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   centre = sum_over_processes(is_first_process() ? centre : 0); // the same in all, whatever they compute on
   if (!options.centre)
     provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));
-  output.write_provenance(provenance.text());
+  if (options.half_acquisition)
+    provenance.took(scan.path(), "half acquisition: " +
+                                     shortest(std::round(1 + 2 * std::min(centre, job.width - 1 - centre))) +
+                                     " columns are seen twice");
+  if (!size_is_known)
+    open_output(centre);
+  const int width = Place(job, centre).image;
+  output->write_provenance(provenance.text());
 
   std::future<void> picture; // drawn beside the work
   const auto draw = [&](std::vector<float> slice) {
@@ -461,12 +480,12 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   std::vector<float> middle; // of several processes, in one of them
   const auto keep = [&](std::vector<float> slice) { middle = std::move(slice); };
   timings.phase("plan");
-  Pipeline pipeline(space, job, options, centre, chunk, stripes, output);
+  Pipeline pipeline(space, job, options, centre, chunk, stripes, prepared, *output);
   timings.phase("reconstruct");
   timings.stages(process_count() > 1 ? pipeline.run(keep) : pipeline.run(draw));
   timings.phase("finish");
   if (!measuring) {
-    output.write_attribute("centre", centre);
+    output->write_attribute("centre", centre);
     if (process_count() > 1) {
       middle.resize(size(width) * size(width));
       processes().sum(space, Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(middle.data(),
@@ -474,7 +493,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
       if (is_first_process())
         draw(std::move(middle));
     }
-    output.commit();
+    output->commit();
     if (is_first_process()) {
       picture.get();
       outputs.commit();
@@ -489,44 +508,61 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   return {options.out.string() + text, centre};
 }
 
-std::string try_centres(const Space& space, const RunOptions& options, Provenance& provenance) {
+std::string try_values(const Space& space, const RunOptions& options, Provenance& provenance) {
   require_one_process();
   require_picture_name(options.out);
   OutputFamily outputs({options.out});
   Job job(options, provenance);
-  unpack(job, options, {job.middle_row(), job.middle_row() + 1}, provenance);
-  const CentreRange& range = *options.try_centres;
+  unpack(job, options, job.with_neighbours({job.middle_row(), job.middle_row() + 1}), provenance);
+  const bool tilts = options.try_tilts.has_value();
+  const TrialRange& range = tilts ? *options.try_tilts : *options.try_centres;
   const auto count = static_cast<std::int64_t>((range.last - range.first) / range.step + 1 + 1e-9);
+  const auto trial = [&](std::int64_t i) { return range.first + double(i) * range.step; };
   check_flats(job, provenance);
   provenance.say();
-  std::optional<StripeRemoval<Space, float>> stripes;
+  Stripes stripes;
   if (options.stripes)
-    stripes.emplace(space, int(job.scan.angles().size()), job.width, *options.stripes);
-  const auto sinogram = middle_sinogram(space, job, options, stripes);
-  const int fine_width = row_upsampling(options.method) * job.width;
-  const auto filtered = allocate<Owned<float***>>("filtered", 1, sinogram.extent(0), fine_width);
-  ProjectionFilter<Space, float>(space, std::int64_t(sinogram.extent(0)), job.width, filter_options(options))
-      .execute(space, Sinograms(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1)), filtered);
-  const auto slice = allocate<Owned<float***>>("slice", 1, job.width, job.width);
+    stripes.emplace(space, int(job.angles()), job.width, *options.stripes);
+  const auto prepared = prepare_middle(space, job, stripes);
+  Owned<float**> sinogram = middle_sinogram(space, job, stripes, prepared);
+  const int upsampling = row_upsampling(options.method),
+            image = Place(job, tilts ? *options.centre : trial(count / 2)).image; // the same for all
+  const auto slice = allocate<Owned<float***>>("slice", 1, image, image);
   std::vector<std::vector<float>> images;
-  Progress progress("reconstructing", "centres", count);
+  Progress progress("reconstructing", tilts ? "tilts" : "centres", count);
   for (std::int64_t i = 0; i < count; ++i) {
-    const ParallelBeamGeometry geometry =
-        beam_geometry(options, job.scan.angles(), job.width, range.first + double(i) * range.step);
-    make_reconstructor(space, options, geometry, 1)(space, filtered, slice);
-    apply_mask(space, slice, {.radius = job.width / 2.0});
+    if (tilts) {
+      std::optional<PreparedRows> turned = prepared;
+      prepare_frames(space, job, trial(i), *turned);
+      sinogram = middle_sinogram(space, job, stripes, turned);
+    }
+    const double centre = tilts ? *options.centre : trial(i);
+    const Place place(job, centre);
+    Sinograms rows(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
+    const auto wider =
+        allocate<Owned<float***>>("wider", 1, place.wider(job) ? job.angles() : 0, place.width);
+    if (place.wider(job)) {
+      place.widen(space, job, centre, rows, wider);
+      rows = wider;
+    }
+    const auto filtered = allocate<Owned<float***>>("filtered", 1, job.angles(), upsampling * place.width);
+    ProjectionFilter<Space, float>(space, job.angles(), place.width, filter_options(options))
+        .execute(space, rows, filtered);
+    make_reconstructor(space, options, beam_geometry(options, job.scan.angles(), place.width, place.centre),
+                       image, 1)(space, filtered, slice);
+    apply_mask(space, slice, {.radius = image / 2.0});
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
     images.emplace_back(host.data(), host.data() + host.size());
     progress.add(1);
   }
-  const GreyRange grey = range_in_disc(images[images.size() / 2], job.width); // the same for all
+  const GreyRange grey = range_in_disc(images[images.size() / 2], image); // the same for all
   const auto columns = size(std::int64_t(std::ceil(std::sqrt(double(count)))));
   std::vector<Picture> rows, row;
   for (std::size_t i = 0; i < images.size(); ++i) {
-    row.push_back(grey_panel({.caption = "centre " + shortest(range.first + double(i) * range.step),
+    row.push_back(grey_panel({.caption = (tilts ? "roll " : "centre ") + shortest(trial(std::int64_t(i))),
                               .values = images[i],
-                              .width = job.width,
-                              .height = job.width,
+                              .width = image,
+                              .height = image,
                               .range = grey,
                               .points = 400}));
     if (row.size() == columns || i + 1 == images.size())
@@ -535,7 +571,7 @@ std::string try_centres(const Space& space, const RunOptions& options, Provenanc
   write_picture(options.out, stacked(rows));
   outputs.commit();
   return options.out.string() + ": slice " + std::to_string(job.middle_row()) + " at " +
-         std::to_string(count) + " centres";
+         std::to_string(count) + (tilts ? " rolls" : " centres");
 }
 
 } // namespace Bracewell::Examples

@@ -7,11 +7,14 @@
 #include "common/views.hpp"
 
 #include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/outliers.hpp>
+#include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/stripes.hpp>
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace Bracewell::Examples {
 
@@ -22,8 +25,8 @@ struct IndexRange {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Pixels first, first + step ... last.
-struct CentreRange {
+/// Numbers first, first + step ... last.
+struct TrialRange {
   double first = 0, last = 0, step = 1;
 };
 
@@ -34,17 +37,26 @@ struct RunOptions {
   Method method = Method::Fourier;
   TomographyFilter filter = TomographyFilter::Shepp;
   ProjectionPadding padding = ProjectionPadding::Edge;
-  double tolerance = 1e-4;                ///< of the Fourier method
-  std::optional<double> centre;           ///< pixel; absent: searched for in the middle slice
-  std::optional<CentreRange> try_centres; ///< OUT is a picture of the middle slice at each of them
-  bool logarithm = true;                  ///< false: values are attenuation already
-  std::optional<IndexRange> air;          ///< columns without object
-  std::optional<StripeOptions> stripes;   ///< absent: they stay
-  bool density_weights = false;           ///< for angles that are not evenly spread
-  bool corners = false;                   ///< keep what lies outside of the disc that every projection sees
-  std::optional<IndexRange> rows;         ///< of the detector; absent: all
-  std::optional<double> memory_limit;     ///< megabytes; absent: half of the machine's
-  std::string picture_ending = ".png";    ///< of the middle slice
+  double tolerance = 1e-4;               ///< of the Fourier method
+  std::optional<double> centre;          ///< pixel; absent: searched for in the middle slice
+  std::optional<TrialRange> try_centres; ///< pixels; OUT is a picture of the middle slice at each of them
+  std::optional<TrialRange> try_tilts;   ///< degrees of roll, likewise
+  int binning = 1;                   ///< pixels of the detector, of which all below count squares of so many
+  std::optional<IndexRange> columns; ///< of the detector; absent: all; others count from the first of these
+  std::optional<OutlierOptions> zingers; ///< absent: they stay
+  double roll = 0;                       ///< of the detector, degrees
+  std::optional<PhaseOptions> phase;     ///< absent: there is none
+  std::vector<double> hardening;         ///< coefficients of the polynomial; empty: none
+  bool half_acquisition = false;         ///< the axis is near an end of the detector
+  std::optional<int> size;               ///< pixels of a slice; absent: as the detector sees
+  bool logarithm = true;                 ///< false: values are attenuation already
+  std::optional<IndexRange> air;         ///< columns without object
+  std::optional<StripeOptions> stripes;  ///< absent: they stay
+  bool density_weights = false;          ///< for angles that are not evenly spread
+  bool corners = false;                  ///< keep what lies outside of the disc that every projection sees
+  std::optional<IndexRange> rows;        ///< of the detector; absent: all
+  std::optional<double> memory_limit;    ///< megabytes; absent: half of the machine's
+  std::string picture_ending = ".png";   ///< of the middle slice
 };
 
 struct RunResult {
@@ -57,7 +69,7 @@ struct RunResult {
 RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
                       Timings& timings);
 
-/// The middle slice at several centres, as one picture; returns the summary.
-std::string try_centres(const Space& space, const RunOptions& options, Provenance& provenance);
+/// The middle slice at several centres or rolls, as one picture; returns the summary.
+std::string try_values(const Space& space, const RunOptions& options, Provenance& provenance);
 
 } // namespace Bracewell::Examples

@@ -12,8 +12,6 @@
 
 namespace Bracewell::Examples {
 
-constexpr double degree = std::numbers::pi / 180;
-
 Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(options) {
   std::int64_t projections = 0;
   std::error_code error;
@@ -40,6 +38,10 @@ Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(option
   if (has_flat())
     provenance.took(path(), std::to_string(flat_.count) + " flat and " + std::to_string(dark_.count) +
                                 " dark frames");
+  if (flat_sets() > 1 && (!has_flat() || flat_.count % flat_sets() != 0))
+    throw InputError(path().string() + ": expected a multiple of " + std::to_string(flat_sets()) +
+                     " frames without object, as many at every time of --flat-at, found " +
+                     std::to_string(flat_.count));
   make_angles(projections, provenance);
 }
 
@@ -152,24 +154,43 @@ void Scan::read(std::int64_t first, std::int64_t count, std::span<std::byte> byt
     tiff.read_rows(std::int64_t(p), first, count, values.subspan(p * pixels, pixels));
 }
 
-void Scan::read_flat(std::int64_t first, std::int64_t count, std::span<float> values) const {
-  read_mean(flat_, first, count, values);
+void Scan::read_flat(std::int64_t set, std::int64_t first, std::int64_t count,
+                     std::span<float> values) const {
+  const std::int64_t number = flat_.count / flat_sets();
+  read_mean(flat_, set * number, number, first, count, values);
+}
+
+std::vector<float> Scan::flat_places() const {
+  const auto& times = options_.flat_at;
+  std::vector<float> places;
+  for (std::size_t p = 0; times.size() > 1 && p < angles_.size(); ++p) {
+    const double time = double(p) + 0.5; // a set was taken before the projection of its number
+    const auto next = std::ranges::upper_bound(times, std::int64_t(p));
+    if (next == times.begin() || next == times.end()) {
+      places.push_back(next == times.begin() ? 0.F : float(times.size() - 1));
+      continue;
+    }
+    const double share = (time - double(next[-1])) / double(next[0] - next[-1]);
+    places.push_back(float(next - times.begin() - 1) +
+                     float(options_.nearest_flat ? std::round(share) : share));
+  }
+  return places;
 }
 
 void Scan::read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const {
-  read_mean(dark_, first, count, values);
+  read_mean(dark_, 0, dark_.count, first, count, values);
 }
 
-void Scan::read_mean(const Frames& frames, std::int64_t first, std::int64_t count,
-                     std::span<float> values) const {
+void Scan::read_mean(const Frames& frames, std::int64_t start, std::int64_t number, std::int64_t first,
+                     std::int64_t count, std::span<float> values) const {
   std::vector<double> sum(values.size());
   // Small frames are read many at once: a file may have millions.
   const auto pixels = static_cast<std::int64_t>(values.size());
-  const std::int64_t most = frames.tiff ? 1 : std::clamp<std::int64_t>((1 << 20) / pixels, 1, frames.count);
+  const std::int64_t most = frames.tiff ? 1 : std::clamp<std::int64_t>((1 << 20) / pixels, 1, number);
   std::vector<float> block(static_cast<std::size_t>(most * pixels));
   std::optional<TiffReader> tiff(frames.tiff); // one of this thread
-  for (std::int64_t f = 0; f < frames.count; f += most) {
-    const std::int64_t together = std::min(most, frames.count - f);
+  for (std::int64_t f = start; f < start + number; f += most) {
+    const std::int64_t together = std::min(most, start + number - f);
     const auto read = std::span(block).first(static_cast<std::size_t>(together * pixels));
     if (frames.tiff)
       tiff->read_rows(f, first, count, read);
@@ -180,7 +201,7 @@ void Scan::read_mean(const Frames& frames, std::int64_t first, std::int64_t coun
         sum[i] += read[begin + i];
   }
   for (std::size_t i = 0; i < sum.size(); ++i)
-    values[i] = static_cast<float>(sum[i] / double(frames.count));
+    values[i] = static_cast<float>(sum[i] / double(number));
 }
 
 } // namespace Bracewell::Examples

@@ -5,14 +5,18 @@
 #include "common/provenance.hpp"
 #include "common/tiff.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <numbers>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace Bracewell::Examples {
+
+inline constexpr double degree = std::numbers::pi / 180; ///< in radians
 
 enum class AngleUnit { Degrees, Radians };
 
@@ -27,6 +31,9 @@ struct ScanOptions {
   std::optional<double> span = {};          ///< degrees: even angles over it, instead of those of the file
   std::optional<double> first_angle = {};   ///< degrees: of these even angles; absent: 0
   bool both_ends = false;                   ///< the last one is at `span` itself
+  /// Projections before which flat frames were taken, as many each time, in order; empty: their mean is for all.
+  std::vector<std::int64_t> flat_at = {};
+  bool nearest_flat = false; ///< of these times, instead of a line between two of them
 };
 
 /// A scan by parallel beam, open for reading: HDF5 in the layout of Scientific Data Exchange (De Carlo et
@@ -44,6 +51,10 @@ public:
   const std::vector<double>& angles() const { return angles_; } ///< radians
   bool has_flat() const { return flat_.count > 0; }
   bool has_dark() const { return dark_.count > 0; }
+  /// Times at which flat frames were taken; 1 where that is not known.
+  std::int64_t flat_sets() const { return std::max<std::int64_t>(1, std::int64_t(options_.flat_at.size())); }
+  /// For every projection the place of its flat field among those times; empty where there is one.
+  std::vector<float> flat_places() const;
 
   /// How the projections are stored.
   StoredFormat format() const { return blocks_ ? blocks_->format() : StoredFormat{}; }
@@ -55,8 +66,8 @@ public:
   /// Detector rows [first, first + count) of all projections, [angles, count, width], as they are stored. From any
   /// number of threads, as the two below.
   void read(std::int64_t first, std::int64_t count, std::span<std::byte> values) const;
-  /// Means of the frames without object and without beam, [count, width].
-  void read_flat(std::int64_t first, std::int64_t count, std::span<float> values) const;
+  /// Means of the frames without object, of one set, and without beam, [count, width].
+  void read_flat(std::int64_t set, std::int64_t first, std::int64_t count, std::span<float> values) const;
   void read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const;
 
 private:
@@ -67,7 +78,9 @@ private:
     std::int64_t count = 0;
   };
   Frames frames_of(const std::string& name, const std::string& usual) const;
-  void read_mean(const Frames& frames, std::int64_t first, std::int64_t count, std::span<float> values) const;
+  /// Of `number` frames from `start` on.
+  void read_mean(const Frames& frames, std::int64_t start, std::int64_t number, std::int64_t first,
+                 std::int64_t count, std::span<float> values) const;
   void make_angles(std::int64_t count, Provenance& provenance);
   void read_angles(std::int64_t count, Provenance& provenance);
 

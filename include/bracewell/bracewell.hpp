@@ -51,11 +51,15 @@
 #include <bracewell/reconstruct/shells.hpp>
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
+#include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
+#include <bracewell/tomography/outliers.hpp>
+#include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
 #include <bracewell/version.hpp>

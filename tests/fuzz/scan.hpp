@@ -24,7 +24,7 @@ inline void scan(Bytes bytes) {
     std::vector<std::byte> projections(static_cast<std::size_t>(scan.bytes_per_row()));
     accepts([&] { scan.read(scan.rows() - 1, 1, projections); });
     if (scan.has_flat())
-      accepts([&] { scan.read_flat(0, 1, row); });
+      accepts([&] { scan.read_flat(0, 0, 1, row); });
     if (scan.has_dark())
       accepts([&] { scan.read_dark(0, 1, row); });
   });

@@ -216,6 +216,17 @@ TEST_CASE("binned and turned frames, and their transposes") {
   CHECK_THROWS_MATCHES(bin_frames(space, frames, frames, 2), Error,
                        matches("bin_frames: binned: expected [2, 3, 5]"));
 
+  const auto wider = to_device<double>(random_values(at(P * S * 17)), S, 17);
+  CHECK(gap(
+            frames, wider, [&](const auto& in, const auto& out) { extend_detector(space, in, out, 4); },
+            [&](const auto& in, const auto& out) { extend_detector_transpose(space, in, out, 4); }) < 1e-14);
+  extend_detector(space, frames, wider, 4);
+  const Values extended = to_host(wider);
+  for (int k = 0; k < P * S * 17; ++k)
+    CHECK(extended[at(k)] == values[at(k / 17 * n + std::clamp(k % 17 - 4, 0, n - 1))]);
+  CHECK_THROWS_MATCHES(extend_detector(space, frames, wider, 7), Error,
+                       matches("extend_detector: wider: expected rows"));
+
   // A plane is interpolated exactly, where the turned pixels are on the detector.
   const int rows = 9, angles = 3, width = 15;
   const RollOptions roll{.angle = 0.2, .row = 4, .column = 7.5};

@@ -93,6 +93,57 @@ struct TurnFrames {
   }
 };
 
+/// Rows in longer ones, beyond which their ends go on.
+template <class T>
+struct ExtendRows {
+  const T* rows;
+  T* wider;
+  int width, wider_width, offset;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, wider_width), [&](int j) {
+      wider[line * wider_width + j] = rows[line * width + Kokkos::clamp(j - offset, 0, width - 1)];
+    });
+  }
+};
+
+/// The transpose: what lies beyond the ends is added to them.
+template <class T>
+struct ExtendRowsTranspose {
+  const T* wider;
+  T* rows;
+  int width, wider_width, offset;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+    const T* const in = wider + line * wider_width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
+      T sum = 0;
+      const int begin = i == 0 ? 0 : i + offset, end = i == width - 1 ? wider_width : i + offset + 1;
+      for (int j = begin; j < end; ++j)
+        sum += in[j];
+      rows[line * width + i] = sum;
+    });
+  }
+};
+
+/// Checks rows and longer ones.
+inline void check_extension(const Arguments& arguments, const ArrayShape& rows, const ArrayShape& wider,
+                            int offset) {
+  arguments.require(rows && rows.rank == 3 && rows.extents[2] >= 1 && rows.extents[2] < (1 << 30),
+                    "sinograms", "[slices, angles, width]", [&] { return rows.shape(); });
+  const bool fits = wider && wider.rank == 3 && wider.extents[2] < (1 << 30) && offset >= 0;
+  arguments.require(
+      fits && wider.extents[2] >= rows.extents[2] + offset, "wider",
+      [&] {
+        return "rows of " + number(rows.extents[2]) + " values at least, and " + number(offset) +
+               " before them";
+      },
+      [&] { return wider.shape(); });
+  arguments.shape("wider", wider, {rows.extents[0], rows.extents[1], wider.extents[2]});
+}
+
 /// Checks frames and binned ones; their rows are the last but one axis.
 inline void check_bins(const Arguments& arguments, const ArrayShape& frames, const ArrayShape& binned,
                        int bin) {
@@ -187,6 +238,44 @@ void turn_detector_transpose(const ExecutionSpace& space, const Input& sinograms
   Kokkos::Profiling::ScopedRegion region("Bracewell::turn_detector_transpose");
   Impl::turn_frames<true>(space, {"turn_detector_transpose"}, "Bracewell::turn_detector_transpose::spread",
                           sinograms, turned, options);
+}
+
+/// Rows of a wider detector, on which the values at the ends go on: for slices that are larger than the detector, as
+/// back-projection takes rows for periodic ones.
+/// @param sinograms  [S, P, n]
+/// @param wider      [S, P, m], m >= n + offset, overwritten
+/// @param offset     pixels before the first one, which the axis moves by
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Input, class Output>
+void extend_detector(const ExecutionSpace& space, const Input& sinograms, const Output& wider, int offset) {
+  using T = typename Output::value_type;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  constexpr Impl::Arguments arguments{"extend_detector"};
+  const Array<const T, MemorySpace> in(sinograms);
+  const Array<T, MemorySpace> out(wider);
+  Impl::check_extension(arguments, in, out, offset);
+  arguments.disjoint({{"wider", out}}, {{"sinograms", in}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::extend_detector");
+  Impl::for_each_row(space, "Bracewell::extend_detector::extend", in.extents[0] * in.extents[1],
+                     Impl::ExtendRows<T>{in.data, out.data, int(in.extents[2]), int(out.extents[2]), offset});
+}
+
+/// The transpose of extend_detector.
+/// @throws Error as extend_detector
+template <class ExecutionSpace, class Input, class Output>
+void extend_detector_transpose(const ExecutionSpace& space, const Input& wider, const Output& sinograms,
+                               int offset) {
+  using T = typename Output::value_type;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  constexpr Impl::Arguments arguments{"extend_detector_transpose"};
+  const Array<const T, MemorySpace> in(wider);
+  const Array<T, MemorySpace> out(sinograms);
+  Impl::check_extension(arguments, out, in, offset);
+  arguments.disjoint({{"sinograms", out}}, {{"wider", in}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::extend_detector_transpose");
+  Impl::for_each_row(
+      space, "Bracewell::extend_detector_transpose::fold", in.extents[0] * in.extents[1],
+      Impl::ExtendRowsTranspose<T>{in.data, out.data, int(out.extents[2]), int(in.extents[2]), offset});
 }
 
 } // namespace Bracewell

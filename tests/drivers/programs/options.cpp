@@ -35,7 +35,7 @@ TEST_CASE("help shows choices and defaults") {
   const std::string help = run_well(folder, tomography + " --help");
   for (const char* const choice : {"--method fourier|line|log-polar=fourier", "--padding edge|zero=edge",
                                    "--filter cosine|cosine2|hamming|hann|none|parzen|ramp|shepp=shepp",
-                                   "--stripes none|offset|sorting=none", "--angle-unit degrees|radians"})
+                                   "--stripes all|none|offset|sorting=none", "--angle-unit degrees|radians"})
     CHECK(help.find(choice) != std::string::npos);
 }
 

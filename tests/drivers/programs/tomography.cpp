@@ -405,6 +405,134 @@ TEST_CASE("--try-centres A:B:STEP gives one slice at many centres as one picture
   expect_bad_input(folder, command + "46:50:1 --out x.h5", {"x.h5", ".png"});
 }
 
+TEST_CASE("what a beam and a detector did is undone: drift, hardening, zingers, small pixels") {
+  const TemporaryFolder folder;
+  const Disc disc; // in pixels of 2 x 2
+  const Disc fine{.width = 192, .rows = 6, .x = 14, .y = -8, .radius = 50, .centre = 96.5};
+  std::vector<std::uint16_t> counts, flat, dark;
+  for (const float value : fine.projections()) {
+    const auto k = counts.size();
+    const double beam = 20000 * (1 + 0.5 * double(k / (192 * 6)) / 240),
+                 harder = (std::sqrt(1 + 0.4 * value) - 1) / 0.2; // value = harder + 0.1 harder^2
+    counts.push_back(static_cast<std::uint16_t>(std::lround(200 + beam * std::exp(-harder))));
+    if (k % 5003 < 2)
+      counts.back() = 60000;
+  }
+  for (int i = 0; i < 4 * fine.rows * fine.width; ++i)
+    flat.push_back(i < 2 * fine.rows * fine.width ? 20200 : 30200), dark.push_back(200);
+  Hdf5Writer writer(folder / "scan.h5");
+  writer.write<std::uint16_t>("/exchange/data", {fine.angles, fine.rows, fine.width}, counts);
+  writer.write<std::uint16_t>("/exchange/data_white", {4, fine.rows, fine.width}, flat);
+  writer.write<std::uint16_t>("/exchange/data_dark", {4, fine.rows, fine.width}, dark);
+  writer.write<double>("/exchange/theta", {fine.angles}, fine.theta());
+  writer.commit();
+  const std::vector<std::string> steps{"--flat-at 0,240", "--hardening 1,0.1", "--zingers 0.2"};
+  const auto error = [&](std::size_t without, const std::string& more = "--centre 48") {
+    std::string command = tomography + " --scan scan.h5 --out slices.h5 --filter hann --binning 2 " + more;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      command += i == without ? "" : " " + steps[i];
+    run_well(folder, command);
+    return disc.error(slices(folder / "slices.h5"));
+  };
+  CHECK(error(3) < 0.01);
+  for (const std::size_t without : {0, 1, 2})
+    CHECK(error(without) > 0.02);
+  // A part of the detector, and slices that are wider than it.
+  CHECK(error(3, "--centre 40 --columns 8:92 --size 96") < 0.01);
+  CHECK(error(3, "--centre 40 --columns 8:92 --size 96 --method line --memory-limit 200") < 0.01);
+}
+
+TEST_CASE("half acquisition: a disc that is wider than the detector comes back whole") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  write_scan(folder / "scan.h5", {.width = 60, .angles = 480, .centre = 50, .span = 360});
+  const std::string command = tomography + " --scan scan.h5 --no-log --filter hann --half-acquisition ";
+  const Outcome outcome = run(folder, command + "--out slices.h5 --size 96");
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.err.find("19 columns are seen twice") != std::string::npos);
+  CHECK(std::abs(number_after(outcome.out, "centre ") - 50) < 0.1);
+  CHECK(disc.error(slices(folder / "slices.h5")) < 0.05);
+  CHECK(run_well(folder, command + "--out all.h5 --centre 50 --method line").find("101 x 101") !=
+        std::string::npos);
+  run_well(folder, command + "--try-centres 49:51:1 --out centres.png");
+}
+
+TEST_CASE("a detector that is turned about the beam; --try-tilts") {
+  const TemporaryFolder folder;
+  const Disc disc{.rows = 24};
+  const double roll = 2 * std::numbers::pi / 180, middle_row = 11.5, middle = 47.5;
+  std::vector<float> values;
+  for (int p = 0; p < disc.angles; ++p)
+    for (int y = 0; y < disc.rows; ++y)
+      for (int x = 0; x < disc.width; ++x) { // the upright detector's pixel, and its attenuation
+        const double row = middle_row + std::cos(roll) * (y - middle_row) + std::sin(roll) * (x - middle),
+                     i = middle - std::sin(roll) * (y - middle_row) + std::cos(roll) * (x - middle);
+        const double theta = p * std::numbers::pi / disc.angles, r = disc.radius * (1 - 0.02 * row);
+        const double s = i - disc.centre - disc.x * std::cos(theta) - disc.y * std::sin(theta);
+        values.push_back(static_cast<float>((Disc::area(s + 0.5, r) - Disc::area(s - 0.5, r)) / disc.radius));
+      }
+  Hdf5Writer writer(folder / "scan.h5");
+  writer.write<float>("/exchange/data", {disc.angles, disc.rows, disc.width}, values);
+  writer.commit();
+  const std::string command =
+      tomography + " --scan scan.h5 --no-log --span 180 --centre 48 --filter hann --rows 10:14 ";
+  const auto error = [&](const std::string& options) {
+    run_well(folder, command + "--out slices.h5 " + options);
+    double worst = 0;
+    for (int row = 10; row < 14; ++row) {
+      const auto all = slices(folder / "slices.h5");
+      const Disc one{.rows = 1, .radius = disc.radius * (1 - 0.02 * row)};
+      std::vector<float> slice(all.begin() + (row - 10) * 96 * 96, all.begin() + (row - 9) * 96 * 96);
+      for (float& value : slice)
+        value *= float(disc.radius / one.radius);
+      worst = std::max(worst, one.error(slice));
+    }
+    return worst;
+  };
+  CHECK(error("--roll 2") < 0.01);
+  CHECK(error("") > 0.05);
+  CHECK(run_well(folder, command + "--try-tilts 1:3:1 --out tilts.png").find("at 3 rolls") !=
+        std::string::npos);
+}
+
+TEST_CASE("phase retrieval brings back what waves have spread") {
+  const TemporaryFolder folder;
+  const Disc disc{.rows = 1};
+  write_scan(folder / "clean.h5", disc);
+  const double a = std::numbers::pi * 50 * 1.23984198e-9 / 20 * 4e-3 / 1e-12; // the options below, in metres
+  std::vector<float> seen = disc.projections();
+  for (int p = 0; p < disc.angles; ++p) {
+    const auto row = std::span(seen).subspan(std::size_t(p * disc.width), std::size_t(disc.width));
+    std::vector<double> waves(row.begin(), row.end());
+    for (double& value : waves)
+      value = std::exp(-value);
+    for (std::size_t i = 1; i + 1 < waves.size(); ++i)
+      row[i] = float(waves[i] - a / (4 * std::numbers::pi * std::numbers::pi) *
+                                    (waves[i - 1] + waves[i + 1] - 2 * waves[i]));
+    row[0] = row[row.size() - 1] = 1; // air
+  }
+  Hdf5Writer writer(folder / "scan.h5");
+  writer.write<float>("/exchange/data", {disc.angles, 1, disc.width}, seen);
+  writer.commit();
+  const std::string command = tomography + " --span 180 --centre 48 --filter hann --out slices.h5 --scan ";
+  run_well(folder, command + "clean.h5 --no-log");
+  const auto expected = slices(folder / "slices.h5");
+  const std::string beam = " --energy 20 --distance 4 --pixel-size 1 --delta-beta 50";
+  const auto error = [&](const std::string& method) {
+    const Outcome outcome = run(folder, command + "scan.h5 --phase " + method + beam);
+    REQUIRE(outcome.code == 0);
+    if (method != "none")
+      CHECK(outcome.err.find("the filter of --phase reaches 8 pixels, more than the 1 rows") !=
+            std::string::npos);
+    return relative_error(slices(folder / "slices.h5"), expected);
+  };
+  CHECK(error("generalised-paganin") < 0.01);
+  CHECK(error("paganin") < 0.1);
+  CHECK(error("none") > 0.1);
+  CHECK(error("weak-object") < 1); // the object is strong
+}
+
 TEST_CASE("--demo simulates a scan, finds its axis and reconstructs it") {
   const TemporaryFolder folder;
   const auto error = [&](const std::string& options) {
@@ -414,6 +542,7 @@ TEST_CASE("--demo simulates a scan, finds its axis and reconstructs it") {
   };
   const double with_stripes = error("--stripes none --method line");
   CHECK(error("--method line") < 0.75 * with_stripes); // rings are gone
+  CHECK(error("--method line --stripes all") < 0.9 * with_stripes);
   CHECK(error("") < 0.1);
   CHECK(error("--method log-polar") < 0.1);
   run_well(folder, tomography + " --demo results --centre 131.4 --pictures svg");
@@ -464,6 +593,19 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
   bad(good + "--centre 16 --method log-polar --span 170",
       {"scan.h5: angle 1 is 8.5 degrees", "even steps of 9 over 180", "--method fourier"});
   bad(good + "--pictures gif", {"--pictures", "png|pdf|svg", "gif"});
+  bad(good + "--phase paganin --distance 10 --pixel-size 1 --delta-beta 9", {"--phase takes a --energy"});
+  bad(good + "--binning 3", {"--binning"});
+  bad(good + "--binning 4", {"scan.h5", "--binning of at most 2"});
+  bad(good + "--columns 5:99", {"scan.h5", "--columns within 0:32"});
+  bad(good + "--flat-at 5,2", {"--flat-at", "in order"});
+  bad(good + "--flat-at 0,10", {"scan.h5", "multiple of 2 frames without object"});
+  bad(good + "--half-acquisition", {"scan.h5", "--half-acquisition takes 350 degrees"});
+  bad(good + "--half-acquisition --span 360 --centre 20 --size 99", {"--size 99", "at most 41"});
+  bad(good + "--half-acquisition --span 360 --centre 40", {"--centre", "0 to 31"});
+  bad(good + "--half-acquisition --span 360 --centre 20 --density-weights", {"--density-weights"});
+  bad(good + "--zingers 0", {"--zingers"});
+  bad(good + "--roll 50", {"--roll"});
+  bad("--scan scan.h5 --no-log --out x.png --try-tilts 0:1:1", {"--try-tilts", "--centre"});
 
   write_text(folder / "text.h5", "no scan");
   bad("--scan text.h5 --out x.h5", {"text.h5", "not an HDF5 file"});
