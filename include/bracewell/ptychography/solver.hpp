@@ -399,7 +399,10 @@ private:
                                         const PtychographySolverOptions& options) {
     const auto object = static_cast<std::size_t>(shape.object[0] * shape.object[1]);
     const bool adam = options.steps == PtychographySteps::Adam;
-    std::vector<std::size_t> all(adam ? 2 : 0, object);
+    std::vector<std::size_t> all;
+    all.reserve(3 + probe_parameter_count); // without it GCC 12 warns of an array's end
+    if (adam)
+      all.assign(2, object);
     if (options.optics)
       all.insert(all.end(), probe_parameter_count, 1);
     else if (adam && options.probe_rate > 0)
