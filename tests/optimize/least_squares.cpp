@@ -3,6 +3,7 @@
 
 #include <bracewell/optimize/least_squares.hpp>
 
+#define EIGEN_DONT_VECTORIZE // GCC 12 warns of what its transposes for AVX-512 leave uninitialised
 #include <Eigen/Dense>
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>

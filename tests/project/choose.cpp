@@ -18,15 +18,14 @@ SamplingWork volumes() {
           .batches = 2,
           .poses = 64,
           .projection_elements = 64 * 33,
-          .elements = 64 * 64 * 33,
-          .reconstructions = 2};
+          .elements = 64 * 64 * 33};
 }
 
 SamplingWork images() {
   SamplingWork work = volumes();
   work.dimensions = 2;
   work.elements = 64 * 33;
-  work.batches = work.reconstructions = 1;
+  work.batches = 1;
   return work;
 }
 
