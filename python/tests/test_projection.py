@@ -29,6 +29,14 @@ def test_operators_have_the_values_of_the_reference(golden, real, tolerance):
 
         poses = (value["matrices"], value["shifts"])
         check(bracewell.project(value["reconstruction"], *poses, shape=box, width=volume[-1], **options), "project")
+        prepared_options = {name: option for name, option in options.items() if name != "interpolation"}
+        prepared = bracewell.PreparedReference(value["reconstruction"], width=volume[-1],
+                                               interpolation=options["interpolation"])
+        check(prepared.project(*poses, shape=box, **prepared_options), "project")
+        gradients = prepared.project_gradients(value["matrices"], value["cot_projections"], value["shifts"], shape=box,
+                                               wanted=("matrices", "shifts"), **prepared_options)
+        for name in ("matrices", "shifts"):
+            check(getattr(gradients, name), f"grad_{name}")
         for skip, suffix in ((False, ""), (True, "_skip_redundant")):
             gradients = bracewell.project_gradients(
                 value["reconstruction"], value["matrices"], value["cot_projections"], value["shifts"], shape=box,
