@@ -51,14 +51,15 @@ struct LargestPart {
 } // namespace Impl
 
 /// A reconstruction, or a batch of them, made ready for sampling by one kernel: `project`, `project_gradients` and
-/// `backproject_gradients` take it in place of the View, and are faster for it on GPUs, however few poses a call
-/// has. It owns a copy, on GPUs continued a little beyond the stored half and in an
-/// order that suits the caches; the View is not needed any more. Made once, used by any number of calls.
+/// `backproject_gradients` take it in place of the View. It owns a copy, on GPUs continued a little beyond the
+/// stored half and in an order that suits the caches; the View is not needed any more. Made once, used by any
+/// number of calls.
 /// Movable and copyable (a copy refers to the same memory); calls that read it may run on several instances
 /// once it has been filled.
 ///
 /// Memory, of 128 elements a side: on GPUs in float 1.1 (linear) or 1.2 times that of volumes, 2.2 to 2.4 times
-/// that of images; on hosts that of the View.
+/// that of images; on hosts that of the View. In half precision half of that, but for linear volumes on GPUs, of
+/// which neighbours are stored in pairs: as much as in float.
 ///
 /// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex, with which all
 /// arithmetic is in float, the spectra are scaled by a power of two so that none overflows, and every element

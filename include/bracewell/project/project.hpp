@@ -159,8 +159,8 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
         options);
 }
 
-/// The same from a reference that was prepared for its kernel (prepared_reference.hpp), on GPUs 1.5 to 3 times as
-/// fast; its oversampling is taken where options leave it out.
+/// The same from a reference that was prepared for its kernel (prepared_reference.hpp): on GPUs from the copies
+/// of docs/internals/projection.md. Its oversampling is taken where options leave it out.
 /// @throws Error as above, and on GPUs for 2^31 or more poses
 template <class ExecutionSpace, class Kernel, int D, class Stored, class Projections>
 void project(const ExecutionSpace& space,
