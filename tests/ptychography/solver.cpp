@@ -849,12 +849,14 @@ struct WholeScan {
 } // namespace
 
 TEST_CASE("every kind of steps finds a simulated object, alone and with the probe", "[ptychography]") {
-  const auto [steps, alpha, object_rate, probe_rate] = GENERATE(
-      table<PtychographySteps, double, double, double>({{PtychographySteps::Adam, 1, 0.02, 0},
-                                                        {PtychographySteps::Projections, 1, 1, 0},
-                                                        {PtychographySteps::Projections, 0.1, 1, 1},
-                                                        {PtychographySteps::LeastSquares, 0.1, 1, 0},
-                                                        {PtychographySteps::LeastSquares, 0.1, 1, 1}}));
+  // PIE goes slowly where little light falls: ePIE's loss falls as one over the passes.
+  const auto [steps, alpha, object_rate, probe_rate, least] =
+      GENERATE(table<PtychographySteps, double, double, double, double>(
+          {{PtychographySteps::Adam, 1, 0.02, 0, 1e-4},
+           {PtychographySteps::Projections, 1, 1, 0, 1e-3},
+           {PtychographySteps::Projections, 0.1, 1, 1, 1e-3},
+           {PtychographySteps::LeastSquares, 0.1, 1, 0, 1e-4},
+           {PtychographySteps::LeastSquares, 0.1, 1, 1, 1e-4}}));
   CAPTURE(int(steps), alpha, probe_rate);
   const WholeScan scan;
   const Space space;
@@ -879,8 +881,7 @@ TEST_CASE("every kind of steps finds a simulated object, alone and with the prob
     Kokkos::deep_copy(solver.probe(), probe);
   }
   const PatternBatches<Space> batches(space, WholeScan::count, 16, 1);
-  const int passes =
-      200; // ePIE is the slowest: of its loss 3e-3 are left after 60, 8e-4 after 200, 4e-4 after 400
+  const int passes = 300;
   for (int pass = 0; pass < passes; ++pass) {
     if (steps == PtychographySteps::Adam)
       solver.set_rate_factor(std::min(1.0, 2 - 2.0 * pass / passes));
@@ -892,7 +893,7 @@ TEST_CASE("every kind of steps finds a simulated object, alone and with the prob
   for (std::size_t b = 0; b < 16; ++b)
     first += losses[b], last += losses[losses.size() - 16 + b];
   INFO("loss from " << first << " to " << last);
-  CHECK(last < 1e-3 * first);
+  CHECK(last < least * first);
   if (probe_rate > 0)
     return; // what the probe takes, the object need not
   std::vector<double> amplitude, phase;
