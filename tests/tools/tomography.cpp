@@ -3,10 +3,14 @@
 #include "checks.hpp"
 
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
+#include <bracewell/tomography/outliers.hpp>
+#include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
 
@@ -28,7 +32,11 @@ struct Plans {
       : filter(space, 2 * count, n), fine(space, 2 * count, n, {.upsampling = 2}),
         line(space, {.angles = half_turn(), .width = n}),
         log_polar(space, {.angles = half_turn(), .width = n}),
-        offset(space, count, n, {.method = StripeMethod::Offset}), sorting(space, count, n) {}
+        offset(space, count, n, {.method = StripeMethod::Offset}), sorting(space, count, n),
+        all(space, count, n, {.method = StripeMethod::All, .window = 11}), phase(space, count, 2, n, beam) {}
+
+  static constexpr PhaseOptions beam{
+      .wavelength = 6e-11, .distance = 0.1, .pixel_size = 2e-6, .delta_beta = 30};
 
   static std::vector<double> half_turn() {
     std::vector<double> angles;
@@ -40,9 +48,12 @@ struct Plans {
   ProjectionFilter<Space, float> filter, fine;
   LineTomography<Space, float> line;
   LogPolarTomography<Space, float> log_polar;
-  StripeRemoval<Space, float> offset, sorting;
+  StripeRemoval<Space, float> offset, sorting, all;
+  PhaseRetrieval<Space, float> phase;
   View<float***> raw{"raw", count, 2, n}, projections{"projections", 2, count, n},
-      finer{"finer", 2, count, 2 * n}, images{"images", 2, n, n};
+      finer{"finer", 2, count, 2 * n}, images{"images", 2, n, n}, others{"others", 2, count, n},
+      binned{"binned", 2, count / 2, n / 2}, flats{"flats", 3, 2, n}, wider{"wider", 2, count, 2 * n - 3};
+  View<float*> places{"places", count};
   View<float**> frame{"frame", 2, n};
 };
 
@@ -52,6 +63,35 @@ std::vector<Function> functions(const Plans& p) {
        [&](const Space& space) { normalise_projections(space, p.raw, p.frame, p.frame, p.projections); }},
       {"StripeRemoval::", [&](const Space& space) { p.offset.execute(space, p.projections); }},
       {"StripeRemoval::", [&](const Space& space) { p.sorting.execute(space, p.projections); }},
+      {"StripeRemoval::", [&](const Space& space) { p.all.execute(space, p.projections); }},
+      {"normalise_projections::",
+       [&](const Space& space) {
+         normalise_projections(space, p.raw, p.frame, p.flats, p.places, p.projections);
+       }},
+      {"correct_beam_hardening::",
+       [&](const Space& space) {
+         correct_beam_hardening(space, p.projections, {1, 0.1});
+       }},
+      {"remove_outliers::", [&](const Space& space) { remove_outliers(space, p.projections, p.others); }},
+      {"PhaseRetrieval::", [&](const Space& space) { p.phase.execute(space, p.projections, p.others); },
+       true},
+      {"PhaseRetrieval::",
+       [&](const Space& space) { p.phase.filter_transpose(space, p.projections, p.others); }, true},
+      {"bin_frames::", [&](const Space& space) { bin_frames(space, p.projections, p.binned, 2); }},
+      {"bin_frames_transpose::",
+       [&](const Space& space) { bin_frames_transpose(space, p.binned, p.projections, 2); }},
+      {"turn_detector::",
+       [&](const Space& space) { turn_detector(space, p.projections, p.others, {.angle = 0.1}); }},
+      {"turn_detector_transpose::",
+       [&](const Space& space) { turn_detector_transpose(space, p.projections, p.others, {.angle = 0.1}); }},
+      {"extend_detector::", [&](const Space& space) { extend_detector(space, p.projections, p.finer, 3); }},
+      {"extend_detector_transpose::",
+       [&](const Space& space) { extend_detector_transpose(space, p.finer, p.projections, 3); }},
+      // The axis in the middle of the last pixel but one: rows of 2 n - 3.
+      {"weigh_half_acquisition::",
+       [&](const Space& space) { weigh_half_acquisition(space, p.projections, p.wider, p.n - 2); }},
+      {"weigh_half_acquisition_transpose::",
+       [&](const Space& space) { weigh_half_acquisition_transpose(space, p.wider, p.projections, p.n - 2); }},
       {"ProjectionFilter::",
        [&](const Space& space) { p.filter.execute(space, p.projections, p.projections); }, true},
       {"ProjectionFilter::", [&](const Space& space) { p.fine.execute(space, p.projections, p.finer); },
@@ -106,6 +146,8 @@ TEST_CASE("plans of tomography take the memory that they say") {
                                                   FilterOptions{.upsampling = 2, .shift = 2.5});
     check_memory<StripeRemoval<Space, float>>(1, angles, n, StripeOptions{});
     check_memory<StripeRemoval<Space, double>>(1, angles, n, StripeOptions{.method = StripeMethod::Offset});
+    check_memory<StripeRemoval<Space, float>>(1, angles, n, StripeOptions{.method = StripeMethod::All});
+    check_memory<PhaseRetrieval<Space, float>>(1, std::int64_t(angles), 5, n, Plans::beam);
     check_memory<Adam<Space, float>>(1, std::vector<std::size_t>{std::size_t(n), 7}, AdamOptions{});
   }
 }
