@@ -216,8 +216,6 @@ void Refinement::evaluate(const PreparedMap& map, std::span<const PoseSearch> se
       .run(space_, count);
   Kokkos::deep_copy(space_, host_sums_, sums_);
   if (gradients) {
-    Kokkos::deep_copy(space_, matrix_gradients_, 0.0f);
-    Kokkos::deep_copy(space_, shift_gradients_, 0.0f);
     project_gradients(
         space_, map, poses, cotangents,
         {.matrices = range(matrix_gradients_, 0, count), .shifts = range(shift_gradients_, 0, count)},

@@ -447,7 +447,6 @@ TEST_CASE("the tutorial's reconstruction by stochastic gradients") {
     forward.execute(space, padded, spectrum);
     project(space, spectrum, {.matrices = m, .shifts = s}, projections, options);
     squared_error(space, projections, data, {.cotangent = g});
-    Kokkos::deep_copy(space, gradient, Complex(0)); // it is added to
     project_gradients(space, spectrum, {.matrices = m, .shifts = s}, g, {.reconstruction = gradient},
                       options);
     divide_by_multiplicity(space, gradient);
@@ -492,8 +491,6 @@ TEST_CASE("the tutorial's poses with an optimiser of one's own") {
     matrices_from_rotation_vectors(space, w, base, matrices);
     project(space, reconstruction, {.matrices = matrices, .shifts = shifts}, projections, options);
     squared_error(space, projections, images, {.cotangent = g});
-    Kokkos::deep_copy(space, matrix_gradients, 0.0f); // these two are added to
-    Kokkos::deep_copy(space, shift_gradients, 0.0f);
     project_gradients(space, reconstruction, {.matrices = matrices, .shifts = shifts}, g,
                       {.matrices = matrix_gradients, .shifts = shift_gradients}, options);
     rotation_vector_gradients(space, w, base, matrix_gradients, w_gradients);

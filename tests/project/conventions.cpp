@@ -250,14 +250,18 @@ TEST_CASE("what is overwritten and what is added to") {
   const Kokkos::DefaultHostExecutionSpace space;
   const auto matrices = identity(2);
   // [accumulate
-  const View<Complex***> reconstruction("reconstruction", 1, 8, 5), data("data", 1, 8, 5);
+  const View<Complex***> reconstruction("reconstruction", 1, 8, 5), data("data", 1, 8, 5),
+      gradient("gradient", 1, 8, 5);
   Kokkos::deep_copy(reconstruction, Complex(1));
   const View<Complex****> projections("projections", 1, 1, 8, 5);
   for (int call = 1; call <= 2; ++call) {
     project(space, reconstruction, {.matrices = matrices}, projections);
     backproject(space, projections, {.matrices = matrices}, {.data = data});
-    CHECK(projections(0, 0, 0, 0) == Complex(1)); // overwritten
+    project_gradients(space, reconstruction, {.matrices = matrices}, projections,
+                      {.reconstruction = gradient});
     CHECK(data(0, 0, 0) == Complex(call));        // added to
+    CHECK(projections(0, 0, 0, 0) == Complex(1)); // overwritten
+    CHECK(gradient(0, 0, 0) == Complex(1));       // overwritten
   }
   // accumulate]
 }

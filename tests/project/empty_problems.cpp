@@ -39,6 +39,8 @@ void check(std::size_t volumes, std::size_t batches, std::size_t poses) {
   const ProjectionOptions same{.oversampling = 1};
   Kokkos::deep_copy(gradient, Complex(7));
   Kokkos::deep_copy(weight, 7);
+  Kokkos::deep_copy(matrix_gradient, 7);
+  Kokkos::deep_copy(shift_gradient, 7);
 
   CHECK_NOTHROW(project<Linear>(space, reconstruction, all, output, same));
   CHECK_NOTHROW(project_gradients<Linear>(space, reconstruction, all, images,
@@ -47,6 +49,11 @@ void check(std::size_t volumes, std::size_t batches, std::size_t poses) {
                                            .matrices = matrix_gradient,
                                            .shifts = shift_gradient},
                                           same));
+  space.fence();
+  CHECK(holds(gradient, 0));
+  CHECK(holds(matrix_gradient, 0));
+  CHECK(holds(shift_gradient, 0));
+  Kokkos::deep_copy(gradient, Complex(7));
   for (const Strategy strategy :
        {Strategy::Automatic, Strategy::Atomic, Strategy::Owned, Strategy::Duplicated})
     CHECK_NOTHROW(backproject<Linear>(space, images, all,

@@ -202,14 +202,14 @@ TEST_CASE("gradients of filters are the slopes of projections and back-projectio
     const auto direction = random_like(filtered.filters, random),
                start = random_like(filtered.filters, random);
     const auto gradient = [&](const auto& values, const auto& g) {
-      auto result = start;
+      auto result = start; // written over
       const auto view = [](auto& tensor) {
         using Value = std::remove_reference_t<decltype(tensor[0])>;
         return Kokkos::View<Value****, Kokkos::LayoutRight, Kokkos::HostSpace>(
             tensor.values.data(), tensor.extents[0], tensor.extents[1], tensor.extents[2], tensor.extents[3]);
       };
       Bracewell::filter_gradients(Kokkos::DefaultHostExecutionSpace(), view(values), view(g), view(result));
-      return moved(result, -1, start); // added to
+      return result;
     };
     double project_losses[2], backproject_losses[2];
     for (const int side : {0, 1}) {

@@ -154,7 +154,7 @@ TEST_CASE("gradients of backproject without a weight volume") {
                  });
 }
 
-TEST_CASE("gradients are the same whichever others are asked for, and accumulate where they say so") {
+TEST_CASE("gradients are the same whichever others are asked for, and written over") {
   const auto shape = GENERATE(from_range(generic_shapes()));
   CAPTURE(describe(shape));
   const Problem<double> problem(shape, "catmull_rom");
@@ -165,7 +165,7 @@ TEST_CASE("gradients are the same whichever others are asked for, and accumulate
                 zero_like(problem.poses.matrices), zero_like(problem.poses.shifts)};
   problem.operators.project_gradients(problem.reconstruction, problem.poses, cotangent, all, problem.options);
   for (int asked = 1; asked < 16; ++asked) {
-    Gradients some, start;
+    Gradients some; // full of numbers that must not count
     if (asked & 1)
       some.projections = random_like(all.projections, random);
     if (asked & 2)
@@ -174,17 +174,16 @@ TEST_CASE("gradients are the same whichever others are asked for, and accumulate
       some.matrices = random_like(all.matrices, random);
     if (asked & 8)
       some.shifts = random_like(all.shifts, random);
-    start = some;
     problem.operators.project_gradients(problem.reconstruction, problem.poses, cotangent, some,
                                         problem.options);
     if (asked & 1)
       CHECK(relative_error(some.projections, all.projections) < 1e-14);
     if (asked & 2)
-      CHECK(relative_error(some.reconstruction, moved(all.reconstruction, 1, start.reconstruction)) < 1e-13);
+      CHECK(relative_error(some.reconstruction, all.reconstruction) < 1e-13);
     if (asked & 4)
-      CHECK(relative_error(some.matrices, moved(all.matrices, 1, start.matrices)) < 1e-13);
+      CHECK(relative_error(some.matrices, all.matrices) < 1e-13);
     if (asked & 8)
-      CHECK(relative_error(some.shifts, moved(all.shifts, 1, start.shifts)) < 1e-13);
+      CHECK(relative_error(some.shifts, all.shifts) < 1e-13);
   }
 }
 

@@ -141,13 +141,13 @@ TEST_CASE("only the gradients that are asked for are computed") {
     return seen.launches("reconstruction") || seen.launches("atomic") || seen.launches("owned") ||
            seen.launches("duplicated");
   };
-  SECTION("poses alone: one gather, no scatter") {
+  SECTION("poses alone: zeros and one gather, no scatter") {
     for (const auto& wanted : {ProjectGradients<float, Space::memory_space>{.matrices = a.matrix_gradient},
                                ProjectGradients<float, Space::memory_space>{.shifts = a.shift_gradient},
                                ProjectGradients<float, Space::memory_space>{.matrices = a.matrix_gradient,
                                                        .shifts = a.shift_gradient}}) {
       const Test::Report seen = kernels(wanted);
-      CHECK(seen.kernels.size() == 1);
+      CHECK(seen.kernels.size() == 2);
       CHECK(seen.launches("Bracewell::project_gradients::poses"));
       CHECK_FALSE(scatters(seen));
     }
@@ -155,12 +155,12 @@ TEST_CASE("only the gradients that are asked for are computed") {
   SECTION("values and pose gradients in one pass") {
     const Test::Report seen =
         kernels({.projections = a.projections, .matrices = a.matrix_gradient, .shifts = a.shift_gradient});
-    CHECK(seen.kernels.size() == 1);
+    CHECK(seen.kernels.size() == 2);
     CHECK_FALSE(scatters(seen));
   }
   SECTION("the reconstruction alone: no gather") {
     const Test::Report seen = kernels({.reconstruction = a.data});
-    CHECK(seen.kernels.size() == 1);
+    CHECK(seen.kernels.size() == 2);
     CHECK(scatters(seen));
     CHECK_FALSE(seen.launches("poses"));
   }
@@ -169,7 +169,7 @@ TEST_CASE("only the gradients that are asked for are computed") {
       backproject_gradients<Linear>(space, a.cotangent, a.poses,
                                     {.data = a.reconstruction, .matrices = a.matrix_gradient});
     });
-    CHECK(seen.kernels.size() == 1);
+    CHECK(seen.kernels.size() == 2);
     CHECK_FALSE(scatters(seen));
   }
 }
@@ -287,7 +287,7 @@ TEST_CASE("the insertion kernel that choose_insertion names is the one that runs
                                                     .host = Impl::is_host<Space>,
                                                     .strategy = strategy});
       const auto check = [&](const std::string& function, const Test::Report& seen) {
-        CHECK(seen.kernels.front().label == "Bracewell::" + function + "::" + step_of(insertion));
+        CHECK(seen.launches("Bracewell::" + function + "::" + step_of(insertion)));
       };
       check("backproject", Test::report([&] {
               backproject<Linear>(space, images, {.matrices = matrices}, {.data = data, .scratch = scratch},
@@ -300,7 +300,7 @@ TEST_CASE("the insertion kernel that choose_insertion names is the one that runs
     }
 }
 
-TEST_CASE("no poses: no kernels") {
+TEST_CASE("no poses: no kernels but those that write zeros") {
   Arguments a;
   a.projections = View<Complex****>("p", 2, 0, 8, 5);
   const View<float****> matrices("m", 1, 1, 3, 3);
@@ -315,9 +315,9 @@ TEST_CASE("no poses: no kernels") {
   CHECK(Test::report([&] {
           project_gradients<Linear>(Space(), a.reconstruction, a.poses, a.projections,
                                     {.reconstruction = a.data, .matrices = a.matrix_gradient});
-        }).kernels.empty());
+        }).kernels.size() == 1);
   CHECK(Test::report([&] {
           backproject_gradients<Linear>(Space(), a.projections, a.poses,
                                         {.data = a.reconstruction, .matrices = a.matrix_gradient});
-        }).kernels.empty());
+        }).kernels.size() == 1);
 }

@@ -3,7 +3,9 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,36 @@ template <class Space, class Value>
 void fill(const Space& space, const std::string& label, Value* values, std::int64_t size, Value value = {}) {
   Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
                        Fill<Value>{values, value});
+}
+
+/// Zeros in several arrays, one after the other.
+template <class Value, std::size_t count>
+struct SetZero {
+  Kokkos::Array<Value*, count> values;
+  Kokkos::Array<std::int64_t, count> sizes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    for (std::size_t a = 0; a < count; i -= sizes[a++])
+      if (i < sizes[a]) {
+        values[a][i] = Value(0);
+        return;
+      }
+  }
+};
+
+/// Sets arrays to zero in one launch, none where all are empty.
+template <class Space, class Value, std::size_t count>
+void set_zero(const Space& space, const std::string& label,
+              const std::array<std::span<Value>, count>& arrays) {
+  SetZero<Value, count> zeros;
+  std::int64_t total = 0;
+  for (std::size_t a = 0; a < count; ++a) {
+    zeros.values[a] = arrays[a].data();
+    total += zeros.sizes[a] = static_cast<std::int64_t>(arrays[a].size());
+  }
+  if (total != 0)
+    Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, total),
+                         zeros);
 }
 
 /// The first values of an array, and zeros behind them.

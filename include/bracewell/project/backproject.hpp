@@ -30,16 +30,16 @@ using BackprojectionFor =
     Backprojection<Impl::real_of<Projections>, typename ExecutionSpace::memory_space, D>;
 
 /// Cotangents of what backproject adds to, images (D = 2) or volumes, and the outputs of
-/// backproject_gradients; what is left out is not computed.
+/// backproject_gradients, overwritten; what is left out is not computed.
 template <class T, class MemorySpace, int D>
 struct BackprojectGradients {
   SpectraArray<const Kokkos::complex<T>, MemorySpace, D> data = {}; ///< cotangent [B|1, (D,) H, W/2+1]
   Array<const T, MemorySpace> weight = {};  ///< cotangent, like data; given together with weights
   Array<const T, MemorySpace> weights = {}; ///< as given to backproject
-  Array<Kokkos::complex<T>, MemorySpace> projections = {}; ///< [B, P, ...], overwritten
-  Array<T, MemorySpace> projection_weights = {};           ///< gradient of weights, [B, P, ...], overwritten
-  Array<T, MemorySpace> matrices = {};                     ///< like poses.matrices, added to
-  Array<T, MemorySpace> shifts = {};                       ///< like poses.shifts, added to
+  Array<Kokkos::complex<T>, MemorySpace> projections = {}; ///< [B, P, ...]
+  Array<T, MemorySpace> projection_weights = {};           ///< gradient of weights, [B, P, ...]
+  Array<T, MemorySpace> matrices = {};                     ///< like poses.matrices
+  Array<T, MemorySpace> shifts = {};                       ///< like poses.shifts
 };
 
 /// The BackprojectGradients that fit projections of a type, for operators that run on ExecutionSpace.
@@ -123,6 +123,8 @@ void backproject_gradients(const ExecutionSpace& space, const Reference& data,
   work.values = bool(gradients.projections);
   work.weights = bool(gradients.projection_weights);
   work.pose_gradients = gradients.matrices || gradients.shifts;
+  set_zero(space, "Bracewell::backproject_gradients::zero",
+           std::array{reals(gradients.matrices), reals(gradients.shifts)});
   if (samples.none())
     return;
 

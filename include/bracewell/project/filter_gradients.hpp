@@ -10,7 +10,7 @@ namespace Impl {
 
 /// A gradient's element takes in its batches and poses in order: the same sum in every run.
 template <class T>
-struct AddFilterGradients {
+struct SumFilterGradients {
   const Kokkos::complex<T>*projections, *cotangent;
   T* gradients;
   std::int64_t batches, poses, elements; ///< of the projections
@@ -26,7 +26,7 @@ struct AddFilterGradients {
         sum += double(cotangent[at].real()) * projections[at].real() +
                double(cotangent[at].imag()) * projections[at].imag();
       }
-    gradients[i] += T(sum);
+    gradients[i] = T(sum);
   }
 };
 
@@ -38,7 +38,7 @@ struct AddFilterGradients {
 /// ctf_gradients leads on to its parameters.
 /// @param projections  U, complex [B, P, (d,) h, w/2+1]
 /// @param cotangent    g, like projections
-/// @param gradients    real [B|1, P|1, (d,) h, w/2+1], added to; where shared, the sum over batches or poses
+/// @param gradients    real [B|1, P|1, (d,) h, w/2+1], overwritten; where shared, the sum over batches or poses
 /// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class Projections, class Cotangent, class Gradients>
 void filter_gradients(const ExecutionSpace& space, const Projections& projections, const Cotangent& cotangent,
@@ -63,7 +63,7 @@ void filter_gradients(const ExecutionSpace& space, const Projections& projection
   Kokkos::parallel_for(
       "Bracewell::filter_gradients::sum",
       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, out.size()),
-      Impl::AddFilterGradients<T>{values.data, slopes.data, out.data, batches, poses,
+      Impl::SumFilterGradients<T>{values.data, slopes.data, out.data, batches, poses,
                                   out.size() / (out.extents[0] * out.extents[1]), out.extents[0] == batches,
                                   out.extents[1] == poses});
 }

@@ -14,13 +14,13 @@
 
 namespace Bracewell {
 
-/// Outputs of project_gradients; what is left out is not computed.
+/// Outputs of project_gradients, overwritten; what is left out is not computed.
 template <class T, class MemorySpace>
 struct ProjectGradients {
-  Array<Kokkos::complex<T>, MemorySpace> projections = {}; ///< [B, P, ...] the values themselves, overwritten
-  Array<Kokkos::complex<T>, MemorySpace> reconstruction = {}; ///< like the reconstruction, added to
-  Array<T, MemorySpace> matrices = {};                        ///< like poses.matrices, added to
-  Array<T, MemorySpace> shifts = {};                          ///< like poses.shifts, added to
+  Array<Kokkos::complex<T>, MemorySpace> projections = {};    ///< [B, P, ...] the values themselves
+  Array<Kokkos::complex<T>, MemorySpace> reconstruction = {}; ///< like the reconstruction
+  Array<T, MemorySpace> matrices = {};                        ///< like poses.matrices
+  Array<T, MemorySpace> shifts = {};                          ///< like poses.shifts
   Array<T, MemorySpace> scratch =
       {}; ///< only for Strategy::Duplicated: scratch_size(space, strategy, elements, weight)
 };
@@ -78,6 +78,8 @@ void project_gradients(const ExecutionSpace& space, const Reference& reference, 
                       {"poses.matrices", poses.matrices},
                       {"poses.shifts", poses.shifts},
                       {"poses.filters", poses.filters}});
+  set_zero(space, "Bracewell::project_gradients::zero",
+           std::array{reals(gradients.reconstruction), reals(gradients.matrices), reals(gradients.shifts)});
   if (samples.none())
     return;
 

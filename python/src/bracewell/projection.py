@@ -130,7 +130,7 @@ def project_gradients(reconstruction: Array, matrices: Array, cotangent: Array, 
     for name, of, kind in (("reconstruction", reconstruction, "complex"), ("matrices", matrices, "real"),
                            ("shifts", shifts, "real")):
         if name in wanted and of is not None:
-            gradients[name] = zeros(reconstruction, of.shape, kind)
+            gradients[name] = empty(reconstruction, of.shape, kind)
     _core.project_gradients(reconstruction, volume[-1], matrices, shifts, filters, cotangent, sizes[-1],
                             gradients["reconstruction"], gradients["matrices"], gradients["shifts"],
                             _settings(interpolation, oversampling, radius, ewald_radius, "signed", skip_redundant),
@@ -190,7 +190,7 @@ class PreparedReference:
                 raise ValueError(f"bracewell.PreparedReference.project_gradients: wanted: expected matrices and shifts, found {name}")
         for name, of in (("matrices", matrices), ("shifts", shifts)):
             if name in wanted and of is not None:
-                gradients[name] = zeros(matrices, of.shape, "real")
+                gradients[name] = empty(matrices, of.shape, "real")
         self._plan.project_gradients(matrices, shifts, filters, cotangent, sizes[-1], gradients["matrices"],
                                      gradients["shifts"],
                                      _settings(self._interpolation, oversampling, radius, ewald_radius, "signed",
@@ -274,7 +274,7 @@ def backproject_gradients(projections: Array, matrices: Array, data: Array, weig
             raise ValueError("bracewell.backproject_gradients: wanted: expected projections, weights, matrices and shifts, "
                              f"found {name}")
         if of[name][0] is not None:
-            gradients[name] = zeros(projections, of[name][0].shape, of[name][1])
+            gradients[name] = empty(projections, of[name][0].shape, of[name][1])
     _core.backproject_gradients(projections, sizes[-1], matrices, shifts, filters, weights, data, weight, volume[-1],
                                 gradients["projections"], gradients["weights"], gradients["matrices"],
                                 gradients["shifts"],

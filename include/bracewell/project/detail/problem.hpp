@@ -2,13 +2,16 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/memory.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace Bracewell::Impl {
 
@@ -17,6 +20,16 @@ template <class Kernel>
 inline constexpr bool is_kernel = requires {
   Kernel::width;
 };
+
+/// The real numbers of an output; none where it is not given.
+template <class T, class MemorySpace>
+std::span<T> reals(const Array<T, MemorySpace>& output) {
+  return {output.data, output ? static_cast<std::size_t>(output.size()) : 0};
+}
+template <class T, class MemorySpace>
+std::span<T> reals(const Array<Kokkos::complex<T>, MemorySpace>& output) {
+  return {reinterpret_cast<T*>(output.data), output ? 2 * static_cast<std::size_t>(output.size()) : 0};
+}
 
 /// The checks that all projection operators share. What can be does without template parameters: a file
 /// compiles it once.
