@@ -152,7 +152,7 @@ void add_all() {
   PtychographyOptions reduced = plain, general = plain, atomic = plain;
   reduced.reduced_grid = true;
   general.path = PatternPath::General;
-  atomic.object_gradient = Strategy::Atomic;
+  atomic.object_gradient = ObjectGradient::Atomic;
   using Options = const PtychographyOptions&;
   add<int, Options>("iteration/float" + sizes, iteration<float>, raster, plain);
   add<int, Options>("iteration/half" + sizes, iteration<Half>, raster, plain);

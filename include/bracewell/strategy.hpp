@@ -3,7 +3,7 @@
 
 namespace Bracewell {
 
-/// How samples are accumulated into a volume, or exit waves into an object.
+/// How samples are accumulated into a volume.
 enum class Strategy {
   Automatic,  ///< chosen by the operator: choose_insertion (project/choose_insertion.hpp)
   Atomic,     ///< atomic additions, on GPUs of sums over neighbouring samples; any space; last bits vary

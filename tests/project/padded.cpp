@@ -291,6 +291,8 @@ void check_prepared(double tolerance) {
   auto prepared = prepare<Kernel, Stored>(space, reconstruction);
   const auto cotangent = prepare<Kernel, Stored>(space, reconstruction, ReadBy::BackprojectGradients);
   CHECK(prepared.memory_bytes() >= std::int64_t(volume.size() * sizeof(Stored)));
+  CHECK(prepared.memory_bytes() ==
+        prepared.bytes_needed(space, prepared.layout(), std::int64_t(volume.extent(0))));
   project(space, prepared, where, half(out[0].projections));
   project<Kernel>(space, reconstruction, where, half(out[1].projections));
   project_gradients(

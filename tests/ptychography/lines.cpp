@@ -71,7 +71,7 @@ void test_groups(Experiment<double> e) {
     PtychographyOptions options{.counts = 10, .workspace_bytes = workspace};
     compare_paths(e, options);
     compare_paths(e, options, {}, subset);
-    options.object_gradient = Strategy::Atomic;
+    options.object_gradient = ObjectGradient::Atomic;
     compare_paths(e, options);
   }
   PtychographyOptions options{.counts = 10, .path = PatternPath::Lines};

@@ -210,7 +210,7 @@ TEST_CASE("atomic additions and owned tiles give one gradient; owned tiles the s
     const auto owned = e.evaluate(model);
     CHECK(e.evaluate(model).object == owned.object);
     CHECK(e.evaluate(model).probe == owned.probe);
-    options.object_gradient = Strategy::Atomic;
+    options.object_gradient = ObjectGradient::Atomic;
     CHECK(relative_difference(e.evaluate(e.plan(options)).object, owned.object) < 1e-14);
   }
 }

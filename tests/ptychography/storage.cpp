@@ -404,8 +404,8 @@ TEST_CASE("ptychography as tools see it: labels, instances; no fences, copies or
   const View<float*> parameters("parameters", 5), gradient("gradient", 5);
   for (const Space& space : Kokkos::Experimental::partition_space(Space(), 1, 1))
     for (const auto* const e : {&whole, &fractional})
-      for (const Strategy strategy : {Strategy::Owned, Strategy::Atomic}) {
-        const auto model = e->plan({.counts = 10, .object_gradient = strategy});
+      for (const ObjectGradient how : {ObjectGradient::Owned, ObjectGradient::Atomic}) {
+        const auto model = e->plan({.counts = 10, .object_gradient = how});
         const auto call = [&] {
           model.evaluate(space, e->object, e->probe,
                          {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient},

@@ -101,17 +101,19 @@ public:
     arguments.reconstruction<D>("reconstruction", input, layout_.size);
     shape_ = input;
     shape_.forget_view();
-    const Order order(layout_);
-    std::int64_t each = layout_.elements();
-    if constexpr (!host) {
-      each = order.usable_size();
-      arguments.require(each > 0, "reconstruction", "at most 2^32 elements with their margins",
-                        [&] { return Impl::number(order.size); });
-    }
+    const std::int64_t each = elements(layout_);
+    arguments.require(each > 0, "reconstruction", "at most 2^32 elements with their margins",
+                      [&] { return Impl::number(Order(layout_).size); });
     memory_ = Kokkos::View<Element*, Memory>(
         Kokkos::view_alloc("Bracewell::PreparedReference::copy", Kokkos::WithoutInitializing),
         static_cast<std::size_t>(input.extents[0] * each));
     fill(space, input);
+  }
+
+  /// Bytes that the copy of `count` reconstructions of full sizes `layout` will take.
+  static std::int64_t bytes_needed(const ExecutionSpace&, const HalfSpectrumLayout<D>& layout,
+                                   std::int64_t count = 1) {
+    return count * elements(layout) * std::int64_t(sizeof(Element));
   }
 
   /// Fills it anew, from a reconstruction of the same shape. Calls that read it come before or after it on the
@@ -147,6 +149,14 @@ public:
 
 private:
   using Order = typename Padded::Order;
+
+  /// Stored for one reconstruction; not positive where they are too many.
+  static std::int64_t elements(const HalfSpectrumLayout<D>& layout) {
+    if constexpr (host)
+      return layout.elements();
+    else
+      return Order(layout).usable_size();
+  }
 
   template <class From>
   void fill(const ExecutionSpace& space, const Input<From>& input) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/array.hpp>
-#include <bracewell/strategy.hpp>
 
 #include <array>
 #include <cstdint>
@@ -29,6 +28,12 @@ enum class PixelWeights {
   None,    ///< every pixel counts fully
   Mask,    ///< weights 0 and 1
   PerPixel ///< any weights >= 0, stored per pattern
+};
+
+/// How gradients of exit waves are summed into that of the object.
+enum class ObjectGradient {
+  Owned, ///< tiles of the object take in the windows that reach them, in order: the same bits in every run
+  Atomic ///< atomic additions; last bits vary from run to run
 };
 
 /// How the patterns are computed.
@@ -69,8 +74,8 @@ struct PtychographyOptions {
   bool refine_positions = false;    ///< positions are inputs of evaluate, which gives their gradient
   bool pattern_factors = false;     ///< I_j is multiplied by a factor of pattern j
   bool detector_background = false; ///< an intensity per detector pixel is added to all patterns
-  Strategy object_gradient = Strategy::Owned; ///< or Strategy::Atomic
-  PatternPath path = PatternPath::Automatic;  ///< which kernels compute patterns
+  ObjectGradient object_gradient = ObjectGradient::Owned; ///< how it is summed
+  PatternPath path = PatternPath::Automatic;              ///< which kernels compute patterns
   std::optional<std::size_t> workspace_bytes =
       {}; ///< patterns are computed in groups that need about this; absent: as
           ///< was measured to be fast, 640 MiB in PatternPath::Lines, else 160

@@ -34,7 +34,7 @@ namespace Bracewell {
 /// the less there is to compile (docs/internals/compile-time.md).
 ///
 /// Movable. evaluate is const, asynchronous, allocates nothing and uses the plan's workspace: one call at a
-/// time. The same input gives the same bits, unless object_gradient is Strategy::Atomic.
+/// time. The same input gives the same bits, unless object_gradient is ObjectGradient::Atomic.
 template <class ExecutionSpace, class Real, class Storage = Real, class Detectors = EveryFusedDetector>
 class PtychographyLoss {
   static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>,

@@ -40,8 +40,6 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
            options.weights == PixelWeights::None && !options.fresnel_number && !options.detector_background),
       "options.reduced_grid",
       "least squares on patterns scaled one by one, far field, no weights, no background", "other options");
-  check.require(options.object_gradient == Strategy::Owned || options.object_gradient == Strategy::Atomic,
-                "options.object_gradient", "Strategy::Owned or Strategy::Atomic", "another");
 }
 
 /// Patterns [given, rows, columns] for pattern `first` and those that follow it, of `count`.

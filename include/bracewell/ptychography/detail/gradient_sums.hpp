@@ -18,9 +18,9 @@ class GradientSums {
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
 
 public:
-  GradientSums(const Space& space, std::int64_t count, const PtychographyShape& shape, Strategy strategy)
-      : atomic_(strategy == Strategy::Atomic), window_(std::int64_t(shape.probe) * shape.probe * shape.modes),
-        slice_count_(count_slices(window_)),
+  GradientSums(const Space& space, std::int64_t count, const PtychographyShape& shape, ObjectGradient how)
+      : atomic_(how == ObjectGradient::Atomic),
+        window_(std::int64_t(shape.probe) * shape.probe * shape.modes), slice_count_(count_slices(window_)),
         slots_(device_vector<int>(space, "Bracewell::PtychographyLoss::slots", count)),
         slices_(
             device_vector<Complex>(space, "Bracewell::PtychographyLoss::slices", slice_count_ * window_)) {}
