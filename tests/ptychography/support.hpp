@@ -151,7 +151,8 @@ double relative_difference(const std::vector<Number>& a, const std::vector<Numbe
 /// prefetched and without: of all patterns, and of a list.
 template <class Storage, class Detectors = TestDetectors, class T>
 void check_streamed(const Experiment<T>& e, PtychographyOptions options, const View<T**>& weights = {}) {
-  const int n = Bracewell::compared_detector({{e.rows, e.columns}, e.m, e.n, e.modes}, options);
+  const int n = Bracewell::compared_detector(
+      Bracewell::PtychographyShape{{e.rows, e.columns}, e.m, e.n, e.modes}, options);
   INFO("m " << e.m << " n " << e.n << " loss " << int(options.loss) << " weights " << int(options.weights));
   REQUIRE(e.count > 4);
   const auto whole = e.template plan<Storage, Detectors>(options, weights);

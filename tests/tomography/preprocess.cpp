@@ -124,6 +124,39 @@ TEST_CASE("stripes go and the object stays") {
   CHECK(error(broken, bridging, noisy) < 0.02);
 }
 
+TEMPLATE_TEST_CASE("sorted columns are smoothed by medians, however many angles and slices", "", float,
+                   double) {
+  const Space space;
+  const int n = 6, S = 20, window = 5;
+  for (const int P : {1, 31, 700, 5000, 9000, 17000}) {
+    CAPTURE(P);
+    Values values = random_values(std::size_t(S) * P * n);
+    for (double& value : values)
+      value = std::round(64 * value) / 64; // equal ones keep the order of their angles
+    const auto view = to_device<TestType>(values, P, n);
+    StripeRemoval<Space, TestType>(space, P, n, {.window = window, .dead = 0}).execute(space, view);
+    Values expected(values.size());
+    for (std::size_t s = 0; s < S; ++s) {
+      std::vector<std::pair<double, int>> columns[n];
+      const auto at = [&](int p, int i) { return (s * P + std::size_t(p)) * n + std::size_t(i); };
+      for (int i = 0; i < n; ++i) {
+        for (int p = 0; p < P; ++p)
+          columns[i].push_back({values[at(p, i)], p});
+        std::ranges::sort(columns[i]);
+      }
+      for (int i = 0; i < n; ++i)
+        for (std::size_t rank = 0; rank < std::size_t(P); ++rank) {
+          std::vector<double> neighbours;
+          for (int k = i - window / 2; k <= i + window / 2; ++k)
+            neighbours.push_back(columns[k < 0 ? -k : k >= n ? 2 * (n - 1) - k : k][rank].first);
+          std::ranges::nth_element(neighbours, neighbours.begin() + window / 2);
+          expected[at(columns[i][rank].second, i)] = neighbours[window / 2];
+        }
+    }
+    CHECK(to_host(view) == expected);
+  }
+}
+
 TEST_CASE("offsets of detector columns are found by the equation they satisfy") {
   const Space space;
   const int n = 40, P = 6;

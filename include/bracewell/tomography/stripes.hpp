@@ -44,7 +44,7 @@ struct StripeOptions {
 };
 
 /// Removes stripes along the angles from sinograms: they become rings in the reconstruction.
-/// A plan with workspace for one slice (2 P n values, of All 3 P n) and for the columns of sixteen. Movable; calls that can overlap
+/// A plan with workspace for one slice, on GPUs for up to sixteen small ones (2 P n values each, of All 3 P n), and for the columns of sixteen. Movable; calls that can overlap
 /// need a plan each.
 template <class ExecutionSpace, class T>
 class StripeRemoval {
@@ -61,7 +61,7 @@ public:
                                       std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
     if (options.method != StripeMethod::Offset)
       ranked_ = Impl::device_vector<Impl::RankedValue<T>>(space, "Bracewell::StripeRemoval::ranked",
-                                                          std::int64_t(angles) * width);
+                                                          sorted_at_once(width) * angles * width);
     if (options.method == StripeMethod::All) {
       medians_ =
           Impl::device_vector<T>(space, "Bracewell::StripeRemoval::medians", std::int64_t(angles) * width);
@@ -83,8 +83,10 @@ public:
                                   const StripeOptions& options = {}) {
     check({"StripeRemoval::bytes_needed"}, angles, width, options);
     const bool all = options.method == StripeMethod::All;
-    const std::size_t ranked = options.method != StripeMethod::Offset ? std::size_t(angles) : 0,
-                      ratios = all ? slices_at_once : 0, medians = all ? ranked : 0;
+    const std::size_t ranked = options.method != StripeMethod::Offset
+                                   ? static_cast<std::size_t>(sorted_at_once(width) * angles)
+                                   : 0,
+                      ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
     return std::size_t(width) *
            ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
             (ranked + ratios) * sizeof(Impl::RankedValue<T>));
@@ -129,10 +131,18 @@ private:
   }
 
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  template <class... Traits>
+  using Teams = Kokkos::TeamPolicy<ExecutionSpace, Traits...>;
   using Columns = Impl::StripeColumns<T>;
   static constexpr int slices_at_once = 16; ///< whose columns there is workspace for
   static constexpr int team_threads =
       Impl::is_host<ExecutionSpace> ? 1 : 256; ///< that look at ranks together
+
+  /// Slices that are sorted in one launch.
+  static std::int64_t sorted_at_once(int width) {
+    return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_columns / width, 1,
+                                    slices_at_once);
+  }
 
   Columns columns() const { return {columns_.data(), angles_, width_}; }
 
@@ -144,14 +154,15 @@ private:
     else if (options_.dead > 0)
       bridge(space, first, slices);
     if (options_.method == StripeMethod::Offset)
-      subtract(space, first, slices);
-    else
-      for (std::int64_t slice = 0; slice < slices; ++slice) {
-        sort(space, first.next(slice), ranked_.data());
-        if (all)
-          smooth_large(space);
-        smooth(space, first.next(slice));
-      }
+      return subtract(space, first, slices);
+    const std::int64_t most = all ? 1 : sorted_at_once(width_);
+    for (std::int64_t slice = 0; slice < slices; slice += most) {
+      const std::int64_t count = std::min(most, slices - slice);
+      sort(space, first.next(slice), count, ranked_.data());
+      if (all)
+        smooth_large(space);
+      smooth(space, first.next(slice), count);
+    }
   }
 
   /// The first step of All.
@@ -183,7 +194,7 @@ private:
 
   /// Marks columns of some slices, whose ratios there are, as dead; none of `margin` at either end.
   void mark(const ExecutionSpace& space, int slices, int margin) const {
-    sort(space, {ratios_.data(), width_, slices}, sorted_ratios_.data());
+    sort(space, {ratios_.data(), width_, slices}, 1, sorted_ratios_.data());
     Kokkos::parallel_for("Bracewell::StripeRemoval::mark",
                          Kokkos::TeamPolicy<ExecutionSpace>(space, slices, team_threads),
                          Impl::MarkStripes<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.data(),
@@ -214,57 +225,50 @@ private:
                        Impl::SubtractOffsets<T>{first, columns()});
   }
 
-  /// Every column; of one slice, which its workspace stays in caches for.
-  void sort(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram,
+  /// Every column of some slices.
+  void sort(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices,
             Impl::RankedValue<T>* ranked) const {
-    if (!sort_by_teams(space, sinogram, ranked))
-      Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, sinogram.width),
-                           Impl::SortColumn<T>{sinogram, ranked});
+    if constexpr (!Impl::is_host<ExecutionSpace>) {
+      using Sort = Impl::SortColumnByTeam<T, sizeof(T) == 4 ? 16 : 8>;
+      const int threads = Sort::threads_for(first.angles);
+      if (threads <= Sort::most)
+        return Kokkos::parallel_for(
+            "Bracewell::StripeRemoval::sort",
+            Teams<Kokkos::LaunchBounds<Sort::most, 1>>(space, int(slices) * first.width, threads)
+                .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(threads))),
+            Sort{first, ranked});
+    }
+    Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, slices * first.width),
+                         Impl::SortColumn<T>{first, ranked});
   }
 
   /// Medians over columns of the sorted values.
-  void smooth(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
+  void smooth(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
     using Medians = Impl::MediansByAngle<T>;
     switch (options_.window) {
     case 3:
-      return median<3>(space, sinogram);
+      return median<3>(space, first, slices);
     case 5:
-      return median<5>(space, sinogram);
+      return median<5>(space, first, slices);
     case 7:
-      return median<7>(space, sinogram);
+      return median<7>(space, first, slices);
     case 9:
-      return median<9>(space, sinogram);
+      return median<9>(space, first, slices);
     default:
-      Impl::RollingMedian<ExecutionSpace, T, Medians>{ranked_.data(), angles_, width_, options_.window,
-                                                      Medians{sinogram, ranked_.data()}}
-          .launch(space, "Bracewell::StripeRemoval::median");
-    }
-  }
-
-  /// Whether the device can: not hosts, nor devices whose scratch memory is smaller than a column.
-  bool sort_by_teams(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram,
-                     Impl::RankedValue<T>* ranked) const {
-    if constexpr (!Impl::is_host<ExecutionSpace>) {
-      using Sort = Impl::SortColumnByTeam<T>;
-      using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
-      const int padded = Sort::padded_size(sinogram.angles),
-                bytes = static_cast<int>(Sort::scratch_bytes(padded));
-      if (bytes > Policy::scratch_size_max(0))
-        return false;
-      const int threads = std::clamp(padded / 8, 32, Impl::TomographyTuning<ExecutionSpace>::sort_threads);
-      Kokkos::parallel_for("Bracewell::StripeRemoval::sort",
-                           Policy(space, sinogram.width, threads).set_scratch_size(0, Kokkos::PerTeam(bytes)),
-                           Sort{sinogram, ranked, padded});
-      return true;
-    } else {
-      return false;
+      for (std::int64_t slice = 0; slice < slices; ++slice) {
+        const auto* const ranked = ranked_.data() + slice * angles_ * width_;
+        Impl::RollingMedian<ExecutionSpace, T, Medians>{ranked, angles_, width_, options_.window,
+                                                        Medians{first.next(slice), ranked}}
+            .launch(space, "Bracewell::StripeRemoval::median");
+      }
     }
   }
 
   template <int Window>
-  void median(const ExecutionSpace& space, const Impl::SinogramOf<T>& sinogram) const {
-    Kokkos::parallel_for("Bracewell::StripeRemoval::median", Range(space, 0, std::int64_t(angles_) * width_),
-                         Impl::MedianOfRanks<T, Window>{sinogram, ranked_.data()});
+  void median(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+    Kokkos::parallel_for("Bracewell::StripeRemoval::median",
+                         Teams<>(space, int(slices) * width_, team_threads),
+                         Impl::MedianOfRanks<T, Window>{first, ranked_.data()});
   }
 
   int angles_, width_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/lanes.hpp>
 #include <bracewell/tomography/detail/stripe_columns.hpp>
 
 namespace Bracewell::Impl {
@@ -33,8 +34,8 @@ struct RankedValue {
 /// Sorts a column by value on one thread, by heap sort: its worst case is its usual one.
 template <class T>
 struct SortColumn {
-  SinogramOf<T> sinogram;
-  RankedValue<T>* ranked; ///< [width, angles]
+  SinogramOf<T> first;    ///< the slices lie one behind the other
+  RankedValue<T>* ranked; ///< [slices, width, angles]
 
   KOKKOS_FUNCTION static void sift(RankedValue<T>* heap, int root, int count) {
     const RankedValue<T> value = heap[root];
@@ -49,9 +50,10 @@ struct SortColumn {
     heap[root] = value;
   }
 
-  KOKKOS_FUNCTION void operator()(int i) const {
-    const int P = sinogram.angles;
-    RankedValue<T>* const heap = ranked + std::int64_t(i) * P;
+  KOKKOS_FUNCTION void operator()(std::int64_t column) const {
+    const int P = first.angles, i = static_cast<int>(column % first.width);
+    const SinogramOf<T> sinogram = first.next(column / first.width);
+    RankedValue<T>* const heap = ranked + column * P;
     for (int p = 0; p < P; ++p)
       heap[p] = RankedValue<T>::of(sinogram(p, i), p);
     for (int root = P / 2 - 1; root >= 0; --root)
@@ -65,68 +67,147 @@ struct SortColumn {
   }
 };
 
-/// Sorts a column by value in a team's scratch memory: a bitonic network (Batcher 1968), in which a team compares
-/// pairs at fixed distances.
-template <class T>
+/// Sorts columns on GPUs, each by a team: a bitonic network (Batcher 1968) over `items` neighbours in the registers of
+/// each thread. Pairs within a thread are compared there, those within a warp by shuffles, others through scratch
+/// memory.
+template <class T, int items>
 struct SortColumnByTeam {
-  SinogramOf<T> sinogram;
-  RankedValue<T>* ranked; ///< [width, angles]
-  int padded;             ///< power of two, the angles at least
+  using Value = RankedValue<T>;
+  static constexpr int slots = sizeof(T) == 4 ? 4 : 2; ///< of `items`, in scratch memory at once
+  static constexpr int least = 32, most = 1024;        ///< threads
 
-  static int padded_size(int angles) {
-    int size = 2;
-    while (size < angles)
-      size *= 2;
-    return size;
+  SinogramOf<T> first; ///< the slices lie one behind the other
+  Value* ranked;       ///< [slices, width, angles]
+
+  /// Threads for a column; more than `most` where it is too long.
+  static int threads_for(int angles) {
+    int threads = least;
+    while (threads <= most && threads * items < angles)
+      threads *= 2;
+    return threads;
   }
-  static std::size_t scratch_bytes(int padded) { return (std::size_t(padded) + 1) * sizeof(RankedValue<T>); }
+  static int scratch_bytes(int threads) { return (slots * threads + 1) * int(sizeof(Value)); }
+
+  /// Puts two values in order.
+  KOKKOS_FORCEINLINE_FUNCTION static void order(Value& low, Value& high, bool up) {
+    if (high.less(low) == up) {
+      const Value other = low;
+      low = high;
+      high = other;
+    }
+  }
+
+  /// The steps of a merge at distances below `items`.
+  KOKKOS_FORCEINLINE_FUNCTION static void merge(Value (&mine)[items], bool up) {
+    BRACEWELL_UNROLL
+    for (int distance = items / 2; distance > 0; distance /= 2) {
+      BRACEWELL_UNROLL
+      for (int i = 0; i < items; ++i)
+        if ((i & distance) == 0)
+          order(mine[i], mine[i + distance], up);
+    }
+  }
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
-    const int P = sinogram.angles, i = static_cast<int>(team.league_rank());
-    auto* const column = static_cast<RankedValue<T>*>(
-        team.team_scratch(0).get_shmem_aligned(padded * sizeof(RankedValue<T>), sizeof(RankedValue<T>)));
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, padded), [&](int p) {
-      column[p] = RankedValue<T>::of(p < P ? sinogram(p, i) : Kokkos::Experimental::infinity_v<T>, p);
-    });
-    team.team_barrier();
-    for (int sorted = 2; sorted <= padded; sorted *= 2)
+    const int P = first.angles, threads = team.team_size(), thread = team.team_rank();
+    const std::int64_t column = team.league_rank(), slice = column / first.width;
+    const int i = static_cast<int>(column % first.width);
+    auto* const scratch = static_cast<Value*>(
+        team.team_scratch(0).get_shmem_aligned(slots * threads * sizeof(Value), sizeof(Value)));
+    const SinogramOf<T> sinogram = first.next(slice);
+    Value mine[items];
+    BRACEWELL_UNROLL
+    for (int k = 0; k < items; ++k) {
+      const int p = k * threads + thread; // in any order
+      mine[k] = Value::of(p < P ? sinogram(p, i) : Kokkos::Experimental::infinity_v<T>, p);
+    }
+    BRACEWELL_UNROLL
+    for (int sorted = 2; sorted < items; sorted *= 2) {
+      BRACEWELL_UNROLL
       for (int distance = sorted / 2; distance > 0; distance /= 2) {
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, padded / 2), [&](int pair) {
-          const int low = 2 * pair - (pair & (distance - 1)), high = low + distance;
-          const RankedValue<T> a = column[low], b = column[high];
-          if (b.less(a) == ((low & sorted) == 0)) {
-            column[low] = b;
-            column[high] = a;
-          }
-        });
-        team.team_barrier();
+        BRACEWELL_UNROLL
+        for (int k = 0; k < items; ++k)
+          if ((k & distance) == 0)
+            order(mine[k], mine[k + distance], (k & sorted) == 0);
       }
-    RankedValue<T>* const out = ranked + std::int64_t(i) * P;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, P), [&](int p) { out[p] = column[p]; });
+    }
+    merge(mine, (thread & 1) == 0);
+    for (int sorted = 2; sorted <= threads; sorted *= 2) { // threads whose values are in order together
+      const bool up = (thread & sorted) == 0;
+      for (int distance = sorted / 2; distance > 0; distance /= 2)
+        keep_halves(team, mine, distance, up == ((thread & distance) == 0), scratch);
+      merge(mine, up);
+    }
+    Value* const out = ranked + column * P;
+    BRACEWELL_UNROLL
+    for (int k = 0; k < items; ++k)
+      if (thread * items + k < P)
+        out[thread * items + k] = mine[k];
+  }
+
+private:
+  /// Of each value and that of the thread so far away the lower one, or the higher one.
+  template <class Member>
+  KOKKOS_FORCEINLINE_FUNCTION static void keep_halves(const Member& team, Value (&mine)[items], int distance,
+                                                      bool lower, Value* scratch) {
+    const auto keep = [lower](Value& own, const Value& other) {
+      if (other.less(own) == lower)
+        own = other;
+    };
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+    if (distance < least) {
+      BRACEWELL_UNROLL
+      for (int k = 0; k < items; ++k)
+        keep(mine[k],
+             {from_opposite_lane(mine[k].value, distance), from_opposite_lane(mine[k].angle, distance)});
+      return;
+    }
+#endif
+    const int threads = team.team_size(), thread = team.team_rank();
+    BRACEWELL_UNROLL
+    for (int begin = 0; begin < items; begin += slots) {
+      team.team_barrier(); // what was there has been read
+      BRACEWELL_UNROLL
+      for (int k = 0; k < slots; ++k)
+        scratch[k * threads + thread] = mine[begin + k];
+      team.team_barrier();
+      BRACEWELL_UNROLL
+      for (int k = 0; k < slots; ++k)
+        keep(mine[begin + k], scratch[k * threads + (thread ^ distance)]);
+    }
   }
 };
 
 /// Medians over neighbouring columns of values of equal rank, back at the angles that they came from.
 template <class T, int Window>
 struct MedianOfRanks {
-  SinogramOf<T> sinogram;
-  const RankedValue<T>* ranked;
+  SinogramOf<T> first;          ///< the slices lie one behind the other
+  const RankedValue<T>* ranked; ///< [slices, width, angles]
 
-  KOKKOS_FUNCTION void operator()(std::int64_t item) const {
-    const std::int64_t P = sinogram.angles;
-    const int i = static_cast<int>(item / P), rank = static_cast<int>(item % P), n = sinogram.width;
-    T values[Window];
+  /// One team per column.
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const int P = first.angles, n = first.width, i = static_cast<int>(team.league_rank() % n);
+    const std::int64_t slice = team.league_rank() / n;
+    const SinogramOf<T> sinogram = first.next(slice);
+    const RankedValue<T>* const columns = ranked + slice * n * P;
+    const RankedValue<T>* neighbours[Window];
     for (int k = 0; k < Window; ++k)
-      values[k] = ranked[mirrored_column(i + k - Window / 2, n) * P + rank].value;
-    // Odd and even neighbours in turn, as often as there are values: all in registers.
-    for (int pass = 0; pass < Window; ++pass)
-      for (int k = pass % 2; k + 1 < Window; k += 2) {
-        const T low = Kokkos::min(values[k], values[k + 1]);
-        values[k + 1] = Kokkos::max(values[k], values[k + 1]);
-        values[k] = low;
-      }
-    sinogram(ranked[item].angle, i) = values[Window / 2];
+      neighbours[k] = columns + std::int64_t(mirrored_column(i + k - Window / 2, n)) * P;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, P), [&](int rank) {
+      T values[Window];
+      for (int k = 0; k < Window; ++k)
+        values[k] = neighbours[k][rank].value;
+      // Odd and even neighbours in turn, as often as there are values: all in registers.
+      for (int pass = 0; pass < Window; ++pass)
+        for (int k = pass % 2; k + 1 < Window; k += 2) {
+          const T low = Kokkos::min(values[k], values[k + 1]);
+          values[k + 1] = Kokkos::max(values[k], values[k + 1]);
+          values[k] = low;
+        }
+      sinogram(neighbours[Window / 2][rank].angle, i) = values[Window / 2];
+    });
   }
 };
 

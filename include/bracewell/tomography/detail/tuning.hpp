@@ -36,7 +36,8 @@ struct GPUTomographyTuning {
 
   static constexpr std::int64_t centre_values = 1 << 22; ///< of find_centre's whole turns at once
 
-  static constexpr int sort_threads = 256; ///< of a team of StripeRemoval that sorts a column
+  static constexpr int sorted_columns =
+      8192; ///< that StripeRemoval sorts in one launch: a team for every place
 };
 
 /// The same on hosts, where a team is one thread: two cores of 2.6 GHz with AVX-512, 2026-11-21 and -22.
@@ -61,6 +62,7 @@ struct HostTomographyTuning {
   static constexpr std::int64_t filter_bytes(int threads) { return 128 * 1024 * std::int64_t(threads); }
 
   static constexpr std::int64_t centre_values = 1 << 22;
+  static constexpr int sorted_columns = 1; ///< of one slice, which stays in caches
 };
 
 template <class Space>
