@@ -127,7 +127,8 @@ private:
     const int down = (n + Backproject::rows - 1) / Backproject::rows;
     const int groups = (slices + Backproject::slices - 1) / Backproject::slices;
     Kokkos::parallel_for("Bracewell::LineTomography::backproject",
-                         Policy(space, across * down * groups, Backproject::threads)
+                         Kokkos::TeamPolicy<ExecutionSpace, typename Backproject::Bounds>(
+                             space, across * down * groups, Backproject::threads)
                              .set_scratch_size(0, Kokkos::PerTeam(Backproject::scratch_bytes())),
                          Backproject{beam_.backprojected(), projections, images, slices, across});
   }

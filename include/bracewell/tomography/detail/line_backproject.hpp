@@ -35,7 +35,8 @@ struct LineBackproject {
   static_assert(packed * packs == slices);
   static constexpr int stride = angles_at_once * segment; ///< between packs of a position
   using Pack = SlicePack<T, packed>;
-  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+  using Bounds = Kokkos::LaunchBounds<threads, resident_teams<ExecutionSpace>(Tuning::line_teams)>;
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace, Bounds>::member_type;
 
   /// Detector coordinate, from the segment's begin, of a tile's first pixel; its steps. Of the two steps the
   /// smaller one is not negative: where it is, the detector is seen from behind.

@@ -32,7 +32,9 @@ struct LogPolarConvolve {
   const Number *roots, *symbol;         ///< exp(-2 pi i j / N); LogPolarSymbol
   int images;                           ///< spans of pairs
 
-  static constexpr std::size_t scratch_bytes() { return (N + N / 8) * columns * sizeof(Number); }
+  KOKKOS_FUNCTION static constexpr std::size_t scratch_bytes() {
+    return (N + N / 8) * columns * sizeof(Number);
+  }
 
   void launch(const ExecutionSpace& space, const char* label) const {
     Kokkos::parallel_for(label,

@@ -36,7 +36,7 @@ struct LogPolarEvaluate {
         tiles_across((grid.image + columns - 1) / columns),
         groups(((slices + 1) / 2 + pairs_at_once - 1) / pairs_at_once) {}
 
-  static constexpr std::size_t scratch_bytes() { return columns * rows * sizeof(Sums); }
+  KOKKOS_FUNCTION static constexpr std::size_t scratch_bytes() { return columns * rows * sizeof(Sums); }
 
   void launch(const ExecutionSpace& space, const char* label) const {
     const int tiles_down = (grid.image + rows - 1) / rows;

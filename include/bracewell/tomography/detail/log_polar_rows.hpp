@@ -35,7 +35,9 @@ struct LogPolarRowPart {
 
   /// Where value i lies: threads that take neighbouring groups of eight meet in no memory bank.
   KOKKOS_FUNCTION static int slot(int i) { return i + i / at_once; }
-  static constexpr std::size_t bytes() { return 2 * (most_values + most_values / at_once) * sizeof(Complex); }
+  KOKKOS_FUNCTION static constexpr std::size_t bytes() {
+    return 2 * (most_values + most_values / at_once) * sizeof(Complex);
+  }
 
   /// Prefilter (Unser, Aldroubi and Eden, IEEE Trans. Signal Process. 41(2), 1993) of `count` values, those
   /// `reach` behind the first one.

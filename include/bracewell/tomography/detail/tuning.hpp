@@ -13,7 +13,7 @@ namespace Bracewell::Impl {
 /// `bench/tune_tomography` prints them again.
 struct GPUTomographyTuning {
   // LineTomography: tiles of pixels for back-projection; detector pixels and angles of a team for projection.
-  static constexpr int line_slices = 4, line_threads = 256;
+  static constexpr int line_slices = 4, line_threads = 256, line_teams = 3; ///< resident ones
   static constexpr int line_columns = 32, line_rows = 32, line_angles_at_once = 16;
   static constexpr int line_bins = 32, line_angles_per_team = 8;
 
@@ -44,7 +44,7 @@ struct GPUTomographyTuning {
 /// Tiles fit in a first-level cache, blocks of rows in a second-level one. `bench/tune_tomography` prints them
 /// again.
 struct HostTomographyTuning {
-  static constexpr int line_slices = 8, line_threads = 1;
+  static constexpr int line_slices = 8, line_threads = 1, line_teams = 1;
   static constexpr int line_columns = 16, line_rows = 8, line_angles_at_once = 16;
   static constexpr int line_bins = 32, line_angles_per_team = 1;
 
