@@ -78,7 +78,8 @@ struct GriddingChoice {
                               .dimensions = Dim,
                               .host = is_host<Space>,
                               .threads = double(space.concurrency()),
-                              .bins_fit = bins_fit(space, candidate_grid, candidate.width)};
+                              .bins_fit = bins_fit(space, candidate_grid, candidate.width),
+                              .order = options.order};
       const bool possible = candidate.width <= KernelShape::max_width &&
                             (work.bins_fit || options.strategy != GriddingStrategy::Bins);
       too_wide = too_wide || candidate.width <= KernelShape::max_width;
