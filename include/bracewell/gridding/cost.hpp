@@ -19,7 +19,7 @@ struct GriddingWork {
   double slices;        ///< of one call
   double cells;         ///< of one grid
   int width;            ///< of the kernel, in grid points
-  int dimensions;       ///< 2 or 3
+  int dimensions;       ///< 1, 2 or 3
   bool host;            ///< the execution space works in the host's memory
   double threads = 1;   ///< of a host
   bool bins_fit = true; ///< whether there is a strategy Bins: for narrow kernels
@@ -67,15 +67,17 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
   if (strategy == GriddingStrategy::Bins) {
     if (!work.bins_fit)
       return std::numeric_limits<double>::infinity();
-    const Impl::TileShape bin = work.dimensions == 2 ? tuning.bin_2d : tuning.bin_3d;
+    const Impl::TileShape bin = tuning.bin(work.dimensions);
     double padding = 1; // cells of tiles over cells of the grid
     for (const int edge : {bin.x, bin.y, bin.z})
       padding *= edge > 1 ? 1 + (work.width - 1) / std::max<double>(edge, work.width - 1) : 1;
-    const double sample = work.dimensions == 2 ? tuning.bin_sample_2d : tuning.bin_sample_3d;
+    const double sample = work.dimensions < 3 ? tuning.bin_sample_2d : tuning.bin_sample_3d;
     return writing + (1 << work.dimensions) * tuning.bin_launch +
            reached_cells(work, bin, 1) * work.slices * padding * tuning.bin_cell +
            points_of_slices * (sample + tuning.bin_tap * bin_taps(work));
   }
+  if (work.dimensions == 1)
+    return std::numeric_limits<double>::infinity();
   // Tiles: lanes are paid for, used or not; a sample is visited once per tile that it reaches.
   const Impl::TileShape tile = work.dimensions == 2 ? tuning.tile_2d : tuning.tile_3d;
   const double chunks = std::ceil(work.slices / slices_at_once(work.slices, work.host));
@@ -161,7 +163,7 @@ struct InterpolationWork {
   SampleOrder order;         ///< of the samples: lanes side by side write slices side by side
   std::int64_t slices;       ///< of one call
   int width;                 ///< of the kernel, in grid points
-  int dimensions;            ///< 2 or 3
+  int dimensions;            ///< 1, 2 or 3
   std::size_t value_bytes;   ///< 4 for float, 8 for double
   bool host;                 ///< the execution space works in the host's memory
 };

@@ -56,15 +56,21 @@ private:
       row[2 * tap + 1] = weights[0][tap] * value.imag();
     }
     const std::int64_t stride = 2 * std::int64_t(bins.stride);
-    T* plane = tile + (at.first[1] - place.origin[1]) * stride + 2 * (at.first[0] - place.origin[0]);
-    if constexpr (Dim == 3)
-      plane += (at.first[2] - place.origin[2]) * bins.span(1) * stride;
-    for (int k = 0; k < (Dim == 3 ? problem.kernel.width : 1); ++k, plane += bins.span(1) * stride) {
-      T* target = plane;
-      for (int j = 0; j < problem.kernel.width; ++j, target += stride) {
-        const T weight = Dim == 3 ? weights[1][j] * weights[Dim - 1][k] : weights[1][j];
-        for (int i = 0; i < 2 * MaxWidth; ++i)
-          target[i] += weight * row[i];
+    T* plane = tile + 2 * (at.first[0] - place.origin[0]);
+    if constexpr (Dim == 1) {
+      for (int i = 0; i < 2 * MaxWidth; ++i)
+        plane[i] += row[i];
+    } else {
+      plane += (at.first[1] - place.origin[1]) * stride;
+      if constexpr (Dim == 3)
+        plane += (at.first[2] - place.origin[2]) * bins.span(1) * stride;
+      for (int k = 0; k < (Dim == 3 ? problem.kernel.width : 1); ++k, plane += bins.span(1) * stride) {
+        T* target = plane;
+        for (int j = 0; j < problem.kernel.width; ++j, target += stride) {
+          const T weight = Dim == 3 ? weights[1][j] * weights[Dim - 1][k] : weights[1][j];
+          for (int i = 0; i < 2 * MaxWidth; ++i)
+            target[i] += weight * row[i];
+        }
       }
     }
   }

@@ -30,7 +30,7 @@ struct GriddingTuning {
   double tile_tap;          ///< a tap of a sample, for all slices of a team
   double fft_element;       ///< an element of a grid
 
-  double bin_sample_2d, bin_sample_3d; ///< a sample of a slice in a bin
+  double bin_sample_2d, bin_sample_3d; ///< a sample of a slice in a bin; in 1D as in 2D
   double bin_tap;                      ///< a tap of it
   double bin_cell;                     ///< an element of a tile of a bin, which is added to the grid
   double bin_launch;                   ///< of the bins of a colour
@@ -50,7 +50,7 @@ struct GriddingTuning {
   int least_task, most_task; ///< samples of one team, where tiles hold more
 
   // Bins
-  TileShape bin_2d, bin_3d;
+  TileShape bin_1d, bin_2d, bin_3d;
   int bin_tasks, bin_lanes;          ///< so many tasks for so many lanes, where bins are large enough
   int least_bin_task, most_bin_task; ///< samples of one team, where bins hold more
   int bin_share_alone;               ///< one in so many of these a bin may hold that is not shared
@@ -69,6 +69,10 @@ struct GriddingTuning {
   int interpolate_teams_float, interpolate_teams_double; ///< of a multiprocessor, by registers
   std::size_t interpolate_scratch;                       ///< the most bytes of a team
   int interpolate_idle; ///< fewer than one lane in so many may be without a slice
+
+  constexpr TileShape bin(int dimensions) const {
+    return dimensions == 1 ? bin_1d : dimensions == 2 ? bin_2d : bin_3d;
+  }
 };
 
 /// A host of two cores (2.6 GHz, AVX-512), 2026-11-21. It has no kernels with lanes.
@@ -100,6 +104,7 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .few_slices = 4,
     .least_task = 0, // tasks are whole tiles
     .most_task = 0,
+    .bin_1d = {4096, 1, 1},
     .bin_2d = {32, 32, 1}, // a tile in a second cache
     .bin_3d = {16, 16, 8},
     .bin_tasks = 8,
@@ -149,6 +154,7 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .few_slices = 32,
     .least_task = 128,
     .most_task = 4096,
+    .bin_1d = {256, 1, 1},
     .bin_2d = {16, 16, 1},
     .bin_3d = {16, 8, 8},
     .bin_tasks = 1,
@@ -179,10 +185,10 @@ inline constexpr GriddingTuning tuning_of = gridding_tuning(is_host<Space>);
 
 /// Lanes of a team of SpreadBinsGpu, and samples that it prepares together, an axis of each by one lane.
 constexpr int bin_team_size(int dimensions, std::size_t value_bytes) {
-  return dimensions == 2 ? 32 : value_bytes == 4 ? 64 : 256;
+  return dimensions < 3 ? 32 : value_bytes == 4 ? 64 : 256;
 }
 constexpr int bin_batch(int dimensions, std::size_t value_bytes) {
-  return dimensions == 2 ? 16 : bin_team_size(dimensions, value_bytes) / 4;
+  return dimensions < 3 ? 16 : bin_team_size(dimensions, value_bytes) / 4;
 }
 
 /// Bytes of scratch memory of a team of SpreadBinsGpu: a tile, and the samples that it prepares.
