@@ -156,6 +156,8 @@ struct InterpolateBinsHost {
     const std::int64_t point = task % problem.points, slice = task / problem.points;
     const int width = problem.kernel.width;
     const Location<T, Dim> at = problem.locations[point];
+    __builtin_prefetch(&samples(order[Kokkos::min(point + 16, problem.points - 1)], slice),
+                       1); // they lie anywhere
     T weights[Dim][MaxWidth];
     evaluate_taps(taps, at, weights);
     const T* const source = reinterpret_cast<const T*>(grid + slice * problem.grid.elements());

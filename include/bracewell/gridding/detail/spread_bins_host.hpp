@@ -41,12 +41,17 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
     T* const tile = static_cast<T*>(team.team_scratch(1).get_shmem_aligned(tile_size() * sizeof(T), 64));
     std::fill_n(tile, tile_size(), T(0));
     const TileOnGrid<Dim> place(bins, task.bin);
-    for (std::uint32_t i = task.begin; i < task.end; ++i)
+    for (std::uint32_t i = task.begin; i < task.end; ++i) {
+      // Samples lie anywhere in memory: without this, three quarters of the time is spent waiting for them.
+      __builtin_prefetch(&samples(order[Kokkos::min(i + ahead, task.end - 1)], slice));
       add(problem.locations[i], samples(order[i], slice), place, tile);
+    }
     store(task, slice, place, reinterpret_cast<const Complex*>(tile));
   }
 
 private:
+  static constexpr std::uint32_t ahead = 16; ///< samples that are on their way
+
   void add(const Location<T, Dim>& at, const Complex& value, const TileOnGrid<Dim>& place, T* tile) const {
     T weights[Dim][MaxWidth];
     evaluate_taps(taps, at, weights);
