@@ -107,15 +107,15 @@ void fit_all(const std::vector<Measurement>& all) {
     print_constant("a sample of a slice", found[1], in_use(Duplicated, 1, 0) - tap);
     print_constant("a tap of a slice", found[2], tap);
   }
-  const double writing = in_use(Atomic, 0, 1), tile = in_use(Tiles, 0, 1) - writing;
+  const double writing = in_use(Atomic, 0, 1), tile = Bracewell::Impl::gridding_tuning(host).tile_cell_2d;
   const auto chunks = [&](const GriddingWork& w) {
-    return (in_use(Tiles, 0, 1, 1, w.slices) - w.slices * writing) / tile;
+    return std::ceil(w.slices / Bracewell::slices_at_once(w.slices, host));
   };
-  const auto visits = [](const GriddingWork& w) { // tiles that a sample reaches, as the model has it
-    return std::pow(1 + (w.width - 1) / (host ? 16. : 5.5), w.dimensions);
-  };
+  const Bracewell::Impl::TileShape shape = Bracewell::Impl::gridding_tuning(host).tile_2d;
+  const auto visits = [&](const GriddingWork& w) { return tile_visits(w, shape); };
   found = fit(all, Tiles, host ? 3 : 2, [&](const GriddingWork& w) {
-    std::vector terms{w.cells * chunks(w) + written(w) * writing / tile, w.points * chunks(w) * visits(w)};
+    std::vector terms{reached_cells(w, shape, visits(w)) * chunks(w) + written(w) * writing / tile,
+                      w.points * chunks(w) * visits(w)};
     if (host)
       terms.push_back(w.points * chunks(w) * w.width * w.width);
     return terms;

@@ -22,6 +22,7 @@
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
+#include <bracewell/gridding/nonuniform_sums.hpp>
 #include <bracewell/gridding/options.hpp>
 #include <bracewell/gridding/toeplitz_normal.hpp>
 #include <bracewell/half.hpp>

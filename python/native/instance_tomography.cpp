@@ -2,6 +2,7 @@
 #include "kokkos_arrays.hpp"
 
 #include <bracewell/gridding/nonuniform_fft.hpp>
+#include <bracewell/gridding/nonuniform_sums.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
@@ -27,24 +28,36 @@ void expect_rank(const char* function, const char* argument, const Tensor& tenso
     Impl::fail(function, argument, expected, std::to_string(tensor.rank) + " axes");
 }
 
+GriddingOptions options_of(const char* function, const NonuniformSettings& settings) {
+  GriddingOptions options{
+      .slices = settings.slices, .tolerance = settings.tolerance, .oversampling = settings.oversampling};
+  if (settings.kernel == "exponential_of_semicircle")
+    options.kernel = GriddingKernel::ExponentialOfSemicircle;
+  else if (settings.kernel == "gaussian")
+    options.kernel = GriddingKernel::Gaussian;
+  else if (settings.kernel != "kaiser_bessel")
+    Impl::fail(function, "kernel", "kaiser_bessel, exponential_of_semicircle or gaussian", settings.kernel);
+  return options;
+}
+
 template <int D>
 class Nonuniform : public NonuniformPlan {
 public:
   Nonuniform(Queue queue, const Tensor& points, const NonuniformSettings& settings)
       : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points), shape_of(settings),
-              options_of(settings)) {}
+              options_of("NonuniformFFT", settings)) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
   void adjoint(Queue queue, const Tensor& samples, const Tensor& images) override {
     expect_rank("NonuniformFFT::adjoint", "samples", samples, 2, "[slices, points]");
-    expect_rank("NonuniformFFT::adjoint", "images", images, D + 1, "[slices, (depth,) height, width]");
+    expect_rank("NonuniformFFT::adjoint", "images", images, D + 1, "[slices, ((depth,) height,) width]");
     plan_.adjoint(space_of<backend>(queue), view_of<const Complex, 2, Space>(samples),
                   view_of<Complex, D + 1, Space>(images));
   }
   void forward(Queue queue, const Tensor& images, const Tensor& samples) override {
     expect_rank("NonuniformFFT::forward", "samples", samples, 2, "[slices, points]");
-    expect_rank("NonuniformFFT::forward", "images", images, D + 1, "[slices, (depth,) height, width]");
+    expect_rank("NonuniformFFT::forward", "images", images, D + 1, "[slices, ((depth,) height,) width]");
     plan_.forward(space_of<backend>(queue), view_of<const Complex, D + 1, Space>(images),
                   view_of<Complex, 2, Space>(samples));
   }
@@ -55,19 +68,31 @@ private:
     std::copy(settings.shape.begin(), settings.shape.end(), shape.begin());
     return shape;
   }
-  static GriddingOptions options_of(const NonuniformSettings& settings) {
-    GriddingOptions options{
-        .slices = settings.slices, .tolerance = settings.tolerance, .oversampling = settings.oversampling};
-    if (settings.kernel == "exponential_of_semicircle")
-      options.kernel = GriddingKernel::ExponentialOfSemicircle;
-    else if (settings.kernel == "gaussian")
-      options.kernel = GriddingKernel::Gaussian;
-    else if (settings.kernel != "kaiser_bessel")
-      Impl::fail("NonuniformFFT", "kernel", "kaiser_bessel, exponential_of_semicircle or gaussian",
-                 settings.kernel);
-    return options;
-  }
   NonuniformFFT<Space, D, Real> plan_;
+};
+
+template <int D>
+class Sums : public SumsPlan {
+public:
+  Sums(Queue queue, const Tensor& points, const Tensor& targets, const NonuniformSettings& settings)
+      : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points),
+              view_of<const double, 2, Space>(targets), options_of("NonuniformSums", settings)) {}
+
+  std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+
+  void forward(Queue queue, const Tensor& values, const Tensor& sums) override {
+    expect_rank("NonuniformSums::forward", "values", values, 2, "[slices, points]");
+    plan_.forward(space_of<backend>(queue), view_of<const Complex, 2, Space>(values),
+                  view_of<Complex, 2, Space>(sums));
+  }
+  void adjoint(Queue queue, const Tensor& sums, const Tensor& values) override {
+    expect_rank("NonuniformSums::adjoint", "sums", sums, 2, "[slices, targets]");
+    plan_.adjoint(space_of<backend>(queue), view_of<const Complex, 2, Space>(sums),
+                  view_of<Complex, 2, Space>(values));
+  }
+
+private:
+  NonuniformSums<Space, D, Real> plan_;
 };
 
 /// One of the three methods: they are called alike.
@@ -133,11 +158,28 @@ template <>
 std::unique_ptr<NonuniformPlan> Tomography<backend, Real>::nonuniform(Queue queue, const Tensor& points,
                                                                       const NonuniformSettings& settings) {
   expect_rank("NonuniformFFT", "points", points, 2, "[points, axes]");
+  if (settings.shape.size() == 1)
+    return std::make_unique<Nonuniform<1>>(queue, points, settings);
   if (settings.shape.size() == 2)
     return std::make_unique<Nonuniform<2>>(queue, points, settings);
   if (settings.shape.size() == 3)
     return std::make_unique<Nonuniform<3>>(queue, points, settings);
-  Impl::fail("NonuniformFFT", "shape", "two or three sizes", std::to_string(settings.shape.size()));
+  Impl::fail("NonuniformFFT", "shape", "one to three sizes", std::to_string(settings.shape.size()));
+}
+
+template <>
+std::unique_ptr<SumsPlan> Tomography<backend, Real>::sums(Queue queue, const Tensor& points,
+                                                          const Tensor& targets,
+                                                          const NonuniformSettings& settings) {
+  expect_rank("NonuniformSums", "points", points, 2, "[points, axes]");
+  expect_rank("NonuniformSums", "targets", targets, 2, "[targets, axes]");
+  if (points.extents[1] == 1)
+    return std::make_unique<Sums<1>>(queue, points, targets, settings);
+  if (points.extents[1] == 2)
+    return std::make_unique<Sums<2>>(queue, points, targets, settings);
+  if (points.extents[1] == 3)
+    return std::make_unique<Sums<3>>(queue, points, targets, settings);
+  Impl::fail("NonuniformSums", "points", "one to three columns", std::to_string(points.extents[1]));
 }
 
 template <>

@@ -467,6 +467,40 @@ void define_nonuniform(nb::module_& module) {
       });
 }
 
+void define_sums(nb::module_& module) {
+  using Self = Handle<SumsPlan>;
+  plan_class<SumsPlan>(module, "SumsPlan")
+      .def_static(
+          "make",
+          [](const Object& like, const Object& points, const Object& targets, std::int64_t slices,
+             double tolerance, const std::string& kernel, std::optional<double> oversampling,
+             std::uintptr_t stream) {
+            Arrays arrays("NonuniformSums");
+            arrays.read("like", like, Values::Real);
+            const Tensor from = arrays.read("points", points, Values::Double),
+                         to = arrays.read("targets", targets, Values::Double);
+            return make_plan<SumsPlan>("NonuniformSums", like, stream,
+                                       [&]<Backend backend, class T>(Queue queue) {
+                                         return Tomography<backend, T>::sums(
+                                             queue, from, to, {{}, slices, tolerance, kernel, oversampling});
+                                       });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+      .def("forward",
+           [](Self& self, const Object& values, const Object& sums, std::uintptr_t stream) {
+             Arrays arrays("NonuniformSums.forward", self);
+             const Tensor in = arrays.read("values", values, Values::Complex),
+                          out = arrays.write("sums", sums, Values::Complex);
+             use_plan(self, arrays, [&](SumsPlan& plan) { plan.forward(arrays.queue(stream), in, out); });
+           })
+      .def("adjoint", [](Self& self, const Object& sums, const Object& values, std::uintptr_t stream) {
+        Arrays arrays("NonuniformSums.adjoint", self);
+        const Tensor in = arrays.read("sums", sums, Values::Complex),
+                     out = arrays.write("values", values, Values::Complex);
+        use_plan(self, arrays, [&](SumsPlan& plan) { plan.adjoint(arrays.queue(stream), in, out); });
+      });
+}
+
 void define_reference(nb::module_& module) {
   using Self = Handle<ReferencePlan>;
   const auto poses = [](Arrays& arrays, const Object& matrices, const Object& shifts, const Object& filters,
@@ -706,6 +740,7 @@ NB_MODULE(_core, module) {
   define_reconstruct(module);
   define_reference(module);
   define_nonuniform(module);
+  define_sums(module);
   define_tomography(module);
   define_ptychography(module);
 }

@@ -88,8 +88,13 @@ struct NonuniformPlan : Plan {
   virtual void forward(Queue, const Tensor& images, const Tensor& samples) = 0;
 };
 
+struct SumsPlan : Plan {
+  virtual void forward(Queue, const Tensor& values, const Tensor& sums) = 0;
+  virtual void adjoint(Queue, const Tensor& sums, const Tensor& values) = 0;
+};
+
 struct NonuniformSettings {
-  std::vector<int> shape;
+  std::vector<int> shape; ///< of images; of sums none
   std::int64_t slices = 1;
   double tolerance = 1e-4;
   std::string kernel;
@@ -134,6 +139,8 @@ struct StripeSettings {
 template <Backend backend, class T>
 struct Tomography {
   static std::unique_ptr<NonuniformPlan> nonuniform(Queue, const Tensor& points, const NonuniformSettings&);
+  static std::unique_ptr<SumsPlan> sums(Queue, const Tensor& points, const Tensor& targets,
+                                        const NonuniformSettings&);
   static std::unique_ptr<TomographyPlan> plan(Queue, const TomographySettings&);
   static std::unique_ptr<RowPlan> filter(Queue, const FilterSettings&);
   static std::unique_ptr<RowPlan> stripes(Queue, const StripeSettings&);

@@ -31,6 +31,22 @@ def test_functions_are_their_sums(modes, sign):
     assert np.linalg.norm(found - np.tensordot(waves, f[0], dim)) < 1e-8 * np.linalg.norm(found)
 
 
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_type_3_is_its_sum(dim, sign):
+    random = np.random.default_rng(5)
+    points, targets = random.uniform(-7, 9, (dim, 40)), random.uniform(-2, 5, (dim, 30))
+    c = random.normal(size=(2, 40, 2)).view(complex)[..., 0]
+    waves = np.exp(sign * 1j * points.T @ targets)
+    found = getattr(finufft, f"nufft{dim}d3")(*points, c, *targets, eps=1e-9, isign=sign)
+    assert np.linalg.norm(found - c @ waves) < 1e-9 * np.linalg.norm(found)
+    plan = finufft.Plan(3, dim, n_trans=2, eps=1e-9, isign=sign)
+    plan.setpts(*points, *[None] * (3 - dim), *targets)
+    out = np.empty((2, 40), complex)
+    assert plan.execute_adjoint(found, out=out) is out
+    assert np.linalg.norm(out - found @ waves.conj().T) < 1e-9 * np.linalg.norm(out)
+
+
 def test_plans_keep_order_and_sign():
     random = np.random.default_rng(4)
     points = random.uniform(-np.pi, np.pi, (2, 30)).astype(np.float32)
@@ -48,7 +64,9 @@ def test_plans_keep_order_and_sign():
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: finufft.Plan(3, (4, 4)), "nufft_type: expected 1 or 2, found 3"),
+    (lambda: finufft.Plan(4, (4, 4)), "nufft_type: expected 1, 2 or 3, found 4"),
+    (lambda: finufft.Plan(3, (4, 4)), "n_modes: expected 1 to 3 axes"),
+    (lambda: finufft.nufft1d3(np.zeros(3), np.zeros(3), None), "expected 1 vectors of one length"),
     (lambda: finufft.Plan(1, (4.5,)), "n_modes: expected 1 to 3 sizes"),
     (lambda: finufft.Plan(1, (4,), dtype="float32"), "dtype: expected complex64 or complex128"),
     (lambda: finufft.Plan(1, (4,)).execute(np.ones(3)), "expected points"),

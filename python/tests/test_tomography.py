@@ -21,7 +21,7 @@ def disc(n, x0, y0, radius):
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(np.complex128, 1e-9), (np.complex64, 1e-4)])
-@pytest.mark.parametrize("shape", [(9, 12), (6, 7, 8)])
+@pytest.mark.parametrize("shape", [(11,), (9, 12), (6, 7, 8)])
 def test_nonuniform_transforms_are_the_direct_sums(rng, shape, dtype, tolerance):
     points = rng.uniform(-0.7, 0.7, size=(40, len(shape)))
     plan = bracewell.NonuniformFFT(points, shape, tolerance=tolerance)
@@ -35,6 +35,23 @@ def test_nonuniform_transforms_are_the_direct_sums(rng, shape, dtype, tolerance)
     assert relative_error(plan.forward(images), images.reshape(3, -1) @ waves.conj().T) < 2 * tolerance
     one = plan.adjoint(samples[1])
     assert one.shape == shape and relative_error(one, images[1]) < 2 * tolerance
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.complex128, 1e-9), (np.complex64, 1e-4)])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_nonuniform_sums_are_the_direct_sums(rng, axes, dtype, tolerance):
+    points, targets = rng.uniform(-3, 5, size=(40, axes)), rng.uniform(-1, 1.5, size=(30, axes))
+    plan = bracewell.NonuniformSums(points, targets, tolerance=tolerance)
+    values = (rng.normal(size=(3, 40)) + 1j * rng.normal(size=(3, 40))).astype(dtype)
+    waves = np.exp(2j * np.pi * points @ targets.T)
+    sums = plan.forward(values)
+    assert sums.dtype == dtype
+    assert relative_error(sums, values @ waves) < tolerance
+    assert relative_error(plan.adjoint(sums), sums @ waves.conj().T) < tolerance
+    one = plan.forward(values[1])
+    assert one.shape == (30,) and relative_error(one, sums[1]) < tolerance
+    with pytest.raises(ValueError, match="targets: expected"):
+        bracewell.NonuniformSums(points, targets[:, :0]).forward(values)
 
 
 @pytest.mark.parametrize("method, tolerance", [("fourier", 0.03), ("line", 0.05), ("log_polar", 0.05)])

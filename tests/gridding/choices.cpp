@@ -20,14 +20,60 @@ TEST_CASE("the cost function prefers tiles where slices are many, bins where the
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
   CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Tiles);
-  for (const int dimensions : {2, 3}) {
-    CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, true, 2}) == GriddingStrategy::Bins);
-    CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, false}) != GriddingStrategy::Bins); // by name
-  }
+  for (const int dimensions : {2, 3})
+    for (const bool host : {false, true})
+      CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, host, 2}) == GriddingStrategy::Bins);
   CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 2, false}) ==
         GriddingStrategy::Duplicated);
   CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 64, false}) ==
         GriddingStrategy::Tiles);
+}
+
+TEST_CASE("on a GPU the strategies are chosen that were the fastest on an H200") {
+  // docs/internals/gridding-and-tomography.md: times of both directions
+  using enum GriddingStrategy;
+  const auto polar = [](double n, double slices) {
+    return Bracewell::choose_gridding_strategy({.points = 2 * n * n,
+                                                .slices = slices,
+                                                .cells = 2.25 * n * n,
+                                                .width = 6,
+                                                .dimensions = 2,
+                                                .host = false,
+                                                .order = SampleOrder::SlicesLast});
+  };
+  for (const double n : {724., 1448.}) {
+    for (const double slices : {1, 2, 4})
+      CHECK(polar(n, slices) == Bins);
+    for (const double slices : {8, 16, 32, 64})
+      CHECK(polar(n, slices) == Tiles);
+  }
+  const auto random = [](double points, double slices, double size, int width, int dimensions) {
+    return Bracewell::choose_gridding_strategy(
+        {points, slices, std::pow(size, dimensions), width, dimensions, false});
+  };
+  for (const int width : {4, 7, 8})
+    for (const double points : {1e6, 1e7}) {
+      CHECK(random(points, 1, 1024, width, 2) == Bins);
+      CHECK(random(points, 1, 256, width, 3) == Bins);
+    }
+  for (const double slices : {1, 4, 8, 16}) {
+    CHECK(random(1e6, slices, 1024, 8, 2) == Bins);
+    CHECK(random(1e6, slices, 192, 8, 3) == Bins);
+    CHECK((random(1e6, slices, 1024, 4, 2) == Bins) == (slices <= 4));
+  }
+  CHECK(random(3e4, 1, 1024, 4, 2) == Atomic);
+  for (const double slices : {4, 16})
+    CHECK(random(3e4, slices, 1024, 7, 2) == Tiles);
+}
+
+TEST_CASE("tiles without samples cost nothing") {
+  using Bracewell::gridding_cost;
+  const auto cost = [](GriddingStrategy strategy, double cells) {
+    return gridding_cost(strategy, {100, 1, cells, 5, 3, false}) -
+           gridding_cost(GriddingStrategy::Atomic, {100, 1, cells, 5, 3, false});
+  };
+  for (const auto strategy : {GriddingStrategy::Tiles, GriddingStrategy::Bins})
+    CHECK(std::abs(cost(strategy, 1e9) - cost(strategy, 1e8)) < 1e-6 * std::abs(cost(strategy, 1e8)));
 }
 
 TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {

@@ -177,7 +177,9 @@ Values direct_forward(const Points<Dim>& points, const Values& image, const std:
 
 template <class T, int Dim>
 auto images(std::int64_t slices, const std::array<int, Dim>& shape) {
-  if constexpr (Dim == 2)
+  if constexpr (Dim == 1)
+    return View<Kokkos::complex<T>**>("images", slices, shape[0]);
+  else if constexpr (Dim == 2)
     return View<Kokkos::complex<T>***>("images", slices, shape[0], shape[1]);
   else
     return View<Kokkos::complex<T>****>("images", slices, shape[0], shape[1], shape[2]);

@@ -1,5 +1,6 @@
 // Every kernel of tomography/ and every gridding strategy.
 
+#include <bracewell/gridding/nonuniform_sums.hpp>
 #include <bracewell/gridding/toeplitz_normal.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
@@ -44,4 +45,10 @@ void transform(const Space& space, const View<double**>& points,
   plan.forward(space, volumes, samples);
   const Bracewell::ToeplitzNormal<Space, 3, Kokkos::complex<float>> normal(space, points, {}, {8, 8, 8});
   normal.execute(space, volumes, volumes);
+}
+
+void sum(const Space& space, const View<double**>& points, const View<Kokkos::complex<float>**>& values) {
+  const Bracewell::NonuniformSums<Space, 1, float> sums(space, points, points);
+  sums.forward(space, values, values);
+  sums.adjoint(space, values, values);
 }

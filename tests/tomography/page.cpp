@@ -4,6 +4,7 @@
 
 #include "../page_examples.hpp"
 
+#include <bracewell/gridding/nonuniform_sums.hpp>
 #include <bracewell/gridding/toeplitz_normal.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
@@ -257,6 +258,18 @@ TEST_CASE("nonuniform") {
   of_tomography.execute(space, slice, at_once);
   CHECK(std::abs(twice(0, 3, 4) - at_once(0, 3, 4)) < 1e-8 * at_once(0, 2, 5));
   // normal-tomography]
+  // [sums
+  const View<double**> targets("targets", 2, 2);
+  targets(0, 0) = 40.5; // in units whose product with those of points is cycles
+  targets(1, 1) = -3.25;
+  const NonuniformSums<Space, 2, double> sums_of(space, points, targets, {.tolerance = 1e-9});
+  const View<Complex**> sums("sums", 1, 2);
+  samples(0, 0) = 1;
+  sums_of.forward(space, samples, sums); // sum over points of sample exp(+2 pi i target.point)
+  space.fence();
+  CHECK(std::abs(sums(0, 0).real() - std::cos(2 * std::numbers::pi * 0.123 * 40.5)) < 1e-8);
+  CHECK(std::abs(sums(0, 1).imag() - std::sin(2 * std::numbers::pi * 0.31 * 3.25)) < 1e-8);
+  // sums]
 }
 
 TEST_CASE("FINUFFT's users") {

@@ -19,10 +19,11 @@ struct GriddingWork {
   double slices;        ///< of one call
   double cells;         ///< of one grid
   int width;            ///< of the kernel, in grid points
-  int dimensions;       ///< 2 or 3
+  int dimensions;       ///< 1, 2 or 3
   bool host;            ///< the execution space works in the host's memory
   double threads = 1;   ///< of a host
   bool bins_fit = true; ///< whether there is a strategy Bins: for narrow kernels
+  SampleOrder order = SampleOrder::SlicesFirst;
 };
 
 /// Slices of a tile that a team adds at once where the strategy is Tiles. On GPUs every one has a lane.
@@ -31,15 +32,25 @@ inline int slices_at_once(double slices, bool host) {
   return slices <= tuning.few_slices ? tuning.few_slices : tuning.tile_slices;
 }
 
-/// A sample of a slice in a bin. Hosts take rows of taps by four.
-inline double bin_sample_cost(const GriddingWork& work) {
-  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
-  const int row = work.host ? (work.width + 3) / 4 * 4 : work.width;
-  return tuning.bin_sample + tuning.bin_tap * row * std::pow(work.width, work.dimensions - 1);
+/// Tiles that a sample reaches on average, and with as many cells.
+inline double tile_visits(const GriddingWork& work, const Impl::TileShape& tile) {
+  const double visits = (1 + (work.width - 1.) / tile.x) * (1 + (work.width - 1.) / tile.y);
+  return work.dimensions == 2 ? visits : visits * (1 + (work.width - 1.) / tile.z);
 }
 
-/// Estimated time of spreading: nanoseconds of an NVIDIA H200, or of one core of a host. Infinite where there
-/// is no such strategy.
+/// Cells of the tiles of a grid that have samples, at most.
+inline double reached_cells(const GriddingWork& work, const Impl::TileShape& tile, double visits) {
+  return std::min(work.cells, work.points * visits * tile.x * tile.y * tile.z);
+}
+
+/// Taps of a sample in a bin. Hosts take rows of them by four.
+inline double bin_taps(const GriddingWork& work) {
+  const int row = work.host ? (work.width + 3) / 4 * 4 : work.width;
+  return row * std::pow(work.width, work.dimensions - 1);
+}
+
+/// Estimated time of spreading in float: nanoseconds of an NVIDIA H200, or of one core of a host. Infinite where
+/// there is no such strategy. (In double, all strategies take about twice as long.)
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work) {
   const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
   const double taps = std::pow(work.width, work.dimensions);
@@ -56,39 +67,49 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
   if (strategy == GriddingStrategy::Bins) {
     if (!work.bins_fit)
       return std::numeric_limits<double>::infinity();
-    const Impl::TileShape bin = work.dimensions == 2 ? tuning.bin_2d : tuning.bin_3d;
+    const Impl::TileShape bin = tuning.bin(work.dimensions);
     double padding = 1; // cells of tiles over cells of the grid
     for (const int edge : {bin.x, bin.y, bin.z})
       padding *= edge > 1 ? 1 + (work.width - 1) / std::max<double>(edge, work.width - 1) : 1;
+    const double sample = work.dimensions < 3 ? tuning.bin_sample_2d : tuning.bin_sample_3d;
     return writing + (1 << work.dimensions) * tuning.bin_launch +
-           work.cells * work.slices * padding * tuning.bin_cell + points_of_slices * bin_sample_cost(work);
+           reached_cells(work, bin, 1) * work.slices * padding * tuning.bin_cell +
+           points_of_slices * (sample + tuning.bin_tap * bin_taps(work));
   }
+  if (work.dimensions == 1)
+    return std::numeric_limits<double>::infinity();
   // Tiles: lanes are paid for, used or not; a sample is visited once per tile that it reaches.
+  const Impl::TileShape tile = work.dimensions == 2 ? tuning.tile_2d : tuning.tile_3d;
   const double chunks = std::ceil(work.slices / slices_at_once(work.slices, work.host));
-  const double visits = std::pow(1 + (work.width - 1) / tuning.tile_edge, work.dimensions);
-  return writing + work.cells * chunks * tuning.tile_cell +
+  const double visits = tile_visits(work, tile);
+  return writing +
+         reached_cells(work, tile, visits) * chunks *
+             (work.dimensions == 2 ? tuning.tile_cell_2d : tuning.tile_cell_3d) +
          work.points * chunks * (tuning.tile_visit * visits + tuning.tile_tap * taps);
 }
 
 /// Estimated time of the interpolation that a strategy leads to.
 inline double interpolation_cost(GriddingStrategy strategy, const GriddingWork& work) {
   const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
-  const double taps = std::pow(work.width, work.dimensions), points_of_slices = work.points * work.slices;
+  const double points_of_slices = work.points * work.slices;
   if (strategy == GriddingStrategy::Bins)
-    return points_of_slices * bin_sample_cost(work);
-  const bool many = work.dimensions == 2 && work.slices > 10; // see choose_interpolation
-  return points_of_slices * taps * (many ? tuning.interpolated_tap_of_many : tuning.interpolated_tap);
+    return points_of_slices * (tuning.interpolated_bin_sample + tuning.interpolated_bin_tap * bin_taps(work));
+  const bool last = work.dimensions == 2 && work.order == SampleOrder::SlicesLast;
+  const bool tiles =
+      last && strategy == GriddingStrategy::Tiles && work.slices > 10; // see choose_interpolation
+  return points_of_slices * std::pow(work.width, work.dimensions) *
+         (tiles  ? tuning.interpolated_tap_of_tiles
+          : last ? tuning.interpolated_tap_slices_last
+                 : tuning.interpolated_tap);
 }
 
-/// Tiles, Atomic (few samples) or, on hosts, Bins (few slices) or, where there are no bins, Duplicated, whichever is
-/// expected to be the fastest in both directions; PrunedGather never is. On GPUs Bins is taken where it is asked for:
-/// its sums there were timed, and checked against races in part only (docs/internals/gridding-and-tomography.md).
+/// Bins (few slices, and many where taps are many), Tiles (many slices), Atomic (few samples) or, on hosts where there
+/// are no bins, Duplicated, whichever is expected to be the fastest in both directions; PrunedGather never is.
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
   GriddingStrategy best = GriddingStrategy::Tiles;
   for (const GriddingStrategy other :
        {GriddingStrategy::Bins, GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
-    if ((other != GriddingStrategy::Bins || work.host) &&
-        (other != GriddingStrategy::Duplicated || !work.bins_fit) &&
+    if ((other != GriddingStrategy::Duplicated || !work.bins_fit) &&
         gridding_cost(other, work) + interpolation_cost(other, work) <
             gridding_cost(best, work) + interpolation_cost(best, work))
       best = other;
@@ -142,7 +163,7 @@ struct InterpolationWork {
   SampleOrder order;         ///< of the samples: lanes side by side write slices side by side
   std::int64_t slices;       ///< of one call
   int width;                 ///< of the kernel, in grid points
-  int dimensions;            ///< 2 or 3
+  int dimensions;            ///< 1, 2 or 3
   std::size_t value_bytes;   ///< 4 for float, 8 for double
   bool host;                 ///< the execution space works in the host's memory
 };

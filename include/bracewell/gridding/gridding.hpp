@@ -22,7 +22,7 @@
 
 namespace Bracewell {
 
-/// Plan that carries samples at non-uniform frequencies to a periodic Cartesian grid, 2D or 3D, and back:
+/// Plan that carries samples at non-uniform frequencies to a periodic Cartesian grid, 1D to 3D, and back:
 ///   spread       grid(l) = sum_j sample_j phi(N x_j - l)
 ///   interpolate  sample_j = sum_l phi(N x_j - l) grid(l)
 /// exact transposes of each other. x_j are the points in cycles per pixel, N the size of the grid, phi a
@@ -37,7 +37,7 @@ namespace Bracewell {
 /// makes the grid zero; without points or slices there is nothing else to do.
 template <class ExecutionSpace, int Dim, class T>
 class Gridding {
-  static_assert(Dim == 2 || Dim == 3, "Bracewell::Gridding: grids have two or three dimensions.");
+  static_assert(Dim >= 1 && Dim <= 3, "Bracewell::Gridding: grids have one, two or three dimensions.");
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
                 "Bracewell::Gridding: values are complex numbers of float or double.");
   using MemorySpace = typename ExecutionSpace::memory_space;
@@ -49,7 +49,7 @@ public:
   /// A plan for points anywhere.
   /// @param points     View [points, Dim] of double: frequencies in cycles per pixel, finite, any (periodic
   ///                   with period 1); axis 0 (x) is the last axis of images
-  /// @param shape      image size {(depth,) height, width}
+  /// @param shape      image size {((depth,) height,) width}
   /// @param arguments  the name in errors, where another class of the library makes the plan
   /// @throws Error on sizes and options out of range and points that are not finite
   template <class Points>
@@ -243,7 +243,8 @@ private:
   /// The number of slices.
   std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
                      const Array<const Complex, MemorySpace>& grid) const {
-    const std::int64_t count = Impl::check_samples(arguments, samples, order(), points(), slices());
+    const std::int64_t count =
+        Impl::check_samples(arguments, "samples", samples, order(), points(), slices());
     Impl::check_slices(arguments, "grid", grid, count, grid_shape());
     return count;
   }
@@ -264,7 +265,9 @@ private:
         Impl::SpreadDuplicated<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, samples, grid);
       return;
     default: // Tiles
-      if constexpr (host) {
+      if constexpr (Dim == 1)
+        return;
+      else if constexpr (host) {
         constexpr Impl::GriddingTuning tuning = Impl::tuning_of<ExecutionSpace>;
         if (slices_at_once(double(count), host) == tuning.few_slices)
           Impl::SpreadTilesHost<ExecutionSpace, tuning.few_slices, MaxWidth, T, Dim>::launch(

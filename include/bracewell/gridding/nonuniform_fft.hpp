@@ -11,7 +11,7 @@
 
 namespace Bracewell {
 
-/// Discrete Fourier transforms between samples at any frequencies x_j (cycles per pixel) and images, 2D or
+/// Discrete Fourier transforms between samples at any frequencies x_j (cycles per pixel) and images, 1D to
 /// 3D:
 ///   adjoint  image(X) = sum_j sample_j exp(+2 pi i x_j . X)     ("type 1")
 ///   forward  sample_j = sum_X image(X) exp(-2 pi i x_j . X)     ("type 2")
@@ -26,13 +26,15 @@ template <class ExecutionSpace, int Dim, class T>
 class NonuniformFFT {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<T>;
-  using GridView = Kokkos::View<std::conditional_t<Dim == 2, Complex***, Complex****>, Kokkos::LayoutRight,
-                                ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using GridData =
+      std::conditional_t<Dim == 1, Complex**, std::conditional_t<Dim == 2, Complex***, Complex****>>;
+  using GridView =
+      Kokkos::View<GridData, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using Transform = FFT<ExecutionSpace, Dim, Complex, Complex>;
 
 public:
   /// @param points     View [points, Dim] of double, or PolarPoints: see Gridding
-  /// @param shape      image size {(depth,) height, width}
+  /// @param shape      image size {((depth,) height,) width}
   /// @param arguments  the name in errors, where another class of the library makes the plan
   /// @throws Error as Gridding does
   template <class Points>
@@ -79,7 +81,7 @@ public:
   /// Samples to images.
   /// @param samples  View of complex [slices, points], or [points, slices] as options.order says; at most
   ///                 options.slices slices
-  /// @param images   View of complex [slices, (depth,) height, width], overwritten
+  /// @param images   View of complex [slices, ((depth,) height,) width], overwritten
   /// @throws Error on shapes that do not fit or memory that both use
   template <class Samples, class Images>
   void adjoint(const ExecutionSpace& space, const Samples& samples, const Images& images) const {
@@ -99,7 +101,7 @@ public:
   }
 
   /// Images to samples.
-  /// @param images   View of complex [slices, (depth,) height, width]
+  /// @param images   View of complex [slices, ((depth,) height,) width]
   /// @param samples  View of complex [slices, points], or [points, slices] as options.order says, overwritten
   /// @throws Error on shapes that do not fit or memory that both use
   template <class Images, class Samples>
@@ -120,7 +122,7 @@ public:
   /// (i has the other sign where options.sign is -1). Of `forward`, images are its input and samples the
   /// cotangent of its output; of `adjoint`, samples are its input and images the cotangent of its output.
   /// Dim transforms forward.
-  /// @param images     View of complex [slices, (depth,) height, width]
+  /// @param images     View of complex [slices, ((depth,) height,) width]
   /// @param samples    View of complex [slices, points], or [points, slices] as options.order says
   /// @param gradients  View of T [points, Dim], per cycle per pixel, overwritten; column 0 is x
   /// @param scratch    View of the samples' type and shape, overwritten
@@ -179,11 +181,10 @@ private:
   Impl::ImageOnGrid<T, Dim> on_grid() const { return Impl::ImageOnGrid<T, Dim>::make(gridding_, image_); }
 
   GridView grid_view(std::int64_t count) const {
-    const auto shape = gridding_.grid_shape();
-    if constexpr (Dim == 2)
-      return GridView(grids_.data(), count, shape[0], shape[1]);
-    else
-      return GridView(grids_.data(), count, shape[0], shape[1], shape[2]);
+    Kokkos::LayoutRight layout(static_cast<std::size_t>(count));
+    for (int d = 0; d < Dim; ++d)
+      layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape()[d]);
+    return GridView(grids_.data(), layout);
   }
 
   /// Zeros in the grids of slices that a call does not have: FFTs transform them all.
@@ -197,8 +198,8 @@ private:
   /// The number of slices.
   std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
                      const Array<const Complex, MemorySpace>& images) const {
-    const std::int64_t count =
-        Impl::check_samples(arguments, samples, gridding_.order(), gridding_.points(), gridding_.slices());
+    const std::int64_t count = Impl::check_samples(arguments, "samples", samples, gridding_.order(),
+                                                   gridding_.points(), gridding_.slices());
     Impl::check_slices(arguments, "images", images, count, image_);
     return count;
   }

@@ -23,8 +23,8 @@ enum class GriddingStrategy {
                 ///< reproducible
   Duplicated,   ///< hosts only: every thread adds its samples to a grid of its own, slice by slice; bitwise
                 ///< reproducible for a number of threads
-  Tiles, ///< samples are listed once per tile of the grid that they reach and a team owns a tile; bitwise
-         ///< reproducible
+  Tiles, ///< samples are listed once per tile of the grid that they reach and a team owns a tile; 2D and 3D;
+         ///< bitwise reproducible
   Bins   ///< samples are sorted into bins of the grid and a team adds those of a bin, one slice at a time;
          ///< kernels of at most 16 grid points; bitwise reproducible
 };

@@ -9,8 +9,27 @@ from . import _core
 from ._arrays import Array, as_like, current_stream, empty, place, result, shape_of
 
 
-class NonuniformFFT:
-    """Transforms between samples at any frequencies x_j and images, 2D or 3D (Dutt and Rokhlin, SIAM J. Sci. Comput. 14, 1993)::
+class _PlannedForSlices:
+    """Has a compiled plan for every precision and device, made at the first call, and again for more slices."""
+
+    def __init__(self, name, tolerance, kernel, oversampling):
+        self._name, self._options, self._plans = name, (float(tolerance), kernel, oversampling), {}
+
+    def _batch(self, name, array, axes):
+        shape = shape_of(self._name, name, array)
+        return array.reshape(1, *shape) if len(shape) == axes else array
+
+    def _plan(self, batch, stream):
+        key, slices = place(batch), batch.shape[0]
+        known, plan = self._plans.get(key, (0, None))
+        if plan is None or slices > known:
+            plan = self._make(empty(batch, (1,), "real"), batch, slices, stream)
+            self._plans[key] = (slices, plan)
+        return plan
+
+
+class NonuniformFFT(_PlannedForSlices):
+    """Transforms between samples at any frequencies x_j and images, 1D to 3D (Dutt and Rokhlin, SIAM J. Sci. Comput. 14, 1993)::
 
         adjoint  image(X) = sum_j sample_j exp(+2 pi i x_j . X)     "type 1"
         forward  sample_j = sum_X image(X) exp(-2 pi i x_j . X)     "type 2"
@@ -20,9 +39,8 @@ class NonuniformFFT:
     The points are sorted at the first call for a precision and device, and again where one has more slices than all before.
 
     Args:
-        points: ``[points, 2]`` or ``[points, 3]``, cycles per pixel, any (the period is 1); column 0 is x, the last axis of
-            images.
-        shape: ((depth,) height, width) of images.
+        points: ``[points, axes]``, cycles per pixel, any (the period is 1); column 0 is x, the last axis of images.
+        shape: (((depth,) height,) width) of images.
         tolerance: relative error (L2): 1e-2 to 1e-6 in float, to 1e-12 in double.
         kernel: kaiser_bessel, exponential_of_semicircle or gaussian.
         oversampling: grid over image size, 1.2 to 8; by default 1.5 or 2, the faster.
@@ -33,13 +51,12 @@ class NonuniformFFT:
 
     def __init__(self, points: Any, shape: Sequence[int], *, tolerance: float = 1e-4, kernel: str = "kaiser_bessel",
                  oversampling: Optional[float] = None):
+        super().__init__("NonuniformFFT", tolerance, kernel, oversampling)
         self.points, self.shape = points, tuple(int(size) for size in shape)
-        self._options = (float(tolerance), kernel, oversampling)
-        self._plans: dict = {}
 
     def adjoint(self, samples: Array, *, stream: Optional[int] = None) -> Array:
-        """Samples, complex ``[slices, points]`` or ``[points]``, to images, complex ``[slices, (depth,) height, width]`` or without
-        the axis of slices."""
+        """Samples, complex ``[slices, points]`` or ``[points]``, to images, complex ``[slices, ((depth,) height,) width]`` or
+        without the axis of slices."""
         batch = self._batch("samples", samples, 1)
         images = empty(samples, (batch.shape[0], *self.shape), "complex")
         stream = current_stream(samples, stream)
@@ -54,18 +71,52 @@ class NonuniformFFT:
         self._plan(batch, stream).forward(batch, samples, stream)
         return result(samples if batch is images else samples[0], images)
 
-    @staticmethod
-    def _batch(name, array, axes):
-        shape = shape_of("NonuniformFFT", name, array)
-        return array.reshape(1, *shape) if len(shape) == axes else array
+    def _make(self, like, batch, slices, stream):
+        return _core.NonuniformPlan.make(like, as_like(self.points, batch, "float64"), list(self.shape), slices, *self._options,
+                                         stream)
 
-    def _plan(self, batch, stream):
-        key, slices = place(batch), batch.shape[0]
-        known, plan = self._plans.get(key, (0, None))
-        if plan is None or slices > known:
-            points = as_like(self.points, batch, "float64")
-            tolerance, kernel, oversampling = self._options
-            plan = _core.NonuniformPlan.make(empty(batch, (1,), "real"), points, list(self.shape), slices, tolerance, kernel,
-                                             oversampling, stream)
-            self._plans[key] = (slices, plan)
-        return plan
+
+class NonuniformSums(_PlannedForSlices):
+    """Sums between points x_j and targets s_k, both anywhere, 1D to 3D (Lee and Greengard, J. Comput. Phys. 206, 2005)::
+
+        forward  sum_k = sum_j value_j exp(+2 pi i s_k . x_j)       "type 3"
+        adjoint  value_j = sum_k sum_k exp(-2 pi i s_k . x_j)
+
+    Exact transposes of each other; not scaled. Work and memory grow with the product, over the axes, of the lengths of the
+    boxes that points and targets lie in.
+
+    Args:
+        points: ``[points, axes]``, in pixels.
+        targets: ``[targets, axes]``, in cycles per pixel, or in other units whose product with those of points is cycles.
+        tolerance: relative error (L2): 1e-2 to 1e-6 in float, to 1e-12 in double.
+        kernel: kaiser_bessel, exponential_of_semicircle or gaussian.
+        oversampling: of both grids, 1.25 to 8; by default 2 for that of the points, 1.5 or 2 for that of the targets.
+
+    Raises:
+        ValueError: on options out of range, and on points and targets that are not finite or whose boxes' lengths have a
+            product along an axis of more than about 14,000 (in 1D 3e7) cycles (at the first call).
+    """
+
+    def __init__(self, points: Any, targets: Any, *, tolerance: float = 1e-4, kernel: str = "kaiser_bessel",
+                 oversampling: Optional[float] = None):
+        super().__init__("NonuniformSums", tolerance, kernel, oversampling)
+        self.points, self.targets = points, targets
+
+    def forward(self, values: Array, *, stream: Optional[int] = None) -> Array:
+        """Values, complex ``[slices, points]`` or ``[points]``, to sums, complex ``[slices, targets]`` or ``[targets]``."""
+        return self._between("values", values, len(self.targets), "forward", stream)
+
+    def adjoint(self, sums: Array, *, stream: Optional[int] = None) -> Array:
+        """The transpose of `forward`: sums to values."""
+        return self._between("sums", sums, len(self.points), "adjoint", stream)
+
+    def _between(self, name, array, size, direction, stream):
+        batch = self._batch(name, array, 1)
+        found = empty(array, (batch.shape[0], size), "complex")
+        stream = current_stream(array, stream)
+        getattr(self._plan(batch, stream), direction)(batch, found, stream)
+        return result(found if batch is array else found[0], array)
+
+    def _make(self, like, batch, slices, stream):
+        return _core.SumsPlan.make(like, as_like(self.points, batch, "float64"), as_like(self.targets, batch, "float64"), slices,
+                                   *self._options, stream)

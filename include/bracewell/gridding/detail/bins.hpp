@@ -25,7 +25,7 @@ namespace Bracewell::Impl {
 template <int Dim>
 struct BinGrid {
   static constexpr int dimensions = Dim, most_turns = 4;
-  static constexpr int most_colours = Dim == 2 ? 16 : 64;
+  static constexpr int most_colours = 1 << 2 * Dim;
   static constexpr int most_width = 16; ///< of kernels
 
   GridShape<Dim> grid;
@@ -57,7 +57,12 @@ struct BinGrid {
 
   /// Cells of a tile along an axis, at most.
   KOKKOS_FUNCTION int span(int axis) const { return edge[axis] + width - 1; }
-  KOKKOS_FUNCTION int tile_rows() const { return span(1) * (Dim == 3 ? span(Dim - 1) : 1); }
+  KOKKOS_FUNCTION int tile_rows() const {
+    int product = 1;
+    for (int d = 1; d < Dim; ++d)
+      product *= span(d);
+    return product;
+  }
   KOKKOS_FUNCTION int tile_cells() const { return tile_rows() * stride; }
 
   KOKKOS_FUNCTION std::int64_t count() const {
@@ -127,7 +132,7 @@ std::size_t most_scratch([[maybe_unused]] const Space& space) {
 /// for their tiles.
 template <class Space, class T, int Dim>
 BinGrid<Dim> bin_grid(const Space& space, const GridShape<Dim>& grid, int width) {
-  const TileShape shape = Dim == 2 ? tuning_of<Space>.bin_2d : tuning_of<Space>.bin_3d;
+  const TileShape shape = tuning_of<Space>.bin(Dim);
   const int period = is_host<Space> ? 1 : static_cast<int>(128 / (2 * sizeof(T)));
   auto bins = BinGrid<Dim>::make(grid, width, {shape.x, shape.y, shape.z}, 2, period);
   for (int turns = 2; turns <= bins.most_turns && bin_scratch_bytes(bins, sizeof(T)) > most_scratch(space);
@@ -416,17 +421,16 @@ struct TileOnGrid {
   }
   /// Row `row` of a tile as an index in the grid; negative where this bin, not the longest one, has none.
   KOKKOS_FUNCTION std::int64_t row(int row) const {
-    const int y = row % bins.span(1);
-    if (y >= length[1])
-      return -1;
-    std::int64_t result = wrapped(origin[1] + y, 1);
-    if constexpr (Dim == 3) {
-      const int z = row / bins.span(1);
-      if (z >= length[2])
+    std::int64_t result = 0, stride = bins.grid.size[0];
+    for (int d = 1; d < Dim; ++d) {
+      const int at = d + 1 < Dim ? row % bins.span(d) : row;
+      if (at >= length[d])
         return -1;
-      result += std::int64_t(wrapped(origin[2] + z, 2)) * bins.grid.size[1];
+      result += stride * wrapped(origin[d] + at, d);
+      row /= bins.span(d);
+      stride *= bins.grid.size[d];
     }
-    return result * bins.grid.size[0];
+    return result;
   }
 };
 

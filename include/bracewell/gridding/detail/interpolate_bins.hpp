@@ -74,9 +74,12 @@ private:
         for (int power = 1; power < powers; ++power)
           weights[d] = weights[d] * u + polynomial[power];
       }
-      const Complex sum = any_lane(at.first[1] + width > problem.grid.size[1])
-                              ? column<true>(source, at, lane, weights)
-                              : column<false>(source, at, lane, weights);
+      Complex sum;
+      if constexpr (Dim == 1)
+        sum = source[wrapped(at.first[0] + Kokkos::min(lane, width - 1), 0)];
+      else
+        sum = any_lane(at.first[1] + width > problem.grid.size[1]) ? column<true>(source, at, lane, weights)
+                                                                   : column<false>(source, at, lane, weights);
       T real = weights[0] * sum.real(), imaginary = weights[0] * sum.imag();
       BRACEWELL_UNROLL
       for (int bit = 1; bit < lanes; bit *= 2) {
@@ -153,6 +156,8 @@ struct InterpolateBinsHost {
     const std::int64_t point = task % problem.points, slice = task / problem.points;
     const int width = problem.kernel.width;
     const Location<T, Dim> at = problem.locations[point];
+    __builtin_prefetch(&samples(order[Kokkos::min(point + 16, problem.points - 1)], slice),
+                       1); // they lie anywhere
     T weights[Dim][MaxWidth];
     evaluate_taps(taps, at, weights);
     const T* const source = reinterpret_cast<const T*>(grid + slice * problem.grid.elements());
@@ -163,9 +168,13 @@ struct InterpolateBinsHost {
       std::int64_t plane = 0;
       if constexpr (Dim == 3)
         plane = std::int64_t(wrapped(at.first[2] + k, 2)) * problem.grid.size[1];
-      for (int j = 0; j < width; ++j) {
-        const T weight = Dim == 3 ? weights[1][j] * weights[Dim - 1][k] : weights[1][j];
-        const std::int64_t row = 2 * (plane + wrapped(at.first[1] + j, 1)) * problem.grid.size[0];
+      for (int j = 0; j < (Dim > 1 ? width : 1); ++j) {
+        T weight = 1;
+        std::int64_t row = 0;
+        if constexpr (Dim > 1) {
+          weight = Dim == 3 ? weights[1][j] * weights[Dim - 1][k] : weights[1][j];
+          row = 2 * (plane + wrapped(at.first[1] + j, 1)) * problem.grid.size[0];
+        }
         const T* from = source + row + 2 * at.first[0];
         // Whole registers are read, beyond the last tap: its weight is zero there, but memory may end.
         if (wraps || row + 2 * (at.first[0] + MaxWidth) > end) {

@@ -10,7 +10,7 @@ namespace Bracewell::Impl {
 /// Where a sample reaches the grid: taps first .. first + width - 1 along every axis, modulo the grid, tap i
 /// at distance offset - i.
 template <class T, int Dim>
-struct alignas(sizeof(T) == 4 && Dim == 2 ? 16 : sizeof(T)) Location {
+struct alignas(sizeof(T) == 4 && Dim < 3 ? 16 : sizeof(T)) Location {
   T offset[Dim];
   int first[Dim];
 };
@@ -57,13 +57,26 @@ struct Locate {
 
 /// Calls visit(index on the grid, weight) for every tap of a sample.
 template <int MaxWidth, class T, class Visit>
+KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 1>& at, const GridShape<1>& grid,
+                                         const TapWeights<T>& kernel, const T (&weights)[1][MaxWidth],
+                                         const Visit& visit) {
+  BRACEWELL_UNROLL
+  for (int i = 0; i < MaxWidth; ++i) {
+    if (i >= kernel.width)
+      continue; // not break: loops of fixed length keep the weights in registers
+    const int x = at.first[0] + i;
+    visit(x < grid.size[0] ? x : x - grid.size[0], weights[0][i]);
+  }
+}
+
+template <int MaxWidth, class T, class Visit>
 KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 2>& at, const GridShape<2>& grid,
                                          const TapWeights<T>& kernel, const T (&weights)[2][MaxWidth],
                                          const Visit& visit) {
   BRACEWELL_UNROLL
   for (int j = 0; j < MaxWidth; ++j) {
     if (j >= kernel.width)
-      continue; // not break: loops of fixed length keep the weights in registers
+      continue;
     const int y = at.first[1] + j;
     const std::int64_t row = std::int64_t(y < grid.size[1] ? y : y - grid.size[1]) * grid.size[0];
     BRACEWELL_UNROLL

@@ -19,9 +19,11 @@ void check_options(const Arguments& arguments, const std::array<int, Dim>& shape
                    const GriddingOptions& options) {
   arguments.require(points < std::int64_t(1) << 32, "points", "at most 2^32 - 1 points",
                     [&] { return number(points); });
+  constexpr int most = Dim == 1 ? 1 << 26 : 32768;
   for (const int size : shape)
-    arguments.require(size >= 1 && size <= 32768, "shape", "sizes from 1 to 32768",
-                      [&] { return number(size); });
+    arguments.require(
+        size >= 1 && size <= most, "shape", [] { return "sizes from 1 to " + number(most); },
+        [&] { return number(size); });
   arguments.at_least<std::int64_t>("options.slices", options.slices, 0);
   const double least = sizeof(T) == 4 ? 1e-7 : 1e-14;
   arguments.require(
@@ -34,12 +36,13 @@ void check_options(const Arguments& arguments, const std::array<int, Dim>& shape
 
 /// Checks the shape of samples; returns their number of slices, which is at most `slices`.
 template <class Value, class MemorySpace>
-std::int64_t check_samples(const Arguments& arguments, const Array<Value, MemorySpace>& samples,
-                           SampleOrder order, std::int64_t points, std::int64_t slices) {
+std::int64_t check_samples(const Arguments& arguments, const char* argument,
+                           const Array<Value, MemorySpace>& samples, SampleOrder order, std::int64_t points,
+                           std::int64_t slices) {
   const bool last = order == SampleOrder::SlicesLast;
   if (samples && samples.rank == 2)
     slices = std::min(slices, samples.extents[last ? 1 : 0]);
-  arguments.shape("samples", samples, {last ? points : slices, last ? slices : points});
+  arguments.shape(argument, samples, {last ? points : slices, last ? slices : points});
   return slices;
 }
 
@@ -47,7 +50,9 @@ std::int64_t check_samples(const Arguments& arguments, const Array<Value, Memory
 template <class Value, class MemorySpace, std::size_t Dim>
 void check_slices(const Arguments& arguments, const char* argument, const Array<Value, MemorySpace>& array,
                   std::int64_t slices, const std::array<int, Dim>& shape) {
-  if constexpr (Dim == 2)
+  if constexpr (Dim == 1)
+    arguments.shape(argument, array, {slices, shape[0]});
+  else if constexpr (Dim == 2)
     arguments.shape(argument, array, {slices, shape[0], shape[1]});
   else
     arguments.shape(argument, array, {slices, shape[0], shape[1], shape[2]});
@@ -78,7 +83,8 @@ struct GriddingChoice {
                               .dimensions = Dim,
                               .host = is_host<Space>,
                               .threads = double(space.concurrency()),
-                              .bins_fit = bins_fit(space, candidate_grid, candidate.width)};
+                              .bins_fit = bins_fit(space, candidate_grid, candidate.width),
+                              .order = options.order};
       const bool possible = candidate.width <= KernelShape::max_width &&
                             (work.bins_fit || options.strategy != GriddingStrategy::Bins);
       too_wide = too_wide || candidate.width <= KernelShape::max_width;
@@ -96,6 +102,8 @@ struct GriddingChoice {
     arguments.require(kernel.has_value(), "options.tolerance",
                       "one that a kernel of at most 32 grid points can reach",
                       [&] { return number(options.tolerance) + " (more oversampling helps)"; });
+    arguments.require(Dim > 1 || strategy != GriddingStrategy::Tiles, "options.strategy",
+                      "another one in one dimension", "Tiles");
     arguments.require(strategy != GriddingStrategy::PrunedGather || polar, "options.strategy",
                       "Atomic or Tiles for points that are not on rays in 2D", "PrunedGather");
     arguments.require(strategy != GriddingStrategy::Duplicated || is_host<Space>, "options.strategy",
@@ -187,7 +195,7 @@ struct GriddingPlan {
     }
     arguments.require(not_finite == 0, "points", "finite frequencies",
                       [&] { return number(not_finite) + " that are not"; });
-    if (strategy == GriddingStrategy::Tiles) {
+    if (Dim > 1 && strategy == GriddingStrategy::Tiles) {
       tiles = TileLists<Space, T, Dim>(space, problem);
       sums = partial_sums(tiles.slots, problem.slices);
     }

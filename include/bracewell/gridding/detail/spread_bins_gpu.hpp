@@ -9,7 +9,7 @@ namespace Bracewell::Impl {
 
 /// GriddingStrategy::Bins on GPUs. A team adds the samples of a task to the tile of its bin in scratch memory,
 /// one after the other, its lanes side by side on taps, so that nothing is added atomically; then it adds the
-/// tile to the grid, in a launch of bins of one colour, or keeps it for JoinTiles. In 2D a warp is a team, and
+/// tile to the grid, in a launch of bins of one colour, or keeps it for JoinTiles. In 1D and 2D a warp is a team, and
 /// lanes keep their sums in registers from one sample to the next as long as both reach the same cells; in 3D
 /// the planes of the tile are dealt out to the warps of a team.
 template <class Space, int width, class T, int Dim>
@@ -22,7 +22,7 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   static constexpr int chip_team_size = bin_team_size(Dim, sizeof(T)), warps = chip_team_size / 32;
   static constexpr int chip_teams = 512 / chip_team_size; ///< of a multiprocessor, by registers
   static constexpr int batch = bin_batch(Dim, sizeof(T)); ///< samples that are prepared together
-  static constexpr int passes = (width * width + 31) / 32;
+  static constexpr int taps_of_plane = Dim == 1 ? width : width * width, passes = (taps_of_plane + 31) / 32;
   static constexpr int planes = (width + warps - 1) / warps; ///< of a sample that a warp owns in 3D
   static constexpr int rows_at_once = 8;                     ///< of the grid, on their way
 
@@ -93,9 +93,9 @@ private:
     BRACEWELL_UNROLL
     for (int p = 0; p < passes; ++p) {
       const int tap = p * 32 + lane;
-      const bool used = tap < width * width;
+      const bool used = tap < taps_of_plane;
       across[p] = used ? tap % width : 0;
-      down[p] = used ? width + tap / width : width;
+      down[p] = used ? width + tap / width : width; // in 1D there are none
       cell[p] = used ? tap / width * bins.stride + tap % width : -1;
     }
 
@@ -110,22 +110,22 @@ private:
         prepare(next, axis, which, place, prepared);
       if (base + batch < task.end)
         next = load(base + batch + which, task.end, axis, slice);
-      if constexpr (Dim == 2)
+      if constexpr (Dim < 3)
         synchronise_lanes();
       else
         team.barrier();
-      if constexpr (Dim == 2) {
+      if constexpr (Dim < 3) {
         for (int i = 0; i < count; ++i)
           add_in_plane(i, prepared, across, down, cell, tile, sums, here);
       } else {
         add_in_planes(count, rank / 32, prepared, across, down, cell, tile);
       }
-      if constexpr (Dim == 2)
+      if constexpr (Dim < 3)
         synchronise_lanes();
       else
         team.barrier();
     }
-    if constexpr (Dim == 2) {
+    if constexpr (Dim < 3) {
       flush(here, cell, tile, sums);
       synchronise_lanes();
     }
@@ -157,12 +157,15 @@ private:
     for (int tap = 0; tap < width; ++tap)
       target[tap] = weights[tap];
     if (axis == 0) {
-      const int z = Dim == 3 ? loaded.first[Dim - 1] - place.origin[Dim - 1] : 0;
+      int row = 0, stride = 1;
+      BRACEWELL_UNROLL
+      for (int d = 1; d < Dim; ++d) {
+        row += stride * (loaded.first[d] - place.origin[d]);
+        stride *= bins.span(d);
+      }
       prepared.values[which] = loaded.value;
-      prepared.first[which] =
-          (z * (Dim == 3 ? bins.span(1) : 0) + loaded.first[1] - place.origin[1]) * bins.stride +
-          loaded.first[0] - place.origin[0];
-      prepared.z[which] = z;
+      prepared.first[which] = row * bins.stride + loaded.first[0] - place.origin[0];
+      prepared.z[which] = loaded.first[Dim - 1] - place.origin[Dim - 1]; // of use in 3D
     }
   }
 
@@ -191,7 +194,7 @@ private:
     const T* const weights = prepared.weights + i * prepared.stride;
     BRACEWELL_UNROLL
     for (int p = 0; p < passes; ++p) {
-      const T weight = weights[across[p]] * weights[down[p]];
+      const T weight = Dim == 1 ? weights[across[p]] : weights[across[p]] * weights[down[p]];
       sums[p] = Complex(sums[p].real() + weight * value.real(), sums[p].imag() + weight * value.imag());
     }
   }
@@ -267,7 +270,7 @@ private:
 
   /// Whether a lane has a tap in a pass: in all but the last it has.
   KOKKOS_FUNCTION static bool used(int p, const int (&cell)[passes]) {
-    return (p + 1) * 32 <= width * width || cell[p] >= 0;
+    return (p + 1) * 32 <= taps_of_plane || cell[p] >= 0;
   }
 
   KOKKOS_FUNCTION void store(int rank, const BinTask& task, std::int64_t slice, const TileOnGrid<Dim>& place,

@@ -41,12 +41,17 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
     T* const tile = static_cast<T*>(team.team_scratch(1).get_shmem_aligned(tile_size() * sizeof(T), 64));
     std::fill_n(tile, tile_size(), T(0));
     const TileOnGrid<Dim> place(bins, task.bin);
-    for (std::uint32_t i = task.begin; i < task.end; ++i)
+    for (std::uint32_t i = task.begin; i < task.end; ++i) {
+      // Samples lie anywhere in memory: without this, three quarters of the time is spent waiting for them.
+      __builtin_prefetch(&samples(order[Kokkos::min(i + ahead, task.end - 1)], slice));
       add(problem.locations[i], samples(order[i], slice), place, tile);
+    }
     store(task, slice, place, reinterpret_cast<const Complex*>(tile));
   }
 
 private:
+  static constexpr std::uint32_t ahead = 16; ///< samples that are on their way
+
   void add(const Location<T, Dim>& at, const Complex& value, const TileOnGrid<Dim>& place, T* tile) const {
     T weights[Dim][MaxWidth];
     evaluate_taps(taps, at, weights);
@@ -56,15 +61,21 @@ private:
       row[2 * tap + 1] = weights[0][tap] * value.imag();
     }
     const std::int64_t stride = 2 * std::int64_t(bins.stride);
-    T* plane = tile + (at.first[1] - place.origin[1]) * stride + 2 * (at.first[0] - place.origin[0]);
-    if constexpr (Dim == 3)
-      plane += (at.first[2] - place.origin[2]) * bins.span(1) * stride;
-    for (int k = 0; k < (Dim == 3 ? problem.kernel.width : 1); ++k, plane += bins.span(1) * stride) {
-      T* target = plane;
-      for (int j = 0; j < problem.kernel.width; ++j, target += stride) {
-        const T weight = Dim == 3 ? weights[1][j] * weights[Dim - 1][k] : weights[1][j];
-        for (int i = 0; i < 2 * MaxWidth; ++i)
-          target[i] += weight * row[i];
+    T* plane = tile + 2 * (at.first[0] - place.origin[0]);
+    if constexpr (Dim == 1) {
+      for (int i = 0; i < 2 * MaxWidth; ++i)
+        plane[i] += row[i];
+    } else {
+      plane += (at.first[1] - place.origin[1]) * stride;
+      if constexpr (Dim == 3)
+        plane += (at.first[2] - place.origin[2]) * bins.span(1) * stride;
+      for (int k = 0; k < (Dim == 3 ? problem.kernel.width : 1); ++k, plane += bins.span(1) * stride) {
+        T* target = plane;
+        for (int j = 0; j < problem.kernel.width; ++j, target += stride) {
+          const T weight = Dim == 3 ? weights[1][j] * weights[Dim - 1][k] : weights[1][j];
+          for (int i = 0; i < 2 * MaxWidth; ++i)
+            target[i] += weight * row[i];
+        }
       }
     }
   }

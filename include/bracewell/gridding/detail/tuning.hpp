@@ -24,18 +24,21 @@ struct GriddingTuning {
   double duplicated_sample; ///< a sample of a slice: Duplicated computes weights anew for every slice
   double duplicated_tap;    ///< a tap of it
   double pruned_tap;        ///< a tap of a sample of a slice
-  double tile_cell;         ///< an element of a tile, for all slices of a team, even where there is no sample
+  double tile_cell_2d;      ///< an element of a tile that has samples, for all slices of a team
+  double tile_cell_3d;      ///< the same in 3D
   double tile_visit;        ///< a sample of a tile, for all slices of a team
   double tile_tap;          ///< a tap of a sample, for all slices of a team
-  double tile_edge;         ///< of a tile; in 3D the edge of a square tile that is visited as often
   double fft_element;       ///< an element of a grid
 
-  double bin_sample;               ///< a sample of a slice in a bin
-  double bin_tap;                  ///< a tap of it
-  double bin_cell;                 ///< an element of a tile of a bin, which is added to the grid
-  double bin_launch;               ///< of the bins of a colour
-  double interpolated_tap;         ///< a tap of a sample of a slice, interpolated sample by sample
-  double interpolated_tap_of_many; ///< of many slices, in 2D from tiles
+  double bin_sample_2d, bin_sample_3d; ///< a sample of a slice in a bin; in 1D as in 2D
+  double bin_tap;                      ///< a tap of it
+  double bin_cell;                     ///< an element of a tile of a bin, which is added to the grid
+  double bin_launch;                   ///< of the bins of a colour
+  double interpolated_bin_sample;      ///< a sample of a slice, interpolated in the order of bins
+  double interpolated_bin_tap;         ///< a tap of it
+  double interpolated_tap;             ///< a tap of a sample of a slice, interpolated sample by sample
+  double interpolated_tap_slices_last; ///< the same where slices are neighbours, in 2D
+  double interpolated_tap_of_tiles;    ///< the same of many, from tiles
 
   // gridding_size
   std::int64_t smooth_up_to; ///< up to this size factors 5 and 7 are as good as 2 and 3
@@ -47,7 +50,7 @@ struct GriddingTuning {
   int least_task, most_task; ///< samples of one team, where tiles hold more
 
   // Bins
-  TileShape bin_2d, bin_3d;
+  TileShape bin_1d, bin_2d, bin_3d;
   int bin_tasks, bin_lanes;          ///< so many tasks for so many lanes, where bins are large enough
   int least_bin_task, most_bin_task; ///< samples of one team, where bins hold more
   int bin_share_alone;               ///< one in so many of these a bin may hold that is not shared
@@ -66,6 +69,10 @@ struct GriddingTuning {
   int interpolate_teams_float, interpolate_teams_double; ///< of a multiprocessor, by registers
   std::size_t interpolate_scratch;                       ///< the most bytes of a team
   int interpolate_idle; ///< fewer than one lane in so many may be without a slice
+
+  constexpr TileShape bin(int dimensions) const {
+    return dimensions == 1 ? bin_1d : dimensions == 2 ? bin_2d : bin_3d;
+  }
 };
 
 /// A host of two cores (2.6 GHz, AVX-512), 2026-11-21. It has no kernels with lanes.
@@ -75,17 +82,21 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .duplicated_sample = 20,
     .duplicated_tap = 2,
     .pruned_tap = 50,
-    .tile_cell = 0.1,
+    .tile_cell_2d = 0.1,
+    .tile_cell_3d = 0.1,
     .tile_visit = 50,
     .tile_tap = 2,
-    .tile_edge = 16,
     .fft_element = 25,
-    .bin_sample = 60,
+    .bin_sample_2d = 60,
+    .bin_sample_3d = 60,
     .bin_tap = 0.5,
     .bin_cell = 1,
     .bin_launch = 0,
+    .interpolated_bin_sample = 60,
+    .interpolated_bin_tap = 0.5,
     .interpolated_tap = 1,
-    .interpolated_tap_of_many = 1,
+    .interpolated_tap_slices_last = 1,
+    .interpolated_tap_of_tiles = 1,
     .smooth_up_to = std::numeric_limits<std::int64_t>::max(), // FFTW
     .tile_2d = {16, 16, 1},                                   // of 16 slices 32 KB in float: a first cache
     .tile_3d = {8, 8, 4},
@@ -93,6 +104,7 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .few_slices = 4,
     .least_task = 0, // tasks are whole tiles
     .most_task = 0,
+    .bin_1d = {4096, 1, 1},
     .bin_2d = {32, 32, 1}, // a tile in a second cache
     .bin_3d = {16, 16, 8},
     .bin_tasks = 8,
@@ -113,24 +125,28 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .interpolate_idle = 1,
 };
 
-/// An NVIDIA H200, 2026-11-21, and for interpolation 2026-11-22; used on all GPUs.
+/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22 and for bins 2026-11-23; used on all GPUs.
 inline constexpr GriddingTuning h200_gridding_tuning{
     .write = 2e-3,
     .atomic_tap = 2e-2,
     .duplicated_sample = 20, // hosts only
     .duplicated_tap = 2,
     .pruned_tap = 1e-2,
-    .tile_cell = 0.02,
+    .tile_cell_2d = 0.02,
+    .tile_cell_3d = 0.067,
     .tile_visit = 0.15,
     .tile_tap = 0, // the cells of a tile cost the same whether a tap falls on them or not
-    .tile_edge = 5.5,
     .fft_element = 0.014,
-    .bin_sample = 0.08,
-    .bin_tap = 8e-4,
+    .bin_sample_2d = 0.055,
+    .bin_sample_3d = 0.19,
+    .bin_tap = 7e-4,
     .bin_cell = 7.5e-3,
-    .bin_launch = 3000,
+    .bin_launch = 5000,
+    .interpolated_bin_sample = 0.05,
+    .interpolated_bin_tap = 4.5e-4,
     .interpolated_tap = 4e-3,
-    .interpolated_tap_of_many = 8e-4,
+    .interpolated_tap_slices_last = 1.8e-3,
+    .interpolated_tap_of_tiles = 8e-4,
     .smooth_up_to = 2048, // see gridding_size
     .tile_2d = {8, 4, 1}, // a lane keeps a tile of one slice in registers: 32 complex numbers
     .tile_3d = {4, 4, 2},
@@ -138,6 +154,7 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .few_slices = 32,
     .least_task = 128,
     .most_task = 4096,
+    .bin_1d = {256, 1, 1},
     .bin_2d = {16, 16, 1},
     .bin_3d = {16, 8, 8},
     .bin_tasks = 1,
@@ -167,11 +184,11 @@ template <class Space>
 inline constexpr GriddingTuning tuning_of = gridding_tuning(is_host<Space>);
 
 /// Lanes of a team of SpreadBinsGpu, and samples that it prepares together, an axis of each by one lane.
-constexpr int bin_team_size(int dimensions, std::size_t value_bytes) {
-  return dimensions == 2 ? 32 : value_bytes == 4 ? 64 : 256;
+KOKKOS_FUNCTION constexpr int bin_team_size(int dimensions, std::size_t value_bytes) {
+  return dimensions < 3 ? 32 : value_bytes == 4 ? 64 : 256;
 }
 KOKKOS_FUNCTION constexpr int bin_batch(int dimensions, std::size_t value_bytes) {
-  return dimensions == 2 ? 16 : bin_team_size(dimensions, value_bytes) / 4;
+  return dimensions < 3 ? 16 : bin_team_size(dimensions, value_bytes) / 4;
 }
 
 /// Bytes of scratch memory of a team of SpreadBinsGpu: a tile, and the samples that it prepares.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The functions of FINUFFT's Python package of types 1 and 2, on NumPy arrays in host memory::
+"""The functions of FINUFFT's Python package, on NumPy arrays in host memory::
 
     import bracewell.finufft as finufft
 
-One, two and three dimensions, complex64 and complex128, points in radians. It computes with `bracewell.NonuniformFFT`, which
-takes arrays of any library and on GPUs. Mistakes are ValueErrors with sentences of their own; `docs/finufft.md` lists the
-differences.
+One, two and three dimensions, complex64 and complex128, points in radians. It computes with `bracewell.NonuniformFFT` and
+`bracewell.NonuniformSums`, which take arrays of any library and on GPUs. Mistakes are ValueErrors with sentences of their own;
+`docs/finufft.md` lists the differences.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Optional, Sequence, Union
 
 import numpy
 
-from ..gridding import NonuniformFFT
+from ..gridding import NonuniformFFT, NonuniformSums
 
-__all__ = ["Plan", "nufft1d1", "nufft1d2", "nufft2d1", "nufft2d2", "nufft3d1", "nufft3d2"]
+__all__ = ["Plan", "nufft1d1", "nufft1d2", "nufft1d3", "nufft2d1", "nufft2d2", "nufft2d3", "nufft3d1", "nufft3d2", "nufft3d3"]
 
 
 class Plan:
@@ -24,15 +24,16 @@ class Plan:
 
         type 1  f[k] = sum_j c[j] exp(isign i k . x_j)
         type 2  c[j] = sum_k f[k] exp(isign i k . x_j)
+        type 3  f[k] = sum_j c[j] exp(isign i s_k . x_j)
 
-    with k = -(n // 2), ..., (n - 1) // 2 along every axis, x along the first.
+    with k = -(n // 2), ..., (n - 1) // 2 along every axis, x along the first; of type 3 s_k are any.
 
     Args:
-        nufft_type: 1 or 2.
-        n_modes: the size of f along every axis.
+        nufft_type: 1, 2 or 3.
+        n_modes: the size of f along every axis; of type 3 the number of axes.
         n_trans: how many vectors a call takes.
         eps: relative error (L2): 1e-2 to 1e-6 in single precision, to 1e-12 in double.
-        isign: sign of the exponent, by default + for type 1 and - for type 2.
+        isign: sign of the exponent, by default + for types 1 and 3 and - for type 2.
         dtype: complex64 or complex128.
         modeord: 0: k ascends; 1: k begins with 0, in the order of numpy.fft.
 
@@ -40,23 +41,28 @@ class Plan:
         ValueError: on a type, a size or an option that is not one of these.
     """
 
-    def __init__(self, nufft_type: int, n_modes: Sequence[int], n_trans: int = 1, eps: float = 1e-6,
+    def __init__(self, nufft_type: int, n_modes: Union[int, Sequence[int]], n_trans: int = 1, eps: float = 1e-6,
                  isign: Optional[int] = None, dtype="complex128", *, modeord: int = 0):
-        if nufft_type not in (1, 2):
-            raise ValueError(f"bracewell.finufft.Plan: nufft_type: expected 1 or 2, found {nufft_type}")
-        modes = tuple(n_modes)
-        if not 1 <= len(modes) <= 3 or not all(isinstance(size, (int, numpy.integer)) and size > 0 for size in modes):
-            raise ValueError(f"bracewell.finufft.Plan: n_modes: expected 1 to 3 sizes, found {n_modes}")
+        if nufft_type not in (1, 2, 3):
+            raise ValueError(f"bracewell.finufft.Plan: nufft_type: expected 1, 2 or 3, found {nufft_type}")
+        if nufft_type == 3:
+            if n_modes not in (1, 2, 3):
+                raise ValueError(f"bracewell.finufft.Plan: n_modes: expected 1 to 3 axes, found {n_modes}")
+            modes = (1,) * n_modes
+        else:
+            modes = tuple(n_modes)
+            if not 1 <= len(modes) <= 3 or not all(isinstance(size, (int, numpy.integer)) and size > 0 for size in modes):
+                raise ValueError(f"bracewell.finufft.Plan: n_modes: expected 1 to 3 sizes, found {n_modes}")
         if numpy.dtype(dtype) not in (numpy.complex64, numpy.complex128):
             raise ValueError(f"bracewell.finufft.Plan: dtype: expected complex64 or complex128, found {dtype}")
         if modeord not in (0, 1):
             raise ValueError(f"bracewell.finufft.Plan: modeord: expected 0 or 1, found {modeord}")
         self._type, self._modes, self._trans = nufft_type, modes, int(n_trans)
         self._dtype, self._eps, self._modeord = numpy.dtype(dtype), float(eps), modeord
-        # One plan of NonuniformFFT has + in type 1 and - in type 2: other signs are those of the points.
-        natural = 1 if nufft_type == 1 else -1
+        # Plans have + in types 1 and 3 and - in type 2: other signs are those of the points.
+        natural = -1 if nufft_type == 2 else 1
         self._sign = 1 if isign is None or isign * natural > 0 else -1
-        self._transform: Optional[NonuniformFFT] = None
+        self._transform: Union[NonuniformFFT, NonuniformSums, None] = None
 
     type = property(lambda self: self._type)
     n_modes = property(lambda self: self._modes)
@@ -64,33 +70,37 @@ class Plan:
     n_trans = property(lambda self: self._trans)
     dtype = property(lambda self: self._dtype)
 
-    def setpts(self, x, y=None, z=None) -> None:
-        """The points, radians, a vector for every axis; they replace those of before."""
-        vectors = [numpy.asarray(vector, numpy.float64) for vector in (x, y, z) if vector is not None]
+    def setpts(self, x, y=None, z=None, s=None, t=None, u=None) -> None:
+        """The points, radians, a vector for every axis; they replace those of before. Of type 3 also the targets s, t, u."""
+        points = self._stacked((x, y, z)) * (self._sign / (2 * numpy.pi))
+        if self._type == 3:
+            self._transform = NonuniformSums(points, self._stacked((s, t, u)), tolerance=self._eps)
+        else:
+            self._transform = NonuniformFFT(points, self._modes, tolerance=self._eps)
+
+    def _stacked(self, given):
+        vectors = [numpy.asarray(vector, numpy.float64) for vector in given if vector is not None]
         if len(vectors) != self.dim or any(vector.ndim != 1 or len(vector) != len(vectors[0]) for vector in vectors):
             raise ValueError(f"bracewell.finufft.Plan.setpts: expected {self.dim} vectors of one length, found shapes "
                              f"{[vector.shape for vector in vectors]}")
-        if self.dim == 1:  # an image of one row
-            vectors.insert(0, numpy.zeros(len(vectors[0])))
-        points = numpy.stack(vectors[::-1], axis=-1) * (self._sign / (2 * numpy.pi))
-        self._transform = NonuniformFFT(points, (1, *self._modes) if self.dim == 1 else self._modes, tolerance=self._eps)
+        return numpy.stack(vectors[::-1], axis=-1)
 
     def execute(self, data, out=None):
-        """c ``[n_trans, points]`` to f ``[n_trans, *n_modes]`` (type 1), or f to c (type 2); without the first axis where
-        n_trans is 1. Returns the result, which is `out` where that is given."""
-        return self._run("execute", self._type, data, out)
+        """c ``[n_trans, points]`` to f ``[n_trans, *n_modes]`` (type 1) or ``[n_trans, targets]`` (type 3), or f to c (type 2);
+        without the first axis where n_trans is 1. Returns the result, which is `out` where that is given."""
+        return self._run("execute", self._type != 2, data, out)
 
     def execute_adjoint(self, data, out=None):
-        """The adjoint of `execute`: type 2 with the other sign where that is type 1, and the reverse."""
-        return self._run("execute_adjoint", 3 - self._type, data, out)
+        """The adjoint of `execute`: f to c where that is c to f, and the reverse, with the other sign."""
+        return self._run("execute_adjoint", self._type == 2, data, out)
 
-    def _run(self, function, kind, data, out):
-        where = f"bracewell.finufft.Plan.{function}"
-        if self._transform is None:
+    def _run(self, function, from_points, data, out):
+        where, transform = f"bracewell.finufft.Plan.{function}", self._transform
+        if transform is None:
             raise ValueError(f"{where}: expected points, which setpts gives, found none")
-        points = len(self._transform.points)
-        shapes = {"c": (points,), "f": self._modes}
-        source, target = ("c", "f") if kind == 1 else ("f", "c")
+        modes = (len(transform.targets),) if isinstance(transform, NonuniformSums) else self._modes
+        shapes = {"c": (len(transform.points),), "f": modes}
+        source, target = ("c", "f") if from_points else ("f", "c")
         data = numpy.asarray(data)
         axes = len(shapes[source])
         batch = (self._trans,) if self._trans > 1 or data.ndim > axes else ()
@@ -100,16 +110,18 @@ class Plan:
         if out is not None and (out.shape != batch + shapes[target] or out.dtype != self._dtype):
             raise ValueError(f"{where}: out: expected {self._dtype} of shape {batch + shapes[target]}, found {out.dtype} of "
                              f"{out.shape}")
-        spatial = tuple(range(1, 1 + self.dim))
-        grid = (len(data), *self._transform.shape)
-        if kind == 1:
-            result = self._transform.adjoint(data).reshape(-1, *self._modes)
-            if self._modeord == 1:
-                result = numpy.fft.ifftshift(result, spatial)
+        if isinstance(transform, NonuniformSums):
+            result = transform.forward(data) if from_points else transform.adjoint(data)
         else:
-            if self._modeord == 1:
-                data = numpy.ascontiguousarray(numpy.fft.fftshift(data, spatial))
-            result = self._transform.forward(data.reshape(grid))
+            spatial = tuple(range(1, 1 + self.dim))
+            if from_points:
+                result = transform.adjoint(data)
+                if self._modeord == 1:
+                    result = numpy.fft.ifftshift(result, spatial)
+            else:
+                if self._modeord == 1:
+                    data = numpy.ascontiguousarray(numpy.fft.fftshift(data, spatial))
+                result = transform.forward(data)
         result = result.reshape(batch + shapes[target])
         if out is None:
             return result
@@ -117,7 +129,7 @@ class Plan:
         return out
 
 
-def _simple(kind, coordinates, data, n_modes, out, eps, isign, options):
+def _simple(kind, coordinates, data, n_modes, out, eps, isign, options, targets=()):
     dim, data = len(coordinates), numpy.asarray(data)
     single = numpy.asarray(coordinates[0]).dtype == numpy.float32
     if kind == 1:
@@ -127,10 +139,12 @@ def _simple(kind, coordinates, data, n_modes, out, eps, isign, options):
             n_modes = out.shape[-dim:]
         modes = (n_modes,) * dim if isinstance(n_modes, (int, numpy.integer)) else tuple(n_modes)
         batched = data.ndim > 1
+    elif kind == 3:
+        modes, batched = dim, data.ndim > 1
     else:
         modes, batched = data.shape[-dim:], data.ndim > dim
     plan = Plan(kind, modes, data.shape[0] if batched else 1, eps, isign, "complex64" if single else "complex128", **options)
-    plan.setpts(*coordinates)
+    plan.setpts(*coordinates, *[None] * (3 - dim), *targets)
     return plan.execute(data, out)
 
 
@@ -166,3 +180,18 @@ def nufft3d1(x, y, z, c, n_modes: Modes = None, out=None, eps=1e-6, isign=1, **o
 def nufft3d2(x, y, z, f, out=None, eps=1e-6, isign=-1, **options):
     """`nufft1d2` in three dimensions."""
     return _simple(2, (x, y, z), f, None, out, eps, isign, options)
+
+
+def nufft1d3(x, c, s, out=None, eps=1e-6, isign=1, **options):
+    """f[k] = sum_j c[j] exp(isign i s_k x_j); c ``[points]`` or ``[vectors, points]``."""
+    return _simple(3, (x,), c, None, out, eps, isign, options, (s,))
+
+
+def nufft2d3(x, y, c, s, t, out=None, eps=1e-6, isign=1, **options):
+    """`nufft1d3` in two dimensions: f[k] = sum_j c[j] exp(isign i (s_k x_j + t_k y_j))."""
+    return _simple(3, (x, y), c, None, out, eps, isign, options, (s, t))
+
+
+def nufft3d3(x, y, z, c, s, t, u, out=None, eps=1e-6, isign=1, **options):
+    """`nufft1d3` in three dimensions."""
+    return _simple(3, (x, y, z), c, None, out, eps, isign, options, (s, t, u))

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/point_boxes.hpp>
+#include <bracewell/gridding/nonuniform_fft.hpp>
+
+#include <cmath>
+#include <memory>
+
+namespace Bracewell {
+
+/// Sums between points x_j and targets s_k, both anywhere, 1D to 3D:
+///   forward  sum_k = sum_j value_j exp(+2 pi i s_k . x_j)     ("type 3")
+///   adjoint  value_j = sum_k sum_k exp(-2 pi i s_k . x_j)
+/// (both exponents have the other sign where options.sign is -1), exact transposes (complex conjugate) of each
+/// other, to the tolerance of the options. Not scaled. Units of x are pixels and of s cycles per pixel, or any
+/// others whose product is cycles.
+///
+/// Values are spread to a grid that covers the points, as fine as the targets reach far, which is the image of a
+/// NonuniformFFT that samples it at the targets (Lee and Greengard, J. Comput. Phys. 206, 2005; Barnett, Magland,
+/// af Klinteberg, SIAM J. Sci. Comput. 41(5), 2019, section 3.3). Work and memory grow with the product over the axes
+/// of the boxes' lengths.
+///
+/// Movable, not copyable; owns grids and scratch memory, so calls that can overlap need a plan each. Without points
+/// sums are zero, and the reverse; without slices there is nothing to do.
+template <class ExecutionSpace, int Dim, class T>
+class NonuniformSums {
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  using Complex = Kokkos::complex<T>;
+  using Shape = std::array<int, Dim>;
+  using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  template <class DataType>
+  using Unmanaged =
+      Kokkos::View<DataType, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using GridView = Unmanaged<
+      std::conditional_t<Dim == 1, Complex**, std::conditional_t<Dim == 2, Complex***, Complex****>>>;
+  using Plan = Gridding<ExecutionSpace, Dim, T>;
+  using Transform = NonuniformFFT<ExecutionSpace, Dim, T>;
+  using Moved = Kokkos::View<double**, Kokkos::LayoutRight, MemorySpace>;
+
+public:
+  /// @param points   View [points, Dim] of double: finite, any; column 0 is x
+  /// @param targets  View [targets, Dim] of double: finite, any
+  /// @param options  as of NonuniformFFT; the tolerance is at least 2e-7 in float, 2e-14 in double; `slices` and
+  ///                 `order` count for values and sums; oversampling is by default 2 of the points' grid, 1.5 or 2 of
+  ///                 that of the targets, and at least 1.25
+  /// @throws Error on options out of range, points or targets that are not finite, and boxes whose lengths' product
+  ///         along an axis is beyond about 14,000 (in 1D 3 x 10^7) cycles
+  template <class Points, class Targets>
+  NonuniformSums(const ExecutionSpace& space, const Points& points, const Targets& targets,
+                 const GriddingOptions& options = {})
+      : options_(checked(options)),
+        kernel_(Impl::choose_kernel(options.kernel, options.tolerance / 2, oversampling(), Dim,
+                                    double(std::numeric_limits<T>::epsilon()))),
+        reciprocal_(kernel_, 0.5 / oversampling()) {
+    plan(space, points, targets, {"NonuniformSums"});
+  }
+
+  /// Other points and targets, as many as before or not. Grids and memory are used again where the boxes are no
+  /// larger than those before and the numbers of points and targets are the same. Waits for the instance; calls
+  /// that use the plan must have ended.
+  /// @throws Error as the constructor
+  template <class Points, class Targets>
+  void set_points(const ExecutionSpace& space, const Points& points, const Targets& targets) {
+    plan(space, points, targets, {"NonuniformSums::set_points"});
+  }
+
+  std::int64_t points() const { return gridding_->points(); }          ///< Values of a slice.
+  std::int64_t targets() const { return transform_->plan().points(); } ///< Sums of a slice.
+  std::int64_t slices() const { return options_.slices; }              ///< Of one call, at most.
+  Shape grid_shape() const {
+    return gridding_->grid_shape();
+  } ///< Of the grid of the points, slowest axis first.
+
+  /// Bytes of memory that the plan holds.
+  std::size_t memory_bytes() const {
+    return gridding_->memory_bytes() + transform_->memory_bytes() +
+           Impl::bytes_of(grids_, phases_, factors_, scratch_);
+  }
+
+  /// Values at the points to sums at the targets.
+  /// @param values  View of complex [slices, points], or [points, slices] as options.order says; at most
+  ///                options.slices slices
+  /// @param sums    View of complex [slices, targets], or [targets, slices], overwritten
+  /// @throws Error on shapes that do not fit or memory that both use
+  template <class Values, class Sums>
+  void forward(const ExecutionSpace& space, const Values& values, const Sums& sums) const {
+    const Array<const Complex, MemorySpace> in(values);
+    const Array<Complex, MemorySpace> out(sums);
+    const Impl::Arguments arguments{"NonuniformSums::forward"};
+    const std::int64_t number = check(arguments, in, out);
+    arguments.disjoint({{"sums", out}}, {{"values", in}});
+    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::forward");
+    if (points() == 0 || targets() == 0 || number == 0)
+      return Impl::fill(space, "Bracewell::NonuniformSums::zero", out.data, out.size());
+    if (phases_.size() > 0) {
+      multiply(space, in.data, scratch_.data(), phases_, number, false);
+      gridding_->spread(space, view(scratch_.data(), points(), number), grids(number));
+    } else {
+      gridding_->spread(space, values, grids(number));
+    }
+    transform_->forward(space, grids(number), sums);
+    multiply(space, out.data, out.data, factors_, number, false);
+  }
+
+  /// Sums at the targets to values at the points.
+  /// @param sums    View of complex [slices, targets], or [targets, slices] as options.order says
+  /// @param values  View of complex [slices, points], or [points, slices], overwritten
+  /// @throws Error on shapes that do not fit or memory that both use
+  template <class Sums, class Values>
+  void adjoint(const ExecutionSpace& space, const Sums& sums, const Values& values) const {
+    const Array<const Complex, MemorySpace> in(sums);
+    const Array<Complex, MemorySpace> out(values);
+    const Impl::Arguments arguments{"NonuniformSums::adjoint"};
+    const std::int64_t number = check(arguments, out, in);
+    arguments.disjoint({{"values", out}}, {{"sums", in}});
+    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::adjoint");
+    if (points() == 0 || targets() == 0 || number == 0)
+      return Impl::fill(space, "Bracewell::NonuniformSums::zero", out.data, out.size());
+    multiply(space, in.data, scratch_.data(), factors_, number, true);
+    transform_->adjoint(space, view(scratch_.data(), targets(), number), grids(number));
+    gridding_->interpolate(space, grids(number), values);
+    if (phases_.size() > 0)
+      multiply(space, out.data, out.data, phases_, number, true);
+  }
+
+private:
+  static GriddingOptions checked(const GriddingOptions& options) {
+    constexpr Impl::Arguments arguments{"NonuniformSums"};
+    const double least = sizeof(T) == 4 ? 2e-7 : 2e-14;
+    arguments.require(
+        options.tolerance >= least && options.tolerance < 1, "options.tolerance",
+        [&] { return "from " + Impl::number(least) + " to 1"; },
+        [&] { return Impl::number(options.tolerance); });
+    arguments.within("options.oversampling", options.oversampling.value_or(2), 1.25, 8.);
+    arguments.require(options.strategy != GriddingStrategy::PrunedGather, "options.strategy",
+                      "one that takes any points", "PrunedGather");
+    return options;
+  }
+
+  double oversampling() const { return options_.oversampling.value_or(2); }
+
+  /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
+  template <class Points, class Targets>
+  void plan(const ExecutionSpace& space, const Points& points, const Targets& targets,
+            const Impl::Arguments& arguments) {
+    check_points("points", points, arguments);
+    check_points("targets", targets, arguments);
+    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
+    std::int64_t bad_points = 0, bad_targets = 0;
+    const auto from = Impl::PointBox<Dim>::make(space, points, bad_points);
+    const auto to = Impl::PointBox<Dim>::make(space, targets, bad_targets);
+    arguments.require(bad_points == 0, "points", "finite positions",
+                      [&] { return Impl::number(bad_points) + " that are not"; });
+    arguments.require(bad_targets == 0, "targets", "finite frequencies",
+                      [&] { return Impl::number(bad_targets) + " that are not"; });
+
+    // A cell of the grid is 1 / (2 oversampling reach of targets) wide; there is room for the kernel at its ends.
+    constexpr double most = Dim == 1 ? 6e7 : 29000; // of NonuniformFFT, less what fast sizes of FFTs add
+    Shape shape;
+    bool fits = gridding_ && this->points() == count(points) && this->targets() == count(targets);
+    for (int d = 0; d < Dim; ++d) {
+      const double cycles = 4 * from.reach[d] * to.reach[d];
+      const double cells = oversampling() * cycles + room();
+      arguments.require(
+          cells <= most, "points, targets",
+          [&] {
+            return "boxes whose lengths' product along an axis is at most " +
+                   Impl::number((most - room()) / oversampling());
+          },
+          [&] { return Impl::number(cycles); });
+      shape[Dim - 1 - d] = static_cast<int>(std::ceil(cells / oversampling()));
+      fits = fits && cells <= grid_shape()[Dim - 1 - d];
+    }
+    const Shape grid = fits ? grid_shape() : Plan::grid_shape(space, points, shape, of_points(), arguments);
+
+    Impl::MovePoints<Points, Dim> move{points, nullptr, {}, {}, {}};
+    Impl::MovePoints<Targets, Dim> move_targets{targets, nullptr, {}, {}, {}};
+    double to_middle[Dim], from_middle[Dim];
+    for (int d = 0; d < Dim; ++d) {
+      const int size = grid[Dim - 1 - d];
+      const double step = to.reach[d] > 0     ? 0.5 / (oversampling() * to.reach[d])
+                          : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room())
+                                              : 1;
+      move.middle[d] = from.middle[d];
+      move.scale[d] = 1 / (step * size);
+      move.shift[d] = double(size / 2) / size; // the grid's elements are pixels of the transform's images
+      move_targets.middle[d] = to.middle[d];
+      move_targets.scale[d] = step;
+      to_middle[d] = options_.sign * to.middle[d];
+      from_middle[d] = options_.sign * from.middle[d] / step;
+    }
+    const auto moved_points = moved(space, move), moved_targets = moved(space, move_targets);
+    if (fits) {
+      gridding_->set_points(space, moved_points, arguments);
+      transform_->set_points(space, moved_targets);
+    } else {
+      gridding_.reset(); // and its memory, before there is other
+      transform_.reset();
+      gridding_ = std::make_unique<Plan>(space, moved_points, shape, of_points(), arguments);
+      transform_ = std::make_unique<Transform>(space, moved_targets, grid, of_targets(), arguments);
+      resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * elements());
+      resize(space, factors_, "Bracewell::NonuniformSums::factors", this->targets());
+      resize(space, scratch_, "Bracewell::NonuniformSums::scratch",
+             slices() * std::max(this->points(), this->targets()));
+    }
+    resize(space, phases_, "Bracewell::NonuniformSums::phases", to.centred() ? 0 : this->points());
+    Kokkos::parallel_for("Bracewell::NonuniformSums::phases", Range(space, 0, phases_.size()),
+                         Impl::PhasesOfPoints<Points, T, Dim>(points, phases_.data(), to_middle));
+    Kokkos::parallel_for(
+        "Bracewell::NonuniformSums::factors", Range(space, 0, this->targets()),
+        Impl::FactorsOfTargets<Moved, T, Dim>{{moved_targets, factors_.data(), from_middle}, reciprocal_});
+    space.fence("Bracewell::NonuniformSums: the plan is complete");
+  }
+
+  template <class Points>
+  static std::int64_t count(const Points& points) {
+    return static_cast<std::int64_t>(points.extent(0));
+  }
+
+  template <class Points>
+  static void check_points(const char* argument, const Points& points, const Impl::Arguments& arguments) {
+    static_assert(
+        Points::rank() == 2 && std::is_same_v<typename Points::non_const_value_type, double>,
+        "Bracewell::NonuniformSums: points, targets: expected a View [points, axes] of double, found "
+        "another.");
+    arguments.require(
+        points.extent(1) == Dim, argument, [] { return Impl::number(Dim) + " columns"; },
+        [&] { return Impl::number(points.extent(1)); });
+  }
+
+  /// Cells that samples at the ends of a grid reach beyond it, and rounding.
+  double room() const { return kernel_.width + 2; }
+
+  /// The options of both plans: each is wrong by half of what may be, the sums by that of the second as the
+  /// kernel's transform amplifies it.
+  GriddingOptions of_points() const {
+    GriddingOptions options = options_;
+    options.tolerance = options_.tolerance / 2;
+    options.oversampling = oversampling();
+    return options;
+  }
+  GriddingOptions of_targets() const {
+    GriddingOptions options = options_;
+    options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors(oversampling(), Dim).rounding);
+    options.sign = -options_.sign;
+    return options;
+  }
+
+  template <class Move>
+  static Moved moved(const ExecutionSpace& space, Move move) {
+    const std::int64_t size = count(move.points);
+    const Moved result = Impl::device_view<double**>(space, "Bracewell::NonuniformSums::moved", size, Dim);
+    move.moved = result.data();
+    Kokkos::parallel_for("Bracewell::NonuniformSums::move", Range(space, 0, size), move);
+    return result;
+  }
+
+  template <class View>
+  static void resize(const ExecutionSpace& space, View& view, const char* label, std::int64_t size) {
+    if (static_cast<std::int64_t>(view.size()) != size)
+      view = Impl::device_vector<Complex>(space, label, size);
+  }
+
+  /// Of a grid.
+  std::int64_t elements() const {
+    std::int64_t product = 1;
+    for (const int size : grid_shape())
+      product *= size;
+    return product;
+  }
+
+  GridView grids(std::int64_t slices_of_call) const {
+    Kokkos::LayoutRight layout(static_cast<std::size_t>(slices_of_call));
+    for (int d = 0; d < Dim; ++d)
+      layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[d]);
+    return GridView(grids_.data(), layout);
+  }
+
+  bool slices_last() const { return options_.order == SampleOrder::SlicesLast; }
+
+  /// Values of so many points as a View and as an array of points and slices.
+  Unmanaged<Complex**> view(Complex* data, std::int64_t number, std::int64_t slices_of_call) const {
+    return Unmanaged<Complex**>(data, slices_last() ? number : slices_of_call,
+                                slices_last() ? slices_of_call : number);
+  }
+  template <class Value>
+  Impl::SampleArray<Value> array(Value* data, std::int64_t number, std::int64_t slices_of_call) const {
+    return {data, slices_last() ? slices_of_call : 1, slices_last() ? 1 : number};
+  }
+
+  void multiply(const ExecutionSpace& space, const Complex* from, Complex* to,
+                const Kokkos::View<Complex*, ExecutionSpace>& factors, std::int64_t slices_of_call,
+                bool conjugate) const {
+    const auto number = static_cast<std::int64_t>(factors.size());
+    Kokkos::parallel_for("Bracewell::NonuniformSums::multiply", Range(space, 0, number * slices_of_call),
+                         Impl::MultiplySamples<T>{array(from, number, slices_of_call),
+                                                  array(to, number, slices_of_call), factors.data(), number,
+                                                  conjugate});
+  }
+
+  /// The number of slices.
+  std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& values,
+                     const Array<const Complex, MemorySpace>& sums) const {
+    const std::int64_t found =
+        Impl::check_samples(arguments, "values", values, options_.order, points(), slices());
+    arguments.shape("sums", sums, {slices_last() ? targets() : found, slices_last() ? found : targets()});
+    return found;
+  }
+
+  GriddingOptions options_;
+  Impl::KernelPolynomials kernel_; ///< of the points' grid
+  Impl::ReciprocalTransform reciprocal_;
+  std::unique_ptr<Plan> gridding_;
+  std::unique_ptr<Transform> transform_;
+  Kokkos::View<Complex*, ExecutionSpace> grids_;
+  Kokkos::View<Complex*, ExecutionSpace>
+      phases_; ///< of points, for the middle of the targets; none where that is 0
+  Kokkos::View<Complex*, ExecutionSpace>
+      factors_; ///< of targets, for the middle of the points and the kernel
+  Kokkos::View<Complex*, ExecutionSpace> scratch_; ///< values or sums of all slices
+};
+
+} // namespace Bracewell
