@@ -208,8 +208,7 @@ constexpr int interpolation_lanes(bool two_lines, std::size_t value_bytes) {
 
 /// Bytes of scratch memory of a team of InterpolateTiles: the cells of a tile and those that its samples reach
 /// beyond it, of all lanes (and one more, against bank conflicts), and what is prepared of its samples.
-KOKKOS_FUNCTION constexpr std::size_t interpolation_scratch_bytes(int width, int lanes,
-                                                                  std::size_t value_bytes) {
+constexpr std::size_t interpolation_scratch_bytes(int width, int lanes, std::size_t value_bytes) {
   const GriddingTuning& tuning = h200_gridding_tuning;
   const std::size_t cells = (tuning.tile_2d.x + width - 1) * (tuning.tile_2d.y + width - 1);
   const std::size_t sample = (2 * tuning.interpolate_width * value_bytes + 2 * sizeof(int) + 15) / 16 * 16;
