@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/project/detail/score_blocks.hpp>
+#include <bracewell/project/detail/score_tiles.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+namespace Bracewell::Impl {
+
+/// Where a call of PoseScoring::score writes; null: not wanted.
+template <class T>
+struct ScoreTargets {
+  T *all, *best;
+  std::int32_t *poses, *shifts;
+};
+
+/// Memory of PoseScoring, and what it launches: ScoreTiles, or ScoreBlocks on hosts.
+template <class Space, class T, bool tiles = !is_host<Space>>
+struct ScoringPlan {
+  using Complex = Kokkos::complex<T>;
+  template <class Value>
+  using Memory = Kokkos::View<Value*, Space>;
+  using BlockSizes = ScoringBlockSizes<T>;
+  static constexpr int team_size = is_host<Space> ? 1 : 256;
+  static constexpr int tile_rows = ScoringTuning::threads(sizeof(T)), tile_poses = ScoringTuning::poses;
+
+  HalfSpectrumLayout<2> layout;
+  ScoreRule<T> rule;
+  std::int64_t most_images, images = -1; ///< -1: not set
+  int most_shifts, ranks, shifts = -1;
+  bool one_filter = true;  ///< of all images
+  std::int64_t most_poses; ///< of a pass
+  ScoringTables<T, tiles> tables;
+  Memory<Frequency> frequencies;
+  Memory<FrequencyRows> frequency_rows; ///< ScoreBlocks
+  Memory<Complex> image_values, turns;
+  Memory<T> filters, image_powers;
+  Memory<T> work; ///< of the tasks of ScoreBlocks, or powers of images and poses
+  Memory<BestShift<T>> found;
+  Memory<RankedPose<T>> ranked;
+
+  ScoringPlan(const Space& space, const HalfSpectrumLayout<2>& layout_, const ScoreRule<T>& rule_,
+              std::int64_t images_, int shifts_, int ranks_, double radius)
+      : layout(layout_), rule(rule_), most_images(images_), most_shifts(shifts_), ranks(ranks_) {
+    std::vector<Frequency> all;
+    std::vector<FrequencyRows> rows;
+    const double squared_radius = std::floor(radius * radius * (1 + 1e-12));
+    for (int row = 0; row < layout.size[1]; ++row) {
+      const int y = layout.frequency(row, layout.size[1]);
+      const double left = squared_radius - double(y) * y;
+      if (left < 0)
+        continue;
+      const int columns = 1 + static_cast<int>(std::min<double>(layout.columns() - 1, std::sqrt(left)));
+      rows.push_back({static_cast<std::int64_t>(all.size()), y, columns});
+      for (int x = 0; x < columns; ++x)
+        all.push_back({static_cast<std::int16_t>(x), static_cast<std::int16_t>(y)});
+    }
+    tables.count = tables.padded = static_cast<std::int64_t>(all.size());
+    if constexpr (tiles) {
+      constexpr int chunk = ScoringTuning::chunk(sizeof(T));
+      tables.padded = (tables.count + chunk - 1) / chunk * chunk;
+      all.resize(static_cast<std::size_t>(tables.padded), Frequency{0, 0});
+    } else {
+      frequency_rows = device_copy(space, "Bracewell::PoseScoring::rows", rows);
+    }
+    frequencies = device_copy(space, "Bracewell::PoseScoring::frequencies", all);
+    allocate(space);
+  }
+
+  void set_images(const Space& space, std::int64_t count, const WeighImages<T, tiles>& weigh) {
+    images = count;
+    one_filter = weigh.filter_stride == 0 && weigh.weight_stride == 0;
+    if constexpr (tiles)
+      tables.images.stride = images, tables.filters.stride = one_filter ? 1 : images;
+    auto kernel = weigh;
+    kernel.tables = tables;
+    kernel.filter_items = one_filter ? 1 : images;
+    Kokkos::parallel_for("Bracewell::PoseScoring::set_images",
+                         Kokkos::TeamPolicy<Space>(space, static_cast<int>(images), team_size), kernel);
+  }
+
+  void set_shifts(const Space& space, int count, const T* values) {
+    shifts = count;
+    if constexpr (tiles)
+      tables.turns.stride = shifts;
+    Kokkos::parallel_for(
+        "Bracewell::PoseScoring::set_shifts",
+        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, tables.padded * count),
+        TurnShifts<T, tiles>{tables, layout, values, count});
+  }
+
+  /// Of all poses of the samples, in as many passes as memory for ranking asks for.
+  template <class Kernel, int D, class Stored, class Spectra>
+  void score(const Space& space, const Samples<T, 2, D>& samples, const Spectra& spectra,
+             const ScoreTargets<T>& targets) const {
+    if (images == 0)
+      return;
+    const std::int64_t poses = shifts > 0 ? samples.poses : 0,
+                       passes = std::max<std::int64_t>(1, (poses + most_poses - 1) / most_poses);
+    const ScoringRows rows(images, std::max(shifts, 1), tiles ? tile_rows : std::max(shifts, 1));
+    for (std::int64_t pass = 0; pass < passes; ++pass) {
+      const std::int64_t first = poses * pass / passes, count = poses * (pass + 1) / passes - first;
+      const ScoreOutputs<T> outputs{
+          rule, targets.all, samples.poses, first, targets.best ? found.data() : nullptr, most_poses};
+      if (count > 0)
+        score_pass<Kernel, D, Stored>(space, samples, spectra, rows, outputs, count);
+      if (!targets.best)
+        continue;
+      const bool last = pass + 1 == passes;
+      const std::int64_t places = images * ranks;
+      Kokkos::parallel_for("Bracewell::PoseScoring::rank",
+                           Kokkos::TeamPolicy<Space>(space, static_cast<int>(images), team_size),
+                           RankPoses<T>{rule, found.data(), rows.parts, static_cast<int>(count),
+                                        static_cast<int>(first), most_poses, ranks,
+                                        pass > 0 ? ranked.data() + (pass - 1) % 2 * places : nullptr,
+                                        ranked.data() + pass % 2 * places, last ? targets.best : nullptr,
+                                        targets.poses, targets.shifts});
+    }
+  }
+
+  std::size_t memory_bytes() const {
+    return bytes_of(frequencies, frequency_rows, image_values, turns, filters, image_powers, work, found,
+                    ranked);
+  }
+
+private:
+  void allocate(const Space& space) {
+    const auto make = [&]<class Value>(Memory<Value>& memory, const char* label, std::int64_t size) {
+      memory = device_vector<Value>(space, std::string("Bracewell::PoseScoring::") + label, size);
+    };
+    make(image_values, "images", most_images * tables.padded);
+    make(turns, "turns", most_shifts * tables.padded);
+    make(filters, "filters", most_images * tables.padded);
+    make(image_powers, "powers", most_images);
+    tables.frequencies = frequencies.data();
+    tables.images = {image_values.data(), tables.padded};
+    tables.turns = {turns.data(), tables.padded};
+    tables.filters = {filters.data(), tables.padded};
+    tables.powers = image_powers.data();
+
+    // Rows of images in parts: no more than twice as many as shifts ask for, and two (ScoringRows).
+    const std::int64_t parts = tiles ? 2 * ((most_shifts + tile_rows - 1) / tile_rows) + 2 : 1,
+                       of_pose = std::max<std::int64_t>(most_images, 1) *
+                                 std::int64_t((ranks > 0 ? sizeof(BestShift<T>) * std::size_t(parts) : 0) +
+                                              (tiles ? sizeof(T) : 0));
+    most_poses = std::clamp<std::int64_t>(std::int64_t(ScoringTuning::candidate_bytes) /
+                                              std::max<std::int64_t>(of_pose, 1),
+                                          tile_poses, +ScoringTuning::pass_poses) /
+                 tile_poses * tile_poses;
+    if constexpr (tiles)
+      make(work, "pose_powers", most_images * most_poses);
+    else
+      make(work, "blocks",
+           space.concurrency() * BlockSizes(layout.columns(), most_images, most_shifts).numbers());
+    if (ranks > 0) {
+      make(found, "found", most_images * parts * most_poses);
+      make(ranked, "ranked", 2 * most_images * ranks);
+    }
+  }
+
+  template <class Kernel, int D, class Stored, class Spectra>
+  void score_pass(const Space& space, const Samples<T, 2, D>& samples, const Spectra& spectra,
+                  const ScoringRows& rows, const ScoreOutputs<T>& outputs, std::int64_t count) const {
+    if constexpr (tiles) {
+      using enum ScoringProduct;
+      ScoreTiles<Space, Kernel, T, D, Stored, Powers>{
+          samples,   spectra, tables,      ScoringRows(one_filter ? 1 : images, 1, tile_rows),
+          outputs,   count,   work.data(), most_poses,
+          one_filter}
+          .launch(space, "Bracewell::PoseScoring::powers");
+      ScoreTiles<Space, Kernel, T, D, Stored, Scores>{samples, spectra,     tables,     rows,      outputs,
+                                                      count,   work.data(), most_poses, one_filter}
+          .launch(space, "Bracewell::PoseScoring::tiles");
+    } else {
+      ScoreBlocks<Kernel, T, D, Stored>{.samples = samples,
+                                        .volume = spectra,
+                                        .tables = tables,
+                                        .frequency_rows = frequency_rows.data(),
+                                        .frequency_row_count = static_cast<int>(frequency_rows.size()),
+                                        .images = images,
+                                        .shifts = shifts,
+                                        .one_filter = one_filter,
+                                        .outputs = outputs,
+                                        .count = count,
+                                        .sizes = BlockSizes(layout.columns(), most_images, most_shifts),
+                                        .scratch = work.data()}
+          .launch(space, "Bracewell::PoseScoring::blocks");
+    }
+  }
+};
+
+} // namespace Bracewell::Impl
