@@ -302,7 +302,42 @@ const Case odd{"odd, a filter for each image", 5, 70, 3, 9, 11, 5, 0},
     weighted{"weights for each image, a shared filter", 4, 13, 6, 10, 9, 1, 4, 3.3},
     bent{"Ewald sphere, all corners", 2, 9, 4, 9, 8, 2, 1, 20., 7.},
     far{"positions many periods out", 2, 9, 4, 9, 8, 2, 2, {}, {}, 5},
-    many_shifts{"more shifts than a tile has rows", 2, 3, 600, 4, 5, 2, 0};
+    many_shifts{"more shifts than a tile has rows", 2, 3, 600, 4, 5, 2, 0},
+    many_poses{"more poses than a pass has", 2, 20000, 2, 3, 2, 0, 0, 1.};
+
+constexpr float untouched = 7;
+
+/// Arguments that fit.
+struct Arguments {
+  using Complex = Kokkos::complex<float>;
+  Space space;
+  View<Complex****> reconstruction{"reconstruction", 1, 6, 6, 4};
+  View<Complex***> images{"images", 2, 6, 4};
+  View<float***> filters{"filters", 2, 6, 4}, matrices{"matrices", 5, 3, 3};
+  View<float**> shifts{"shifts", 3, 2};
+  View<float***> all{"all", 2, 5, 3};
+  View<float**> best{"best", 2, 2};
+  View<int**> poses{"poses", 2, 2}, best_shifts{"shifts", 2, 2};
+  PreparedReference<Linear, Space, 3> reference = prepare<Linear>(space, reconstruction);
+
+  PoseScoring<Space> plan(int ranks = 2) const {
+    return {space, {.images = 2, .shifts = 3, .height = 6, .width = 6, .best = ranks}};
+  }
+  PoseScoring<Space> filled(int ranks = 2) const {
+    auto result = plan(ranks);
+    result.set_images(space, {.spectra = images});
+    result.set_shifts(space, shifts);
+    return result;
+  }
+  PoseScores<float, Memory> outputs() const {
+    return {.all = all, .best = best, .poses = poses, .shifts = best_shifts};
+  }
+};
+
+template <class Call>
+void fails(const char* message, const Call& call) {
+  CHECK_THROWS_WITH(call(), std::string("Bracewell::PoseScoring") + message);
+}
 
 } // namespace
 
@@ -331,4 +366,131 @@ TEMPLATE_TEST_CASE("scores by tiles are those of the definition", "", float, dou
   check_tiles<TestType, 3, Linear>(many_shifts, SquaredDifference);
   if constexpr (sizeof(TestType) == 8)
     check_tiles<double, 3, CatmullRom>(odd, Correlation);
+}
+
+TEST_CASE("passes of poses are ranked as one") {
+  check_case<float, 3, Linear>(many_poses, PoseScore::SquaredDifference, 40);
+  check_tiles<float, 3, Linear>(many_poses, PoseScore::SquaredDifference, 40);
+}
+
+TEST_CASE("of equal scores the first is best") {
+  const Arguments a;
+  Kokkos::deep_copy(a.reconstruction, Kokkos::complex<float>(1));
+  Kokkos::deep_copy(a.images, Kokkos::complex<float>(1));
+  const auto scoring = a.filled();
+  scoring.score(a.space, a.reference, a.matrices, a.outputs());
+  const auto best = on_host(a.best);
+  const auto poses = on_host(a.poses), shifts = on_host(a.best_shifts);
+  for (int image = 0; image < 2; ++image)
+    for (int rank = 0; rank < 2; ++rank) {
+      CHECK(best(image, rank) == best(0, 0));
+      CHECK(poses(image, rank) == rank);
+      CHECK(shifts(image, rank) == 0);
+    }
+}
+
+TEST_CASE("poses that are not finite are never best") {
+  const Arguments a;
+  Kokkos::deep_copy(a.images, Kokkos::complex<float>(1));
+  fill_with(a.matrices, [](std::size_t i) { return i < 36 ? std::numeric_limits<float>::quiet_NaN() : 0; });
+  a.filled().score(a.space, a.reference, a.matrices, a.outputs());
+  const auto all = on_host(a.all);
+  const auto best = on_host(a.best);
+  const auto poses = on_host(a.poses);
+  CHECK(std::isnan(all(0, 3, 2)));
+  CHECK(std::isfinite(all(0, 4, 2)));
+  CHECK(poses(1, 0) == 4);
+  CHECK(poses(1, 1) == -1);
+  CHECK(std::isnan(best(1, 1)));
+}
+
+TEST_CASE("no images, poses or shifts are no work") {
+  const Arguments a;
+  auto scoring = a.filled();
+  Kokkos::deep_copy(a.best, untouched);
+  const View<float***> no_matrices("matrices", 0, 3, 3);
+  scoring.score(
+      a.space, a.reference, no_matrices,
+      {.all = View<float***>("all", 2, 0, 3), .best = a.best, .poses = a.poses, .shifts = a.best_shifts});
+  CHECK(std::isnan(on_host(a.best)(1, 1)));
+  CHECK(on_host(a.poses)(1, 1) == -1);
+
+  scoring.set_shifts(a.space, View<float**>("shifts", 0, 2));
+  Kokkos::deep_copy(a.poses, 7);
+  scoring.score(
+      a.space, a.reference, a.matrices,
+      {.all = View<float***>("all", 2, 5, 0), .best = a.best, .poses = a.poses, .shifts = a.best_shifts});
+  CHECK(on_host(a.poses)(0, 0) == -1);
+
+  scoring.set_images(a.space, {.spectra = View<Kokkos::complex<float>***>("images", 0, 6, 4)});
+  scoring.score(a.space, a.reference, a.matrices, {.all = View<float***>("all", 0, 5, 0)});
+  PoseScoring<Space>(a.space, {.images = 0, .shifts = 0, .height = 6, .width = 6});
+}
+
+TEST_CASE("wrong arguments of scoring") {
+  const Arguments a;
+  Kokkos::deep_copy(a.all, untouched);
+  const auto sized = [&](PoseScoringSizes sizes, ProjectionOptions options = {}) {
+    PoseScoring<Space>(a.space, sizes, options);
+  };
+  fails(": sizes.images: expected from 0 to 1073741824, found -1",
+        [&] { sized({.images = -1, .shifts = 1, .height = 6, .width = 6}); });
+  fails(": sizes.width: expected from 1 to 32768, found 0",
+        [&] { sized({.images = 1, .shifts = 1, .height = 6, .width = 0}); });
+  fails(": options.radius: expected from 0 to 1e+09, found -2",
+        [&] { sized({.images = 1, .shifts = 1, .height = 6, .width = 6}, {.radius = -2}); });
+
+  auto scoring = a.plan();
+  fails("::score: images: expected set_images before, found none",
+        [&] { scoring.score(a.space, a.reference, a.matrices, a.outputs()); });
+  fails("::set_images: images.spectra: expected [2, 6, 4] (width 6), found [2, 5, 4] (width 6)", [&] {
+    scoring.set_images(a.space, {.spectra = View<Kokkos::complex<float>***>("images", 2, 5, 4)});
+  });
+  fails("::set_images: images.spectra: expected [2, 6, 4] (width 6), found [2, 6, 4] (width 7)", [&] {
+    scoring.set_images(a.space, {.spectra = HalfSpectrum{a.images, 7}});
+  });
+  fails("::set_images: images.spectra: expected at most 2 images, found [3, 6, 4]", [&] {
+    scoring.set_images(a.space, {.spectra = View<Kokkos::complex<float>***>("images", 3, 6, 4)});
+  });
+  fails("::set_images: images.weights: expected [2, 6, 4] (width 6), found [3, 6, 4] (width 6)", [&] {
+    scoring.set_images(a.space, {.spectra = a.images, .weights = View<float***>("weights", 3, 6, 4)});
+  });
+  scoring.set_images(a.space, {.spectra = a.images, .filters = a.filters});
+  fails("::score: shifts: expected set_shifts before, found none",
+        [&] { scoring.score(a.space, a.reference, a.matrices, a.outputs()); });
+  fails("::set_shifts: shifts: expected [3, 2], found [3, 3]",
+        [&] { scoring.set_shifts(a.space, View<float**>("shifts", 3, 3)); });
+  fails("::set_shifts: shifts: expected at most 3 shifts, found [4, 2]",
+        [&] { scoring.set_shifts(a.space, View<float**>("shifts", 4, 2)); });
+  scoring.set_shifts(a.space, a.shifts);
+
+  fails("::score: matrices: expected [5, 3, 3], found [5, 2, 2]",
+        [&] { scoring.score(a.space, a.reference, View<float***>("matrices", 5, 2, 2), a.outputs()); });
+  fails("::score: scores: expected all or best, found neither",
+        [&] { scoring.score(a.space, a.reference, a.matrices, {}); });
+  fails("::score: scores.all: expected [2, 5, 3], found [2, 5, 4]",
+        [&] { scoring.score(a.space, a.reference, a.matrices, {.all = View<float***>("all", 2, 5, 4)}); });
+  fails("::score: scores.poses: expected [2, 2], found []",
+        [&] { scoring.score(a.space, a.reference, a.matrices, {.best = a.best}); });
+  fails("::score: scores.all: expected memory of its own, found memory shared with matrices", [&] {
+    const View<float***> own("own", 2, 5, 9);
+    const View<float***> matrices(own.data(), 5, 3, 3), all(own.data() + 20, 2, 5, 3);
+    scoring.score(a.space, a.reference, matrices, {.all = all});
+  });
+  fails("::score: reference: expected one reconstruction, found [2, 6, 6, 4]", [&] {
+    const View<Kokkos::complex<float>****> two("two", 2, 6, 6, 4);
+    scoring.score(a.space, prepare<Linear>(a.space, two), a.matrices, a.outputs());
+  });
+  fails("::score: options.oversampling: expected a value where boxes differ, for instance 1.33333 for boxes "
+        "padded "
+        "from 6 to 8, found none",
+        [&] {
+          const View<Kokkos::complex<float>****> padded("padded", 1, 8, 8, 5);
+          scoring.score(a.space, prepare<Linear>(a.space, padded), a.matrices, a.outputs());
+        });
+  fails("::score: scores.best: expected sizes.best > 0, found 0",
+        [&] { a.filled(0).score(a.space, a.reference, a.matrices, a.outputs()); });
+  const auto all = on_host(a.all);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    CHECK(all.data()[i] == untouched);
 }

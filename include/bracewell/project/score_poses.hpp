@@ -187,14 +187,14 @@ private:
   void check(const Impl::Arguments& arguments, std::int64_t poses,
              const PoseScores<T, Memory>& scores) const {
     arguments.require(scores.all || scores.best, "scores", "all or best", "neither");
+    const std::int64_t images = plan_.images, shifts = plan_.shifts, ranks = plan_.ranks;
     if (scores.all)
-      arguments.shape("scores.all", scores.all, {plan_.images, poses, plan_.shifts});
-    const bool ranks = scores.best || scores.poses || scores.shifts;
-    if (ranks) {
-      arguments.require(plan_.ranks > 0, "scores.best", "sizes.best > 0", "0");
-      arguments.shape("scores.best", scores.best, {plan_.images, plan_.ranks});
-      arguments.shape("scores.poses", scores.poses, {plan_.images, plan_.ranks});
-      arguments.shape("scores.shifts", scores.shifts, {plan_.images, plan_.ranks});
+      arguments.shape("scores.all", scores.all, {images, poses, shifts});
+    if (scores.best || scores.poses || scores.shifts) {
+      arguments.require(ranks > 0, "scores.best", "sizes.best > 0", "0");
+      arguments.shape("scores.best", scores.best, {images, ranks});
+      arguments.shape("scores.poses", scores.poses, {images, ranks});
+      arguments.shape("scores.shifts", scores.shifts, {images, ranks});
     }
   }
 

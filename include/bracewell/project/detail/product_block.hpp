@@ -32,23 +32,37 @@ struct ProductBlock {
       for (int c = 0; c < columns; ++c) {
         Lanes right;
         std::memcpy(&right, b + c * length + i, sizeof right);
+        keep(right);
         for (int r = 0; r < rows; ++r)
           sum[r][c] += left[r] * right;
       }
     }
     for (int r = 0; r < rows; ++r)
       for (int c = 0; c < columns; ++c)
-        sums[r * stride + c] += across(sum[r][c]);
+        sums[r * stride + c] += across<lanes>(sum[r][c]);
   }
 
 private:
-  static T across(const Lanes& lanes_of_sum) {
-    T part[lanes];
-    std::memcpy(part, &lanes_of_sum, sizeof part);
-    for (int half = lanes / 2; half > 0; half /= 2)
-      for (int i = 0; i < half; ++i)
-        part[i] += part[i + half];
-    return part[0];
+  /// In a register: compilers would rather read it again for every row.
+  static void keep([[maybe_unused]] Lanes& numbers) {
+#if defined(__AVX512F__)
+    asm("" : "+v"(numbers));
+#elif defined(__x86_64__)
+    asm("" : "+x"(numbers));
+#endif
+  }
+
+  /// The sum of the numbers of a vector.
+  template <int count>
+  static T across(const typename Vector<T, count>::type& numbers) {
+    if constexpr (count == 1) {
+      return numbers[0];
+    } else {
+      typename Vector<T, count / 2>::type lower, upper;
+      std::memcpy(&lower, &numbers, sizeof lower);
+      std::memcpy(&upper, reinterpret_cast<const char*>(&numbers) + sizeof lower, sizeof upper);
+      return across<count / 2>(lower + upper);
+    }
   }
 };
 

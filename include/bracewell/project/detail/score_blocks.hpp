@@ -35,8 +35,8 @@ struct ScoringBlockSizes {
 
   ScoringBlockSizes(int columns, std::int64_t images_, int shifts)
       : frequencies(up(std::max(ScoringTuning::block_frequencies, columns), Product::lanes)),
-        images(static_cast<int>(std::clamp<std::int64_t>(ScoringTuning::block_rows / std::max(shifts, 1), 1,
-                                                         std::max<std::int64_t>(images_, 1)))) {
+        images(static_cast<int>(std::clamp<std::int64_t>(
+            images_, 1, std::max(1, ScoringTuning::block_rows / std::max(shifts, 1))))) {
     rows = up(images * std::max(shifts, 1), Product::rows);
     images = up(images, Product::rows);
   }
@@ -75,15 +75,15 @@ struct ScoreBlocks {
 
   template <class Space>
   void launch(const Space& space, const std::string& label) {
+    // Tiles enough for all threads: of fewer images, or else of fewer poses.
+    const auto ratio = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     tasks = space.concurrency();
-    tile_images = static_cast<int>(std::clamp<std::int64_t>(sizes.rows / std::max(shifts, 1), 1,
-                                                            std::min<std::int64_t>(images, sizes.images)));
-    const std::int64_t blocks = (images + tile_images - 1) / tile_images;
-    // Tiles enough for all threads, but no smaller than what registers hold.
-    const std::int64_t even = (count * blocks + 2 * tasks - 1) / (2 * tasks);
-    tile_poses =
-        Sizes::up(static_cast<int>(std::clamp<std::int64_t>(even, 1, Sizes::poses)), Product::columns);
-    tile_poses = std::min(tile_poses, +Sizes::poses);
+    const std::int64_t wanted = ratio(2 * tasks, ratio(count, Sizes::poses)),
+                       most = std::min<std::int64_t>({sizes.rows / shifts, sizes.images, images});
+    tile_images = static_cast<int>(std::max<std::int64_t>(1, std::min(most, ratio(images, wanted))));
+    tile_poses = static_cast<int>(std::min<std::int64_t>(
+        Sizes::poses,
+        Sizes::up(static_cast<int>(ratio(count * ratio(images, tile_images), tasks)), Product::columns)));
     launch_host_tasks(space, label, tasks, *this);
   }
 
@@ -115,12 +115,8 @@ private:
         sample(first_pose + std::min(pose, own_poses - 1), first_row, row, length,
                memory + std::int64_t(2) * pose * length, squares + std::int64_t(pose) * length);
       multiply(rows, 2 * length, memory, formed, overlaps, own_poses, [&](int r, T* to) {
-        const Complex* const image = &tables.images(first_image + r / shifts, begin);
-        const Complex* const turn = &tables.turns(r % shifts, begin);
-        for (int i = 0; i < found; ++i) {
-          to[i] = image[i].real() * turn[i].real() - image[i].imag() * turn[i].imag();
-          to[length + i] = image[i].real() * turn[i].imag() + image[i].imag() * turn[i].real();
-        }
+        turn(found, &tables.images(first_image + r / shifts, begin), &tables.turns(r % shifts, begin), to,
+             to + length);
         std::fill(to + found, to + length, T(0));
         std::fill(to + length + found, to + 2 * length, T(0));
       });
@@ -145,6 +141,16 @@ private:
       for (int pose = 0; pose < pose_count; pose += Product::columns)
         Product::add(formed, poses + std::int64_t(pose) * length, length, sums + row * Sizes::poses + pose,
                      Sizes::poses);
+    }
+  }
+
+  /// Products of complex numbers, parts apart.
+  static void turn(int count, const Complex* image, const Complex* turns, T* __restrict real,
+                   T* __restrict imaginary) {
+    const T *const a = reinterpret_cast<const T*>(image), *const b = reinterpret_cast<const T*>(turns);
+    for (int i = 0; i < count; ++i) {
+      real[i] = a[2 * i] * b[2 * i] - a[2 * i + 1] * b[2 * i + 1];
+      imaginary[i] = a[2 * i] * b[2 * i + 1] + a[2 * i + 1] * b[2 * i];
     }
   }
 

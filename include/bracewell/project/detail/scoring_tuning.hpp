@@ -16,7 +16,7 @@ struct ScoringTuning {
 
   /// ScoreBlocks, for hosts: poses and rows of a block, and frequencies that are sampled at once, so that the
   /// samples of a block stay in the L2 cache (docs/internals/projection.md).
-  static constexpr int block_poses = 48, block_rows = 1024, block_frequencies = 512;
+  static constexpr int block_poses = 48, block_rows = 4096, block_frequencies = 512;
 
   /// Memory for the best shift of every pose, and poses between two rankings.
   static constexpr std::size_t candidate_bytes = std::size_t(64) << 20;
