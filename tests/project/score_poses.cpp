@@ -427,6 +427,16 @@ TEST_CASE("no images, poses or shifts are no work") {
   PoseScoring<Space>(a.space, {.images = 0, .shifts = 0, .height = 6, .width = 6});
 }
 
+TEST_CASE("the memory that scoring needs is known before") {
+  for (const int best : {0, 5}) {
+    const PoseScoringSizes sizes{.images = 20, .shifts = 30, .height = 40, .width = 31, .best = best};
+    const auto plan = PoseScoring<Space>(Space(), sizes, {.radius = 12});
+    const double needed = double(PoseScoring<Space>::bytes_needed(Space(), sizes, {.radius = 12}));
+    CHECK(double(plan.memory_bytes()) >= needed);
+    CHECK(double(plan.memory_bytes()) < 1.01 * needed + 20000);
+  }
+}
+
 TEST_CASE("wrong arguments of scoring") {
   const Arguments a;
   Kokkos::deep_copy(a.all, untouched);

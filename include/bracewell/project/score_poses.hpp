@@ -171,6 +171,18 @@ public:
   /// Bytes of memory that it holds.
   std::size_t memory_bytes() const { return plan_.memory_bytes(); }
 
+  /// What memory_bytes() of one of these arguments would be, but for a few numbers of each image and frequency.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, const PoseScoringSizes& sizes,
+                                  const ProjectionOptions& options = {}) {
+    using Plan = Impl::ScoringPlan<ExecutionSpace, T>;
+    const HalfSpectrumLayout<2> layout{{sizes.width, sizes.height}};
+    const double radius = *check(sizes, options).radius;
+    return typename Plan::Sizes(space, layout.columns(), sizes.images, sizes.shifts, sizes.best,
+                                typename Plan::Frequencies(layout, radius).values.size())
+        .bytes();
+  }
+
 private:
   static ProjectionOptions check(const PoseScoringSizes& sizes, ProjectionOptions options) {
     constexpr Impl::Arguments arguments{"PoseScoring"};

@@ -44,31 +44,39 @@ struct ScoringPlan {
   Memory<BestShift<T>> found;
   Memory<RankedPose<T>> ranked;
 
+  /// Those that are compared, row by row; for tiles as many as chunks hold.
+  struct Frequencies {
+    std::vector<Frequency> values;
+    std::vector<FrequencyRows> rows;
+    std::int64_t count;
+
+    Frequencies(const HalfSpectrumLayout<2>& layout, double radius) {
+      const double squared_radius = std::floor(radius * radius * (1 + 1e-12));
+      for (int row = 0; row < layout.size[1]; ++row) {
+        const int y = layout.frequency(row, layout.size[1]);
+        const double left = squared_radius - double(y) * y;
+        if (left < 0)
+          continue;
+        const int columns = 1 + static_cast<int>(std::min<double>(layout.columns() - 1, std::sqrt(left)));
+        rows.push_back({static_cast<std::int64_t>(values.size()), y, columns});
+        for (int x = 0; x < columns; ++x)
+          values.push_back({static_cast<std::int16_t>(x), static_cast<std::int16_t>(y)});
+      }
+      count = static_cast<std::int64_t>(values.size());
+      constexpr std::size_t chunk = tiles ? ScoringTuning::chunk(sizeof(T)) : 1;
+      values.resize((values.size() + chunk - 1) / chunk * chunk, Frequency{0, 0});
+    }
+  };
+
   ScoringPlan(const Space& space, const HalfSpectrumLayout<2>& layout_, const ScoreRule<T>& rule_,
               std::int64_t images_, int shifts_, int ranks_, double radius)
       : layout(layout_), rule(rule_), most_images(images_), most_shifts(shifts_), ranks(ranks_) {
-    std::vector<Frequency> all;
-    std::vector<FrequencyRows> rows;
-    const double squared_radius = std::floor(radius * radius * (1 + 1e-12));
-    for (int row = 0; row < layout.size[1]; ++row) {
-      const int y = layout.frequency(row, layout.size[1]);
-      const double left = squared_radius - double(y) * y;
-      if (left < 0)
-        continue;
-      const int columns = 1 + static_cast<int>(std::min<double>(layout.columns() - 1, std::sqrt(left)));
-      rows.push_back({static_cast<std::int64_t>(all.size()), y, columns});
-      for (int x = 0; x < columns; ++x)
-        all.push_back({static_cast<std::int16_t>(x), static_cast<std::int16_t>(y)});
-    }
-    tables.count = tables.padded = static_cast<std::int64_t>(all.size());
-    if constexpr (tiles) {
-      constexpr int chunk = ScoringTuning::chunk(sizeof(T));
-      tables.padded = (tables.count + chunk - 1) / chunk * chunk;
-      all.resize(static_cast<std::size_t>(tables.padded), Frequency{0, 0});
-    } else {
-      frequency_rows = device_copy(space, "Bracewell::PoseScoring::rows", rows);
-    }
-    frequencies = device_copy(space, "Bracewell::PoseScoring::frequencies", all);
+    const Frequencies all(layout, radius);
+    tables.count = all.count;
+    tables.padded = static_cast<std::int64_t>(all.values.size());
+    frequencies = device_copy(space, "Bracewell::PoseScoring::frequencies", all.values);
+    if constexpr (!tiles)
+      frequency_rows = device_copy(space, "Bracewell::PoseScoring::rows", all.rows);
     allocate(space);
   }
 
@@ -128,39 +136,53 @@ struct ScoringPlan {
                     ranked);
   }
 
+  /// Values of the arrays that depend on what there is room for.
+  struct Sizes {
+    std::int64_t image_values, turns, most_poses, work, found, ranked;
+
+    Sizes(const Space& space, int columns, std::int64_t images, int shifts, int ranks,
+          std::size_t frequencies)
+        : image_values(images * std::int64_t(frequencies)), turns(shifts * std::int64_t(frequencies)) {
+      // Rows of images in parts: no more than twice as many as shifts ask for, and two (ScoringRows).
+      const std::int64_t parts = tiles ? 2 * ((shifts + tile_rows - 1) / tile_rows) + 2 : 1,
+                         of_pose = images * std::int64_t((ranks > 0 ? parts * sizeof(BestShift<T>) : 0) +
+                                                         (tiles ? sizeof(T) : 0));
+      most_poses = std::clamp<std::int64_t>(std::int64_t(ScoringTuning::candidate_bytes) /
+                                                std::max<std::int64_t>(of_pose, 1),
+                                            tile_poses, ScoringTuning::pass_poses) /
+                   tile_poses * tile_poses;
+      work =
+          tiles ? images * most_poses : space.concurrency() * BlockSizes(columns, images, shifts).numbers();
+      found = ranks > 0 ? images * parts * most_poses : 0;
+      ranked = 2 * images * ranks;
+    }
+
+    std::size_t bytes() const {
+      return std::size_t(image_values + turns) * sizeof(Complex) +
+             std::size_t(image_values + work) * sizeof(T) + std::size_t(found) * sizeof(BestShift<T>) +
+             std::size_t(ranked) * sizeof(RankedPose<T>);
+    }
+  };
+
 private:
   void allocate(const Space& space) {
+    const Sizes sizes(space, layout.columns(), most_images, most_shifts, ranks, frequencies.size());
     const auto make = [&]<class Value>(Memory<Value>& memory, const char* label, std::int64_t size) {
       memory = device_vector<Value>(space, std::string("Bracewell::PoseScoring::") + label, size);
     };
-    make(image_values, "images", most_images * tables.padded);
-    make(turns, "turns", most_shifts * tables.padded);
-    make(filters, "filters", most_images * tables.padded);
+    make(image_values, "images", sizes.image_values);
+    make(turns, "turns", sizes.turns);
+    make(filters, "filters", sizes.image_values);
     make(image_powers, "powers", most_images);
+    make(work, "work", sizes.work);
+    make(found, "found", sizes.found);
+    make(ranked, "ranked", sizes.ranked);
+    most_poses = sizes.most_poses;
     tables.frequencies = frequencies.data();
     tables.images = {image_values.data(), tables.padded};
     tables.turns = {turns.data(), tables.padded};
     tables.filters = {filters.data(), tables.padded};
     tables.powers = image_powers.data();
-
-    // Rows of images in parts: no more than twice as many as shifts ask for, and two (ScoringRows).
-    const std::int64_t parts = tiles ? 2 * ((most_shifts + tile_rows - 1) / tile_rows) + 2 : 1,
-                       of_pose = std::max<std::int64_t>(most_images, 1) *
-                                 std::int64_t((ranks > 0 ? sizeof(BestShift<T>) * std::size_t(parts) : 0) +
-                                              (tiles ? sizeof(T) : 0));
-    most_poses = std::clamp<std::int64_t>(std::int64_t(ScoringTuning::candidate_bytes) /
-                                              std::max<std::int64_t>(of_pose, 1),
-                                          tile_poses, +ScoringTuning::pass_poses) /
-                 tile_poses * tile_poses;
-    if constexpr (tiles)
-      make(work, "pose_powers", most_images * most_poses);
-    else
-      make(work, "blocks",
-           space.concurrency() * BlockSizes(layout.columns(), most_images, most_shifts).numbers());
-    if (ranks > 0) {
-      make(found, "found", most_images * parts * most_poses);
-      make(ranked, "ranked", 2 * most_images * ranks);
-    }
   }
 
   template <class Kernel, int D, class Stored, class Spectra>
