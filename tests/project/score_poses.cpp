@@ -130,7 +130,8 @@ struct Problem {
     projected.radius = options.radius.value_or(std::min(sizes.height, sizes.width) / 2.);
     project<Kernel>(space, HalfSpectrum{reconstruction, N}, {.matrices = repeated, .shifts = all_shifts},
                     HalfSpectrum{projections, sizes.width}, projected);
-    const auto p = on_host(projections), x = on_host(View<Complex***>(images));
+    const auto p = on_host(projections);
+    const auto x = on_host(images);
     const auto c = on_host(filters), w = on_host(weights);
     std::vector<double> scores;
     powers.clear();
