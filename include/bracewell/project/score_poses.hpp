@@ -50,7 +50,7 @@ struct PoseScores {
 
 /// Scores images against projections of a reference at candidate poses, each moved by candidate shifts: the inner
 /// loop of searches for orientations, and of template matching. Projections are compared as soon as they are
-/// sampled and never written. P is what `project` yields with the pose's matrix and the shift.
+/// sampled: on hosts a few at a time, on GPUs up to 256 MiB of them. P is what `project` yields with the pose's matrix and the shift.
 ///
 /// The sums of Re(conj(A) P) with A = m w C X exp(2 pi i k.s / n) are one product of matrices, of images and shifts
 /// with poses over the frequencies; the sums of m w C^2 |P|^2 are another.
@@ -178,7 +178,7 @@ public:
     using Plan = Impl::ScoringPlan<ExecutionSpace, T>;
     const HalfSpectrumLayout<2> layout{{sizes.width, sizes.height}};
     const double radius = *check(sizes, options).radius;
-    return typename Plan::Sizes(space, layout.columns(), sizes.images, sizes.shifts, sizes.best,
+    return typename Plan::Sizes(space, layout, sizes.images, sizes.shifts, sizes.best,
                                 typename Plan::Frequencies(layout, radius).values.size())
         .bytes();
   }

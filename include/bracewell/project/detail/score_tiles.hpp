@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/project/detail/padded_windows.hpp>
+#include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/score_outputs.hpp>
 #include <bracewell/project/detail/scoring_tables.hpp>
 #include <bracewell/project/detail/scoring_tuning.hpp>
@@ -12,12 +12,10 @@
 namespace Bracewell::Impl {
 
 /// Products over frequencies of rows (images and shifts) and poses, for GPUs: a team has a tile of as many rows as
-/// threads and 64 poses, whose sums are in registers, 8 x 8 of a thread. A few frequencies at a time, it samples
-/// the poses and forms the rows in scratch memory, where each is read 64 times or more. What is `Powers` is sum
+/// threads and 64 poses, whose sums are in registers, 8 x 8 of a thread. A few frequencies at a time, it brings projections
+/// and forms the rows in scratch memory, where each is read 64 times or more. What is `Powers` is sum
 /// filter |P|^2 of images and poses; what is `Scores` reads that, and ends with scores.
-enum class ScoringProduct { Powers, Scores };
-
-template <class Space, class Kernel, class T, int D, class Stored, ScoringProduct product>
+template <class Space, class T, ScoringProduct product>
 struct ScoreTiles {
   static constexpr bool host = is_host<Space>, scores = product == ScoringProduct::Scores;
   static constexpr int threads = ScoringTuning::threads(sizeof(T)), rows = threads,
@@ -38,7 +36,6 @@ struct ScoreTiles {
     };
     Quad pose[depth]
              [poses / 4 + 1]; ///< where threads write, eight frequencies side by side are in four banks
-    Pose<T, 2, D> of_pose[poses];
   };
   struct Sums {
     T value[side][side] = {}; ///< [row][pose]
@@ -49,8 +46,7 @@ struct ScoreTiles {
     KOKKOS_INLINE_FUNCTION Sums& operator[](int thread) { return sums[host ? thread : 0]; }
   };
 
-  Samples<T, 2, D> samples; ///< of all poses
-  PaddedSpectra<Stored, D, Kernel::width> spectra;
+  ProjectedPoses<T> projected;
   ScoringTables<T, true> tables;
   ScoringRows tile_rows; ///< Powers: of images without shifts
   ScoreOutputs<T> outputs;
@@ -73,18 +69,13 @@ struct ScoreTiles {
     const std::int64_t tile = team.league_rank() % tile_rows.tiles(),
                        first = team.league_rank() / tile_rows.tiles() * poses;
     const int used = tile_rows.images_of(tile) * tile_rows.part_shifts;
-    for_threads(team, [&](int thread) {
-      if (thread < poses)
-        scratch.of_pose[thread] =
-            samples.pose(0, outputs.first_pose + Kokkos::min(first + thread, count - 1), true);
-    });
     AllSums sums;
     for (std::int64_t begin = 0; begin < tables.padded; begin += chunk) {
       team.team_barrier();
       for_threads(team, [&](int thread) {
         form_row(tile, thread, begin, scratch);
         for (int i = thread; i < poses * chunk; i += threads)
-          sample(i / chunk, i % chunk, begin, scratch);
+          take_pose(first, i / chunk, i % chunk, begin, scratch);
       });
       team.team_barrier();
       for_threads(team, [&](int thread) {
@@ -142,19 +133,12 @@ private:
     }
   }
 
-  KOKKOS_INLINE_FUNCTION void sample(int index, int f, std::int64_t begin, Scratch& scratch) const {
-    const auto& pose = scratch.of_pose[index];
-    const auto frequency = tables.frequencies[begin + f];
-    const int k[2] = {frequency.x, frequency.y};
-    T q[D];
-    pose.position(k, q);
-    bool mirrored = false;
-    Complex value(Kokkos::Experimental::quiet_NaN_v<T>, Kokkos::Experimental::quiet_NaN_v<T>);
-    if (bring_back<Kernel::width>(samples.reconstruction, q, pose.folds, mirrored))
-      value = spectra.gain.restored(sum_of_window<Kernel>(spectra.order, spectra(0), q));
+  KOKKOS_INLINE_FUNCTION void take_pose(std::int64_t first, int index, int f, std::int64_t begin,
+                                        Scratch& scratch) const {
+    const Complex value = projected(Kokkos::min(first + index, count - 1), tables.frequencies[begin + f]);
     if constexpr (scores) {
       scratch.pose[2 * f][index / 4].value[index % 4] = value.real();
-      scratch.pose[2 * f + 1][index / 4].value[index % 4] = mirrored ? -value.imag() : value.imag();
+      scratch.pose[2 * f + 1][index / 4].value[index % 4] = value.imag();
     } else {
       scratch.pose[f][index / 4].value[index % 4] = value.real() * value.real() + value.imag() * value.imag();
     }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
+#include <bracewell/project/detail/sample_padded.hpp>
 #include <bracewell/project/detail/score_blocks.hpp>
+#include <bracewell/project/detail/score_matrices.hpp>
 #include <bracewell/project/detail/score_tiles.hpp>
 
 #include <algorithm>
@@ -27,7 +29,12 @@ struct ScoringPlan {
   using Memory = Kokkos::View<Value*, Space>;
   using BlockSizes = ScoringBlockSizes<T>;
   static constexpr int team_size = is_host<Space> ? 1 : 256;
-  static constexpr int tile_rows = ScoringTuning::threads(sizeof(T)), tile_poses = ScoringTuning::poses;
+  /// By ScoreMatrices, else by ScoreTiles.
+  static constexpr bool matrices = matrix_units && !is_host<Space> && sizeof(T) == 4;
+  template <ScoringProduct product>
+  using Product = std::conditional_t<matrices, ScoreMatrices<Space, product>, ScoreTiles<Space, T, product>>;
+  static constexpr int tile_rows = Product<ScoringProduct::Scores>::rows, tile_poses = ScoringTuning::poses;
+  static constexpr bool items_first = tiles && !matrices; ///< in tables
 
   HalfSpectrumLayout<2> layout;
   ScoreRule<T> rule;
@@ -35,12 +42,13 @@ struct ScoringPlan {
   int most_shifts, ranks, shifts = -1;
   bool one_filter = true;  ///< of all images
   std::int64_t most_poses; ///< of a pass
-  ScoringTables<T, tiles> tables;
+  ScoringTables<T, items_first> tables;
   Memory<Frequency> frequencies;
   Memory<FrequencyRows> frequency_rows; ///< ScoreBlocks
   Memory<Complex> image_values, turns;
   Memory<T> filters, image_powers;
-  Memory<T> work; ///< of the tasks of ScoreBlocks, or powers of images and poses
+  Memory<T> work;              ///< of the tasks of ScoreBlocks, or powers of images and poses
+  Memory<Complex> projections; ///< of a pass, for tiles
   Memory<BestShift<T>> found;
   Memory<RankedPose<T>> ranked;
 
@@ -63,7 +71,7 @@ struct ScoringPlan {
           values.push_back({static_cast<std::int16_t>(x), static_cast<std::int16_t>(y)});
       }
       count = static_cast<std::int64_t>(values.size());
-      constexpr std::size_t chunk = tiles ? ScoringTuning::chunk(sizeof(T)) : 1;
+      constexpr std::size_t chunk = tiles ? 64 / sizeof(T) : 1; // of ScoreMatrices and ScoreTiles
       values.resize((values.size() + chunk - 1) / chunk * chunk, Frequency{0, 0});
     }
   };
@@ -80,10 +88,10 @@ struct ScoringPlan {
     allocate(space);
   }
 
-  void set_images(const Space& space, std::int64_t count, const WeighImages<T, tiles>& weigh) {
+  void set_images(const Space& space, std::int64_t count, const WeighImages<T, items_first>& weigh) {
     images = count;
     one_filter = weigh.filter_stride == 0 && weigh.weight_stride == 0;
-    if constexpr (tiles)
+    if constexpr (items_first)
       tables.images.stride = images, tables.filters.stride = one_filter ? 1 : images;
     auto kernel = weigh;
     kernel.tables = tables;
@@ -94,12 +102,12 @@ struct ScoringPlan {
 
   void set_shifts(const Space& space, int count, const T* values) {
     shifts = count;
-    if constexpr (tiles)
+    if constexpr (items_first)
       tables.turns.stride = shifts;
     Kokkos::parallel_for(
         "Bracewell::PoseScoring::set_shifts",
         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, tables.padded * count),
-        TurnShifts<T, tiles>{tables, layout, values, count});
+        TurnShifts<T, items_first>{tables, layout, values, count});
   }
 
   /// Of all poses of the samples, in as many passes as memory for ranking asks for.
@@ -132,33 +140,38 @@ struct ScoringPlan {
   }
 
   std::size_t memory_bytes() const {
-    return bytes_of(frequencies, frequency_rows, image_values, turns, filters, image_powers, work, found,
-                    ranked);
+    return bytes_of(frequencies, frequency_rows, image_values, turns, filters, image_powers, work,
+                    projections, found, ranked);
   }
 
   /// Values of the arrays that depend on what there is room for.
   struct Sizes {
-    std::int64_t image_values, turns, most_poses, work, found, ranked;
+    std::int64_t image_values, turns, most_poses, work, projections, found, ranked;
 
-    Sizes(const Space& space, int columns, std::int64_t images, int shifts, int ranks,
+    Sizes(const Space& space, const HalfSpectrumLayout<2>& layout, std::int64_t images, int shifts, int ranks,
           std::size_t frequencies)
         : image_values(images * std::int64_t(frequencies)), turns(shifts * std::int64_t(frequencies)) {
       // Rows of images in parts: no more than twice as many as shifts ask for, and two (ScoringRows).
       const std::int64_t parts = tiles ? 2 * ((shifts + tile_rows - 1) / tile_rows) + 2 : 1,
                          of_pose = images * std::int64_t((ranks > 0 ? parts * sizeof(BestShift<T>) : 0) +
                                                          (tiles ? sizeof(T) : 0));
-      most_poses = std::clamp<std::int64_t>(std::int64_t(ScoringTuning::candidate_bytes) /
-                                                std::max<std::int64_t>(of_pose, 1),
-                                            tile_poses, ScoringTuning::pass_poses) /
-                   tile_poses * tile_poses;
-      work =
-          tiles ? images * most_poses : space.concurrency() * BlockSizes(columns, images, shifts).numbers();
+      const std::int64_t for_candidates = std::int64_t(ScoringTuning::candidate_bytes) /
+                                          std::max<std::int64_t>(of_pose, 1),
+                         for_projections = std::int64_t(ScoringTuning::projection_bytes / sizeof(Complex)) /
+                                           layout.elements();
+      most_poses =
+          std::clamp<std::int64_t>(tiles ? std::min(for_candidates, for_projections) : for_candidates,
+                                   tile_poses, ScoringTuning::pass_poses) /
+          tile_poses * tile_poses;
+      projections = tiles ? most_poses * layout.elements() : 0;
+      work = tiles ? images * most_poses
+                   : space.concurrency() * BlockSizes(layout.columns(), images, shifts).numbers();
       found = ranks > 0 ? images * parts * most_poses : 0;
       ranked = 2 * images * ranks;
     }
 
     std::size_t bytes() const {
-      return std::size_t(image_values + turns) * sizeof(Complex) +
+      return std::size_t(image_values + turns + projections) * sizeof(Complex) +
              std::size_t(image_values + work) * sizeof(T) + std::size_t(found) * sizeof(BestShift<T>) +
              std::size_t(ranked) * sizeof(RankedPose<T>);
     }
@@ -166,7 +179,7 @@ struct ScoringPlan {
 
 private:
   void allocate(const Space& space) {
-    const Sizes sizes(space, layout.columns(), most_images, most_shifts, ranks, frequencies.size());
+    const Sizes sizes(space, layout, most_images, most_shifts, ranks, frequencies.size());
     const auto make = [&]<class Value>(Memory<Value>& memory, const char* label, std::int64_t size) {
       memory = device_vector<Value>(space, std::string("Bracewell::PoseScoring::") + label, size);
     };
@@ -175,6 +188,7 @@ private:
     make(filters, "filters", sizes.image_values);
     make(image_powers, "powers", most_images);
     make(work, "work", sizes.work);
+    make(projections, "projections", sizes.projections);
     make(found, "found", sizes.found);
     make(ranked, "ranked", sizes.ranked);
     most_poses = sizes.most_poses;
@@ -190,14 +204,18 @@ private:
                   const ScoringRows& rows, const ScoreOutputs<T>& outputs, std::int64_t count) const {
     if constexpr (tiles) {
       using enum ScoringProduct;
-      ScoreTiles<Space, Kernel, T, D, Stored, Powers>{
-          samples,   spectra, tables,      ScoringRows(one_filter ? 1 : images, 1, tile_rows),
-          outputs,   count,   work.data(), most_poses,
-          one_filter}
+      Samples<T, 2, D> pass = samples;
+      pass.poses = count;
+      pass.matrices.data += outputs.first_pose * pass.matrices.pose_stride;
+      SamplePadded<Kernel, T, 2, D, Mates::Single, Stored>(pass, spectra, projections.data())
+          .launch(space, "Bracewell::PoseScoring::projections");
+      const ProjectedPoses<T> projected{projections.data(), layout};
+      Product<Powers>{projected,  tables,    ScoringRows(one_filter ? 1 : images, 1, tile_rows),
+                      outputs,    count,     work.data(),
+                      most_poses, one_filter}
           .launch(space, "Bracewell::PoseScoring::powers");
-      ScoreTiles<Space, Kernel, T, D, Stored, Scores>{samples, spectra,     tables,     rows,      outputs,
-                                                      count,   work.data(), most_poses, one_filter}
-          .launch(space, "Bracewell::PoseScoring::tiles");
+      Product<Scores>{projected, tables, rows, outputs, count, work.data(), most_poses, one_filter}.launch(
+          space, "Bracewell::PoseScoring::tiles");
     } else {
       ScoreBlocks<Kernel, T, D, Stored>{.samples = samples,
                                         .volume = spectra,

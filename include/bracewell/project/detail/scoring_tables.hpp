@@ -15,6 +15,18 @@ struct Frequency {
   std::int16_t x, y;
 };
 
+/// Projections at the poses of a pass, without shifts.
+template <class T>
+struct ProjectedPoses {
+  const Kokkos::complex<T>* values; ///< [poses, h, w/2+1]
+  HalfSpectrumLayout<2> layout;
+
+  KOKKOS_INLINE_FUNCTION const Kokkos::complex<T>& operator()(std::int64_t pose, Frequency at) const {
+    const int k[2] = {at.x, at.y};
+    return values[pose * layout.elements() + layout.row(k) + k[0]];
+  }
+};
+
 /// Numbers of items (images, shifts) at the frequencies within the radius. GPUs have neighbouring items side by
 /// side, hosts neighbouring frequencies.
 template <class Value, bool items_first>

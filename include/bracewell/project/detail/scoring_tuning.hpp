@@ -5,6 +5,9 @@
 
 namespace Bracewell::Impl {
 
+/// The two products of scoring: sum filter |P|^2 of images and poses; scores, which end what that began.
+enum class ScoringProduct { Powers, Scores };
+
 /// ScoreTiles, for GPUs: by counting instructions, before measurements. A thread multiplies 8 rows (of an image and
 /// a shift) by 8 poses, so that a team of 8 threads per 8 rows has as many rows as threads, and as many samples to
 /// take for a chunk of 32 bytes of frequencies as float has threads.
@@ -20,6 +23,8 @@ struct ScoringTuning {
 
   /// Memory for the best shift of every pose, and poses between two rankings.
   static constexpr std::size_t candidate_bytes = std::size_t(64) << 20;
+  /// On GPUs, memory for projections of a pass: enough tiles for all multiprocessors.
+  static constexpr std::size_t projection_bytes = std::size_t(256) << 20;
   static constexpr int pass_poses = 16384;
 };
 
