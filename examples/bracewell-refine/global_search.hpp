@@ -45,7 +45,7 @@ public:
                                                 const Weights& weights, std::size_t most);
 
 private:
-  static constexpr int ranked = 64; ///< poses of an image, most of them neighbours
+  static constexpr int ranked = 32; ///< poses of an image, most of them neighbours
   static PoseScoringSizes sizes(const Grid& grid, int box, std::size_t batch);
 
   Space space_;

@@ -205,6 +205,9 @@ private:
   void check_global() const {
     if (maps_.empty())
       throw InputError("--global: expected a reference, --map, found none");
+    if (const auto& range = options_.refinement.shift_range; range && *range > box_ / 2)
+      throw InputError("--shift-range: expected 0 to " + std::to_string(box_ / 2) + " pixels, found " +
+                       shortest(*range));
     const auto grid = refinement_.grid(levers_of(maps_[0]), options_.radius.value_or(box_ / 4.0));
     require_memory("searching " + std::to_string(grid.rotations) + " orientations",
                    resident_bytes() + refinement_.bytes_of_search(grid), memory_limit(options_.memory_limit));

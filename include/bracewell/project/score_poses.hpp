@@ -23,7 +23,8 @@ enum class PoseScore {
 struct PoseScoringSizes {
   std::int64_t images; ///< at most
   int shifts;          ///< of every image and pose, at most
-  int height, width;   ///< of images
+  int height;          ///< of images
+  int width;           ///< of images, the full one
   int best = 0;        ///< poses that are ranked for every image; 0: none
 };
 

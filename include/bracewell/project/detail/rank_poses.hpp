@@ -7,16 +7,25 @@
 
 namespace Bracewell::Impl {
 
-/// Sums to scores. Keys are what is ranked: the lower the better.
+/// Keys of an image and a pose, linear in the sum over Re(conj(image turn) P) of a shift. They are what is ranked: the
+/// lower the better.
+template <class T>
+struct ScoreKeys {
+  T offset, factor;
+
+  KOKKOS_INLINE_FUNCTION T operator()(T overlap) const { return offset + factor * overlap; }
+};
+
+/// Sums to scores.
 template <class T>
 struct ScoreRule {
   bool correlation = false;
 
-  KOKKOS_INLINE_FUNCTION T key(T overlap, T projection_power, T image_power) const {
+  KOKKOS_INLINE_FUNCTION ScoreKeys<T> keys(T projection_power, T image_power) const {
     if (!correlation)
-      return image_power - 2 * overlap + projection_power;
+      return {image_power + projection_power, T(-2)};
     const T norm = Kokkos::sqrt(image_power) * Kokkos::sqrt(projection_power);
-    return norm == 0 ? T(0) : -overlap / norm;
+    return {T(0), norm == 0 ? T(0) : -1 / norm};
   }
   KOKKOS_INLINE_FUNCTION T score(T key) const { return correlation ? -key : key; }
 };
@@ -27,9 +36,13 @@ struct BestShift {
   T key = Kokkos::Experimental::quiet_NaN_v<T>; ///< not a number: none
   std::int32_t shift = -1;
 
+  KOKKOS_INLINE_FUNCTION static bool better(T one, T other) {
+    return (one < other) | ((other != other) & (one == one));
+  }
+
   /// Shifts have to come in their order: of equal ones the first stays.
   KOKKOS_INLINE_FUNCTION void offer(T other, std::int32_t shift_of_other) {
-    if (other < key || (key != key && other == other)) {
+    if (better(other, key)) {
       key = other;
       shift = shift_of_other;
     }

@@ -201,20 +201,46 @@ private:
   void store(std::int64_t first_image, int own_images, std::int64_t first_pose, int own_poses,
              const T* overlaps, const T* powers) const {
     const ScoringRows whole(images, shifts, std::max(shifts, 1)); // in one part
-    for (int i = 0; i < own_images; ++i)
-      for (int pose = 0; pose < own_poses; ++pose) {
-        const T power = powers[(one_filter ? 0 : i) * Sizes::poses + pose];
-        BestShift<T> best;
-        for (int shift = 0; shift < shifts; ++shift) {
-          const T key = outputs.rule.key(overlaps[(i * shifts + shift) * Sizes::poses + pose], power,
-                                         tables.powers[first_image + i]);
-          outputs.store(whole, first_image + i, first_pose + pose, shift, key);
-          best.offer(key, shift);
-        }
+    for (int i = 0; i < own_images; ++i) {
+      ScoreKeys<T> keys[Sizes::poses];
+      BestShifts best;
+      for (int pose = 0; pose < own_poses; ++pose)
+        keys[pose] = outputs.rule.keys(powers[(one_filter ? 0 : i) * Sizes::poses + pose],
+                                       tables.powers[first_image + i]);
+      for (int shift = 0; shift < shifts; ++shift) {
+        T key[Sizes::poses];
+        const T* const row = overlaps + (i * shifts + shift) * Sizes::poses;
+        for (int pose = 0; pose < own_poses; ++pose)
+          key[pose] = keys[pose](row[pose]);
+        if (outputs.all)
+          for (int pose = 0; pose < own_poses; ++pose)
+            outputs.store(whole, first_image + i, first_pose + pose, shift, key[pose]);
         if (outputs.best)
-          outputs.store(whole, first_image + i, 0, first_pose + pose, best);
+          best.offer(key, shift, own_poses);
       }
+      if (outputs.best)
+        for (int pose = 0; pose < own_poses; ++pose)
+          outputs.store(whole, first_image + i, 0, first_pose + pose, {best.key[pose], best.shift[pose]});
+    }
   }
+
+  /// BestShift of the poses of a block, side by side.
+  struct BestShifts {
+    T key[Sizes::poses];
+    std::int32_t shift[Sizes::poses];
+
+    BestShifts() {
+      std::fill(std::begin(key), std::end(key), BestShift<T>().key);
+      std::fill(std::begin(shift), std::end(shift), BestShift<T>().shift);
+    }
+    void offer(const T* others, std::int32_t shift_of_others, int count) {
+      for (int pose = 0; pose < count; ++pose) {
+        const bool better = BestShift<T>::better(others[pose], key[pose]);
+        key[pose] = better ? others[pose] : key[pose];
+        shift[pose] = better ? shift_of_others : shift[pose];
+      }
+    }
+  };
 };
 
 } // namespace Bracewell::Impl

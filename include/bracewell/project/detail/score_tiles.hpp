@@ -175,9 +175,9 @@ private:
           if (within >= images || shift >= shifts || pose >= count)
             continue;
           const std::int64_t image = first_image + within;
-          const T key =
-              outputs.rule.key(sums[thread].value[r][c],
-                               powers[(one_power ? 0 : image) * power_stride + pose], tables.powers[image]);
+          const auto keys =
+              outputs.rule.keys(powers[(one_power ? 0 : image) * power_stride + pose], tables.powers[image]);
+          const T key = keys(sums[thread].value[r][c]);
           outputs.store(tile_rows, image, pose, tile_rows.first_shift(tile) + shift, key);
           scratch.keys[row][thread % groups] = key;
         }
