@@ -231,8 +231,9 @@ private:
         const std::int64_t pose = first + place.pose + 8 * n + column, image = first_image + within;
         if (within >= images || shift >= shifts || pose >= count)
           return;
-        const float key = outputs.rule.key(
-            sums[m][n][i], powers[(one_power ? 0 : image) * power_stride + pose], tables.powers[image]);
+        const auto keys =
+            outputs.rule.keys(powers[(one_power ? 0 : image) * power_stride + pose], tables.powers[image]);
+        const float key = keys(sums[m][n][i]);
         outputs.store(tile_rows, image, pose, tile_rows.first_shift(tile) + shift, key);
         scratch.keys[row][across + column] = key;
       });
