@@ -7,7 +7,8 @@
 int main(int argc, char** argv) {
   using namespace Bracewell::Examples;
   CLI::App app{
-      "Refines angles and origins of particles against maps, each from where it is: the loss |scale CTF "
+      "Refines angles and origins of particles against maps, each from where it is, or from nothing "
+      "(--global): the loss |scale CTF "
       "projection - image|^2 is minimised by BFGS with exact gradients, from coarse to fine frequencies. The "
       "half sets (rlnRandomSubset) are kept apart. Writes OUT, the half maps of the refined poses "
       "(_half1.mrc, "
@@ -27,6 +28,16 @@ int main(int argc, char** argv) {
   app.add_option("--out", options.out, "STAR file to write: the same particles with refined poses")
       ->required()
       ->type_name("FILE");
+  app.add_flag(
+      "--global", refinement.global,
+      "poses from nothing: particles are compared with the maps at all orientations, at low frequencies, and "
+      "the best poses of each refined from coarse to fine. Needs --map; poses in the file are not looked at");
+  app.add_option("--shift-range", refinement.shift_range,
+                 "of --global: distance of particles from the middle of images, at most; by default a tenth "
+                 "of the box")
+      ->check(CLI::NonNegativeNumber)
+      ->needs("--global")
+      ->type_name("PIXELS");
   app.add_option("--rounds", options.rounds, "of refining poses and reconstructing half maps from them")
       ->check(CLI::Range(1, 1000))
       ->type_name("NUMBER")

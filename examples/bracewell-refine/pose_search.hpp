@@ -46,6 +46,8 @@ public:
   void report(const LossAtPose& loss);
 
   const PoseOfParticle& best() const { return best_; }
+  /// The loss there; none before the first report of a stage that can be used.
+  double value() const { return fresh_ ? 0 : value_; }
 
 private:
   using Vector = Eigen::Matrix<double, 5, 1>;

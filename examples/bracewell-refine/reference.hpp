@@ -36,10 +36,13 @@ inline double radius_of_gyration(const CubicMap& map) {
 }
 
 /// What a tilt about x or y moves is seen along one axis only (its distance in depth); about z along both.
+inline Eigen::Vector3d levers_of(const CubicMap& map) {
+  return radius_of_gyration(map) * Eigen::Vector3d(1.0 / 3, 1.0 / 3, 2.0 / 3).cwiseSqrt();
+}
+
 inline Reference make_reference(const Space& space, const CubicMap& map, const Sampling& sampling) {
-  const double radius = radius_of_gyration(map);
-  const Eigen::Vector3d levers = radius * Eigen::Vector3d(1.0 / 3, 1.0 / 3, 2.0 / 3).cwiseSqrt();
-  return {map.box, prepared(space, padded_spectrum(space, map, sampling), map.box, sampling.kernel), levers};
+  return {map.box, prepared(space, padded_spectrum(space, map, sampling), map.box, sampling.kernel),
+          levers_of(map)};
 }
 
 } // namespace Bracewell::Examples

@@ -26,6 +26,13 @@ std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
 
 std::int64_t square(double radius) { return static_cast<std::int64_t>(radius * radius * (1 + 1e-12)); }
 
+/// Columns of poses for what a global search will find.
+void add_poses(Particles& particles) {
+  for (auto* const column :
+       {&particles.rot, &particles.tilt, &particles.psi, &particles.origin_x, &particles.origin_y})
+    column->values.resize(particles.count);
+}
+
 /// Enters a pose.
 void set_pose(Particles& particles, std::size_t row, const PoseOfParticle& pose) {
   const auto angles = euler_angles(transpose(pose.matrix));
@@ -47,6 +54,8 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
     : space_(space), particles_(particles), options_(options), box_(static_cast<int>(particles.image_width)),
       batch_(batch_size(options.batch, particles.count, box_)),
       forward_(space, {box_, box_}, static_cast<std::int64_t>(batch_)), poses_(batch_) {
+  if (options.global)
+    add_poses(particles);
   require_poses(particles);
   require_one_pixel_size(particles);
   for (auto* const origin : {&particles.origin_x, &particles.origin_y})
@@ -85,12 +94,15 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
 }
 
 std::vector<StageTime>
-Refinement::run(std::span<const std::size_t> rows, const Reference& reference, double radius,
+Refinement::run(std::span<const std::size_t> rows, const Reference& reference, double radius, bool global,
                 Progress& progress,
                 const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done) {
   reference_ = &reference;
   radius_ = radius;
   progress_ = &progress;
+  global_.reset();
+  if (global)
+    global_.emplace(space_, reference, grid(reference.levers, radius), batch_);
   std::vector<std::vector<std::size_t>> batches;
   for (std::size_t first = 0; first < rows.size(); first += batch_) {
     const auto part = rows.subspan(first, std::min(batch_, rows.size() - first));
@@ -102,11 +114,29 @@ Refinement::run(std::span<const std::size_t> rows, const Reference& reference, d
       });
 }
 
-std::vector<double> Refinement::stages(double radius) const {
-  std::vector<double> radii{std::min(radius, box_ / 8.0)};
+std::vector<double> Refinement::stages(double radius, bool global) const {
+  std::vector<double> radii{std::min(radius, global ? GlobalSearch::most_radius : box_ / 8.0)};
   while (radii.back() < radius)
     radii.push_back(std::min(radius, 2 * radii.back()));
   return radii;
+}
+
+std::int64_t Refinement::searches(double radius, bool global) const {
+  std::int64_t sum = global ? 1 : 0;
+  std::size_t starts = global ? global_starts : 1;
+  for ([[maybe_unused]] const double stage : stages(radius, global)) {
+    sum += static_cast<std::int64_t>(starts);
+    starts = std::max<std::size_t>(1, starts / 2);
+  }
+  return sum;
+}
+
+GlobalSearch::Grid Refinement::grid(const Eigen::Vector3d& levers, double radius) const {
+  return {box_, levers, radius, options_.shift_range.value_or(box_ / 10.0)};
+}
+
+double Refinement::bytes_of_search(const GlobalSearch::Grid& grid) const {
+  return GlobalSearch::bytes_needed(space_, grid, box_, batch_);
 }
 
 /// Images to what Match takes: spectra times CTF, CTF^2, and the images' power.
@@ -117,84 +147,124 @@ void Refinement::transform(const Part<float***>& images, std::span<const std::si
     contrast_.demodulate(space_, rows, range(modulated_, 0, rows.size()), range(weights_, 0, rows.size()));
 }
 
+std::vector<Refinement::ImageSearch> Refinement::begin(std::span<const std::size_t> rows) {
+  std::vector<ImageSearch> searches;
+  if (global_) {
+    const auto found = global_->find(rows.size(), modulated_, weights_, global_starts);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      for (const auto& start : found[i])
+        searches.push_back({static_cast<int>(i), {start, reference_->levers}});
+    progress_->add(static_cast<std::int64_t>(rows.size()));
+  } else {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      searches.push_back({static_cast<int>(i), {pose_of(particles_, rows[i]), reference_->levers}});
+  }
+  return searches;
+}
+
+void Refinement::keep_best(std::vector<ImageSearch>& searches, std::size_t most) {
+  std::ranges::stable_sort(searches, [](const ImageSearch& a, const ImageSearch& b) {
+    return std::pair(a.image, a.search.value()) < std::pair(b.image, b.search.value());
+  });
+  std::size_t of_image = 0;
+  int image = -1;
+  std::erase_if(searches, [&](const ImageSearch& one) {
+    of_image = one.image == image ? of_image + 1 : 0;
+    image = one.image;
+    return of_image >= most;
+  });
+}
+
+std::vector<double> Refinement::losses(std::vector<ImageSearch>& searches, std::size_t count) {
+  std::vector<int> first;
+  for (std::size_t i = 0; i < searches.size(); ++i) {
+    searches[i].search.start_stage({}); // tries the best pose
+    if (i == 0 || searches[i].image != searches[i - 1].image)
+      first.push_back(static_cast<int>(i));
+  }
+  evaluate(searches, first, radius_, false);
+  const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), powers_);
+  std::vector<double> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const MatchSums& sum = host_sums_(i);
+    const double explained = sum.power > 0 ? sum.overlap * sum.overlap / sum.power : 0;
+    values[i] = powers(i) > 0 ? std::max(0.0, 1 - explained / powers(i)) : 1;
+  }
+  return values;
+}
+
 std::vector<Fit> Refinement::refine_batch(const Part<float***>& images, std::span<const std::size_t> rows) {
   const std::size_t count = rows.size();
   transform(images, rows);
-  const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), powers_);
-  std::vector<PoseSearch> searches;
+  auto searches = begin(rows);
   std::vector<Fit> fits(count);
-  for (const std::size_t row : rows)
-    searches.emplace_back(pose_of(particles_, row), reference_->levers);
-  std::vector<int> all(count);
-  std::iota(all.begin(), all.end(), 0);
-  const auto loss = [&](std::size_t i) {
-    const MatchSums& sum = host_sums_(i);
-    const double explained = sum.power > 0 ? sum.overlap * sum.overlap / sum.power : 0;
-    return powers(i) > 0 ? std::max(0.0, 1 - explained / powers(i)) : 1;
-  };
-
-  evaluate(searches, all, radius_, false);
-  for (std::size_t i = 0; i < count; ++i)
-    fits[i].loss_before = loss(i);
-  for (const double radius : stages(radius_))
+  const auto before = losses(searches, count);
+  std::size_t starts = global_starts;
+  for (const double radius : stages(radius_, global_.has_value())) {
     minimise(searches, radius);
-  for (auto& search : searches)
-    search.start_stage({}); // tries the best pose
-  evaluate(searches, all, radius_, false);
+    keep_best(searches, starts = std::max<std::size_t>(1, starts / 2));
+  }
+  keep_best(searches, 1);
+  const auto after = losses(searches, count);
   for (std::size_t i = 0; i < count; ++i) {
-    set_pose(particles_, rows[i], searches[i].best());
-    fits[i].loss_after = loss(i);
-    fits[i].inverted = host_sums_(i).overlap < 0;
+    set_pose(particles_, rows[i], searches[i].search.best());
+    fits[i] = {before[i], after[i], host_sums_(i).overlap < 0};
   }
   return fits;
 }
 
 /// One stage of all searches; those that have ended are left out.
-void Refinement::minimise(std::vector<PoseSearch>& searches, double radius) {
-  const double box = box_;
+void Refinement::minimise(std::vector<ImageSearch>& searches, double radius) {
   std::vector<int> active(searches.size());
   std::iota(active.begin(), active.end(), 0);
-  for (auto& search : searches)
-    search.start_stage({.largest_step = box / (4 * radius), // a quarter period
+  for (auto& [image, search] : searches)
+    search.start_stage({.largest_step = box_ / (4 * radius), // a quarter period
                         .tolerance = radius < radius_ ? coarse_tolerance : tolerance,
                         .evaluations = options_.iterations});
   while (!active.empty()) {
-    evaluate(searches, active, radius, true);
-    for (std::size_t i = 0; i < active.size(); ++i) {
-      const MatchSums& sum = host_sums_(i);
-      const double scale = sum.power > 0 ? sum.overlap / sum.power : 0;
-      const auto& rotation = host_rotation_gradients_;
-      const auto& shift = host_shift_gradients_;
-      searches[static_cast<std::size_t>(active[i])].report(
-          {.value = -scale * sum.overlap,
-           .rotation_gradient = {rotation(0, i, 0), rotation(0, i, 1), rotation(0, i, 2)},
-           .shift_gradient = {shift(0, i, 0), shift(0, i, 1)},
-           // 2 sum |d(s CTF P)/dx|^2, the mean of both axes
-           .shift_curvature = scale * scale * sum.slope * (2 * pi / box) * (2 * pi / box)});
-    }
-    progress_->add(static_cast<std::int64_t>(
-        std::erase_if(active, [&](int i) { return !searches[static_cast<std::size_t>(i)].active(); })));
+    for (std::size_t first = 0; first < active.size(); first += batch_)
+      advance(searches, std::span(active).subspan(first, std::min(batch_, active.size() - first)), radius);
+    progress_->add(static_cast<std::int64_t>(std::erase_if(
+        active, [&](int i) { return !searches[static_cast<std::size_t>(i)].search.active(); })));
   }
 }
 
-void Refinement::evaluate(std::span<const PoseSearch> searches, std::span<const int> active, double radius,
+void Refinement::advance(std::vector<ImageSearch>& searches, std::span<const int> active, double radius) {
+  const double box = box_;
+  evaluate(searches, active, radius, true);
+  for (std::size_t i = 0; i < active.size(); ++i) {
+    const MatchSums& sum = host_sums_(i);
+    const double scale = sum.power > 0 ? sum.overlap / sum.power : 0;
+    const auto& rotation = host_rotation_gradients_;
+    const auto& shift = host_shift_gradients_;
+    searches[static_cast<std::size_t>(active[i])].search.report(
+        {.value = -scale * sum.overlap,
+         .rotation_gradient = {rotation(0, i, 0), rotation(0, i, 1), rotation(0, i, 2)},
+         .shift_gradient = {shift(0, i, 0), shift(0, i, 1)},
+         // 2 sum |d(s CTF P)/dx|^2, the mean of both axes
+         .shift_curvature = scale * scale * sum.slope * (2 * pi / box) * (2 * pi / box)});
+  }
+}
+
+void Refinement::evaluate(std::span<const ImageSearch> searches, std::span<const int> active, double radius,
                           bool gradients) {
   std::visit([&](const auto& map) { evaluate(map, searches, active, radius, gradients); }, reference_->map);
 }
 
 template <class PreparedMap>
-void Refinement::evaluate(const PreparedMap& map, std::span<const PoseSearch> searches,
+void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> searches,
                           std::span<const int> active, double radius, bool gradients) {
   const int box = box_;
   const std::size_t count = active.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const PoseOfParticle& pose = searches[static_cast<std::size_t>(active[i])].trial();
+    const auto& [image, search] = searches[static_cast<std::size_t>(active[i])];
+    const PoseOfParticle& pose = search.trial();
     for (int r = 0; r < 3; ++r)
       for (int c = 0; c < 3; ++c)
         poses_.host_matrices(0, i, r, c) = static_cast<float>(pose.matrix(r, c));
     for (int axis = 0; axis < 2; ++axis)
       poses_.host_shifts(0, i, axis) = static_cast<float>(box / 2 + pose.shift[axis]);
-    host_active_(i) = active[i];
+    host_active_(i) = image;
   }
   Kokkos::deep_copy(space_, poses_.matrices, poses_.host_matrices);
   Kokkos::deep_copy(space_, poses_.shifts, poses_.host_shifts);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "bracewell-refine/global_search.hpp"
 #include "bracewell-refine/match.hpp"
 #include "bracewell-refine/pose_search.hpp"
 #include "bracewell-refine/reference.hpp"
@@ -12,6 +13,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,9 +21,11 @@ namespace Bracewell::Examples {
 
 struct RefinementOptions {
   Sampling sampling;
-  bool no_ctf = false;   ///< compare with bare projections, whatever the STAR file has
-  int iterations = 20;   ///< evaluations of the loss per stage, at most
-  std::size_t batch = 0; ///< images at a time; 0: chosen
+  bool global = false;               ///< poses from nothing, in the first round
+  std::optional<double> shift_range; ///< pixels; of --global
+  bool no_ctf = false;               ///< compare with bare projections, whatever the STAR file has
+  int iterations = 20;               ///< evaluations of the loss per stage, at most
+  std::size_t batch = 0;             ///< images at a time; 0: chosen
 };
 
 /// How well a particle fits a reference. Losses as fractions of the image's power, at the last stage's radius.
@@ -33,37 +37,61 @@ struct Fit {
 /// The pose of a particle as its file has it.
 PoseOfParticle pose_of(const Particles& particles, std::size_t row);
 
-/// Local refinement of the poses of particles against a map. Stages go from coarse to fine: their radius
-/// doubles from an eighth of the box on, where images two pixels off are a quarter period off.
+/// Refinement of the poses of particles against a map. Stages go from coarse to fine: their radius doubles, from an
+/// eighth of the box on, where images two pixels off are a quarter period off, or from that of a global search on.
+/// Of the poses that it found half are left after every stage.
 class Refinement {
 public:
-  /// Throws InputError where the particles lack poses; adds warnings to them.
+  /// Throws InputError where the particles lack poses, which a global search does without; adds warnings to them.
   Refinement(const Space& space, Particles& particles, const RefinementOptions& options);
 
-  /// The radii of the stages up to one.
-  std::vector<double> stages(double radius) const;
+  /// Searches of a particle in all stages up to a radius.
+  std::int64_t searches(double radius, bool global) const;
+  /// How a reference of these levers is searched globally.
+  GlobalSearch::Grid grid(const Eigen::Vector3d& levers, double radius) const;
+  /// Bytes that it takes.
+  double bytes_of_search(const GlobalSearch::Grid& grid) const;
   bool uses_ctf() const { return contrast_.present(); }
 
   /// Refines the poses of `rows` of the particles, which have to have the reference's box, in batches: after
   /// each the particles have the new poses, and done(rows of the batch, their fits) is called.
   /// @param radius    largest frequency compared, periods per box
-  /// @param progress  counts the stages of particles
+  /// @param global    begins with a global search, not with the poses that the particles have
+  /// @param progress  counts searches
   /// Throws InputError where images cannot be read.
   std::vector<StageTime>
-  run(std::span<const std::size_t> rows, const Reference& reference, double radius, Progress& progress,
+  run(std::span<const std::size_t> rows, const Reference& reference, double radius, bool global,
+      Progress& progress,
       const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done);
 
 private:
   static constexpr double coarse_tolerance = 0.03, tolerance = 0.002; ///< pixels, of the last stage
+  static constexpr std::size_t global_starts =
+      8; ///< poses of an image that are refined after a global search
+
+  /// A search for the pose of one of the images of a batch.
+  struct ImageSearch {
+    int image;
+    PoseSearch search;
+  };
 
   std::vector<Fit> refine_batch(const Part<float***>& images, std::span<const std::size_t> rows);
   void transform(const Part<float***>& images, std::span<const std::size_t> rows);
-  void minimise(std::vector<PoseSearch>& searches, double radius);
-  /// Losses of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
-  void evaluate(std::span<const PoseSearch> searches, std::span<const int> active, double radius,
+  std::vector<double> stages(double radius, bool global) const;
+  /// Searches of the images, in their order, and of each the best start first.
+  std::vector<ImageSearch> begin(std::span<const std::size_t> rows);
+  void minimise(std::vector<ImageSearch>& searches, double radius);
+  /// Evaluates and reports up to a batch of searches.
+  void advance(std::vector<ImageSearch>& searches, std::span<const int> active, double radius);
+  /// Of every image the `most` best, in their order.
+  static void keep_best(std::vector<ImageSearch>& searches, std::size_t most);
+  /// Losses of the best of every image over its power, at the radius of the refinement.
+  std::vector<double> losses(std::vector<ImageSearch>& searches, std::size_t count);
+  /// Losses of up to a batch of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
+  void evaluate(std::span<const ImageSearch> searches, std::span<const int> active, double radius,
                 bool gradients);
   template <class PreparedMap>
-  void evaluate(const PreparedMap& map, std::span<const PoseSearch> searches, std::span<const int> active,
+  void evaluate(const PreparedMap& map, std::span<const ImageSearch> searches, std::span<const int> active,
                 double radius, bool gradients);
 
   Space space_;
@@ -73,6 +101,7 @@ private:
   std::size_t batch_;
   const Reference* reference_ = nullptr; ///< of this run
   Progress* progress_ = nullptr;         ///< of this run
+  std::optional<GlobalSearch> global_;   ///< of this run
   double radius_ = 0;
 
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;

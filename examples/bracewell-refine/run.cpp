@@ -100,6 +100,8 @@ public:
     }
     for (const auto& path : options.maps)
       maps_.push_back(read(path));
+    if (options.refinement.global)
+      check_global();
     check_halves();
     if (maps_.size() == 1)
       particles_.warnings.push_back(
@@ -167,13 +169,14 @@ public:
       before += fits_[row].loss_before / static_cast<double>(particles_.count);
       after += fits_[row].loss_after / static_cast<double>(particles_.count);
     }
-    char text[256];
-    std::snprintf(
-        text, sizeof text,
-        "%zu particles, median change %.3g degrees and %.3g pixels, loss %.5f -> %.5f of the images' "
-        "power%s up to %.3g periods per box, ",
-        particles_.count, median(degrees), median(pixels), before, after,
-        options_.rounds > 1 ? " in the last round" : "", radius_);
+    char change[64] = "", text[256];
+    if (!options_.refinement.global) // then the first poses tell nothing
+      std::snprintf(change, sizeof change, "median change %.3g degrees and %.3g pixels, ", median(degrees),
+                    median(pixels));
+    std::snprintf(text, sizeof text,
+                  "%zu particles, %sloss %.5f -> %.5f of the images' power%s up to %.3g periods per box, ",
+                  particles_.count, change, before, after, options_.rounds > 1 ? " in the last round" : "",
+                  radius_);
     std::string resolution;
     if (both_)
       resolution =
@@ -198,13 +201,30 @@ private:
     return cubic(space_, masked(space_, to_device(space_, map), mask_));
   }
 
+  /// A global search needs maps, and memory.
+  void check_global() const {
+    if (maps_.empty())
+      throw InputError("--global: expected a reference, --map, found none");
+    if (const auto& range = options_.refinement.shift_range; range && *range > box_ / 2)
+      throw InputError("--shift-range: expected 0 to " + std::to_string(box_ / 2) + " pixels, found " +
+                       shortest(*range));
+    const auto grid = refinement_.grid(levers_of(maps_[0]), options_.radius.value_or(box_ / 4.0));
+    require_memory("searching " + std::to_string(grid.rotations) + " orientations",
+                   resident_bytes() + refinement_.bytes_of_search(grid), memory_limit(options_.memory_limit));
+    provenance_.took(options_.maps[0], std::to_string(grid.rotations) + " orientations and " +
+                                           std::to_string(grid.shifts.size()) +
+                                           " shifts, which particles are compared with up to " +
+                                           period(grid.radius));
+  }
+
   /// With one half set alone there are no half maps.
   void check_halves() {
     both_ = !rows_[0].empty() && !rows_[1].empty();
     if (both_)
       return;
     const std::string file = options_.star.string();
-    if (maps_.empty() || options_.rounds > 1 || (maps_.size() == 1 && !options_.radius))
+    if (maps_.empty() || options_.rounds > 1 ||
+        (maps_.size() == 1 && !options_.radius && !options_.refinement.global))
       throw InputError(file +
                        ": expected particles in both half sets (rlnRandomSubset), found one; --map and "
                        "--radius refine them in one round");
@@ -217,7 +237,7 @@ private:
     if (references_.size() == 2) {
       correlation_ =
           correlation(space_, to_device(space_, references_[0]), to_device(space_, references_[1]));
-    } else if (references_.empty() || !options_.radius) {
+    } else if (references_.empty() || !(options_.radius || options_.refinement.global)) {
       reconstruct();
       if (references_.empty())
         for (const auto& map : half_maps_)
@@ -230,6 +250,8 @@ private:
   double chosen_radius(const std::vector<double>& correlation) {
     if (options_.radius)
       return *options_.radius;
+    if (correlation.empty()) // one map and no poses
+      return box_ / 4.0;
     constexpr double least = 2;
     const double shell = last_shell(correlation);
     if (shell < least)
@@ -251,11 +273,12 @@ private:
     const std::string round = options_.rounds > 1 ? "round " + std::to_string(round_ + 1) + " of " +
                                                         std::to_string(options_.rounds) + ": "
                                                   : "";
-    const auto stages = static_cast<std::int64_t>(refinement_.stages(radius_).size());
+    const bool global = options_.refinement.global && round_ == 0;
+    const std::int64_t searches = refinement_.searches(radius_, global);
     Progress progress(round + "refining", "stages of particles",
-                      stages * static_cast<std::int64_t>(particles_.count) / process_count());
+                      searches * static_cast<std::int64_t>(particles_.count) / process_count());
     std::vector<std::size_t> refined; // by this process
-    progress.add(stages * static_cast<std::int64_t>(done_));
+    progress.add(searches * static_cast<std::int64_t>(done_));
     for (const std::size_t half : {0, 1}) {
       timings_.phase("make reference");
       const std::size_t before = half == 0 ? 0 : rows_[0].size();
@@ -270,7 +293,7 @@ private:
       const auto own =
           left.subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size()));
       refined.insert(refined.end(), own.begin(), own.end());
-      timings_.stages(refinement_.run(own, reference, radius_, progress,
+      timings_.stages(refinement_.run(own, reference, radius_, global, progress,
                                       [&](std::span<const std::size_t> rows, std::span<const Fit> fits) {
                                         for (std::size_t i = 0; i < rows.size(); ++i)
                                           fits_[rows[i]] = fits[i];

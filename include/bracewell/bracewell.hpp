@@ -17,6 +17,7 @@
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/quaternion.hpp>
 #include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/geometry/rotation_grid.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/gridding/cost.hpp>
@@ -41,6 +42,7 @@
 #include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/project/score_poses.hpp>
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/solver.hpp>

@@ -8,11 +8,13 @@
 #include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/geometry/rotation_grid.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/project/score_poses.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
@@ -20,6 +22,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <random>
@@ -317,6 +320,99 @@ TEST_CASE("the tutorial") {
   correct_rolloff(space, map, {N, N, N});
   // normalise]
   CHECK(error_of_map(map, particles.molecule) < 0.05);
+}
+
+TEST_CASE("the tutorial's search for poses") {
+  const Particles particles(20);
+  constexpr int P = 20, n = Particles::n, N = 64;
+  const Space space;
+  auto reference = prepare<CatmullRom>(space, padded_spectrum(particles.molecule.density(n), N));
+  reference.set_oversampling(double(N) / n);
+  const View<CTF*> ctfs("ctfs", P);
+  for (int p = 0; p < P; ++p)
+    ctfs(p) = CTF({.defocus_u = 8000. + 50 * p, .defocus_v = 7500. + 50 * p, .amplitude_contrast = 0.1});
+  const View<float****> ctf("ctf", 1, P, n, n / 2 + 1);
+  evaluate_ctf(space, ctfs, pixel_size, ctf);
+  apply_ctf(space, ctfs, pixel_size, particles.images);
+  const auto images = particles.images;
+  for (std::size_t i = 0; i < images.size(); ++i) { // nothing beyond the radius
+    int k[2];
+    Particles::layout().frequency(std::int64_t(i) % Particles::layout().elements(), k);
+    if (k[0] * k[0] + k[1] * k[1] > 6 * 6)
+      images.data()[i] = 0;
+  }
+  const int S = 49;
+  const View<float**> candidate_shifts("shifts", S, 2);
+  for (int s = 0; s < S; ++s) {
+    candidate_shifts(s, 0) = float(s / 7 - 3);
+    candidate_shifts(s, 1) = float(s % 7 - 3);
+  }
+  // [score
+  const int Q = int(rotation_grid_size(20)); // no pose is further than 20 degrees from one of these
+  const View<float***> candidates("candidates", Q, 3, 3);
+  for (int q = 0; q < Q; ++q) {
+    const auto M = rotation_matrix(rotation_of_grid<float>(q, Q));
+    for (int i = 0; i < 9; ++i)
+      candidates(q, i / 3, i % 3) = M(i / 3, i % 3);
+  }
+  PoseScoring<Space> scoring(space, {.images = P, .shifts = S, .height = n, .width = n, .best = 3},
+                             {.radius = 6});                     // what is finer does not matter yet
+  const View<Complex***> scored(images.data(), P, n, n / 2 + 1); // of images [1, P, n, n/2+1], as of ctf
+  scoring.set_images(space, {.spectra = scored, .filters = View<float***>(ctf.data(), P, n, n / 2 + 1)});
+  scoring.set_shifts(space, candidate_shifts); // [S, 2], pixels
+  const View<float**> scores("scores", P, 3);
+  const View<int**> poses("poses", P, 3), shifts("shifts", P, 3);
+  scoring.score(space, reference, candidates, {.best = scores, .poses = poses, .shifts = shifts});
+  // score]
+  // [score-gradients
+  const View<float****> best_matrices("matrices", 1, P, 3, 3), matrix_gradients("gradients", 1, P, 3, 3);
+  const View<float***> best_shifts("shifts", 1, P, 2), shift_gradients("gradients", 1, P, 2);
+  for (int p = 0; p < P; ++p) {
+    for (int i = 0; i < 9; ++i)
+      best_matrices(0, p, i / 3, i % 3) = candidates(poses(p, 0), i / 3, i % 3);
+    for (const int axis : {0, 1})
+      best_shifts(0, p, axis) = candidate_shifts(shifts(p, 0), axis);
+  }
+  const Poses<float, Space::memory_space> best{
+      .matrices = best_matrices, .shifts = best_shifts, .filters = ctf};
+  const View<Complex****> projections("projections", 1, P, n, n / 2 + 1), g("cotangent", 1, P, n, n / 2 + 1);
+  const View<double**> losses("losses", 1, P);
+  project(space, reference, best, projections, {.radius = 6});
+  squared_error(space, projections, images, {.losses = losses, .cotangent = g});
+  project_gradients(space, reference, best, g, {.matrices = matrix_gradients, .shifts = shift_gradients},
+                    {.radius = 6});
+  // score-gradients]
+  // One of the three best is as close as the grid allows, but for one image. The loss of the winner is its score; a small step down the gradient is a better pose.
+  std::vector<double> angles;
+  for (int p = 0; p < P; ++p) {
+    CHECK(std::abs(losses(0, p) - scores(p, 0)) < 1e-4 * Kokkos::max(losses(0, p), double(scores(p, 2))));
+    double largest_trace = 0, square = 0;
+    for (int rank = 0; rank < 3; ++rank) {
+      double trace = 0;
+      for (int e = 0; e < 9; ++e)
+        trace += candidates(poses(p, rank), e / 3, e % 3) * particles.matrices(0, p, e / 3, e % 3);
+      largest_trace = Kokkos::max(largest_trace, trace);
+    }
+    for (int e = 0; e < 9; ++e)
+      square += std::pow(matrix_gradients(0, p, e / 3, e % 3), 2);
+    for (const int axis : {0, 1})
+      square += std::pow(shift_gradients(0, p, axis), 2);
+    angles.push_back(std::acos(std::clamp((largest_trace - 1) / 2, -1., 1.)) * 180 / pi);
+    const double step = 0.01 * losses(0, p) / square;
+    for (int e = 0; e < 9; ++e)
+      best_matrices(0, p, e / 3, e % 3) -= float(step * matrix_gradients(0, p, e / 3, e % 3));
+    for (const int axis : {0, 1})
+      best_shifts(0, p, axis) -= float(step * shift_gradients(0, p, axis));
+  }
+  std::sort(angles.begin(), angles.end());
+  CAPTURE(angles);
+  CHECK(angles[P / 2] < 12);
+  CHECK(angles[P - 2] < 20);
+  const View<double**> losses_after("losses", 1, P);
+  project(space, reference, best, projections, {.radius = 6});
+  squared_error(space, projections, images, {.losses = losses_after});
+  for (int p = 0; p < P; ++p)
+    CHECK(losses_after(0, p) < 0.995 * losses(0, p));
 }
 
 TEST_CASE("the tutorial's chain rules") {

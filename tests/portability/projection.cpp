@@ -5,6 +5,7 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/project/score_poses.hpp>
 
 template <class T>
 struct Arguments {
@@ -60,3 +61,22 @@ void project_half_precision(const Arguments<float>& a) {
   Bracewell::project(a.space, prepared, a.poses, a.images);
   Bracewell::project<Bracewell::Linear>(a.space, a.half_volume, a.poses, a.images);
 }
+
+template <class Kernel, class Stored, class T>
+void score(const Arguments<T>& a, const typename Arguments<T>::template View<T***>& values,
+           const typename Arguments<T>::template View<int**>& indices) {
+  Bracewell::PoseScoring<typename Arguments<T>::Space, T> scoring(
+      a.space, {.images = 1, .shifts = 1, .height = 8, .width = 8, .best = 1});
+  scoring.set_images(a.space, {.spectra = a.image, .filters = values});
+  scoring.set_shifts(a.space, Kokkos::subview(values, 0, Kokkos::ALL, Kokkos::ALL));
+  scoring.score(
+      a.space, Bracewell::prepare<Kernel, Stored>(a.space, a.volume), values,
+      {.best = Kokkos::subview(values, 0, Kokkos::ALL, Kokkos::ALL), .poses = indices, .shifts = indices});
+}
+
+template void score<Bracewell::Linear, Bracewell::HalfComplex>(const Arguments<float>&,
+                                                               const Arguments<float>::View<float***>&,
+                                                               const Arguments<float>::View<int**>&);
+template void score<Bracewell::CatmullRom, Kokkos::complex<double>>(const Arguments<double>&,
+                                                                    const Arguments<double>::View<double***>&,
+                                                                    const Arguments<double>::View<int**>&);

@@ -15,15 +15,15 @@ namespace Bracewell {
 
 /// What the choices of strategy and oversampling depend on.
 struct GriddingWork {
-  double points;        ///< samples of a slice
-  double slices;        ///< of one call
-  double cells;         ///< of one grid
-  int width;            ///< of the kernel, in grid points
-  int dimensions;       ///< 1, 2 or 3
-  bool host;            ///< the execution space works in the host's memory
-  double threads = 1;   ///< of a host
-  bool bins_fit = true; ///< whether there is a strategy Bins: for narrow kernels
-  SampleOrder order = SampleOrder::SlicesFirst;
+  double points;                                ///< samples of a slice
+  double slices;                                ///< of one call
+  double cells;                                 ///< of one grid
+  int width;                                    ///< of the kernel, in grid points
+  int dimensions;                               ///< 1, 2 or 3
+  bool host;                                    ///< the execution space works in the host's memory
+  double threads = 1;                           ///< of a host
+  bool bins_fit = true;                         ///< whether there is a strategy Bins: for narrow kernels
+  SampleOrder order = SampleOrder::SlicesFirst; ///< of samples in memory
 };
 
 /// Slices of a tile that a team adds at once where the strategy is Tiles. On GPUs every one has a lane.

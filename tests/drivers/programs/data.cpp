@@ -124,4 +124,12 @@ TEST_CASE("the commands of docs/refine.md lead from coarse poses to a better map
   CHECK(number_after(summaries.substr(map), "resolution ") < 23);
   CHECK(number_after(summaries.substr(map), "against the reference ") < 23.2);
   CHECK(number_after(summaries.substr(map), "half maps agree to ") < 23.5);
+
+  // From nothing: what the poses in the file refine to.
+  const auto poses_of = [&](const char* name) { return read_particles(folder / name, {.images = false}); };
+  const Particles from_file = poses_of("from_file.star");
+  CHECK(share_of_close_poses(
+            poses_of("nothing.star"), [&](std::size_t i) { return pose_in(from_file, i); }, 3, 1) < 0.01);
+  CHECK(share_of_close_poses(
+            poses_of("found.star"), [&](std::size_t i) { return pose_in(from_file, i); }, 3, 1) >= 0.95);
 }

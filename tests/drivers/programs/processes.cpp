@@ -78,11 +78,14 @@ TEST_CASE("particles shared out among processes are refined as by one") {
   };
   run_well(scene.folder, command + "one.star --map map.mrc");
   run_well(scene.folder, command + "one_of_two.star --rounds 2");
+  run_well(scene.folder, command + "one_found.star --map map.mrc --global");
   for (const int processes : {2, 4}) {
     // A search knows nothing of other particles: the same poses to the last digit.
     run_well(scene.folder, as(processes, command + "all.star --map map.mrc"));
     CHECK(poses("all.star") == poses("one.star"));
     CHECK(relative_error(scene.map("all_half1.mrc"), scene.map("one_half1.mrc")) < 2e-6);
+    run_well(scene.folder, as(processes, command + "all_found.star --map map.mrc --global"));
+    CHECK(poses("all_found.star") == poses("one_found.star"));
     // References of half maps are the same to rounding, which searches that end by a tolerance make more of.
     run_well(scene.folder, as(processes, command + "all_of_two.star --rounds 2"));
     CHECK(relative_error(scene.map("all_of_two_half1.mrc"), scene.map("one_of_two_half1.mrc")) < 1e-2);

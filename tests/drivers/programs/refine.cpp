@@ -45,17 +45,17 @@ struct Scene {
   double error(const std::string& star) const {
     const Particles found = read_particles(folder / star, {.images = false});
     std::vector<double> angles;
-    for (std::size_t i = 0; i < truth.size(); ++i) {
-      const auto a = relion_matrix({found.rot[i], found.tilt[i], found.psi[i], 0, 0, 0, 0, 0}),
-                 b = relion_matrix(truth[i]);
-      double trace = 0;
-      for (std::size_t r = 0; r < 3; ++r)
-        for (std::size_t c = 0; c < 3; ++c)
-          trace += a[r][c] * b[r][c];
-      angles.push_back(std::acos(std::clamp((trace - 1) / 2, -1.0, 1.0)) * 180 / std::numbers::pi);
-    }
+    for (std::size_t i = 0; i < truth.size(); ++i)
+      angles.push_back(angle_between(pose_in(found, i), truth[i]));
     std::ranges::sort(angles);
     return angles[angles.size() / 2];
+  }
+
+  /// Share of the poses of a file that are so close to the true ones.
+  double share_within(double degrees, double pixels, const std::string& star) const {
+    return share_of_close_poses(
+        read_particles(folder / star, {.images = false}), [&](std::size_t i) { return truth[i]; }, degrees,
+        pixels);
   }
 };
 
@@ -72,6 +72,14 @@ std::vector<std::string> lines(const fs::path& path) {
 void remove_column_of_halves(const Scene& scene) {
   StarDocument document = read_star(scene.folder / "particles.star");
   document.find("particles")->remove_columns(std::array<std::string_view, 1>{"rlnRandomSubset"});
+  write_star(scene.folder / "particles.star", document);
+}
+
+void remove_poses(const Scene& scene) {
+  StarDocument document = read_star(scene.folder / "particles.star");
+  document.find("particles")
+      ->remove_columns(std::array<std::string_view, 5>{"rlnAngleRot", "rlnAngleTilt", "rlnAnglePsi",
+                                                       "rlnOriginXAngst", "rlnOriginYAngst"});
   write_star(scene.folder / "particles.star", document);
 }
 
@@ -210,6 +218,49 @@ TEST_CASE("particles of one half set are refined against a map that is given, an
   run_well(scene.folder, refine + " --map truth.mrc --radius 12 --out refined.star");
   CHECK(scene.error("refined.star") < 0.1);
   CHECK_FALSE(fs::exists(scene.folder / "refined_half1.mrc"));
+}
+
+TEST_CASE("poses are found from nothing, whatever the file says of them") {
+  const Scene scene;
+  remove_poses(scene);
+  const std::string command = refine + " --global --radius 12 --map truth.mrc ";
+  run_well(scene.folder, command + "truth.mrc --strict --out found.star");
+  CHECK(scene.share_within(3, 1, "found.star") >= 0.95);
+  CHECK(scene.error("found.star") < 0.1);
+  run_well(scene.folder, command + "--rounds 2 --shift-range 3 --out again.star");
+  CHECK(scene.share_within(3, 1, "again.star") >= 0.95);
+
+  const Outcome cut = run(scene.folder, ended_after("part_checkpoint.h5", 3) + command +
+                                            "truth.mrc --batch 10 --checkpoint-every 0 --out part.star");
+  INFO(cut.err);
+  REQUIRE(cut.code == 128 + SIGTERM);
+  run_well(scene.folder, command + "truth.mrc --batch 10 --checkpoint-every 0 --resume --out part.star");
+  CHECK(lines(scene.folder / "part.star") == lines(scene.folder / "found.star"));
+}
+
+TEST_CASE("a search from nothing needs a map, and memory") {
+  const Scene scene;
+  expect_bad_input(scene.folder, refine + " --global --out found.star",
+                   {"--global: expected a reference, --map, found none"});
+  expect_bad_input(scene.folder, refine + " --map truth.mrc --shift-range 3 --out found.star",
+                   {"--shift-range", "--global"});
+  remove_poses(scene);
+  expect_bad_input(scene.folder, refine + " --map truth.mrc --radius 12 --out found.star",
+                   {"column rlnAngleRot is missing"});
+  const std::string command = refine + " --global --map truth.mrc --radius 12 --out found.star";
+  expect_bad_input(scene.folder, command + " --shift-range 13",
+                   {"--shift-range: expected 0 to 12 pixels, found 13"});
+  // What a program has in memory differs from machine to machine; the search takes more than 10 MB beside it.
+  std::string last;
+  for (int limit = 10;; limit += 5) {
+    REQUIRE(limit < 1000);
+    const Outcome outcome = run(scene.folder, command + " --memory-limit " + std::to_string(limit));
+    if (outcome.code == 0)
+      break;
+    CHECK(outcome.code == 2);
+    last = outcome.err;
+  }
+  CHECK(last.find(" orientations needs ") != std::string::npos);
 }
 
 TEST_CASE("a refinement that was interrupted goes on to the same result") {

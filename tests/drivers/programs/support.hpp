@@ -4,6 +4,7 @@
 #include "../../common/support.hpp"
 
 #include "common/mrc.hpp"
+#include "common/star.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -276,6 +277,39 @@ inline std::string star_text(const std::vector<Particle>& particles, int box, co
     text += "\n";
   }
   return text;
+}
+
+/// Angle between two poses, degrees.
+inline double angle_between(const Particle& one, const Particle& other) {
+  const auto a = relion_matrix(one), b = relion_matrix(other);
+  double trace = 0;
+  for (std::size_t r = 0; r < 3; ++r)
+    for (std::size_t c = 0; c < 3; ++c)
+      trace += a[r][c] * b[r][c];
+  return std::acos(std::clamp((trace - 1) / 2, -1.0, 1.0)) * 180 / std::numbers::pi;
+}
+
+/// The pose of a particle of a file.
+inline Particle pose_in(const Particles& particles, std::size_t i) {
+  return {.rot = particles.rot[i],
+          .tilt = particles.tilt[i],
+          .psi = particles.psi[i],
+          .x = particles.origin_x.present() ? particles.origin_x[i] : 0,
+          .y = particles.origin_y.present() ? particles.origin_y[i] : 0,
+          .defocus_u = 0,
+          .defocus_v = 0,
+          .angle = 0};
+}
+
+/// Share of particles that are no further than that from what expected(i) gives.
+template <class Expected>
+double share_of_close_poses(const Particles& found, const Expected& expected, double degrees, double pixels) {
+  std::size_t close = 0;
+  for (std::size_t i = 0; i < found.count; ++i) {
+    const Particle one = pose_in(found, i), other = expected(i);
+    close += angle_between(one, other) <= degrees && std::hypot(one.x - other.x, one.y - other.y) <= pixels;
+  }
+  return double(close) / double(found.count);
 }
 
 inline void write_map(const fs::path& path, const std::vector<float>& map, int box,
