@@ -20,7 +20,7 @@ TEST_CASE("the cost function prefers tiles where slices are many, bins where the
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
   CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, false}) == GriddingStrategy::Atomic);
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Tiles);
-  for (const int dimensions : {2, 3})
+  for (const int dimensions : {1, 2, 3})
     for (const bool host : {false, true})
       CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, host, 2}) == GriddingStrategy::Bins);
   CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 2, false}) ==
@@ -64,6 +64,17 @@ TEST_CASE("on a GPU the strategies are chosen that were the fastest on an H200")
   CHECK(random(3e4, 1, 1024, 4, 2) == Atomic);
   for (const double slices : {4, 16})
     CHECK(random(3e4, slices, 1024, 7, 2) == Tiles);
+}
+
+TEST_CASE("on a host bins are chosen for few slices of rays and all random points, as was the fastest") {
+  // docs/internals/gridding-and-tomography.md: rays in float with a kernel of 5 points, random points in double
+  using enum GriddingStrategy;
+  const double n = 362;
+  for (const double slices : {1, 2, 4, 8, 16})
+    CHECK(Bracewell::choose_gridding_strategy({2 * n * n, slices, 4 * n * n, 5, 2, true, 1, true,
+                                               SampleOrder::SlicesLast}) == (slices <= 4 ? Bins : Tiles));
+  for (const double slices : {1, 4, 16})
+    CHECK(Bracewell::choose_gridding_strategy({3e5, slices, 4 * n * n, 8, 2, true}) == Bins);
 }
 
 TEST_CASE("tiles without samples cost nothing") {

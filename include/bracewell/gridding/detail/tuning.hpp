@@ -75,7 +75,7 @@ struct GriddingTuning {
   }
 };
 
-/// A host of two cores (2.6 GHz, AVX-512), 2026-11-21. It has no kernels with lanes.
+/// A host of two cores (2.6 GHz, AVX-512), 2026-11-21, for bins and interpolation 2026-11-23. It has no kernels with lanes.
 inline constexpr GriddingTuning host_gridding_tuning{
     .write = 1,
     .atomic_tap = 8,
@@ -87,16 +87,16 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .tile_visit = 50,
     .tile_tap = 2,
     .fft_element = 25,
-    .bin_sample_2d = 60,
-    .bin_sample_3d = 60,
-    .bin_tap = 0.5,
+    .bin_sample_2d = 20,
+    .bin_sample_3d = 30,
+    .bin_tap = 0.45,
     .bin_cell = 1,
     .bin_launch = 0,
-    .interpolated_bin_sample = 60,
-    .interpolated_bin_tap = 0.5,
-    .interpolated_tap = 1,
-    .interpolated_tap_slices_last = 1,
-    .interpolated_tap_of_tiles = 1,
+    .interpolated_bin_sample = 15,
+    .interpolated_bin_tap = 0.65,
+    .interpolated_tap = 2.4,
+    .interpolated_tap_slices_last = 2.4,
+    .interpolated_tap_of_tiles = 2.4,
     .smooth_up_to = std::numeric_limits<std::int64_t>::max(), // FFTW
     .tile_2d = {16, 16, 1},                                   // of 16 slices 32 KB in float: a first cache
     .tile_3d = {8, 8, 4},
