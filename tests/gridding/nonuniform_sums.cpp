@@ -155,6 +155,21 @@ TEST_CASE("without points sums are zero, and the reverse; fewer slices than the 
   plan.forward(space, Matrix("values", 0, 5), Matrix("sums", 0, 5));
 }
 
+TEST_CASE("the memory of sums is known before they are planned") {
+  const Space space;
+  const auto check_memory = [&]<int Dim>(std::integral_constant<int, Dim>, double start) {
+    using Plan = NonuniformSums<Space, Dim, float>;
+    const auto points = box<Dim>(900, start, 20, 1), targets = box<Dim>(700, 0, 1, 2);
+    const GriddingOptions options{.slices = 2, .tolerance = 1e-4};
+    const auto needed = double(Plan::bytes_needed(space, points.device(), targets.device(), options));
+    CHECK(std::abs(needed - double(Plan(space, points.device(), targets.device(), options).memory_bytes())) <
+          0.05 * needed);
+  };
+  check_memory(std::integral_constant<int, 1>(), -10);
+  check_memory(std::integral_constant<int, 2>(), 30);
+  check_memory(std::integral_constant<int, 3>(), 0);
+}
+
 TEST_CASE("what sums refuse") {
   const Space space;
   using Plan = NonuniformSums<Space, 2, double>;

@@ -49,10 +49,7 @@ public:
   template <class Points, class Targets>
   NonuniformSums(const ExecutionSpace& space, const Points& points, const Targets& targets,
                  const GriddingOptions& options = {})
-      : options_(checked(options)),
-        kernel_(Impl::choose_kernel(options.kernel, options.tolerance / 2, oversampling(), Dim,
-                                    double(std::numeric_limits<T>::epsilon()))),
-        reciprocal_(kernel_, 0.5 / oversampling()) {
+      : NonuniformSums(options) {
     plan(space, points, targets, {"NonuniformSums"});
   }
 
@@ -76,6 +73,25 @@ public:
   std::size_t memory_bytes() const {
     return gridding_->memory_bytes() + transform_->memory_bytes() +
            Impl::bytes_of(grids_, phases_, factors_, scratch_);
+  }
+
+  /// What memory_bytes() of a plan of these arguments would be; see Gridding. Looks at all points and waits.
+  /// @throws Error as the constructor
+  template <class Points, class Targets>
+  static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points, const Targets& targets,
+                                  const GriddingOptions& options = {}) {
+    constexpr Impl::Arguments arguments{"NonuniformSums::bytes_needed"};
+    const NonuniformSums sums(options);
+    const Boxes boxes = sums.boxes(space, points, targets, arguments);
+    const Shape grid = Plan::grid_shape(space, points, boxes.shape, sums.of_points(), arguments);
+    std::int64_t complex = sums.slices();
+    for (const int size : grid)
+      complex *= size;
+    complex += count(targets) + sums.slices() * std::max(count(points), count(targets)) +
+               (boxes.to.centred() ? 0 : count(points));
+    return Plan::bytes_needed(space, points, boxes.shape, sums.of_points(), arguments) +
+           Transform::bytes_needed(space, targets, grid, sums.of_targets()) +
+           static_cast<std::size_t>(complex) * sizeof(Complex);
   }
 
   /// Values at the points to sums at the targets.
@@ -125,6 +141,13 @@ public:
   }
 
 private:
+  /// Without points.
+  explicit NonuniformSums(const GriddingOptions& options)
+      : options_(checked(options)),
+        kernel_(Impl::choose_kernel(options.kernel, options.tolerance / 2, oversampling(), Dim,
+                                    double(std::numeric_limits<T>::epsilon()))),
+        reciprocal_(kernel_, 0.5 / oversampling()) {}
+
   static GriddingOptions checked(const GriddingOptions& options) {
     constexpr Impl::Arguments arguments{"NonuniformSums"};
     const double least = sizeof(T) == 4 ? 2e-7 : 2e-14;
@@ -140,38 +163,52 @@ private:
 
   double oversampling() const { return options_.oversampling.value_or(2); }
 
-  /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
+  /// Where points and targets lie, and the shape whose grid has room for the points: a cell is 1 / (2 oversampling
+  /// reach of targets) wide.
+  struct Boxes {
+    Impl::PointBox<Dim> from, to;
+    Shape shape;
+    double cells[Dim]; ///< of the grid, at least, fastest axis first
+  };
   template <class Points, class Targets>
-  void plan(const ExecutionSpace& space, const Points& points, const Targets& targets,
-            const Impl::Arguments& arguments) {
+  Boxes boxes(const ExecutionSpace& space, const Points& points, const Targets& targets,
+              const Impl::Arguments& arguments) const {
     check_points("points", points, arguments);
     check_points("targets", targets, arguments);
-    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
     std::int64_t bad_points = 0, bad_targets = 0;
-    const auto from = Impl::PointBox<Dim>::make(space, points, bad_points);
-    const auto to = Impl::PointBox<Dim>::make(space, targets, bad_targets);
+    Boxes result{Impl::PointBox<Dim>::make(space, points, bad_points),
+                 Impl::PointBox<Dim>::make(space, targets, bad_targets),
+                 {},
+                 {}};
     arguments.require(bad_points == 0, "points", "finite positions",
                       [&] { return Impl::number(bad_points) + " that are not"; });
     arguments.require(bad_targets == 0, "targets", "finite frequencies",
                       [&] { return Impl::number(bad_targets) + " that are not"; });
-
-    // A cell of the grid is 1 / (2 oversampling reach of targets) wide; there is room for the kernel at its ends.
     constexpr double most = Dim == 1 ? 6e7 : 29000; // of NonuniformFFT, less what fast sizes of FFTs add
-    Shape shape;
-    bool fits = gridding_ && this->points() == count(points) && this->targets() == count(targets);
     for (int d = 0; d < Dim; ++d) {
-      const double cycles = 4 * from.reach[d] * to.reach[d];
-      const double cells = oversampling() * cycles + room();
+      const double cycles = 4 * result.from.reach[d] * result.to.reach[d];
+      result.cells[d] = oversampling() * cycles + room();
       arguments.require(
-          cells <= most, "points, targets",
+          result.cells[d] <= most, "points, targets",
           [&] {
             return "boxes whose lengths' product along an axis is at most " +
                    Impl::number((most - room()) / oversampling());
           },
           [&] { return Impl::number(cycles); });
-      shape[Dim - 1 - d] = static_cast<int>(std::ceil(cells / oversampling()));
-      fits = fits && cells <= grid_shape()[Dim - 1 - d];
+      result.shape[Dim - 1 - d] = static_cast<int>(std::ceil(result.cells[d] / oversampling()));
     }
+    return result;
+  }
+
+  /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
+  template <class Points, class Targets>
+  void plan(const ExecutionSpace& space, const Points& points, const Targets& targets,
+            const Impl::Arguments& arguments) {
+    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
+    const auto [from, to, shape, cells] = boxes(space, points, targets, arguments);
+    bool fits = gridding_ && this->points() == count(points) && this->targets() == count(targets);
+    for (int d = 0; d < Dim; ++d)
+      fits = fits && cells[d] <= grid_shape()[Dim - 1 - d];
     const Shape grid = fits ? grid_shape() : Plan::grid_shape(space, points, shape, of_points(), arguments);
 
     Impl::MovePoints<Points, Dim> move{points, nullptr, {}, {}, {}};
