@@ -30,6 +30,7 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/optimize/least_squares.hpp>
+#include <bracewell/optimize/least_squares_options.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/choose_sampling.hpp>
@@ -55,6 +56,7 @@
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
