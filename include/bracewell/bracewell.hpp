@@ -64,4 +64,5 @@
 #include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
+#include <bracewell/tomography/view_slopes.hpp>
 #include <bracewell/version.hpp>
