@@ -29,8 +29,12 @@ struct LeastSquaresSizes {
   static std::int64_t elements(const std::array<std::int64_t, 3>& extents) {
     return extents[0] * extents[1] * extents[2];
   }
-  std::int64_t data_elements() const { return data_buffers * elements(data); }
-  std::int64_t image_elements() const { return image_buffers * elements(images); }
+  /// Of a buffer: the next one is aligned as FFTs want it.
+  static std::int64_t stride(const std::array<std::int64_t, 3>& extents) {
+    return (elements(extents) + 31) / 32 * 32;
+  }
+  std::int64_t data_elements() const { return data_buffers * stride(data); }
+  std::int64_t image_elements() const { return image_buffers * stride(images); }
   ProblemParts parts(const std::array<std::int64_t, 3>& extents) const {
     const std::int64_t problems = independent ? extents[0] : 1;
     return ProblemParts::make(problems, elements(extents) / problems);
@@ -95,10 +99,10 @@ struct LeastSquaresRun {
     return Buffer(values, extents[0], extents[1], extents[2]);
   }
   Buffer data_buffer(int k) const {
-    return buffer(sizes.data, memory.data.data() + k * sizes.elements(sizes.data));
+    return buffer(sizes.data, memory.data.data() + k * sizes.stride(sizes.data));
   }
   Buffer image_buffer(int k) const {
-    return buffer(sizes.images, memory.images.data() + k * sizes.elements(sizes.images));
+    return buffer(sizes.images, memory.images.data() + k * sizes.stride(sizes.images));
   }
   ProblemState* states() const { return memory.states.data(); }
 
