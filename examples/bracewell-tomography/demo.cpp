@@ -91,7 +91,7 @@ void simulate_scan(const TomographyDemo& demo, const std::filesystem::path& file
   write_frames("/exchange/data_dark", demo.darks, [](int, int, int) { return 0.0; });
   std::vector<double> theta;
   for (int p = 0; p < demo.angles; ++p)
-    theta.push_back(180.0 * p / demo.angles);
+    theta.push_back(demo.span * p / demo.angles);
   write_frames("/exchange/data", demo.angles, [&](int p, int row, int i) {
     double sum = 0;
     for (Ellipsoid e : object)

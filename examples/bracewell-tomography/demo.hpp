@@ -9,6 +9,7 @@ namespace Bracewell::Examples {
 /// What the demonstration simulates.
 struct TomographyDemo {
   int width = 256, rows = 16, angles = 400;
+  double span = 180;     ///< degrees that the angles are even over
   double centre = 131.4; ///< pixel of the rotation axis
   double counts = 40000; ///< per pixel without object
   int flats = 10, darks = 5;

@@ -13,6 +13,7 @@
 namespace {
 
 using namespace Bracewell::Examples;
+using Bracewell::LeastSquaresMethod;
 using Bracewell::ProjectionPadding;
 using Bracewell::StripeMethod;
 using Bracewell::TomographyFilter;
@@ -29,9 +30,15 @@ const std::map<std::string, StoredType> output_types{{"float16", StoredType::Flo
 enum class Stripes { None, Offset, Sorting, All };
 enum class Phase { None, Paganin, GeneralisedPaganin, WeakObject };
 enum class Between { Linear, Nearest };
+enum class Weights { None, Transmission };
 
 const std::map<std::string, Method> methods{
     {"fourier", Method::Fourier}, {"log-polar", Method::LogPolar}, {"line", Method::Line}};
+const std::map<std::string, LeastSquaresMethod> solvers{{"cgls", LeastSquaresMethod::ConjugateGradients},
+                                                        {"sirt", LeastSquaresMethod::SIRT},
+                                                        {"fista-tv", LeastSquaresMethod::TotalVariation}};
+const std::map<std::string, Weights> weights_of_values{{"none", Weights::None},
+                                                       {"transmission", Weights::Transmission}};
 const std::map<std::string, TomographyFilter> filters{
     {"none", TomographyFilter::None},       {"ramp", TomographyFilter::Ramp},
     {"shepp", TomographyFilter::Shepp},     {"cosine", TomographyFilter::Cosine},
@@ -62,6 +69,11 @@ std::string names_of(const std::map<std::string, Choice>& choices) {
 struct Options {
   RunOptions run;
   std::string centre = "auto", rows, columns, air, try_centres, try_tilts;
+  std::optional<LeastSquaresMethod> solver;
+  std::optional<int> iterations;
+  std::optional<double> total_variation;
+  Weights weights = Weights::None;
+  SolverOptions of_solver;
   std::optional<Stripes> stripes;
   Phase phase = Phase::None;
   double energy = 0, distance = 0, pixel_size = 0, delta_beta = 0; ///< keV, millimetres, micrometres
@@ -72,6 +84,7 @@ struct Options {
   Bracewell::StripeOptions stripe_options;
   bool no_log = false;
   std::optional<fs::path> demo;
+  TomographyDemo of_demo;
 };
 
 /// "10:20"
@@ -132,6 +145,31 @@ Bracewell::PhaseOptions phase_options(const Options& options) {
           .regularisation = options.regularisation};
 }
 
+/// Throws InputError for options that the solver does not take.
+SolverOptions solver_options(const Options& options) {
+  SolverOptions result = options.of_solver;
+  result.method = *options.solver;
+  result.transmission_weights = options.weights == Weights::Transmission;
+  if (result.method == LeastSquaresMethod::ConjugateGradients && result.nonnegative)
+    throw InputError("--nonnegative: --solver cgls knows no bounds; sirt and fista-tv do");
+  if (result.method != LeastSquaresMethod::TotalVariation && options.total_variation)
+    throw InputError("--total-variation: expected --solver fista-tv");
+  switch (result.method) {
+  case LeastSquaresMethod::ConjugateGradients:
+    result.iterations = 20;
+    break;
+  case LeastSquaresMethod::SIRT:
+    result.iterations = 100;
+    break;
+  case LeastSquaresMethod::TotalVariation:
+    result.iterations = 200;
+    result.total_variation = options.total_variation.value_or(0.1);
+    break;
+  }
+  result.iterations = options.iterations.value_or(result.iterations);
+  return result;
+}
+
 /// Throws InputError where the projections of --flat-at are not in order.
 void check_flat_times(const std::vector<std::int64_t>& times) {
   for (std::size_t k = 0; k < times.size(); ++k)
@@ -140,20 +178,23 @@ void check_flat_times(const std::vector<std::int64_t>& times) {
                        std::to_string(times[k]));
 }
 
-std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder, Provenance& provenance,
-                        Timings& timings) {
+std::string demonstrate(const Space& space, RunOptions run, const fs::path& folder,
+                        const TomographyDemo& demo, Provenance& provenance, Timings& timings) {
   require_one_process();
   std::error_code error;
   fs::create_directories(folder, error);
-  const TomographyDemo demo;
   run.scan = {.file = folder / "scan.h5"};
   run.out = folder / "slices.h5";
   simulate_scan(demo, run.scan.file);
   const RunResult result = reconstruct(space, run, provenance, timings);
-  const auto slices = Hdf5Reader(run.out).read<float>("/exchange/data");
+  const std::vector<float> slices = Hdf5Reader(run.out).read<float>("/exchange/data"),
+                           truth = true_slices(demo);
+  Hdf5Writer writer(folder / "truth.h5");
+  writer.write<float>("/exchange/data", {demo.rows, demo.width, demo.width}, truth);
+  writer.commit();
   char text[120];
   std::snprintf(text, sizeof text, "; true centre %.2f, relative error %.3g", demo.centre,
-                error_of_slices(demo, slices, true_slices(demo)));
+                error_of_slices(demo, slices, truth));
   return result.summary + text;
 }
 
@@ -165,6 +206,8 @@ void main_job(Options& options, Provenance& provenance, Timings& timings) {
   run.air = index_range("--air", options.air);
   run.columns = index_range("--columns", options.columns);
   run.logarithm = !options.no_log;
+  if (options.solver)
+    run.solver = solver_options(options);
   run.scan.nearest_flat = options.between == Between::Nearest;
   check_flat_times(run.scan.flat_at);
   if (options.phase != Phase::None)
@@ -185,7 +228,7 @@ void main_job(Options& options, Provenance& provenance, Timings& timings) {
       throw InputError(
           "--demo makes its own scan: --scan, --out, --rows, --columns, --size and --binning do not go "
           "with it");
-    std::cout << demonstrate(space, run, *options.demo, provenance, timings) << '\n';
+    std::cout << demonstrate(space, run, *options.demo, options.of_demo, provenance, timings) << '\n';
     return;
   }
   if (run.scan.file.empty() || run.out.empty())
@@ -368,6 +411,10 @@ int main(int argc, char** argv) {
   app.add_option("--centre", options.centre, "of the rotation axis")
       ->type_name("PIXEL|auto")
       ->capture_default_str();
+  app.add_flag(
+      "--align", run.align,
+      "the scan drifts: angles and horizontal shifts of the projections are found first, and written to "
+      "_views.txt");
   app.add_option("--try-centres", options.try_centres,
                  "the middle slice at these centres, as one picture: OUT ends with .png, .pdf or .svg")
       ->type_name("FIRST:LAST:STEP");
@@ -380,21 +427,63 @@ int main(int argc, char** argv) {
   app.add_option("--tolerance", run.tolerance, "relative error of the Fourier method")
       ->check(CLI::Range(1e-6, 1e-1))
       ->capture_default_str();
-  app.add_option("--filter", run.filter, "of the projections, before they are spread")
-      ->transform(CLI::CheckedTransformer(filters, CLI::ignore_case).description(""))
-      ->type_name(names_of(filters))
-      ->default_str("shepp");
-  app.add_option("--padding", run.padding, "beyond the detector; edge: the outermost values go on")
-      ->transform(CLI::CheckedTransformer(paddings, CLI::ignore_case).description(""))
-      ->type_name(names_of(paddings))
-      ->default_str("edge");
-  app.add_flag("--density-weights", run.density_weights, "for angles that are not evenly spread");
+  auto* const solver =
+      app.add_option(
+             "--solver", options.solver,
+             "least squares by iterations instead of filtered back-projection: for few or noisy views "
+             "and limited angles; all that is seen lies within the slices")
+          ->transform(CLI::CheckedTransformer(solvers, CLI::ignore_case).description(""))
+          ->type_name(names_of(solvers));
+  app.add_option("--iterations", options.iterations,
+                 "at most; by default 20 of cgls, 100 of sirt, 200 of fista-tv")
+      ->check(CLI::Range(1, 100000))
+      ->needs(solver);
+  app.add_option("--total-variation", options.total_variation,
+                 "its factor, of fista-tv: more flattens more; 0.1 by default")
+      ->check(CLI::Range(0., 1e6))
+      ->type_name("FACTOR")
+      ->needs(solver);
+  app.add_flag("--nonnegative", options.of_solver.nonnegative, "no attenuation below 0, of sirt and fista-tv")
+      ->needs(solver);
+  app.add_option("--noise", options.of_solver.noise,
+                 "standard deviation of attenuations in air: iterations of a slice end where it is reached")
+      ->check(CLI::PositiveNumber)
+      ->type_name("DEVIATION")
+      ->needs(solver);
+  app.add_option("--weights", options.weights, "transmission: what photons' noise leaves of dark values")
+      ->transform(CLI::CheckedTransformer(weights_of_values, CLI::ignore_case).description(""))
+      ->type_name(names_of(weights_of_values))
+      ->default_str("none")
+      ->needs(solver);
+  auto* const filter = app.add_option("--filter", run.filter, "of the projections, before they are spread")
+                           ->transform(CLI::CheckedTransformer(filters, CLI::ignore_case).description(""))
+                           ->type_name(names_of(filters))
+                           ->default_str("shepp");
+  auto* const padding =
+      app.add_option("--padding", run.padding, "beyond the detector; edge: the outermost values go on")
+          ->transform(CLI::CheckedTransformer(paddings, CLI::ignore_case).description(""))
+          ->type_name(names_of(paddings))
+          ->default_str("edge");
+  auto* const density = app.add_flag("--density-weights", run.density_weights,
+                                     "for angles that are not evenly spread; least squares needs none");
+  solver->excludes(filter)->excludes(padding)->excludes(density);
   app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
   app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
   add_memory_limit(app, run.memory_limit);
   add_picture_format(app, run.picture_ending);
-  app.add_option("--demo", options.demo, "simulate a scan in FOLDER, reconstruct it and compare")
-      ->type_name("FOLDER");
+  auto* const demo =
+      app.add_option("--demo", options.demo,
+                     "simulate a scan in FOLDER, reconstruct it and compare with the truth, truth.h5")
+          ->type_name("FOLDER");
+  app.add_option("--demo-angles", options.of_demo.angles, "of this scan")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str()
+      ->needs(demo);
+  app.add_option("--demo-span", options.of_demo.span, "that these angles are even over")
+      ->check(CLI::Range(1., 360.))
+      ->type_name("DEGREES")
+      ->capture_default_str()
+      ->needs(demo);
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     try {
       main_job(options, provenance, timings);

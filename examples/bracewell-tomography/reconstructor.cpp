@@ -1,26 +1,63 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-tomography/reconstructor.hpp"
 
+#include "bracewell-tomography/iterations.hpp"
 #include "common/input_error.hpp"
 
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 
 #include <cmath>
 #include <memory>
-#include <numbers>
+#include <numeric>
+#include <type_traits>
 
 namespace Bracewell::Examples {
 namespace {
 
-FourierTomographyOptions fourier_options(const RunOptions& options, int image, std::int64_t slices) {
-  return {.image = image, .slices = slices, .tolerance = options.tolerance};
+/// Values per pixel that a method takes: log-polar reconstruction interpolates in filtered rows.
+int row_upsampling(const RunOptions& options) {
+  return options.method == Method::LogPolar && !options.solver ? 2 : 1;
 }
 
-LogPolarTomographyOptions log_polar_options(int image, std::int64_t slices) {
-  return {.image = image, .slices = slices, .row_upsampling = row_upsampling(Method::LogPolar)};
+FilterOptions filter_options(const RunOptions& options) {
+  return {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options)};
+}
+
+ParallelBeamGeometry beam_geometry(const RunOptions& options, const Views& views, const Place& place) {
+  return {.angles = views.angles,
+          .width = place.width,
+          .centre = place.centre,
+          .weights = options.density_weights ? angular_density_weights(views.angles) : std::vector<double>(),
+          .shifts = views.shifts};
+}
+
+/// visit(the plan's type, its options) for the method.
+template <class Visit>
+auto with_plan(const RunOptions& options, const Place& place, std::int64_t slices, const Visit& visit) {
+  const auto units = options.solver ? ProjectionUnits::LineIntegrals : ProjectionUnits::Transpose;
+  const FourierTomographyOptions of_fourier{
+      .image = place.image, .slices = slices, .units = units, .tolerance = options.tolerance};
+  switch (options.method) {
+  case Method::Fourier:
+    return options.solver && goes_by_normal(options, place)
+               ? visit(std::type_identity<FourierNormal<Space, float>>(), of_fourier)
+               : visit(std::type_identity<FourierTomography<Space, float>>(), of_fourier);
+  case Method::LogPolar:
+    return visit(std::type_identity<LogPolarTomography<Space, float>>(),
+                 LogPolarTomographyOptions{.image = place.image,
+                                           .slices = slices,
+                                           .units = units,
+                                           .row_upsampling = row_upsampling(options)});
+  case Method::Line:
+    break;
+  }
+  return visit(
+      std::type_identity<LineTomography<Space, float>>(),
+      LineTomographyOptions{.image = place.image, .units = units, .projection = options.solver.has_value()});
 }
 
 /// Throws InputError where angles are not those that log-polar reconstruction takes.
@@ -35,60 +72,65 @@ void check_even(const std::string& file, const std::vector<double>& angles) {
                        " over 180; use --method fourier or line");
 }
 
-LineTomographyOptions line_options(int image) { return {.image = image, .projection = false}; }
-
+/// Filtered back-projection.
 template <class Plan>
-Reconstructor backprojection(std::shared_ptr<const Plan> plan) {
-  return [plan = std::move(plan)](const Space& space, const Sinograms& sinograms, const Slices& slices) {
-    plan->backproject(space, sinograms, slices);
+Reconstructor filtered(const Space& space, const RunOptions& options, std::int64_t angles, const Place& place,
+                       std::int64_t slices, std::shared_ptr<const Plan> plan) {
+  const auto filter = std::make_shared<const ProjectionFilter<Space, float>>(
+      space, slices * angles, place.width, filter_options(options));
+  const int upsampling = row_upsampling(options);
+  const Sinograms finer = upsampling > 1
+                              ? allocate<Sinograms>("filtered", slices, angles, upsampling * place.width)
+                              : Sinograms();
+  return [=](const Space& on, const Sinograms& sinograms, const Slices& result) {
+    const Sinograms rows = upsampling > 1 ? first_slices(finer, sinograms.extent(0)) : sinograms;
+    filter->execute(on, sinograms, rows);
+    plan->backproject(on, rows, result);
+    return Iterations{};
   };
 }
 
 } // namespace
 
-ParallelBeamGeometry beam_geometry(const RunOptions& options, const std::vector<double>& angles, int width,
-                                   double centre) {
+void check_method(const RunOptions& options, const std::vector<double>& angles) {
   if (options.method == Method::LogPolar) {
     if (options.density_weights)
       throw InputError("--density-weights: log-polar reconstruction takes even angles only");
+    if (options.align)
+      throw InputError("--align: --method log-polar takes even angles only");
     check_even(options.scan.file.string(), angles);
   }
+  if (options.align && options.half_acquisition)
+    throw InputError("--align: --half-acquisition does not go with it");
   if (options.half_acquisition && options.density_weights)
     throw InputError("--density-weights: --half-acquisition takes even angles over a whole turn only");
-  return {.angles = angles,
-          .width = width,
-          .centre = centre,
-          .weights = options.density_weights ? angular_density_weights(angles) : std::vector<double>()};
 }
 
-std::size_t reconstructor_bytes(const Space& space, const RunOptions& options,
-                                const ParallelBeamGeometry& geometry, int image, std::int64_t slices) {
-  switch (options.method) {
-  case Method::Fourier:
-    return FourierTomography<Space, float>::bytes_needed(space, geometry,
-                                                         fourier_options(options, image, slices));
-  case Method::LogPolar:
-    return LogPolarTomography<Space, float>::bytes_needed(space, geometry, log_polar_options(image, slices));
-  case Method::Line:
-    break;
-  }
-  return LineTomography<Space, float>::bytes_needed(space, geometry, line_options(image));
+std::size_t reconstructor_bytes(const Space& space, const RunOptions& options, const Views& views,
+                                const Place& place, std::int64_t slices) {
+  const auto count = std::int64_t(views.angles.size());
+  const std::size_t plan =
+      with_plan(options, place, slices, [&]<class Plan>(std::type_identity<Plan>, const auto& of_plan) {
+        return Plan::bytes_needed(space, beam_geometry(options, views, place), of_plan);
+      });
+  if (options.solver)
+    return plan + iterations_bytes(space, options, count, place, slices);
+  const int upsampling = row_upsampling(options);
+  return plan +
+         ProjectionFilter<Space, float>::bytes_needed(space, slices * count, place.width,
+                                                      filter_options(options)) +
+         (upsampling > 1 ? sizeof(float) * std::size_t(slices * count * upsampling * place.width) : 0);
 }
 
-Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
-                                 const ParallelBeamGeometry& geometry, int image, std::int64_t slices) {
-  switch (options.method) {
-  case Method::Fourier:
-    return backprojection(std::make_shared<const FourierTomography<Space, float>>(
-        space, geometry, fourier_options(options, image, slices)));
-  case Method::LogPolar:
-    return backprojection(std::make_shared<const LogPolarTomography<Space, float>>(
-        space, geometry, log_polar_options(image, slices)));
-  case Method::Line:
-    break;
-  }
-  return backprojection(
-      std::make_shared<const LineTomography<Space, float>>(space, geometry, line_options(image)));
+Reconstructor make_reconstructor(const Space& space, const RunOptions& options, const Views& views,
+                                 const Place& place, std::int64_t slices, double attenuation,
+                                 const Watch& watch) {
+  const auto count = std::int64_t(views.angles.size());
+  return with_plan(options, place, slices, [&]<class Plan>(std::type_identity<Plan>, const auto& of_plan) {
+    const auto plan = std::make_shared<const Plan>(space, beam_geometry(options, views, place), of_plan);
+    return options.solver ? iterated(space, options, count, place, slices, plan, attenuation, watch)
+                          : filtered(space, options, count, place, slices, plan);
+  });
 }
 
 } // namespace Bracewell::Examples

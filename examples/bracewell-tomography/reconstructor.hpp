@@ -3,32 +3,52 @@
 
 #include "bracewell-tomography/run.hpp"
 
-#include <bracewell/tomography/parallel_beam.hpp>
-
 #include <cstddef>
 #include <functional>
 #include <vector>
 
 namespace Bracewell::Examples {
 
-using Sinograms = Owned<float***>; ///< [slices, angles, width], filtered ones row_upsampling times as long
+using Sinograms = Owned<float***>; ///< [slices, angles, width]
 using Slices = Owned<float***>;    ///< [slices, image, image]
 
-/// Values per pixel that a method takes: log-polar reconstruction interpolates in them.
-constexpr int row_upsampling(Method method) { return method == Method::LogPolar ? 2 : 1; }
+/// The rows that are reconstructed and the slices that come of them.
+struct Place {
+  int width;     ///< of these rows
+  double centre; ///< of the axis in them
+  int offset;    ///< of the detector's first pixel in them
+  int seen;      ///< pixels of the detector
+  int image;     ///< pixels of a slice along both axes
+};
 
-/// A planned method: any number of sinograms to slices.
-using Reconstructor = std::function<void(const Space&, const Sinograms&, const Slices&)>;
+/// Where the views of a scan are.
+struct Views {
+  std::vector<double> angles;      ///< radians
+  std::vector<double> shifts = {}; ///< pixels of the axis beside the centre; empty: none
+};
 
-/// @param centre  detector pixel of the axis
-ParallelBeamGeometry beam_geometry(const RunOptions& options, const std::vector<double>& angles, int width,
-                                   double centre);
+/// What iterations did with some slices.
+struct Iterations {
+  int made = 0;
+  double squares = 0; ///< sum of weight (sinogram - projections)^2
+};
 
-/// Memory that a method takes which works on so many slices of `image` pixels at once.
-std::size_t reconstructor_bytes(const Space& space, const RunOptions& options,
-                                const ParallelBeamGeometry& geometry, int image, std::int64_t slices);
+/// A planned method: sinograms, as many as it was planned for or fewer, to slices. Writes over the sinograms.
+using Reconstructor = std::function<Iterations(const Space&, const Sinograms&, const Slices&)>;
 
-Reconstructor make_reconstructor(const Space& space, const RunOptions& options,
-                                 const ParallelBeamGeometry& geometry, int image, std::int64_t slices);
+/// What is said of an iteration: slices that it was made for, and their sum of squares where that is known.
+using Watch = std::function<void(std::int64_t slices, std::optional<double> squares)>;
+
+/// Throws InputError where angles and options are none that the method takes.
+void check_method(const RunOptions& options, const std::vector<double>& angles);
+
+/// Memory that a method takes which works on so many slices at once.
+std::size_t reconstructor_bytes(const Space& space, const RunOptions& options, const Views& views,
+                                const Place& place, std::int64_t slices);
+
+/// @param attenuation  per pixel, which the factor of total variation counts
+Reconstructor make_reconstructor(const Space& space, const RunOptions& options, const Views& views,
+                                 const Place& place, std::int64_t slices, double attenuation,
+                                 const Watch& watch = {});
 
 } // namespace Bracewell::Examples

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-tomography/run.hpp"
 
+#include "bracewell-tomography/align.hpp"
+#include "bracewell-tomography/iterations.hpp"
 #include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/prepare.hpp"
 #include "common/input_error.hpp"
@@ -11,6 +13,7 @@
 #include "common/progress.hpp"
 #include "common/slots.hpp"
 #include "common/stored_values.hpp"
+#include "common/text_table.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
 #include <bracewell/tomography/detector.hpp>
@@ -35,42 +38,44 @@ namespace fs = std::filesystem;
 int input_slots() { return io_threads() + 1; }
 int output_slots() { return io_threads() + 1; }
 
-/// The rows that are filtered and the slices that come of them.
-struct Place {
-  int width;     ///< of these rows
-  double centre; ///< in them
-  int offset;    ///< of the detector's first pixel in them
-  int image;     ///< pixels of a slice
-
-  /// @param axis  in rows of the detector
-  Place(const Job& job, double axis) : width(job.width), centre(axis), offset(0) {
-    const std::optional<int> size_of_slice = job.options.size;
-    if (job.options.half_acquisition) {
-      const HalfAcquisition wider = half_acquisition(job.width, axis);
-      width = wider.width, centre = wider.centre, offset = wider.offset;
-    } else if (size_of_slice && *size_of_slice > job.width) {
-      const double reach = 0.5 * *size_of_slice; // on either side of the axis
-      offset = static_cast<int>(std::max(0., std::ceil(reach - axis)));
-      centre += offset;
-      width = std::max(job.width + offset, static_cast<int>(std::ceil(centre + reach)) + 1);
-    }
-    image = size_of_slice.value_or(width);
-    if (image > width)
-      throw InputError("--size " + std::to_string(image) + ": expected at most " + std::to_string(width) +
-                       ", which half acquisition sees");
+/// @param axis  in rows of the detector
+Place place_of(const Job& job, double axis) {
+  Place place{.width = job.width, .centre = axis, .offset = 0, .seen = job.width, .image = 0};
+  const std::optional<int> size_of_slice = job.options.size;
+  if (job.options.half_acquisition) {
+    const HalfAcquisition wider = half_acquisition(job.width, axis);
+    place.width = wider.width, place.centre = wider.centre, place.offset = wider.offset;
+  } else if (size_of_slice && *size_of_slice > job.width) {
+    const double reach = 0.5 * *size_of_slice; // on either side of the axis
+    place.offset = static_cast<int>(std::max(0., std::ceil(reach - axis)));
+    place.centre += place.offset;
+    place.width = std::max(job.width + place.offset, static_cast<int>(std::ceil(place.centre + reach)) + 1);
   }
+  place.image = size_of_slice.value_or(place.width);
+  if (place.image > place.width)
+    throw InputError("--size " + std::to_string(place.image) + ": expected at most " +
+                     std::to_string(place.width) + ", which half acquisition sees");
+  return place;
+}
 
-  bool wider(const Job& job) const { return width > job.width; }
+bool is_wider(const Place& place) { return place.width > place.seen; }
 
-  /// Of rows of the detector to those that are filtered.
-  void widen(const Space& space, const Job& job, double axis, const Sinograms& rows,
-             const Sinograms& wider) const {
-    if (job.options.half_acquisition)
-      weigh_half_acquisition(space, rows, wider, axis);
-    else
-      extend_detector(space, rows, wider, offset);
-  }
-};
+/// Of rows of the detector to those that are reconstructed. (Iterations weigh by themselves.)
+void widen(const Space& space, const RunOptions& options, const Place& place, double axis,
+           const Sinograms& rows, const Sinograms& wider) {
+  if (options.half_acquisition && !options.solver)
+    weigh_half_acquisition(space, rows, wider, axis);
+  else
+    extend_detector(space, rows, wider, place.offset);
+}
+
+/// Says what iterations take for granted.
+void check_size(const RunOptions& options, const Place& place, Provenance& provenance) {
+  if (options.solver && place.image < place.seen)
+    provenance.assume("--size " + std::to_string(place.image) +
+                      ": --solver takes what lies beyond the slices for air; the detector sees " +
+                      std::to_string(place.seen) + " pixels");
+}
 
 /// Projections that are compressed whole, or in parts of many rows, are decompressed once, where memory allows.
 void unpack(Job& job, const RunOptions& options, IndexRange rows, Provenance& provenance) {
@@ -122,37 +127,84 @@ void check_width(const Job& job, const Owned<float**>& sinogram, Provenance& pro
         " % of the largest: slices are wrong by a smooth background; where the edge sees air, use --air");
 }
 
-FilterOptions filter_options(const RunOptions& options) {
-  return {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options.method)};
-}
-
 /// The last step on rows of the detector.
 void harden(const Space& space, const RunOptions& options, const Sinograms& sinograms) {
   if (!options.hardening.empty())
     correct_beam_hardening(space, sinograms, options.hardening);
 }
 
+/// Sinogram [1, angles, width] of a row.
+void read_sinogram(const Space& space, const Job& job, const Stripes& stripes,
+                   const std::optional<PreparedRows>& prepared, std::int64_t row, const Sinograms& slices) {
+  if (prepared) {
+    Kokkos::deep_copy(
+        Part<float*>(slices.data(), slices.size()),
+        Kokkos::View<const float*, Kokkos::HostSpace>(prepared->row(row).data(), slices.size()));
+  } else {
+    const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::rows",
+                                                           size(job.bytes_per_row()));
+    job.read(row, 1, {host.data(), host.size()});
+    const auto rows = Kokkos::create_mirror_view_and_copy(Memory(), host);
+    Normalise(space, job, Means(job, row, 1), 1, 1)(space, 0, rows.data(), slices);
+    if (stripes)
+      stripes->execute(space, slices);
+    space.fence("Bracewell::examples::sinogram");
+  }
+  harden(space, job.options, slices);
+}
+
 /// Sinogram of the middle row.
 Owned<float**> middle_sinogram(const Space& space, const Job& job, const Stripes& stripes,
                                const std::optional<PreparedRows>& prepared) {
   const auto sinogram = allocate<Owned<float**>>("sinogram", job.angles(), job.width);
-  const Sinograms slices(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
-  if (prepared) {
-    Kokkos::deep_copy(Part<float*>(sinogram.data(), sinogram.size()),
-                      Kokkos::View<const float*, Kokkos::HostSpace>(prepared->row(job.middle_row()).data(),
-                                                                    sinogram.size()));
-  } else {
-    const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::rows",
-                                                           size(job.bytes_per_row()));
-    job.read(job.middle_row(), 1, {host.data(), host.size()});
-    const auto rows = Kokkos::create_mirror_view_and_copy(Memory(), host);
-    Normalise(space, job, Means(job, job.middle_row(), 1), 1, 1)(space, 0, rows.data(), slices);
-    if (stripes)
-      stripes->execute(space, slices);
-    space.fence("Bracewell::examples::middle");
-  }
-  harden(space, job.options, slices);
+  read_sinogram(space, job, stripes, prepared, job.middle_row(),
+                Sinograms(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1)));
   return sinogram;
+}
+
+/// Where the views are, found with some rows from all of the slices.
+Views find_views(const Space& space, const Job& job, const Stripes& stripes,
+                 const std::optional<PreparedRows>& prepared, double centre, Provenance& provenance) {
+  const Views before{job.scan.angles()};
+  const std::int64_t rows = std::min(aligned_rows, job.slices);
+  require_memory("aligning " + std::to_string(rows) + " slices",
+                 resident_bytes() + alignment_bytes(space, before, job.width, rows),
+                 memory_limit(job.options.memory_limit));
+  const auto sinograms = allocate<Sinograms>("sinograms", rows, job.angles(), job.width);
+  for (std::int64_t i = 0; i < rows; ++i)
+    read_sinogram(space, job, stripes, prepared, job.rows.begin + (2 * i + 1) * job.slices / (2 * rows),
+                  Sinograms(sinograms.data() + i * job.angles() * job.width, 1, sinograms.extent(1),
+                            sinograms.extent(2)));
+  Progress progress("aligning", "steps", alignment_steps(job.width));
+  const Views found = align_views(space, sinograms, before, centre, progress);
+  double turned = 0, shifted = 0; // root mean squares
+  for (std::size_t p = 0; p < found.angles.size(); ++p) {
+    turned += std::pow((found.angles[p] - before.angles[p]) / degree, 2) / double(found.angles.size());
+    shifted += std::pow(found.shifts[p], 2) / double(found.angles.size());
+  }
+  provenance.took(job.scan.path(), "views that are " + shortest(std::sqrt(turned)) + " degrees and " +
+                                       shortest(std::sqrt(shifted)) + " pixels off (root mean square)");
+  return found;
+}
+
+fs::path views_path(const RunOptions& options) { return beside(options.out, "_views.txt"); }
+
+/// Angles and shifts as a table.
+void write_views(const fs::path& path, const Views& views) {
+  std::vector<double> degrees;
+  for (const double angle : views.angles)
+    degrees.push_back(angle / degree);
+  const std::vector<TextColumn> columns{{"angle_degrees", degrees}, {"shift_pixels", views.shifts}};
+  write_text_table(path, columns);
+}
+
+/// The attenuation per pixel that a sinogram's root mean square stands for, were it even over the detector.
+double mean_attenuation(const Owned<float**>& sinogram) {
+  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
+  const double squares =
+      std::transform_reduce(values.data(), values.data() + values.size(), 0.0, std::plus<>(),
+                            [](float value) { return double(value) * value; });
+  return std::sqrt(squares / double(values.size())) / double(values.extent(1));
 }
 
 /// The middle row, and what it depends on, prepared where there are steps on frames.
@@ -181,19 +233,18 @@ double axis_or_widest(const Job& job) {
 std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& options, double occupied) {
   const Scan& scan = job.scan;
   const std::int64_t angles = job.angles();
-  const Place place(job, axis_or_widest(job));
-  const ParallelBeamGeometry geometry = beam_geometry(options, scan.angles(), place.width, place.centre);
-  const int upsampling = row_upsampling(options.method);
+  const Place place = place_of(job, axis_or_widest(job));
+  check_method(options, scan.angles());
+  Views views{scan.angles()};
+  views.shifts.resize(options.align ? views.angles.size() : 0);
   const double sinogram = 4.0 * double(angles) * job.width, wide = 4.0 * double(angles) * place.width,
                image = 4.0 * place.image * double(place.image);
   const double input = job.has_frame_steps() ? sinogram : double(job.bytes_per_row()),
                output = image / 4 * double(bytes_of(options.output_type));
   const bool converted = options.output_type != StoredType::Float32;
-  // The slots of all stages, the sinograms, wider and filtered ones, and the slices where they are stored as something
-  // else.
+  // The slots of all stages, the sinograms, wider ones, and the slices where they are stored as something else.
   const double per_slice = input_slots() * input + Normalise::bytes_per_row(job) + sinogram +
-                           (place.wider(job) ? wide : 0) + (upsampling > 1 ? upsampling * wide : 0) +
-                           output_slots() * output + (converted ? image : 0) +
+                           (is_wider(place) ? wide : 0) + output_slots() * output + (converted ? image : 0) +
                            (kernels_run_on_host ? 0 : 2 * (input + output));
   const double stripes =
       options.stripes
@@ -207,9 +258,7 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   const auto needed = [&](std::int64_t count) {
     // Beside these the picture, and what libraries take once they are used.
     return occupied + stripes + means + prepared + 3 * image + 12e6 + per_slice * double(count) +
-           double(ProjectionFilter<Space, float>::bytes_needed(space, count * angles, place.width,
-                                                               filter_options(options))) +
-           double(reconstructor_bytes(space, options, geometry, place.image, count));
+           double(reconstructor_bytes(space, options, views, place, count));
   };
   const double limit = memory_limit(options.memory_limit);
   const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, job.slices) : 1;
@@ -278,27 +327,27 @@ void store_as_halves(const Space& space, const Slices& slices, std::byte* stored
 class Pipeline {
 public:
   /// @param prepared  rows after the steps on frames, where there are any
-  Pipeline(const Space& space, const Job& job, const RunOptions& options, double centre, std::int64_t chunk,
-           const Stripes& stripes, const std::optional<PreparedRows>& prepared, SliceOutput& output)
-      : space_(space), job_(job), options_(options), centre_(centre), place_(job, centre), chunk_(chunk),
-        stripes_(stripes), prepared_(prepared), output_(output),
+  /// @param attenuation  see make_reconstructor
+  Pipeline(const Space& space, const Job& job, const RunOptions& options, const Views& views, double centre,
+           double attenuation, std::int64_t chunk, const Stripes& stripes,
+           const std::optional<PreparedRows>& prepared, SliceOutput& output)
+      : space_(space), job_(job), options_(options), centre_(centre), place_(place_of(job, centre)),
+        chunk_(chunk), stripes_(stripes), prepared_(prepared), output_(output),
         means_(std::async(
             std::launch::async,
             [this] { return prepared_ ? Means(job_, 0, 0) : Means(job_, job_.rows.begin, job_.slices); })),
-        plan_(make_reconstructor(space, options,
-                                 beam_geometry(options, job.scan.angles(), place_.width, place_.centre),
-                                 place_.image, chunk)),
-        filter_(space, chunk * job.angles(), place_.width, filter_options(options)),
+        plan_(make_reconstructor(
+            space, options, views, place_, chunk, attenuation,
+            [this](std::int64_t slices, std::optional<double> squares) {
+              progress_.add(slices, squares ? "residual " + shortest(residual(*squares, slices)) : "");
+            })),
         rows_(space, size(chunk * row_bytes()), input_slots()),
         stored_(space, size(chunk * slice_bytes()), output_slots()), mine_(share_of(job.slices)),
-        progress_("reconstructing", "slices", mine_.size()) {
+        progress_("reconstructing", options.solver ? "iterations of a slice" : "slices",
+                  mine_.size() * (options.solver ? options.solver->iterations : 1)) {
     const std::size_t angles = size(job.angles());
     sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
-    wider_ = place_.wider(job) ? allocate<Owned<float***>>("wider", chunk, angles, place_.width) : sinograms_;
-    const int upsampling = row_upsampling(options.method);
-    filtered_ = upsampling == 1
-                    ? wider_
-                    : allocate<Owned<float***>>("filtered", chunk, angles, upsampling * place_.width);
+    wider_ = is_wider(place_) ? allocate<Owned<float***>>("wider", chunk, angles, place_.width) : sinograms_;
     if (options.output_type != StoredType::Float32)
       slices_ = allocate<Slices>("slices", chunk, place_.image, place_.image);
     normalise_.emplace(space, job, means_.get(), job.slices, prepared_ ? 0 : chunk);
@@ -324,7 +373,8 @@ public:
     Stage write{.name = "write", .threads = output_.threads(io_threads()), .bytes = out};
     write.work = [&](std::int64_t item) {
       output_.write(first(item), {stored_.host(item), size(stored_bytes(item))});
-      progress_.add(count(item));
+      if (!options_.solver)
+        progress_.add(count(item));
     };
     std::vector<Stage> stages{read};
     rows_.add_copy(stages, Slots::Direction::In, rows_bytes);
@@ -332,6 +382,13 @@ public:
     stored_.add_copy(stages, Slots::Direction::Out, stored_bytes);
     stages.push_back(write);
     return run_stages((mine_.size() + chunk_ - 1) / chunk_, stages);
+  }
+
+  /// Of all slices of this process so far.
+  const Iterations& iterations() const { return iterations_; }
+  /// The root mean square of what is left of the values of some slices' sinograms.
+  double residual(double squares, std::int64_t slices) const {
+    return std::sqrt(squares / (double(slices) * double(job_.angles()) * job_.width));
   }
 
 private:
@@ -345,12 +402,8 @@ private:
   }
 
   void reconstruct(std::int64_t item, const Middle& middle) {
-    const auto first_of = [&](const Sinograms& all) {
-      return Kokkos::subview(all, std::pair<std::size_t, std::size_t>(0, size(count(item))), Kokkos::ALL,
-                             Kokkos::ALL);
-    };
-    const Sinograms sinograms = first_of(sinograms_), wider = first_of(wider_),
-                    filtered = first_of(filtered_);
+    const Sinograms sinograms = first_slices(sinograms_, size(count(item))),
+                    wider = first_slices(wider_, size(count(item)));
     if (prepared_) {
       Kokkos::deep_copy(
           space_, Part<float*>(sinograms.data(), sinograms.size()),
@@ -361,15 +414,18 @@ private:
         stripes_->execute(space_, sinograms);
     }
     harden(space_, options_, sinograms);
-    if (place_.wider(job_))
-      place_.widen(space_, job_, centre_, sinograms, wider);
-    filter_.execute(space_, wider, filtered);
+    if (is_wider(place_))
+      widen(space_, options_, place_, centre_, sinograms, wider);
     std::byte* const stored = stored_.device(item);
     const std::size_t width = size(place_.image);
     const bool as_floats = options_.output_type == StoredType::Float32;
     const Slices slices(as_floats ? reinterpret_cast<float*>(stored) : slices_.data(), size(count(item)),
                         width, width);
-    plan_(space_, filtered, slices);
+    const Iterations iterations = plan_(space_, wider, slices);
+    iterations_.made = std::max(iterations_.made, iterations.made);
+    iterations_.squares += iterations.squares;
+    if (options_.solver) // those that ended early
+      progress_.add(count(item) * (options_.solver->iterations - iterations.made));
     if (!options_.corners)
       apply_mask(space_, slices, {.radius = place_.image / 2.0});
     if (!as_floats)
@@ -394,13 +450,13 @@ private:
   SliceOutput& output_;
   std::future<Means> means_; ///< read while the rest is planned
   Reconstructor plan_;
-  ProjectionFilter<Space, float> filter_;
   Slots rows_, stored_;                ///< what was read, what is written
   std::optional<Normalise> normalise_; ///< made last
-  Owned<float***> sinograms_, wider_, filtered_;
+  Owned<float***> sinograms_, wider_;
   Slices slices_; ///< where they are stored as something else
   Share mine_;    ///< the slices of this process
   Progress progress_;
+  Iterations iterations_;
 };
 
 } // namespace
@@ -409,8 +465,12 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                       Timings& timings) {
   const auto start = std::chrono::steady_clock::now();
   const bool measuring = is_null_output(options.out);
-  OutputFamily outputs(measuring ? std::vector<fs::path>()
-                                 : std::vector<fs::path>{options.out, picture_path(options)});
+  std::vector<fs::path> paths;
+  if (!measuring)
+    paths = {options.out, picture_path(options)};
+  if (!measuring && options.align)
+    paths.push_back(views_path(options));
+  OutputFamily outputs(paths);
   timings.phase("open");
   Job job(options, provenance);
   unpack(job, options, job.with_neighbours(job.rows), provenance);
@@ -420,7 +480,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     stripes.emplace(space, int(job.angles()), job.width, *options.stripes);
   std::optional<SliceOutput> output;
   const auto open_output = [&](double axis) {
-    output.emplace(options.out, job.slices, Place(job, axis).image, options.output_type);
+    output.emplace(options.out, job.slices, place_of(job, axis).image, options.output_type);
   };
   const bool size_is_known = options.centre || options.size || !options.half_acquisition;
   if (size_is_known)
@@ -428,7 +488,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   // What is wrong, and how much fits, is found before the axis is searched.
   const std::int64_t chunk = chunk_size(space, job, options, resident_bytes());
   check_flats(job, provenance);
-  double centre = 0;
+  double centre = 0, attenuation = 0;
   std::optional<PreparedRows> prepared;
   if (job.has_frame_steps()) {
     timings.phase("prepare frames");
@@ -444,7 +504,9 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                         prepared && process_count() == 1 ? prepared : prepare_middle(space, job, stripes));
     if (!options.half_acquisition)
       check_width(job, sinogram, provenance);
+    check_size(options, place_of(job, axis_or_widest(job)), provenance);
     provenance.say();
+    attenuation = mean_attenuation(sinogram);
     if (options.centre) {
       centre = *options.centre;
     } else if (options.half_acquisition) {
@@ -460,16 +522,26 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                            }});
     }
   }
-  centre = sum_over_processes(is_first_process() ? centre : 0); // the same in all, whatever they compute on
+  // The same in all, whatever they compute on.
+  centre = sum_over_processes(is_first_process() ? centre : 0);
+  attenuation = sum_over_processes(is_first_process() ? attenuation : 0);
   if (!options.centre)
     provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));
   if (options.half_acquisition)
     provenance.took(scan.path(), "half acquisition: " +
                                      shortest(std::round(1 + 2 * std::min(centre, job.width - 1 - centre))) +
                                      " columns are seen twice");
+  Views views{scan.angles()};
+  if (options.align) {
+    require_one_process();
+    timings.phase("align the views");
+    views = find_views(space, job, stripes, prepared, centre, provenance);
+    if (!measuring)
+      write_views(views_path(options), views);
+  }
   if (!size_is_known)
     open_output(centre);
-  const int width = Place(job, centre).image;
+  const int width = place_of(job, centre).image;
   output->write_provenance(provenance.text());
 
   std::future<void> picture; // drawn beside the work
@@ -480,12 +552,19 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   std::vector<float> middle; // of several processes, in one of them
   const auto keep = [&](std::vector<float> slice) { middle = std::move(slice); };
   timings.phase("plan");
-  Pipeline pipeline(space, job, options, centre, chunk, stripes, prepared, *output);
+  Pipeline pipeline(space, job, options, views, centre, attenuation, chunk, stripes, prepared, *output);
   timings.phase("reconstruct");
   timings.stages(process_count() > 1 ? pipeline.run(keep) : pipeline.run(draw));
   timings.phase("finish");
+  const double residual = pipeline.residual(sum_over_processes(pipeline.iterations().squares), job.slices);
   if (!measuring) {
     output->write_attribute("centre", centre);
+    if (options.solver) {
+      output->write_attribute("iterations", options.solver->iterations);
+      output->write_attribute("residual", residual);
+      if (options.solver->total_variation > 0)
+        output->write_attribute("total_variation", options.solver->total_variation * attenuation);
+    }
     if (process_count() > 1) {
       middle.resize(size(width) * size(width));
       processes().sum(space, Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(middle.data(),
@@ -505,7 +584,11 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   std::snprintf(
       text, sizeof text, ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
       static_cast<long long>(job.slices), width, width, scan.angles().size(), centre, elapsed.count());
-  return {options.out.string() + text, centre};
+  std::string summary = options.out.string() + text;
+  if (options.solver)
+    summary += ", residual " + shortest(residual) + " after " + std::to_string(pipeline.iterations().made) +
+               " iterations";
+  return {summary, centre};
 }
 
 std::string try_values(const Space& space, const RunOptions& options, Provenance& provenance) {
@@ -518,15 +601,16 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   const TrialRange& range = tilts ? *options.try_tilts : *options.try_centres;
   const auto count = static_cast<std::int64_t>((range.last - range.first) / range.step + 1 + 1e-9);
   const auto trial = [&](std::int64_t i) { return range.first + double(i) * range.step; };
+  check_method(options, job.scan.angles());
   check_flats(job, provenance);
+  check_size(options, place_of(job, options.centre.value_or(trial(count / 2))), provenance);
   provenance.say();
   Stripes stripes;
   if (options.stripes)
     stripes.emplace(space, int(job.angles()), job.width, *options.stripes);
   const auto prepared = prepare_middle(space, job, stripes);
   Owned<float**> sinogram = middle_sinogram(space, job, stripes, prepared);
-  const int upsampling = row_upsampling(options.method),
-            image = Place(job, tilts ? *options.centre : trial(count / 2)).image; // the same for all
+  const int image = place_of(job, tilts ? *options.centre : trial(count / 2)).image; // the same for all
   const auto slice = allocate<Owned<float***>>("slice", 1, image, image);
   std::vector<std::vector<float>> images;
   Progress progress("reconstructing", tilts ? "tilts" : "centres", count);
@@ -537,19 +621,17 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
       sinogram = middle_sinogram(space, job, stripes, turned);
     }
     const double centre = tilts ? *options.centre : trial(i);
-    const Place place(job, centre);
-    Sinograms rows(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
-    const auto wider =
-        allocate<Owned<float***>>("wider", 1, place.wider(job) ? job.angles() : 0, place.width);
-    if (place.wider(job)) {
-      place.widen(space, job, centre, rows, wider);
-      rows = wider;
-    }
-    const auto filtered = allocate<Owned<float***>>("filtered", 1, job.angles(), upsampling * place.width);
-    ProjectionFilter<Space, float>(space, job.angles(), place.width, filter_options(options))
-        .execute(space, rows, filtered);
-    make_reconstructor(space, options, beam_geometry(options, job.scan.angles(), place.width, place.centre),
-                       image, 1)(space, filtered, slice);
+    Place place = place_of(job, centre);
+    place.image = image;
+    // Filters write over rows.
+    const auto rows = allocate<Sinograms>("rows", 1, job.angles(), place.width);
+    const Sinograms seen(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
+    if (is_wider(place))
+      widen(space, options, place, centre, seen, rows);
+    else
+      Kokkos::deep_copy(space, rows, seen);
+    make_reconstructor(space, options, {job.scan.angles()}, place, 1, mean_attenuation(sinogram))(space, rows,
+                                                                                                  slice);
     apply_mask(space, slice, {.radius = image / 2.0});
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
     images.emplace_back(host.data(), host.data() + host.size());

@@ -6,6 +6,7 @@
 #include "common/timings.hpp"
 #include "common/views.hpp"
 
+#include <bracewell/optimize/least_squares_options.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/outliers.hpp>
 #include <bracewell/tomography/phase.hpp>
@@ -30,11 +31,22 @@ struct TrialRange {
   double first = 0, last = 0, step = 1;
 };
 
+/// Least squares by iterations.
+struct SolverOptions {
+  LeastSquaresMethod method = LeastSquaresMethod::ConjugateGradients;
+  int iterations = 0;         ///< at most
+  bool nonnegative = false;   ///< not of conjugate gradients
+  double total_variation = 0; ///< over the attenuation per pixel of the scan
+  double noise = 0;           ///< standard deviation of sinograms, where a slice ends; 0: none ends early
+  bool transmission_weights = false; ///< of their values; all are 1 otherwise
+};
+
 struct RunOptions {
   ScanOptions scan;
   std::filesystem::path out;
   StoredType output_type = StoredType::Float32; ///< or Float16
   Method method = Method::Fourier;
+  std::optional<SolverOptions> solver; ///< absent: filtered back-projection
   TomographyFilter filter = TomographyFilter::Shepp;
   ProjectionPadding padding = ProjectionPadding::Edge;
   double tolerance = 1e-4;               ///< of the Fourier method
@@ -52,6 +64,7 @@ struct RunOptions {
   bool logarithm = true;                 ///< false: values are attenuation already
   std::optional<IndexRange> air;         ///< columns without object
   std::optional<StripeOptions> stripes;  ///< absent: they stay
+  bool align = false;                    ///< the scan drifts: angles and shifts of views are searched for
   bool density_weights = false;          ///< for angles that are not evenly spread
   bool corners = false;                  ///< keep what lies outside of the disc that every projection sees
   std::optional<IndexRange> rows;        ///< of the detector; absent: all

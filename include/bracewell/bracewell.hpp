@@ -32,6 +32,7 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/optimize/least_squares.hpp>
+#include <bracewell/optimize/least_squares_options.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/choose_sampling.hpp>
@@ -58,6 +59,7 @@
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
@@ -65,4 +67,5 @@
 #include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
+#include <bracewell/tomography/view_slopes.hpp>
 #include <bracewell/version.hpp>

@@ -65,6 +65,18 @@ struct DensePair {
   }
 };
 
+/// The same, whose normal operator is there, too.
+template <class T>
+struct NormalPair : DensePair<T> {
+  Kokkos::View<T*, Space> projected;
+
+  template <class In, class Out>
+  void normal(const Space& space, const In& in, const Out& out) const {
+    this->project(space, in, projected);
+    DensePair<T>::run(space, {this->matrix, projected.data(), out.data(), true, this->scale}, out.size());
+  }
+};
+
 constexpr int slices = 3, rows = 6, columns = 5, pixels = 30, angles = 8, width = 7, values = 56;
 
 template <class T>
@@ -285,6 +297,46 @@ TEST_CASE("total variation: least squares without it, and the conditions of a mi
   }
 }
 
+TEST_CASE("by the normal operator alone results are those of the pair; slabs may have fewer slices") {
+  const Space space;
+  Problem<double> problem;
+  const NormalPair<double> pair{problem.pair, Kokkos::View<double*, Space>("projected", slices * values)};
+  Matrix mask = Matrix::Ones(pixels, 1);
+  for (int i = 0; i < pixels; i += 4)
+    mask(i) = 0;
+  const auto device_mask = to_device<double>(mask, rows, columns);
+  const Kokkos::View<double**, Kokkos::LayoutRight, Space> of_slices(device_mask.data(), rows, columns);
+  const Matrix start = random(pixels, slices, -1, 5);
+  for (const Method method : {Method::ConjugateGradients, Method::TotalVariation}) {
+    LeastSquaresOptions options{.iterations = 12};
+    if (method == Method::TotalVariation)
+      options.nonnegative = true, options.total_variation = 0.3;
+    for (const int some : {slices, 2, 0}) {
+      std::array<Matrix, 2> results;
+      std::array<std::vector<double>, 2> residuals;
+      for (const bool normal : {false, true}) {
+        auto shape = shape_of(method);
+        shape.normal = normal;
+        const LeastSquaresSolver<Space, double> solver(space, shape);
+        CHECK(solver.memory_bytes() == LeastSquaresSolver<Space, double>::bytes_needed(space, shape));
+        int reported = 0;
+        options.progress = [&](int made) { CHECK(made == ++reported); };
+        const auto images = to_device<double>(start.leftCols(some), rows, columns);
+        CHECK(solver.solve(space, pair, to_device<double>(problem.b.leftCols(some), angles, width), images,
+                           options, {}, of_slices) == (some > 0 ? 12 : 0));
+        CHECK(reported == (some > 0 ? 12 : 0));
+        results[normal] = to_host(images);
+        residuals[normal] = solver.residuals(space);
+      }
+      CHECK((results[1] - results[0]).norm() <= 1e-10 * results[0].norm());
+      for (int z = 0; z < some; ++z) {
+        const double squares = (problem.b.col(z) - problem.a * results[1].col(z)).squaredNorm();
+        CHECK(std::abs(residuals[1][std::size_t(z)] / squares - 1) < 1e-10);
+      }
+    }
+  }
+}
+
 TEST_CASE("wrong input to LeastSquaresSolver is named") {
   const Space space;
   using Solver = LeastSquaresSolver<Space, double>;
@@ -304,4 +356,16 @@ TEST_CASE("wrong input to LeastSquaresSolver is named") {
                        MessageMatches(ContainsSubstring("options.total_variation")));
   CHECK_THROWS_MATCHES(solver.solve(space, problem.pair, problem.data, images, {}, images), Error,
                        MessageMatches(ContainsSubstring("weights: expected [3, 8, 7], found [3, 6, 5]")));
+  const LeastSquaresShape normal{
+      {slices, angles, width}, {slices, rows, columns}, Method::ConjugateGradients, true, true};
+  const Solver by_normal(space, normal);
+  CHECK_THROWS_MATCHES(by_normal.solve(space, problem.pair, problem.data, images), Error,
+                       MessageMatches(ContainsSubstring("solve: pair: expected one with normal()")));
+  CHECK_THROWS_MATCHES(by_normal.solve(space, problem.pair, problem.data, images, {}, problem.weights), Error,
+                       MessageMatches(ContainsSubstring("weights: expected none with a normal operator")));
+  CHECK_THROWS_MATCHES(by_normal.solve(space, problem.pair, problem.data, images, {.discrepancy = 1}), Error,
+                       MessageMatches(ContainsSubstring("options.discrepancy")));
+  CHECK_THROWS_MATCHES(
+      Solver(space, {{slices, angles, width}, {slices, rows, columns}, Method::SIRT, true, true}), Error,
+      MessageMatches(ContainsSubstring("shape.normal")));
 }

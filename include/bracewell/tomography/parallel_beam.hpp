@@ -20,7 +20,7 @@ struct Angles : std::vector<double> {
 
 /// Parallel projections of slices, for every method of tomography: pixel (X, Y) = (column - floor(n/2), row -
 /// floor(n/2)) of an image of n x n pixels is seen by angle theta at detector coordinate
-///   s = X cos(theta) + Y sin(theta) + centre,
+///   s = X cos(theta) + Y sin(theta) + centre (and the shift of this view, where there are shifts),
 /// 0 at the middle of the first detector pixel.
 struct ParallelBeamGeometry {
   /// Radians, any number, order and span (LogPolarTomography: even ones over half a turn). Multiples of 1/4
@@ -31,6 +31,8 @@ struct ParallelBeamGeometry {
       std::nullopt; ///< detector coordinate of the axis, within four widths; by default floor(width / 2)
   std::vector<double> weights =
       {}; ///< of the angles, 1 on average (angular_density_weights); empty: all are 1
+  std::vector<double> shifts =
+      {}; ///< pixels by which the axis of a view is beside the centre; empty: none is. Not of LogPolarTomography
 };
 
 /// What `project` computes. Line integrals are sums of pixels along a ray, in pixels: of the attenuation per

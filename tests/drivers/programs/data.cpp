@@ -9,20 +9,6 @@ namespace {
 const std::string project = BRACEWELL_PROJECT, reconstruct = BRACEWELL_RECONSTRUCT, refine = BRACEWELL_REFINE;
 const std::string as_relion = " --kernel linear --oversampling 2 --correction radial ";
 
-/// The commands of a page, what is in its blocks of sh.
-std::string commands_of(const fs::path& page) {
-  std::istringstream text(read_text(page));
-  std::string commands;
-  bool inside = false;
-  for (std::string line; std::getline(text, line);) {
-    if (line.starts_with("```"))
-      inside = line == "```sh";
-    else if (inside)
-      commands += line + '\n';
-  }
-  return commands;
-}
-
 /// "22.7" of "half maps agree to 22.7 A".
 double number_after(const std::string& text, const std::string& words) {
   const std::size_t at = text.find(words);

@@ -52,6 +52,20 @@ inline std::string run_well(const TemporaryFolder& folder, const std::string& co
   return outcome.out;
 }
 
+/// The commands of a page, what is in its blocks of sh.
+inline std::string commands_of(const fs::path& page) {
+  std::istringstream text(read_text(page));
+  std::string commands;
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("```"))
+      inside = line == "```sh";
+    else if (inside)
+      commands += line + '\n';
+  }
+  return commands;
+}
+
 /// What stands before a command for a fault of tests/drivers/faults.
 inline std::string with_fault(const std::string& fault) {
   return "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 FAULT=" + fault +

@@ -554,11 +554,11 @@ TEST_CASE("--help of bracewell-tomography names every option") {
   const TemporaryFolder folder;
   const std::string help = run_well(folder, tomography + " --help");
   for (const char* option :
-       {"--scan",       "--out",         "--data",         "--flat",    "--dark",    "--angles",
-        "--span",       "--both-ends",   "--no-log",       "--air",     "--stripes", "--dead",
-        "--centre",     "--method",      "--tolerance",    "--filter",  "--padding", "--density-weights",
-        "--corners",    "--rows",        "--memory-limit", "--demo",    "--version", "--first-angle",
-        "--angle-unit", "--try-centres", "--strict",       "--pictures"})
+       {"--scan",       "--out",         "--data",         "--flat",     "--dark",    "--angles",
+        "--span",       "--both-ends",   "--no-log",       "--air",      "--stripes", "--dead",
+        "--centre",     "--method",      "--tolerance",    "--filter",   "--padding", "--density-weights",
+        "--corners",    "--rows",        "--memory-limit", "--demo",     "--version", "--first-angle",
+        "--angle-unit", "--try-centres", "--strict",       "--pictures", "--solver",  "--align"})
     CHECK(help.find(option) != std::string::npos);
 }
 

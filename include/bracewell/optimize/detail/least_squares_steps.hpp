@@ -28,8 +28,7 @@ struct Factors {
   KOKKOS_FUNCTION T operator()(std::int64_t i) const { return values ? values[i % period] : T(1); }
 };
 
-/// residual = data - projections, or projections where there are no data, in place of these; its square is summed, and
-/// it is weighted then.
+/// residual = data - projections in place of these; its square is summed, and it is weighted then.
 template <class T>
 struct TakeResidual {
   const T* data;
@@ -38,7 +37,7 @@ struct TakeResidual {
   bool weighted; ///< what is left behind
 
   KOKKOS_FUNCTION Sums<1> operator()(int, std::int64_t i) const {
-    const T residual = data ? data[i] - projections[i] : projections[i], weight = weights(i);
+    const T residual = data[i] - projections[i], weight = weights(i);
     projections[i] = weighted ? weight * residual : residual;
     return {{double(residual) * residual * weight}};
   }
@@ -93,15 +92,15 @@ struct TurnDirection {
   }
 };
 
-/// Weighted products of a projected direction with itself and the residual.
+/// Weighted products a . b and a . c.
 template <class T>
-struct DirectionProducts {
-  const T *projected, *residual;
+struct Products {
+  const T *a, *b, *c;
   Factors<T> weights;
 
   KOKKOS_FUNCTION Sums<2> operator()(int, std::int64_t i) const {
-    const double value = double(projected[i]) * weights(i);
-    return {{value * projected[i], value * residual[i]}};
+    const double value = double(a[i]) * weights(i);
+    return {{value * b[i], value * c[i]}};
   }
 };
 
@@ -130,7 +129,8 @@ struct AddStep {
   }
 };
 
-/// The same of residuals, whose squares are summed, and the weighted residual in place of the direction.
+/// residual -= step directions; its weighted square is summed, and the weighted residual takes the place of the
+/// direction.
 template <class T>
 struct StepResidual {
   const ProblemState* states;
@@ -164,18 +164,19 @@ struct Largest {
   }
 };
 
-/// values = factors, or times them.
-template <class T>
-struct SetFactors {
-  T* values;
-  Factors<T> factors;
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] = factors(i); }
-};
 template <class T>
 struct MultiplyFactors {
   T* values;
   Factors<T> factors;
   KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] *= factors(i); }
+};
+
+/// values = from - values.
+template <class T>
+struct SubtractFrom {
+  const T* from;
+  T* values;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] = from[i] - values[i]; }
 };
 
 /// image += factor change, not below zero where that is asked for.
@@ -197,15 +198,7 @@ struct SirtStep {
   }
 };
 
-/// For the largest eigenvalue: |v|^2 and v . N v.
-template <class T>
-struct RayleighProducts {
-  const T *vector, *product;
-  KOKKOS_FUNCTION Sums<2> operator()(int, std::int64_t i) const {
-    return {{double(vector[i]) * vector[i], double(vector[i]) * product[i]}};
-  }
-};
-
+/// The largest eigenvalue, of |v|^2 and v . N v.
 struct KeepRayleigh {
   ProblemState* states;
   KOKKOS_FUNCTION void operator()(int problem, const Sums<2>& sums) const {

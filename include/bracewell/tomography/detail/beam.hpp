@@ -13,13 +13,13 @@ namespace Bracewell::Impl {
 
 struct BeamAngle {
   double cosine, sine, weight; ///< see angle_factors
+  double centre;               ///< detector coordinate of the axis
 };
 
 template <class ExecutionSpace>
 struct BeamView {
   const BeamAngle* data;
   int angles, width, image; ///< pixels of the detector, and of images along both axes
-  double centre;
 };
 
 /// Finite angles in radians. Degrees are found out where nothing else is possible: angles over more than a
@@ -48,6 +48,17 @@ inline void check_weights(const Arguments& arguments, const std::vector<double>&
     arguments.finite("geometry.weights", weight);
 }
 
+/// No shifts or one per angle, within four widths.
+inline void check_shifts(const Arguments& arguments, const ParallelBeamGeometry& geometry) {
+  const std::size_t shifts = geometry.shifts.size();
+  arguments.require(
+      shifts == 0 || shifts == geometry.angles.size(), "geometry.shifts",
+      [&] { return "none or " + number(geometry.angles.size()) + ", one per angle"; },
+      [&] { return number(shifts); });
+  for (const double shift : geometry.shifts)
+    arguments.within("geometry.shifts", shift, -4.0 * geometry.width, 4.0 * geometry.width, " pixels");
+}
+
 /// Sizes from `least_width` to `most_width`, angles from `least_angles` to `most_angles`; images may be asked
 /// for as 0.
 inline void check_geometry(const Arguments& arguments, const ParallelBeamGeometry& geometry, int image,
@@ -60,14 +71,19 @@ inline void check_geometry(const Arguments& arguments, const ParallelBeamGeometr
                    " angles");
   check_angles(arguments, geometry.angles);
   check_weights(arguments, geometry.weights, geometry.angles.size());
+  check_shifts(arguments, geometry);
   if (geometry.centre)
     arguments.require(std::abs(*geometry.centre) <= 4.0 * geometry.width, "geometry.centre",
                       "a pixel within four widths of the detector", [&] { return number(*geometry.centre); });
 }
 
-/// Detector coordinate of the axis.
+/// Detector coordinate of the axis, but for the shifts of views.
 inline double centre_of(const ParallelBeamGeometry& geometry) {
   return geometry.centre.value_or(geometry.width / 2);
+}
+/// The same in a view.
+inline double centre_of(const ParallelBeamGeometry& geometry, std::size_t view) {
+  return centre_of(geometry) + (geometry.shifts.empty() ? 0 : geometry.shifts[view]);
 }
 
 /// What back-projection multiplies an angle with, pi / P and its weight, or what projection does.
@@ -104,7 +120,7 @@ template <class ExecutionSpace>
 class Beam {
 public:
   Beam(const ExecutionSpace& space, const ParallelBeamGeometry& geometry, int image, ProjectionUnits units)
-      : width_(geometry.width), image_(image), centre_(centre_of(geometry)),
+      : width_(geometry.width), image_(image),
         backprojected_(copy(space, geometry, ProjectionUnits::Transpose)),
         projected_(units == ProjectionUnits::Transpose ? backprojected_ : copy(space, geometry, units)) {}
 
@@ -132,16 +148,14 @@ private:
     std::vector<BeamAngle> angles;
     angles.reserve(factors.size());
     for (std::size_t p = 0; p < factors.size(); ++p)
-      angles.push_back({std::cos(geometry.angles[p]), std::sin(geometry.angles[p]), factors[p]});
+      angles.push_back(
+          {std::cos(geometry.angles[p]), std::sin(geometry.angles[p]), factors[p], centre_of(geometry, p)});
     return device_copy(space, "Bracewell::LineTomography::angles", angles);
   }
 
-  BeamView<ExecutionSpace> view(const BeamAngle* data) const {
-    return {data, angles(), width_, image_, centre_};
-  }
+  BeamView<ExecutionSpace> view(const BeamAngle* data) const { return {data, angles(), width_, image_}; }
 
   int width_, image_;
-  double centre_;
   Vector backprojected_, projected_; ///< one where the factors are the same
 };
 

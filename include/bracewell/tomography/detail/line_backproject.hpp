@@ -167,7 +167,7 @@ private:
       const double side = (flat_columns ? angle.sine : angle.cosine) < 0 ? -1 : 1;
       const double cosine = side * angle.cosine, sine = side * angle.sine;
       const double start =
-          (first_column - middle) * cosine + (first_row - middle) * sine + side * beam.centre;
+          (first_column - middle) * cosine + (first_row - middle) * sine + side * angle.centre;
       const double least =
           start + Kokkos::min(0.0, (columns - 1) * cosine) + Kokkos::min(0.0, (rows - 1) * sine);
       const double begin = Kokkos::floor(least) - 1;

@@ -74,9 +74,9 @@ struct LineProject {
     const auto strip = Trapezoid<T>::make(wide, narrow, 1);
     T sums[bins_per_thread][slices] = {};
     if (wide + narrow <= 2)
-      add_lines<3>(lines, first_bin, along, across, strip, sums);
+      add_lines<3>(lines, first_bin - angle.centre, along, across, strip, sums);
     else
-      add_lines<4>(lines, first_bin, along, across, strip, sums);
+      add_lines<4>(lines, first_bin - angle.centre, along, across, strip, sums);
     for (int k = 0; k < bins_per_thread; ++k)
       for (int z = 0; z < slices; ++z)
         if (z < count && first_bin + k < beam.width)
@@ -86,9 +86,10 @@ struct LineProject {
 
 private:
   /// @param lines  from their first pixels on
+  /// @param first_cell  pixels from the axis
   template <int taps>
-  KOKKOS_FORCEINLINE_FUNCTION void add_lines(const Pack* lines, int first_bin, double along, double across,
-                                             const Trapezoid<T>& strip,
+  KOKKOS_FORCEINLINE_FUNCTION void add_lines(const Pack* lines, double first_cell, double along,
+                                             double across, const Trapezoid<T>& strip,
                                              T (&sums)[bins_per_thread][slices]) const {
     const int n = beam.image;
     const std::int64_t stride = n + 2 * LinePack<ExecutionSpace, T>::margin;
@@ -97,7 +98,7 @@ private:
       const int end = Kokkos::min(n - first, +lines_at_once);
       for (int k = 0; k < bins_per_thread; ++k) {
         // Where the ray through the middle of this cell crosses the first of these lines.
-        const double crossing = (first_bin + k - beam.centre - (first - n / 2) * across) / along + n / 2;
+        const double crossing = (first_cell + k - (first - n / 2) * across) / along + n / 2;
         const double base = Kokkos::floor(crossing);
         if (!(base > -2.0 * lines_at_once && base < n + 2.0 * lines_at_once))
           continue;

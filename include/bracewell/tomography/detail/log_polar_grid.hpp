@@ -99,6 +99,8 @@ private:
     check_geometry(arguments, geometry, options.image, 4, 32768, 12, 1 << 20);
     arguments.require(geometry.weights.empty(), "geometry.weights", "none, as the angles are even",
                       [&] { return number(geometry.weights.size()); });
+    arguments.require(geometry.shifts.empty(), "geometry.shifts", "none, as views lie on one grid",
+                      [&] { return number(geometry.shifts.size()); });
     arguments.within("options.oversampling", options.oversampling, 1., 4.);
     arguments.at_least("options.slices", options.slices, std::int64_t(1));
     arguments.within("options.row_upsampling", options.row_upsampling, 1, 8);

@@ -15,13 +15,14 @@ namespace Bracewell::Impl {
 /// PolarSampleLayout as kernels see it.
 template <class T>
 struct PolarSampleView {
-  const Kokkos::complex<T>* factor; ///< [frequencies]
+  const Kokkos::complex<T>* factor; ///< [frequencies], or [rays, frequencies]
+  std::int64_t stride;              ///< of the rays' factors: 0, or frequencies
   const T *weight, *filter;         ///< [rays]; [frequencies] or null
   std::int64_t rays;
   int width, frequencies;
 
   KOKKOS_FUNCTION Kokkos::complex<T> at(std::int64_t ray, int k) const {
-    return factor[k] * (filter ? weight[ray] * filter[k] : weight[ray]);
+    return factor[ray * stride + k] * (filter ? weight[ray] * filter[k] : weight[ray]);
   }
   /// Point of frequency k >= 0 on a ray; that of -k lies 2 k before.
   KOKKOS_FUNCTION std::int64_t point(std::int64_t ray, int k) const {
@@ -30,7 +31,7 @@ struct PolarSampleView {
 };
 
 /// What turns half spectra of projection rows into samples on rays: exp(2 pi i k centre / width) / width
-/// times the weight of the ray.
+/// times the weight of the ray; factors of their own where views are shifted.
 template <class Space, class T>
 struct PolarSampleLayout {
   template <class Value>
@@ -42,13 +43,16 @@ struct PolarSampleLayout {
 
   PolarSampleLayout(const Space& space, const ParallelBeamGeometry& geometry, ProjectionUnits units)
       : width(geometry.width) {
-    const double centre = centre_of(geometry);
-    std::vector<Kokkos::complex<T>> factors(frequencies());
-    for (int k = 0; k < frequencies(); ++k) {
-      const double angle = 2 * std::numbers::pi * std::remainder(k * (centre / width), 1.);
-      const double scale = (2 * k == width ? 0.5 : 1.) / width; // Nyquist counts half at either end
-      factors[k] = Kokkos::complex<T>(T(scale * std::cos(angle)), T(scale * std::sin(angle)));
-    }
+    const std::size_t rays = shifted(geometry);
+    std::vector<Kokkos::complex<T>> factors;
+    factors.reserve(rays * frequencies());
+    for (std::size_t ray = 0; ray < rays; ++ray)
+      for (int k = 0; k < frequencies(); ++k) {
+        const double angle =
+            2 * std::numbers::pi * std::remainder(k * (centre_of(geometry, ray) / width), 1.);
+        const double scale = (2 * k == width ? 0.5 : 1.) / width; // Nyquist counts half at either end
+        factors.emplace_back(T(scale * std::cos(angle)), T(scale * std::sin(angle)));
+      }
     factor = device_copy(space, "Bracewell::FourierTomography::factor", factors);
     backprojected = weights(space, geometry, ProjectionUnits::Transpose);
     projected = units == ProjectionUnits::Transpose ? backprojected : weights(space, geometry, units);
@@ -56,12 +60,18 @@ struct PolarSampleLayout {
 
   int frequencies() const { return width / 2 + 1; }
   PolarSampleView<T> view(const Vector<T>& weight, const T* filter) const {
-    return {factor.data(), weight.data(), filter, static_cast<std::int64_t>(weight.size()),
-            width,         frequencies()};
+    const bool one = factor.size() == static_cast<std::size_t>(frequencies());
+    return {factor.data(),
+            one ? 0 : frequencies(),
+            weight.data(),
+            filter,
+            static_cast<std::int64_t>(weight.size()),
+            width,
+            frequencies()};
   }
 
   static std::size_t bytes_needed(const ParallelBeamGeometry& geometry, ProjectionUnits units) {
-    return static_cast<std::size_t>(geometry.width / 2 + 1) * sizeof(Kokkos::complex<T>) +
+    return shifted(geometry) * static_cast<std::size_t>(geometry.width / 2 + 1) * sizeof(Kokkos::complex<T>) +
            (units == ProjectionUnits::Transpose ? 1 : 2) * geometry.angles.size() * sizeof(T);
   }
   std::size_t memory_bytes() const {
@@ -70,6 +80,10 @@ struct PolarSampleLayout {
   }
 
 private:
+  /// Rays with factors of their own.
+  static std::size_t shifted(const ParallelBeamGeometry& geometry) {
+    return std::max<std::size_t>(1, geometry.shifts.size());
+  }
   static Vector<T> weights(const Space& space, const ParallelBeamGeometry& geometry, ProjectionUnits units) {
     const std::vector<double> factors = angle_factors(geometry, units);
     return device_copy(space, "Bracewell::FourierTomography::weight",

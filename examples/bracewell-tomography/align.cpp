@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-tomography/align.hpp"
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/optimize/least_squares.hpp>
+#include <bracewell/tomography/view_slopes.hpp>
+
+#include <Eigen/Dense>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace Bracewell::Examples {
+namespace {
+
+constexpr int largest_width = 512, steps_per_level = 4, first_iterations = 15, joint_iterations = 150;
+
+/// How many pixels are one, from coarse to fine.
+std::vector<int> levels(int width) {
+  int finest = 1;
+  while (width / finest > largest_width)
+    finest *= 2;
+  std::vector<int> bins;
+  for (int bin = 4 * finest; bin >= finest; bin /= 2)
+    if (width / bin >= 16)
+      bins.push_back(bin);
+  return bins.empty() ? std::vector<int>{finest} : bins;
+}
+
+/// Means over pixels of rows, in units of these pixels: line integrals of attenuation per wide pixel.
+struct BinRows {
+  const float* rows;
+  float* binned;
+  int width, binned_width, bin;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t row = i / binned_width;
+    const int first = static_cast<int>(i % binned_width) * bin;
+    float sum = 0;
+    for (int k = 0; k < bin; ++k)
+      sum += rows[row * width + first + k];
+    binned[i] = sum / float(bin);
+  }
+};
+
+/// Half spectra of images [n, n] times the root of their frequencies: with it projections keep the norm, nearly.
+struct Sharpen {
+  Kokkos::complex<float>* spectra;
+  int n;
+  float scale;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const int columns = n / 2 + 1, x = int(i % columns), row = int(i / columns % n);
+    const int y = row <= n / 2 ? row : row - n;
+    spectra[i] *= scale * Kokkos::sqrt(Kokkos::fmax(0.5f, Kokkos::sqrt(float(x * x + y * y))));
+  }
+};
+
+/// Data less projections, in place of these.
+struct TakeFrom {
+  const float* data;
+  float* rows;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { rows[i] = data[i] - rows[i]; }
+};
+
+struct Add {
+  const float* change;
+  float* values;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] += change[i]; }
+};
+
+/// rows += what small changes of angles and shifts do.
+struct AddSlopes {
+  float* rows;
+  const float *of_angles, *of_shifts, *changes; ///< changes: [2, views], in units of `scale`
+  const float* scale;                           ///< [2, views]
+  std::int64_t views;
+  int width;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t view = i / width % views;
+    rows[i] += changes[view] * scale[view] * of_angles[i] +
+               changes[views + view] * scale[views + view] * of_shifts[i];
+  }
+};
+
+/// Sums of products with slopes to the transpose of AddSlopes, times a factor.
+struct ScaleSums {
+  const double* sums; ///< [2, views]
+  const float* scale;
+  float* result;
+  float factor;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { result[i] = factor * scale[i] * float(sums[i]); }
+};
+
+template <class Body>
+void for_each(const Space& space, std::int64_t count, const Body& body) {
+  Kokkos::parallel_for("Bracewell::examples::align",
+                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count), body);
+}
+
+/// Slices and changes of views, [slices, n, n] and [2, views] one behind the other, to the change of sinograms. Slices
+/// are unknown but for a filter, without which conjugate gradients would take several times as many iterations.
+class JointPair {
+public:
+  JointPair(const Space& space, const ViewSlopes<Space, float>& plan, std::int64_t slices, std::int64_t views,
+            int width)
+      : plan_(plan), slices_(slices), views_(views), width_(width),
+        of_angles_(allocate<Sinograms>("of_angles", slices, views, width)),
+        of_shifts_(allocate<Sinograms>("of_shifts", slices, views, width)),
+        scale_(allocate<Owned<float*>>("scale", 2 * views)),
+        sums_(allocate<Owned<double*>>("sums", 2 * views)),
+        images_(allocate<Slices>("images", slices, width, width)),
+        spectra_(allocate<Owned<Kokkos::complex<float>***>>("spectra", slices, width, width / 2 + 1)),
+        forward_(space, {width, width}, slices),
+        backward_(space, {width, width}, slices, {.direction = FFTDirection::Backward}) {
+    for (const auto& slopes : {of_angles_, of_shifts_}) // until they are taken, changes of views do nothing
+      Kokkos::deep_copy(space, slopes, 0);
+    Kokkos::deep_copy(space, scale_, 0);
+  }
+
+  /// Takes the slopes at some slices. Changes are scaled so that they count as much as a pixel does.
+  void linearise(const Space& space, const Slices& slices) {
+    plan_.slopes(space, slices, of_angles_, of_shifts_);
+    sum(space, of_angles_, of_shifts_, of_angles_, of_shifts_);
+    const auto squares = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums_);
+    const auto scale = Kokkos::create_mirror_view(scale_);
+    for (std::int64_t i = 0; i < 2 * views_; ++i)
+      scale(i) = squares(i) > 0 ? float(1 / std::sqrt(squares(i))) : 0;
+    Kokkos::deep_copy(scale_, scale);
+  }
+
+  template <class In, class Out>
+  void project(const Space& space, const In& unknowns, const Out& rows) const {
+    sharpen(space, unknowns, images_);
+    plan_.project(space, images_, rows);
+    for_each(space, std::int64_t(rows.size()),
+             AddSlopes{rows.data(), of_angles_.data(), of_shifts_.data(), unknowns.data() + pixels(),
+                       scale_.data(), views_, width_});
+  }
+  template <class In, class Out>
+  void backproject(const Space& space, const In& rows, const Out& unknowns) const {
+    plan_.backproject(space, rows, images_);
+    sharpen(space, images_, unknowns);
+    const Part<const float***> values(rows.data(), slices_, views_, width_);
+    sum(space, of_angles_, of_shifts_, values, values);
+    for_each(space, 2 * views_,
+             ScaleSums{sums_.data(), scale_.data(), unknowns.data() + pixels(),
+                       float(std::numbers::pi / double(views_))});
+  }
+
+  /// The filter of slices, which is its own transpose; both are the first part of unknowns.
+  template <class In, class Out>
+  void sharpen(const Space& space, const In& in, const Out& out) const {
+    forward_.execute(space, Part<const float***>(in.data(), slices_, width_, width_), spectra_);
+    const double scale = 1 / (std::sqrt(double(width_) * double(views_)) * width_ * width_);
+    for_each(space, std::int64_t(spectra_.size()), Sharpen{spectra_.data(), width_, float(scale)});
+    backward_.execute(space, spectra_, Part<float***>(out.data(), slices_, width_, width_));
+  }
+
+  /// Changes of angles and of shifts.
+  std::vector<double> changes(const float* unknowns) const {
+    const auto values = Kokkos::create_mirror_view_and_copy(
+        Kokkos::HostSpace(), Part<const float*>(unknowns + pixels(), 2 * views_));
+    const auto scale = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scale_);
+    std::vector<double> result;
+    for (std::int64_t i = 0; i < 2 * views_; ++i)
+      result.push_back(double(values(i)) * scale(i));
+    return result;
+  }
+
+private:
+  std::int64_t pixels() const { return slices_ * width_ * width_; }
+  template <class A, class B>
+  void sum(const Space& space, const Sinograms& of_angles, const Sinograms& of_shifts, const A& with_angles,
+           const B& with_shifts) const {
+    sum_views(space, of_angles, with_angles, Part<double*>(sums_.data(), views_));
+    sum_views(space, of_shifts, with_shifts, Part<double*>(sums_.data() + views_, views_));
+  }
+
+  const ViewSlopes<Space, float>& plan_;
+  std::int64_t slices_, views_;
+  int width_;
+  Sinograms of_angles_, of_shifts_;
+  Owned<float*> scale_;
+  Owned<double*> sums_;
+  Slices images_;
+  Owned<Kokkos::complex<float>***> spectra_;
+  FFT<Space, 2, float, Kokkos::complex<float>> forward_;
+  FFT<Space, 2, Kokkos::complex<float>, float> backward_;
+};
+
+ParallelBeamGeometry coarse_geometry(const Views& views, int width, double centre, int bin) {
+  ParallelBeamGeometry geometry{.angles = views.angles,
+                                .width = width / bin,
+                                .centre = (centre + 0.5) / bin - 0.5,
+                                .shifts = views.shifts};
+  for (double& shift : geometry.shifts)
+    shift /= bin;
+  return geometry;
+}
+
+FourierTomographyOptions plan_options(std::int64_t slices) {
+  return {.slices = slices, .units = ProjectionUnits::LineIntegrals, .tolerance = 1e-5};
+}
+
+LeastSquaresShape joint_shape(std::int64_t slices, std::int64_t views, int width) {
+  return {.data = {slices, views, width},
+          .images = {1, 1, slices * width * width + 2 * views},
+          .independent = false};
+}
+
+/// Leaves out what no data say: a turn of everything, and the shifts of an object that is elsewhere.
+void fix_gauge(const std::vector<double>& before, Views& views) {
+  const auto count = Eigen::Index(views.angles.size());
+  double turn = 0;
+  for (std::size_t p = 0; p < views.angles.size(); ++p)
+    turn += (views.angles[p] - before[p]) / double(count);
+  Eigen::MatrixXd waves(count, 3);
+  Eigen::VectorXd shifts(count);
+  for (Eigen::Index p = 0; p < count; ++p) {
+    double& angle = views.angles[std::size_t(p)];
+    angle -= turn;
+    waves.row(p) << std::cos(angle), std::sin(angle), 1;
+    shifts(p) = views.shifts[std::size_t(p)];
+  }
+  const Eigen::VectorXd fit = waves.colPivHouseholderQr().solve(shifts);
+  for (Eigen::Index p = 0; p < count; ++p)
+    views.shifts[std::size_t(p)] -= waves(p, 0) * fit(0) + waves(p, 1) * fit(1);
+}
+
+} // namespace
+
+int alignment_steps(int width) { return steps_per_level * int(levels(width).size()); }
+
+double alignment_bytes(const Space& space, const Views& views, int width, std::int64_t rows) {
+  const int bin = levels(width).back(), coarse = width / bin;
+  const auto count = std::int64_t(views.angles.size());
+  return double(ViewSlopes<Space, float>::bytes_needed(space, coarse_geometry(views, width, width / 2.0, bin),
+                                                       plan_options(rows))) +
+         double(LeastSquaresSolver<Space, float>::bytes_needed(space, joint_shape(rows, count, coarse))) +
+         4.0 * double(rows) * double(count) * (width + 4 * coarse) +
+         20.0 * double(rows) * coarse * double(coarse);
+}
+
+Views align_views(const Space& space, const Sinograms& sinograms, Views views, double centre,
+                  Progress& progress) {
+  const auto slices = std::int64_t(sinograms.extent(0)), count = std::int64_t(sinograms.extent(1));
+  const int width = int(sinograms.extent(2));
+  const std::vector<double> before = views.angles;
+  views.shifts.resize(views.angles.size());
+  for (const int bin : levels(width)) {
+    const int n = width / bin;
+    const auto data = allocate<Sinograms>("binned", slices, count, n),
+               rest = allocate<Sinograms>("rest", slices, count, n);
+    for_each(space, std::int64_t(data.size()), BinRows{sinograms.data(), data.data(), width, n, bin});
+    const LeastSquaresSolver<Space, float> solver(space, joint_shape(slices, count, n));
+    const auto images = allocate<Owned<float***>>("images", 1, 1, slices * n * n + 2 * count),
+               change = allocate<Owned<float***>>("change", 1, 1, slices * n * n + 2 * count);
+    const Slices now(images.data(), std::size_t(slices), std::size_t(n), std::size_t(n));
+    Kokkos::deep_copy(space, change, 0);
+    for (int step = 0; step < steps_per_level; ++step) {
+      const ViewSlopes<Space, float> plan(space, coarse_geometry(views, width, centre, bin),
+                                          plan_options(slices));
+      JointPair pair(space, plan, slices, count, n);
+      if (step == 0) // slices alone
+      {
+        solver.solve(space, pair, data, change, {.iterations = first_iterations});
+        pair.sharpen(space, change, images);
+      }
+      pair.linearise(space, now);
+      plan.project(space, now, rest);
+      for_each(space, std::int64_t(rest.size()), TakeFrom{data.data(), rest.data()});
+      Kokkos::deep_copy(space, change, 0);
+      solver.solve(space, pair, rest, change, {.iterations = joint_iterations});
+      const std::vector<double> changes = pair.changes(change.data());
+      pair.sharpen(space, change, change);
+      for_each(space, std::int64_t(now.size()), Add{change.data(), images.data()});
+      for (std::size_t p = 0; p < views.angles.size(); ++p) {
+        views.angles[p] += changes[p];
+        views.shifts[p] += bin * changes[p + views.angles.size()];
+      }
+      progress.add(1);
+    }
+  }
+  fix_gauge(before, views);
+  return views;
+}
+
+} // namespace Bracewell::Examples

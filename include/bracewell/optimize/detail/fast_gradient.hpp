@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/optimize/detail/least_squares_run.hpp>
+#include <bracewell/optimize/detail/total_variation.hpp>
+
+#include <utility>
+
+namespace Bracewell::Impl {
+
+/// Momentum of Nesterov's sequence.
+struct Momentum {
+  double t = 1;
+
+  /// Of the next point.
+  double next() {
+    const double before = std::exchange(t, (1 + std::sqrt(1 + 4 * t * t)) / 2);
+    return (before - 1) / t;
+  }
+};
+
+/// The steps of the problems: the reciprocal of the normal operator's largest eigenvalue, by the power method from a
+/// uniform image, which is near where no element is negative.
+template <class Run, class Normal>
+void find_largest_eigenvalue(const Run& run, const Normal& normal) {
+  using T = typename Run::Value;
+  constexpr int steps = 8;
+  const auto vector = run.image_buffer(0), product = run.image_buffer(1);
+  run.set_ones(vector, run.mask);
+  for (int k = 0; k < steps; ++k) {
+    normal(vector, product);
+    run.multiply(product, run.mask);
+    run.template sum<2>("Bracewell::LeastSquaresSolver::eigenvalue", run.of_images,
+                        Products<T>{vector.data(), vector.data(), product.data(), {}},
+                        KeepRayleigh{run.states()});
+    run.for_each("Bracewell::LeastSquaresSolver::eigenvector", std::int64_t(vector.size()),
+                 NextVector<T>{run.states(), vector.data(), product.data(), run.of_images.size});
+  }
+}
+
+/// FISTA with total variation.
+/// @param normal    (image, result): B w A image
+/// @param residual  (image, result): B w (b - A image)
+/// @return iterations that were made
+template <class Run, class Normal, class Residual>
+int fast_gradient(const Run& run, const Normal& normal, const Residual& residual) {
+  using T = typename Run::Value;
+  const auto point = run.image_buffer(0), z = run.image_buffer(1), next = run.image_buffer(2);
+  const DualFields<T> fields{run.image_buffer(3).data(), run.image_buffer(4).data()},
+      ahead{run.image_buffer(5).data(), run.image_buffer(6).data()};
+  const auto* const states = run.states();
+  const std::int64_t size = run.of_images.size, count = std::int64_t(point.size());
+  const int rows = static_cast<int>(run.sizes.images[1]), columns = static_cast<int>(run.sizes.images[2]);
+  const LeastSquaresOptions& options = run.options;
+  find_largest_eigenvalue(run, normal);
+  Kokkos::deep_copy(run.space, point, run.image);
+  for (int k = 3; k < 7; ++k)
+    Kokkos::deep_copy(run.space, run.image_buffer(k), T(0));
+  Momentum momentum;
+  int iteration = 0;
+  while (iteration < options.iterations) {
+    residual(point, z);
+    if (run.finished())
+      break;
+    run.for_each("Bracewell::LeastSquaresSolver::gradient_step", count,
+                 GradientStep<T>{states, point.data(), z.data(), run.mask, size});
+    const auto smooth = [&](const DualFields<T>& dual) {
+      run.for_each("Bracewell::LeastSquaresSolver::smoothed", count,
+                   SmoothedImage<T>{states,
+                                    z.data(),
+                                    {dual.right, dual.down},
+                                    run.mask,
+                                    next.data(),
+                                    size,
+                                    rows,
+                                    columns,
+                                    options.total_variation,
+                                    options.nonnegative});
+    };
+    Momentum inner;
+    for (int k = 0; options.total_variation > 0 && k < options.inner_iterations; ++k) {
+      smooth(ahead);
+      run.for_each("Bracewell::LeastSquaresSolver::dual", count,
+                   DualStep<T>{states, next.data(), fields, ahead, size, rows, columns,
+                               options.total_variation, T(inner.next())});
+    }
+    smooth(fields);
+    run.for_each("Bracewell::LeastSquaresSolver::next", count,
+                 NextPoint<T>{states, run.image.data(), point.data(), next.data(), size, T(momentum.next())});
+    run.report(++iteration);
+  }
+  return iteration;
+}
+
+/// The same by both operators of a pair.
+template <class Run, class Pair>
+int fast_gradient(const Run& run, const Pair& pair) {
+  using Buffer = typename Run::Buffer;
+  const Buffer projected = run.data_buffer(0);
+  const auto normal = [&](const Buffer& image, const Buffer& result) {
+    pair.project(run.space, image, projected);
+    run.multiply(projected, run.weights);
+    pair.backproject(run.space, projected, result);
+  };
+  return fast_gradient(run, normal, [&](const Buffer& image, const Buffer& result) {
+    pair.project(run.space, image, projected);
+    run.residual(true);
+    pair.backproject(run.space, projected, result);
+  });
+}
+
+/// By the normal operator: data are back-projected once; the residual is computed at the end.
+template <class Run, class Pair>
+int normal_fast_gradient(const Run& run, const Pair& pair) {
+  using T = typename Run::Value;
+  using Buffer = typename Run::Buffer;
+  const Buffer rest = run.data_buffer(0), backprojected = run.image_buffer(7);
+  Kokkos::deep_copy(run.space, rest, T(0));
+  run.residual(false); // the data
+  pair.backproject(run.space, rest, backprojected);
+  const auto normal = [&](const Buffer& image, const Buffer& result) {
+    pair.normal(run.space, image, result);
+  };
+  const int made = fast_gradient(run, normal, [&](const Buffer& image, const Buffer& result) {
+    normal(image, result);
+    run.for_each("Bracewell::LeastSquaresSolver::gradient", std::int64_t(result.size()),
+                 SubtractFrom<T>{backprojected.data(), result.data()});
+  });
+  pair.project(run.space, run.image, rest);
+  run.residual(false);
+  return made;
+}
+
+} // namespace Bracewell::Impl
