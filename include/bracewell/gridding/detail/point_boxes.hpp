@@ -13,6 +13,21 @@
 
 namespace Bracewell::Impl {
 
+/// The least and the largest coordinate along an axis, and how many are not finite.
+template <class Points>
+struct BoundsOfPoints {
+  Points points;
+  int axis;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, double& low, double& high, std::int64_t& not_finite) const {
+    const double x = points(i, axis);
+    if (!(Kokkos::abs(x) < Kokkos::Experimental::infinity_v<double>))
+      ++not_finite;
+    low = Kokkos::min(low, x);
+    high = Kokkos::max(high, x);
+  }
+};
+
 /// The box that points lie in: along every axis, fastest first.
 template <int Dim>
 struct PointBox {
@@ -28,7 +43,7 @@ struct PointBox {
       std::int64_t bad = 0;
       const Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>> range(
           space, 0, static_cast<std::int64_t>(points.extent(0)));
-      Kokkos::parallel_reduce("Bracewell::NonuniformSums::bounds", range, Bounds<Points>{points, d},
+      Kokkos::parallel_reduce("Bracewell::NonuniformSums::bounds", range, BoundsOfPoints<Points>{points, d},
                               Kokkos::Min<double>(low), Kokkos::Max<double>(high),
                               Kokkos::Sum<std::int64_t>(bad));
       not_finite += bad;
@@ -50,21 +65,6 @@ struct PointBox {
       result = result && middle[d] == 0;
     return result;
   }
-
-private:
-  template <class Points>
-  struct Bounds {
-    Points points;
-    int axis;
-
-    KOKKOS_FUNCTION void operator()(std::int64_t i, double& low, double& high, std::int64_t& bad) const {
-      const double x = points(i, axis);
-      if (!(Kokkos::abs(x) < Kokkos::Experimental::infinity_v<double>))
-        ++bad;
-      low = Kokkos::min(low, x);
-      high = Kokkos::max(high, x);
-    }
-  };
 };
 
 /// moved(i, d) = (points(i, d) - middle[d]) scale[d] + shift[d]
