@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/kernel.hpp>
+#include <bracewell/gridding/detail/reciprocal_transform.hpp>
 #include <bracewell/impl/sample_array.hpp>
 #include <bracewell/impl/unroll.hpp>
 
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 namespace Bracewell::Impl {
 
@@ -79,40 +78,6 @@ struct MovePoints {
     for (int d = 0; d < Dim; ++d)
       moved[i * Dim + d] = (points(i, d) - middle[d]) * scale[d] + shift[d];
   }
-};
-
-/// The reciprocal of a kernel's transform at frequencies up to `reach` in cycles per grid point, as a Chebyshev
-/// series in the square of the frequency, to rounding: its nearest pole lies at 1.5 times the largest frequency or
-/// beyond, where the oversampling is 1.25 or more.
-struct ReciprocalTransform {
-  static constexpr int terms = 28;
-  double series[terms];
-  double reach;
-
-  ReciprocalTransform(const KernelPolynomials& kernel, double reach_) : series{}, reach(reach_) {
-    double values[terms];
-    for (int m = 0; m < terms; ++m)
-      values[m] = 1 / kernel.transform(reach * std::sqrt((1 + node(m)) / 2));
-    for (int k = 0; k < terms; ++k) {
-      for (int m = 0; m < terms; ++m)
-        series[k] += values[m] * std::cos(std::numbers::pi * k * (m + 0.5) / terms);
-      series[k] *= (k == 0 ? 1. : 2.) / terms;
-    }
-  }
-
-  KOKKOS_FUNCTION double operator()(double frequency) const {
-    const double x = 2 * (frequency / reach) * (frequency / reach) - 1;
-    double next = 0, value = 0; // Clenshaw's recurrence
-    for (int k = terms - 1; k > 0; --k) {
-      const double now = 2 * x * value - next + series[k];
-      next = value;
-      value = now;
-    }
-    return x * value - next + series[0];
-  }
-
-private:
-  static double node(int m) { return std::cos(std::numbers::pi * (m + 0.5) / terms); }
 };
 
 /// factors[i] = exp(2 pi i turns(i)), turns = points(i) . direction.
