@@ -82,6 +82,26 @@ TEST_CASE("the errors that a kernel is chosen by are those of the whole image, i
     }
 }
 
+TEST_CASE("the roll-off is the reciprocal of the kernel's transform") {
+  using namespace Bracewell::Impl;
+  double worst = 0;
+  for (const double oversampling : {1.2, 1.5, 2., 8.})
+    for (const GriddingKernel kernel : kernels)
+      for (const int width : {3, 8, 16}) {
+        const KernelPolynomials polynomials(KernelShape::make(kernel, width, oversampling), 1e-8,
+                                            oversampling);
+        const double reach = 0.5 / oversampling;
+        const ReciprocalTransform reciprocal(polynomials, reach);
+        for (int i = 0; i <= 100; ++i) {
+          // By quadrature the transform is wrong by the rounding of its sum, which is as large as at 0.
+          const double frequency = reach * i / 100, exact = polynomials.transform(frequency);
+          const double error = std::abs(reciprocal(frequency) * exact - 1) * exact / polynomials.transform(0);
+          worst = std::max(worst, error);
+        }
+      }
+  CHECK(worst < 2e-14);
+}
+
 TEMPLATE_TEST_CASE("points that crowd, lie at edges or are few, in bins", "", float, double) {
   const double tolerance = sizeof(TestType) == 4 ? 1e-5 : 1e-10;
   Points<3> crowd = Points<3>::random(6000, 0.01), edges, few = Points<3>::random(1);

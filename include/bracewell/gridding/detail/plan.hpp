@@ -4,6 +4,7 @@
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/detail/bins.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
+#include <bracewell/gridding/detail/reciprocal_transform.hpp>
 #include <bracewell/gridding/detail/tile_lists.hpp>
 #include <bracewell/impl/checks.hpp>
 
@@ -294,8 +295,9 @@ private:
       const int size = shape[axis], grid = problem.grid.size[Dim - 1 - axis];
       if (axis == 0 || size != shape[axis - 1] || grid != problem.grid.size[Dim - axis]) {
         values.resize(size);
+        const ReciprocalTransform reciprocal(kernel, std::max(size / 2, 1) / double(grid));
         for (int i = 0; i <= size / 2; ++i) { // it is even
-          values[i] = static_cast<T>(1 / kernel.transform(double(i - size / 2) / grid));
+          values[i] = static_cast<T>(reciprocal(double(i - size / 2) / grid));
           if (const int mirrored = size / 2 * 2 - i; mirrored < size)
             values[mirrored] = values[i];
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/kernel.hpp>
+#include <bracewell/gridding/detail/reciprocal_transform.hpp>
 #include <bracewell/impl/sample_array.hpp>
 #include <bracewell/impl/unroll.hpp>
 
@@ -9,9 +9,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 namespace Bracewell::Impl {
+
+/// The least and the largest coordinate along an axis, and how many are not finite.
+template <class Points>
+struct BoundsOfPoints {
+  Points points;
+  int axis;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, double& low, double& high, std::int64_t& not_finite) const {
+    const double x = points(i, axis);
+    if (!(Kokkos::abs(x) < Kokkos::Experimental::infinity_v<double>))
+      ++not_finite;
+    low = Kokkos::min(low, x);
+    high = Kokkos::max(high, x);
+  }
+};
 
 /// The box that points lie in: along every axis, fastest first.
 template <int Dim>
@@ -28,7 +42,7 @@ struct PointBox {
       std::int64_t bad = 0;
       const Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>> range(
           space, 0, static_cast<std::int64_t>(points.extent(0)));
-      Kokkos::parallel_reduce("Bracewell::NonuniformSums::bounds", range, Bounds<Points>{points, d},
+      Kokkos::parallel_reduce("Bracewell::NonuniformSums::bounds", range, BoundsOfPoints<Points>{points, d},
                               Kokkos::Min<double>(low), Kokkos::Max<double>(high),
                               Kokkos::Sum<std::int64_t>(bad));
       not_finite += bad;
@@ -50,21 +64,6 @@ struct PointBox {
       result = result && middle[d] == 0;
     return result;
   }
-
-private:
-  template <class Points>
-  struct Bounds {
-    Points points;
-    int axis;
-
-    KOKKOS_FUNCTION void operator()(std::int64_t i, double& low, double& high, std::int64_t& bad) const {
-      const double x = points(i, axis);
-      if (!(Kokkos::abs(x) < Kokkos::Experimental::infinity_v<double>))
-        ++bad;
-      low = Kokkos::min(low, x);
-      high = Kokkos::max(high, x);
-    }
-  };
 };
 
 /// moved(i, d) = (points(i, d) - middle[d]) scale[d] + shift[d]
@@ -79,40 +78,6 @@ struct MovePoints {
     for (int d = 0; d < Dim; ++d)
       moved[i * Dim + d] = (points(i, d) - middle[d]) * scale[d] + shift[d];
   }
-};
-
-/// The reciprocal of a kernel's transform at frequencies up to `reach` in cycles per grid point, as a Chebyshev
-/// series in the square of the frequency, to rounding: its nearest pole lies at 1.5 times the largest frequency or
-/// beyond, where the oversampling is 1.25 or more.
-struct ReciprocalTransform {
-  static constexpr int terms = 28;
-  double series[terms];
-  double reach;
-
-  ReciprocalTransform(const KernelPolynomials& kernel, double reach_) : series{}, reach(reach_) {
-    double values[terms];
-    for (int m = 0; m < terms; ++m)
-      values[m] = 1 / kernel.transform(reach * std::sqrt((1 + node(m)) / 2));
-    for (int k = 0; k < terms; ++k) {
-      for (int m = 0; m < terms; ++m)
-        series[k] += values[m] * std::cos(std::numbers::pi * k * (m + 0.5) / terms);
-      series[k] *= (k == 0 ? 1. : 2.) / terms;
-    }
-  }
-
-  KOKKOS_FUNCTION double operator()(double frequency) const {
-    const double x = 2 * (frequency / reach) * (frequency / reach) - 1;
-    double next = 0, value = 0; // Clenshaw's recurrence
-    for (int k = terms - 1; k > 0; --k) {
-      const double now = 2 * x * value - next + series[k];
-      next = value;
-      value = now;
-    }
-    return x * value - next + series[0];
-  }
-
-private:
-  static double node(int m) { return std::cos(std::numbers::pi * (m + 0.5) / terms); }
 };
 
 /// factors[i] = exp(2 pi i turns(i)), turns = points(i) . direction.
