@@ -1,6 +1,8 @@
 // What project and its gradients refuse.
 #include "arguments.hpp"
 
+#include <bracewell/project/score_poses.hpp>
+
 #include <complex>
 #include <vector>
 
@@ -56,3 +58,9 @@ void columns_first(const Kokkos::View<Complex****, Kokkos::LayoutLeft, Space>& w
 void seven_axes(const View<float*******>& wrong) { project(instance, volumes, {.matrices = wrong}, images); }
 // expect: Bracewell: expected a Kokkos::View (of memory of your own: an unmanaged one), found another type.
 void no_view(const std::vector<float>& wrong) { project(instance, volumes, {.matrices = wrong}, images); }
+// expect: Bracewell::PoseScoring::score: reference: expected the precision of the plan, found float beside double.
+void double_reference(
+    const Bracewell::PoseScoring<Space>& scoring, const View<float***>& candidates,
+    const Bracewell::PreparedReference<Bracewell::CatmullRom, Space, 3, Kokkos::complex<double>>& wrong) {
+  scoring.score(instance, wrong, candidates, {});
+}

@@ -68,8 +68,6 @@ struct PoseScores {
 /// too: errors in float are some 1e-6 of an image's power
 template <class ExecutionSpace, class T = float>
 class PoseScoring {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
-                "Bracewell::PoseScoring: T: expected float or double.");
   using Memory = typename ExecutionSpace::memory_space;
 
 public:
@@ -136,8 +134,34 @@ public:
   void score(const ExecutionSpace& space,
              const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
              const Array<const T, Memory>& matrices, const PoseScores<T, Memory>& scores) const {
-    static_assert(std::is_same_v<Impl::real_of_stored<Stored>, T>,
-                  "Bracewell::PoseScoring::score: expected one precision, found float beside double.");
+    constexpr bool one_precision = std::is_same_v<Impl::real_of_stored<Stored>, T>;
+    static_assert(one_precision,
+                  "Bracewell::PoseScoring::score: reference: expected the precision of the plan, "
+                  "found float beside double.");
+    if constexpr (one_precision)
+      queue(space, reference, matrices, scores);
+  }
+
+  /// Bytes of memory that it holds.
+  std::size_t memory_bytes() const { return plan_.memory_bytes(); }
+
+  /// What memory_bytes() of one of these arguments would be, but for a few numbers of each image and frequency.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace& space, const PoseScoringSizes& sizes,
+                                  const ProjectionOptions& options = {}) {
+    using Plan = Impl::ScoringPlan<ExecutionSpace, T>;
+    const HalfSpectrumLayout<2> layout{{sizes.width, sizes.height}};
+    const double radius = *check(sizes, options).radius;
+    return typename Plan::Sizes(space, layout, sizes.images, sizes.shifts, sizes.best,
+                                typename Plan::Frequencies(layout, radius).values.size())
+        .bytes();
+  }
+
+private:
+  template <class Kernel, int D, class Stored>
+  void queue(const ExecutionSpace& space,
+             const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+             const Array<const T, Memory>& matrices, const PoseScores<T, Memory>& scores) const {
     Kokkos::Profiling::ScopedRegion region("Bracewell::PoseScoring::score");
     const Impl::ProjectionArguments arguments{{"PoseScoring::score"}};
     const auto source = reference.reference(arguments.function, "reference");
@@ -169,22 +193,6 @@ public:
         source.spectra, {scores.all.data, scores.best.data, scores.poses.data, scores.shifts.data});
   }
 
-  /// Bytes of memory that it holds.
-  std::size_t memory_bytes() const { return plan_.memory_bytes(); }
-
-  /// What memory_bytes() of one of these arguments would be, but for a few numbers of each image and frequency.
-  /// @throws Error as the constructor
-  static std::size_t bytes_needed(const ExecutionSpace& space, const PoseScoringSizes& sizes,
-                                  const ProjectionOptions& options = {}) {
-    using Plan = Impl::ScoringPlan<ExecutionSpace, T>;
-    const HalfSpectrumLayout<2> layout{{sizes.width, sizes.height}};
-    const double radius = *check(sizes, options).radius;
-    return typename Plan::Sizes(space, layout, sizes.images, sizes.shifts, sizes.best,
-                                typename Plan::Frequencies(layout, radius).values.size())
-        .bytes();
-  }
-
-private:
   static ProjectionOptions check(const PoseScoringSizes& sizes, ProjectionOptions options) {
     constexpr Impl::Arguments arguments{"PoseScoring"};
     arguments.within<std::int64_t>("sizes.images", sizes.images, 0, std::int64_t(1) << 30);
