@@ -5,7 +5,7 @@
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/tomography/view_slopes.hpp>
 
-#include <Eigen/Dense>
+#include <Eigen/Cholesky>
 
 #include <algorithm>
 #include <cmath>
@@ -213,21 +213,24 @@ LeastSquaresShape joint_shape(std::int64_t slices, std::int64_t views, int width
 
 /// Leaves out what no data say: a turn of everything, and the shifts of an object that is elsewhere.
 void fix_gauge(const std::vector<double>& before, Views& views) {
-  const auto count = Eigen::Index(views.angles.size());
+  const std::size_t count = views.angles.size();
   double turn = 0;
-  for (std::size_t p = 0; p < views.angles.size(); ++p)
+  for (std::size_t p = 0; p < count; ++p)
     turn += (views.angles[p] - before[p]) / double(count);
-  Eigen::MatrixXd waves(count, 3);
-  Eigen::VectorXd shifts(count);
-  for (Eigen::Index p = 0; p < count; ++p) {
-    double& angle = views.angles[std::size_t(p)];
-    angle -= turn;
-    waves.row(p) << std::cos(angle), std::sin(angle), 1;
-    shifts(p) = views.shifts[std::size_t(p)];
+  const auto waves = [&](std::size_t p) {
+    return Eigen::Vector3d(std::cos(views.angles[p]), std::sin(views.angles[p]), 1);
+  };
+  Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
+  Eigen::Vector3d right = Eigen::Vector3d::Zero();
+  for (std::size_t p = 0; p < count; ++p) {
+    views.angles[p] -= turn;
+    const Eigen::Vector3d wave = waves(p);
+    normal += wave * wave.transpose();
+    right += views.shifts[p] * wave;
   }
-  const Eigen::VectorXd fit = waves.colPivHouseholderQr().solve(shifts);
-  for (Eigen::Index p = 0; p < count; ++p)
-    views.shifts[std::size_t(p)] -= waves(p, 0) * fit(0) + waves(p, 1) * fit(1);
+  const Eigen::Vector3d fit = normal.ldlt().solve(right);
+  for (std::size_t p = 0; p < count; ++p)
+    views.shifts[p] -= waves(p).head<2>().dot(fit.head<2>());
 }
 
 } // namespace
