@@ -5,8 +5,9 @@
 // for the Fourier method, of filtered projections of a phantom (Hann) for the log-polar one. Steps before
 // back-projection (filter, stripes, phase, outliers) take projections of the same size.
 
+#include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/tomography/filter.hpp>
-#include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/outliers.hpp>
@@ -290,6 +291,50 @@ auto outliers(const Space&, const Size& size) {
   };
 }
 
+/// backproject(project(images)): by both operators, or by the convolution.
+auto normal(bool by_convolution) {
+  return [by_convolution](const Space& space, const Size& size) {
+    const auto plan = std::make_shared<FourierNormal<Space, float>>(
+        space, ParallelBeamGeometry{.angles = half_turn(size.angles), .width = size.n},
+        FourierTomographyOptions{.slices = size.slices});
+    const Volume results("results", size.slices, size.n, size.n);
+    return [=](const Space& instance, const Volume& projections, const Volume& images) {
+      if (by_convolution)
+        return plan->normal(instance, images, results);
+      plan->project(instance, images, projections);
+      plan->backproject(instance, projections, results);
+    };
+  };
+}
+
+/// Ten iterations of conjugate gradients from zero, by a pair or by its normal operator.
+auto cgls(bool by_normal) {
+  return [by_normal](const Space& space, const Size& size) {
+    const auto pair = std::make_shared<FourierNormal<Space, float>>(
+        space, ParallelBeamGeometry{.angles = half_turn(size.angles), .width = size.n},
+        FourierTomographyOptions{.slices = size.slices, .units = ProjectionUnits::LineIntegrals});
+    const auto solver = std::make_shared<LeastSquaresSolver<Space, float>>(
+        space, LeastSquaresShape{.data = {size.slices, size.angles, size.n},
+                                 .images = {size.slices, size.n, size.n},
+                                 .normal = by_normal});
+    return [=](const Space& instance, const Volume& projections, const Volume& images) {
+      Kokkos::deep_copy(instance, images, 0);
+      solver->solve(instance, *pair, projections, images, {.iterations = 10});
+    };
+  };
+}
+
+template <class Make>
+void register_iterations(const char* name, const Make& make) {
+  benchmark::RegisterBenchmark((std::string("tomography/") + name).c_str(),
+                               [=](benchmark::State& state) { run_on_random(state, make, 1, false); })
+      ->ArgNames({"n", "angles", "slices"})
+      ->Args({512, 800, 8})
+      ->Args({2048, 1500, 64})
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
 template <class Make>
 void register_method(const char* name, const Make& make, int upsampling = 1, bool check = false) {
   benchmark::RegisterBenchmark(
@@ -322,6 +367,10 @@ int main(int argc, char* argv[]) {
   register_fourier("backproject", true);
   register_fourier("backproject_sigma_2", true, {.oversampling = 2});
   register_fourier("project", false);
+  register_iterations("fourier/project_and_back", normal(false));
+  register_iterations("fourier/normal", normal(true));
+  register_iterations("cgls/10_by_pair", cgls(false));
+  register_iterations("cgls/10_by_normal", cgls(true));
   register_method("log_polar/backproject", log_polar_backproject, 1, true);
   register_method("log_polar/backproject_rows_2", log_polar_backproject, 2, true);
   register_method("log_polar/project", log_polar_project);

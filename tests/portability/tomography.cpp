@@ -2,13 +2,15 @@
 
 #include <bracewell/gridding/nonuniform_sums.hpp>
 #include <bracewell/gridding/toeplitz_normal.hpp>
+#include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
-#include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
+#include <bracewell/tomography/view_slopes.hpp>
 
 using Space = Kokkos::DefaultExecutionSpace;
 template <class Data>
@@ -31,6 +33,10 @@ double every_operator(const Space& space, const View<T***>& projections, const V
   const LogPolarTomography<Space, T> log_polar(space, {.angles = angles, .width = n});
   log_polar.backproject(space, projections, images);
   log_polar.project(space, images, projections);
+  const FourierNormal<Space, T> pair(space, {.angles = angles, .width = n});
+  LeastSquaresSolver<Space, T>(space, {{1, count, n}, {1, n, n}}).solve(space, pair, projections, images);
+  ViewSlopes<Space, T>(space, {.angles = angles, .width = n}).slopes(space, images, projections, projections);
+  sum_views(space, projections, projections, View<double*>("sums", angles.size()));
   return find_centre(space, frame, angles);
 }
 
