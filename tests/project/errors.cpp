@@ -490,11 +490,12 @@ TEST_CASE("no poses: nothing is done") {
     arguments.filters = View<float****>("f", 2, poses, 5, 4);
     arguments.matrix_gradient = View<float****>("m", 2, poses, 3, 3);
     arguments.shift_gradient = View<float***>("s", 2, poses, 2);
-    arguments.reset();
     for (const auto& [name, call] : operators) {
       INFO(name);
+      arguments.reset();
       CHECK_NOTHROW((arguments.*call)());
+      if (std::string(name).find("gradients") == std::string::npos) // those are zero: empty_problems.cpp
+        CHECK(arguments.nothing_written());
     }
-    CHECK(arguments.nothing_written());
   }
 }

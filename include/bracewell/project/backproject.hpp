@@ -81,7 +81,7 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
                          .batches = batches,
                          .batch_stride = batches == 1 ? 0 : samples.reconstruction.elements(),
                          .absolute = options.kernel_weights == KernelWeights::Absolute},
-      target.scratch);
+      target.scratch, [] {});
 }
 
 template <class Kernel, int M, int D, class ExecutionSpace, class Reference, class T, class MemorySpace>

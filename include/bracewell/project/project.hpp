@@ -78,10 +78,15 @@ void project_gradients(const ExecutionSpace& space, const Reference& reference, 
                       {"poses.matrices", poses.matrices},
                       {"poses.shifts", poses.shifts},
                       {"poses.filters", poses.filters}});
-  set_zero(space, "Bracewell::project_gradients::zero",
-           std::array{reals(gradients.reconstruction), reals(gradients.matrices), reals(gradients.shifts)});
+  auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, reference);
+  work.values = bool(gradients.projections);
+  work.pose_gradients = gradients.matrices || gradients.shifts;
+  const auto clear = [&] {
+    set_zero(space, "Bracewell::project_gradients::zero",
+             std::array{reals(gradients.reconstruction), reals(gradients.matrices), reals(gradients.shifts)});
+  };
   if (samples.none())
-    return;
+    return clear();
 
   const std::int64_t spectra = reference.shape.extents[0],
                      stride = spectra == 1 ? 0 : samples.reconstruction.elements();
@@ -92,10 +97,9 @@ void project_gradients(const ExecutionSpace& space, const Reference& reference, 
         space, arguments, "Bracewell::project_gradients::reconstruction",
         choose_insertion(insertion_work<Kernel>(space, samples, options.strategy)), amplitudes,
         InsertionTarget<T>{.data = gradients.reconstruction.data, .batches = spectra, .batch_stride = stride},
-        gradients.scratch);
-  auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, reference);
-  work.values = bool(gradients.projections);
-  work.pose_gradients = gradients.matrices || gradients.shifts;
+        gradients.scratch, clear);
+  else
+    clear();
   if (work.values || work.pose_gradients)
     launch_sampling(space, "Bracewell::project_gradients", choose_sampling(work), reference.spectra,
                     SampleTiles<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = amplitudes,

@@ -30,17 +30,21 @@ InsertionWork insertion_work(const ExecutionSpace& space, const Samples<T, M, D>
           .strategy = strategy};
 }
 
-/// Launches the kernel that choose_insertion has named; before that, the checks that are its own.
-template <class Kernel, class ExecutionSpace, class T, int M, int D, Mates mates, class MemorySpace>
+/// Launches the kernel that choose_insertion has named; before that, the checks that are its own, then begin().
+template <class Kernel, class ExecutionSpace, class T, int M, int D, Mates mates, class MemorySpace,
+          class Begin>
 void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
                       Insertion insertion, const Amplitudes<T, M, D, mates>& amplitudes,
-                      const InsertionTarget<T>& target, const Array<T, MemorySpace>& scratch) {
+                      const InsertionTarget<T>& target, const Array<T, MemorySpace>& scratch,
+                      const Begin& begin) {
   constexpr bool host = is_host<ExecutionSpace>;
   switch (insertion) {
   case Insertion::Atomic:
+    begin();
     InsertAtomic<Kernel, T, M, D, mates>{amplitudes, target}.launch(space, label_of(label, "::atomic"));
     break;
   case Insertion::Patches:
+    begin();
     if constexpr (M == 2 && !host) {
       if (!target.weight)
         InsertPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
@@ -58,6 +62,7 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
     const std::int64_t league = target.batches * functor.bricks.count();
     if (league > std::numeric_limits<int>::max())
       fail(arguments.function, "options.strategy", "at most 2^31 bricks", number(league));
+    begin();
     functor.launch(space, label_of(label, "::owned"));
     break;
   }
@@ -69,6 +74,7 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
                                                target.batches * amplitudes.samples.reconstruction.elements(),
                                                target.weight != nullptr);
       arguments.scratch("scratch", scratch, needed, "for Strategy::Duplicated");
+      begin();
       InsertDuplicated<Kernel, T, M, D, mates>(space, amplitudes, target, scratch.data, needed)
           .launch(space, label_of(label, "::duplicated"), label_of(label, "::sum"));
     }
