@@ -44,8 +44,9 @@ struct StripeOptions {
 };
 
 /// Removes stripes along the angles from sinograms: they become rings in the reconstruction.
-/// A plan with workspace for one slice, on GPUs for up to sixteen small ones (2 P n values each, of All 3 P n), and for the columns of sixteen. Movable; calls that can overlap
-/// need a plan each.
+/// A plan with workspace for one slice (2 P n values, of All 3 P n), on GPUs and but for All for up to sixteen small
+/// ones, and for the columns of sixteen. GPUs sort columns of more than 16,384 angles (double: 8,192) by one thread
+/// each, which is slow. Movable; calls that can overlap need a plan each.
 template <class ExecutionSpace, class T>
 class StripeRemoval {
   using MemorySpace = typename ExecutionSpace::memory_space;
@@ -61,7 +62,7 @@ public:
                                       std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
     if (options.method != StripeMethod::Offset)
       ranked_ = Impl::device_vector<Impl::RankedValue<T>>(space, "Bracewell::StripeRemoval::ranked",
-                                                          sorted_at_once(width) * angles * width);
+                                                          sorted_at_once(options, width) * angles * width);
     if (options.method == StripeMethod::All) {
       medians_ =
           Impl::device_vector<T>(space, "Bracewell::StripeRemoval::medians", std::int64_t(angles) * width);
@@ -84,7 +85,7 @@ public:
     check({"StripeRemoval::bytes_needed"}, angles, width, options);
     const bool all = options.method == StripeMethod::All;
     const std::size_t ranked = options.method != StripeMethod::Offset
-                                   ? static_cast<std::size_t>(sorted_at_once(width) * angles)
+                                   ? static_cast<std::size_t>(sorted_at_once(options, width) * angles)
                                    : 0,
                       ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
     return std::size_t(width) *
@@ -138,8 +139,10 @@ private:
   static constexpr int team_threads =
       Impl::is_host<ExecutionSpace> ? 1 : 256; ///< that look at ranks together
 
-  /// Slices that are sorted in one launch.
-  static std::int64_t sorted_at_once(int width) {
+  /// Slices that are sorted in one launch. All looks at them one by one.
+  static std::int64_t sorted_at_once(const StripeOptions& options, int width) {
+    if (options.method == StripeMethod::All)
+      return 1;
     return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_columns / width, 1,
                                     slices_at_once);
   }
@@ -155,7 +158,7 @@ private:
       bridge(space, first, slices);
     if (options_.method == StripeMethod::Offset)
       return subtract(space, first, slices);
-    const std::int64_t most = all ? 1 : sorted_at_once(width_);
+    const std::int64_t most = sorted_at_once(options_, width_);
     for (std::int64_t slice = 0; slice < slices; slice += most) {
       const std::int64_t count = std::min(most, slices - slice);
       sort(space, first.next(slice), count, ranked_.data());
