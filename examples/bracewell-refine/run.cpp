@@ -100,6 +100,8 @@ public:
     }
     for (const auto& path : options.maps)
       maps_.push_back(read(path));
+    if (maps_.size() == 2 && maps_[0].values == maps_[1].values) // the same, whatever its names
+      maps_.pop_back();
     if (options.refinement.global)
       check_global();
     check_halves();
