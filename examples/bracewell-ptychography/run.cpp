@@ -199,9 +199,13 @@ private:
   void append_scans() {
     if (options_.one_object && options_.data.size() == 1)
       throw InputError("--one-object goes with several scans (--data)");
-    for (std::size_t i = 1; i < options_.data.size(); ++i)
+    for (std::size_t i = 1; i < options_.data.size(); ++i) {
+      for (std::size_t other = 0; other < i; ++other)
+        if (std::filesystem::equivalent(options_.data[i], options_.data[other]))
+          provenance_.assume(options_.data[i].string() + ": is the file of two scans, and counts twice");
       measurement_.append(std::make_unique<Measurement>(options_.data[i], options_.measurement, provenance_),
                           options_.one_object ? std::nullopt : std::optional(2 * margin()), provenance_);
+    }
   }
 
   void choose_algorithm() const {

@@ -505,6 +505,9 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     if (!options.half_acquisition)
       check_width(job, sinogram, provenance);
     check_size(options, place_of(job, axis_or_widest(job)), provenance);
+    if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
+      provenance.assume("--centre " + shortest(*options.centre) + ": lies outside of the detector's " +
+                        std::to_string(job.width) + " columns: what is about the axis was not seen");
     provenance.say();
     attenuation = mean_attenuation(sinogram);
     if (options.centre) {
