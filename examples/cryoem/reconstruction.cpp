@@ -139,7 +139,8 @@ std::vector<StageTime> Reconstruction::insert_all() {
       });
   const OnHost<double*> background("Bracewell::examples::background", 1);
   background(0) = mine.size() > 0 ? particles.background() * static_cast<double>(mine.size()) : 0;
-  processes().sum(space_, halves_[0].data, halves_[0].weight, halves_[1].data, halves_[1].weight, background);
+  sum_over_processes(space_, options_.reproducible, halves_[0].data, halves_[0].weight, halves_[1].data,
+                     halves_[1].weight, background);
   background_ = background(0) / static_cast<double>(particles_.count);
   return times;
 }
@@ -157,7 +158,8 @@ void Reconstruction::transform(const Part<float***>& images, std::span<const std
 
 template <class Kernel>
 void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t firsts) {
-  const ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_};
+  const ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_,
+                                  .strategy = options_.reproducible ? Strategy::Owned : Strategy::Automatic};
   for (const auto& symmetry : operators_) {
     set_poses(space_, poses_, particles_, rows, box_, symmetry);
     for (const std::size_t half : {0, 1}) {
