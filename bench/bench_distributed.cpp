@@ -158,7 +158,7 @@ void ptychography(const Processes& processes, int side, int n, int m) {
   const auto sum = [&](const Space& instance, const auto&... views) {
     processes.all().sum(instance, views...);
   };
-  solver.set_reduction({.patterns = patterns, .sum = sum});
+  solver.set_reduction(space, {.patterns = patterns, .sum = sum});
   constexpr int steps = 20;
   const double whole = processes.milliseconds([&] {
     for (int step = 0; step < steps; ++step)
