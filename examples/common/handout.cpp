@@ -5,6 +5,7 @@
 #include "views.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -31,7 +32,7 @@ std::vector<Share> parts_of(Share things, std::int64_t most, std::int64_t group,
 
 } // namespace
 
-/// A number in the memory of the first process that others read and add to without its help.
+/// A number in the memory of the first process that others read and add to: without its help, or where it serves them.
 class Handout::Counter {
 public:
 #if defined(BRACEWELL_ENABLE_MPI)
@@ -70,11 +71,21 @@ public:
     return before;
   }
 
+  /// Whether this process has the number, and others ask for it.
+  bool has_others() const { return window_ != MPI_WIN_NULL && is_first_process(); }
+  /// Lets MPI answer those who ask, where the network does not by itself.
+  static void serve() {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  }
+
 private:
   MPI_Win window_ = MPI_WIN_NULL;
 #else
   explicit Counter(bool) {}
   std::int64_t add(std::int64_t value) { return std::exchange(own_, own_ + value); }
+  static bool has_others() { return false; }
+  static void serve() {}
 
 private:
 #endif
@@ -91,11 +102,24 @@ Handout::Handout(Share own, std::int64_t most, std::int64_t group)
 
 Handout::~Handout() = default;
 
+/// One thread at a time calls MPI: this one until the last part is taken.
+void Handout::serve(const std::stop_token& end) {
+  for (; !end.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    const std::lock_guard lock(mutex_);
+    if (!end.stop_requested())
+      Counter::serve();
+  }
+}
+
 bool Handout::take(std::int64_t item) {
   const std::lock_guard lock(mutex_);
+  if (counter_->has_others() && !server_.joinable())
+    server_ = std::jthread([this](const std::stop_token& end) { serve(end); });
   const auto count = std::int64_t(parts_.size());
   while (std::int64_t(taken_.size()) <= item) {
     const std::int64_t next = counter_->add(1);
+    if (next + 1 >= count)
+      server_.request_stop();
     if (next >= count)
       return false;
     taken_.push_back(next);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
 namespace Bracewell::Examples {
@@ -13,6 +15,8 @@ namespace Bracewell::Examples {
 /// Numbered things that processes take in parts, in order and as they come free, so that each does as much as it can:
 /// all have the same list of parts, and a counter in the first process' memory says which one is the next. Parts become
 /// smaller to the end, where a slow process should not have much left.
+///
+/// From the first take() to the last nobody else in the process calls MPI.
 ///
 /// The item k of a process is its k-th part; the first stage of a pipeline take()s it.
 class Handout {
@@ -47,11 +51,14 @@ public:
 private:
   class Counter;
 
+  void serve(const std::stop_token& end);
+
   std::vector<Share> parts_;
   std::unique_ptr<Counter> counter_;
   mutable std::mutex mutex_;
   std::vector<std::int64_t> taken_; ///< numbers of parts
   std::int64_t end_;                ///< the number at which stop() came
+  std::jthread server_;             ///< in the first process, until the last part is taken
 };
 
 } // namespace Bracewell::Examples
