@@ -100,6 +100,11 @@ void add_picture_format(CLI::App& app, std::string& ending) {
                           {{"png", ".png"}, {"pdf", ".pdf"}, {"svg", ".svg"}});
 }
 
+void add_reproducible(CLI::App& app, bool& reproducible) {
+  app.add_flag("--reproducible", reproducible,
+               "sums in a fixed order: the same bits in every run of as many processes, a little slower");
+}
+
 int run_driver(CLI::App& app, int argc, const char* const* argv,
                const std::function<void(Provenance&, Timings&)>& body) {
   ProcessGroup group;
