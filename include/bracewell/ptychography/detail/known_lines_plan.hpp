@@ -240,7 +240,7 @@ private:
     const int exchanges = std::clamp(room, 1, modes_);
     const auto add = [&](Of of, int blocks) {
       Sum::launch(space, Sum{of, sums_.data(), blocks, selection, targets, options.loss, norm,
-                             double(n_) * n_, weighted_ ? 0.0 : 1.0, patterns_.data(), losses});
+                             double(n_) * n_, weighted_ ? 0.0 : 1.0, patterns_.data(), losses, nullptr});
     };
     const auto compare = [&](const char* label, CompareTask task, bool back) {
       visit_loss(options.loss, [&](auto kind) {
