@@ -8,6 +8,7 @@
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
 
+#include <array>
 #include <cmath>
 #include <optional>
 
