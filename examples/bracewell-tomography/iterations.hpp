@@ -24,7 +24,7 @@ inline bool has_weights(const RunOptions& options, const Place& place) {
 /// Whether the Fourier method can do with its normal operator.
 inline bool goes_by_normal(const RunOptions& options, const Place& place) {
   return options.solver->method != LeastSquaresMethod::SIRT && options.solver->noise == 0 &&
-         !has_weights(options, place);
+         !has_weights(options, place) && !place.depth;
 }
 
 /// Weights of sinograms: the transmission, which the variance of its logarithm falls with, or 1; 0 beyond the detector.
@@ -44,7 +44,8 @@ struct RowWeights {
 inline LeastSquaresShape least_squares_shape(const RunOptions& options, std::int64_t angles,
                                              const Place& place, std::int64_t slices) {
   return {.data = {slices, angles, place.width},
-          .images = {slices, place.image, place.image},
+          .images = {place.slices(slices), place.image, place.image},
+          .independent = !place.depth,
           .method = options.solver->method,
           .normal = options.method == Method::Fourier && goes_by_normal(options, place)};
 }

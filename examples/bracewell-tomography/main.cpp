@@ -358,6 +358,16 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->expected(1, 8)
       ->type_name("C,C");
+  auto* const laminography = app.add_option("--laminography", run.laminography,
+                                            "tilt of the rotation axis out of the plane across the beam: a "
+                                            "volume comes of all rows at once; "
+                                            "with --centre, angles over a whole turn")
+                                 ->check(CLI::Range(-85., 85.))
+                                 ->type_name("DEGREES");
+  app.add_option("--depth", run.depth, "slices of this volume about its middle; by default as many as rows")
+      ->check(CLI::Range(1, 16384))
+      ->type_name("SLICES")
+      ->needs(laminography);
   app.add_flag("--half-acquisition", run.half_acquisition,
                "a whole turn with the axis near an end of the detector: slices are up to twice as wide");
   app.add_option("--size", run.size, "of the slices about the axis; by default all that the detector sees")
