@@ -45,8 +45,8 @@ inline LeastSquaresShape least_squares_shape(const RunOptions& options, std::int
                                              const Place& place, std::int64_t slices) {
   return {.data = {slices, angles, place.width},
           .images = {place.slices(slices), place.image, place.image},
-          .independent = !place.depth,
           .method = options.solver->method,
+          .independent = !place.depth,
           .normal = options.method == Method::Fourier && goes_by_normal(options, place)};
 }
 
