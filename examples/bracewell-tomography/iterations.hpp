@@ -5,6 +5,7 @@
 
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/reconstruct/mask.hpp>
+#include <bracewell/tomography/fourier_normal.hpp>
 
 #include <cmath>
 #include <memory>
@@ -21,9 +22,10 @@ inline bool has_weights(const RunOptions& options, const Place& place) {
   return place.width > place.seen || options.solver->transmission_weights;
 }
 
-/// Whether the Fourier method can do with its normal operator.
-inline bool goes_by_normal(const RunOptions& options, const Place& place) {
-  return options.solver->method != LeastSquaresMethod::SIRT && options.solver->noise == 0 &&
+/// Whether the Fourier method can do with its normal operator, and is faster so.
+inline bool goes_by_normal(const RunOptions& options, const Place& place, std::int64_t angles) {
+  return normal_is_faster(angles, place.width, place.image) &&
+         options.solver->method != LeastSquaresMethod::SIRT && options.solver->noise == 0 &&
          !has_weights(options, place) && !place.depth;
 }
 
@@ -47,7 +49,7 @@ inline LeastSquaresShape least_squares_shape(const RunOptions& options, std::int
           .images = {place.slices(slices), place.image, place.image},
           .method = options.solver->method,
           .independent = !place.depth,
-          .normal = options.method == Method::Fourier && goes_by_normal(options, place)};
+          .normal = options.method == Method::Fourier && goes_by_normal(options, place, angles)};
 }
 
 inline std::size_t iterations_bytes(const Space& space, const RunOptions& options, std::int64_t angles,

@@ -58,7 +58,7 @@ auto with_plan(const RunOptions& options, const Views& views, const Place& place
       .image = place.image, .slices = slices, .units = units, .tolerance = options.tolerance};
   switch (options.method) {
   case Method::Fourier:
-    return options.solver && goes_by_normal(options, place)
+    return options.solver && goes_by_normal(options, place, std::int64_t(views.angles.size()))
                ? visit(std::type_identity<FourierNormal<Space, float>>(), beam, of_fourier)
                : visit(std::type_identity<FourierTomography<Space, float>>(), beam, of_fourier);
   case Method::LogPolar:
