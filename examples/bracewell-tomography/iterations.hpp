@@ -24,7 +24,7 @@ inline bool has_weights(const RunOptions& options, const Place& place) {
 
 /// Whether the Fourier method can do with its normal operator, and is faster so.
 inline bool goes_by_normal(const RunOptions& options, const Place& place, std::int64_t angles) {
-  return normal_is_faster(angles, place.width, place.image) &&
+  return normal_is_faster(angles, place.width, place.image, kernels_run_on_host) &&
          options.solver->method != LeastSquaresMethod::SIRT && options.solver->noise == 0 &&
          !has_weights(options, place) && !place.depth;
 }

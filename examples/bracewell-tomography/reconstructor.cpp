@@ -108,15 +108,6 @@ Reconstructor filtered(const Space& space, const RunOptions& options, std::int64
 } // namespace
 
 void check_method(const RunOptions& options, const std::vector<double>& angles) {
-  if (options.method == Method::LogPolar) {
-    if (options.density_weights)
-      throw InputError("--density-weights: log-polar reconstruction takes even angles only");
-    if (options.align)
-      throw InputError("--align: --method log-polar takes even angles only");
-    check_even(options.scan.file.string(), angles);
-  }
-  if (options.align && options.half_acquisition)
-    throw InputError("--align: --half-acquisition does not go with it");
   if (options.laminography) {
     if (options.half_acquisition || options.align || options.try_centres || options.try_tilts)
       throw InputError(
@@ -128,6 +119,15 @@ void check_method(const RunOptions& options, const std::vector<double>& angles) 
       throw InputError("--laminography: --method line takes a --solver; its back-projection alone has "
                        "artefacts about the axis");
   }
+  if (options.method == Method::LogPolar) {
+    if (options.density_weights)
+      throw InputError("--density-weights: log-polar reconstruction takes even angles only");
+    if (options.align)
+      throw InputError("--align: --method log-polar takes even angles only");
+    check_even(options.scan.file.string(), angles);
+  }
+  if (options.align && options.half_acquisition)
+    throw InputError("--align: --half-acquisition does not go with it");
   if (options.half_acquisition && options.density_weights)
     throw InputError("--density-weights: --half-acquisition takes even angles over a whole turn only");
 }

@@ -6,13 +6,14 @@
 
 namespace Bracewell {
 
-/// Whether FourierNormal::normal is expected to take less time than `project` and `backproject`: from image / 4 angles on
-/// for a detector as wide as images. Its FFTs have four times the pixels of images and do not know of angles; those of the pair have
-/// 2.25 to 4 times, and P width samples are gridded twice. Hosts: even at 1/11 to 1/4, later for larger images and more slices
+/// Whether iterations by FourierNormal::normal are expected to take less time than by `project` and `backproject`. Its FFTs
+/// have four times the pixels of images and do not know of angles; those of the pair have 2.25 to 4 times, and angles x width
+/// samples are gridded twice: from a quarter of the pixels on that is slower on hosts, on GPUs from as many on
 /// (docs/internals/gridding-and-tomography.md).
 /// @param width, image  pixels of the detector, and of images along both axes
-constexpr bool normal_is_faster(std::int64_t angles, int width, int image) {
-  return 4. * double(angles) * width >= double(image) * image;
+/// @param host          the execution space works in the host's memory
+constexpr bool normal_is_faster(std::int64_t angles, int width, int image, bool host) {
+  return (host ? 4. : 1.) * double(angles) * width >= double(image) * image;
 }
 
 /// FourierTomography with its normal operator, for iterations: normal(image) is backproject(project(image)) as one
