@@ -33,9 +33,10 @@ struct AngleWaves {
   int angles, most;
 
   KOKKOS_FUNCTION int rows() const { return 2 * most + 1; }
+  KOKKOS_FUNCTION int frequency(int row) const { return (row + 1) / 2; }
+  KOKKOS_FUNCTION const T* table(int row) const { return row % 2 == 0 && row > 0 ? sines : cosines; }
   KOKKOS_FUNCTION T at(int row, int angle) const {
-    const auto turn = static_cast<int>(std::int64_t((row + 1) / 2) * angle % angles);
-    return row % 2 == 0 && row > 0 ? sines[turn] : cosines[turn];
+    return table(row)[std::int64_t(frequency(row)) * angle % angles];
   }
 };
 
@@ -52,12 +53,16 @@ struct SumWaves {
               row = int(item / blocks % waves.rows()), count = Kokkos::min(block, n - begin);
     const std::int64_t slice = item / blocks / waves.rows();
     const SinogramOf<T> sinogram = first.next(slice);
+    const T* const table = waves.table(row);
+    const int step = waves.frequency(
+        row); // of the place in it, which a remainder at every angle would take longer to find
     T partial[block] = {};
-    for (int p = 0; p < first.angles; ++p) {
-      const T wave = waves.at(row, p);
+    for (int p = 0, place = 0; p < first.angles; ++p) {
       const T* const values = &sinogram(p, begin);
       for (int i = 0; i < count; ++i)
-        partial[i] += wave * values[i];
+        partial[i] += table[place] * values[i];
+      place += step;
+      place -= place >= first.angles ? first.angles : 0;
     }
     T* const result = sums + (slice * waves.rows() + row) * padded + begin;
     for (int i = 0; i < count; ++i)
