@@ -31,18 +31,16 @@ function(bracewell_skipped_test name reason)
 endfunction()
 
 # The tests of the current folder run with two threads, for which they keep two processors unless they say otherwise, and
-# know where the data are. The thread sanitizer does not see
-# how OpenMP's threads wait for each other, but it does see the drivers' own: it gets one OpenMP thread.
+# know where the data are.
 function(bracewell_set_test_environment)
   set(threads 2)
-  if(CMAKE_CXX_FLAGS MATCHES "sanitize=thread")
-    set(threads 1)
-  endif()
   get_property(tests DIRECTORY PROPERTY TESTS)
   foreach(test ${tests})
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=${threads} OMP_PROC_BIND=false
       # A damaged HDF5 file makes its library ask for a terabyte: that is to fail as it does without the sanitizer.
       ASAN_OPTIONS=allocator_may_return_null=1
+      # The thread sanitizer does not know the locks inside of libraries, OpenMP's above all.
+      TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1
       LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/leaks_of_libraries.supp)
     if(BRACEWELL_TEST_DATA)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "BRACEWELL_TEST_DATA=${BRACEWELL_TEST_DATA}")

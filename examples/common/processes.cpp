@@ -124,7 +124,7 @@ ProcessGroup::~ProcessGroup() {
 #endif
 }
 
-void ProcessGroup::fail(int code, const std::function<void(std::ostream&)>& say) {
+void ProcessGroup::fail([[maybe_unused]] int code, const std::function<void(std::ostream&)>& say) {
   silence_.reset();
 #if defined(BRACEWELL_ENABLE_MPI)
   using namespace std::chrono;

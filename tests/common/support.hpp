@@ -90,7 +90,7 @@ std::string input_error(Action action) {
 }
 
 /// A file of the collection of public data, in the folder that BRACEWELL_TEST_DATA names; skips the test where
-/// it is not there.
+/// it is not there. To be called outside of CHECK, which takes the skip for a failure.
 inline fs::path shared_data(std::string_view name) {
   const char* folder = std::getenv("BRACEWELL_TEST_DATA");
   const fs::path path = fs::path(folder != nullptr ? folder : "") / "data" / name;

@@ -32,6 +32,7 @@ TEST_CASE("simulated 70S ribosomes reconstruct the map that they come from") {
 }
 
 TEST_CASE("projections agree with images that RELION made") {
+  data("ribosome70S_64.mrc");
   const TemporaryFolder folder;
   const auto error = [&](const std::string& map, const std::string& images, int offset) {
     run_well(folder, project + " --map " + data(map) + " --star " + data(images + ".star") +

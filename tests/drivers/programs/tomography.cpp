@@ -717,6 +717,7 @@ double centre_of_data(const TemporaryFolder& folder, const std::string& name, co
 } // namespace
 
 TEST_CASE("the axes of real scans are found") {
+  shared_data("tomography/tooth.h5");
   const TemporaryFolder folder;
   CHECK(std::abs(centre_of_data(folder, "tooth.h5", "") - 295.75) < 0.5);
   CHECK(std::abs(centre_of_data(folder, "savu_24737_raw.h5", "--rows 65:100") - 86.0) < 0.5);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/project/detail/sample_tiles.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 
@@ -26,9 +27,7 @@ struct SampleRows {
     const std::int64_t rows = samples.projection.elements() / samples.projection.columns(),
                        poses = samples.batches * samples.poses;
     parts = static_cast<int>(std::clamp<std::int64_t>(8 * space.concurrency() / poses, 1, rows));
-    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>,
-                                       Kokkos::IndexType<std::int64_t>>;
-    Kokkos::parallel_for(label, Policy(space, 0, poses * parts).set_chunk_size(1), *this);
+    launch_host_tasks(space, label, poses * parts, *this);
   }
 
   void operator()(std::int64_t item) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 #include <algorithm>
@@ -112,12 +113,16 @@ template <int threads = 0, int resident = 0, class Space, class Functor, int M, 
 void launch_tiles(const Space& space, const std::string& label, const Functor& functor,
                   const Tiles<M, columns>& tiles, std::int64_t poses) {
   constexpr int lanes = tile_lanes<Space>;
-  using Bounds = std::conditional_t<threads == 0, Kokkos::LaunchBounds<>,
-                                    Kokkos::LaunchBounds<threads, resident_teams<Space>(resident)>>;
-  using Policy = Kokkos::RangePolicy<Space, Bounds, Kokkos::IndexType<std::int64_t>,
-                                     Kokkos::Schedule<Kokkos::Dynamic>>; // corners: no work
-  Kokkos::parallel_for(label, Policy(space, 0, poses * tiles.per_pose * lanes).set_chunk_size(1),
-                       TileLoop<Functor, M, columns, lanes>{functor, tiles});
+  const TileLoop<Functor, M, columns, lanes> loop{functor, tiles};
+  const std::int64_t count = poses * tiles.per_pose * lanes;
+  if constexpr (is_host<Space>) {
+    launch_host_tasks(space, label, count, loop);
+  } else {
+    using Bounds = std::conditional_t<threads == 0, Kokkos::LaunchBounds<>,
+                                      Kokkos::LaunchBounds<threads, resident_teams<Space>(resident)>>;
+    using Policy = Kokkos::RangePolicy<Space, Bounds, Kokkos::IndexType<std::int64_t>>;
+    Kokkos::parallel_for(label, Policy(space, 0, count), loop);
+  }
 }
 
 } // namespace Bracewell::Impl
