@@ -78,9 +78,11 @@ const char* name_of(Transport transport) {
   return transport == Transport::Host ? "host" : transport == Transport::Device ? "device" : "collectives";
 }
 
-void sums(const Processes& processes) {
+void sums(const Processes& processes, bool small) {
   for (const auto& transport : processes.transports)
     for (const std::int64_t kilobytes : {50, 2100, 16000, 128000, 810000}) {
+      if (small && kilobytes > 16000)
+        break;
       const View<float*> values("values", static_cast<std::size_t>(kilobytes * 250));
       const double time = processes.milliseconds([&] { transport.sum(processes.space, values); },
                                                  kilobytes > 100000 ? 3 : 21);
@@ -158,7 +160,7 @@ void ptychography(const Processes& processes, int side, int n, int m) {
   const auto sum = [&](const Space& instance, const auto&... views) {
     processes.all().sum(instance, views...);
   };
-  solver.set_reduction({.patterns = patterns, .sum = sum});
+  solver.set_reduction(space, {.patterns = patterns, .sum = sum});
   constexpr int steps = 20;
   const double whole = processes.milliseconds([&] {
     for (int step = 0; step < steps; ++step)
@@ -175,7 +177,7 @@ void ptychography(const Processes& processes, int side, int n, int m) {
 
 void measure(const Processes& processes, const std::string& which, bool small) {
   if (which.empty() || which == "sum")
-    sums(processes);
+    sums(processes, small);
   if (which.empty() || which == "reconstruct")
     reconstruction(processes, small ? 2000 : 100000, small ? 64 : 256);
   if (which.empty() || which == "ptychography") {

@@ -437,14 +437,16 @@ void score_benchmark(benchmark::State& state) {
                                      .height = int(problem.box),
                                      .width = int(problem.box),
                                      .best = 1});
-  scoring.set_images(space, {.spectra = problem.spectra, .filters = problem.filters});
+  // Types named for nvcc.
+  using Images = ScoredImages<float, Space::memory_space>;
+  using Scores = PoseScores<float, Space::memory_space>;
+  scoring.set_images(space, Images{.spectra = problem.spectra, .filters = problem.filters});
   scoring.set_shifts(space, problem.candidate_shifts);
   const auto reference = prepare<Kernel, Stored>(space, problem.volume);
   const typename Problem::template View<float***> matrices(problem.matrices.data(), problem.poses, 3, 3);
   const typename Problem::template View<float**> best("best", problem.images, 1);
   const typename Problem::template View<int**> poses("poses", problem.images, 1),
       shifts("shifts", problem.images, 1);
-  using Scores = PoseScores<float, Space::memory_space>; // named for nvcc
   const double seconds = measure(
       state, space, std::is_same_v<Stored, HalfComplex> ? 5e-4 : 1e-5,
       [&] {

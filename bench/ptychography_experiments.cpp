@@ -1,6 +1,8 @@
-// What experiments bring: ptychography/experiment/n:N/m:M/modes:L/fraction:F/mask:K/batch:B. Loss and both gradients,
-// amplitude loss, patterns as counted. fraction: positions between pixels; mask: one pixel of seven does not count;
-// batch: patterns of a call, 0 for all.
+// What experiments bring: ptychography/experiment/n:N/m:M/modes:L/fraction:F/mask:K/batch:B[/find|/near|/detector|/relaxed]
+// [/general]. Loss and both gradients, amplitude loss, patterns as counted. fraction: positions between pixels; mask: one
+// pixel of seven does not count; batch: patterns of a call, 0 for all; find: gradients of positions; near: field; detector:
+// factors of patterns and a background; relaxed: two modes of relaxation, and all gradients of these. The label says the
+// path.
 
 #include "ptychography_experiments.hpp"
 
@@ -8,8 +10,11 @@
 
 #include <benchmark/benchmark.h>
 
+#include <iterator>
+#include <optional>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -19,10 +24,21 @@ using Complex = Kokkos::complex<float>;
 template <class Value>
 using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
 
+enum class Extra { None, Find, Near, Detector, Relaxed };
+constexpr const char* extra_names[] = {"", "/find", "/near", "/detector", "/relaxed"};
+
 struct Settings {
   int raster, n, m, modes;
   bool fraction, mask;
   int batch;
+  Extra extra = Extra::None;
+  bool general = false;
+};
+
+struct Detectors : FusedDetectors<128, 256, 512> {
+  static constexpr bool knows_lines(int size) {
+    return size == 64 || size == 128 || size == 192 || size == 256 || size == 512;
+  }
 };
 
 template <class Made, class Make>
@@ -34,7 +50,7 @@ void fill(const Made& view, const Make& make) {
 }
 
 void experiment(benchmark::State& state, const Settings& settings) {
-  const auto [raster, n, m, modes, fraction, mask, batch] = settings;
+  const auto [raster, n, m, modes, fraction, mask, batch, extra, general] = settings;
   const int size = raster * 4 + 256 + (n > 128 ? n : 0), count = raster * raster;
   const Space space;
   std::mt19937 engine(1);
@@ -48,11 +64,18 @@ void experiment(benchmark::State& state, const Settings& settings) {
     for (int axis = 0; axis < 2; ++axis)
       positions(j, axis) = (axis == 0 ? j / raster : j % raster) * (size - m - 2) / raster +
                            (fraction ? 0.1 + 0.3 * (j % 2) : 0.0);
-  PtychographyLoss<Space, float, float, FusedDetectors<128, 256, 512>> model(
-      space, {{size, size}, m, n, modes}, positions,
+  const int relaxation = extra == Extra::Relaxed ? 2 : 0;
+  const bool detector = extra == Extra::Detector;
+  PtychographyLoss<Space, float, float, Detectors> model(
+      space, {{size, size}, m, n, modes, 1, relaxation}, positions,
       {.loss = PatternLoss::Amplitude,
        .scale = PatternScale::None,
-       .weights = mask ? PixelWeights::Mask : PixelWeights::None});
+       .weights = mask ? PixelWeights::Mask : PixelWeights::None,
+       .fresnel_number = extra == Extra::Near ? std::optional(100.0) : std::nullopt,
+       .refine_positions = extra == Extra::Find,
+       .pattern_factors = detector,
+       .detector_background = detector,
+       .path = general ? PatternPath::General : PatternPath::Automatic});
   const int group = std::min(count, 64);
   const View<std::uint16_t***> patterns("patterns", group, n, n);
   std::poisson_distribution<int> counts(20);
@@ -66,9 +89,32 @@ void experiment(benchmark::State& state, const Settings& settings) {
   const View<int*> subset("subset", batch);
   fill(subset, [&](std::size_t i) { return static_cast<int>(i * 61 % count); });
   const View<double> loss("loss");
+  PtychographyInputs<float, Space::memory_space> inputs{.object = object, .probe = probe};
+  PtychographyOutputs<float, Space::memory_space> outputs{
+      .loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient};
+  const View<float**> position_gradient("position gradient", count, 2), background("background", n, n),
+      background_gradient("background gradient", n, n);
+  const View<float*> factors("factors", count), factor_gradient("factor gradient", count);
+  const View<Complex**> coefficients("coefficients", count, relaxation),
+      coefficient_gradient("coefficient gradient", count, relaxation);
+  const View<Complex***> modes_of_relaxation("relaxation", relaxation, m, m),
+      relaxation_gradient("relaxation gradient", relaxation, m, m);
+  if (extra == Extra::Find)
+    outputs.position_gradient = position_gradient;
+  if (detector) {
+    Kokkos::deep_copy(factors, 1.1f);
+    Kokkos::deep_copy(background, 2.0f);
+    inputs.factors = factors, inputs.detector_background = background;
+    outputs.factor_gradient = factor_gradient, outputs.background_gradient = background_gradient;
+  }
+  if (relaxation > 0) {
+    fill(coefficients, [&](std::size_t) { return Complex(normal(engine), normal(engine)); });
+    fill(modes_of_relaxation, [&](std::size_t) { return Complex(normal(engine), normal(engine)); });
+    inputs.coefficients = coefficients, inputs.relaxation = modes_of_relaxation;
+    outputs.coefficient_gradient = coefficient_gradient, outputs.relaxation_gradient = relaxation_gradient;
+  }
   const auto run = [&] {
-    model.evaluate(space, object, probe,
-                   {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient},
+    model.evaluate(space, inputs, outputs,
                    batch > 0 ? Array<const int, Space::memory_space>(subset)
                              : Array<const int, Space::memory_space>());
   };
@@ -101,14 +147,30 @@ void add_experiments() {
       {raster, 256, 256, 3, true, true, 0},    {raster, 256, 256, 3, true, true, 64},
       {raster, 128, 128, 1, false, false, 64}, {raster, 256, 80, 1, false, false, 0},
       {raster, 200, 200, 2, true, true, 0},    {host ? 2 : 32, 512, 512, 1, false, false, 0}};
-  for (const Settings& s : all) {
+  std::vector<Settings> settings(std::begin(all), std::end(all));
+  for (const int n : {64, 192, 512}) { // known lengths beside nearly the same that are arguments
+    const int some = n < 512 ? raster : host ? 2 : 32;
+    settings.push_back({some, n, n / 64 * 63, 1, false, false, 0});
+    settings.push_back({some, n, n, 3, true, true, 0});
+    if (n < 512)
+      settings.push_back({some, n, n, 1, false, false, 0});
+  }
+  for (const bool general : {false, true})
+    for (const Extra extra : {Extra::Find, Extra::Near, Extra::Detector, Extra::Relaxed}) {
+      settings.push_back({raster, 128, 128, 1, true, false, 0, extra, general});
+      settings.push_back({raster, 256, 256, 3, true, false, 0, extra, general});
+    }
+  for (const Settings& s : settings) {
+    if (host && s.general) // the others are, too
+      continue;
     const auto text = [](const char* name, int value) {
       return std::string("/") + name + ":" + std::to_string(value);
     };
-    benchmark::RegisterBenchmark(("ptychography/experiment" + text("n", s.n) + text("m", s.m) +
-                                  text("modes", s.modes) + text("fraction", s.fraction) +
-                                  text("mask", s.mask) + text("batch", host && s.batch ? 4 : s.batch))
-                                     .c_str(),
+    const std::string name = "ptychography/experiment" + text("n", s.n) + text("m", s.m) +
+                             text("modes", s.modes) + text("fraction", s.fraction) + text("mask", s.mask) +
+                             text("batch", host && s.batch ? 4 : s.batch) +
+                             extra_names[static_cast<int>(s.extra)] + (s.general ? "/general" : "");
+    benchmark::RegisterBenchmark(name.c_str(),
                                  [s, host](benchmark::State& state) {
                                    Settings used = s;
                                    used.batch = host && s.batch ? 4 : s.batch;

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """Runs the programs on small files with damages: each run has to end in time with 0, or with one sentence and 1 or 2, and
-without output then. The first run that does not ends the script; its folder stays.
+without output then. The folders of runs that do not stay; the tenth of them ends the script.
 
     fuzz_programs.py --programs build/fuzz/examples --seeds SEEDS [--data DATA] [--runs N] [--seconds S] [--seed K]
+                     [--jobs J]
 
 SEEDS is a folder that fuzz_seeds wrote, DATA a folder with real files (cryoem/, tomography/, ptychography/)."""
 
 import argparse
+import collections
+import concurrent.futures
 import os
 import pathlib
 import random
 import re
+import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -25,10 +30,10 @@ parser.add_argument("--data", type=pathlib.Path)
 parser.add_argument("--runs", type=int, default=10000)
 parser.add_argument("--seconds", type=float, default=float("inf"))
 parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--time-limit", type=float, default=60, help="seconds of a run")
+parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at a time, each with one thread")
+parser.add_argument("--time-limit", type=int, default=60, help="seconds of processor that a run may take")
 options = parser.parse_args()
 options.programs = options.programs.resolve()
-chance = random.Random(options.seed)
 largest_memory = 2 << 20  # kB of a run; --memory-limit is below it
 
 star = """data_optics
@@ -105,7 +110,7 @@ real_commands = [
 telling_numbers = (0, 1, 2, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7F800000, 0x7FC00000, 1 << 24)
 
 
-def damaged(content):
+def damaged(content, chance):
     """Bytes that are changed, missing, doubled or moved, mostly near the beginning, where formats state sizes."""
     content = bytearray(content)
 
@@ -138,18 +143,19 @@ def complaint(program, arguments, folder, names):
     (folder / "command").write_text(" ".join(command) + "\n")
     out, err = folder / "stdout", folder / "stderr"
     with open(out, "wb") as stdout, open(err, "wb") as stderr:
-        process = subprocess.Popen(command, cwd=folder, stdout=stdout, stderr=stderr)
-        end = time.monotonic() + options.time_limit
-        while True:
+        process = subprocess.Popen(command, cwd=folder, stdout=stdout, stderr=stderr,
+                                   env={**os.environ, "OMP_NUM_THREADS": "1"})
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (options.time_limit, options.time_limit))
+        end = time.monotonic() + 20 * options.time_limit  # one that waits
+        done = 0
+        while not done:
             done, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if done:
-                break
             if time.monotonic() > end:
                 process.kill()
-                os.wait4(process.pid, 0)
-                return f"still runs after {options.time_limit} seconds"
-            time.sleep(0.005)
+            time.sleep(0.002)
     process.returncode = code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGKILL:
+        return f"still runs after {usage.ru_utime + usage.ru_stime:.0f} seconds of processor"
     text = err.read_text(errors="replace")
     if re.search(r"Sanitizer|runtime error", text):
         return "a report of a sanitizer"
@@ -170,28 +176,45 @@ def complaint(program, arguments, folder, names):
     return f"ended with {code} and left {sorted(new)}" if new else None
 
 
-start, runs = time.monotonic(), 0
+start = time.monotonic()
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="bracewell-fuzz-"))
 originals = scratch / "originals"
 originals.mkdir()
 small_files(originals)
-while runs < options.runs and time.monotonic() - start < options.seconds:
-    real = options.data and chance.random() < 0.1
+commands = [command for command in commands if all((originals / name).exists() for name in command[2])]
+real_commands = [command for command in real_commands
+                 if options.data and all((options.data / name).exists() for name in command[2])]
+counts, findings = collections.Counter(), []
+
+
+def run(number):
+    """The run of this number, which its files depend on alone."""
+    if time.monotonic() - start > options.seconds or len(findings) >= 10:
+        return
+    chance = random.Random(f"{options.seed} {number}")
+    real = real_commands and chance.random() < 0.1
     program, arguments, files = chance.choice(real_commands if real else commands)
     sources = [(options.data if real else originals) / name for name in files]
     beside = [] if real else [originals / "p.mrcs"]
-    if not all(path.exists() for path in sources):
-        continue
-    folder = scratch / "run"
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = scratch / str(number)
     folder.mkdir()
     for path in {*sources, *beside}:
         shutil.copyfile(path, folder / path.name)
     victim = folder / chance.choice(sources).name
-    victim.write_bytes(damaged(victim.read_bytes()))
+    victim.write_bytes(damaged(victim.read_bytes(), chance))
     wrong = complaint(program, arguments, folder, [path.name for path in {*sources, *beside}])
-    runs += 1
+    counts[program] += 1
     if wrong:
-        sys.exit(f"fuzz_programs: {wrong}: {folder} ({(folder / 'command').read_text().strip()})")
+        findings.append(f"{wrong}: {folder} ({(folder / 'command').read_text().strip()})")
+        print(f"fuzz_programs: {findings[-1]}", flush=True)
+    else:
+        shutil.rmtree(folder)
+
+
+with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    list(pool.map(run, range(options.runs)))
+print(f"programs: {sum(counts.values())} runs in {time.monotonic() - start:.0f} s "
+      f"({', '.join(f'{count} of {program}' for program, count in sorted(counts.items()))}), {len(findings)} findings")
+if findings:
+    sys.exit(1)
 shutil.rmtree(scratch)
-print(f"programs: {runs} runs in {time.monotonic() - start:.0f} s")

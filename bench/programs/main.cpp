@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   int repeat = 1;
   bool relion = false;
   std::string field;
-  std::vector<std::string> copy;
+  std::vector<std::string> copy, launcher;
   app.add_option("--folder", folder, "of inputs and outputs, some gigabytes")->capture_default_str();
   app.add_option("--particles", sizes.particles)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--box", sizes.box, "of the particles, pixels")
@@ -63,6 +63,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"cryo-em", "tomography", "ptychography"}));
   app.add_option("--copy", copy, "SCAN SLICES: read and write, for the job of that name")->expected(2);
   app.add_option("--repeat", repeat)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--launcher", launcher, "that starts the programs, its words apart: mpirun -n 2")
+      ->delimiter(' ');
   app.add_flag("--relion", relion, "relion_project and relion_reconstruct too");
   CLI11_PARSE(app, argc, argv);
   try {
@@ -80,6 +82,9 @@ int main(int argc, char** argv) {
     add("cryo-em", [&] { return cryoem_jobs(folder, sizes, relion); });
     add("tomography", [&] { return tomography_jobs(folder, sizes); });
     add("ptychography", [&] { return ptychography_jobs(folder, sizes); });
+    for (Job& job : jobs)
+      if (fs::path(job.command[0]).filename().string().starts_with("bracewell-"))
+        job.command.insert(job.command.begin(), launcher.begin(), launcher.end());
     std::vector<std::vector<Usage>> runs(jobs.size());
     for (int i = 0; i < repeat; ++i)
       for (std::size_t job = 0; job < jobs.size(); ++job)

@@ -218,6 +218,7 @@ int main(int argc, char** argv) {
   app.add_flag_callback(
          "--no-decay", [&run] { run.decay = false; }, "do not")
       ->excludes(decay);
+  add_reproducible(app, run.reproducible);
   add_memory_limit(app, run.memory_limit);
   app.add_option(
          "--device-memory", run.device_memory,

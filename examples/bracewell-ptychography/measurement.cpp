@@ -302,7 +302,7 @@ void Measurement::read_positions(const MeasurementOptions& options) {
     for (const auto& position : positions_)
       if (position[axis] > most)
         file_.fail(name, "expected positions within 100000 object pixels, found a range of " +
-                             std::to_string(position[axis]) + " (are they in metres?)");
+                             shortest(position[axis]) + " (are they in metres?)");
   }
 }
 

@@ -32,6 +32,10 @@ std::string number(double value) {
   return text;
 }
 
+auto host_view(std::vector<double>& values) {
+  return Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
+}
+
 /// Sums over the patterns, for starting values and for the record.
 struct Totals {
   double counts = 0;                ///< of all good pixels
@@ -39,7 +43,7 @@ struct Totals {
 };
 
 template <class Storage>
-Totals load(const Space& space, const Measurement& measurement, Share which,
+Totals load(const Space& space, const Measurement& measurement, Share which, bool in_order,
             PtychographyLoss<Space, float, Storage>& loss, Timings& timings) {
   const int n = measurement.detector();
   Totals totals;
@@ -55,8 +59,7 @@ Totals load(const Space& space, const Measurement& measurement, Share which,
       loss.set_patterns(space, first, patterns);
   };
   timings.stages(for_each_group(space, measurement, which, store, totals.pattern));
-  processes().sum(space, Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                             totals.pattern.data(), totals.pattern.size()));
+  sum_over_processes(space, in_order, host_view(totals.pattern));
   totals.counts = std::accumulate(totals.pattern.begin(), totals.pattern.end(), 0.0);
   return totals;
 }
@@ -158,7 +161,7 @@ public:
     timings.phase("plan");
     PtychographyLoss<Space, float, Storage> loss(space_, shape_, positions_view(), loss_options());
     timings.phase("load");
-    const Totals totals = load(space_, measurement_, mine_, loss, timings);
+    const Totals totals = load(space_, measurement_, mine_, options_.reproducible, loss, timings);
     timings.phase("start");
     if (!(totals.counts > 0))
       throw InputError(measurement_.path().string() + ": all patterns are empty");
@@ -173,16 +176,20 @@ public:
     set_start(solver, probe);
     if (process_count() > 1)
       solver.set_reduction(
-          {.patterns = measurement_.count(),
-           .sum = [](const Space& space, const auto&... views) { processes().sum(space, views...); }});
+          space_, {.patterns = measurement_.count(),
+                   .sum = [in_order = options_.reproducible](const Space& space, const auto&... views) {
+                     sum_over_processes(space, in_order, views...);
+                   }});
     timings.phase("iterate");
     std::vector<double> losses = iterate(solver, checkpoint);
+    const std::vector<float> moves =
+        of_all("/solver/displacements", download(space_, solver.displacements()));
     if (!is_first_process())
       return "";
     timings.phase("write");
     const std::chrono::duration<double> elapsed = Clock::now() - start;
 
-    Reconstruction result = collect(solver, std::move(losses));
+    Reconstruction result = collect(solver, moves, std::move(losses));
     write_pictures(picture_paths(options_.out, options_.picture_ending), result);
     write_reconstruction(options_.out, result);
     return summary(result, totals, solver.memory_bytes(), elapsed.count());
@@ -199,9 +206,13 @@ private:
   void append_scans() {
     if (options_.one_object && options_.data.size() == 1)
       throw InputError("--one-object goes with several scans (--data)");
-    for (std::size_t i = 1; i < options_.data.size(); ++i)
+    for (std::size_t i = 1; i < options_.data.size(); ++i) {
+      for (std::size_t other = 0; other < i; ++other)
+        if (std::filesystem::equivalent(options_.data[i], options_.data[other]))
+          provenance_.assume(options_.data[i].string() + ": is the file of two scans, and counts twice");
       measurement_.append(std::make_unique<Measurement>(options_.data[i], options_.measurement, provenance_),
                           options_.one_object ? std::nullopt : std::optional(2 * margin()), provenance_);
+    }
   }
 
   void choose_algorithm() const {
@@ -305,13 +316,18 @@ private:
     mine_ = processes().share(measurement_.count());
     if (process_count() == 1)
       return;
-    if (options_.refine_positions)
-      throw InputError("--refine-positions: expected one process, as the positions of a scan are refined "
-                       "together, found " +
-                       std::to_string(process_count()));
     if (options_.batches > 1 && options_.batches > measurement_.count() / process_count())
       throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
                        std::to_string(measurement_.count() / process_count()) + " patterns of a process");
+    // All processes hold the whole object: such sums take as long as steps of tens of thousands of patterns.
+    constexpr double large = 256e6;
+    const double bytes =
+        8 * (double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2));
+    if (bytes > large)
+      provenance_.assume(measurement_.path().string() + ": the object of " +
+                         std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
+                         " pixels is not divided: every step sums " + number(bytes / 1e6) + " MB over " +
+                         std::to_string(process_count()) + " processes");
   }
 
   /// Says where positions are hardly in object pixels.
@@ -544,27 +560,86 @@ private:
       visit("/best/displacements", best.displacements);
   }
 
-  /// A checkpoint: all that the passes to come depend on.
+  /// Whether an array ends with two values for each pattern: a process has those of its own patterns.
+  bool is_of_patterns(const std::string& name) const {
+    return options_.refine_positions && (name.ends_with("/displacements") || name == "/solver/windows" ||
+                                         name == "/solver/means" || name == "/solver/squares");
+  }
+
+  /// An array of this process with the values of all patterns, where it has any. Collective.
+  template <class Value>
+  std::vector<Value> of_all(const std::string& name, std::vector<Value> values) const {
+    if (process_count() == 1 || !is_of_patterns(name))
+      return values;
+    std::vector<double> all(2 * static_cast<std::size_t>(measurement_.count()));
+    const auto first = values.end() - 2 * mine_.size();
+    std::copy(first, values.end(), all.begin() + 2 * mine_.begin);
+    processes().sum(space_, host_view(all));
+    values.erase(first, values.end());
+    for (const double value : all)
+      values.push_back(static_cast<Value>(value));
+    return values;
+  }
+
+  /// An array of all patterns, as a checkpoint has it, in a process that has `own` values of it.
+  template <class Value>
+  std::vector<Value> of_this(const Hdf5Reader& file, const std::string& name, std::size_t own) const {
+    if (!is_of_patterns(name))
+      return read_exactly<Value>(file, name, own);
+    const std::int64_t count = measurement_.count();
+    auto values = read_exactly<Value>(file, name, own + 2 * std::size_t(count - mine_.size()));
+    values.erase(values.end() - 2 * (count - mine_.end), values.end());
+    values.erase(values.end() - 2 * mine_.end, values.end() - 2 * mine_.size());
+    return values;
+  }
+
+  /// A checkpoint: all that the passes to come depend on, of this process' patterns or, where there is a file, of all.
   template <class Solver>
-  void save(Hdf5Writer& file, const Solver& solver, const Passes& passes, const State& best) const {
+  void save(Hdf5Writer* file, const Solver& solver, const Passes& passes, const State& best) const {
     const auto write = [&]<class Value>(const char* name, const std::vector<Value>& values) {
-      file.write<Value>(name, {static_cast<std::int64_t>(values.size())}, values);
+      if (file)
+        file->write<Value>(name, {static_cast<std::int64_t>(values.size())}, values);
     };
     const auto state = solver.state(space_);
     for_each_array(state, [&]<class Value>(const char* name, const std::vector<Value>& values) {
-      using Stored = typename HostValue<Value>::type;
-      file.write<Stored>(name, {static_cast<std::int64_t>(values.size())},
-                         {reinterpret_cast<const Stored*>(values.data()), values.size()});
+      if constexpr (std::is_arithmetic_v<Value>)
+        write(name, of_all(name, values));
+      else if (file) {
+        using Stored = typename HostValue<Value>::type;
+        file->write<Stored>(name, {static_cast<std::int64_t>(values.size())},
+                            {reinterpret_cast<const Stored*>(values.data()), values.size()});
+      }
     });
-    file.write_scalar<std::int64_t>("/solver/steps", state.adam.steps);
-    for_each_view(best, [&](const char* name, const auto& view) { write(name, download(space_, view)); });
+    for_each_view(best, [&](const char* name, const auto& view) {
+      if constexpr (std::is_arithmetic_v<typename std::decay_t<decltype(view)>::non_const_value_type>)
+        write(name, of_all(name, download(space_, view)));
+      else
+        write(name, download(space_, view));
+    });
+    if (!file)
+      return;
+    file->write_scalar<std::int64_t>("/solver/steps", state.adam.steps);
     write("/losses", passes.losses);
-    file.write_scalar<double>("/least", passes.least);
+    file->write_scalar<double>("/least", passes.least);
     write("/order", passes.order);
     std::ostringstream generator;
     generator << passes.generator;
     const std::string text = generator.str();
     write("/generator", std::vector<std::uint8_t>(text.begin(), text.end()));
+  }
+
+  template <class Solver>
+  void save_if_due(Checkpoint& checkpoint, const Solver& solver, const Passes& passes,
+                   const State& best) const {
+    bool due = is_first_process() && checkpoint.due();
+    if (options_.refine_positions) // then all have a part of it
+      due = sum_over_processes(due ? 1 : 0) > 0;
+    if (!due)
+      return;
+    if (is_first_process())
+      checkpoint.save([&](Hdf5Writer& file) { save(&file, solver, passes, best); });
+    else
+      save(nullptr, solver, passes, best);
   }
 
   template <class Solver>
@@ -575,13 +650,13 @@ private:
     state.losses.resize(done * batches);
     for_each_array(state, [&]<class Value>(const char* name, std::vector<Value>& values) {
       using Stored = typename HostValue<Value>::type;
-      const auto stored = read_exactly<Stored>(file, name, values.size());
+      const auto stored = of_this<Stored>(file, name, values.size());
       std::ranges::copy(stored, reinterpret_cast<Stored*>(values.data()));
     });
     state.adam.steps = file.read_scalar<std::int64_t>("/solver/steps");
     for_each_view(best, [&](const char* name, const auto& view) {
       using Stored = typename HostValue<typename std::decay_t<decltype(view)>::non_const_value_type>::type;
-      upload(space_, view, read_exactly<Stored>(file, name, view.size()));
+      upload(space_, view, of_this<Stored>(file, name, view.size()));
     });
     passes.least = file.read_scalar<double>("/least");
     passes.order = read_exactly<int>(file, "/order", batches);
@@ -648,8 +723,7 @@ private:
           passes.least = losses.back();
           std::swap(before, best);
         }
-        if (is_first_process() && checkpoint.due())
-          checkpoint.save([&](Hdf5Writer& file) { save(file, solver, passes, best); });
+        save_if_due(checkpoint, solver, passes, best);
         progress.add(1, "loss " + number(losses.back()));
       }
     }
@@ -674,7 +748,8 @@ private:
   }
 
   template <class Solver>
-  Reconstruction collect(const Solver& solver, std::vector<double> losses) const {
+  Reconstruction collect(const Solver& solver, const std::vector<float>& moves,
+                         std::vector<double> losses) const {
     Reconstruction result;
     result.rows = shape_.object[0], result.columns = shape_.object[1];
     result.amplitude = download(space_, solver.amplitude());
@@ -682,11 +757,8 @@ private:
     result.modes = shape_.modes, result.probe_size = shape_.probe;
     result.probe = download(space_, solver.probe());
     result.positions = positions_;
-    if (options_.refine_positions) {
-      const auto moves = download(space_, solver.displacements());
-      for (std::size_t i = 0; i < moves.size(); ++i)
-        result.positions[i / 2][i % 2] += moves[i];
-    }
+    for (std::size_t i = 0; i < moves.size(); ++i)
+      result.positions[i / 2][i % 2] += moves[i];
     result.losses = std::move(losses);
     if (options_.train == Train::Aberrations) {
       const auto found = download(space_, solver.aberrations());

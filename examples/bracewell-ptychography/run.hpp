@@ -42,6 +42,7 @@ struct RunOptions {
   int passes = 200, batches = 1;
   std::optional<bool>
       decay; ///< of the rates from pass to pass; absent: with several batches, and with positions
+  bool reproducible = false;           ///< sums over processes in a fixed order
   std::optional<double> memory_limit;  ///< megabytes; absent: half of the machine's
   std::optional<double> device_memory; ///< megabytes; absent: as much as it takes
   std::string picture_ending = ".png";

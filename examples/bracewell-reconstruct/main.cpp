@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
+  add_reproducible(app, reconstruction.reproducible);
   add_memory_limit(app, options.run.memory_limit);
   add_picture_format(app, options.run.picture_ending);
   app.add_option("--demo", options.demo,

@@ -94,8 +94,8 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
 }
 
 std::vector<StageTime>
-Refinement::run(std::span<const std::size_t> rows, const Reference& reference, double radius, bool global,
-                Progress& progress,
+Refinement::run(std::span<const std::size_t> rows, Handout& handout, const Reference& reference,
+                double radius, bool global, Progress& progress,
                 const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done) {
   reference_ = &reference;
   radius_ = radius;
@@ -103,13 +103,8 @@ Refinement::run(std::span<const std::size_t> rows, const Reference& reference, d
   global_.reset();
   if (global)
     global_.emplace(space_, reference, grid(reference.levers, radius), batch_);
-  std::vector<std::vector<std::size_t>> batches;
-  for (std::size_t first = 0; first < rows.size(); first += batch_) {
-    const auto part = rows.subspan(first, std::min(batch_, rows.size() - first));
-    batches.emplace_back(part.begin(), part.end());
-  }
   return ParticleBatches(space_, particles_, batch_, false)
-      .for_each(batches, [&](const Part<float***>& images, std::span<const std::size_t> part) {
+      .for_each(rows, handout, [&](const Part<float***>& images, std::span<const std::size_t> part) {
         done(part, refine_batch(images, part));
       });
 }

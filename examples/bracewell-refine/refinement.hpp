@@ -5,6 +5,7 @@
 #include "bracewell-refine/match.hpp"
 #include "bracewell-refine/pose_search.hpp"
 #include "bracewell-refine/reference.hpp"
+#include "common/handout.hpp"
 #include "common/pipeline.hpp"
 #include "common/progress.hpp"
 #include "common/star.hpp"
@@ -52,16 +53,20 @@ public:
   /// Bytes that it takes.
   double bytes_of_search(const GlobalSearch::Grid& grid) const;
   bool uses_ctf() const { return contrast_.present(); }
+  /// Images at a time, at most.
+  std::int64_t batch() const { return static_cast<std::int64_t>(batch_); }
 
-  /// Refines the poses of `rows` of the particles, which have to have the reference's box, in batches: after
-  /// each the particles have the new poses, and done(rows of the batch, their fits) is called.
+  /// Refines the poses of `rows` of the particles, which have to have the reference's box, in the parts that this
+  /// process takes of them: after each the particles have the new poses, and done(rows of the part, their fits) is
+  /// called.
+  /// @param handout   of parts of a batch() at most
   /// @param radius    largest frequency compared, periods per box
   /// @param global    begins with a global search, not with the poses that the particles have
   /// @param progress  counts searches
   /// Throws InputError where images cannot be read.
   std::vector<StageTime>
-  run(std::span<const std::size_t> rows, const Reference& reference, double radius, bool global,
-      Progress& progress,
+  run(std::span<const std::size_t> rows, Handout& handout, const Reference& reference, double radius,
+      bool global, Progress& progress,
       const std::function<void(std::span<const std::size_t>, std::span<const Fit>)>& done);
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-refine/run.hpp"
 
+#include "common/handout.hpp"
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
 #include "common/processes.hpp"
@@ -100,6 +101,8 @@ public:
     }
     for (const auto& path : options.maps)
       maps_.push_back(read(path));
+    if (maps_.size() == 2 && maps_[0].values == maps_[1].values) // the same, whatever its names
+      maps_.pop_back();
     if (options.refinement.global)
       check_global();
     check_halves();
@@ -115,6 +118,7 @@ public:
     }
     require_memory_for_reconstruction(particles_, reconstruction_, memory_limit(options.memory_limit));
     reconstruction_.normalise = options.normalise;
+    reconstruction_.reproducible = options.reproducible;
     reconstruction_.batch = options.refinement.batch;
     reconstruction_.ctf = refinement_.uses_ctf();
     fits_.resize(particles_.count);
@@ -276,40 +280,49 @@ private:
     const bool global = options_.refinement.global && round_ == 0;
     const std::int64_t searches = refinement_.searches(radius_, global);
     Progress progress(round + "refining", "stages of particles",
-                      searches * static_cast<std::int64_t>(particles_.count) / process_count());
-    std::vector<std::size_t> refined; // by this process
+                      searches * static_cast<std::int64_t>(particles_.count));
     progress.add(searches * static_cast<std::int64_t>(done_));
     for (const std::size_t half : {0, 1}) {
-      timings_.phase("make reference");
-      const std::size_t before = half == 0 ? 0 : rows_[0].size();
-      const std::size_t first = std::clamp(done_, before, before + rows_[half].size()) - before;
-      if (first == rows_[half].size())
+      const std::size_t before = half == 0 ? 0 : rows_[0].size(), end = before + rows_[half].size();
+      if (done_ >= end)
         continue;
+      timings_.phase("make reference");
       const Reference reference = make_reference(space_, references_[references_.size() == 1 ? 0 : half],
                                                  options_.refinement.sampling);
       timings_.phase("refine");
-      const auto left = std::span(rows_[half]).subspan(first);
-      const Share mine = processes().share(static_cast<std::int64_t>(left.size()));
-      const auto own =
-          left.subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size()));
-      refined.insert(refined.end(), own.begin(), own.end());
-      timings_.stages(refinement_.run(own, reference, radius_, global, progress,
-                                      [&](std::span<const std::size_t> rows, std::span<const Fit> fits) {
-                                        for (std::size_t i = 0; i < rows.size(); ++i)
-                                          fits_[rows[i]] = fits[i];
-                                        if (process_count() > 1) // each knows of its own alone
-                                          return;
-                                        done_ += rows.size();
-                                        if (checkpoint.due())
-                                          checkpoint.save([&](Hdf5Writer& file) { save(file); });
-                                      }));
+      while (done_ < end)
+        refine_some(std::span(rows_[half]).subspan(done_ - before), reference, global, progress, checkpoint);
     }
-    if (process_count() > 1) {
-      exchange(refined);
-      done_ = particles_.count;
-      if (is_first_process() && checkpoint.due())
-        checkpoint.save([&](Hdf5Writer& file) { save(file); });
-    }
+  }
+
+  /// Those of some particles, or of the first of them where a checkpoint is due before.
+  void refine_some(std::span<const std::size_t> rows, const Reference& reference, bool global,
+                   Progress& progress, Checkpoint& checkpoint) {
+    const std::int64_t searches = refinement_.searches(radius_, global);
+    Handout handout(static_cast<std::int64_t>(rows.size()), refinement_.batch());
+    const std::size_t done = done_;
+    std::vector<std::size_t> refined; // by this process
+    std::int64_t item = 0;
+    timings_.stages(refinement_.run(rows, handout, reference, radius_, global, progress,
+                                    [&](std::span<const std::size_t> part, std::span<const Fit> fits) {
+                                      for (std::size_t i = 0; i < part.size(); ++i)
+                                        fits_[part[i]] = fits[i];
+                                      refined.insert(refined.end(), part.begin(), part.end());
+                                      progress.add(searches * handout.passed_over(item++));
+                                      if (!is_first_process() || !checkpoint.due())
+                                        return;
+                                      if (process_count() > 1)
+                                        return handout.stop(); // the others' poses come when all have ended
+                                      done_ = done + refined.size();
+                                      checkpoint.save([&](Hdf5Writer& file) { save(file); });
+                                    }));
+    timings_.share("particles", handout.taken());
+    done_ = done + static_cast<std::size_t>(handout.handed_out());
+    if (process_count() == 1)
+      return;
+    exchange(refined);
+    if (is_first_process() && checkpoint.due())
+      checkpoint.save([&](Hdf5Writer& file) { save(file); });
   }
 
   /// Half maps of the present poses, and their correlation.

@@ -5,6 +5,7 @@
 #include "bracewell-tomography/iterations.hpp"
 #include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/prepare.hpp"
+#include "common/handout.hpp"
 #include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
@@ -219,10 +220,18 @@ std::optional<PreparedRows> prepare_middle(const Space& space, const Job& job, c
   return prepared;
 }
 
-/// The slices of this process: whole pairs, as the Fourier method takes them, so that they are those of one process.
+/// The slices of this process, where steps on frames prepare them in a fixed share: whole pairs, as the Fourier method
+/// takes them, so that they are those of one process.
 Share share_of(std::int64_t slices) {
   const Share pairs = processes().share((slices + 1) / 2);
   return {std::min(2 * pairs.begin, slices), std::min(2 * pairs.end, slices)};
+}
+
+/// Chunks of slices that processes take: whole pairs, too.
+Handout chunks_of(const Job& job, std::int64_t chunk) {
+  if (job.options.laminography)
+    return Handout(Share{0, job.slices}, job.slices, job.slices);
+  return job.has_frame_steps() ? Handout(share_of(job.slices), chunk, 2) : Handout(job.slices, chunk, 2);
 }
 
 /// The axis before it is searched: that of the widest slices of half acquisition.
@@ -341,7 +350,7 @@ public:
            double attenuation, std::int64_t chunk, const Stripes& stripes,
            const std::optional<PreparedRows>& prepared, SliceOutput& output)
       : space_(space), job_(job), options_(options), centre_(centre), place_(place_of(job, centre)),
-        chunk_(chunk), stripes_(stripes), prepared_(prepared), output_(output),
+        stripes_(stripes), prepared_(prepared), output_(output),
         means_(std::async(
             std::launch::async,
             [this] { return prepared_ ? Means(job_, 0, 0) : Means(job_, job_.rows.begin, job_.slices); })),
@@ -352,9 +361,9 @@ public:
             })),
         rows_(space, size(chunk * row_bytes()), slots_of(place_)),
         stored_(space, size(place_.slices(chunk) * slice_bytes()), slots_of(place_)),
-        mine_(share_of(job.slices)),
+        chunks_(chunks_of(job, chunk)),
         progress_("reconstructing", options.solver ? "iterations of a slice" : "slices",
-                  mine_.size() * (options.solver ? options.solver->iterations : 1)) {
+                  chunks_.size() * steps_of_slice()) {
     const std::size_t angles = size(job.angles());
     sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
     wider_ = is_wider(place_) ? allocate<Owned<float***>>("wider", chunk, angles, place_.width) : sinograms_;
@@ -366,10 +375,11 @@ public:
   using Middle = std::function<void(std::vector<float> slice)>;
   /// Calls middle() with the middle slice once it is there.
   std::vector<StageTime> run(const Middle& middle) {
-    const std::int64_t in = mine_.size() * row_bytes(), out = place_.slices(mine_.size()) * slice_bytes();
     const auto rows_bytes = [&](std::int64_t item) { return count(item) * row_bytes(); };
     const auto stored_bytes = [&](std::int64_t item) { return place_.slices(count(item)) * slice_bytes(); };
-    Stage read{.name = "read", .threads = io_threads(), .slots = rows_.on_host(), .bytes = in};
+    // Of every row; laminography has one item.
+    const std::int64_t out = place_.slices(job_.slices) * slice_bytes() / job_.slices;
+    Stage read{.name = "read", .threads = io_threads(), .slots = rows_.on_host(), .bytes = row_bytes()};
     read.work = [&](std::int64_t item) {
       const std::int64_t begin = job_.rows.begin + first(item);
       if (!prepared_)
@@ -383,6 +393,7 @@ public:
     Stage write{.name = "write", .threads = output_.threads(io_threads()), .bytes = out};
     write.work = [&](std::int64_t item) {
       output_.write(first(item), {stored_.host(item), size(stored_bytes(item))});
+      progress_.add(steps_of_slice() * chunks_.passed_over(item));
       if (!options_.solver)
         progress_.add(count(item));
     };
@@ -391,8 +402,15 @@ public:
     stages.push_back(compute);
     stored_.add_copy(stages, Slots::Direction::Out, stored_bytes);
     stages.push_back(write);
-    return run_stages((mine_.size() + chunk_ - 1) / chunk_, stages);
+    auto times = run_stages(std::int64_t(chunks_.parts().size()), stages,
+                            [&](std::int64_t item) { return chunks_.take(item); });
+    for (StageTime& time : times)
+      time.bytes *= chunks_.taken();
+    return times;
   }
+
+  /// How many slices this process took.
+  std::int64_t taken() const { return chunks_.taken(); }
 
   /// Of all slices of this process so far.
   const Iterations& iterations() const { return iterations_; }
@@ -402,8 +420,9 @@ public:
   }
 
 private:
-  std::int64_t first(std::int64_t item) const { return mine_.begin + item * chunk_; }
-  std::int64_t count(std::int64_t item) const { return std::min(chunk_, mine_.end - first(item)); }
+  std::int64_t first(std::int64_t item) const { return chunks_.part(item).begin; }
+  std::int64_t count(std::int64_t item) const { return chunks_.part(item).size(); }
+  std::int64_t steps_of_slice() const { return options_.solver ? options_.solver->iterations : 1; }
   std::int64_t slice_bytes() const {
     return std::int64_t(place_.image) * place_.image * bytes_of(options_.output_type);
   }
@@ -455,7 +474,6 @@ private:
   const RunOptions& options_;
   double centre_;
   Place place_;
-  std::int64_t chunk_;
   const Stripes& stripes_;
   const std::optional<PreparedRows>& prepared_;
   SliceOutput& output_;
@@ -465,7 +483,7 @@ private:
   std::optional<Normalise> normalise_; ///< made last
   Owned<float***> sinograms_, wider_;
   Slices slices_; ///< where they are stored as something else
-  Share mine_;    ///< the slices of this process
+  Handout chunks_;
   Progress progress_;
   Iterations iterations_;
 };
@@ -517,6 +535,9 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     if (!options.half_acquisition && !options.laminography)
       check_width(job, sinogram, provenance);
     check_size(options, place_of(job, axis_or_widest(job)), provenance);
+    if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
+      provenance.assume("--centre " + shortest(*options.centre) + ": lies outside of the detector's " +
+                        std::to_string(job.width) + " columns: what is about the axis was not seen");
     provenance.say();
     attenuation = mean_attenuation(sinogram);
     if (options.centre) {
@@ -570,6 +591,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   Pipeline pipeline(space, job, options, views, centre, attenuation, chunk, stripes, prepared, *output);
   timings.phase("reconstruct");
   timings.stages(process_count() > 1 ? pipeline.run(keep) : pipeline.run(draw));
+  timings.share("slices", pipeline.taken());
   timings.phase("finish");
   const double residual = pipeline.residual(sum_over_processes(pipeline.iterations().squares), job.slices);
   if (!measuring) {

@@ -183,6 +183,8 @@ void Scan::read_dark(std::int64_t first, std::int64_t count, std::span<float> va
 
 void Scan::read_mean(const Frames& frames, std::int64_t start, std::int64_t number, std::int64_t first,
                      std::int64_t count, std::span<float> values) const {
+  if (values.empty())
+    return;
   std::vector<double> sum(values.size());
   // Small frames are read many at once: a file may have millions.
   const auto pixels = static_cast<std::int64_t>(values.size());

@@ -35,10 +35,12 @@ std::size_t terminal_columns() {
   return number > 0 ? static_cast<std::size_t>(number) : 100;
 }
 
-/// What an error of the library says, without the function that says it: users of programs call none.
-std::string without_function(const std::string& message) {
-  const std::size_t end = message.starts_with("Bracewell::") ? message.find(": ") : std::string::npos;
-  return end == std::string::npos ? message : message.substr(end + 2);
+/// What an error of the library says, alone or behind the file and row that it is about, without the function that
+/// says it: users of programs call none.
+std::string without_function(std::string message) {
+  const std::size_t begin = message.find("Bracewell::"), end = message.find(": ", begin);
+  return begin == std::string::npos || end == std::string::npos ? message
+                                                                : message.erase(begin, end + 2 - begin);
 }
 
 /// CLI11 writes the end of "any number above zero" with 309 digits.
@@ -47,7 +49,8 @@ std::string without_largest_number(const std::string& message) {
   return at == std::string::npos ? message : message.substr(0, at) + " is no finite positive number";
 }
 
-/// The ranges of options let through what is no number at all. Names of files and datasets may be what they are.
+/// The ranges of options let through what is no number at all, and whole numbers that 64 bits do not hold. Names of
+/// files and datasets may be what they are.
 void require_finite_numbers(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string kind = option->get_type_name();
@@ -58,6 +61,8 @@ void require_finite_numbers(const CLI::App& app) {
       const double value = std::strtod(text.c_str(), &end);
       if (end != text.c_str() && *end == '\0' && !std::isfinite(value))
         throw CLI::ValidationError(option->get_name(), "expected a finite number, found " + text);
+      if (std::abs(value) >= 0x1p63 && text.find_first_not_of("+-0123456789") == std::string::npos)
+        throw CLI::ValidationError(option->get_name(), "expected a number below 2^63, found " + text);
     }
   }
 }
@@ -93,6 +98,11 @@ void add_memory_limit(CLI::App& app, std::optional<double>& megabytes) {
 void add_picture_format(CLI::App& app, std::string& ending) {
   add_choice<std::string>(app, "--pictures", ending, "format of the pictures",
                           {{"png", ".png"}, {"pdf", ".pdf"}, {"svg", ".svg"}});
+}
+
+void add_reproducible(CLI::App& app, bool& reproducible) {
+  app.add_flag("--reproducible", reproducible,
+               "sums in a fixed order: the same bits in every run of as many processes, a little slower");
 }
 
 int run_driver(CLI::App& app, int argc, const char* const* argv,
@@ -140,7 +150,7 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
   } catch (const CLI::ParseError& error) {
     return complain(without_largest_number(error.what()) + " (see --help)", BadInput);
   } catch (const InputError& error) {
-    return complain(error.what(), BadInput);
+    return complain(without_function(error.what()), BadInput);
   } catch (const Error& error) {
     return complain(without_function(error.what()), BadInput);
   } catch (const std::bad_alloc&) {

@@ -50,6 +50,9 @@ void add_choice(CLI::App& app, const std::string& option, Value& value, const st
       ->default_str(standard);
 }
 
+/// Adds --reproducible.
+void add_reproducible(CLI::App& app, bool& reproducible);
+
 /// Adds --pictures, the format of pictures that are named after OUT: ".png", ".pdf" or ".svg".
 void add_picture_format(CLI::App& app, std::string& ending);
 

@@ -3,12 +3,15 @@
 
 #include "hdf5_library.hpp"
 #include "input_error.hpp"
+#include "input_file.hpp"
 #include "output_family.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace Bracewell::Examples {
@@ -207,6 +210,9 @@ void require_plausible(const Hdf5Reader& reader, const std::string& name, hid_t 
   const H5D_layout_t layout = H5Pget_layout(properties);
   if (layout != H5D_VIRTUAL && H5Pget_external_count(properties) == 0)
     check(sizes(shape));
+  if (layout == H5D_COMPACT &&
+      double(H5Dget_storage_size(dataset)) < double(hdf5_elements(shape)) * double(H5Tget_size(type)))
+    reader.fail(name, "is damaged: it has fewer bytes than its " + hdf5_text(shape) + " values");
   std::vector<hsize_t> chunk(shape.size());
   if (layout == H5D_CHUNKED && H5Pget_chunk(properties, int(chunk.size()), chunk.data()) > 0)
     check(chunk);
@@ -227,6 +233,28 @@ std::string reason(hid_t dataset) {
              (*name ? " (" + std::string(name) + ")" : "") + ", which is not installed";
   }
   return "cannot be read: the file is damaged or truncated";
+}
+
+/// Whether a superblock of the older kinds is whole and has no driver information: the library allocates as much as that
+/// says that it is long. (It belongs to files in several parts, which are not read.)
+bool has_plain_superblock(const InputFile& file) {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  constexpr std::size_t largest = 28 + 4 * 32;
+  for (std::int64_t at = 0; at < file.size(); at = at == 0 ? 512 : 2 * at) {
+    std::string head(std::min<std::size_t>(largest, static_cast<std::size_t>(file.size() - at)), '\0');
+    file.read_at(at, std::as_writable_bytes(std::span(head)));
+    if (!head.starts_with(signature))
+      continue;
+    head.resize(largest);
+    const auto version = static_cast<unsigned char>(head[8]);
+    if (version > 1)
+      return true;
+    const std::size_t fixed = version == 0 ? 24 : 28, address = static_cast<unsigned char>(head[13]);
+    const std::size_t root = 2 * address + 24; // the root group's entry
+    return address <= 32 && file.size() - at >= static_cast<std::int64_t>(fixed + 4 * address + root) &&
+           head.find_first_not_of('\xff', fixed + 3 * address) >= fixed + 4 * address;
+  }
+  return true;
 }
 
 void check_slab(const Hdf5Slab& slab, std::size_t values) {
@@ -269,11 +297,13 @@ std::string hdf5_text(const Hdf5Shape& shape) {
 }
 
 Hdf5Reader::Hdf5Reader(std::filesystem::path path) : path_(std::move(path)) {
-  bytes_ = InputFile(path_).size(); // which says what is wrong with the path
+  const InputFile file(path_); // which says what is wrong with the path
+  bytes_ = file.size();
   const Lock lock;
   if (H5Fis_hdf5(path_.c_str()) <= 0)
     throw InputError(path_.string() + ": is not an HDF5 file");
-  file_ = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (has_plain_superblock(file))
+    file_ = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (file_ < 0)
     throw InputError(path_.string() +
                      ": cannot be opened as HDF5: it is damaged, truncated or being written to");

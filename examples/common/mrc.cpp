@@ -112,7 +112,7 @@ std::string joined(const std::array<std::int64_t, 3>& values, const char* separa
 }
 
 bool is_permutation(const std::array<std::int64_t, 3>& axes) {
-  return axes[0] + axes[1] + axes[2] == 6 && axes[0] * axes[1] * axes[2] == 6;
+  return std::ranges::is_permutation(axes, std::array<std::int64_t, 3>{1, 2, 3});
 }
 
 /// Header, extended header and values, where that fits 64 bits.

@@ -22,8 +22,8 @@ double seconds_since(Clock::time_point start) {
 /// Where all stages are. One lock for all: items are large.
 class Run {
 public:
-  Run(std::int64_t items, const std::vector<Stage>& stages)
-      : items_(items), stages_(stages), progress_(stages.size()), times_(stages.size()) {
+  Run(std::int64_t items, const std::vector<Stage>& stages, const std::function<bool(std::int64_t)>& take)
+      : items_(items), stages_(stages), take_(take), progress_(stages.size()), times_(stages.size()) {
     for (std::size_t s = 0; s < stages.size(); ++s)
       times_[s] = {
           .name = stages[s].name, .threads = std::max(1, stages[s].threads), .bytes = stages[s].bytes};
@@ -39,8 +39,11 @@ public:
       lock.unlock();
       const auto start = Clock::now();
       std::exception_ptr failure;
+      bool taken = true;
       try {
-        stages_[s].work(item);
+        taken = s > 0 || !take_ || take_(item);
+        if (taken)
+          stages_[s].work(item);
       } catch (...) {
         failure = std::current_exception();
       }
@@ -49,7 +52,10 @@ public:
       times_[s].busy += busy;
       if (failure && !failure_)
         failure_ = failure;
-      progress_[s].end(item);
+      if (taken)
+        progress_[s].end(item);
+      else
+        items_ = std::min(items_, item);
       changed_.notify_all();
     }
   }
@@ -83,21 +89,22 @@ private:
     }
   };
 
-  /// Until the stage may begin the item; false where another stage failed.
+  /// Until the stage may begin the item; false where another stage failed, or there is no such item.
   bool wait(std::unique_lock<std::mutex>& lock, std::size_t s, std::int64_t item) {
     const auto until = [&](double& waited, const auto& ready) {
       const auto start = Clock::now();
-      changed_.wait(lock, [&] { return failure_ || ready(); });
+      changed_.wait(lock, [&] { return failure_ || item >= items_ || ready(); });
       waited += seconds_since(start);
     };
     until(times_[s].waited_for_before, [&] { return s == 0 || item < progress_[s - 1].ended; });
     until(times_[s].waited_for_after,
           [&] { return s + 1 == stages_.size() || item < progress_[s + 1].ended + stages_[s].slots; });
-    return !failure_;
+    return !failure_ && item < items_;
   }
 
   std::int64_t items_;
   const std::vector<Stage>& stages_;
+  const std::function<bool(std::int64_t)>& take_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Progress> progress_;
@@ -107,12 +114,13 @@ private:
 
 } // namespace
 
-std::vector<StageTime> run_stages(std::int64_t items, const std::vector<Stage>& stages) {
+std::vector<StageTime> run_stages(std::int64_t items, const std::vector<Stage>& stages,
+                                  const std::function<bool(std::int64_t)>& take) {
   const auto here = [](const Stage& stage) { return stage.threads == 0; };
   if (std::ranges::count_if(stages, here) > 1)
     throw std::logic_error("two stages of a pipeline want the same thread");
   const auto start = Clock::now();
-  Run run(items, stages);
+  Run run(items, stages, take);
   {
     std::vector<std::jthread> threads; // joined at the end
     try {

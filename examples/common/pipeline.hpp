@@ -33,6 +33,9 @@ struct StageTime {
 /// one with a single thread also ends them in order. A stage begins item k once the stage before has ended all items
 /// up to k and the stage after has ended item k - slots, so that no slot is written while it is read. The first
 /// exception of a stage lets all others end their items, and is thrown again.
-std::vector<StageTime> run_stages(std::int64_t items, const std::vector<Stage>& stages);
+/// @param take  if given, is asked before the first stage begins an item, by its threads, whether there is such an item: the
+///   first that there is not ends the run, and `items` says how many there are at most
+std::vector<StageTime> run_stages(std::int64_t items, const std::vector<Stage>& stages,
+                                  const std::function<bool(std::int64_t item)>& take = {});
 
 } // namespace Bracewell::Examples

@@ -103,7 +103,8 @@ ProcessGroup::ProcessGroup() {
   if (!started_by_launcher())
     return;
   int given = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED,
+                  &given); // threads that read take parts of the work
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &count);
   MPI_Comm here = MPI_COMM_NULL;

@@ -30,6 +30,16 @@ const Communicator<Kokkos::DefaultExecutionSpace>& processes();
 /// Collective.
 double sum_over_processes(double value);
 
+/// Sums of Views over processes, in place, and where they are `in_order` of ranks, with the same bits for as many of them.
+/// Collective.
+template <class... Views>
+void sum_over_processes(const Kokkos::DefaultExecutionSpace& space, bool in_order, const Views&... views) {
+  if (in_order)
+    processes().reduce_in_order(space, views...);
+  else
+    processes().sum(space, views...);
+}
+
 /// What the first process has. Collective.
 std::string text_of_first_process(const std::string& text);
 

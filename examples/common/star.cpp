@@ -6,6 +6,7 @@
 #include "input_file.hpp"
 #include "mrc.hpp"
 #include "output_family.hpp"
+#include "provenance.hpp"
 #include "star_grammar.hpp"
 
 #include <algorithm>
@@ -781,14 +782,14 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
     column->values = tables.column(column->name, &NumberReader::integer);
   for (auto* column : {&particles.odd_zernike, &particles.even_zernike})
     column->values = tables.column(column->name, &NumberReader::list);
-  if (options.pixel_size) {
-    if (!(*options.pixel_size > 0) || !std::isfinite(*options.pixel_size))
-      throw InputError(path.string() + ": expected a pixel size above 0, found " +
-                       std::to_string(*options.pixel_size));
+  if (options.pixel_size)
     particles.pixel_size.values.assign(particles.count, *options.pixel_size);
-  } else {
+  else
     particles.pixel_size.values = read_pixel_sizes(tables);
-  }
+  for (const double size : particles.pixel_size.values)
+    if (!(size >= 1e-3 && size <= 1e6))
+      throw InputError(path.string() + ": expected pixels of 0.001 to 1000000 Angstrom, found " +
+                       shortest(size));
   particles.origin_x.values = read_origins(tables, "rlnOriginX", particles.pixel_size.values);
   particles.origin_y.values = read_origins(tables, "rlnOriginY", particles.pixel_size.values);
   ImageFinder images(particles, tables.particles());

@@ -87,23 +87,20 @@ void ParticleBatches::look_at(std::span<const std::size_t> rows, const Part<floa
   images_seen_ += rows.size();
 }
 
-std::vector<StageTime> ParticleBatches::for_each(std::span<const std::vector<std::size_t>> batches,
+std::vector<StageTime> ParticleBatches::for_each(std::span<const std::size_t> rows, Handout& handout,
                                                  const Work& work) {
-  std::size_t images = 0;
-  for (const auto& rows : batches)
-    images += rows.size();
-  const auto bytes = static_cast<std::int64_t>(images * reader_.image_bytes());
-  const auto rows_of = [&](std::int64_t item) -> const std::vector<std::size_t>& {
-    return batches[static_cast<std::size_t>(item)];
+  const auto rows_of = [&](std::int64_t item) {
+    const Share part = handout.part(item);
+    return rows.subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.size()));
   };
   const auto bytes_of_item = [&](std::int64_t item) {
     return static_cast<std::int64_t>(rows_of(item).size() * reader_.image_bytes());
   };
-  Stage read{.name = "read", .threads = io_threads(), .slots = stored_.on_host(), .bytes = bytes};
+  Stage read{.name = "read", .threads = io_threads(), .slots = stored_.on_host()};
   read.work = [&](std::int64_t item) {
     reader_.read(rows_of(item), {stored_.host(item), static_cast<std::size_t>(bytes_of_item(item))});
   };
-  Stage compute{.name = "compute", .threads = 0, .bytes = bytes};
+  Stage compute{.name = "compute", .threads = 0};
   compute.work = [&](std::int64_t item) {
     const Part<float***> batch = to_images(rows_of(item), stored_.device(item));
     look_at(rows_of(item), batch);
@@ -113,7 +110,11 @@ std::vector<StageTime> ParticleBatches::for_each(std::span<const std::vector<std
   std::vector<Stage> stages{read};
   stored_.add_copy(stages, Slots::Direction::In, bytes_of_item);
   stages.push_back(compute);
-  return run_stages(static_cast<std::int64_t>(batches.size()), stages);
+  auto times = run_stages(static_cast<std::int64_t>(handout.parts().size()), stages,
+                          [&](std::int64_t item) { return handout.take(item); });
+  for (StageTime& time : times)
+    time.bytes = handout.taken() * static_cast<std::int64_t>(reader_.image_bytes());
+  return times;
 }
 
 } // namespace Bracewell::Examples

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "common/handout.hpp"
 #include "common/particle_images.hpp"
 #include "common/slots.hpp"
 #include "cryoem/image_statistics.hpp"
@@ -33,9 +34,10 @@ public:
   /// theirs.
   using Work = std::function<void(const Part<float***>& images, std::span<const std::size_t> rows)>;
 
-  /// Does it with batch after batch, in this thread, with a fence after each. Throws what ParticleImages::read
-  /// throws, and InputError for values that are not finite, with the number of the image.
-  std::vector<StageTime> for_each(std::span<const std::vector<std::size_t>> batches, const Work& work);
+  /// Does it with the particles `rows`, the parts that this process takes of them one by one, in this thread, with a
+  /// fence after each. Throws what ParticleImages::read throws, and InputError for values that are not finite, with the
+  /// number of the image.
+  std::vector<StageTime> for_each(std::span<const std::size_t> rows, Handout& handout, const Work& work);
 
   /// Background of the images of all batches over their standard deviation, the mean.
   double background() const { return backgrounds_ / static_cast<double>(images_seen_); }

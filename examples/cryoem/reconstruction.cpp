@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace Bracewell::Examples {
 namespace {
@@ -117,21 +118,20 @@ bool Reconstruction::has_both_halves() const {
 }
 
 std::vector<StageTime> Reconstruction::insert_all() {
-  std::vector<std::vector<std::size_t>>
-      batches; // in the file's order; in each those of the first half set come first
+  // Shares are fixed: the order of a sum is its last bits.
   const Share mine = processes().share(static_cast<std::int64_t>(particles_.count));
-  for (auto row = static_cast<std::size_t>(mine.begin); row < static_cast<std::size_t>(mine.end); ++row) {
-    if (batches.empty() || batches.back().size() == batch_)
-      batches.emplace_back();
-    batches.back().push_back(row);
-  }
+  Handout handout(mine, static_cast<std::int64_t>(batch_));
+  std::vector<std::size_t> all(particles_.count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
   const auto in_first = [&](std::size_t row) { return halves_of_[row] == 0; };
-  for (auto& rows : batches)
-    std::ranges::stable_partition(rows, in_first);
+  for (const Share& part : handout.parts()) // in each those of the first half set come first
+    std::ranges::stable_partition(
+        std::span(all).subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.size())),
+        in_first);
   Progress progress("inserting", "particles", mine.size());
   ParticleBatches particles(space_, particles_, batch_, options_.normalise);
   const auto times =
-      particles.for_each(batches, [&](const Part<float***>& images, std::span<const std::size_t> rows) {
+      particles.for_each(all, handout, [&](const Part<float***>& images, std::span<const std::size_t> rows) {
         transform(images, rows);
         const auto firsts = static_cast<std::size_t>(std::ranges::count_if(rows, in_first));
         with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
@@ -139,7 +139,8 @@ std::vector<StageTime> Reconstruction::insert_all() {
       });
   const OnHost<double*> background("Bracewell::examples::background", 1);
   background(0) = mine.size() > 0 ? particles.background() * static_cast<double>(mine.size()) : 0;
-  processes().sum(space_, halves_[0].data, halves_[0].weight, halves_[1].data, halves_[1].weight, background);
+  sum_over_processes(space_, options_.reproducible, halves_[0].data, halves_[0].weight, halves_[1].data,
+                     halves_[1].weight, background);
   background_ = background(0) / static_cast<double>(particles_.count);
   return times;
 }
@@ -157,7 +158,8 @@ void Reconstruction::transform(const Part<float***>& images, std::span<const std
 
 template <class Kernel>
 void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t firsts) {
-  const ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_};
+  const ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_,
+                                  .strategy = options_.reproducible ? Strategy::Owned : Strategy::Automatic};
   for (const auto& symmetry : operators_) {
     set_poses(space_, poses_, particles_, rows, box_, symmetry);
     for (const std::size_t half : {0, 1}) {

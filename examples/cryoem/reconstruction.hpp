@@ -23,11 +23,12 @@ namespace Bracewell::Examples {
 struct ReconstructionOptions {
   Sampling sampling{.oversampling = 1.7};
   std::string symmetry = "C1";
-  std::optional<bool> ctf; ///< absent: where the STAR file has what it takes
-  bool normalise = false;  ///< subtract the background of every image
-  double wiener = 0;       ///< added to every weight
-  double floor = 0.2;      ///< least weight, as a part of the mean of its shell
-  std::size_t batch = 0;   ///< particles at a time; 0: by size
+  std::optional<bool> ctf;   ///< absent: where the STAR file has what it takes
+  bool normalise = false;    ///< subtract the background of every image
+  bool reproducible = false; ///< sums in a fixed order
+  double wiener = 0;         ///< added to every weight
+  double floor = 0.2;        ///< least weight, as a part of the mean of its shell
+  std::size_t batch = 0;     ///< particles at a time; 0: by size
 };
 
 /// Whether linear interpolation is more accurate than signed weights, which need more samples: with fewer than

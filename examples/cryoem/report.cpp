@@ -3,6 +3,7 @@
 
 #include "common/input_error.hpp"
 #include "common/line_plot.hpp"
+#include "common/provenance.hpp"
 #include "common/text_table.hpp"
 
 #include <bracewell/fft/plan.hpp>
@@ -65,6 +66,9 @@ SoftSphere mask_of(const Particles& particles, const std::optional<double>& diam
   if (!(pixel_size > 0))
     throw InputError(particles.file.string() +
                      ": states no pixel size, which --mask-diameter needs; use --pixel-size");
+  if (*diameter < 4 * pixel_size)
+    throw InputError("--mask-diameter: expected at least " + shortest(4 * pixel_size) +
+                     " Angstrom, which are four pixels, found " + shortest(*diameter));
   return {.radius = *diameter / pixel_size / 2, .edge = edge};
 }
 

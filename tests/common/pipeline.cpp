@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/pipeline.hpp"
+#include "common/handout.hpp"
 #include "common/slots.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -116,6 +117,47 @@ TEST_CASE("no items are no work, and two stages cannot have the same thread") {
   CHECK(run_stages(0, {here}).size() == 1);
   CHECK(run_stages(0, {here, {.name = "there", .threads = 2, .work = here.work}}).size() == 2);
   CHECK_THROWS_AS(run_stages(1, {here, here}), std::logic_error);
+}
+
+TEST_CASE("the items of a run may be fewer than expected") {
+  for (const int threads : {1, 3})
+    for (const std::int64_t items : {0, 1, 7}) {
+      std::vector<std::int64_t> used;
+      std::atomic<std::int64_t> made = 0;
+      run_stages(1000000000,
+                 {{.name = "make", .threads = threads, .slots = 2, .work = [&](std::int64_t) { ++made; }},
+                  {.name = "use", .threads = 0, .work = [&](std::int64_t item) { used.push_back(item); }},
+                  {.name = "end", .threads = 2, .work = [](std::int64_t) {}}},
+                 [&](std::int64_t item) { return item < items; });
+      CHECK(made == items);
+      CHECK(std::int64_t(used.size()) == items);
+    }
+}
+
+TEST_CASE("one process is handed out everything, in order") {
+  Handout all(10, 4), own(Bracewell::Share{6, 13}, 4, 2), none(0, 4);
+  const auto taken = [](Handout& handout) {
+    std::vector<std::int64_t> ends;
+    for (std::int64_t item = 0; handout.take(item); ++item) {
+      ends.push_back(handout.part(item).end);
+      CHECK(handout.passed_over(item) == 0);
+    }
+    return ends;
+  };
+  CHECK(taken(all) == std::vector<std::int64_t>{4, 8, 10});
+  CHECK(taken(own) == std::vector<std::int64_t>{10, 13});
+  CHECK(own.parts().front().begin == 6);
+  CHECK(own.taken() == 7);
+  CHECK(taken(none).empty());
+  CHECK(none.handed_out() == 0);
+  CHECK(all.handed_out() == 10);
+  Handout stopped(10, 4);
+  CHECK(stopped.take(1));
+  stopped.stop();
+  stopped.stop();
+  CHECK_FALSE(stopped.take(2));
+  CHECK(stopped.handed_out() == 8);
+  CHECK(stopped.taken() == 8);
 }
 
 TEST_CASE("slots are aligned, and items pass through them to the device") {

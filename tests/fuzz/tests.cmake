@@ -31,8 +31,6 @@ endforeach()
 foreach(driver project ptychography reconstruct refine tomography)
   string(TOUPPER ${driver} upper)
   bracewell_fuzz(fuzz_options_${driver} options.cpp MAIN="bracewell-${driver}/main.cpp" FUZZ_${upper})
-  # What works on data is not there, as no data are.
-  target_link_options(fuzz_options_${driver} PRIVATE LINKER:--unresolved-symbols=ignore-all)
   list(APPEND targets fuzz_options_${driver})
 endforeach()
 foreach(target ${targets})

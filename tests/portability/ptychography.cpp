@@ -39,10 +39,10 @@ void launch_lines(const Space& space, const Kernel& kernel) {
   Kokkos::parallel_for("lines", Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<256, 2>>(space, 1, 256),
                        kernel);
 }
-template void launch_lines(const Space&, const Impl::CompareLines<Space, float, float>&);
+template void launch_lines(const Space&, const Impl::CompareLines<Space, float, float, false>&);
 template void launch_lines(const Space&,
                            const Impl::TransformLines<Space, float, true, false, Impl::LoadExitWaves<float>,
-                                                      Impl::WaveLines<float, true>>&);
+                                                      Impl::WaveLines<float, true>, true>&);
 template void
 launch_lines(const Space&,
              const Impl::TransformLines<Space, float, false, true, Impl::LoadShiftedSpectrum<float>,

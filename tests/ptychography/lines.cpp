@@ -1,5 +1,6 @@
-// PatternPath::Lines against the general path, whose truth is elsewhere (loss.cpp, golden_ptychography): sizes with every
-// kind of passes, modes, positions between pixels, masks, weights, losses, scales and subsets.
+// PatternPath::Lines against the general path, whose truth is elsewhere (loss.cpp, experiments.cpp, golden_ptychography):
+// sizes with every kind of passes, modes, positions between pixels, masks, weights, losses, scales and subsets, and
+// everything that a plan may ask for.
 
 #include "../tools/checks.hpp"
 #include "support.hpp"
@@ -16,11 +17,12 @@ const std::vector<std::array<double, 2>> whole = {{0, 0}, {3, 2}, {1, 3}, {3, 3}
 const std::vector<std::array<double, 2>> fractional = {
     {0.4, 0}, {3.25, 1.9}, {1.5, 2.7}, {-0.3, 3.4}, {3, 3}};
 
-/// Kernels over lines alone; those that know 128 and 256 are for GPUs.
+/// Kernels over lines alone; those that know their length are for GPUs, in double for 128 alone.
+template <class T>
 struct LinesOnHosts : FusedDetectors<> {
   template <class>
   static constexpr bool lines = true;
-  static constexpr bool knows_lines(int size) { return size == 128 || size == 256; }
+  static constexpr bool knows_lines(int size) { return sizeof(T) == 4 || size == 128; }
 };
 
 template <class T>
@@ -29,9 +31,9 @@ void compare_paths(const Experiment<T>& e, PtychographyOptions options, const Vi
   INFO("m " << e.m << " n " << e.n << " modes " << e.modes << " loss " << int(options.loss) << " scale "
             << int(options.scale) << " weights " << int(options.weights));
   options.path = PatternPath::General;
-  const auto expected = e.evaluate(e.template plan<T, LinesOnHosts>(options, weights), subset);
+  const auto expected = e.evaluate(e.template plan<T, LinesOnHosts<T>>(options, weights), subset);
   options.path = PatternPath::Lines;
-  const auto model = e.template plan<T, LinesOnHosts>(options, weights);
+  const auto model = e.template plan<T, LinesOnHosts<T>>(options, weights);
   REQUIRE(model.path() == PatternPath::Lines);
   const auto found = e.evaluate(model, subset);
   const double tolerance = std::is_same_v<T, double> ? 1e-12 : 2e-5;
@@ -75,9 +77,94 @@ void test_groups(Experiment<double> e) {
     compare_paths(e, options);
   }
   PtychographyOptions options{.counts = 10, .path = PatternPath::Lines};
-  const double alone = e.loss(e.plan<double, LinesOnHosts>(options));
+  const double alone = e.loss(e.plan<double, LinesOnHosts<double>>(options));
   options.path = PatternPath::General;
-  CHECK(std::abs(alone / e.loss(e.plan<double, LinesOnHosts>(options)) - 1) < 1e-12);
+  CHECK(std::abs(alone / e.loss(e.plan<double, LinesOnHosts<double>>(options)) - 1) < 1e-12);
+}
+
+/// Everything that a plan may ask for, over lines and by the general path: all that evaluate gives, one list each.
+template <class T>
+void compare_everything(const Experiment<T>& e, PtychographyOptions options, int relaxation = 0,
+                        const View<T**>& weights = {}) {
+  using Complex = Kokkos::complex<T>;
+  using Plan = PtychographyLoss<Space, T, T, LinesOnHosts<T>>;
+  INFO("m " << e.m << " n " << e.n << " modes " << e.modes << " relaxation " << relaxation << " loss "
+            << int(options.loss) << " scale " << int(options.scale) << " near "
+            << bool(options.fresnel_number) << " weights " << int(options.weights));
+  std::mt19937 engine(5);
+  std::uniform_real_distribution<double> uniform;
+  const auto real = [&](const auto& view, const auto& make) {
+    const auto host = Kokkos::create_mirror_view(view);
+    for (std::size_t i = 0; i < host.size(); ++i)
+      host.data()[i] = make(i);
+    Kokkos::deep_copy(view, host);
+  };
+  const View<double**> positions("positions", e.count, 2);
+  real(positions, [&](std::size_t i) { return e.places[i / 2][i % 2] + 0.8 * (uniform(engine) - 0.5); });
+  const View<T*> factors("factors", e.count), factor_gradient("factor gradient", e.count);
+  const View<T**> background("background", e.n, e.n), background_gradient("gradient", e.n, e.n),
+      position_gradient("gradient", e.count, 2);
+  real(factors, [&](std::size_t) { return T(0.6 + uniform(engine)); });
+  real(background, [&](std::size_t) { return T(2 * uniform(engine)); });
+  const View<Complex**> coefficients("coefficients", e.count, relaxation),
+      coefficient_gradient("gradient", e.count, relaxation), object_gradient("gradient", e.rows, e.columns);
+  const View<Complex***> modes("relaxation", relaxation, e.m, e.m),
+      relaxation_gradient("gradient", relaxation, e.m, e.m), probe_gradient("gradient", e.modes, e.m, e.m);
+  const auto wave = [&](std::size_t) { return std::complex(uniform(engine) - 0.5, uniform(engine)); };
+  e.fill(coefficients, wave);
+  e.fill(modes, [&](std::size_t i) { return wave(i) / double(e.m); });
+  const auto evaluate = [&](PatternPath path, bool gradients) {
+    options.path = path;
+    Plan plan(e.space, {{e.rows, e.columns}, e.m, e.n, e.modes, 1, relaxation}, e.positions(), options);
+    REQUIRE(plan.path() == path);
+    plan.set_patterns(e.space, 0, e.patterns,
+                      weights.size() > 0 ? Array<const T, Space::memory_space>(weights)
+                                         : Array<const T, Space::memory_space>());
+    const View<double> loss("loss");
+    typename Plan::Inputs inputs{.object = e.object, .probe = e.probe};
+    typename Plan::Outputs outputs{.loss = loss};
+    std::vector<std::vector<std::complex<double>>> results;
+    const auto ask = [&](bool asked, auto& output, const auto& view) {
+      if (asked)
+        output = view;
+      Kokkos::deep_copy(view, -7.0); // every element must be written
+    };
+    if (options.refine_positions)
+      inputs.positions = positions;
+    if (options.pattern_factors)
+      inputs.factors = factors;
+    if (options.detector_background)
+      inputs.detector_background = background;
+    if (relaxation > 0)
+      inputs.coefficients = coefficients, inputs.relaxation = modes;
+    ask(gradients, outputs.object_gradient, object_gradient);
+    ask(gradients, outputs.probe_gradient, probe_gradient);
+    ask(options.refine_positions, outputs.position_gradient, position_gradient);
+    ask(options.pattern_factors, outputs.factor_gradient, factor_gradient);
+    ask(options.detector_background, outputs.background_gradient, background_gradient);
+    ask(relaxation > 0, outputs.coefficient_gradient, coefficient_gradient);
+    ask(gradients && relaxation > 0, outputs.relaxation_gradient, relaxation_gradient);
+    plan.evaluate(e.space, inputs, outputs);
+    e.space.fence();
+    const auto take = [&](const auto& view) {
+      const auto host = on_host(view);
+      results.emplace_back(host.data(), host.data() + host.size());
+    };
+    take(loss), take(position_gradient), take(factor_gradient), take(background_gradient);
+    for (const auto& numbers : {e.numbers(object_gradient), e.numbers(probe_gradient),
+                                e.numbers(coefficient_gradient), e.numbers(relaxation_gradient)})
+      results.push_back(numbers);
+    return results;
+  };
+  for (const bool gradients : {true, false}) { // of object and probe, too
+    const auto expected = evaluate(PatternPath::General, gradients),
+               found = evaluate(PatternPath::Lines, gradients);
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      INFO("result " << k);
+      if (!expected[k].empty())
+        CHECK(relative_difference(found[k], expected[k]) < (sizeof(T) == 8 ? 1e-11 : 1e-4));
+    }
+  }
 }
 
 } // namespace
@@ -107,7 +194,8 @@ TEMPLATE_LIST_TEST_CASE("lines: sizes of every kind, probes as large as the dete
 }
 
 TEMPLATE_LIST_TEST_CASE("lines: probes as large as the detector, between pixels", "", Types) {
-  for (const int n : Bracewell::Impl::is_host<Space> ? std::vector{35} : std::vector{128, 200, 256})
+  for (const int n :
+       Bracewell::Impl::is_host<Space> ? std::vector{35} : std::vector{64, 128, 192, 200, 256, 512})
     for (const int modes : {1, 2, 7}) { // 7: some exchanges of modes are shared
       const Experiment<TestType> e(n + 4, n + 5, n, n, fractional, modes);
       compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
@@ -133,13 +221,54 @@ TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no grad
   test_groups(Experiment<double>(134, 135, 128, 128, fractional, 2));
 }
 
+TEST_CASE("lines: positions to find, relaxation, factors and a background, the near field") {
+  const PatternScale each = PatternScale::PerPattern, none = PatternScale::None;
+  const auto test = [&](Experiment<double> e) {
+    const bool near = e.m == e.n;
+    Kokkos::deep_copy(Kokkos::subview(e.patterns, 1, Kokkos::ALL, Kokkos::ALL), 0.0); // does not count
+    for (const auto scale : {each, none}) {
+      PtychographyOptions options{
+          .loss = PatternLoss::Amplitude, .scale = scale, .counts = 10, .refine_positions = true};
+      compare_everything(e, options);
+      compare_everything(e, options, 2);
+      options.pattern_factors = options.detector_background = true;
+      options.loss = PatternLoss::Poisson;
+      options.workspace_bytes = 3 * e.modes * e.n * e.n * 24; // several groups
+      compare_everything(e, options, 1);
+      const View<double**> weights("weights", e.n, e.n);
+      Kokkos::deep_copy(weights, 0.5);
+      Kokkos::deep_copy(Kokkos::subview(weights, 3, Kokkos::ALL), 0.0);
+      options.weights = PixelWeights::PerPixel;
+      options.refine_positions = false;
+      compare_everything(e, options, 0, weights);
+      if (!near)
+        continue;
+      compare_everything(
+          e, {.loss = PatternLoss::Amplitude, .scale = scale, .counts = 10, .fresnel_number = 7.5});
+      options.fresnel_number = -4;
+      compare_everything(e, options, 2, weights);
+    }
+  };
+  test(Experiment<double>(34, 35, 30, 36, fractional, 2));
+  test(Experiment<double>(40, 39, 35, 35, fractional, 3));
+  compare_everything(Experiment<double>(40, 39, 35, 35, whole, 1), {.counts = 10, .fresnel_number = 7.5});
+  if (Bracewell::Impl::is_host<Space>)
+    return;
+  test(Experiment<double>(134, 133, 128, 128, fractional, 2));
+  for (const int n : {128, 256}) // the compiler knows them
+    for (const auto& places : {whole, fractional})
+      compare_everything(Experiment<float>(n + 4, n + 5, n, n, places, 3),
+                         {.loss = PatternLoss::Amplitude, .scale = none, .refine_positions = true});
+}
+
 TEST_CASE("lines: patterns that come from the host") {
   const std::vector<std::array<double, 2>> places = {{0, 0}, {3, 2}, {1, 3}, {3.2, 3}, {3, 1}, {2, 2}};
   PtychographyOptions options{.loss = PatternLoss::Amplitude, .scale = PatternScale::None};
   options.path = PatternPath::Lines;
-  Test::check_streamed<double, LinesOnHosts>(Experiment<double>(44, 44, 40, 48, places, 2), options);
+  Test::check_streamed<double, LinesOnHosts<double>>(Experiment<double>(44, 44, 40, 48, places, 2), options);
   if (!Impl::is_host<Space>)
-    Test::check_streamed<double, LinesOnHosts>(Experiment<double>(132, 132, 128, 128, places, 2), options);
+    Test::check_streamed<double, LinesOnHosts<double>>(Experiment<double>(132, 132, 128, 128, places, 2),
+                                                       options);
 }
 
 TEST_CASE("lines: which sizes") {
@@ -159,7 +288,7 @@ TEST_CASE("lines: which sizes") {
 }
 
 TEST_CASE("lines: the memory of a plan is foretold to 5 %") {
-  using Plan = PtychographyLoss<Space, double, double, LinesOnHosts>;
+  using Plan = PtychographyLoss<Space, double, double, LinesOnHosts<double>>;
   const View<double**> positions("positions", 30, 2);
   for (const double first : {0.0, 0.25}) {
     Kokkos::deep_copy(positions, first);
@@ -167,5 +296,12 @@ TEST_CASE("lines: the memory of a plan is foretold to 5 %") {
                        PtychographyOptions{.path = PatternPath::Lines});
     check_memory<Plan>(1, PtychographyShape{{50, 60}, 21, 36}, positions,
                        PtychographyOptions{.path = PatternPath::Lines, .workspace_bytes = 100000});
+    check_memory<Plan>(1, PtychographyShape{{50, 60}, 36, 36, 2, 1, 2}, positions,
+                       PtychographyOptions{.fresnel_number = 5,
+                                           .detector_background = true,
+                                           .path = PatternPath::Lines,
+                                           .workspace_bytes = 400000});
+    check_memory<Plan>(1, PtychographyShape{{50, 60}, 20, 32, 2}, positions,
+                       PtychographyOptions{.refine_positions = true, .path = PatternPath::Lines});
   }
 }

@@ -328,17 +328,17 @@ TEST_CASE("a solver with part of the patterns takes the steps of all when sums a
     Kokkos::deep_copy(to, sum);
   };
   part.set_reduction(
-      {.patterns = Model::patterns,
-       .sum = [&](const Space& s, const auto& sum, const auto& of_object, const auto& of_probe) {
-         complex_object(s, part.amplitude(), part.phase(), object);
-         others.evaluate(
-             s, Solver::Loss::Inputs{.object = object, .probe = part.probe(), .mean_of = 5},
-             {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient});
-         s.fence();
-         add(sum, loss);
-         add(of_object, object_gradient);
-         add(of_probe, probe_gradient);
-       }});
+      space, {.patterns = Model::patterns,
+              .sum = [&](const Space& s, const auto& sum, const auto& of_object, const auto& of_probe) {
+                complex_object(s, part.amplitude(), part.phase(), object);
+                others.evaluate(
+                    s, Solver::Loss::Inputs{.object = object, .probe = part.probe(), .mean_of = 5},
+                    {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient});
+                s.fence();
+                add(sum, loss);
+                add(of_object, object_gradient);
+                add(of_probe, probe_gradient);
+              }});
   for (int step = 0; step < 5; ++step) {
     all.step(space);
     part.step(space);
@@ -784,9 +784,10 @@ TEST_CASE("the solver names what is wrong", "[ptychography]") {
       ContainsSubstring("options.steps"));
   auto solver = make_solver(model, {});
   const auto sum = [](const Space&, const auto&...) {};
-  CHECK_THROWS_WITH(solver.set_reduction({.patterns = 4, .sum = sum}),
+  CHECK_THROWS_WITH(solver.set_reduction(Space(), {.patterns = 4, .sum = sum}),
                     ContainsSubstring("reduction.patterns"));
-  CHECK_THROWS_WITH(solver.set_reduction({.patterns = 5, .sum = {}}), ContainsSubstring("reduction.sum"));
+  CHECK_THROWS_WITH(solver.set_reduction(Space(), {.patterns = 5, .sum = {}}),
+                    ContainsSubstring("reduction.sum"));
   const View<int**> list("list", 2, 2);
   CHECK_THROWS_WITH(solver.step(Space(), list), ContainsSubstring("subset"));
   for (const double factor : {-1.0, double(NAN), double(INFINITY)})

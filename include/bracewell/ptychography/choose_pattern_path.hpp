@@ -23,9 +23,9 @@ struct FusedDetectors {
   static constexpr bool lines = !Impl::is_host<ExecutionSpace>;
   /// Whether a size is in the list.
   static constexpr bool contains(int size) { return ((size == sizes) || ...); }
-  /// Whether kernels over lines of this size are compiled that know it, for GPUs and sizes 128 and 256; others take it
-  /// as an argument. Lists that derive from this one can say otherwise.
-  static constexpr bool knows_lines(int size) { return contains(size); }
+  /// Whether kernels over lines of this size are compiled that know it, for GPUs; others take it as an argument. Lists that
+  /// derive from this one can say otherwise, of sizes 64, 128, 192, 256 and 512 (in single precision).
+  static constexpr bool knows_lines(int size) { return contains(size) && (size == 128 || size == 256); }
 
   static_assert(
       (std::ranges::count(Impl::PtychographyTuning::fused_sizes, sizes, &Impl::FusedSize::n) + ... + 0) ==
@@ -60,9 +60,9 @@ bool window_on_chip([[maybe_unused]] int n, [[maybe_unused]] int m) {
 }
 
 /// Whether kernels over lines are compiled for patterns of this size (KnownLinesPlan).
-template <class Detectors, class Space>
+template <class Detectors, class Space, class T>
 constexpr bool lines_are_known(int n, int m) {
-  return !is_host<Space> && m == n && Detectors::knows_lines(n) &&
+  return !is_host<Space> && m == n && Detectors::knows_lines(n) && (n <= 256 || sizeof(T) <= 4) &&
          std::ranges::count(PtychographyTuning::line_sizes, n, &FusedSize::n) > 0;
 }
 } // namespace Impl
@@ -82,9 +82,10 @@ inline bool transforms_lines(int n) {
 ///   Fused    where it is built for compared_detector() (see FusedDetectors), with one mode, whole positions, in the
 ///            far field, without weights per pixel and without a mask on patterns that are scaled one by one: with both,
 ///            the mean of I is not the energy of the exit wave
-///   Lines    where it is compiled (FusedDetectors), in the far field, for detectors (and, with positions between
-///            pixels, probes) that transforms_lines()
-///   General  everything; several slices, relaxation, positions to refine, factors and a background go no other way
+///   Lines    where it is compiled (FusedDetectors), for detectors (and, with positions between pixels or to refine, or
+///            relaxation, probes) that transforms_lines(), but for several slices, and positions to refine in the near
+///            field
+///   General  everything
 /// @tparam Detectors, ExecutionSpace, Real  of PtychographyLoss
 /// @param whole_positions  whether all positions are whole numbers (!ScanPositions::subpixel())
 template <class Detectors = EveryFusedDetector, class ExecutionSpace = Kokkos::DefaultExecutionSpace,
@@ -96,11 +97,13 @@ PatternPath choose_pattern_path(const PtychographyShape& shape, const Ptychograp
                               (options.weights == PixelWeights::Mask && options.scale == PatternScale::None);
   const bool plain = shape.slices == 1 && shape.relaxation == 0 && !options.refine_positions &&
                      !options.pattern_factors && !options.detector_background && !options.fresnel_number;
+  const bool one_probe = whole_positions && shape.relaxation == 0 && !options.refine_positions;
   const bool fused = plain && Detectors::contains(n) && mean_is_energy && shape.modes == 1 && whole_positions;
-  const bool lines = Detectors::template lines<ExecutionSpace> && plain && transforms_lines(n) &&
-                     (whole_positions || transforms_lines(shape.probe));
+  const bool lines = Detectors::template lines<ExecutionSpace> && shape.slices == 1 &&
+                     !(options.refine_positions && options.fresnel_number) && transforms_lines(n) &&
+                     (one_probe || transforms_lines(shape.probe));
   const bool fast = !lines || (Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, shape.probe) &&
-                               !Impl::lines_are_known<Detectors, ExecutionSpace>(n, shape.probe));
+                               !Impl::lines_are_known<Detectors, ExecutionSpace, Real>(n, shape.probe));
   const bool automatic = options.path == PatternPath::Automatic;
   if (fused && (options.path == PatternPath::Fused || (automatic && fast)))
     return PatternPath::Fused;

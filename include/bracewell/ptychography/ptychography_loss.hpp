@@ -107,7 +107,7 @@ public:
     if (path == PatternPath::Fused)
       return bytes + Fused::bytes_needed(space, scan.count(), shape, settings);
     if constexpr (has_known_lines)
-      if (path == PatternPath::Lines && KnownLines::takes(shape))
+      if (path == PatternPath::Lines && KnownLines::takes(shape, settings))
         return bytes + KnownLines::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
     if constexpr (has_lines)
       if (path == PatternPath::Lines)
@@ -223,10 +223,10 @@ public:
     const std::int64_t mean_of = inputs.mean_of > 0 ? inputs.mean_of : used;
     const Real norm = Real(1) / (Real(mean_of) * Real(std::int64_t(shape_.detector) * shape_.detector));
     double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses_.data();
-    if (const General* const general = std::get_if<General>(&plan_))
-      general->begin(space, scan_, inputs);
     std::visit(
         [&](const auto& own) {
+          if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(own)>, Fused>)
+            own.begin(space, scan_, inputs);
           const std::int64_t group = std::min(own.group_size(), store_.group_size());
           for (std::int64_t first = 0; first < used; first += group) {
             const auto from = [&](std::int64_t begin) {
@@ -337,7 +337,7 @@ private:
     if (path == PatternPath::Fused)
       return Plan(std::in_place_type<Fused>, space, scan_.count(), shape_, options_);
     if constexpr (has_known_lines)
-      if (path == PatternPath::Lines && KnownLines::takes(shape_))
+      if (path == PatternPath::Lines && KnownLines::takes(shape_, options_))
         return Plan(std::in_place_type<KnownLines>, space, scan_, shape_, options_);
     if constexpr (has_lines)
       if (path == PatternPath::Lines)
@@ -367,36 +367,8 @@ private:
                       outputs.probe_gradient.data);
   }
 
-  void evaluate_group(const KnownLines& own, const ExecutionSpace& space, const Inputs& inputs,
-                      const Outputs& outputs, const Impl::Selection& selection,
-                      const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
-    const auto products =
-        own.compute(space, scan_, inputs.object.data, inputs.probe.data, selection, targets, options_, norm,
-                    per_pattern, bool(outputs.object_gradient), outputs.probe_gradient.data);
-    if (outputs.object_gradient)
-      sums_.template add_object<Impl::wave_block>(space, scan_.device(), scan_.tiles(), selection,
-                                                  {nullptr, 0, own.products()}, products,
-                                                  outputs.object_gradient.data);
-  }
-
-  void evaluate_group(const Lines& own, const ExecutionSpace& space, const Inputs& inputs,
-                      const Outputs& outputs, const Impl::Selection& selection,
-                      const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
-    const Impl::Probes<Real> given{inputs.probe.data, 0, shape_.modes};
-    const auto shifted = own.shifted_probes(space, scan_, given, selection);
-    const auto waves = own.compute(space, scan_, inputs.object.data, shifted, selection, targets, options_,
-                                   norm, per_pattern, gradients(outputs));
-    if (outputs.object_gradient)
-      sums_.add_object(space, scan_.device(), scan_.tiles(), selection, shifted, waves,
-                       outputs.object_gradient.data);
-    if (outputs.probe_gradient && scan_.subpixel())
-      own.probe_gradient(space, scan_, inputs.object.data, selection, waves, outputs.probe_gradient.data);
-    else if (outputs.probe_gradient)
-      sums_.add_probe(space, scan_.device(), selection, inputs.object.data, given, waves,
-                      outputs.probe_gradient.data);
-  }
-
-  void evaluate_group(const General& own, const ExecutionSpace& space, const Inputs& inputs,
+  template <class Own>
+  void evaluate_group(const Own& own, const ExecutionSpace& space, const Inputs& inputs,
                       const Outputs& outputs, const Impl::Selection& selection,
                       const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
     own.evaluate(space, scan_, inputs, outputs, selection, targets, options_, norm, per_pattern, sums_);

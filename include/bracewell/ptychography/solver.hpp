@@ -105,16 +105,9 @@ public:
       positions_ = zeros<double**>(space, "positions", loss_.count(), 2);
       displacements_ = zeros<Real**>(space, "displacements", loss_.count(), 2);
       position_gradient_ = zeros<Real**>(space, "position_gradient", loss_.count(), 2);
+      position_sums_ = zeros<double*>(space, "position_sums", 6);
       loss_.positions(space, first_positions_);
-      std::vector<double> host(first_positions_.size());
-      Kokkos::deep_copy(
-          space,
-          Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-              host.data(), first_positions_.extent(0), 2),
-          first_positions_);
-      space.fence("Bracewell::PtychographySolver: positions are on the host");
-      common_moves_ =
-          Impl::device_copy(space, "Bracewell::PtychographySolver::common_moves", Impl::common_moves(host));
+      find_common_moves(space);
     }
     if (trains_probe(options_))
       probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
@@ -143,23 +136,24 @@ public:
   struct Reduction {
     std::int64_t patterns; ///< of all processes
     /// Replaces the elements of the Views by their sums over processes, after what the instance has to do before:
-    /// Communicator::sum, or another of the kind. Gradients that are not needed have no elements.
-    std::function<void(const ExecutionSpace&, const View<double*>& loss,
+    /// Communicator::sum, or another of the kind. The numbers are the loss, or what positions of all have in common, which
+    /// is summed alone, once more in a step. Gradients that are not needed have no elements.
+    std::function<void(const ExecutionSpace&, const View<double*>& numbers,
                        const View<Complex**>& object_gradient, const View<Complex***>& probe_gradient)>
         sum;
   };
-  /// From now on steps and evaluations are those of all processes, whose calls correspond.
-  /// @throws Error on fewer patterns than this process has, no sum, steps other than Adam, and with options.position_rate
-  ///   > 0, as a process sees its own positions alone
-  void set_reduction(Reduction reduction) {
+  /// From now on steps and evaluations are those of all processes, whose calls correspond. With options.position_rate
+  /// > 0 this call is, too. Every process moves the positions of its own patterns.
+  /// @throws Error on fewer patterns than this process has, no sum, and steps other than Adam
+  void set_reduction(const ExecutionSpace& space, Reduction reduction) {
     const Impl::Arguments check{"PtychographySolver::set_reduction"};
     check.at_least("reduction.patterns", reduction.patterns, loss_.count());
     check.require(bool(reduction.sum), "reduction.sum", "a function", "none");
     check.require(!projections_, "options.steps",
                   "PtychographySteps::Adam where patterns are in several processes", "others");
-    check.require(!refines_positions(), "options.position_rate", "0 where patterns are in several processes",
-                  [&] { return Impl::number(options_.position_rate); });
     reduction_ = std::move(reduction);
+    if (refines_positions())
+      find_common_moves(space);
   }
 
   /// One iteration: loss and gradients of all patterns or of a subset, then the step.
@@ -317,7 +311,8 @@ public:
            (projections_ ? projections_->memory_bytes() : 0) +
            Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
                           probe_, probe_gradient_, aberrations_, aberration_gradients_, history_,
-                          first_positions_, positions_, displacements_, position_gradient_, common_moves_);
+                          first_positions_, positions_, displacements_, position_gradient_, common_moves_,
+                          position_sums_);
   }
 
   /// What memory_bytes() of a solver would be, of a loss of these positions and options.
@@ -343,7 +338,7 @@ public:
       bytes += Impl::ProjectionSteps<ExecutionSpace, Real>::bytes_needed(
           shape, options.steps == PtychographySteps::LeastSquares);
     if (options.position_rate > 0)
-      bytes += count * (7 * sizeof(double) + 4 * sizeof(Real));
+      bytes += count * (7 * sizeof(double) + 4 * sizeof(Real)) + 6 * sizeof(double);
     if (options.optics)
       bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
                                                                   *options.optics);
@@ -443,6 +438,31 @@ private:
 
   bool refines_positions() const { return options_.position_rate > 0; }
 
+  void find_common_moves(const ExecutionSpace& space) {
+    std::vector<double> first(first_positions_.size());
+    const auto to_host = [&](auto& values, const auto& view) {
+      Kokkos::deep_copy(space, host_view(values), device_list(view));
+      space.fence("Bracewell::PtychographySolver: positions are on the host");
+    };
+    to_host(first, first_positions_);
+    const auto sum = [&](double* numbers, std::size_t count) {
+      if (!reduction_)
+        return;
+      std::vector<double> values(numbers, numbers + count);
+      const View<double*> on_device(position_sums_.data(), count);
+      Kokkos::deep_copy(space, on_device, host_view(values));
+      sum_numbers(space, on_device);
+      to_host(values, on_device);
+      std::ranges::copy(values, numbers);
+    };
+    common_moves_ = Impl::device_copy(space, "Bracewell::PtychographySolver::common_moves",
+                                      Impl::common_moves(first, sum));
+  }
+
+  void sum_numbers(const ExecutionSpace& space, const View<double*>& numbers) const {
+    reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
+  }
+
   void move_positions(const ExecutionSpace& space) const {
     Kokkos::parallel_for(
         "Bracewell::PtychographySolver::move_positions",
@@ -512,13 +532,20 @@ private:
       all.push_back({displacements_, position_gradient_, rate_factor_ * options_.position_rate});
     if (adam_)
       adam_->step(space, all);
-    if (refines_positions()) {
-      using Limit = Impl::LimitDisplacements<ExecutionSpace, Real>;
-      Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
-                           Kokkos::TeamPolicy<ExecutionSpace>(space, 1, +Limit::team_size),
-                           Limit{displacements_.data(), common_moves_.data(), loss_.count(),
-                                 static_cast<Real>(options_.position_limit)});
-    }
+    if (!refines_positions())
+      return;
+    using Sum = Impl::SumCommonMoves<ExecutionSpace, Real>;
+    Kokkos::parallel_for(
+        "Bracewell::PtychographySolver::sum_common_moves",
+        Kokkos::TeamPolicy<ExecutionSpace>(space, 1, +Sum::team_size),
+        Sum{displacements_.data(), common_moves_.data(), loss_.count(), position_sums_.data()});
+    if (reduction_)
+      sum_numbers(space, position_sums_);
+    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
+                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, std::int64_t(displacements_.size())),
+                         Impl::LimitDisplacements<Real>{displacements_.data(), common_moves_.data(),
+                                                        position_sums_.data(),
+                                                        static_cast<Real>(options_.position_limit)});
   }
 
   PtychographySolverOptions options_;
@@ -534,6 +561,7 @@ private:
   View<double**> first_positions_, positions_;
   View<Real**> displacements_, position_gradient_;
   Kokkos::View<double*, ExecutionSpace> common_moves_;
+  View<double*> position_sums_;
   std::optional<Reduction> reduction_;
   std::int64_t steps_ = 0;
   double rate_factor_ = 1;

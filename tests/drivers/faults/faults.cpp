@@ -5,6 +5,7 @@
 //   shorter:NAME   it ends there
 //   vanished:NAME  it cannot be opened a second time
 //   slow           every read and write takes none to three milliseconds longer, by turns
+//   slow:COUNT     it takes so many milliseconds longer
 //   full:COUNT     all writes but the first COUNT find the disk full
 // or when the program ends by SIGTERM:
 //   ended:NAME:COUNT  as it opens a file after COUNT times another one was renamed to NAME
@@ -51,6 +52,8 @@ Function* original(Function*, const char* name) {
 
 /// On a slow disk.
 void linger() {
+  if (const std::string count = target("slow"); !count.empty())
+    ::usleep(1000 * static_cast<useconds_t>(std::stoi(count)));
   static std::atomic<unsigned> calls = 0;
   if (const char* const fault = std::getenv("FAULT"); fault && std::string(fault) == "slow")
     ::usleep(1000 * (5 * calls++ % 4));

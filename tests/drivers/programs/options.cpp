@@ -80,6 +80,19 @@ TEST_CASE("options are finite numbers") {
   run_well(folder, project + " --map map.mrc --star p.star --out nan"); // a name
 }
 
+TEST_CASE(
+    "numbers that no data have are refused: seeds beyond 64 bits, pixels of nothing, masks of a pixel") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  const std::string projection = project + " --map map.mrc --star p.star --out o.mrcs ";
+  expect_bad_input(folder, projection + "--seed 99999999999999999999", {"--seed", "2^63", "(see --help)"});
+  for (const char* const size : {"1e-300", "1e300"})
+    expect_bad_input(folder, projection + "--pixel-size " + size,
+                     {"p.star", "0.001 to 1000000 Angstrom", "found 1e"});
+  expect_bad_input(folder, reconstruct + " --star p.star --out o.mrc --pixel-size 2 --mask-diameter 1",
+                   {"--mask-diameter", "at least 8 Angstrom", "found 1"});
+}
+
 TEST_CASE("no message names a function of the library") {
   const TemporaryFolder folder;
   write_small_problem(folder);
@@ -92,4 +105,11 @@ TEST_CASE("no message names a function of the library") {
     CHECK(outcome.code == 2);
     CHECK(outcome.err.find("Bracewell::") == std::string::npos);
   }
+  // Nor behind a file and a row.
+  std::string star = read_text(folder / "p.star");
+  const std::size_t voltage = star.find("300.0 ");
+  REQUIRE(voltage != std::string::npos);
+  write_text(folder / "high.star", star.replace(voltage, 5, "30100"));
+  expect_bad_input(folder, reconstruct + " --star high.star --out o.mrc",
+                   {"high.star: row 1: voltage: expected from 1 to 10000 kV, found 30100"});
 }

@@ -38,6 +38,31 @@ struct Scene {
   std::vector<float> map(const std::string& name) const { return MrcReader(folder / name).read_volume(); }
 };
 
+/// Angles and origins.
+std::vector<double> poses_of(const fs::path& star) {
+  const auto particles = read_particles(star, {.images = false});
+  std::vector<double> values;
+  for (const auto* column :
+       {&particles.rot, &particles.tilt, &particles.psi, &particles.origin_x, &particles.origin_y})
+    values.insert(values.end(), column->values.begin(), column->values.end());
+  return values;
+}
+
+/// Two processes, of which the second one's disk takes so many milliseconds longer at every turn.
+std::string with_slow_one(const std::string& command, int milliseconds) {
+  return as(1, command) + " : -n 1 env " + with_fault("slow:" + std::to_string(milliseconds)) + command;
+}
+
+/// What --timings says of work that was handed out: how many the first process took, and how many the second.
+std::array<int, 2> shares(const std::string& text) {
+  std::array<int, 2> counts{}, ranks{};
+  const auto at = text.find("; most ");
+  REQUIRE(at != std::string::npos);
+  REQUIRE(std::sscanf(text.c_str() + text.find(',', at), ", %d, in process %d, fewest, %d, in %d", &counts[0],
+                      &ranks[0], &counts[1], &ranks[1]) == 4);
+  return ranks[0] == 0 ? counts : std::array{counts[1], counts[0]};
+}
+
 int count_of(const std::string& words, const std::string& text) {
   int count = 0;
   for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
@@ -68,14 +93,7 @@ TEST_CASE("particles shared out among processes are refined as by one") {
   write_map(scene.folder / "map.mrc", gaussian_map(random_gaussians(8, Scene::box / 6.0, 2), Scene::box),
             Scene::box);
   const std::string command = refine + " --star particles.star --radius 4 --out ";
-  const auto poses = [&](const std::string& name) {
-    const auto particles = read_particles(scene.folder / name, {.images = false});
-    std::vector<double> values;
-    for (const auto* column :
-         {&particles.rot, &particles.tilt, &particles.psi, &particles.origin_x, &particles.origin_y})
-      values.insert(values.end(), column->values.begin(), column->values.end());
-    return values;
-  };
+  const auto poses = [&](const std::string& name) { return poses_of(scene.folder / name); };
   run_well(scene.folder, command + "one.star --map map.mrc");
   run_well(scene.folder, command + "one_of_two.star --rounds 2");
   run_well(scene.folder, command + "one_found.star --map map.mrc --global");
@@ -156,6 +174,11 @@ TEST_CASE("slices shared out among processes are those of one, in one file") {
     CHECK(relative_error(slices("all.h5"), one) < 1e-6);
     CHECK(fs::exists(folder / "all_middle.png"));
   }
+  // Steps on whole frames, in shares that are fixed.
+  const std::string turned = tomography + " --scan scan.h5 --centre 131 --rows 2:12 --roll 0.3 --out ";
+  run_well(folder, turned + "one.h5");
+  run_well(folder, as(2, turned + "all.h5"));
+  CHECK(relative_error(slices("all.h5"), slices("one.h5")) < 1e-6);
   // More processes than pairs of slices.
   run_well(folder, tomography + " --scan scan.h5 --rows 3:6 --centre 131 --out one.h5");
   Outcome outcome =
@@ -163,10 +186,91 @@ TEST_CASE("slices shared out among processes are those of one, in one file") {
   CHECK(relative_error(slices("all.h5"), slices("one.h5")) < 1e-6);
   CHECK(outcome.err.find("; stages of 4 processes ") != std::string::npos);
   CHECK(count_of("timings: ", outcome.err) == 1);
+  // A slow process takes less.
+  outcome =
+      run(folder, with_slow_one(tomography + " --scan scan.h5 --centre 131 --timings --out slow.h5", 1));
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  const auto [first, second] = shares(outcome.err);
+  CHECK(first + second == Hdf5Reader(folder / "slow.h5").shape("/exchange/data")[0]);
+  CHECK(first > second);
   outcome = run(folder, as(2, tomography + " --scan scan.h5 --out all.tif"));
   CHECK(outcome.code == 2);
   CHECK(outcome.err.find("all.tif: expected a name that ends with .h5, which several processes write") !=
         std::string::npos);
+}
+
+TEST_CASE("a process that is slow takes less of the particles") {
+  skip_without_mpi();
+  const Scene scene(40);
+  write_map(scene.folder / "map.mrc", gaussian_map(random_gaussians(8, Scene::box / 6.0, 2), Scene::box),
+            Scene::box);
+  const std::string command =
+      refine + " --star particles.star --map map.mrc --radius 4 --batch 4 --timings --out ";
+  run_well(scene.folder, command + "one.star");
+  const Outcome outcome = run(scene.folder, with_slow_one(command + "all.star", 50));
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(poses_of(scene.folder / "all.star") == poses_of(scene.folder / "one.star"));
+  const auto [first, second] = shares(outcome.err);
+  CHECK(first + second == 40);
+  CHECK(first > second);
+}
+
+TEST_CASE("processes that are interrupted within a round go on from their checkpoint") {
+  skip_without_mpi();
+  const Scene scene(24);
+  write_map(scene.folder / "map.mrc", gaussian_map(random_gaussians(8, Scene::box / 6.0, 2), Scene::box),
+            Scene::box);
+  const std::string command =
+      refine + " --star particles.star --map map.mrc --radius 4 --batch 2 --checkpoint-every 0 --out ";
+  run_well(scene.folder, command + "one.star");
+  const Outcome cut = run(scene.folder, ended_after("part_checkpoint.h5", 2) + as(2, command + "part.star"));
+  INFO(cut.err);
+  CHECK(cut.code != 0);
+  const auto done = Hdf5Reader(scene.folder / "part_checkpoint.h5").read_scalar<std::int64_t>("/done");
+  CHECK(done >= 4);
+  CHECK(done < 24);
+  run_well(scene.folder, as(3, command + "part.star --resume")); // as many as there are this time
+  CHECK(poses_of(scene.folder / "part.star") == poses_of(scene.folder / "one.star"));
+  CHECK_FALSE(fs::exists(scene.folder / "part_checkpoint.h5"));
+}
+
+TEST_CASE("positions that processes refine together are those of one, also after an interruption") {
+  skip_without_mpi();
+  const TemporaryFolder folder;
+  run_well(folder, ptychography + " --demo . --passes 1 --position-errors 2");
+  const std::string command =
+      ptychography +
+      " --data scan.cxi --probe-size 40 --passes 6 --refine-positions --checkpoint-every 0 --out ";
+  const auto positions = [&](const std::string& name) {
+    return Hdf5Reader(folder / name).read<double>("/positions");
+  };
+  run_well(folder, command + "one.h5");
+  CHECK(run(folder, ended_after("part_checkpoint.h5", 2) + as(3, command + "part.h5")).code != 0);
+  run_well(folder, as(2, command + "part.h5 --resume"));
+  const auto one = positions("one.h5"), part = positions("part.h5");
+  REQUIRE(one.size() == part.size());
+  double moved = 0, error = 0;
+  run_well(folder, command + "still.h5 --position-rate 1e-6");
+  const auto still = positions("still.h5");
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    error = std::max(error, std::abs(one[i] - part[i]));
+    moved = std::max(moved, std::abs(one[i] - still[i]));
+  }
+  CHECK(moved > 0.1);
+  CHECK(error < 0.01);
+}
+
+TEST_CASE("sums in order are the same in every run of as many processes") {
+  skip_without_mpi();
+  const Scene scene(41);
+  const auto run_of = [&](const std::string& name) {
+    run_well(scene.folder,
+             as(3, reconstruct + " --star particles.star --reproducible --out " + name + ".mrc"));
+    return scene.map(name + ".mrc");
+  };
+  CHECK(run_of("one") == run_of("other"));
 }
 
 TEST_CASE("what one of the processes finds wrong is one message, one code and no output") {

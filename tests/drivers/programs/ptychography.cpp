@@ -592,6 +592,9 @@ TEST_CASE("several scans have one probe, and their own objects or one") {
   run_well(folder, program + " --data scan.cxi --out one.h5" + few);
   run_well(folder, program + " --data scan.cxi scan.cxi --out two.h5" + few);
   run_well(folder, program + " --data scan.cxi scan.cxi --one-object --out same.h5" + few);
+  fs::create_symlink("scan.cxi", folder / "link.cxi");
+  expect_bad_input(folder, program + " --data scan.cxi link.cxi --strict --out link.h5" + few,
+                   {"link.cxi", "file of two scans", "--strict"});
   const auto losses = read<double>(folder / "one.h5", "/loss");
   const auto positions = read<double>(folder / "one.h5", "/positions");
   const auto phase = read<float>(folder / "one.h5", "/object/phase");

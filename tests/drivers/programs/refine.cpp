@@ -206,6 +206,10 @@ TEST_CASE("one map for both half sets is used, with a warning, and an error wher
         std::string::npos);
   CHECK(scene.error("refined.star") < 0.1);
   expect_bad_input(scene.folder, command + " --strict", {"truth.mrc", "both half sets", "--strict"});
+  // Nor under two names.
+  fs::create_symlink("truth.mrc", scene.folder / "link.mrc");
+  expect_bad_input(scene.folder, refine + " --map truth.mrc link.mrc --radius 12 --out refined.star --strict",
+                   {"truth.mrc", "both half sets", "--strict"});
 }
 
 TEST_CASE("particles of one half set are refined against a map that is given, and else refused") {
@@ -224,17 +228,17 @@ TEST_CASE("poses are found from nothing, whatever the file says of them") {
   const Scene scene;
   remove_poses(scene);
   const std::string command = refine + " --global --radius 12 --map truth.mrc ";
-  run_well(scene.folder, command + "truth.mrc --strict --out found.star");
+  run_well(scene.folder, command + "--out found.star");
   CHECK(scene.share_within(3, 1, "found.star") >= 0.95);
   CHECK(scene.error("found.star") < 0.1);
   run_well(scene.folder, command + "--rounds 2 --shift-range 3 --out again.star");
   CHECK(scene.share_within(3, 1, "again.star") >= 0.95);
 
   const Outcome cut = run(scene.folder, ended_after("part_checkpoint.h5", 3) + command +
-                                            "truth.mrc --batch 10 --checkpoint-every 0 --out part.star");
+                                            "--batch 10 --checkpoint-every 0 --out part.star");
   INFO(cut.err);
   REQUIRE(cut.code == 128 + SIGTERM);
-  run_well(scene.folder, command + "truth.mrc --batch 10 --checkpoint-every 0 --resume --out part.star");
+  run_well(scene.folder, command + "--batch 10 --checkpoint-every 0 --resume --out part.star");
   CHECK(lines(scene.folder / "part.star") == lines(scene.folder / "found.star"));
 }
 

@@ -644,6 +644,7 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
   bad(good + "--filter magic", {"--filter"});
   bad(good + "--centre middle", {"--centre middle"});
   bad(good + "--centre 1e9", {": --centre: expected a pixel within four widths"});
+  bad("--scan scan.h5 --no-log --out x.h5 --strict --centre -5", {"--centre -5", "outside", "--strict"});
   bad(good + "--rows 1", {"--rows 1", "BEGIN:END"});
   bad(good + "--rows 1:3", {"scan.h5", "0:2", "1:3"});
   bad(good + "--air 5:99", {"scan.h5", "0:32"});

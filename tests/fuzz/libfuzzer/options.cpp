@@ -17,12 +17,14 @@ namespace Bracewell::Examples {
 #if defined(FUZZ_RECONSTRUCT)
 std::string reconstruct(const Space&, const RunOptions&, Provenance&, Timings&) { return {}; }
 void simulate(const Space&, const Demo&, const std::filesystem::path&) {}
+#elif defined(FUZZ_REFINE)
+std::string refine(const Space&, const RunOptions&, Provenance&, Timings&) { return {}; }
 #elif defined(FUZZ_PTYCHOGRAPHY)
 std::string reconstruct(const Space&, const RunOptions&, Provenance&, Timings&) { return {}; }
 void simulate(const Space&, const Demo&, const std::filesystem::path&) {}
 #elif defined(FUZZ_TOMOGRAPHY)
 RunResult reconstruct(const Space&, const RunOptions&, Provenance&, Timings&) { return {}; }
-std::string try_centres(const Space&, const RunOptions&, Provenance&) { return {}; }
+std::string try_values(const Space&, const RunOptions&, Provenance&) { return {}; }
 void simulate_scan(const TomographyDemo&, const std::filesystem::path&) {}
 std::vector<float> true_slices(const TomographyDemo&) { return {}; }
 double error_of_slices(const TomographyDemo&, const std::vector<float>&, const std::vector<float>&) {
@@ -35,8 +37,8 @@ double error_of_slices(const TomographyDemo&, const std::vector<float>&, const s
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   Kokkos::initialize(Kokkos::InitializationSettings().set_disable_warnings(true));
   // Names of files are names here.
-  char folder[] = "/tmp/bracewell-fuzz-XXXXXX";
-  Fuzz::require(::mkdtemp(folder) != nullptr && ::chdir(folder) == 0);
+  std::string folder = std::filesystem::temp_directory_path() / "bracewell-fuzz-XXXXXX";
+  Fuzz::require(::mkdtemp(folder.data()) != nullptr && ::chdir(folder.c_str()) == 0);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/ptychography/detail/compare_patterns.hpp>
 #include <bracewell/ptychography/detail/line_passes.hpp>
 #include <bracewell/ptychography/detail/selection.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
@@ -19,10 +20,11 @@ struct PatternSums {
 enum class CompareTask {
   Mean,    ///< sum w I, sum w
   Slope,   ///< sum w l'(J) I, sum w I
-  Compare, ///< sum w l(J), sum w l'(J) I; and the gradients
+  Compare, ///< sum w l(J), sum w (l'(J) - c) sum |Psi|^2 with the c that is known before; and the gradients
 };
 
-/// The comparison of a pixel, added to both sums; returns what the wave is to be multiplied by.
+/// The comparison of a pixel whose intensity is I, added to both sums; returns 2 dL/dI.
+/// @param energy  sum |Psi|^2: I, if there are no factors and no background
 template <PatternLoss kind, class T, class Storage>
 struct ComparePixel {
   PatternTerm<kind, T, Storage> term;
@@ -30,7 +32,8 @@ struct ComparePixel {
   T scale, mean_slope; ///< PatternSums
   T unit;              ///< of the gradient
 
-  KOKKOS_FORCEINLINE_FUNCTION T operator()(T intensity, T target, T weight, T& first, T& second) const {
+  KOKKOS_FORCEINLINE_FUNCTION T operator()(T energy, T intensity, T target, T weight, T& first,
+                                           T& second) const {
     if (task == CompareTask::Mean) {
       first += weight * intensity;
       second += weight;
@@ -42,7 +45,7 @@ struct ComparePixel {
     term(scale * intensity, target, value, slope);
     const bool known = task == CompareTask::Slope;
     first += weight * (known ? slope * intensity : value);
-    second += weight * (known ? intensity : slope * intensity);
+    second += weight * (known ? intensity : (slope - mean_slope) * energy);
     return unit * weight * (slope - mean_slope);
   }
 };
@@ -65,10 +68,11 @@ KOKKOS_FORCEINLINE_FUNCTION T pixel_weight(const Targets<T, Storage>& targets, s
 }
 
 /// The middle of a pattern, a block of its rows at a time: the last transforms of the modes (along rows) to the
-/// detector, the comparison of sum |Psi_l|^2 with the targets, and the adjoints of the transforms, in place on
+/// detector, the comparison of the intensity with the targets, and the adjoints of the transforms, in place on
 /// waves [patterns, modes, n, m]. With more than one mode, the intensity of all is known when the last one has been
 /// transformed; its adjoint follows at once, the others are transformed again.
-template <class Space, class T, class Storage>
+/// @tparam far  I = sum |Psi_l|^2 in the far field; otherwise what `detector` and `phases` say
+template <class Space, class T, class Storage, bool far>
 struct CompareLines {
   static constexpr int resident = 2; ///< teams on a multiprocessor, at least
   using Number = PlainComplex<T>;
@@ -89,6 +93,8 @@ struct CompareLines {
   double* sums; ///< [patterns, blocks, 2]
   Task task;
   bool gradients;
+  DetectorTerms<T> detector;        ///< but for the gradient of factors
+  const Kokkos::complex<T>* phases; ///< TransferPhases in the near field, or null
 
   using Lines = LinePasses<Space, Member, T, false>;
 
@@ -96,6 +102,7 @@ struct CompareLines {
   struct Block {
     const CompareLines& all;
     const Lines& lines;
+    std::int64_t i;   ///< in the selection
     std::int64_t j;   ///< the pattern
     std::int64_t row; ///< of the targets
     int begin;        ///< its first row
@@ -104,7 +111,7 @@ struct CompareLines {
     double* sum;
   };
 
-  /// The last pass of a transform of rows of one mode, and what the wave is needed for.
+  /// What numbers of one mode at the detector are needed for.
   struct Detector {
     const Block& block;
     enum class Use {
@@ -114,39 +121,22 @@ struct CompareLines {
     } use; ///< of the intensity, of the wave by what the comparison left
 
     template <int radix>
-    KOKKOS_FORCEINLINE_FUNCTION void run() const {
-      const Lines& lines = block.lines;
-      const CompareLines& all = block.all;
-      const int apart = lines.n / radix;
-      const bool back = use != Use::Add && all.gradients && all.task == Task::Compare;
-      lines.template butterflies<radix>(
-          all.forward, all.forward.count - 1,
-          [&](const typename Lines::Butterfly& at, Number(&x)[radix]) {
-            lines.get_later(all.forward, at.line, at.j, x);
-            lines.template turn_and_add<false>(all.forward, all.forward.count - 1, at.j, x);
-            T* const shared = block.shared + at.line * LineTeams::pitch(lines.n) + at.j;
-            if (use == Use::Add) {
-              BRACEWELL_UNROLL
-              for (int q = 0; q < radix; ++q)
-                shared[apart * q] += x[q].re * x[q].re + x[q].im * x[q].im;
-              return;
-            }
-            if (use == Use::Compare)
-              visit_loss_in_kernel(all.loss, [&](auto kind) {
-                compare<decltype(kind)::value>(at.line, at.j, apart, x, shared);
-              });
-            else {
-              BRACEWELL_UNROLL
-              for (int q = 0; q < radix; ++q)
-                x[q] = {x[q].re * shared[apart * q], x[q].im * shared[apart * q]};
-            }
-            if (back)
-              RegisterFFT<radix, true>::run(x);
-          },
-          [&](const typename Lines::Butterfly& at, Number(&x)[radix]) {
-            if (back)
-              lines.put_first(at.line, at.j, x);
-          });
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(const typename Lines::Butterfly& at, int apart,
+                                                Number (&x)[radix]) const {
+      T* const shared = block.shared + at.line * LineTeams::pitch(block.lines.n) + at.j;
+      if (use == Use::Add) {
+        BRACEWELL_UNROLL
+        for (int q = 0; q < radix; ++q)
+          shared[apart * q] += x[q].re * x[q].re + x[q].im * x[q].im;
+      } else if (use == Use::Compare)
+        visit_loss_in_kernel(block.all.loss, [&](auto kind) {
+          compare<decltype(kind)::value>(at.line, at.j, apart, x, shared);
+        });
+      else {
+        BRACEWELL_UNROLL
+        for (int q = 0; q < radix; ++q)
+          x[q] = {x[q].re * shared[apart * q], x[q].im * shared[apart * q]};
+      }
     }
 
     template <PatternLoss kind, int radix>
@@ -155,17 +145,30 @@ struct CompareLines {
       const CompareLines& all = block.all;
       const Targets<T, Storage>& targets = all.targets;
       const bool several = all.modes > 1;
-      const std::int64_t at = (block.row * block.lines.n + block.begin + line) * block.lines.n + j;
+      const std::int64_t in_pattern = (block.begin + line) * block.lines.n + j, n = block.lines.n,
+                         at = block.row * n * n + in_pattern;
       const auto pixel =
           compare_pixel<kind>(all.task, targets, block.j, all.background, all.norm, block.pattern);
+      const T h = !far && all.detector.factors ? all.detector.factors[block.j] : T(1);
       T first = 0, second = 0;
       BRACEWELL_UNROLL
       for (int q = 0; q < radix; ++q) {
         const T t = static_cast<T>(targets.values[at + apart * q]);
-        T intensity = x[q].re * x[q].re + x[q].im * x[q].im;
+        T energy = x[q].re * x[q].re + x[q].im * x[q].im;
         if (several)
-          intensity += shared[apart * q];
-        const T factor = pixel(intensity, t, pixel_weight(targets, at + apart * q, t), first, second);
+          energy += shared[apart * q];
+        T intensity = energy;
+        if constexpr (!far) {
+          intensity *= h;
+          if (all.detector.background)
+            intensity += all.detector.background[in_pattern + apart * q];
+        }
+        T factor = pixel(energy, intensity, t, pixel_weight(targets, at + apart * q, t), first, second);
+        if constexpr (!far) {
+          if (all.detector.slopes && all.task == Task::Compare)
+            all.detector.slopes[block.i * n * n + in_pattern + apart * q] = factor / 2;
+          factor *= h;
+        }
         if (several)
           shared[apart * q] = factor;
         x[q] = {x[q].re * factor, x[q].im * factor};
@@ -185,9 +188,15 @@ struct CompareLines {
                           LineTeams::bytes<Space>(forward, teams.lines.by(), kept()) / sizeof(Number));
     const Lines work(member, teams, own, forward, scratch.data());
     double sum[2] = {0, 0};
-    const Block block{
-        *this, work, j, targets.row(i, j), begin, patterns[i], reinterpret_cast<T*>(scratch.data() + numbers),
-        sum};
+    const Block block{*this,
+                      work,
+                      i,
+                      j,
+                      targets.row(i, j),
+                      begin,
+                      patterns[i],
+                      reinterpret_cast<T*>(scratch.data() + numbers),
+                      sum};
     if (!(targets.means[j] > 0 && (task == Task::Mean || block.pattern.scale > 0))) { // the whole team
       if (gradients && task == Task::Compare)
         clear(member, i, begin, own);
@@ -220,16 +229,28 @@ struct CompareLines {
     return waves + ((i * modes + mode) * forward.n + row) * m;
   }
 
+  /// To the numbers at the detector, which are used, and on to the first pass of the way back.
   KOKKOS_FORCEINLINE_FUNCTION void to_detector(const Block& block, const Kokkos::complex<T>* rows,
                                                typename Detector::Use use) const {
+    const bool back = use != Detector::Use::Add && gradients && task == Task::Compare;
     block.lines.template first<false>(forward, [&](int line, int x) {
       return x < m ? plain(rows[line * m + x]) : Number{0, 0};
     });
     block.lines.template middle<false>(forward);
-    visit_radix(forward.pass[forward.count - 1].radix, Detector{block, use});
+    if (!far && phases) {
+      block.lines.template turn_back<false>(forward, transfer(block.i, false));
+      block.lines.template middle<true>(inverse);
+      block.lines.template turn_back<true>(inverse, Detector{block, use}, back);
+    } else {
+      block.lines.template turn_back<false>(forward, Detector{block, use}, back);
+    }
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void from_detector(const Block& block, Kokkos::complex<T>* rows) const {
+    if (!far && phases) {
+      block.lines.template middle<false>(forward);
+      block.lines.template turn_back<false>(forward, transfer(block.i, true));
+    }
     block.lines.template middle<true>(inverse);
     block.lines.template last<true>(inverse, [&](int line, int x, const Number& value) {
       if (x < m)
@@ -237,10 +258,18 @@ struct CompareLines {
     });
   }
 
+  /// Along rows.
+  KOKKOS_FORCEINLINE_FUNCTION TransferLine<T> transfer(std::int64_t i, bool conjugate) const {
+    return {phases + (2 * i + 1) * forward.n, conjugate};
+  }
+
   KOKKOS_INLINE_FUNCTION void clear(const Member& member, std::int64_t i, int begin, int own) const {
     for (int mode = 0; mode < modes; ++mode)
       for (int k = member.team_rank(); k < own * m; k += member.team_size())
         wave(i, mode, begin)[k] = 0;
+    if (!far && detector.slopes)
+      for (int k = member.team_rank(); k < own * forward.n; k += member.team_size())
+        detector.slopes[(i * forward.n + begin) * forward.n + k] = 0;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -22,65 +23,78 @@ struct MovePositions {
   }
 };
 
-/// Orthonormal functions of positions [N, 2] that span 1, row and column, as [N, 3]: by their sums all positions
-/// move together. Zero where positions on a line or a point leave none.
-inline std::vector<double> common_moves(const std::vector<double>& positions) {
-  const std::size_t size = positions.size() / 2, width = 3;
-  std::vector<double> moves(size * width);
-  for (std::size_t k = 0; k < width; ++k) {
-    for (std::size_t j = 0; j < size; ++j)
-      moves[j * width + k] = k == 0 ? 1 : positions[2 * j + k - 1];
-    const auto product = [&](std::size_t other) {
-      double sum = 0;
-      for (std::size_t j = 0; j < size; ++j)
-        sum += moves[j * width + k] * moves[j * width + other];
-      return sum;
-    };
-    const double before = product(k);
-    for (int twice = 0; twice < 2; ++twice)
-      for (std::size_t other = 0; other < k; ++other) {
-        const double part = product(other);
-        for (std::size_t j = 0; j < size; ++j)
-          moves[j * width + k] -= part * moves[j * width + other];
-      }
-    const double norm = product(k), factor = norm > 1e-12 * before ? 1 / std::sqrt(norm) : 0;
-    for (std::size_t j = 0; j < size; ++j)
-      moves[j * width + k] *= factor;
+/// Orthonormal functions of positions that span 1, row and column, at the positions [N, 2], as [N, 3]: by their sums all
+/// positions move together. Zero where positions on a line or a point leave none.
+/// @param sum  sum(numbers, count) replaces numbers by their sums over all processes, which have parts of the positions
+template <class Sum>
+std::vector<double> common_moves(const std::vector<double>& positions, const Sum& sum) {
+  const std::size_t size = positions.size() / 2;
+  double sums[3] = {double(size), 0, 0}; // of 1, row and column
+  for (std::size_t i = 0; i < 2 * size; ++i)
+    sums[1 + i % 2] += positions[i];
+  sum(sums, 3);
+  const double count = std::max(1.0, sums[0]), row = sums[1] / count, column = sums[2] / count;
+  double products[3] = {0, 0, 0}; // of row and column from their means: squares, and with each other
+  for (std::size_t j = 0; j < size; ++j) {
+    const double y = positions[2 * j] - row, x = positions[2 * j + 1] - column;
+    products[0] += y * y, products[1] += x * x, products[2] += y * x;
+  }
+  sum(products, 3);
+  const auto factor = [&](double norm, double mean, double square) {
+    return norm > 1e-12 * (square + count * mean * mean) ? 1 / std::sqrt(norm) : 0;
+  };
+  const double of_rows = factor(products[0], row, products[0]);
+  const double slope = of_rows > 0 ? products[2] / products[0] : 0;
+  const double of_columns = factor(products[1] - slope * products[2], column, products[1]);
+  std::vector<double> moves;
+  for (std::size_t j = 0; j < size; ++j) {
+    const double y = positions[2 * j] - row, x = positions[2 * j + 1] - column;
+    moves.insert(moves.end(), {1 / std::sqrt(count), of_rows * y, of_columns * (x - slope * y)});
   }
   return moves;
 }
 
-/// Takes from the displacements what all positions do together, and what goes beyond the limit: one team.
+/// How far positions move together: one team.
 template <class Space, class T>
-struct LimitDisplacements {
+struct SumCommonMoves {
   static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::sum_threads;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
-  T* displacements;    ///< [N, 2]
-  const double* moves; ///< [N, 3], see common_moves
+  const T* displacements; ///< [N, 2]
+  const double* moves;    ///< [N, 3], see common_moves
   std::int64_t count;
-  T limit;
+  double* sums; ///< [3, 2]
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const auto range = Kokkos::TeamThreadRange(team, count);
     for (int k = 0; k < 3; ++k) {
       double rows = 0, columns = 0;
       Kokkos::parallel_reduce(
-          range,
+          Kokkos::TeamThreadRange(team, count),
           [&](std::int64_t j, double& sum_rows, double& sum_columns) {
             sum_rows += moves[3 * j + k] * double(displacements[2 * j]);
             sum_columns += moves[3 * j + k] * double(displacements[2 * j + 1]);
           },
           rows, columns);
-      Kokkos::parallel_for(range, [&](std::int64_t j) {
-        displacements[2 * j] -= static_cast<T>(rows * moves[3 * j + k]);
-        displacements[2 * j + 1] -= static_cast<T>(columns * moves[3 * j + k]);
-      });
-      team.team_barrier();
+      Kokkos::single(Kokkos::PerTeam(team), [&] { sums[2 * k] = rows, sums[2 * k + 1] = columns; });
     }
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 2 * count), [&](std::int64_t i) {
-      displacements[i] = Kokkos::min(limit, Kokkos::max(-limit, displacements[i]));
-    });
+  }
+};
+
+/// Takes from the displacements what all positions do together, and what goes beyond the limit.
+template <class T>
+struct LimitDisplacements {
+  T* displacements;    ///< [N, 2]
+  const double* moves; ///< [N, 3]
+  const double* sums;  ///< [3, 2], of SumCommonMoves
+  T limit;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t j = i / 2, axis = i % 2;
+    double common = 0;
+    for (int k = 0; k < 3; ++k)
+      common += sums[2 * k + axis] * moves[3 * j + k];
+    const auto own = static_cast<T>(double(displacements[i]) - common);
+    displacements[i] = Kokkos::min(limit, Kokkos::max(-limit, own));
   }
 };
 

@@ -4,8 +4,7 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/compare_patterns.hpp>
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
-#include <bracewell/ptychography/detail/probe_spectra.hpp>
-#include <bracewell/ptychography/inputs.hpp>
+#include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/propagator.hpp>
 
 #include <algorithm>
@@ -22,6 +21,7 @@ class GeneralPlan {
   using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
   using Transform = FFT<Space, 2, Complex, Complex>;
+  using Shifted = ShiftedProbes<Space, T>;
   using Inputs = PtychographyInputs<T, Memory>;
   using Outputs = PtychographyOutputs<T, Memory>;
 
@@ -30,9 +30,10 @@ public:
 
   GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& sizes,
               const PtychographyOptions& options)
-      : shape_(sizes), shifts_(has_shifts(positions.subpixel(), sizes, options)),
+      : shape_(sizes), shifts_(Shifted::needed(positions.subpixel(), sizes, options)),
         keeps_(options.refine_positions && options.fresnel_number),
         group_(group_size(positions.count(), shifts_, sizes, options)),
+        shifted_(space, positions, sizes, options, group_),
         waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
                                         shape_.detector, shape_.detector)),
         propagator_(space, shape_.detector, group_ * shape_.modes, options.fresnel_number) {
@@ -40,16 +41,8 @@ public:
                       Complex(0)); // the last group may be smaller: what is beyond stays finite
     const std::array<int, 2> window{shape_.probe, shape_.probe};
     const FFTOptions back{.direction = FFTDirection::Backward};
-    if (shifts_) {
-      const int spectrum_count = shape_.modes + shape_.relaxation;
+    if (shifts_)
       probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
-      spectra_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectra", 1, spectrum_count,
-                                          shape_.probe, shape_.probe);
-      one_.emplace(space, window, spectrum_count, FFTOptions{});
-      one_back_.emplace(space, window, spectrum_count, back);
-    }
-    if (shifts_ && (options.refine_positions || !positions.subpixel()))
-      moved_ = device_vector<double>(space, "Bracewell::PtychographyLoss::fractions", 2 * positions.count());
     for (const double fresnel_number : options.slice_fresnel_numbers) {
       inverse_fresnel_.push_back(1 / fresnel_number);
       incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
@@ -72,45 +65,38 @@ public:
 
   std::size_t memory_bytes() const {
     std::size_t bytes =
-        bytes_of(waves_, probes_, spectra_, kept_, moved_, slopes_) + propagator_.memory_bytes();
+        bytes_of(waves_, probes_, kept_, slopes_) + shifted_.memory_bytes() + propagator_.memory_bytes();
     for (const Waves& slice : incident_)
       bytes += bytes_of(slice);
-    for (const auto* const transform : {&one_, &one_back_, &many_, &many_back_})
+    for (const auto* const transform : {&many_, &many_back_})
       bytes += *transform ? (*transform)->memory_bytes() : 0;
     return bytes;
   }
 
   static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
-    const bool shifts = has_shifts(subpixel, shape, options),
+    const bool shifts = Shifted::needed(subpixel, shape, options),
                keeps = options.refine_positions && options.fresnel_number;
     const std::int64_t group = group_size(count, shifts, shape, options),
                        pixels = std::int64_t(shape.detector) * shape.detector,
                        window = std::int64_t(shape.probe) * shape.probe;
-    const int spectra = shape.modes + shape.relaxation;
-    std::size_t bytes =
-        sizeof(Complex) *
-            (group * shape.modes * (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
-             (shifts ? spectra * window : 0)) +
-        (shifts && (options.refine_positions || !subpixel) ? 2 * sizeof(double) * count : 0) +
-        (options.detector_background ? sizeof(T) * group * pixels : 0) +
-        Propagator<Space, T>::bytes_needed(space, shape.detector, group * shape.modes,
-                                           options.fresnel_number);
+    std::size_t bytes = sizeof(Complex) * group * shape.modes *
+                            (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
+                        Shifted::bytes_needed(space, count, subpixel, shape, options, group) +
+                        (options.detector_background ? sizeof(T) * group * pixels : 0) +
+                        Propagator<Space, T>::bytes_needed(space, shape.detector, group * shape.modes,
+                                                           options.fresnel_number);
     const auto transforms = [&](std::int64_t batch) {
       const std::array<int, 2> size{shape.probe, shape.probe};
       return Transform::bytes_needed(space, size, batch) +
              Transform::bytes_needed(space, size, batch, {.direction = FFTDirection::Backward});
     };
-    return bytes + (shifts ? transforms(spectra) : 0) +
-           (shifts || shape.slices > 1 ? transforms(group * shape.modes) : 0);
+    return bytes + (shifts || shape.slices > 1 ? transforms(group * shape.modes) : 0);
   }
 
   /// What all groups of a call need: where the probes stand.
   void begin(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs) const {
-    if (moved_.size() > 0)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::fractions", Range(space, 0, moved_.size()),
-                           ProbeFractions{inputs.positions.data, positions.fractions(),
-                                          positions.device().positions, moved_.data()});
+    shifted_.begin(space, positions, inputs);
   }
 
   /// Losses of the patterns of a selection, which go to losses[0], ..., and what they add to the gradients.
@@ -121,13 +107,16 @@ public:
     const Scan& scan = positions.device();
     const int n = shape_.detector, m = shape_.probe, last = shape_.slices - 1;
     const std::int64_t pixels = std::int64_t(n) * n, slice_size = scan.rows * scan.columns;
-    const double* const fractions = moved_.size() > 0 ? moved_.data() : positions.fractions();
-    const ShiftedSpectra<T> shifted{{fractions, selection, m, shape_.modes},
-                                    spectra_.data(),
-                                    inputs.coefficients.data,
-                                    shape_.relaxation};
-    const Probes<T> first =
-        shifts_ ? shifted_probes(space, inputs, shifted) : Probes<T>{inputs.probe.data, 0, shape_.modes};
+    ShiftedSpectra<T> spectra{};
+    Probes<T> first{inputs.probe.data, 0, shape_.modes};
+    if (shifts_) {
+      spectra = shifted_.spectra(space, positions, inputs, selection);
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_probes",
+                           Range(space, 0, selection.count * elements()),
+                           ShiftProbes<T>{spectra, probes_.data()});
+      many_back_->execute(space, probes_, probes_);
+      first = {probes_.data(), elements(), shape_.modes};
+    }
     for (int slice = 0; slice < last; ++slice) {
       Kokkos::parallel_for("Bracewell::PtychographyLoss::slice_waves",
                            Range(space, 0, selection.count * elements()),
@@ -139,7 +128,7 @@ public:
                          Range(space, 0, selection.count * shape_.modes * pixels),
                          ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size,
                                       light(first, last), waves_.data(), n});
-    const ProbeShifts moves{fractions, selection, shape_.modes};
+    const ProbeShifts moves{shifted_.fractions(positions), selection, shape_.modes};
     propagator_.propagate(space, waves_, moves, outputs.position_gradient ? kept_.data() : nullptr);
     const bool wave_gradients = outputs.object_gradient || outputs.probe_gradient ||
                                 outputs.position_gradient || outputs.coefficient_gradient ||
@@ -159,8 +148,9 @@ public:
     propagator_.adjoint(space, waves_, moves, [&]() {
       if (outputs
               .position_gradient) // beam and detector stand still: the wave moves back by what the probe moves
-        shift_gradient(space, selection, n, static_cast<const Complex*>(kept_.data()), waves_,
-                       -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data, false);
+        sum_position_gradient(space, selection, n, shape_.modes, static_cast<const Complex*>(kept_.data()),
+                              waves_.data(), -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data,
+                              false);
     });
     WaveGradients<T, T> gradients{waves_.data(), shape_.modes * pixels, pixels, n, nullptr};
     for (int slice = last; slice >= 0; --slice) {
@@ -174,9 +164,15 @@ public:
         gradients = {incident_[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
       }
     }
-    if (shifts_)
-      shifted_gradients(space, scan, inputs, outputs, shifted, gradients);
-    else if (outputs.probe_gradient) // the probe is the same for all patterns
+    if (shifts_ && (outputs.probe_gradient || outputs.relaxation_gradient || outputs.position_gradient ||
+                    outputs.coefficient_gradient)) {
+      terms(space, scan, selection, inputs.object.data, gradients, probes_);
+      many_->execute(space, probes_, probes_);
+      if (outputs.position_gradient)
+        sum_position_gradient(space, selection, m, shape_.modes, spectra, probes_.data(),
+                              shifted_.position_factor(), outputs.position_gradient.data, keeps_);
+      shifted_.add_gradients(space, spectra, inputs, outputs, probes_.data());
+    } else if (!shifts_ && outputs.probe_gradient) // the probe is the same for all patterns
       sums.add_probe(space, scan, selection, inputs.object.data, first, gradients,
                      outputs.probe_gradient.data);
   }
@@ -190,10 +186,6 @@ private:
         device_view<Complex****>(space, label, group_, shape_.modes, shape_.probe, shape_.probe);
     Kokkos::deep_copy(space, result, Complex(0));
     return result;
-  }
-
-  static bool has_shifts(bool subpixel, const PtychographyShape& shape, const PtychographyOptions& options) {
-    return subpixel || options.refine_positions || shape.relaxation > 0;
   }
 
   static std::int64_t group_size(std::int64_t count, bool shifts, const PtychographyShape& shape,
@@ -216,63 +208,6 @@ private:
     return slice == 0 ? first : Probes<T>{incident_[slice - 1].data(), elements(), shape_.modes};
   }
 
-  /// The probe of every pattern of the selection.
-  Probes<T> shifted_probes(const Space& space, const Inputs& inputs, const ShiftedSpectra<T>& shifted) const {
-    if (shape_.relaxation == 0) {
-      const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(
-          inputs.probe.data, 1, shape_.modes, shape_.probe, shape_.probe);
-      one_->execute(space, original, spectra_);
-    } else {
-      sum(space, inputs.probe.data, spectra_.data(), elements(), false);
-      sum(space, inputs.relaxation.data, spectra_.data() + elements(), spectra_.size() - elements(), false);
-      one_->execute(space, spectra_, spectra_);
-    }
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_probes",
-                         Range(space, 0, shifted.ramp.selection.count * elements()),
-                         ShiftProbes<T>{shifted, probes_.data()});
-    many_back_->execute(space, probes_, probes_);
-    return {probes_.data(), elements(), shape_.modes};
-  }
-
-  /// Gradients of what the shifted probes are made of.
-  void shifted_gradients(const Space& space, const Scan& scan, const Inputs& inputs, const Outputs& outputs,
-                         const ShiftedSpectra<T>& shifted, const WaveGradients<T, T>& gradients) const {
-    const bool sought = outputs.probe_gradient || outputs.relaxation_gradient;
-    if (!sought && !outputs.position_gradient && !outputs.coefficient_gradient)
-      return;
-    const Selection& selection = shifted.ramp.selection;
-    terms(space, scan, selection, inputs.object.data, gradients, probes_);
-    many_->execute(space, probes_, probes_);
-    if (outputs.position_gradient)
-      shift_gradient(space, selection, shape_.probe, shifted, probes_,
-                     2 * Kokkos::numbers::pi / std::pow(shape_.probe, 3), outputs.position_gradient.data,
-                     keeps_);
-    if (outputs.coefficient_gradient) {
-      using Gradient = CoefficientGradient<Space, T>;
-      Kokkos::parallel_for(
-          "Bracewell::PtychographyLoss::coefficient_gradient",
-          Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
-          Gradient{shifted, probes_.data(), outputs.coefficient_gradient.data});
-    }
-    if (!sought)
-      return;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_back", Range(space, 0, spectra_.size()),
-                         SumShiftedBack<T>{shifted.ramp, probes_.data(), inputs.coefficients.data,
-                                           shape_.relaxation, spectra_.data()});
-    one_back_->execute(space, spectra_, spectra_);
-    if (outputs.probe_gradient)
-      sum(space, spectra_.data(), outputs.probe_gradient.data, elements(), selection.first > 0);
-    if (outputs.relaxation_gradient)
-      sum(space, spectra_.data() + elements(), outputs.relaxation_gradient.data, spectra_.size() - elements(),
-          selection.first > 0);
-  }
-
-  /// to = from, or to += from.
-  void sum(const Space& space, const Complex* from, Complex* to, std::int64_t size, bool accumulate) const {
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, size),
-                         SumSlices<T>{from, to, size, 1, accumulate});
-  }
-
   /// conj(O) G.
   void terms(const Space& space, const Scan& scan, const Selection& selection, const Complex* object,
              const WaveGradients<T, T>& gradients, const Waves& to) const {
@@ -291,27 +226,17 @@ private:
     many_back_->execute(space, field, field);
   }
 
-  template <class Spectra>
-  void shift_gradient(const Space& space, const Selection& selection, int n, const Spectra& moving,
-                      const Waves& gradients, double factor, T* gradient, bool accumulate) const {
-    using Gradient = ShiftGradient<Space, T, Spectra>;
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::position_gradient",
-        Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
-        Gradient{selection, n, shape_.modes, moving, gradients.data(), factor, gradient, accumulate});
-  }
-
   PtychographyShape shape_;
   bool shifts_; ///< every pattern has a probe of its own
   bool keeps_;  ///< spectra of waves in the near field, for the gradient of positions
   std::int64_t group_;
-  Waves waves_, probes_, spectra_, kept_;
+  Shifted shifted_;
+  Waves waves_, probes_, kept_;
   std::vector<Waves> incident_; ///< on the slices but the first
   std::vector<double> inverse_fresnel_;
-  Kokkos::View<double*, Space> moved_; ///< fractions, where they are not those of the scan
   Kokkos::View<T*, Space> slopes_;
   Propagator<Space, T> propagator_;
-  std::optional<Transform> one_, one_back_, many_, many_back_;
+  std::optional<Transform> many_, many_back_;
 };
 
 } // namespace Bracewell::Impl

@@ -426,15 +426,16 @@ private:
 };
 
 /// The other half of the transforms of conj(O) G, along the rows, with the shifts undone, summed over slices of the
-/// patterns.
+/// patterns; and of each what ShiftGradient sums.
 template <class Space, class T, class Sizes>
 struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
   using Base = KnownKernel<Space, T, Sizes>;
   using typename Base::Complex, typename Base::Number, typename Base::Line;
   static constexpr int n = Base::n, on_chip = PtychographyTuning::row_sum_threads, numbers = Sizes::exchange;
 
-  const Complex *terms, *phases;
-  Complex* slices; ///< [slices, modes, n, n]
+  const Complex *terms, *phases, *spectra; ///< the last of the probe
+  Complex* slices;                         ///< [slices, modes, n, n]
+  double* moments;                         ///< [patterns, modes, blocks, 2], or null
   int patterns, per_slice;
 
   KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
@@ -446,6 +447,8 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
     const auto element = [&](int i) {
       return (std::int64_t(i) * this->modes.by() + part.mode) * (n * n) + Base::in_row(at, row);
     };
+    const auto frequency = [](int k) { return T(2 * k < n ? k : k - n); };
+    const Complex* const of_row = spectra + ((std::int64_t(part.mode) * n + row) * n + at.lane);
     Number sum[Line::outer_sums][Line::lanes] = {}, x[Line::per_lane];
     Line::template load_inner<n>(terms + element(begin), x);
     for (int i = begin; i < end; ++i) {
@@ -456,18 +459,50 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
       const Complex* const phase = phases + std::int64_t(2) * i * n;
       const Complex* const of_columns = phase + (n + at.lane);
       const Number own = plain(phase[row] * (T(1) / T(n * n)));
+      T along_row = 0, across = 0; // of Im(conj(term) spectrum)
       at.outer_forward([&](int c, const Number(&y)[Line::lanes]) {
         BRACEWELL_UNROLL
-        for (int g = 0; g < Line::lanes; ++g)
-          sum[c][g] = sum[c][g] + turn<true>(y[g], turn<false>(own, plain(of_columns[Line::outer(c, g)])));
+        for (int g = 0; g < Line::lanes; ++g) {
+          const int column = Line::outer(c, g);
+          const Number term = turn<true>(y[g], turn<false>(own, plain(of_columns[column])));
+          sum[c][g] = sum[c][g] + term;
+          if (moments) {
+            const T product = turn<true>(plain(of_row[column]), term).im;
+            along_row += frequency(at.lane + column) * product;
+            across += product;
+          }
+        }
       });
       synchronise_lanes();
+      if (moments)
+        write_team_sums<Space>(member, double(n * n) * frequency(row) * across, double(n * n) * along_row,
+                               moments +
+                                   2 * ((std::int64_t(i) * this->modes.by() + part.mode) * Sizes::blocks +
+                                        part.first / Sizes::lines));
     }
     BRACEWELL_UNROLL
     for (int c = 0; c < Line::outer_sums; ++c)
       Line::store_outer(
           slices + (((std::int64_t(part.slice) * this->modes.by() + part.mode) * n + row) * n + at.lane), c,
           sum[c]);
+  }
+};
+
+/// dL/dy from the moments of SumShiftedRows: gradient_ja = factor sum over blocks.
+template <class T>
+struct SumPositionBlocks {
+  const double* moments; ///< [patterns, blocks, 2]
+  int blocks;
+  Selection selection;
+  double factor;
+  T* gradient; ///< [N, 2]
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const std::int64_t i = index / 2, axis = index % 2;
+    double sum = 0;
+    for (int block = 0; block < blocks; ++block)
+      sum += moments[2 * (i * blocks + block) + axis];
+    gradient[2 * selection(i) + axis] = static_cast<T>(factor * sum);
   }
 };
 
@@ -545,7 +580,7 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
       for (int c = 0; c < outer_sums; ++c)
         BRACEWELL_UNROLL
       for (int g = 0; g < lanes; ++g)
-        intensity[c][g] = each(intensity[c][g], t[c][g],
+        intensity[c][g] = each(intensity[c][g], intensity[c][g], t[c][g],
                                pixel_weight(targets, pixel + Line::outer(c, g), t[c][g]), first, second);
     };
     if (task == CompareTask::Compare)

@@ -2,18 +2,20 @@
 #pragma once
 
 #include <bracewell/ptychography/choose_pattern_path.hpp>
+#include <bracewell/ptychography/detail/gradient_sums.hpp>
 #include <bracewell/ptychography/detail/known_lines.hpp>
-#include <bracewell/ptychography/detail/lines_plan.hpp>
+#include <bracewell/ptychography/detail/shifted_probes.hpp>
+#include <bracewell/ptychography/detail/sum_blocks.hpp>
 
 namespace Bracewell::Impl {
 
 /// Calls action(RowSizes, ColumnSizes) for patterns of n x n pixels, if n is one of the detectors and of
 /// PtychographyTuning::line_sizes; returns whether it is.
-template <class Detectors, class Action>
+template <class Detectors, class Space, class T, class Action>
 bool visit_line_sizes(int n, const Action& action) {
   const auto visit = [&](auto index) {
     constexpr FusedSize size = PtychographyTuning::line_sizes[decltype(index)::value];
-    if constexpr (Detectors::knows_lines(size.n))
+    if constexpr (lines_are_known<Detectors, Space, T>(size.n, size.n))
       if (n == size.n) {
         action(RowSizes<size.lanes, size.n / size.lanes>(), ColumnSizes<size.lanes, size.n / size.lanes>());
         return true;
@@ -41,23 +43,26 @@ class KnownLinesPlan {
   template <class Value>
   using View = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-  using Transform = FFT<Space, 2, Complex, Complex>;
-  using Spectrum = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
+  using Shifted = ShiftedProbes<Space, T>;
+  using Inputs = PtychographyInputs<T, Memory>;
+  using Outputs = PtychographyOutputs<T, Memory>;
+  using Sum = SumBlocks<Space, T, Storage>;
 
 public:
   static constexpr PatternPath path = PatternPath::Lines;
 
-  static bool takes(const PtychographyShape& shape) {
-    return lines_are_known<Detectors, Space>(shape.detector, shape.probe);
+  static bool takes(const PtychographyShape& shape, const PtychographyOptions& options) {
+    return lines_are_known<Detectors, Space, T>(shape.detector, shape.probe) && shape.relaxation == 0 &&
+           !options.fresnel_number && !options.pattern_factors && !options.detector_background;
   }
 
   KnownLinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
                  const PtychographyOptions& options)
       : n_(shape.detector), modes_(shape.modes), weighted_(options.weights != PixelWeights::None),
-        subpixel_(positions.subpixel()), sizes_(sizes(positions.count(), subpixel_, shape, options)),
+        sizes_(sizes(positions.count(), positions.subpixel(), shape, options)),
+        shifted_(space, positions, shape, options, sizes_.group),
         waves_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", sizes_.waves)),
         probes_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::probes", sizes_.probes)),
-        phases_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::phases", sizes_.phases)),
         slices_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::wave_slices",
                                        sizes_.slices * modes_ * n_ * n_)),
         patterns_(
@@ -65,94 +70,94 @@ public:
         sums_(device_vector<double>(space, "Bracewell::PtychographyLoss::sums", sizes_.sums)) {
     fill(space, "Bracewell::PtychographyLoss::unscaled", patterns_.data(), sizes_.group,
          PatternSums<T>{1, 0, 0});
-    visit_line_sizes<Detectors>(
+    visit_line_sizes<Detectors, Space, T>(
         n_, [&](auto rows, auto) { table_ = make_fused_table<T>(space, typename decltype(rows)::Sizes()); });
-    if (subpixel_) {
-      spectrum_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectrum", 1, modes_, n_, n_);
-      const std::array<int, 2> size{n_, n_};
-      one_.emplace(space, size, modes_, FFTOptions{});
-      one_back_.emplace(space, size, modes_, FFTOptions{.direction = FFTDirection::Backward});
-    }
   }
-
-  /// Products conj(p) G of a pattern that compute leaves, one for each mode or their sum.
-  int products() const { return subpixel_ ? 1 : modes_; }
 
   std::int64_t group_size() const { return sizes_.group; }
 
   std::size_t memory_bytes() const {
-    return bytes_of(waves_, probes_, phases_, slices_, patterns_, sums_, table_, spectrum_) +
-           (one_ ? one_->memory_bytes() + one_back_->memory_bytes() : 0);
+    return bytes_of(waves_, probes_, slices_, patterns_, sums_, table_) + shifted_.memory_bytes();
   }
 
   static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const Sizes needed = sizes(count, subpixel, shape, options);
-    const int n = shape.detector;
-    const std::int64_t probe = std::int64_t(shape.modes) * n * n;
-    std::size_t bytes = sizeof(Complex) * (needed.waves + needed.probes + needed.phases +
-                                           needed.slices * probe + needed.table) +
-                        needed.group * sizeof(PatternSums<T>) + needed.sums * sizeof(double);
-    if (subpixel)
-      bytes += sizeof(Complex) * probe + Transform::bytes_needed(space, {n, n}, shape.modes) +
-               Transform::bytes_needed(space, {n, n}, shape.modes, {.direction = FFTDirection::Backward});
-    return bytes;
+    const std::int64_t probe = std::int64_t(shape.modes) * shape.detector * shape.detector;
+    return sizeof(Complex) * (needed.waves + needed.probes + needed.slices * probe + needed.table) +
+           needed.group * sizeof(PatternSums<T>) + needed.sums * sizeof(double) +
+           Shifted::bytes_needed(space, count, subpixel, shape, options, needed.group);
   }
 
-  /// Leaves conj(p) G of the selection for sums of the object's gradient, and adds to that of the probe.
-  /// @param object_gradient  whether the former are asked for
-  /// @param probe_gradient   [modes, m, m], or null
-  WaveGradients<T, T> compute(const Space& space, const ScanPositions<Space>& positions,
-                              const Complex* object, const Complex* probe, const Selection& selection,
-                              const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm,
-                              double* losses, bool object_gradient, Complex* probe_gradient) const {
-    visit_line_sizes<Detectors>(n_, [&](auto rows, auto columns) {
+  /// What all groups of a call need.
+  void begin(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs) const {
+    shifted_.begin(space, positions, inputs);
+  }
+
+  /// Losses of the patterns of a selection, which go to losses[0], ..., and what they add to the gradients.
+  void evaluate(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
+                const Outputs& outputs, const Selection& selection, const Targets<T, Storage>& targets,
+                const PtychographyOptions& options, T norm, double* losses,
+                const GradientSums<Space, T>& sums) const {
+    const bool of_probes = outputs.probe_gradient || outputs.position_gradient,
+               gradients = outputs.object_gradient || of_probes;
+    visit_line_sizes<Detectors, Space, T>(n_, [&](auto rows, auto columns) {
       using Rows = decltype(rows);
       using Columns = decltype(columns);
-      if (subpixel_)
-        shift_rows<Rows>(space, positions, probe, selection);
+      ShiftedSpectra<T> spectra{};
+      if (shifted_) {
+        spectra = shifted_.spectra(space, positions, inputs, selection);
+        shift_rows<Rows>(space, spectra);
+      }
       const auto run = [&](auto shifted) {
-        exit_waves<Columns, shifted>(space, positions, object, probe, selection,
-                                     targets.counts > 0 && !weighted_);
-        compare_all<Rows, Columns>(space, selection, targets, options, norm, losses,
-                                   object_gradient || probe_gradient);
-        if (object_gradient || probe_gradient)
-          gradients<Columns, shifted>(space, positions, object, probe, selection, object_gradient,
-                                      probe_gradient);
+        exit_waves<Columns, shifted>(space, positions, inputs, selection, targets.counts > 0 && !weighted_);
+        compare_all<Rows, Columns>(space, selection, targets, options, norm, losses, gradients);
+        if (gradients)
+          wave_gradients<Columns, shifted>(space, positions, inputs, outputs, selection, of_probes);
       };
-      if (subpixel_)
+      if (shifted_)
         run(std::true_type());
       else
         run(std::false_type());
-      if (subpixel_ && probe_gradient)
-        sum_shifted_rows<Rows>(space, selection, probe_gradient);
+      if (shifted_ && of_probes)
+        sum_shifted_rows<Rows>(space, spectra, outputs);
     });
-    return {waves_.data(), std::int64_t(modes_) * n_ * n_, std::int64_t(n_) * n_, wave_block, nullptr};
+    if (outputs.object_gradient)
+      sums.template add_object<wave_block>(space, positions.device(), positions.tiles(), selection,
+                                           {nullptr, 0, products()},
+                                           WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
+                                                               std::int64_t(n_) * n_, wave_block, nullptr},
+                                           outputs.object_gradient.data);
   }
 
 private:
+  /// Products conj(p) G of a pattern: one for each mode, or their sum.
+  int products() const { return shifted_ ? 1 : modes_; }
+
   /// Numbers of elements.
   struct Sizes {
-    std::int64_t group, waves, probes, phases, slices, sums, table;
+    std::int64_t group, waves, probes, slices, sums, table;
   };
 
   static Sizes sizes(std::int64_t count, bool subpixel, const PtychographyShape& shape,
                      const PtychographyOptions& options) {
     using Tuning = PtychographyTuning;
     const std::int64_t modes = shape.modes, n = shape.detector;
-    const std::int64_t elements = modes * n * n * (subpixel ? 2 : 1),
+    const bool shifted = Shifted::needed(subpixel, shape, options);
+    const std::int64_t elements = modes * n * n * (shifted ? 2 : 1),
                        allowed = options.workspace_bytes.value_or(Tuning::line_group_bytes);
     Sizes result{};
     const std::int64_t group = std::clamp<std::int64_t>(allowed / (std::int64_t(sizeof(Complex)) * elements),
                                                         1, std::max<std::int64_t>(count, 1));
     result.group = group;
     result.waves = group * modes * n * n;
-    result.probes = subpixel ? result.waves : 0;
-    result.phases = subpixel ? 2 * group * n : 0;
-    visit_line_sizes<Detectors>(shape.detector, [&](auto rows, auto columns) {
-      const std::int64_t blocks = subpixel ? rows.blocks : columns.blocks;
+    result.probes = shifted ? result.waves : 0;
+    visit_line_sizes<Detectors, Space, T>(shape.detector, [&](auto rows, auto columns) {
+      const std::int64_t blocks = shifted ? rows.blocks : columns.blocks;
       result.slices = std::clamp<std::int64_t>(Tuning::slice_teams / (modes * blocks), 1, group);
-      result.sums = 2 * group * std::max<std::int64_t>(modes * columns.blocks, rows.blocks);
+      result.sums = 2 * group *
+                    std::max<std::int64_t>(modes * columns.blocks,
+                                           (options.refine_positions ? modes : 1) * rows.blocks);
       result.table = rows.table;
     });
     return result;
@@ -169,7 +174,8 @@ private:
   static constexpr int teams_on_chip() {
     using Tuning = PtychographyTuning;
     constexpr std::size_t bytes = Kernel::numbers * sizeof(Complex) + 2 * Tuning::system_bytes;
-    constexpr int threads = Kernel::on_chip * sizeof(float) / sizeof(T);
+    constexpr int registers = sizeof(T) * std::max(16, +Kernel::per_lane); // that numbers take
+    constexpr int threads = Kernel::on_chip * 16 * sizeof(float) / registers;
     return std::clamp<int>(threads / Kernel::threads, 1, std::max<int>(1, Tuning::chip_bytes / bytes));
   }
 
@@ -185,19 +191,14 @@ private:
   }
 
   template <class Rows>
-  void shift_rows(const Space& space, const ScanPositions<Space>& positions, const Complex* probe,
-                  const Selection& selection) const {
-    const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> original(probe, 1, modes_, n_, n_);
-    one_->execute(space, original, spectrum_);
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_phases",
-                         Range(space, 0, selection.count * 2 * n_),
-                         ShiftPhases<T>{positions.fractions(), selection, phases_.data(), n_});
+  void shift_rows(const Space& space, const ShiftedSpectra<T>& spectra) const {
+    const Selection& selection = spectra.ramp.selection;
     const auto [per_slice, used] =
         slice(selection, PtychographyTuning::most_slice_teams / (modes_ * Rows::blocks));
     launch(space, "Bracewell::PtychographyLoss::shift_rows", used * modes_ * Rows::blocks,
            ShiftRows<Space, T, Rows>{{QuickDivision(modes_), table_.data()},
-                                     spectrum_.data(),
-                                     phases_.data(),
+                                     spectra.spectra,
+                                     spectra.ramp.phases,
                                      probes_.data(),
                                      static_cast<int>(selection.count),
                                      per_slice});
@@ -206,32 +207,31 @@ private:
   /// What kernels over columns share, for slices of so many patterns.
   template <class Columns, bool shifted>
   KnownColumns<Space, T, Columns, shifted> columns(const ScanPositions<Space>& positions,
-                                                   const Complex* object, const Complex* probe,
-                                                   const Selection& selection, int per_slice) const {
+                                                   const Inputs& inputs, const Selection& selection,
+                                                   int per_slice) const {
     return {{QuickDivision(modes_), table_.data()},
             positions.device(),
             selection,
-            object,
-            shifted ? probes_.data() : const_cast<Complex*>(probe),
+            inputs.object.data,
+            shifted ? probes_.data() : const_cast<Complex*>(inputs.probe.data),
             waves_.data(),
             per_slice};
   }
 
   template <class Columns, bool shifted>
-  void exit_waves(const Space& space, const ScanPositions<Space>& positions, const Complex* object,
-                  const Complex* probe, const Selection& selection, bool energies) const {
+  void exit_waves(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
+                  const Selection& selection, bool energies) const {
     const auto [per_slice, used] =
         slice(selection, PtychographyTuning::most_slice_teams / (modes_ * Columns::blocks));
     launch(space, "Bracewell::PtychographyLoss::exit_waves", used * modes_ * Columns::blocks,
            ExitWaveColumns<Space, T, Columns, shifted>{
-               columns<Columns, shifted>(positions, object, probe, selection, per_slice),
+               columns<Columns, shifted>(positions, inputs, selection, per_slice),
                energies ? sums_.data() : nullptr});
   }
 
   template <class Rows, class Columns>
   void compare_all(const Space& space, const Selection& selection, const Targets<T, Storage>& targets,
                    const PtychographyOptions& options, T norm, double* losses, bool gradients) const {
-    using Sum = SumBlocks<Space, T, Storage>;
     using Of = typename Sum::Of;
     using Tuning = PtychographyTuning;
     using Some = CompareRows<Space, T, Storage, Rows, PatternLoss::Amplitude>;
@@ -240,7 +240,7 @@ private:
     const int exchanges = std::clamp(room, 1, modes_);
     const auto add = [&](Of of, int blocks) {
       Sum::launch(space, Sum{of, sums_.data(), blocks, selection, targets, options.loss, norm,
-                             double(n_) * n_, weighted_, patterns_.data(), losses});
+                             double(n_) * n_, weighted_ ? 0.0 : 1.0, patterns_.data(), losses, nullptr});
     };
     const auto compare = [&](const char* label, CompareTask task, bool back) {
       visit_loss(options.loss, [&](auto kind) {
@@ -274,50 +274,56 @@ private:
   }
 
   template <class Columns, bool shifted>
-  void gradients(const Space& space, const ScanPositions<Space>& positions, const Complex* object,
-                 const Complex* probe, const Selection& selection, bool object_gradient,
-                 Complex* probe_gradient) const {
+  void wave_gradients(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
+                      const Outputs& outputs, const Selection& selection, bool of_probes) const {
     const auto [per_slice, used] = slice(selection, shifted ? selection.count : sizes_.slices);
     launch(space, "Bracewell::PtychographyLoss::wave_gradients",
            used * (shifted ? 1 : modes_) * Columns::blocks,
            GradientColumns<Space, T, Columns, shifted>{
-               columns<Columns, shifted>(positions, object, probe, selection, per_slice), patterns_.data(),
-               slices_.data(), object_gradient, probe_gradient != nullptr});
-    if (!shifted && probe_gradient)
-      sum_slices(space, slices_.data(), probe_gradient, used, selection.first > 0);
+               columns<Columns, shifted>(positions, inputs, selection, per_slice), patterns_.data(),
+               slices_.data(), bool(outputs.object_gradient), of_probes});
+    if (!shifted && of_probes)
+      sum_slices(space, outputs.probe_gradient.data, used, selection.first > 0);
   }
 
   template <class Rows>
-  void sum_shifted_rows(const Space& space, const Selection& selection, Complex* probe_gradient) const {
+  void sum_shifted_rows(const Space& space, const ShiftedSpectra<T>& spectra, const Outputs& outputs) const {
+    const Selection& selection = spectra.ramp.selection;
     const auto [per_slice, used] = slice(selection, sizes_.slices);
     launch(space, "Bracewell::PtychographyLoss::probe_rows", used * modes_ * Rows::blocks,
            SumShiftedRows<Space, T, Rows>{{QuickDivision(modes_), table_.data()},
                                           probes_.data(),
-                                          phases_.data(),
+                                          spectra.ramp.phases,
+                                          spectra.spectra,
                                           slices_.data(),
+                                          outputs.position_gradient ? sums_.data() : nullptr,
                                           static_cast<int>(selection.count),
                                           per_slice});
-    sum_slices(space, slices_.data(), spectrum_.data(), used, false);
-    one_back_->execute(space, spectrum_, spectrum_);
-    sum_slices(space, spectrum_.data(), probe_gradient, 1, selection.first > 0);
+    if (outputs.position_gradient)
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::position_gradient",
+                           Range(space, 0, 2 * selection.count),
+                           SumPositionBlocks<T>{sums_.data(), modes_ * Rows::blocks, selection,
+                                                shifted_.position_factor(), outputs.position_gradient.data});
+    if (!outputs.probe_gradient)
+      return;
+    sum_slices(space, shifted_.sums(), used, false);
+    shifted_.add_sums(space, outputs, selection.first > 0);
   }
 
-  void sum_slices(const Space& space, const Complex* from, Complex* to, std::int64_t count,
-                  bool accumulate) const {
+  void sum_slices(const Space& space, Complex* to, std::int64_t count, bool accumulate) const {
     const std::int64_t elements = std::int64_t(modes_) * n_ * n_;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, elements),
-                         SumSlices<T>{from, to, elements, count, accumulate});
+                         SumSlices<T>{slices_.data(), to, elements, count, accumulate});
   }
 
   int n_, modes_;
-  bool weighted_, subpixel_;
+  bool weighted_;
   Sizes sizes_;
-  View<Complex> waves_, probes_, phases_, slices_;
+  Shifted shifted_;
+  View<Complex> waves_, probes_, slices_;
   View<PatternSums<T>> patterns_;
   View<double> sums_;
   View<PlainComplex<T>> table_;
-  Spectrum spectrum_;
-  std::optional<Transform> one_, one_back_;
 };
 
 } // namespace Bracewell::Impl

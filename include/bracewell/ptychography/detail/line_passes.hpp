@@ -213,6 +213,33 @@ struct LinePasses {
     }
   };
 
+  /// The last pass of a transform, use(at, apart, x) of the numbers x(q) at places at.j + apart q of a line, and, if
+  /// `back`, the first pass of the inverse transform.
+  template <bool inverse, class Use>
+  struct Turn {
+    const LinePasses& lines;
+    const RadixPasses<T>& passes;
+    const Use& use;
+    bool back;
+
+    template <int radix>
+    KOKKOS_FORCEINLINE_FUNCTION void run() const {
+      lines.template butterflies<radix>(
+          passes, passes.count - 1,
+          [&](const Butterfly& at, Number(&x)[radix]) {
+            lines.get_later(passes, at.line, at.j, x);
+            lines.template turn_and_add<inverse>(passes, passes.count - 1, at.j, x);
+            use(at, lines.n / radix, x);
+            if (back)
+              RegisterFFT<radix, !inverse>::run(x);
+          },
+          [&](const Butterfly& at, Number(&x)[radix]) {
+            if (back)
+              lines.put_first(at.line, at.j, x);
+          });
+    }
+  };
+
   template <bool inverse, class Load>
   KOKKOS_FORCEINLINE_FUNCTION void first(const RadixPasses<T>& passes, const Load& load) const {
     visit_radix(passes.pass[0].radix, First<inverse, Load>{*this, passes, load});
@@ -221,6 +248,11 @@ struct LinePasses {
   KOKKOS_FORCEINLINE_FUNCTION void middle(const RadixPasses<T>& passes) const {
     for (int p = 1; p + 1 < passes.count; ++p)
       visit_radix(passes.pass[p].radix, Middle<inverse>{*this, passes, p});
+  }
+  template <bool inverse, class Use>
+  KOKKOS_FORCEINLINE_FUNCTION void turn_back(const RadixPasses<T>& passes, const Use& use,
+                                             bool back = true) const {
+    visit_radix(passes.pass[passes.count - 1].radix, Turn<inverse, Use>{*this, passes, use, back});
   }
   template <bool inverse, class Store>
   KOKKOS_FORCEINLINE_FUNCTION void last(const RadixPasses<T>& passes, const Store& store) const {
@@ -232,6 +264,23 @@ template <class T>
 KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> plain(const Kokkos::complex<T>& value) {
   return {value.real(), value.imag()};
 }
+
+/// The spectrum of a line times what is transferred, or the conjugate of it.
+template <class T>
+struct TransferLine {
+  const Kokkos::complex<T>* phases; ///< TransferPhases
+  bool conjugate;
+
+  template <class Butterfly, int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const Butterfly& at, int apart,
+                                              PlainComplex<T> (&x)[radix]) const {
+    BRACEWELL_UNROLL
+    for (int q = 0; q < radix; ++q) {
+      const PlainComplex<T> phase = plain(phases[at.j + apart * q]);
+      x[q] = turn<false>(x[q], PlainComplex<T>{phase.re, conjugate ? -phase.im : phase.im});
+    }
+  }
+};
 
 /// Sums of two numbers of every thread of a team, in a fixed order; the first thread writes them.
 template <class Space, class Member>
@@ -253,19 +302,23 @@ KOKKOS_FORCEINLINE_FUNCTION void write_team_sums(const Member& member, double fi
 
 /// Transforms all lines of waves: store.of(wave)(line, index, DFT of load.of(wave)(line, index)). A team does a block
 /// of lines; it reads all of them before it writes, so that it may work in place.
-template <class Space, class T, bool adjacent, bool inverse, class Load, class Store>
+/// @tparam transfers  whether spectra are multiplied by phases, and transformed back
+template <class Space, class T, bool adjacent, bool inverse, class Load, class Store, bool transfers = false>
 struct TransformLines {
   static constexpr int resident = 3; ///< teams on a multiprocessor, at least
   using Number = PlainComplex<T>;
   using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   using Member = typename Kokkos::TeamPolicy<Space>::member_type;
 
-  RadixPasses<T> passes;
+  RadixPasses<T> passes, passes_back; ///< the latter where it transfers
   LineTeams teams;
   int lines; ///< of a wave
   Load load;
   Store store;
-  double* energies; ///< [waves, blocks, 2]: energy of what is loaded, or null
+  double* energies;                 ///< [waves, blocks, 2]: energy of what is loaded, or null
+  const Kokkos::complex<T>* phases; ///< TransferPhases, of this axis
+  QuickDivision modes;              ///< waves of a pattern
+  bool conjugate;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(const Member& member) const {
     const int wave = teams.blocks.quotient(member.league_rank());
@@ -283,7 +336,14 @@ struct TransformLines {
       return value;
     });
     work.template middle<inverse>(passes);
-    work.template last<inverse>(passes, target);
+    if constexpr (transfers) {
+      const Kokkos::complex<T>* const own_phases = phases + std::int64_t(2) * modes.quotient(wave) * passes.n;
+      work.template turn_back<inverse>(passes, TransferLine<T>{own_phases, conjugate});
+      work.template middle<!inverse>(passes_back);
+      work.template last<!inverse>(passes_back, target);
+    } else {
+      work.template last<inverse>(passes, target);
+    }
     if (energies)
       write_team_sums<Space>(member, energy, 0, energies + 2 * member.league_rank());
   }

@@ -22,19 +22,33 @@ struct ProbeFractions {
   }
 };
 
+/// Phases exp(-2 pi i k f / m) of shifts by a fraction f of a pixel, [patterns, 2, m]: of the frequencies along rows,
+/// then columns.
+template <class T>
+struct ShiftPhases {
+  const double* fractions; ///< [N, 2]
+  Selection selection;
+  Kokkos::complex<T>* phases;
+  int m;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const int k = static_cast<int>(index % m), axis = static_cast<int>(index / m % 2);
+    const double f = fractions[2 * selection(index / m / 2) + axis];
+    const auto phase = unit_phase(-double(2 * k < m ? k : k - m) * f / m);
+    phases[index] = Kokkos::complex<T>(static_cast<T>(phase.real()), static_cast<T>(phase.imag()));
+  }
+};
+
 /// Phase of a probe shifted by (row, column) pixels, at one frequency of the m x m grid.
 template <class T>
 struct ShiftRamp {
-  const double* fractions; ///< [N, 2]
+  const Kokkos::complex<T>* phases; ///< ShiftPhases
   Selection selection;
   int m, modes;
 
-  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t index) const {
-    const int column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
-    const std::int64_t j = selection(index / m / m / modes);
-    const double k1 = 2 * row < m ? row : row - m, k2 = 2 * column < m ? column : column - m;
-    const auto phase = unit_phase(-(k1 * fractions[2 * j] + k2 * fractions[2 * j + 1]) / m);
-    return {static_cast<T>(phase.real()), static_cast<T>(phase.imag())};
+  KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t i, int row, int column) const {
+    const Kokkos::complex<T>* const phase = phases + 2 * i * m;
+    return phase[row] * phase[m + column];
   }
 };
 
@@ -49,15 +63,18 @@ struct ShiftedSpectra {
   KOKKOS_INLINE_FUNCTION std::int64_t pixels() const { return std::int64_t(ramp.m) * ramp.m; }
   KOKKOS_INLINE_FUNCTION std::int64_t elements() const { return ramp.modes * pixels(); } ///< of a pattern
 
-  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t index) const {
-    const std::int64_t element = index % elements();
-    Kokkos::complex<T> value = spectra[element];
-    if (element < pixels() && relaxation > 0) {
-      const std::int64_t j = ramp.selection(index / elements());
+  /// Not yet shifted, of pattern i of the selection and pixel row m + column of a mode.
+  KOKKOS_FORCEINLINE_FUNCTION Kokkos::complex<T> still(std::int64_t i, int mode, std::int64_t pixel) const {
+    Kokkos::complex<T> value = spectra[mode * pixels() + pixel];
+    if (mode == 0 && relaxation > 0) {
+      const Kokkos::complex<T>* const a = coefficients + ramp.selection(i) * relaxation;
       for (int c = 0; c < relaxation; ++c)
-        value += coefficients[j * relaxation + c] * spectra[(ramp.modes + c) * pixels() + element];
+        value += a[c] * spectra[(ramp.modes + c) * pixels() + pixel];
     }
-    return value * ramp(index);
+    return value;
+  }
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(std::int64_t i, int mode, int row, int column) const {
+    return still(i, mode, row * ramp.m + column) * ramp(i, row, column);
   }
 };
 
@@ -68,7 +85,11 @@ struct ShiftProbes {
   Kokkos::complex<T>* shifted; ///< [patterns, modes, m, m]
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    shifted[index] = spectra(index) / T(spectra.pixels());
+    const int m = spectra.ramp.m, modes = spectra.ramp.modes;
+    const std::int64_t wave = index / m / m;
+    shifted[index] = spectra(wave / modes, static_cast<int>(wave % modes), static_cast<int>(index / m % m),
+                             static_cast<int>(index % m)) /
+                     T(spectra.pixels());
   }
 };
 
@@ -104,9 +125,10 @@ struct SumShiftedBack {
     const std::int64_t pixels = std::int64_t(ramp.m) * ramp.m, elements = ramp.modes * pixels;
     const auto c = static_cast<int>(element / pixels) - ramp.modes;
     const std::int64_t at = c < 0 ? element : element % pixels;
+    const int column = static_cast<int>(at % ramp.m), row = static_cast<int>(at / ramp.m % ramp.m);
     Kokkos::complex<T> sum(0);
     for (std::int64_t i = 0; i < ramp.selection.count; ++i) {
-      const auto term = conjugate_product(ramp(i * elements + at), terms[i * elements + at]);
+      const auto term = conjugate_product(ramp(i, row, column), terms[i * elements + at]);
       sum += c < 0 ? term : conjugate_product(coefficients[ramp.selection(i) * relaxation + c], term);
     }
     sums[element] = sum / T(pixels);
@@ -132,23 +154,27 @@ struct ShiftGradient {
   T* gradient; ///< [N, 2]
   bool accumulate;
 
-  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> wave(std::int64_t index) const {
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> wave(std::int64_t i, int mode, int row, int column) const {
     if constexpr (std::is_pointer_v<Spectra>)
-      return waves[index];
+      return waves[((i * modes + mode) * n + row) * n + column];
     else
-      return waves(index);
+      return waves(i, mode, row, column);
   }
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t i = team.league_rank(), elements = std::int64_t(modes) * n * n;
+    const std::int64_t i = team.league_rank(), pixels = std::int64_t(n) * n;
     double rows = 0, columns = 0;
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, elements),
-        [&](std::int64_t k, double& sum_rows, double& sum_columns) {
-          const int column = static_cast<int>(k % n), row = static_cast<int>(k / n % n);
-          const double part = conjugate_product(gradients[i * elements + k], wave(i * elements + k)).imag();
-          sum_rows += (2 * row < n ? row : row - n) * part;
-          sum_columns += (2 * column < n ? column : column - n) * part;
+        Kokkos::TeamThreadRange(team, n * n),
+        [&](int pixel, double& sum_rows, double& sum_columns) {
+          const int row = pixel / n, column = pixel - row * n;
+          T part = 0;
+          for (int mode = 0; mode < modes; ++mode)
+            part +=
+                conjugate_product(gradients[(i * modes + mode) * pixels + pixel], wave(i, mode, row, column))
+                    .imag();
+          sum_rows += (2 * row < n ? row : row - n) * double(part);
+          sum_columns += (2 * column < n ? column : column - n) * double(part);
         },
         rows, columns);
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
@@ -171,15 +197,17 @@ struct CoefficientGradient {
   Kokkos::complex<T>* gradient; ///< [N, C]
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t i = team.league_rank(), pixels = spectra.pixels(), first = i * spectra.elements();
+    const int m = spectra.ramp.m;
+    const std::int64_t i = team.league_rank(), pixels = spectra.pixels();
+    const Kokkos::complex<T>* const term = terms + i * spectra.elements();
     for (int c = 0; c < spectra.relaxation; ++c) {
       const Kokkos::complex<T>* const v = spectra.spectra + (spectra.ramp.modes + c) * pixels;
       double re = 0, im = 0;
       Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, pixels),
-          [&](std::int64_t k, double& sum_re, double& sum_im) {
+          Kokkos::TeamThreadRange(team, m * m),
+          [&](int k, double& sum_re, double& sum_im) {
             const auto product =
-                conjugate_product(v[k], conjugate_product(spectra.ramp(first + k), terms[first + k]));
+                conjugate_product(v[k], conjugate_product(spectra.ramp(i, k / m, k % m), term[k]));
             sum_re += product.real();
             sum_im += product.imag();
           },

@@ -38,11 +38,12 @@ struct PtychographyTuning {
   static constexpr int line_threads = 256;
   static constexpr std::size_t line_bytes = 44000;
 
-  /// Detectors for which kernels over lines know the length, of these FusedSizes.
-  static constexpr FusedSize line_sizes[] = {{128, 8}, {256, 16}};
+  /// Detectors for which kernels over lines know the length, of these FusedSizes; 512 needs more memory for its exchange in
+  /// double precision than Kokkos grants.
+  static constexpr FusedSize line_sizes[] = {{64, 8}, {128, 8}, {192, 8}, {256, 16}, {512, 16}};
 
-  /// Threads of a team of theirs over rows, and, in float, threads that a multiprocessor should hold of each kernel: 512
-  /// have 128 registers each, 384 have 168.
+  /// Threads of a team of theirs over rows, and, in float and of up to 16 numbers each, threads that a multiprocessor should
+  /// hold of each kernel: 512 have 128 registers each, 384 have 168.
   static constexpr int row_threads = 64;
   static constexpr int shift_threads = 512, row_sum_threads = 384, compare_threads = 512, exit_threads = 512,
                        gradient_threads = 384, shifted_gradient_threads = 384;

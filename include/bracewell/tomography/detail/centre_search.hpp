@@ -126,7 +126,7 @@ struct CentreSearch {
 
   /// First coarsely over the whole range, then around what was found.
   double search(const ExecutionSpace& space, double first, double last) const {
-    const int bin = std::max(1, width / 320), skip = std::max(1, count / 360);
+    const int bin = std::max(1, (width + 160) / 320), skip = std::max(1, count / 360);
     const int fine_skip = std::max(1, count / 1000);
     const double reach = std::max(2. * bin, width / 100.);
     const auto work = [&](int b, int s, double span) {
