@@ -7,8 +7,10 @@
 
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/tomography/filter.hpp>
+#include <bracewell/tomography/fourier_laminography.hpp>
 #include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/outliers.hpp>
 #include <bracewell/tomography/phase.hpp>
@@ -324,12 +326,50 @@ auto cgls(bool by_normal) {
   };
 }
 
+/// Back-projection or projection about an axis that is tilted by half a radian, of as many rows as slices.
+template <class Plan>
+auto laminography(bool backproject) {
+  return [backproject](const Space& space, const Size& size) {
+    auto angles = half_turn(size.angles);
+    for (double& angle : angles)
+      angle *= 2;
+    const auto plan = std::make_shared<Plan>(
+        space, TiltedBeamGeometry{
+                   .beam = {.angles = angles, .width = size.n}, .rows = int(size.slices), .tilt = 0.5});
+    return [=](const Space& instance, const Volume& projections, const Volume& volume) {
+      if (backproject)
+        plan->backproject(instance, projections, volume);
+      else
+        plan->project(instance, volume, projections);
+    };
+  };
+}
+
+template <class Make>
+void register_volume(const char* name, const Make& make) {
+  benchmark::RegisterBenchmark((std::string("tomography/laminography/") + name).c_str(),
+                               [=](benchmark::State& state) { run_on_random(state, make, 1, false); })
+      ->ArgNames({"n", "angles", "rows"})
+      ->Args({64, 100, 64})
+      ->Args({256, 400, 256})
+      ->Args({512, 800, 512})
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
 template <class Make>
 void register_iterations(const char* name, const Make& make) {
   benchmark::RegisterBenchmark((std::string("tomography/") + name).c_str(),
                                [=](benchmark::State& state) { run_on_random(state, make, 1, false); })
       ->ArgNames({"n", "angles", "slices"})
+      ->Args({512, 32, 8}) // few views
+      ->Args({512, 64, 8})
+      ->Args({512, 128, 8})
+      ->Args({512, 256, 8})
       ->Args({512, 800, 8})
+      ->Args({2048, 128, 64})
+      ->Args({2048, 256, 64})
+      ->Args({2048, 512, 64})
       ->Args({2048, 1500, 64})
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
@@ -381,6 +421,11 @@ int main(int argc, char* argv[]) {
   register_method("stripes/offset", stripes(StripeMethod::Offset));
   register_method("stripes/sorting", stripes(StripeMethod::Sorting));
   register_method("stripes/all", stripes(StripeMethod::All));
+  register_method("stripes/wavelet", stripes(StripeMethod::Wavelet));
+  register_volume("fourier_backproject", laminography<FourierLaminography<Space, float>>(true));
+  register_volume("fourier_project", laminography<FourierLaminography<Space, float>>(false));
+  register_volume("line_backproject", laminography<LineLaminography<Space, float>>(true));
+  register_volume("line_project", laminography<LineLaminography<Space, float>>(false));
   register_method("phase", phase);
   register_method("outliers", outliers);
   benchmark::Initialize(&argc, argv);

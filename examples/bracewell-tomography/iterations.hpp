@@ -5,6 +5,7 @@
 
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/reconstruct/mask.hpp>
+#include <bracewell/tomography/fourier_normal.hpp>
 
 #include <cmath>
 #include <memory>
@@ -21,10 +22,11 @@ inline bool has_weights(const RunOptions& options, const Place& place) {
   return place.width > place.seen || options.solver->transmission_weights;
 }
 
-/// Whether the Fourier method can do with its normal operator.
-inline bool goes_by_normal(const RunOptions& options, const Place& place) {
-  return options.solver->method != LeastSquaresMethod::SIRT && options.solver->noise == 0 &&
-         !has_weights(options, place);
+/// Whether the Fourier method can do with its normal operator, and is faster so.
+inline bool goes_by_normal(const RunOptions& options, const Place& place, std::int64_t angles) {
+  return normal_is_faster(angles, place.width, place.image, kernels_run_on_host) &&
+         options.solver->method != LeastSquaresMethod::SIRT && options.solver->noise == 0 &&
+         !has_weights(options, place) && !place.depth;
 }
 
 /// Weights of sinograms: the transmission, which the variance of its logarithm falls with, or 1; 0 beyond the detector.
@@ -44,9 +46,10 @@ struct RowWeights {
 inline LeastSquaresShape least_squares_shape(const RunOptions& options, std::int64_t angles,
                                              const Place& place, std::int64_t slices) {
   return {.data = {slices, angles, place.width},
-          .images = {slices, place.image, place.image},
+          .images = {place.slices(slices), place.image, place.image},
           .method = options.solver->method,
-          .normal = options.method == Method::Fourier && goes_by_normal(options, place)};
+          .independent = !place.depth,
+          .normal = options.method == Method::Fourier && goes_by_normal(options, place, angles)};
 }
 
 inline std::size_t iterations_bytes(const Space& space, const RunOptions& options, std::int64_t angles,

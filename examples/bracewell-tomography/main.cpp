@@ -27,7 +27,7 @@ const std::map<std::string, AngleUnit> angle_units{{"degrees", AngleUnit::Degree
 const std::map<std::string, StoredType> output_types{{"float16", StoredType::Float16},
                                                      {"float32", StoredType::Float32}};
 
-enum class Stripes { None, Offset, Sorting, All };
+enum class Stripes { None, Offset, Sorting, All, Wavelet };
 enum class Phase { None, Paganin, GeneralisedPaganin, WeakObject };
 enum class Between { Linear, Nearest };
 enum class Weights { None, Transmission };
@@ -49,13 +49,27 @@ const std::map<std::string, ProjectionPadding> paddings{{"zero", ProjectionPaddi
 const std::map<std::string, Stripes> stripe_methods{{"none", Stripes::None},
                                                     {"offset", Stripes::Offset},
                                                     {"sorting", Stripes::Sorting},
-                                                    {"all", Stripes::All}};
+                                                    {"all", Stripes::All},
+                                                    {"wavelet", Stripes::Wavelet}};
 const std::map<std::string, Phase> phase_methods{{"none", Phase::None},
                                                  {"paganin", Phase::Paganin},
                                                  {"generalised-paganin", Phase::GeneralisedPaganin},
                                                  {"weak-object", Phase::WeakObject}};
 const std::map<std::string, Between> flats_between{{"linear", Between::Linear},
                                                    {"nearest", Between::Nearest}};
+
+StripeMethod method_of(Stripes stripes) {
+  switch (stripes) {
+  case Stripes::Offset:
+    return StripeMethod::Offset;
+  case Stripes::All:
+    return StripeMethod::All;
+  case Stripes::Wavelet:
+    return StripeMethod::Wavelet;
+  default:
+    return StripeMethod::Sorting;
+  }
+}
 
 /// "fourier|line|log-polar"
 template <class Choice>
@@ -217,10 +231,7 @@ void main_job(Options& options, Provenance& provenance, Timings& timings) {
   if (options.demo && !options.stripes)
     options.stripes = Stripes::Sorting; // the demonstration's detector has bad columns
   if (options.stripes.value_or(Stripes::None) != Stripes::None) {
-    options.stripe_options.method =
-        options.stripes == Stripes::Offset
-            ? StripeMethod::Offset
-            : (options.stripes == Stripes::All ? StripeMethod::All : StripeMethod::Sorting);
+    options.stripe_options.method = method_of(*options.stripes);
     run.stripes = options.stripe_options;
   }
   if (options.demo) {
@@ -358,6 +369,16 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->expected(1, 8)
       ->type_name("C,C");
+  auto* const laminography = app.add_option("--laminography", run.laminography,
+                                            "tilt of the rotation axis out of the plane across the beam: a "
+                                            "volume comes of all rows at once; "
+                                            "with --centre, angles over a whole turn")
+                                 ->check(CLI::Range(-85., 85.))
+                                 ->type_name("DEGREES");
+  app.add_option("--depth", run.depth, "slices of this volume about its middle; by default as many as rows")
+      ->check(CLI::Range(1, 16384))
+      ->type_name("SLICES")
+      ->needs(laminography);
   app.add_flag("--half-acquisition", run.half_acquisition,
                "a whole turn with the axis near an end of the detector: slices are up to twice as wide");
   app.add_option("--size", run.size, "of the slices about the axis; by default all that the detector sees")
@@ -376,6 +397,16 @@ int main(int argc, char** argv) {
                  "of offset: less removes wider stripes, and more of the object")
       ->check(CLI::PositiveNumber)
       ->type_name("STRENGTH")
+      ->capture_default_str();
+  app.add_option("--stripe-levels", options.stripe_options.levels,
+                 "of wavelet: stripes up to half of 2^LEVELS columns wide go")
+      ->check(CLI::Range(1, 12))
+      ->type_name("LEVELS")
+      ->capture_default_str();
+  app.add_option("--stripe-damping", options.stripe_options.damping,
+                 "of wavelet: cycles per scan over which stripes may change")
+      ->check(CLI::Range(0.1, 100.))
+      ->type_name("CYCLES")
       ->capture_default_str();
   app.add_option("--stripe-ratio", options.stripe_options.ratio,
                  "of all: how many times more than all columns differ a stripe stands out of them")

@@ -88,6 +88,12 @@ Job::Job(const RunOptions& of_run, Provenance& provenance) : options(of_run), sc
   if (options.half_acquisition && options.centre && !(*options.centre >= 0 && *options.centre <= width - 1))
     throw InputError("--centre: expected a pixel of the detector with --half-acquisition, 0 to " +
                      std::to_string(width - 1) + ", found " + shortest(*options.centre));
+  if (options.laminography && !options.centre)
+    throw InputError("--laminography takes a --centre in pixels");
+  if (options.laminography &&
+      (last - first) * double(scan.angles().size()) < 350 * degree * (double(scan.angles().size()) - 1))
+    provenance.assume(file + ": --laminography takes angles over a whole turn, they span " +
+                      shortest(span / degree) + " degrees: what the others would see is missing");
   if (options.logarithm && !scan.has_flat() && !options.air)
     provenance.assume(file + ": has no frames without object: its values are taken as transmission; use "
                              "--flat, --air, or --no-log for attenuation");

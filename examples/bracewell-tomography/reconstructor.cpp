@@ -6,8 +6,10 @@
 
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/fourier_laminography.hpp>
 #include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 
 #include <cmath>
@@ -35,19 +37,32 @@ ParallelBeamGeometry beam_geometry(const RunOptions& options, const Views& views
           .shifts = views.shifts};
 }
 
-/// visit(the plan's type, its options) for the method.
+/// visit(the plan's type, its geometry and its options) for the method.
 template <class Visit>
-auto with_plan(const RunOptions& options, const Place& place, std::int64_t slices, const Visit& visit) {
+auto with_plan(const RunOptions& options, const Views& views, const Place& place, std::int64_t slices,
+               const Visit& visit) {
   const auto units = options.solver ? ProjectionUnits::LineIntegrals : ProjectionUnits::Transpose;
+  const ParallelBeamGeometry beam = beam_geometry(options, views, place);
+  if (options.laminography) {
+    const TiltedBeamGeometry tilted{
+        .beam = beam, .rows = int(slices), .tilt = *options.laminography * degree};
+    if (options.method == Method::Line)
+      return visit(std::type_identity<LineLaminography<Space, float>>(), tilted,
+                   LineLaminographyOptions{.image = place.image, .depth = place.depth, .units = units});
+    return visit(
+        std::type_identity<FourierLaminography<Space, float>>(), tilted,
+        FourierLaminographyOptions{
+            .image = place.image, .depth = place.depth, .units = units, .tolerance = options.tolerance});
+  }
   const FourierTomographyOptions of_fourier{
       .image = place.image, .slices = slices, .units = units, .tolerance = options.tolerance};
   switch (options.method) {
   case Method::Fourier:
-    return options.solver && goes_by_normal(options, place)
-               ? visit(std::type_identity<FourierNormal<Space, float>>(), of_fourier)
-               : visit(std::type_identity<FourierTomography<Space, float>>(), of_fourier);
+    return options.solver && goes_by_normal(options, place, std::int64_t(views.angles.size()))
+               ? visit(std::type_identity<FourierNormal<Space, float>>(), beam, of_fourier)
+               : visit(std::type_identity<FourierTomography<Space, float>>(), beam, of_fourier);
   case Method::LogPolar:
-    return visit(std::type_identity<LogPolarTomography<Space, float>>(),
+    return visit(std::type_identity<LogPolarTomography<Space, float>>(), beam,
                  LogPolarTomographyOptions{.image = place.image,
                                            .slices = slices,
                                            .units = units,
@@ -56,7 +71,7 @@ auto with_plan(const RunOptions& options, const Place& place, std::int64_t slice
     break;
   }
   return visit(
-      std::type_identity<LineTomography<Space, float>>(),
+      std::type_identity<LineTomography<Space, float>>(), beam,
       LineTomographyOptions{.image = place.image, .units = units, .projection = options.solver.has_value()});
 }
 
@@ -93,6 +108,17 @@ Reconstructor filtered(const Space& space, const RunOptions& options, std::int64
 } // namespace
 
 void check_method(const RunOptions& options, const std::vector<double>& angles) {
+  if (options.laminography) {
+    if (options.half_acquisition || options.align || options.try_centres || options.try_tilts)
+      throw InputError(
+          "--laminography: --half-acquisition, --align, --try-centres and --try-tilts do not go with it");
+    if (options.method == Method::LogPolar)
+      throw InputError(
+          "--laminography: --method log-polar knows no tilt; use fourier, or line with --solver");
+    if (options.method == Method::Line && !options.solver)
+      throw InputError("--laminography: --method line takes a --solver; its back-projection alone has "
+                       "artefacts about the axis");
+  }
   if (options.method == Method::LogPolar) {
     if (options.density_weights)
       throw InputError("--density-weights: log-polar reconstruction takes even angles only");
@@ -110,9 +136,10 @@ std::size_t reconstructor_bytes(const Space& space, const RunOptions& options, c
                                 const Place& place, std::int64_t slices) {
   const auto count = std::int64_t(views.angles.size());
   const std::size_t plan =
-      with_plan(options, place, slices, [&]<class Plan>(std::type_identity<Plan>, const auto& of_plan) {
-        return Plan::bytes_needed(space, beam_geometry(options, views, place), of_plan);
-      });
+      with_plan(options, views, place, slices,
+                [&]<class Plan>(std::type_identity<Plan>, const auto& geometry, const auto& of_plan) {
+                  return Plan::bytes_needed(space, geometry, of_plan);
+                });
   if (options.solver)
     return plan + iterations_bytes(space, options, count, place, slices);
   const int upsampling = row_upsampling(options);
@@ -126,11 +153,13 @@ Reconstructor make_reconstructor(const Space& space, const RunOptions& options, 
                                  const Place& place, std::int64_t slices, double attenuation,
                                  const Watch& watch) {
   const auto count = std::int64_t(views.angles.size());
-  return with_plan(options, place, slices, [&]<class Plan>(std::type_identity<Plan>, const auto& of_plan) {
-    const auto plan = std::make_shared<const Plan>(space, beam_geometry(options, views, place), of_plan);
-    return options.solver ? iterated(space, options, count, place, slices, plan, attenuation, watch)
-                          : filtered(space, options, count, place, slices, plan);
-  });
+  return with_plan(options, views, place, slices,
+                   [&]<class Plan>(std::type_identity<Plan>, const auto& geometry, const auto& of_plan) {
+                     const auto plan = std::make_shared<const Plan>(space, geometry, of_plan);
+                     return options.solver
+                                ? iterated(space, options, count, place, slices, plan, attenuation, watch)
+                                : filtered(space, options, count, place, slices, plan);
+                   });
 }
 
 } // namespace Bracewell::Examples

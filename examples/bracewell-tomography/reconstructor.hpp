@@ -19,6 +19,9 @@ struct Place {
   int offset;    ///< of the detector's first pixel in them
   int seen;      ///< pixels of the detector
   int image;     ///< pixels of a slice along both axes
+  int depth = 0; ///< slices of laminography, which come of all rows at once; 0: a slice comes of a row
+
+  std::int64_t slices(std::int64_t rows) const { return depth ? depth : rows; }
 };
 
 /// Where the views of a scan are.
@@ -33,7 +36,7 @@ struct Iterations {
   double squares = 0; ///< sum of weight (sinogram - projections)^2
 };
 
-/// A planned method: sinograms, as many as it was planned for or fewer, to slices. Writes over the sinograms.
+/// A planned method: sinograms, as many as it was planned for or fewer (of laminography: as many), to slices. Writes over the sinograms.
 using Reconstructor = std::function<Iterations(const Space&, const Sinograms&, const Slices&)>;
 
 /// What is said of an iteration: slices that it was made for, and their sum of squares where that is known.

@@ -36,8 +36,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int input_slots() { return io_threads() + 1; }
-int output_slots() { return io_threads() + 1; }
+/// Of what is read and of what is written; laminography has all of it in one.
+int slots_of(const Place& place) { return place.depth ? 1 : io_threads() + 1; }
 
 /// @param axis  in rows of the detector
 Place place_of(const Job& job, double axis) {
@@ -53,6 +53,8 @@ Place place_of(const Job& job, double axis) {
     place.width = std::max(job.width + place.offset, static_cast<int>(std::ceil(place.centre + reach)) + 1);
   }
   place.image = size_of_slice.value_or(place.width);
+  if (job.options.laminography)
+    place.depth = job.options.depth.value_or(int(job.slices));
   if (place.image > place.width)
     throw InputError("--size " + std::to_string(place.image) + ": expected at most " +
                      std::to_string(place.width) + ", which half acquisition sees");
@@ -227,6 +229,8 @@ Share share_of(std::int64_t slices) {
 
 /// Chunks of slices that processes take: whole pairs, too.
 Handout chunks_of(const Job& job, std::int64_t chunk) {
+  if (job.options.laminography)
+    return Handout(Share{0, job.slices}, job.slices, job.slices);
   return job.has_frame_steps() ? Handout(share_of(job.slices), chunk, 2) : Handout(job.slices, chunk, 2);
 }
 
@@ -250,9 +254,10 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
                output = image / 4 * double(bytes_of(options.output_type));
   const bool converted = options.output_type != StoredType::Float32;
   // The slots of all stages, the sinograms, wider ones, and the slices where they are stored as something else.
-  const double per_slice = input_slots() * input + Normalise::bytes_per_row(job) + sinogram +
-                           (is_wider(place) ? wide : 0) + output_slots() * output + (converted ? image : 0) +
-                           (kernels_run_on_host ? 0 : 2 * (input + output));
+  const double per_row = slots_of(place) * input + Normalise::bytes_per_row(job) + sinogram +
+                         (is_wider(place) ? wide : 0) + (kernels_run_on_host ? 0 : 2 * input),
+               per_slice = slots_of(place) * output + (converted ? image : 0) +
+                           (kernels_run_on_host ? 0 : 2 * output);
   const double stripes =
       options.stripes
           ? double(StripeRemoval<Space, float>::bytes_needed(space, int(angles), job.width, *options.stripes))
@@ -264,10 +269,16 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   const double prepared = prepared_bytes(space, job, share_of(job.slices).size());
   const auto needed = [&](std::int64_t count) {
     // Beside these the picture, and what libraries take once they are used.
-    return occupied + stripes + means + prepared + 3 * image + 12e6 + per_slice * double(count) +
+    return occupied + stripes + means + prepared + 3 * image + 12e6 + per_row * double(count) +
+           per_slice * double(place.slices(count)) +
            double(reconstructor_bytes(space, options, views, place, count));
   };
   const double limit = memory_limit(options.memory_limit);
+  if (place.depth) {
+    require_memory("reconstructing " + std::to_string(place.depth) + " slices from all rows at once",
+                   needed(job.slices), limit);
+    return job.slices;
+  }
   const std::int64_t least = options.method == Method::Fourier ? std::min<std::int64_t>(2, job.slices) : 1;
   require_memory("reconstructing " + std::to_string(least) + " slices at a time", needed(least), limit);
   // Enough for the kernels, and chunks enough for the stages to work side by side: large slices go to a device in small
@@ -348,15 +359,16 @@ public:
             [this](std::int64_t slices, std::optional<double> squares) {
               progress_.add(slices, squares ? "residual " + shortest(residual(*squares, slices)) : "");
             })),
-        rows_(space, size(chunk * row_bytes()), input_slots()),
-        stored_(space, size(chunk * slice_bytes()), output_slots()), chunks_(chunks_of(job, chunk)),
+        rows_(space, size(chunk * row_bytes()), slots_of(place_)),
+        stored_(space, size(place_.slices(chunk) * slice_bytes()), slots_of(place_)),
+        chunks_(chunks_of(job, chunk)),
         progress_("reconstructing", options.solver ? "iterations of a slice" : "slices",
                   chunks_.size() * steps_of_slice()) {
     const std::size_t angles = size(job.angles());
     sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
     wider_ = is_wider(place_) ? allocate<Owned<float***>>("wider", chunk, angles, place_.width) : sinograms_;
     if (options.output_type != StoredType::Float32)
-      slices_ = allocate<Slices>("slices", chunk, place_.image, place_.image);
+      slices_ = allocate<Slices>("slices", place_.slices(chunk), place_.image, place_.image);
     normalise_.emplace(space, job, means_.get(), job.slices, prepared_ ? 0 : chunk);
   }
 
@@ -364,7 +376,9 @@ public:
   /// Calls middle() with the middle slice once it is there.
   std::vector<StageTime> run(const Middle& middle) {
     const auto rows_bytes = [&](std::int64_t item) { return count(item) * row_bytes(); };
-    const auto stored_bytes = [&](std::int64_t item) { return count(item) * slice_bytes(); };
+    const auto stored_bytes = [&](std::int64_t item) { return place_.slices(count(item)) * slice_bytes(); };
+    // Of every row; laminography has one item.
+    const std::int64_t out = place_.slices(job_.slices) * slice_bytes() / job_.slices;
     Stage read{.name = "read", .threads = io_threads(), .slots = rows_.on_host(), .bytes = row_bytes()};
     read.work = [&](std::int64_t item) {
       const std::int64_t begin = job_.rows.begin + first(item);
@@ -374,9 +388,9 @@ public:
         std::ranges::copy(prepared_->row(begin + row),
                           reinterpret_cast<float*>(rows_.host(item)) + row * prepared_->row_values);
     };
-    Stage compute{.name = "compute", .threads = 0, .slots = stored_.on_device(), .bytes = slice_bytes()};
+    Stage compute{.name = "compute", .threads = 0, .slots = stored_.on_device(), .bytes = out};
     compute.work = [&](std::int64_t item) { reconstruct(item, middle); };
-    Stage write{.name = "write", .threads = output_.threads(io_threads()), .bytes = slice_bytes()};
+    Stage write{.name = "write", .threads = output_.threads(io_threads()), .bytes = out};
     write.work = [&](std::int64_t item) {
       output_.write(first(item), {stored_.host(item), size(stored_bytes(item))});
       progress_.add(steps_of_slice() * chunks_.passed_over(item));
@@ -434,8 +448,8 @@ private:
     std::byte* const stored = stored_.device(item);
     const std::size_t width = size(place_.image);
     const bool as_floats = options_.output_type == StoredType::Float32;
-    const Slices slices(as_floats ? reinterpret_cast<float*>(stored) : slices_.data(), size(count(item)),
-                        width, width);
+    const Slices slices(as_floats ? reinterpret_cast<float*>(stored) : slices_.data(),
+                        size(place_.slices(count(item))), width, width);
     const Iterations iterations = plan_(space_, wider, slices);
     iterations_.made = std::max(iterations_.made, iterations.made);
     iterations_.squares += iterations.squares;
@@ -446,7 +460,8 @@ private:
     if (!as_floats)
       store_as_halves(space_, slices, stored);
     space_.fence("Bracewell::examples::tomography"); // the slots are read and written by other stages
-    if (const std::int64_t place = job_.middle - first(item); place >= 0 && place < count(item)) {
+    if (const std::int64_t place = (place_.depth ? place_.depth / 2 : job_.middle) - first(item);
+        place >= 0 && place < place_.slices(count(item))) {
       std::vector<float> slice(width * width);
       Kokkos::deep_copy(Kokkos::View<float*, Kokkos::HostSpace>(slice.data(), slice.size()),
                         Part<float*>(slices.data() + size(place) * slice.size(), slice.size()));
@@ -494,7 +509,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     stripes.emplace(space, int(job.angles()), job.width, *options.stripes);
   std::optional<SliceOutput> output;
   const auto open_output = [&](double axis) {
-    output.emplace(options.out, job.slices, place_of(job, axis).image, options.output_type);
+    const Place place = place_of(job, axis);
+    output.emplace(options.out, place.slices(job.slices), place.image, options.output_type);
   };
   const bool size_is_known = options.centre || options.size || !options.half_acquisition;
   if (size_is_known)
@@ -516,7 +532,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     const auto sinogram =
         middle_sinogram(space, job, stripes,
                         prepared && process_count() == 1 ? prepared : prepare_middle(space, job, stripes));
-    if (!options.half_acquisition)
+    if (!options.half_acquisition && !options.laminography)
       check_width(job, sinogram, provenance);
     check_size(options, place_of(job, axis_or_widest(job)), provenance);
     if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
@@ -549,6 +565,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                                      shortest(std::round(1 + 2 * std::min(centre, job.width - 1 - centre))) +
                                      " columns are seen twice");
   Views views{scan.angles()};
+  if (options.laminography)
+    require_one_process();
   if (options.align) {
     require_one_process();
     timings.phase("align the views");
@@ -558,7 +576,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   }
   if (!size_is_known)
     open_output(centre);
-  const int width = place_of(job, centre).image;
+  const Place place = place_of(job, centre);
+  const int width = place.image;
   output->write_provenance(provenance.text());
 
   std::future<void> picture; // drawn beside the work
@@ -577,6 +596,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   const double residual = pipeline.residual(sum_over_processes(pipeline.iterations().squares), job.slices);
   if (!measuring) {
     output->write_attribute("centre", centre);
+    if (options.laminography)
+      output->write_attribute("laminography", *options.laminography);
     if (options.solver) {
       output->write_attribute("iterations", options.solver->iterations);
       output->write_attribute("residual", residual);
@@ -599,9 +620,10 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
 
   char text[160];
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  std::snprintf(
-      text, sizeof text, ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
-      static_cast<long long>(job.slices), width, width, scan.angles().size(), centre, elapsed.count());
+  std::snprintf(text, sizeof text,
+                ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
+                static_cast<long long>(place.slices(job.slices)), width, width, scan.angles().size(), centre,
+                elapsed.count());
   std::string summary = options.out.string() + text;
   if (options.solver)
     summary += ", residual " + shortest(residual) + " after " + std::to_string(pipeline.iterations().made) +

@@ -59,6 +59,8 @@ struct RunOptions {
   double roll = 0;                       ///< of the detector, degrees
   std::optional<PhaseOptions> phase;     ///< absent: there is none
   std::vector<double> hardening;         ///< coefficients of the polynomial; empty: none
+  std::optional<double> laminography;    ///< degrees of the axis' tilt; absent: there is none
+  std::optional<int> depth;              ///< slices of laminography; absent: as many as rows
   bool half_acquisition = false;         ///< the axis is near an end of the detector
   std::optional<int> size;               ///< pixels of a slice; absent: as the detector sees
   bool logarithm = true;                 ///< false: values are attenuation already

@@ -59,13 +59,17 @@
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/fourier_laminography.hpp>
 #include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/outliers.hpp>
 #include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/preprocess.hpp>
+#include <bracewell/tomography/stripe_options.hpp>
 #include <bracewell/tomography/stripes.hpp>
+#include <bracewell/tomography/tilted_beam.hpp>
 #include <bracewell/tomography/view_slopes.hpp>
 #include <bracewell/version.hpp>

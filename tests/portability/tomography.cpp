@@ -5,8 +5,10 @@
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
+#include <bracewell/tomography/fourier_laminography.hpp>
 #include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
@@ -33,6 +35,13 @@ double every_operator(const Space& space, const View<T***>& projections, const V
   const LogPolarTomography<Space, T> log_polar(space, {.angles = angles, .width = n});
   log_polar.backproject(space, projections, images);
   log_polar.project(space, images, projections);
+  const TiltedBeamGeometry tilted{.beam = {.angles = angles, .width = n}, .rows = n, .tilt = 0.5};
+  const FourierLaminography<Space, T> planes(space, tilted);
+  planes.backproject(space, projections, images);
+  planes.project(space, images, projections);
+  const LineLaminography<Space, T> rays(space, tilted);
+  rays.backproject(space, projections, images);
+  rays.project(space, images, projections);
   const FourierNormal<Space, T> pair(space, {.angles = angles, .width = n});
   LeastSquaresSolver<Space, T>(space, {{1, count, n}, {1, n, n}}).solve(space, pair, projections, images);
   ViewSlopes<Space, T>(space, {.angles = angles, .width = n}).slopes(space, images, projections, projections);

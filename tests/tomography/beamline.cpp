@@ -482,3 +482,133 @@ TEMPLATE_TEST_CASE("all stripes go by the steps of the article", "", float, doub
       (StripeRemoval<Space, TestType>(space, P, n, options)), Error,
       matches("StripeRemoval: options.large_window: expected an odd number up to 63, found 30"));
 }
+
+namespace {
+
+/// One level of a periodic wavelet transform of values that lie `stride` apart: smooth ones, then details.
+void transform(double* values, int count, int stride, bool back) {
+  // Ten numbers with the properties that define them, which the test checks.
+  const double h[] = {0.160102397974,  0.603829269797, 0.724308528438,  0.138428145901,  -0.242294887066,
+                      -0.032244869585, 0.077571493840, -0.006241490213, -0.012580751999, 0.003335725285};
+  Values in, out(at(count));
+  for (int i = 0; i < count; ++i)
+    in.push_back(values[i * stride]);
+  for (int i = 0; i < count / 2; ++i)
+    for (int t = 0; t < 10; ++t) {
+      const double g = (t % 2 ? -1 : 1) * h[9 - t];
+      const int fine = (2 * i + t) % count;
+      if (back) {
+        out[at(fine)] += h[t] * in[at(i)] + g * in[at(i + count / 2)];
+      } else {
+        out[at(i)] += h[t] * in[at(fine)];
+        out[at(i + count / 2)] += g * in[at(fine)];
+      }
+    }
+  for (int i = 0; i < count; ++i)
+    values[i * stride] = out[at(i)];
+}
+
+/// Stripe removal as the article has it, with wavelets along both axes of [P, n], n columns with zeros around them.
+void remove_stripes(Values& image, int P, int n, int levels, double damping) {
+  for (int level = 0; level < levels; ++level) {
+    const int rows = P >> level, columns = n >> level;
+    for (int p = 0; p < rows; ++p)
+      transform(&image[at(p * n)], columns, 1, false);
+    for (int i = 0; i < columns; ++i)
+      transform(&image[at(i)], rows, n, false);
+    for (int i = columns / 2; i < columns; ++i) { // details along the columns, smooth along the angles
+      std::vector<std::complex<double>> spectrum;
+      const int count = rows / 2;
+      for (int k = 0; k < count; ++k) {
+        std::complex<double> sum = 0;
+        for (int p = 0; p < count; ++p)
+          sum += image[at(p * n + i)] * std::polar(1., -2 * pi * (k * p % count) / count);
+        const double frequency = std::min(k, count - k);
+        spectrum.push_back(sum * (1 - std::exp(-0.5 * std::pow(frequency / damping, 2))));
+      }
+      for (int p = 0; p < count; ++p) {
+        std::complex<double> sum = 0;
+        for (int k = 0; k < count; ++k)
+          sum += spectrum[at(k)] * std::polar(1., 2 * pi * (k * p % count) / count);
+        image[at(p * n + i)] = sum.real() / count;
+      }
+    }
+  }
+  for (int level = levels; level-- > 0;) {
+    const int rows = P >> level, columns = n >> level;
+    for (int i = 0; i < columns; ++i)
+      transform(&image[at(i)], rows, n, true);
+    for (int p = 0; p < rows; ++p)
+      transform(&image[at(p * n)], columns, 1, true);
+  }
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("wavelets take stripes out as the article does", "", float, double) {
+  const Space space;
+  const int P = 256, n = 56, padded = 136, slices = 18; // beside what the plan works on at once
+  const StripeOptions options{.method = StripeMethod::Wavelet, .levels = 3, .damping = 1.5, .dead = 0};
+  const StripeRemoval<Space, TestType> removal(space, P, n, options);
+  CHECK(removal.memory_bytes() == StripeRemoval<Space, TestType>::bytes_needed(space, P, n, options));
+  const Values strengths = random_values(at(slices * n), -1, 1, 3), noise = random_values(at(slices * P * n));
+  Values sinograms(at(slices * P * n));
+  for (int i = 0; i < slices * P * n; ++i) {
+    const int column = i % n, p = i / n % P, slice = i / n / P;
+    const double inside = column >= 8 && column < 48; // air at both edges
+    sinograms[at(i)] = inside * (strengths[at(slice * n + column)] * (1 + 0.3 * std::sin(2 * pi * p / P)) +
+                                 std::cos(0.3 * column + 0.05 * p) + 0.1 * noise[at(i)]);
+  }
+  const auto device = to_device<TestType>(sinograms, P, n);
+  removal.execute(space, device);
+  const Values found = to_host(device);
+  double changed = 0;
+  for (const int slice : {0, 17}) {
+    Values image(at(P * padded));
+    for (int i = 0; i < P * n; ++i)
+      image[at(i / n * padded + i % n)] = sinograms[at(slice * P * n + i)];
+    remove_stripes(image, P, padded, 3, 1.5);
+    Values expected, ours;
+    for (int i = 0; i < P * n; ++i) {
+      expected.push_back(image[at(i / n * padded + i % n)]);
+      ours.push_back(found[at(slice * P * n + i)]);
+      changed = std::max(changed, std::abs(ours.back() - sinograms[at(slice * P * n + i)]));
+    }
+    CHECK(relative_error(ours, expected) < 1e-3); // what wavelets along the angles see of low frequencies
+  }
+  CHECK(changed > 0.5);
+
+  const Values other = random_values(at(slices * P * n), -1, 1, 7);
+  const auto forward = to_device<TestType>(noise, P, n), transposed = to_device<TestType>(other, P, n);
+  removal.execute(space, forward); // no air at the edges, which go on
+  removal.transpose(space, transposed);
+  CHECK(std::abs(dot(to_host(forward), other) - dot(noise, to_host(transposed))) <
+        (sizeof(TestType) == 4 ? 1e-7 : 1e-14) * std::sqrt(dot(noise, noise) * dot(other, other)));
+}
+
+TEST_CASE("wavelets leave nothing of a stripe and all of what is none") {
+  const Space space;
+  const int P = 90, n = 61;
+  const StripeRemoval<Space, double> removal(space, P, n,
+                                             {.method = StripeMethod::Wavelet, .levels = 5, .dead = 0});
+  Values stripe(at(P * n)), waves(at(P * n)), even(at(P * n), 2.5);
+  for (int i = 0; i < P * n; ++i) {
+    stripe[at(i)] = i % n == 30 ? 1 : 0;
+    waves[at(i)] = std::cos(2 * pi * 30 * (i / n) / P) * (i % n == 30 ? 1 : std::sin(0.2 * (i % n)));
+  }
+  for (const auto& [before, keeps] : {std::pair{stripe, false}, {waves, true}, {even, true}}) {
+    const auto device = to_device<double>(before, P, n);
+    removal.execute(space, device);
+    const Values after = to_host(device);
+    // Wavelets of 5 levels leave the mean over 32 columns of a stripe, about.
+    if (keeps)
+      CHECK(relative_error(after, before) < 1e-12);
+    else
+      CHECK(std::abs(*std::ranges::max_element(after)) < 1.5 / 32);
+  }
+  const StripeRemoval<Space, double> sorting(space, P, n);
+  CHECK_THROWS_MATCHES(sorting.transpose(space, to_device<double>(even, P, n)), Error,
+                       matches("StripeRemoval::transpose: options"));
+  CHECK_THROWS_MATCHES((StripeRemoval<Space, double>(space, P, n, {.levels = 0})), Error,
+                       matches("options.levels"));
+}

@@ -146,6 +146,14 @@ TEST_CASE("conjugate gradients by the convolution are those by the pair") {
   CHECK(difference(images[1], images[0]) < 1e-7);
 }
 
+TEST_CASE("the normal operator is for many angles: a quarter of the pixels on hosts, as many on GPUs") {
+  static_assert(normal_is_faster(128, 512, 512, true) && !normal_is_faster(127, 512, 512, true));
+  static_assert(normal_is_faster(512, 512, 512, false) && !normal_is_faster(511, 512, 512, false));
+  static_assert(normal_is_faster(64, 1024, 512, true) &&
+                !normal_is_faster(128, 511, 512, true)); // samples count
+  static_assert(normal_is_faster(1 << 24, 32768, 16384, true));
+}
+
 TEST_CASE("wrong input to FourierNormal is named") {
   const Space space;
   CHECK_THROWS_MATCHES((FourierNormal<Space, double>(space, {.angles = {0}, .width = 8}, {.slices = 0})),

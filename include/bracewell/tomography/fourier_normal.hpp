@@ -6,6 +6,16 @@
 
 namespace Bracewell {
 
+/// Whether iterations by FourierNormal::normal are expected to take less time than by `project` and `backproject`. Its FFTs
+/// have four times the pixels of images and do not know of angles; those of the pair have 2.25 to 4 times, and angles x width
+/// samples are gridded twice: from a quarter of the pixels on that is slower on hosts, on GPUs from as many on
+/// (docs/internals/gridding-and-tomography.md).
+/// @param width, image  pixels of the detector, and of images along both axes
+/// @param host          the execution space works in the host's memory
+constexpr bool normal_is_faster(std::int64_t angles, int width, int image, bool host) {
+  return (host ? 4. : 1.) * double(angles) * width >= double(image) * image;
+}
+
 /// FourierTomography with its normal operator, for iterations: normal(image) is backproject(project(image)) as one
 /// convolution (ToeplitzNormal), however many angles there are. With a_p the factors of back-projection and b_p those of
 /// projection (pi w_p / P, or 1: ProjectionUnits),

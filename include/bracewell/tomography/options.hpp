@@ -22,6 +22,23 @@ struct FourierTomographyOptions {
   std::optional<double> oversampling = std::nullopt;       ///< of the grid, see GriddingOptions
 };
 
+/// How FourierLaminography is planned.
+struct FourierLaminographyOptions {
+  int image = 0; ///< columns and rows of the volume's slices; 0: the detector's width
+  int depth = 0; ///< slices of the volume; 0: as many as the detector has rows
+  ProjectionUnits units = ProjectionUnits::Transpose;      ///< of `project`
+  double tolerance = 1e-4;                                 ///< relative error (L2)
+  GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of the gridding, see GriddingOptions
+  std::optional<double> oversampling = std::nullopt;       ///< of the grid, see GriddingOptions
+};
+
+/// How LineLaminography is planned.
+struct LineLaminographyOptions {
+  int image = 0; ///< columns and rows of the volume's slices; 0: the detector's width
+  int depth = 0; ///< slices of the volume; 0: as many as the detector has rows
+  ProjectionUnits units = ProjectionUnits::Transpose; ///< of `project`
+};
+
 /// How LineTomography is planned. Calls take any number of slices, at no cost in memory.
 struct LineTomographyOptions {
   int image = 0; ///< pixels along both axes of images; 0: the detector's width

@@ -7,7 +7,9 @@
 #include <bracewell/tomography/detail/stripe_columns.hpp>
 #include <bracewell/tomography/detail/stripe_detection.hpp>
 #include <bracewell/tomography/detail/stripe_ranks.hpp>
+#include <bracewell/tomography/detail/stripe_wavelet.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
+#include <bracewell/tomography/stripe_options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -15,37 +17,9 @@
 
 namespace Bracewell {
 
-/// How StripeRemoval finds stripes.
-enum class StripeMethod {
-  /// An offset per column, such that the mean over the angles becomes smooth:
-  ///   min |D(m - z)|^2 + strength |z|^2
-  /// with m the mean and D differences of neighbours (after Titarenko, Withers and Yagola, Appl. Math. Lett.
-  /// 23, 2010). For detector pixels whose response is slightly wrong.
-  Offset,
-  /// The values of every column, sorted by size, are smoothed over `window` columns by a median, which keeps
-  /// their order in time (Vo, Atwood and Drakopoulos, Opt. Express 26, 2018). For partial stripes as well.
-  Sorting,
-  /// Three steps of that article: columns that change more over the angles than the median of `large_window` around
-  /// them are interpolated (unresponsive and fluctuating ones, its algorithm 6); columns whose sorted values stand out
-  /// take the medians over `large_window` columns (large stripes, algorithm 5; other columns stay as they are); then
-  /// Sorting.
-  All
-};
-
-/// Options of StripeRemoval.
-struct StripeOptions {
-  StripeMethod method = StripeMethod::Sorting; ///< see there
-  double strength = 1; ///< of Offset: stripes wider than about 1 / sqrt(strength) columns stay
-  int window = 5;      ///< of Sorting, odd, up to 63 columns: stripes wider than half of it stay
-  double dead = 3;     ///< columns whose values change this many times more or less over the angles than
-      ///< those on either side are interpolated from their neighbours first; 0: none are. Not of All
-  int large_window = 61; ///< of All, odd, up to 63 columns: twice as wide as the widest stripe, at least
-  double ratio = 3;      ///< of All: how many times more than all columns differ a stripe stands out of them
-};
-
 /// Removes stripes along the angles from sinograms: they become rings in the reconstruction.
-/// A plan with workspace for one slice (2 P n values, of All 3 P n), on GPUs and but for All for up to sixteen small
-/// ones, and for the columns of sixteen. GPUs sort columns of more than 16,384 angles (double: 8,192) by one thread
+/// A plan with workspace for one slice (2 P n values, of All 3 P n, of Offset and Wavelet none), on GPUs and but for All
+/// for up to sixteen small ones, and for the columns of sixteen, of Wavelet for each frequency that it damps. GPUs sort columns of more than 16,384 angles (double: 8,192) by one thread
 /// each, which is slow. Movable; calls that can overlap need a plan each.
 template <class ExecutionSpace, class T>
 class StripeRemoval {
@@ -60,7 +34,9 @@ public:
     check({"StripeRemoval"}, angles, width, options);
     columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns",
                                       std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
-    if (options.method != StripeMethod::Offset)
+    if (options.method == StripeMethod::Wavelet)
+      wavelet_ = {space, slices_at_once, angles, width, options.levels, options.damping};
+    if (sorts(options))
       ranked_ = Impl::device_vector<Impl::RankedValue<T>>(space, "Bracewell::StripeRemoval::ranked",
                                                           sorted_at_once(options, width) * angles * width);
     if (options.method == StripeMethod::All) {
@@ -75,7 +51,7 @@ public:
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return Impl::bytes_of(columns_, ranked_, medians_, ratios_, sorted_ratios_);
+    return Impl::bytes_of(columns_, ranked_, medians_, ratios_, sorted_ratios_) + wavelet_.memory_bytes();
   }
 
   /// What memory_bytes() of a plan of these arguments would be.
@@ -84,31 +60,36 @@ public:
                                   const StripeOptions& options = {}) {
     check({"StripeRemoval::bytes_needed"}, angles, width, options);
     const bool all = options.method == StripeMethod::All;
-    const std::size_t ranked = options.method != StripeMethod::Offset
+    const std::size_t wavelet =
+        options.method == StripeMethod::Wavelet
+            ? Wavelet::bytes_needed(slices_at_once, angles, width, options.levels, options.damping)
+            : 0;
+    const std::size_t ranked = sorts(options)
                                    ? static_cast<std::size_t>(sorted_at_once(options, width) * angles)
                                    : 0,
                       ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
-    return std::size_t(width) *
-           ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
-            (ranked + ratios) * sizeof(Impl::RankedValue<T>));
+    return wavelet +
+           std::size_t(width) *
+               ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
+                (ranked + ratios) * sizeof(Impl::RankedValue<T>));
   }
 
   /// @param sinograms  [S, P, n] attenuation, changed in place; any number of slices
   /// @throws Error on shapes that do not fit
   template <class Sinograms>
   void execute(const ExecutionSpace& space, const Sinograms& sinograms) const {
-    constexpr Impl::Arguments arguments{"StripeRemoval::execute"};
-    const Array<T, MemorySpace> array(sinograms);
-    arguments.require(
-        array && array.rank == 3 && array.extents[1] == angles_ && array.extents[2] == width_, "sinograms",
-        [&] { return "[slices, " + Impl::number(angles_) + ", " + Impl::number(width_) + "]"; },
-        [&] { return array.shape(); });
-    if (array.size() == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::StripeRemoval::execute");
-    for (std::int64_t slice = 0; slice < array.extents[0]; slice += slices_at_once)
-      execute_slices(space, {array.data + slice * angles_ * width_, angles_, width_},
-                     std::min<std::int64_t>(slices_at_once, array.extents[0] - slice));
+    run(space, {"StripeRemoval::execute"}, sinograms, false);
+  }
+
+  /// The transpose of execute by Wavelet without dead columns, which is linear.
+  /// @param sinograms  as in execute
+  /// @throws Error on shapes that do not fit, and with other options
+  template <class Sinograms>
+  void transpose(const ExecutionSpace& space, const Sinograms& sinograms) const {
+    constexpr Impl::Arguments arguments{"StripeRemoval::transpose"};
+    arguments.require(options_.method == StripeMethod::Wavelet && options_.dead == 0, "options",
+                      "Wavelet with dead = 0, which is linear", "others");
+    run(space, arguments, sinograms, true);
   }
 
 private:
@@ -127,6 +108,8 @@ private:
         [&] { return Impl::number(options.large_window); });
     arguments.positive("options.ratio", options.ratio);
     arguments.positive("options.strength", options.strength);
+    arguments.within("options.levels", options.levels, 1, 12);
+    arguments.within("options.damping", options.damping, 0.1, 100.);
     arguments.require(options.dead == 0 || (options.dead > 1 && options.dead < 1e6), "options.dead",
                       "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
   }
@@ -135,9 +118,14 @@ private:
   template <class... Traits>
   using Teams = Kokkos::TeamPolicy<ExecutionSpace, Traits...>;
   using Columns = Impl::StripeColumns<T>;
+  using Wavelet = Impl::WaveletStripes<ExecutionSpace, T>;
   static constexpr int slices_at_once = 16; ///< whose columns there is workspace for
   static constexpr int team_threads =
       Impl::is_host<ExecutionSpace> ? 1 : 256; ///< that look at ranks together
+
+  static bool sorts(const StripeOptions& options) {
+    return options.method == StripeMethod::Sorting || options.method == StripeMethod::All;
+  }
 
   /// Slices that are sorted in one launch. All looks at them one by one.
   static std::int64_t sorted_at_once(const StripeOptions& options, int width) {
@@ -149,6 +137,27 @@ private:
 
   Columns columns() const { return {columns_.data(), angles_, width_}; }
 
+  template <class Sinograms>
+  void run(const ExecutionSpace& space, const Impl::Arguments& arguments, const Sinograms& sinograms,
+           bool transpose) const {
+    const Array<T, MemorySpace> array(sinograms);
+    arguments.require(
+        array && array.rank == 3 && array.extents[1] == angles_ && array.extents[2] == width_, "sinograms",
+        [&] { return "[slices, " + Impl::number(angles_) + ", " + Impl::number(width_) + "]"; },
+        [&] { return array.shape(); });
+    if (array.size() == 0)
+      return;
+    Kokkos::Profiling::ScopedRegion region("Bracewell::StripeRemoval::execute");
+    for (std::int64_t slice = 0; slice < array.extents[0]; slice += slices_at_once) {
+      const Impl::SinogramOf<T> first{array.data + slice * angles_ * width_, angles_, width_};
+      const std::int64_t count = std::min<std::int64_t>(slices_at_once, array.extents[0] - slice);
+      if (transpose)
+        wavelet_.execute(space, first, count, true);
+      else
+        execute_slices(space, first, count);
+    }
+  }
+
   void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
                       std::int64_t slices) const {
     const bool all = options_.method == StripeMethod::All;
@@ -158,6 +167,8 @@ private:
       bridge(space, first, slices);
     if (options_.method == StripeMethod::Offset)
       return subtract(space, first, slices);
+    if (options_.method == StripeMethod::Wavelet)
+      return wavelet_.execute(space, first, slices, false);
     const std::int64_t most = sorted_at_once(options_, width_);
     for (std::int64_t slice = 0; slice < slices; slice += most) {
       const std::int64_t count = std::min(most, slices - slice);
@@ -278,6 +289,7 @@ private:
   StripeOptions options_;
   Kokkos::View<T*, ExecutionSpace> columns_; ///< StripeColumns
   Kokkos::View<Impl::RankedValue<T>*, ExecutionSpace> ranked_;
+  Wavelet wavelet_;
   Kokkos::View<T*, ExecutionSpace> medians_, ratios_; ///< of All
   Kokkos::View<Impl::RankedValue<T>*, ExecutionSpace> sorted_ratios_;
 };

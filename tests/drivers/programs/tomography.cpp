@@ -458,6 +458,69 @@ TEST_CASE("half acquisition: a disc that is wider than the detector comes back w
   run_well(folder, command + "--try-centres 49:51:1 --out centres.png");
 }
 
+TEST_CASE("laminography: a volume comes of all rows at once") {
+  // A Gaussian, of whose spectrum a double cone is missing: 1 - cos(tilt) of all, and so much of its middle.
+  const TemporaryFolder folder;
+  const int width = 32, rows = 28, angles = 60;
+  const double tilt = 30 * std::numbers::pi / 180, sigma = 2, x = 4, y = -3, z = 1;
+  std::vector<float> values;
+  std::vector<double> theta;
+  for (int p = 0; p < angles; ++p) {
+    theta.push_back(360. * p / angles);
+    const double c = std::cos(theta.back() * std::numbers::pi / 180),
+                 s = std::sin(theta.back() * std::numbers::pi / 180);
+    for (int row = 0; row < rows; ++row)
+      for (int i = 0; i < width; ++i) {
+        const double u = i - 16.5 - x * c - y * s,
+                     v = row - rows / 2 - z * std::cos(tilt) - (y * c - x * s) * std::sin(tilt);
+        values.push_back(float(std::sqrt(2 * std::numbers::pi) * sigma *
+                               std::exp(-0.5 * (u * u + v * v) / (sigma * sigma))));
+      }
+  }
+  Hdf5Writer writer(folder / "scan.h5");
+  writer.write<float>("/exchange/data", {angles, rows, width}, values);
+  writer.write<double>("/exchange/theta", {angles}, theta);
+  writer.commit();
+  const std::string command = tomography + " --scan scan.h5 --no-log --centre 16.5 ";
+  const auto voxel = [&](const std::vector<float>& volume, int depth) {
+    return volume[std::size_t(((depth / 2 + int(z)) * width + width / 2 + int(y)) * width + width / 2 +
+                              int(x))];
+  };
+  run_well(folder, command + "--laminography 30 --filter ramp --depth 6 --out direct.h5");
+  CHECK(std::abs(voxel(slices(folder / "direct.h5"), 6) - std::cos(tilt)) < 0.01);
+  CHECK(Hdf5Reader(folder / "direct.h5").attribute("/exchange/data", "laminography") == 30);
+  CHECK(fs::file_size(folder / "direct_middle.png") > 0);
+  for (const std::string method : {"fourier", "line"}) {
+    const std::string line = run_well(folder, command +
+                                                  "--laminography 30 --out solved.h5 --output-type float16 "
+                                                  "--solver cgls --iterations 10 --method " +
+                                                  method);
+    CHECK(line.find("28 slices of 32 x 32") != std::string::npos);
+    CHECK(number_after(line, "residual ") < 0.03); // of 5
+  }
+  // An axis that is not tilted.
+  run_well(folder, command + "--laminography 0 --tolerance 1e-6 --out tilted.h5");
+  run_well(folder, command + "--tolerance 1e-6 --out upright.h5");
+  const std::vector<float> tilted = slices(folder / "tilted.h5"), upright = slices(folder / "upright.h5");
+  REQUIRE(tilted.size() == upright.size());
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < tilted.size(); ++i) {
+    difference += std::pow(tilted[i] - upright[i], 2);
+    norm += std::pow(upright[i], 2);
+  }
+  CHECK(std::sqrt(difference / norm) < 1e-5);
+  for (const auto& [options, message] : {std::pair{"--method line", "takes a --solver"},
+                                         {"--method log-polar", "knows no tilt"},
+                                         {"--half-acquisition", "do not go"},
+                                         {"--memory-limit 30", "6 slices"}}) {
+    const Outcome outcome = run(folder, command + "--laminography 30 --depth 6 --out no.h5 " + options);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.err.find(message) != std::string::npos);
+  }
+  CHECK(run(folder, tomography + " --scan scan.h5 --no-log --laminography 30 --out no.h5")
+            .err.find("--centre") != std::string::npos);
+}
+
 TEST_CASE("a detector that is turned about the beam; --try-tilts") {
   const TemporaryFolder folder;
   const Disc disc{.rows = 24};

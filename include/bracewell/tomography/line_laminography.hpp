@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/tomography/detail/joseph.hpp>
+#include <bracewell/tomography/options.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+namespace Bracewell {
+
+/// Projection about a tilted axis (TiltedBeamGeometry) along rays, and its exact transpose: a ray through the middle of a
+/// detector pixel is the sum over planes of voxels, across that axis of the volume which it is steepest to, of what
+/// four voxels around it are by linear interpolation, times its length between planes (Joseph, IEEE Trans. Med. Imaging
+/// 1(3), 1982); zero beyond the volume, and beyond the detector:
+///   project      p(u, v) = sum along the ray, LineIntegrals, or that times pi cos(tilt) w_p / P
+///   backproject  the transpose of the latter: of rows filtered by the ramp the attenuation, as FourierLaminography's
+/// The work is P n^2 d. Neither waits for the other nor allocates: calls may overlap. A movable plan.
+template <class ExecutionSpace, class T>
+class LineLaminography {
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+
+public:
+  /// Checks geometry and options and copies the views; waits for the copy.
+  /// @throws Error on sizes and options out of range, and angles, weights or centres that are not finite
+  LineLaminography(const ExecutionSpace& space, const TiltedBeamGeometry& geometry,
+                   const LineLaminographyOptions& options = {})
+      : sizes_(Impl::check_tilted({"LineLaminography"}, geometry, options), options),
+        views_(
+            Impl::device_copy(space, "Bracewell::LineLaminography::views", views(geometry, options.units))) {}
+
+  /// Bytes of memory that the plan holds.
+  std::size_t memory_bytes() const { return Impl::bytes_of(views_); }
+
+  /// What memory_bytes() of a plan of these arguments would be.
+  /// @throws Error as the constructor
+  static std::size_t bytes_needed(const ExecutionSpace&, const TiltedBeamGeometry& geometry,
+                                  const LineLaminographyOptions& options = {}) {
+    Impl::check_tilted({"LineLaminography::bytes_needed"}, geometry, options);
+    return geometry.beam.angles.size() * sizeof(Impl::JosephView);
+  }
+
+  /// @param projections  View of T [rows, angles, width]
+  /// @param volume       View of T [depth, n, n], overwritten
+  /// @throws Error on shapes that do not fit and shared memory
+  template <class Projections, class Volume>
+  void backproject(const ExecutionSpace& space, const Projections& projections, const Volume& volume) const {
+    constexpr Impl::Arguments arguments{"LineLaminography::backproject"};
+    const Array<const T, MemorySpace> in(projections);
+    const Array<T, MemorySpace> out(volume);
+    sizes_.check(arguments, in, out);
+    arguments.disjoint({{"volume", out}}, {{"projections", in}});
+    Kokkos::parallel_for("Bracewell::LineLaminography::backproject", Range(space, 0, out.size()),
+                         Impl::JosephBackproject<T>{views_.data(), of_volume(), in.data, out.data,
+                                                    sizes_.angles, sizes_.width, sizes_.rows});
+  }
+
+  /// The transpose of backproject, in the units of the options.
+  /// @param volume       View of T [depth, n, n]
+  /// @param projections  View of T [rows, angles, width], overwritten
+  /// @throws Error as backproject
+  template <class Volume, class Projections>
+  void project(const ExecutionSpace& space, const Volume& volume, const Projections& projections) const {
+    constexpr Impl::Arguments arguments{"LineLaminography::project"};
+    const Array<const T, MemorySpace> in(volume);
+    const Array<T, MemorySpace> out(projections);
+    sizes_.check(arguments, out, in);
+    arguments.disjoint({{"projections", out}}, {{"volume", in}});
+    Kokkos::parallel_for(
+        "Bracewell::LineLaminography::project", Range(space, 0, out.size()),
+        Impl::JosephProject<T>{views_.data(), of_volume(), in.data, out.data, sizes_.angles, sizes_.width});
+  }
+
+private:
+  static std::vector<Impl::JosephView> views(const TiltedBeamGeometry& geometry, ProjectionUnits units) {
+    const ParallelBeamGeometry beam = Impl::with_cosine(geometry);
+    const std::vector<double> back = Impl::angle_factors(beam), forth = Impl::angle_factors(beam, units);
+    std::vector<Impl::JosephView> result;
+    for (std::size_t p = 0; p < beam.angles.size(); ++p)
+      result.push_back(Impl::JosephView::make(Impl::DetectorAxes(beam.angles[p], geometry.tilt),
+                                              Impl::centre_of(beam, p), Impl::row_centre_of(geometry),
+                                              forth[p], back[p]));
+    return result;
+  }
+  Impl::JosephVolume of_volume() const { return {{sizes_.image, sizes_.image, sizes_.depth}}; }
+
+  Impl::TiltedSizes sizes_;
+  Kokkos::View<Impl::JosephView*, ExecutionSpace> views_;
+};
+
+} // namespace Bracewell

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace Bracewell {
+
+/// How StripeRemoval finds stripes.
+enum class StripeMethod {
+  /// An offset per column, such that the mean over the angles becomes smooth:
+  ///   min |D(m - z)|^2 + strength |z|^2
+  /// with m the mean and D differences of neighbours (after Titarenko, Withers and Yagola, Appl. Math. Lett.
+  /// 23, 2010). For detector pixels whose response is slightly wrong.
+  Offset,
+  /// The values of every column, sorted by size, are smoothed over `window` columns by a median, which keeps
+  /// their order in time (Vo, Atwood and Drakopoulos, Opt. Express 26, 2018). For partial stripes as well.
+  Sorting,
+  /// Three steps of that article: columns that change more over the angles than the median of `large_window` around
+  /// them are interpolated (unresponsive and fluctuating ones, its algorithm 6); columns whose sorted values stand out
+  /// take the medians over `large_window` columns (large stripes, algorithm 5; other columns stay as they are); then
+  /// Sorting.
+  All,
+  /// The details of `levels` wavelet levels along the columns lose what changes slowly over the angles: their
+  /// frequency of k cycles per scan is multiplied by 1 - exp(-k^2 / (2 damping^2)) (Muench, Trtik, Marone and
+  /// Stampanoni, Opt. Express 17, 2009, with Daubechies' wavelets of ten taps along the columns alone, as the damped
+  /// frequencies are lower than those that wavelets along the angles would tell apart). Linear: see transpose
+  Wavelet
+};
+
+/// Options of StripeRemoval.
+struct StripeOptions {
+  StripeMethod method = StripeMethod::Sorting; ///< see there
+  double strength = 1; ///< of Offset: stripes wider than about 1 / sqrt(strength) columns stay
+  int window = 5;      ///< of Sorting, odd, up to 63 columns: stripes wider than half of it stay
+  int levels = 4;      ///< of Wavelet, 1 to 12: stripes wider than about 2^levels / 2 columns stay
+  double damping = 2;  ///< of Wavelet, 0.1 to 100: cycles per scan over which stripes may change
+  double dead = 3;     ///< columns whose values change this many times more or less over the angles than
+      ///< those on either side are interpolated from their neighbours first; 0: none are. Not of All
+  int large_window = 61; ///< of All, odd, up to 63 columns: twice as wide as the widest stripe, at least
+  double ratio = 3;      ///< of All: how many times more than all columns differ a stripe stands out of them
+};
+
+} // namespace Bracewell
