@@ -21,7 +21,8 @@ enum class StripeMethod {
   /// The details of `levels` wavelet levels along the columns lose what changes slowly over the angles: their
   /// frequency of k cycles per scan is multiplied by 1 - exp(-k^2 / (2 damping^2)) (Muench, Trtik, Marone and
   /// Stampanoni, Opt. Express 17, 2009, with Daubechies' wavelets of ten taps along the columns alone, as the damped
-  /// frequencies are lower than those that wavelets along the angles would tell apart). Linear: see transpose
+  /// frequencies are lower than those that wavelets along the angles would tell apart). Takes edges of objects that are even
+  /// about the axis for stripes. Linear: see transpose
   Wavelet
 };
 
@@ -30,8 +31,8 @@ struct StripeOptions {
   StripeMethod method = StripeMethod::Sorting; ///< see there
   double strength = 1; ///< of Offset: stripes wider than about 1 / sqrt(strength) columns stay
   int window = 5;      ///< of Sorting, odd, up to 63 columns: stripes wider than half of it stay
-  int levels = 4;      ///< of Wavelet, 1 to 12: stripes wider than about 2^levels / 2 columns stay
-  double damping = 2;  ///< of Wavelet, 0.1 to 100: cycles per scan over which stripes may change
+  int levels = 3;      ///< of Wavelet, 1 to 12: stripes wider than about 2^levels / 2 columns stay
+  double damping = 1;  ///< of Wavelet, 0.1 to 100: cycles per scan over which stripes may change
   double dead = 3;     ///< columns whose values change this many times more or less over the angles than
       ///< those on either side are interpolated from their neighbours first; 0: none are. Not of All
   int large_window = 61; ///< of All, odd, up to 63 columns: twice as wide as the widest stripe, at least
