@@ -33,9 +33,10 @@ TEST_CASE("help shows choices and defaults") {
     CHECK(help.find("--memory-limit MEGABYTES") != std::string::npos);
   }
   const std::string help = run_well(folder, tomography + " --help");
-  for (const char* const choice : {"--method fourier|line|log-polar=fourier", "--padding edge|zero=edge",
-                                   "--filter cosine|cosine2|hamming|hann|none|parzen|ramp|shepp=shepp",
-                                   "--stripes all|none|offset|sorting=none", "--angle-unit degrees|radians"})
+  for (const char* const choice :
+       {"--method fourier|line|log-polar=fourier", "--padding edge|zero=edge",
+        "--filter cosine|cosine2|hamming|hann|none|parzen|ramp|shepp=shepp",
+        "--stripes all|none|offset|sorting|wavelet=none", "--angle-unit degrees|radians"})
     CHECK(help.find(choice) != std::string::npos);
 }
 

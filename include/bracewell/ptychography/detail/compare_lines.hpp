@@ -237,19 +237,23 @@ struct CompareLines {
       return x < m ? plain(rows[line * m + x]) : Number{0, 0};
     });
     block.lines.template middle<false>(forward);
-    if (!far && phases) {
-      block.lines.template turn_back<false>(forward, transfer(block.i, false));
-      block.lines.template middle<true>(inverse);
-      block.lines.template turn_back<true>(inverse, Detector{block, use}, back);
-    } else {
-      block.lines.template turn_back<false>(forward, Detector{block, use}, back);
+    if constexpr (!far) {
+      if (phases) {
+        block.lines.template turn_back<false>(forward, transfer(block.i, false));
+        block.lines.template middle<true>(inverse);
+        block.lines.template turn_back<true>(inverse, Detector{block, use}, back);
+        return;
+      }
     }
+    block.lines.template turn_back<false>(forward, Detector{block, use}, back);
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void from_detector(const Block& block, Kokkos::complex<T>* rows) const {
-    if (!far && phases) {
-      block.lines.template middle<false>(forward);
-      block.lines.template turn_back<false>(forward, transfer(block.i, true));
+    if constexpr (!far) {
+      if (phases) {
+        block.lines.template middle<false>(forward);
+        block.lines.template turn_back<false>(forward, transfer(block.i, true));
+      }
     }
     block.lines.template middle<true>(inverse);
     block.lines.template last<true>(inverse, [&](int line, int x, const Number& value) {
