@@ -30,9 +30,9 @@ public:
 
   GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& sizes,
               const PtychographyOptions& options)
-      : shape_(sizes), shifts_(Shifted::needed(positions.subpixel(), sizes, options)),
-        keeps_(options.refine_positions && options.fresnel_number),
-        group_(group_size(positions.count(), shifts_, sizes, options)),
+      : shape_(sizes), keeps_(options.refine_positions && options.fresnel_number),
+        group_(group_size(positions.count(), Shifted::needed(positions.subpixel(), sizes, options), sizes,
+                          options)),
         shifted_(space, positions, sizes, options, group_),
         waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
                                         shape_.detector, shape_.detector)),
@@ -41,13 +41,13 @@ public:
                       Complex(0)); // the last group may be smaller: what is beyond stays finite
     const std::array<int, 2> window{shape_.probe, shape_.probe};
     const FFTOptions back{.direction = FFTDirection::Backward};
-    if (shifts_)
+    if (shifted_)
       probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
     for (const double fresnel_number : options.slice_fresnel_numbers) {
       inverse_fresnel_.push_back(1 / fresnel_number);
       incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
     }
-    if (shifts_ || shape_.slices > 1) {
+    if (shifted_ || shape_.slices > 1) {
       many_.emplace(space, window, group_ * shape_.modes, FFTOptions{});
       many_back_.emplace(space, window, group_ * shape_.modes, back);
     }
@@ -109,7 +109,7 @@ public:
     const std::int64_t pixels = std::int64_t(n) * n, slice_size = scan.rows * scan.columns;
     ShiftedSpectra<T> spectra{};
     Probes<T> first{inputs.probe.data, 0, shape_.modes};
-    if (shifts_) {
+    if (shifted_) {
       spectra = shifted_.spectra(space, positions, inputs, selection);
       Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_probes",
                            Range(space, 0, selection.count * elements()),
@@ -164,15 +164,15 @@ public:
         gradients = {incident_[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
       }
     }
-    if (shifts_ && (outputs.probe_gradient || outputs.relaxation_gradient || outputs.position_gradient ||
-                    outputs.coefficient_gradient)) {
+    if (shifted_ && (outputs.probe_gradient || outputs.relaxation_gradient || outputs.position_gradient ||
+                     outputs.coefficient_gradient)) {
       terms(space, scan, selection, inputs.object.data, gradients, probes_);
       many_->execute(space, probes_, probes_);
       if (outputs.position_gradient)
         sum_position_gradient(space, selection, m, shape_.modes, spectra, probes_.data(),
                               shifted_.position_factor(), outputs.position_gradient.data, keeps_);
       shifted_.add_gradients(space, spectra, inputs, outputs, probes_.data());
-    } else if (!shifts_ && outputs.probe_gradient) // the probe is the same for all patterns
+    } else if (!shifted_ && outputs.probe_gradient) // the probe is the same for all patterns
       sums.add_probe(space, scan, selection, inputs.object.data, first, gradients,
                      outputs.probe_gradient.data);
   }
@@ -227,8 +227,7 @@ private:
   }
 
   PtychographyShape shape_;
-  bool shifts_; ///< every pattern has a probe of its own
-  bool keeps_;  ///< spectra of waves in the near field, for the gradient of positions
+  bool keeps_; ///< spectra of waves in the near field, for the gradient of positions
   std::int64_t group_;
   Shifted shifted_;
   Waves waves_, probes_, kept_;
