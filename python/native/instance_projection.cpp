@@ -5,6 +5,7 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/project/score_poses.hpp>
 
 namespace Bracewell::Python {
 namespace {
@@ -84,6 +85,30 @@ void Projection<backend, Real>::project(Queue queue, const Tensor& reconstructio
 
 namespace {
 
+struct Scoring : ScoringPlan {
+  PoseScoring<Space, Real> scoring;
+
+  Scoring(Queue queue, const ScoringSettings& settings, const ProjectionOptions& options, PoseScore score)
+      : scoring(space_of<backend>(queue),
+                {.images = settings.images,
+                 .shifts = settings.shifts,
+                 .height = settings.height,
+                 .width = settings.width,
+                 .best = settings.best},
+                options, score) {}
+
+  std::size_t memory_bytes() const override { return scoring.memory_bytes(); }
+
+  void set_images(Queue queue, const Tensor& images, const Tensor& filters, const Tensor& weights) override {
+    scoring.set_images(space_of<backend>(queue), {.spectra = array_of<const Complex, Space>(images),
+                                                  .filters = array_of<const Real, Space>(filters),
+                                                  .weights = array_of<const Real, Space>(weights)});
+  }
+  void set_shifts(Queue queue, const Tensor& shifts) override {
+    scoring.set_shifts(space_of<backend>(queue), array_of<const Real, Space>(shifts));
+  }
+};
+
 template <class Kernel, int D, class Stored>
 struct Reference : ReferencePlan {
   PreparedReference<Kernel, Space, D, Stored> prepared;
@@ -92,6 +117,16 @@ struct Reference : ReferencePlan {
       : prepared(space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(reconstruction)) {}
 
   std::size_t memory_bytes() const override { return static_cast<std::size_t>(prepared.memory_bytes()); }
+
+  void score(Queue queue, const ScoringPlan& plan, const Tensor& matrices,
+             const ScoreTensors& scores) const override {
+    static_cast<const Scoring&>(plan).scoring.score(space_of<backend>(queue), prepared,
+                                                    array_of<const Real, Space>(matrices),
+                                                    {.all = array_of<Real, Space>(scores.all),
+                                                     .best = array_of<Real, Space>(scores.best),
+                                                     .poses = array_of<int, Space>(scores.poses),
+                                                     .shifts = array_of<int, Space>(scores.shifts)});
+  }
 
   void project(Queue queue, const PoseTensors& poses, const Tensor& projections,
                const ProjectionSettings& settings) override {
@@ -148,6 +183,16 @@ std::unique_ptr<ReferencePlan> Projection<backend, Real>::prepare(Queue queue, c
     }
   });
   return plan;
+}
+
+template <>
+std::unique_ptr<ScoringPlan> Projection<backend, Real>::scoring(Queue queue, const ScoringSettings& settings,
+                                                                const ProjectionSettings& options) {
+  if (settings.score != "squared_difference" && settings.score != "correlation")
+    Impl::fail("PoseScoring", "score", "squared_difference or correlation", settings.score);
+  return std::make_unique<Scoring>(queue, settings, options_of(options),
+                                   settings.score == "correlation" ? PoseScore::Correlation
+                                                                   : PoseScore::SquaredDifference);
 }
 
 template <>

@@ -112,6 +112,16 @@ public:
     plan.device = device_;
   }
 
+  /// Whether another plan that takes part in the call was made for the same as its own.
+  void expect_same(const char* name, const HandleBase& plan, const HandleBase& other) const {
+    const auto made_for = [](const HandleBase& handle) {
+      return std::string(handle.is_double ? "float64 " : "float32 ") +
+             (handle.on_device ? "on GPU " + std::to_string(handle.device) : "in host memory");
+    };
+    if (made_for(plan) != made_for(other))
+      fail(name, "one for " + made_for(plan) + ", as the plan", "one for " + made_for(other));
+  }
+
   /// action.operator()<backend, T>() without the interpreter's lock.
   template <class Action>
   void run(const Action& action) const {
@@ -546,6 +556,49 @@ void define_reference(nb::module_& module) {
            });
 }
 
+void define_scoring(nb::module_& module) {
+  using Self = Handle<ScoringPlan>;
+  plan_class<ScoringPlan>(module, "ScoringPlan")
+      .def_static("make",
+                  [](const Object& like, std::int64_t images, int shifts, int height, int width, int best,
+                     const std::string& score, const ProjectionSettings& options, std::uintptr_t stream) {
+                    const ScoringSettings settings{images, shifts, height, width, best, score};
+                    return make_plan<ScoringPlan>(
+                        "PoseScoring", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          return Projection<backend, T>::scoring(queue, settings, options);
+                        });
+                  })
+      .def("set_images",
+           [](Self& self, const Object& images, const Object& filters, const Object& weights,
+              std::int64_t width, std::uintptr_t stream) {
+             Arrays arrays("PoseScoring.set_images", self);
+             const Tensor in = arrays.read("images", images, Values::Complex, width),
+                          factors = arrays.read("filters", filters, Values::Real, width),
+                          worth = arrays.read("weights", weights, Values::Real, width);
+             use_plan(self, arrays,
+                      [&](ScoringPlan& plan) { plan.set_images(arrays.queue(stream), in, factors, worth); });
+           })
+      .def("set_shifts",
+           [](Self& self, const Object& shifts, std::uintptr_t stream) {
+             Arrays arrays("PoseScoring.set_shifts", self);
+             const Tensor in = arrays.read("shifts", shifts, Values::Real);
+             use_plan(self, arrays, [&](ScoringPlan& plan) { plan.set_shifts(arrays.queue(stream), in); });
+           })
+      .def("score", [](Self& self, const Handle<ReferencePlan>& reference, const Object& matrices,
+                       const Object& all, const Object& best, const Object& poses, const Object& shifts,
+                       std::uintptr_t stream) {
+        Arrays arrays("PoseScoring.score", self);
+        arrays.expect_same("reference", self, reference);
+        const Tensor at = arrays.read("matrices", matrices, Values::Real);
+        const ScoreTensors scores{
+            arrays.write("all", all, Values::Real), arrays.write("best", best, Values::Real),
+            arrays.write("poses", poses, Values::Integer), arrays.write("shifts", shifts, Values::Integer)};
+        const ReferencePlan& source = reference.get();
+        use_plan(self, arrays,
+                 [&](ScoringPlan& plan) { source.score(arrays.queue(stream), plan, at, scores); });
+      });
+}
+
 void define_tomography(nb::module_& module) {
   using Self = Handle<TomographyPlan>;
   plan_class<TomographyPlan>(module, "TomographyPlan")
@@ -739,6 +792,7 @@ NB_MODULE(_core, module) {
   define_projection(module);
   define_reconstruct(module);
   define_reference(module);
+  define_scoring(module);
   define_nonuniform(module);
   define_sums(module);
   define_tomography(module);

@@ -46,8 +46,25 @@ struct Plan {
   virtual std::size_t memory_bytes() const = 0;
 };
 
+struct ScoringSettings {
+  std::int64_t images = 0;
+  int shifts = 0, height = 0, width = 0, best = 0;
+  std::string score; ///< squared_difference, correlation
+};
+
+struct ScoreTensors {
+  Tensor all, best, poses, shifts;
+};
+
+struct ScoringPlan : Plan {
+  virtual void set_images(Queue, const Tensor& images, const Tensor& filters, const Tensor& weights) = 0;
+  virtual void set_shifts(Queue, const Tensor& shifts) = 0;
+};
+
 /// A PreparedReference of any kernel; the settings of its calls say nothing of one.
 struct ReferencePlan : Plan {
+  /// With a plan of the same backend and precision.
+  virtual void score(Queue, const ScoringPlan&, const Tensor& matrices, const ScoreTensors&) const = 0;
   virtual void project(Queue, const PoseTensors&, const Tensor& projections, const ProjectionSettings&) = 0;
   virtual void project_gradients(Queue, const PoseTensors&, const Tensor& cotangent, const Tensor& matrices,
                                  const Tensor& shifts, const ProjectionSettings&) = 0;
@@ -60,6 +77,7 @@ struct Projection {
   /// `half`: stored in half precision, which float alone has.
   static std::unique_ptr<ReferencePlan> prepare(Queue, const Tensor& reconstruction,
                                                 const std::string& interpolation, bool half);
+  static std::unique_ptr<ScoringPlan> scoring(Queue, const ScoringSettings&, const ProjectionSettings&);
   static void project_gradients(Queue, const Tensor& reconstruction, const PoseTensors&,
                                 const Tensor& cotangent, const Tensor& reconstruction_gradient,
                                 const Tensor& matrices, const Tensor& shifts, const ProjectionSettings&);

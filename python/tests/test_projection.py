@@ -89,3 +89,81 @@ def test_backproject_adds_to_the_volumes_that_it_is_given(rng):
     assert weight is None and data.shape == (1, 8, 8, 5)
     twice, _ = bracewell.backproject(images, matrices, data=data.copy())
     assert np.allclose(twice, 2 * data, rtol=1e-12, atol=1e-12)
+
+
+def scoring_problem(rng, d, real=np.float64):
+    """A prepared reference, images of 7 x 9 with filters and weights, poses, shifts, and their scores by definition."""
+    complex_ = np.result_type(real, np.complex64)
+    reconstruction = np.fft.rfftn(rng.normal(size=(1, *[10] * d)), axes=range(1, d + 1)).astype(complex_)
+    matrices = np.linalg.qr(rng.normal(size=(6, d, d)))[0].astype(real)
+    images = (rng.normal(size=(3, 7, 5)) + 1j * rng.normal(size=(3, 7, 5))).astype(complex_) * 20
+    filters, weights = rng.normal(size=(3, 7, 5)).astype(real), rng.random((1, 7, 5)).astype(real)
+    shifts = rng.normal(size=(4, 2)).astype(real)
+    return reconstruction, matrices, images, filters, weights, shifts
+
+
+@pytest.mark.parametrize("score", ["squared_difference", "correlation"])
+@pytest.mark.parametrize("d, real, half, tolerance", [(3, np.float64, False, 1e-12), (2, np.float32, False, 1e-5),
+                                                      (3, np.float32, True, 2e-3)])
+def test_scores_are_sums_over_projections(rng, score, d, real, half, tolerance):
+    reconstruction, matrices, images, filters, weights, shifts = scoring_problem(rng, d, real)
+    options = dict(oversampling=10 / 8, radius=3.2)
+    scoring = bracewell.PoseScoring(images, shifts, filters=filters, weights=weights, width=9, score=score, best=2, **options)
+    reference = bracewell.PreparedReference(reconstruction, interpolation="linear", half=half)
+    found = scoring.score(reference, matrices, wanted=("all", "best"))
+
+    y, x = np.meshgrid(np.fft.fftfreq(7) * 7, np.arange(5), indexing="ij")
+    multiplicity = np.where((x == 0), 1, 2) * (x**2 + y**2 <= 3.2**2) * weights  # no Nyquist column: the width is odd
+    poses = [np.ascontiguousarray(a.astype(np.float64)) for a in (np.repeat(matrices, 4, axis=0), np.tile(shifts, (6, 1)))]
+    projections = bracewell.project(reconstruction.astype(np.complex128), poses[0][None], poses[1][None], shape=(7, 9),
+                                    interpolation="linear", **options)
+    projections = filters[:, None] * projections[0].reshape(1, 24, 7, 5)
+    powers = [(multiplicity * abs(values)**2).sum((-1, -2)) for values in (images[:, None], projections)]
+    overlap = (multiplicity * (images[:, None].conj() * projections).real).sum((-1, -2))
+    expected = overlap / np.sqrt(powers[0] * powers[1]) if score == "correlation" else powers[0] + powers[1] - 2 * overlap
+    assert found.all.dtype == real and relative_error(found.all, expected) < tolerance
+
+    assert found.best.shape == found.poses.shape == found.shifts.shape == (3, 2)
+    by_pose = -found.all.max(2) if score == "correlation" else found.all.min(2)
+    np.testing.assert_array_equal(found.poses, np.argsort(by_pose, axis=1)[:, :2])
+    rows = np.arange(3)[:, None]
+    np.testing.assert_array_equal(found.best, found.all[rows, found.poses, found.shifts])
+
+
+def test_scoring_takes_other_images_and_shifts(rng):
+    reconstruction, matrices, images, filters, weights, shifts = scoring_problem(rng, 3)
+    reference = bracewell.PreparedReference(reconstruction)
+    options = dict(width=9, oversampling=10 / 8)
+    scoring = bracewell.PoseScoring(images, shifts, **options)
+    assert scoring.memory_bytes > 0
+    scoring.set_images(images[1:], filters[1:], weights)
+    scoring.set_shifts(np.zeros((1, 2)))
+    found = scoring.score(reference, matrices)
+    assert found.best is None and found.all.shape == (2, 6, 1)
+    again = bracewell.PoseScoring(images[1:], filters=filters[1:], weights=weights, best=9, **options)
+    np.testing.assert_array_equal(again.score(reference, matrices, wanted=["all"]).all, found.all)
+    ranked = again.score(reference, matrices[:2])
+    assert ranked.all is None and (ranked.poses[:, 2:] == -1).all() and np.isnan(ranked.best[:, 2:]).all()
+
+
+def test_wrong_arguments_of_scoring_are_told_in_one_sentence(rng):
+    reconstruction, matrices, images, _, weights, shifts = scoring_problem(rng, 3)
+    options = dict(width=9, oversampling=10 / 8)
+    scoring = bracewell.PoseScoring(images, shifts, **options)
+    reference = bracewell.PreparedReference(reconstruction)
+    single = bracewell.PreparedReference(reconstruction.astype(np.complex64))
+    for call, error, words in (
+            (lambda: scoring.score(single, matrices), TypeError, "reference: expected one for float64 in host memory, as the plan"),
+            (lambda: scoring.score(reconstruction, matrices), TypeError, "reference: expected a PreparedReference, found ndarray"),
+            (lambda: scoring.score(reference, matrices[0]), ValueError, "matrices: expected .* found"),
+            (lambda: scoring.score(reference, matrices, wanted=["worst"]), ValueError, "wanted: expected all and best, found worst"),
+            (lambda: scoring.score(reference, matrices, wanted=["best"]), ValueError, "scores.best: expected sizes.best > 0"),
+            (lambda: scoring.set_images(np.repeat(images, 2, 0)), ValueError, "images.spectra: expected at most 3 images"),
+            (lambda: scoring.set_shifts(shifts[:, :1].copy()), ValueError, "shifts: expected .* found"),
+            (lambda: bracewell.PoseScoring(images[0], **options), ValueError, r"images: expected \[N, h, w/2\+1\], found 2 axes"),
+            (lambda: bracewell.PoseScoring(images, weights=weights[:, :5].copy(), **options), ValueError, "images.weights: expected"),
+            (lambda: bracewell.PoseScoring(images, score="phase", **options), ValueError, "score: expected squared_difference")):
+        with pytest.raises(error, match=words) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    assert scoring.score(reference, matrices).all.shape == (3, 6, 4)

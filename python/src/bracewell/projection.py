@@ -199,6 +199,104 @@ class PreparedReference:
         return ProjectGradients(**{name: result(value, matrices) for name, value in gradients.items()})
 
 
+class PoseScores(NamedTuple):
+    """What `PoseScoring.score` gives: N images, P poses, S shifts; None where it was not wanted."""
+
+    all: Optional[Array]  #: real ``[N, P, S]``, of every image, pose and shift
+    best: Optional[Array]  #: real ``[N, best]``, of the best poses, each at its best shift, from the best on; NaN: none
+    poses: Optional[Array]  #: int32 ``[N, best]``, which poses those are; -1: none
+    shifts: Optional[Array]  #: int32 ``[N, best]``, their best shifts; -1: none
+
+
+class PoseScoring:
+    """Compares images X with projections P of a reference at candidate poses and shifts, as in searches for orientations and
+    template matching, without writing projections::
+
+        squared_difference  sum m w |X - C P|^2: low is good
+        correlation         sum m w Re(conj(X) C P) / sqrt(sum m w |X|^2  sum m w |C P|^2): high is good, 1 at most
+
+    over the stored frequencies within the radius, with filters C, weights w and the multiplicity m of frequencies (2, on
+    columns that hold both of a Friedel pair 1).
+
+    Args:
+        images: complex ``[N, h, w/2+1]``, zero frequency and origin at index 0; copied.
+        shifts: real ``[S, 2]`` (row, column) in pixels, of every image and pose; by default none but (0, 0).
+        filters: real ``[N|1, h, w/2+1]``, multiply projections: CTFs, for instance.
+        weights: real ``[N|1, h, w/2+1]``, of frequencies, none negative.
+        width: w, where it is odd.
+        score: squared_difference or correlation.
+        best: how many poses are ranked for every image; 0: none.
+        radius: largest frequency, in periods per box of the image; by default up to its Nyquist limit.
+        oversampling: padded over unpadded box; has to be given where boxes differ.
+        ewald_radius: radius of the Ewald sphere, in the unit of radius; a flat slice by default.
+        stream: of the GPU, as a number; the current one of the array's library.
+    """
+
+    def __init__(self, images: Array, shifts: Optional[Array] = None, *, filters: Optional[Array] = None,
+                 weights: Optional[Array] = None, width: Optional[int] = None, score: str = "squared_difference",
+                 best: int = 0, radius: Optional[float] = None, oversampling: Optional[float] = None,
+                 ewald_radius: Optional[float] = None, stream: Optional[int] = None):
+        count, *sizes = self._shape(images, width)
+        if shifts is None:
+            shifts = zeros(images, (1, 2), "real")
+        self._width, self._best = sizes[-1], int(best)
+        stream = current_stream(images, stream)
+        self._plan = _core.ScoringPlan.make(empty(images, (1,), "real"), count, shape_of("PoseScoring", "shifts", shifts)[0],
+                                            *sizes, self._best, score,
+                                            _settings("linear", oversampling, radius, ewald_radius), stream)
+        self.set_images(images, filters, weights, stream=stream)
+        self.set_shifts(shifts, stream=stream)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that the plan holds."""
+        return self._plan.memory_bytes
+
+    def set_images(self, images: Array, filters: Optional[Array] = None, weights: Optional[Array] = None, *,
+                   stream: Optional[int] = None) -> None:
+        """Takes other images of the same size, at most as many."""
+        count = self._shape(images, self._width)[0]
+        self._plan.set_images(images, filters, weights, self._width, current_stream(images, stream))
+        self._count = count
+
+    def set_shifts(self, shifts: Array, *, stream: Optional[int] = None) -> None:
+        """Takes other shifts, at most as many."""
+        self._plan.set_shifts(shifts, current_stream(shifts, stream))
+        self._shifts = shifts.shape[0]
+
+    def score(self, reference: PreparedReference, matrices: Array, *, wanted: Optional[Sequence[str]] = None,
+              stream: Optional[int] = None) -> PoseScores:
+        """Scores all images at all poses and shifts. The same bits in every run.
+
+        Args:
+            reference: of one volume, or of one image for poses in the plane.
+            matrices: real ``[P, 3, 3]``, or ``[P, 2, 2]`` of images; as those of `project`.
+            wanted: all, best or both; what is ranked where `best` was given, else all.
+        """
+        if wanted is None:
+            wanted = ("best",) if self._best else ("all",)
+        for name in wanted:
+            if name not in ("all", "best"):
+                raise ValueError(f"bracewell.PoseScoring.score: wanted: expected all and best, found {name}")
+        poses = shape_of("PoseScoring.score", "matrices", matrices)[0]
+        all_ = empty(matrices, (self._count, poses, self._shifts), "real") if "all" in wanted else None
+        ranked = (None,) * 3
+        if "best" in wanted:
+            ranked = tuple(empty(matrices, (self._count, self._best), kind) for kind in ("real", "int32", "int32"))
+        if not isinstance(reference, PreparedReference):
+            raise TypeError("bracewell.PoseScoring.score: reference: expected a PreparedReference, found "
+                            f"{type(reference).__name__}")
+        self._plan.score(reference._plan, matrices, all_, *ranked, current_stream(matrices, stream))
+        return PoseScores(*(result(value, matrices) for value in (all_, *ranked)))
+
+    @staticmethod
+    def _shape(images, width):
+        shape = shape_of("PoseScoring", "images", images)
+        if len(shape) != 3:
+            raise ValueError(f"bracewell.PoseScoring: images: expected [N, h, w/2+1], found {len(shape)} axes")
+        return (shape[0], *_sizes("PoseScoring", "images", images, 1, width))
+
+
 def backproject(projections: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
                 weights: Optional[Array] = None, shape: Optional[Sequence[int]] = None, width: Optional[int] = None,
                 data: Optional[Array] = None, weight: Optional[Array] = None, interpolation: str = "catmull_rom",
