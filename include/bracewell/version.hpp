@@ -11,7 +11,7 @@
 /// Changes where something is mended.
 #define BRACEWELL_VERSION_PATCH 0
 /// "-dev" until the version is released, then "".
-#define BRACEWELL_VERSION_SUFFIX "-dev"
+#define BRACEWELL_VERSION_SUFFIX ""
 
 /// \cond
 #define BRACEWELL_STRINGIFY_TOKEN(token) #token

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What arrays are taken, and what is said about those that are not; how the module begins and ends."""
 
+import importlib.metadata
 import subprocess
 import sys
 import threading
@@ -70,6 +71,10 @@ def test_outputs_are_written_in_place():
     out = np.zeros((1, 1, 8, 5), np.complex64)
     assert bracewell.project(VOLUME, MATRICES, out=out) is out
     assert out[0, 0, 1, 1] == 1
+
+
+def test_the_package_has_the_version_of_the_headers():
+    assert importlib.metadata.version("bracewell") == bracewell.__version__.partition("-")[0]
 
 
 def test_jax_arrays_go_in_and_come_out():

@@ -5,3 +5,4 @@ add_test(NAME house_documented COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_
   -DOUTPUT=${CMAKE_CURRENT_BINARY_DIR}/documented -P ${CMAKE_CURRENT_LIST_DIR}/documented.cmake)
 set_tests_properties(house_documented PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")
 add_test(NAME house_snippets COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/snippets.cmake)
+add_test(NAME house_versions COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/versions.cmake)

@@ -1,0 +1,48 @@
+# cmake -DROOT=<repository> -P versions.cmake
+# The changelog, Debian's and the citation file have the version of version.hpp, and say alike whether and when it was released.
+
+cmake_minimum_required(VERSION 3.25)
+
+file(READ ${ROOT}/include/bracewell/version.hpp header)
+set(version "")
+foreach(part MAJOR MINOR PATCH)
+  string(REGEX MATCH "BRACEWELL_VERSION_${part} ([0-9]+)" found "${header}")
+  list(APPEND version ${CMAKE_MATCH_1})
+endforeach()
+list(JOIN version "." version)
+string(REGEX MATCH "BRACEWELL_VERSION_SUFFIX \"([^\"]*)\"" found "${header}")
+set(suffix "${CMAKE_MATCH_1}")
+
+# The first line of a file that matches.
+function(first_line file regex result)
+  file(STRINGS ${ROOT}/${file} lines REGEX "${regex}")
+  list(GET lines 0 line)
+  set(${result} "${line}" PARENT_SCOPE)
+endfunction()
+
+set(errors "")
+macro(expect file line expected)
+  if(NOT "${line}" MATCHES "^${expected}$")
+    string(APPEND errors "  ${file}: expected ${expected}, found ${line}\n")
+  endif()
+endmacro()
+
+first_line(CHANGELOG.md "^## " changes)
+first_line(packaging/debian/changelog "^bracewell" debian)
+first_line(CITATION.cff "^version:" citation)
+if(suffix STREQUAL "")
+  expect(CHANGELOG.md "${changes}" "## ${version}, (20[0-9][0-9]-[01][0-9]-[0-3][0-9])")
+  set(date "${CMAKE_MATCH_1}")
+  expect(packaging/debian/changelog "${debian}" "bracewell [(]${version}[)] unstable.*")
+  expect(CITATION.cff "${citation}" "version: ${version}")
+  first_line(CITATION.cff "^date-released:" released)
+  expect(CITATION.cff "${released}" "date-released: ${date}")
+else()
+  expect(CHANGELOG.md "${changes}" "## ${version}, not released")
+  expect(packaging/debian/changelog "${debian}" "bracewell [(]${version}~dev[)] UNRELEASED.*")
+  expect(CITATION.cff "${citation}" "version: ${version}${suffix}")
+endif()
+if(errors)
+  message(FATAL_ERROR "Versions differ:\n${errors}")
+endif()
+message(STATUS "All have version ${version}${suffix}.")
