@@ -28,8 +28,13 @@ def library(array: Array) -> str:
     return _library(type(array))
 
 
+@lru_cache(maxsize=None)
+def _is_double(dtype: Any) -> bool:
+    return str(dtype).rpartition(".")[2] in ("float64", "complex128")
+
+
 def is_double(array: Array) -> bool:
-    return str(getattr(array, "dtype", "")).rpartition(".")[2] in ("float64", "complex128")
+    return _is_double(getattr(array, "dtype", ""))
 
 
 def is_complex(array: Array) -> bool:

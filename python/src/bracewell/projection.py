@@ -53,8 +53,12 @@ def _half(sizes) -> tuple[int, ...]:
 
 
 def _leading(axis, *arrays) -> int:
-    shapes = (getattr(array, "shape", ()) for array in arrays)
-    return max((shape[axis] for shape in shapes if len(shape) > axis), default=1)
+    extent = None
+    for array in arrays:
+        shape = () if array is None else getattr(array, "shape", ())
+        if len(shape) > axis and (extent is None or shape[axis] > extent):
+            extent = shape[axis]
+    return 1 if extent is None else extent
 
 
 def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
