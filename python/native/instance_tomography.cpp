@@ -6,7 +6,9 @@
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
+#include <bracewell/tomography/fourier_laminography.hpp>
 #include <bracewell/tomography/line.hpp>
+#include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
@@ -95,12 +97,12 @@ private:
   NonuniformSums<Space, D, Real> plan_;
 };
 
-/// One of the three methods: they are called alike.
+/// One of the methods, about an upright or a tilted axis: they are called alike.
 template <class Method>
 class Beam : public TomographyPlan {
 public:
-  template <class Options>
-  Beam(Queue queue, const ParallelBeamGeometry& geometry, const Options& options)
+  template <class Geometry, class Options>
+  Beam(Queue queue, const Geometry& geometry, const Options& options)
       : plan_(space_of<backend>(queue), geometry, options) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
@@ -206,6 +208,32 @@ std::unique_ptr<TomographyPlan> Tomography<backend, Real>::plan(Queue queue,
         queue, geometry,
         LogPolarTomographyOptions{.image = settings.image, .slices = settings.slices, .units = units});
   Impl::fail("Tomography", "method", "fourier, line or log_polar", settings.method);
+}
+
+template <>
+std::unique_ptr<TomographyPlan>
+Tomography<backend, Real>::laminography(Queue queue, const LaminographySettings& settings) {
+  const TiltedBeamGeometry geometry{.beam = {.angles = Angles(settings.angles),
+                                             .width = settings.width,
+                                             .centre = settings.centre,
+                                             .weights = settings.weights},
+                                    .rows = settings.rows,
+                                    .tilt = settings.tilt,
+                                    .row_centre = settings.row_centre};
+  const ProjectionUnits units =
+      settings.line_integrals ? ProjectionUnits::LineIntegrals : ProjectionUnits::Transpose;
+  if (settings.method == "fourier")
+    return std::make_unique<Beam<FourierLaminography<Space, Real>>>(
+        queue, geometry,
+        FourierLaminographyOptions{.image = settings.image,
+                                   .depth = settings.depth,
+                                   .units = units,
+                                   .tolerance = settings.tolerance});
+  if (settings.method == "line")
+    return std::make_unique<Beam<LineLaminography<Space, Real>>>(
+        queue, geometry,
+        LineLaminographyOptions{.image = settings.image, .depth = settings.depth, .units = units});
+  Impl::fail("Laminography", "method", "fourier or line", settings.method);
 }
 
 template <>

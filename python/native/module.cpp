@@ -616,6 +616,22 @@ void define_tomography(nb::module_& module) {
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg())
+      .def_static(
+          "laminography",
+          [](const Object& like, const std::string& method, const std::vector<double>& angles, int width,
+             int rows, double tilt, std::optional<double> centre, std::optional<double> row_centre,
+             const std::vector<double>& weights, int image, int depth, bool line_integrals, double tolerance,
+             std::uintptr_t stream) {
+            const LaminographySettings settings{method, angles,     weights,        width,
+                                                rows,   image,      depth,          tilt,
+                                                centre, row_centre, line_integrals, tolerance};
+            return make_plan<TomographyPlan>("Laminography", like, stream,
+                                             [&]<Backend backend, class T>(Queue queue) {
+                                               return Tomography<backend, T>::laminography(queue, settings);
+                                             });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+          nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg())
       .def("backproject",
            [](Self& self, const Object& projections, const Object& images, std::uintptr_t stream) {
              Arrays arrays("Tomography.backproject", self);

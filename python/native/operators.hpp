@@ -134,6 +134,16 @@ struct TomographySettings {
   double tolerance = 1e-4;
 };
 
+struct LaminographySettings {
+  std::string method; ///< fourier, line
+  std::vector<double> angles, weights;
+  int width = 0, rows = 0, image = 0, depth = 0;
+  double tilt = 0;
+  std::optional<double> centre, row_centre;
+  bool line_integrals = false;
+  double tolerance = 1e-4;
+};
+
 struct RowPlan : Plan {
   virtual void execute(Queue, const Tensor& in, const Tensor& out) = 0;
 };
@@ -160,6 +170,7 @@ struct Tomography {
   static std::unique_ptr<SumsPlan> sums(Queue, const Tensor& points, const Tensor& targets,
                                         const NonuniformSettings&);
   static std::unique_ptr<TomographyPlan> plan(Queue, const TomographySettings&);
+  static std::unique_ptr<TomographyPlan> laminography(Queue, const LaminographySettings&);
   static std::unique_ptr<RowPlan> filter(Queue, const FilterSettings&);
   static std::unique_ptr<RowPlan> stripes(Queue, const StripeSettings&);
   static double find_centre(Queue, const Tensor& sinogram, const std::vector<double>& angles,

@@ -159,3 +159,37 @@ def test_wrong_options_are_told_in_one_sentence(change, words):
 def test_a_sinogram_of_another_width_is_told():
     with pytest.raises(ValueError, match="projections: expected .* found"):
         bracewell.Tomography(ANGLES, 16).backproject(np.ones((1, 90, 17)))
+
+
+@pytest.mark.parametrize("method, tolerance", [("fourier", 1e-3), ("line", 0.02)])
+def test_a_ball_about_a_tilted_axis_has_its_line_integrals(method, tolerance):
+    angles, tilt, sigma = np.arange(7) * 2 * np.pi / 7, 0.5, 2.5
+    x, y, z = 4.0, -3.0, 1.5
+    beam = bracewell.Laminography(angles, 31, 26, tilt, method=method, image=28, depth=20, centre=14.5, row_centre=12.25,
+                                  units="line_integrals")
+    slices, lines, columns = (np.arange(n) - n // 2 for n in (20, 28, 28))
+    ball = np.exp(-((slices[:, None, None] - z)**2 + (lines[:, None] - y)**2 + (columns - x)**2) / (2 * sigma**2))
+    u = x * np.cos(angles) + y * np.sin(angles) + 14.5
+    v = z * np.cos(tilt) + (y * np.cos(angles) - x * np.sin(angles)) * np.sin(tilt) + 12.25
+    squared = (np.arange(26)[:, None, None] - v[:, None])**2 + (np.arange(31) - u[:, None])**2
+    expected = np.sqrt(2 * np.pi) * sigma * np.exp(-squared / (2 * sigma**2))
+    found = beam.project(ball)
+    assert found.shape == (26, 7, 31) and relative_error(found, expected) < tolerance
+    assert beam.project(ball.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("method", ["fourier", "line"])
+def test_laminography_is_a_transposed_pair(rng, method):
+    beam = bracewell.Laminography(np.arange(5), 9, 8, -0.7, method=method, depth=6, weights=[1, 2, 0.5, 0.5, 1])
+    volume, sinograms = rng.normal(size=(6, 9, 9)), rng.normal(size=(8, 5, 9))
+    one, other = (beam.project(volume) * sinograms).sum(), (volume * beam.backproject(sinograms)).sum()
+    assert abs(one - other) < 1e-10 * np.linalg.norm(volume) * np.linalg.norm(sinograms)
+
+
+def test_wrong_arguments_of_laminography_are_told():
+    for options, words in ((dict(tilt=2), "tilt: expected"), (dict(method="log_polar"), "method: expected fourier or line"),
+                           (dict(units="pixels"), "units: expected transpose or line_integrals")):
+        with pytest.raises(ValueError, match=words):
+            bracewell.Laminography(**{**dict(angles=[0, 1], width=8, rows=6, tilt=0.1), **options}).project(np.ones((6, 8, 8)))
+    with pytest.raises(ValueError, match="projections: expected .* found"):
+        bracewell.Laminography([0, 1], 8, 6, 0.1).backproject(np.ones((6, 3, 8)))

@@ -14,8 +14,8 @@ from .projection import (BackprojectGradients, PoseScores, PoseScoring, Prepared
                          backproject_gradients, project, project_gradients)
 from .ptychography import Adam, PtychographyLoss, PtychographyResult
 from .reconstruct import correct_rolloff, crop_centre, fourier_shell_correlation, normalise, pad_centre
-from .tomography import (Tomography, angular_density_weights, filter_projections, find_centre, normalise_projections,
-                         remove_stripes)
+from .tomography import (Laminography, Tomography, angular_density_weights, filter_projections, find_centre,
+                         normalise_projections, remove_stripes)
 
 __version__: str = _core.__version__
 kokkos_version: str = _core.kokkos_version
@@ -26,8 +26,8 @@ device_backend: str = _core.device_backend
 _atexit.register(_core._finalize)
 
 __all__ = [
-    "Adam", "BackprojectGradients", "NonuniformFFT", "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference",
-    "ProjectGradients", "PtychographyLoss", "PtychographyResult", "Tomography", "angular_density_weights", "backproject",
-    "backproject_gradients", "correct_rolloff", "crop_centre", "device_backend", "filter_projections", "find_centre", "fourier_shell_correlation",
+    "Adam", "BackprojectGradients", "Laminography", "NonuniformFFT", "NonuniformSums", "PoseScores", "PoseScoring",
+    "PreparedReference", "ProjectGradients", "PtychographyLoss", "PtychographyResult", "Tomography", "angular_density_weights",
+    "backproject", "backproject_gradients", "correct_rolloff", "crop_centre", "device_backend", "filter_projections", "find_centre", "fourier_shell_correlation",
     "kokkos_version", "normalise", "normalise_projections", "pad_centre", "project", "project_gradients", "remove_stripes",
 ]

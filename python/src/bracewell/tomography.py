@@ -83,6 +83,67 @@ class Tomography:
         return self._plans[key]
 
 
+class Laminography:
+    """Back-projection and projection about an axis that is tilted out of the plane across the beam (Helfen et al., Appl. Phys.
+    Lett. 86, 2005). Voxel (X, Y, Z) = (column - n // 2, row - n // 2, slice - d // 2) of a volume ``[d, n, n]`` is seen by angle
+    theta at detector coordinates::
+
+        u = X cos(theta) + Y sin(theta) + centre
+        v = Z cos(tilt) + (Y cos(theta) - X sin(theta)) sin(tilt) + row_centre
+
+    `backproject` of rows that are filtered with the ramp (`filter_projections`) has the attenuation per voxel at the frequencies
+    that are seen, all but those within a double cone about the axis; `project` is its exact transpose, or in units of line
+    integrals what is measured. At tilt 0 both are `Tomography` of every slice.
+
+    Plans are made at the first call for a precision and device.
+
+    Args:
+        angles: radians, over a whole turn.
+        width, rows: pixels of the detector.
+        tilt: radians, -1.5 to 1.5.
+        method: fourier (3D gridding) or line (rays through the middles of pixels; Joseph, IEEE Trans. Med. Imaging 1, 1982).
+        image, depth: n and d of the volume; width and rows by default.
+        centre, row_centre: detector coordinates of the volume's origin; width // 2 and rows // 2 by default.
+        weights: of the angles, 1 on average.
+        units: of `project`, transpose or line_integrals.
+        tolerance: relative error (L2) of the Fourier method.
+    """
+
+    def __init__(self, angles: Any, width: int, rows: int, tilt: float, *, method: str = "fourier", image: Optional[int] = None,
+                 depth: Optional[int] = None, centre: Optional[float] = None, row_centre: Optional[float] = None,
+                 weights: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4):
+        if units not in ("transpose", "line_integrals"):
+            raise ValueError(f"bracewell.Laminography: units: expected transpose or line_integrals, found {units}")
+        self.angles, self.width, self.rows, self.tilt = _angles(angles), int(width), int(rows), float(tilt)
+        self.image, self.depth = int(image or width), int(depth or rows)
+        self._options = (method, self.angles, self.width, self.rows, self.tilt, centre, row_centre,
+                         [] if weights is None else _angles(weights), self.image, self.depth, units == "line_integrals",
+                         float(tolerance))
+        self._plans: dict = {}
+
+    def backproject(self, sinograms: Array, *, stream: Optional[int] = None) -> Array:
+        """Sinograms, real ``[rows, angles, width]``, to the volume, real ``[d, n, n]``."""
+        shape_of("Laminography", "sinograms", sinograms)
+        volume = empty(sinograms, (self.depth, self.image, self.image), "real")
+        stream = current_stream(sinograms, stream)
+        self._plan(sinograms, stream).backproject(sinograms, volume, stream)
+        return result(volume, sinograms)
+
+    def project(self, volume: Array, *, stream: Optional[int] = None) -> Array:
+        """The volume to sinograms."""
+        shape_of("Laminography", "volume", volume)
+        sinograms = empty(volume, (self.rows, len(self.angles), self.width), "real")
+        stream = current_stream(volume, stream)
+        self._plan(volume, stream).project(volume, sinograms, stream)
+        return result(sinograms, volume)
+
+    def _plan(self, array, stream):
+        key = place(array)
+        if key not in self._plans:
+            self._plans[key] = _core.TomographyPlan.laminography(empty(array, (1,), "real"), *self._options, stream)
+        return self._plans[key]
+
+
 def filter_projections(sinograms: Array, filter: str = "ramp", *, padding: str = "zero", shift: float = 0,
                        stream: Optional[int] = None) -> Array:
     """Filters the rows of sinograms by FFTs of at least twice their width (Ramachandran and Lakshminarayanan, PNAS 68, 1971).
