@@ -3,22 +3,35 @@
 
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/vector.hpp>
+#include <bracewell/project/detail/brick_candidate.hpp>
 #include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/bricks.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
+#include <bracewell/project/detail/window_block.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace Bracewell::Impl {
 
 /// Strategy::Owned on hosts: a thread owns a brick of the stored half spectrum, finds the samples whose
-/// windows reach it and adds their taps to a buffer, in fixed order.
+/// windows reach it, a block of neighbours at a time, and adds their taps to a buffer, in fixed order.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
 struct InsertOwnedHost {
   static constexpr int width = Kernel::width, edge = owned_edge_on_host<D>;
   static constexpr int margin = width - 1, stride = edge + 2 * margin; ///< rows of windows need no clipping
   static constexpr int lines = D == 2 ? edge : edge * edge, voxels = lines * stride;
-  using Row = typename Vector<T, width>::type;
+  static constexpr int parts = mates == Mates::Both ? 3 : 2; ///< of an element: real, imaginary, weight
+  using Windows = WindowBlock<Kernel, T, M, D, mates>;
+  using Candidate = BrickCandidate<T, M, D>;
+
+  /// What a sample adds to a row of taps, but for the weights of the row.
+  struct Taps {
+    T row[2][parts * width]; ///< the second for absolute weights, where that of the row is negative
+  };
 
   Amplitudes<T, M, D, mates> amplitudes;
   InsertionTarget<T> target;
@@ -37,7 +50,7 @@ struct InsertOwnedHost {
 
   void operator()(std::int64_t brick) const {
     const auto& samples = amplitudes.samples;
-    alignas(64) T sums[3 * voxels]; // real parts, imaginary parts, weights: at most 135 KB
+    alignas(64) T sums[parts * voxels]; // at most 135 KB
     const std::int64_t volume = brick / bricks.count();
     int first[D];
     bricks.first(static_cast<int>(brick % bricks.count()), first);
@@ -66,9 +79,17 @@ struct InsertOwnedHost {
     bricks.reached_images(reach.extent, first, last, width, from, to);
     bricks.for_each_image(from, to, [&](const int(&image)[D]) {
       for (const int sign : {1, -1}) {
+        Candidate candidate;
+        candidate.pose = pose;
+        candidate.batch = flat / samples.poses;
+        candidate.index = flat % samples.poses;
+        candidate.sign = sign;
+        candidate.bounded = reach.bounded;
         T centre[D];
-        for (int d = 0; d < D; ++d)
-          centre[d] = T(sign) * (T(first[d] - image[d] * samples.reconstruction.size[d]) + T(edge - 1) / 2);
+        for (int d = 0; d < D; ++d) {
+          candidate.origin[d] = first[d] - image[d] * samples.reconstruction.size[d];
+          centre[d] = T(sign) * (T(candidate.origin[d]) + T(edge - 1) / 2);
+        }
         if (!reach.near_plane(centre, half))
           continue;
         auto range = FrequencyRange<M>::all(samples);
@@ -76,44 +97,29 @@ struct InsertOwnedHost {
           range.narrow(reach, inverse, centre, half);
         if (range.empty())
           continue;
-        int origin[D];
-        for (int d = 0; d < D; ++d)
-          origin[d] = first[d] - image[d] * samples.reconstruction.size[d];
-        add_range(flat, pose, range, sign, !reach.bounded, origin, first[0], sums, touched);
+        for (int d = 0; d < D; ++d) {
+          const T around = half[d] + reach.bulge[d] + Margin<T>::spacing + Margin<T>::sum * reach.extent[d];
+          candidate.low[d] = centre[d] - around;
+          candidate.high[d] = centre[d] + around;
+          const T change = pose.matrix[d][0];
+          candidate.step[d] = std::abs(change) > T(1e-30) ? 1 / change : T(1e30);
+        }
+        candidate.range = range;
+        add_range(candidate, first[0], sums, touched);
       }
     });
   }
 
-  void add_range(std::int64_t flat, const Pose<T, M, D>& pose, const FrequencyRange<M>& range, int sign,
-                 bool folds, const int (&origin)[D], int first_column, T* sums, bool& touched) const {
-    const auto& samples = amplitudes.samples;
-    const std::int64_t batch = flat / samples.poses, index = flat % samples.poses;
+  void add_range(const Candidate& candidate, int first_column, T* sums, bool& touched) const {
+    const auto& range = candidate.range;
     int k[M];
     for (int c = 0; c < M; ++c)
       k[c] = range.low[c];
     while (k[M - 1] <= range.high[M - 1]) {
-      const std::int64_t row = samples.projection.row(k);
-      for (k[0] = range.low[0]; k[0] <= range.high[0]; ++k[0]) {
-        if (!samples.inside(k))
-          continue;
-        T q[D];
-        pose.position(k, q);
-        if (folds && !fold(samples.reconstruction, q))
-          continue;
-        int first[D];
-        T weight[D][width];
-        if (!place(q, sign, origin, first, weight))
-          continue;
-        if (!touched)
-          for (int i = 0; i < 3 * voxels; ++i)
-            sums[i] = 0;
-        touched = true;
-        Kokkos::complex<T> value = amplitudes.value(batch, index, row + k[0], k, samples.phase(pose, k));
-        if (sign < 0)
-          value = conjugate(value);
-        add_taps(first, weight, value, target.weight ? amplitudes.weight(batch, index, row + k[0], k) : T(0),
-                 sign < 0, first_column, sums);
-      }
+      int last;
+      find_columns(candidate, k, last);
+      for (; k[0] <= last; k[0] += Windows::size)
+        add_block(candidate, k, last, first_column, sums, touched);
       int c = 1; // the next row of the box
       while (c < M - 1 && k[c] == range.high[c]) {
         k[c] = range.low[c];
@@ -123,62 +129,145 @@ struct InsertOwnedHost {
     }
   }
 
-  /// The window of sign times q in the brick, and its weights; false where it does not reach it.
-  static bool place(const T (&q)[D], int sign, const int (&origin)[D], int (&first)[D],
-                    T (&weight)[D][width]) {
-    T fraction[D];
-    bool reaches = true;
-    for (int d = 0; d < D; ++d) {
-      const T position = T(sign) * q[d], lower = Kokkos::floor(position);
-      first[d] = static_cast<int>(lower) - (width / 2 - 1) - origin[d];
-      reaches = reaches && first[d] > -width && first[d] < edge;
-      fraction[d] = position - lower;
-    }
-    if (reaches)
-      for (int d = 0; d < D; ++d)
-        Kernel::weights(fraction[d], weight[d]);
-    return reaches;
+  /// Of the row of k: columns k[0] ... last have all samples that reach the brick.
+  void find_columns(const Candidate& candidate, int (&k)[M], int& last) const {
+    int left = amplitudes.samples.squared_radius;
+    for (int c = 1; c < M; ++c)
+      left -= k[c] * k[c];
+    last = -1;
+    if (left < 0)
+      return;
+    T low = T(candidate.range.low[0]),
+      high = T(std::min(candidate.range.high[0], static_cast<int>(std::sqrt(double(left)))));
+    if (candidate.bounded)
+      for (int d = 0; d < D; ++d) {
+        T at = 0;
+        for (int c = 1; c < M; ++c)
+          at += candidate.pose.matrix[d][c] * T(k[c]);
+        const T a = (candidate.low[d] - at) * candidate.step[d],
+                b = (candidate.high[d] - at) * candidate.step[d];
+        low = std::max(low, std::min(a, b) - Margin<T>::spacing - Margin<T>::sum * std::abs(a));
+        high = std::min(high, std::max(a, b) + Margin<T>::spacing + Margin<T>::sum * std::abs(b));
+      }
+    if (!(low <= high))
+      return;
+    k[0] = static_cast<int>(low) + (low > std::trunc(low) ? 1 : 0); // not negative
+    last = static_cast<int>(high);
   }
 
-  void add_taps(const int (&first)[D], const T (&weight)[D][width], const Kokkos::complex<T>& value,
-                T sample_weight, bool mate, int first_column, T* sums) const {
-    T along[width], magnitude[width];
-    for (int x = 0; x < width; ++x) {
-      const bool left_out =
-          mates == Mates::Single && mate && bricks.layout.self_mated(first_column + first[0] + x);
-      along[x] = left_out ? T(0) : weight[0][x];
-      magnitude[x] = target.absolute ? Kokkos::abs(along[x]) : along[x];
+  /// Samples k, k + (1, 0), ... up to column `last`.
+  void add_block(const Candidate& candidate, const int (&k)[M], int last, int first_column, T* sums,
+                 bool& touched) const {
+    constexpr int size = Windows::size;
+    const auto& samples = amplitudes.samples;
+    const int count = std::min(size, last + 1 - k[0]);
+    T position[D][size];
+    int reaches[size];
+    Windows::find_positions(candidate.pose, k, last, position);
+    for (int i = 0; i < size; ++i)
+      reaches[i] = i < count;
+    if (!candidate.bounded)
+      for (int i = 0; i < count; ++i) {
+        T q[D];
+        for (int d = 0; d < D; ++d)
+          q[d] = position[d][i];
+        reaches[i] = fold(samples.reconstruction, q);
+        for (int d = 0; d < D; ++d)
+          position[d][i] = reaches[i] ? q[d] : T(0);
+      }
+    for (auto& axis : position)
+      for (T& q : axis)
+        q *= T(candidate.sign);
+    int first[D][size];
+    T weight[D][width][size];
+    Windows::place_windows(position, first, weight);
+    for (int d = 0; d < D; ++d)
+      for (int i = 0; i < size; ++i) {
+        first[d][i] -= candidate.origin[d];
+        reaches[i] &= int(first[d][i] > -width) & int(first[d][i] < edge);
+      }
+    T phase[2][size];
+    for (int i = 0; i < size; ++i) {
+      int own[M];
+      for (int c = 0; c < M; ++c)
+        own[c] = c == 0 ? k[0] + i : k[c];
+      const Kokkos::complex<T> one = candidate.pose.phase(own);
+      phase[0][i] = one.real();
+      phase[1][i] = one.imag();
     }
-    Row row, weights;
-    std::memcpy(&row, along, sizeof row);
-    std::memcpy(&weights, magnitude, sizeof weights);
-    weights *= sample_weight;
-    const Row real = value.real() * row, imaginary = value.imag() * row;
+    const std::int64_t row = samples.projection.row(k);
+    Taps taps[size];
+    for (int i = 0; i < count; ++i) {
+      if (!reaches[i])
+        continue;
+      int own[M];
+      for (int c = 0; c < M; ++c)
+        own[c] = c == 0 ? k[0] + i : k[c];
+      set_taps(candidate, own, row + own[0], {phase[0][i], phase[1][i]}, i, weight,
+               first_column + first[0][i], taps[i]);
+    }
+    for (int i = 0; i < count; ++i) {
+      if (!reaches[i])
+        continue;
+      if (!touched)
+        std::fill(sums, sums + parts * voxels, T(0));
+      touched = true;
+      add_taps(taps[i], i, first, weight, sums);
+    }
+  }
+
+  void set_taps(const Candidate& candidate, const int (&k)[M], std::int64_t element,
+                const Kokkos::complex<T>& phase, int i, const T (&weight)[D][width][Windows::size],
+                int first_column, Taps& taps) const {
+    const bool mate = candidate.sign < 0;
+    const std::int64_t batch = candidate.batch, index = candidate.index;
+    const Kokkos::complex<T> value =
+        amplitudes.value(batch, index, element, k, amplitudes.samples.shifts ? phase : Kokkos::complex<T>(1));
+    const T sample_weight = target.weight ? amplitudes.weight(batch, index, element, k) : T(0);
+    for (int x = 0; x < width; ++x) {
+      const bool left_out = mates == Mates::Single && mate && bricks.layout.self_mated(first_column + x);
+      const T along = left_out ? T(0) : weight[0][x][i];
+      taps.row[0][parts * x] = along * value.real();
+      taps.row[0][parts * x + 1] = along * (mate ? -value.imag() : value.imag());
+      if constexpr (parts == 3)
+        taps.row[0][parts * x + 2] = (target.absolute ? std::abs(along) : along) * sample_weight;
+    }
+    if (parts == 3 && target.absolute)
+      for (int t = 0; t < parts * width; ++t)
+        taps.row[1][t] = t % parts == 2 ? -taps.row[0][t] : taps.row[0][t];
+  }
+
+  void add_taps(const Taps& taps, int i, const int (&first)[D][Windows::size],
+                const T (&weight)[D][width][Windows::size], T* sums) const {
+    using Pairs = typename Vector<T, 2 * width>::type;
+    using Rest = typename Vector<T, width>::type; // of three parts
     int from[3] = {0, 0, 0}, to[3] = {1, 1, 1};
     for (int d = 1; d < D; ++d) {
-      from[d] = Kokkos::max(0, -first[d]);
-      to[d] = Kokkos::min(width, edge - first[d]);
+      from[d] = std::max(0, -first[d][i]);
+      to[d] = std::min(width, edge - first[d][i]);
     }
     for (int z = from[2]; z < to[2]; ++z)
       for (int y = from[1]; y < to[1]; ++y) {
-        int line = first[1] + y;
-        T across = weight[1][y];
+        int line = first[1][i] + y;
+        T across = weight[1][y][i];
         if constexpr (D == 3) {
-          line += (first[2] + z) * edge;
-          across *= weight[2][z];
+          line += (first[2][i] + z) * edge;
+          across *= weight[2][z][i];
         }
-        T* const at = sums + line * stride + first[0] + margin;
-        add_row(at, across * real);
-        add_row(at + voxels, across * imaginary);
-        if (target.weight)
-          add_row(at + 2 * voxels, (target.absolute ? Kokkos::abs(across) : across) * weights);
+        T* const at = sums + parts * (line * stride + first[0][i] + margin);
+        const T* const row = taps.row[parts == 3 && target.absolute && across < 0 ? 1 : 0];
+        add_row<Pairs>(at, across, row);
+        if constexpr (parts == 3)
+          add_row<Rest>(at + 2 * width, across, row + 2 * width);
       }
   }
 
-  static void add_row(T* at, const Row& values) {
-    Row sum;
+  template <class Row>
+  static void add_row(T* at, T factor, const T* values) {
+    Row sum, row;
     std::memcpy(&sum, at, sizeof sum);
-    sum += values;
+    std::memcpy(&row, values, sizeof row);
+    sum += factor * row;
     std::memcpy(at, &sum, sizeof sum);
   }
 
@@ -195,12 +284,12 @@ struct InsertOwnedHost {
       if (!stored)
         continue;
       const std::int64_t begin = volume * target.batch_stride + layout.row(tap) + first[0];
-      const T* const sum = sums + line * stride + margin;
+      const T* const sum = sums + parts * (line * stride + margin);
       const int columns = Kokkos::min(int(edge), layout.columns() - first[0]);
       for (int x = 0; x < columns; ++x) {
-        target.data[begin + x] += Kokkos::complex<T>(sum[x], sum[voxels + x]);
-        if (target.weight)
-          target.weight[begin + x] += sum[2 * voxels + x];
+        target.data[begin + x] += Kokkos::complex<T>(sum[parts * x], sum[parts * x + 1]);
+        if (parts == 3 && target.weight)
+          target.weight[begin + x] += sum[parts * x + 2];
       }
     }
   }

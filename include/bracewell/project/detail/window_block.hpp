@@ -26,6 +26,16 @@ struct WindowBlock {
   /// Samples k, k + (1, 0), ... up to column `last`, which stands for those beyond it too.
   void place(const Pose<T, M, D>& pose, const int (&k)[M], int last) {
     T position[D][size];
+    find_positions(pose, k, last, position);
+    for (int i = 0; i < size; ++i)
+      side[i] = position[0][i] < 0 ? T(-1) : T(1);
+    for (auto& axis : position)
+      for (int i = 0; i < size; ++i)
+        axis[i] *= side[i];
+    place_windows(position, first, weight);
+  }
+
+  static void find_positions(const Pose<T, M, D>& pose, const int (&k)[M], int last, T (&position)[D][size]) {
     for (int d = 0; d < D; ++d) {
       T start = 0, across = 0;
       for (int c = 1; c < M; ++c) {
@@ -38,12 +48,15 @@ struct WindowBlock {
         position[d][i] = start + step * x + bend * (across + x * x);
       }
     }
-    for (int i = 0; i < size; ++i)
-      side[i] = position[0][i] < 0 ? T(-1) : T(1);
+  }
+
+  /// Lowest taps of the windows around positions, and their weights.
+  static void place_windows(const T (&position)[D][size], int (&first)[D][size],
+                            T (&weight)[D][width][size]) {
     for (int d = 0; d < D; ++d) {
       T fraction[size];
       for (int i = 0; i < size; ++i) { // Kokkos::floor is not vectorised: it may raise floating-point flags
-        const T q = side[i] * position[d][i];
+        const T q = position[d][i];
         const int cut = static_cast<int>(q), lower = cut - (static_cast<T>(cut) > q ? 1 : 0);
         first[d][i] = lower - (width / 2 - 1);
         fraction[i] = q - static_cast<T>(lower);
