@@ -77,7 +77,7 @@ public:
   }
 
   /// Replaces every element that several processes have by the sum of theirs, in the order of ranks: with the same bits in
-  /// each. Queued on the instance; but by Transport::Collectives it waits for what the instance has to do before. Collective.
+  /// each. Queued on the instance, for which it waits where MPI carries the messages. Collective.
   /// @param values  View [rows, columns] of this process' rectangle, rows without gaps
   /// @throws Error on another shape, and where the transport fails
   void sum(const ExecutionSpace& space, const Array<Value, Memory>& values) const {
