@@ -402,25 +402,24 @@ std::array<std::int64_t, 2> Measurement::object_shape(int probe) const {
   return shape;
 }
 
-void Measurement::read(std::int64_t first, std::int64_t count, std::span<std::byte> frames) const {
+std::pair<const Measurement*, std::int64_t> Measurement::stored(std::int64_t pattern) const {
+  auto at = static_cast<std::size_t>(pattern);
+  const Measurement* of = this;
+  for (std::size_t next = 0; at >= of->numbers_.size(); of = others_[next++].get())
+    at -= of->numbers_.size();
+  return {of, of->numbers_[at]};
+}
+
+void Measurement::read(std::span<const std::int64_t> patterns, std::span<std::byte> frames) const {
   const auto bytes = static_cast<std::size_t>(frame_bytes());
-  std::int64_t begin = own_count();
-  for (const auto& other : others_) {
-    const std::int64_t from = std::max(first, begin), to = std::min(first + count, begin + other->count());
-    if (from < to)
-      other->read(from - begin, to - from,
-                  frames.subspan(static_cast<std::size_t>(from - first) * bytes,
-                                 static_cast<std::size_t>(to - from) * bytes));
-    begin += other->count();
-  }
-  count = std::min(count, own_count() - first);
-  // Neighbours in the file are read at once.
-  for (std::int64_t i = 0, run = 1; i < count; i += run, run = 1) {
-    const std::int64_t number = numbers_[static_cast<std::size_t>(first + i)];
-    while (i + run < count && numbers_[static_cast<std::size_t>(first + i + run)] == number + run)
+  // Neighbours in a file are read at once.
+  for (std::size_t i = 0, run = 1; i < patterns.size(); i += run, run = 1) {
+    const auto [of, number] = stored(patterns[i]);
+    while (i + run < patterns.size() &&
+           stored(patterns[i + run]) == std::pair(of, number + std::int64_t(run)))
       ++run;
-    blocks_->read({{number, 0, 0}, {run, shape_[1], shape_[2]}},
-                  frames.subspan(static_cast<std::size_t>(i) * bytes, static_cast<std::size_t>(run) * bytes));
+    of->blocks_->read({{number, 0, 0}, {std::int64_t(run), shape_[1], shape_[2]}},
+                      frames.subspan(i * bytes, run * bytes));
   }
 }
 
@@ -435,16 +434,11 @@ std::vector<std::int64_t> Measurement::places() const {
 }
 
 void Measurement::fail_not_finite(std::int64_t pattern, std::int64_t pixel) const {
-  std::int64_t begin = own_count();
-  for (const auto& other : others_) {
-    if (pattern >= begin && pattern < begin + other->count())
-      other->fail_not_finite(pattern - begin, pixel);
-    begin += other->count();
-  }
   const auto [row, column] = in_frame(pixel / detector(), pixel % detector());
-  file_.fail(data_, "pattern " + std::to_string(numbers_[static_cast<std::size_t>(pattern)]) +
-                        " has a value that is not finite at row " + std::to_string(row) + ", column " +
-                        std::to_string(column) + ", which the mask does not exclude");
+  const auto [of, number] = stored(pattern);
+  of->file_.fail(of->data_, "pattern " + std::to_string(number) + " has a value that is not finite at row " +
+                                std::to_string(row) + ", column " + std::to_string(column) +
+                                ", which the mask does not exclude");
 }
 
 MeasurementWriter::MeasurementWriter(const std::filesystem::path& path, int detector,

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace Bracewell::Examples {
@@ -82,8 +83,8 @@ public:
   /// How the frames are stored.
   StoredFormat format() const { return blocks_->format(); }
   std::int64_t frame_bytes() const { return blocks_->bytes({shape_[1], shape_[2]}); }
-  /// Whole frames [count, rows, columns] of patterns from `first` on, as they are stored. From any number of threads.
-  void read(std::int64_t first, std::int64_t count, std::span<std::byte> frames) const;
+  /// Whole frames [count, rows, columns] of patterns, as they are stored. From any number of threads.
+  void read(std::span<const std::int64_t> patterns, std::span<std::byte> frames) const;
   /// Where in its frame every pixel of a pattern [n, n] is, zero frequency at [0, 0] (near field: as in the file); -1
   /// where its weight is zero.
   std::vector<std::int64_t> places() const;
@@ -100,7 +101,8 @@ private:
   void read_mask(const MeasurementOptions& options, Provenance& provenance);
   void read_positions(const MeasurementOptions& options);
   void read_probe(const MeasurementOptions& options);
-  std::int64_t own_count() const { return static_cast<std::int64_t>(numbers_.size()); }
+  /// The scan that a pattern is of, and its number in the file of that.
+  std::pair<const Measurement*, std::int64_t> stored(std::int64_t pattern) const;
 
   Hdf5Reader file_;
   std::optional<Hdf5Blocks> blocks_; ///< the frames

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-ptychography/object_file.hpp"
 
-#include "common/hdf5.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -12,6 +10,11 @@ void write_reconstruction(const std::filesystem::path& path, const Reconstructio
   Hdf5Writer file(path);
   file.write<float>("/object/amplitude", {result.rows, result.columns}, result.amplitude);
   file.write<float>("/object/phase", {result.rows, result.columns}, result.phase);
+  write_all_but_object(file, result);
+  file.commit();
+}
+
+void write_all_but_object(Hdf5Writer& file, const Reconstruction& result) {
   file.write<std::complex<float>>("/probe", {result.modes, result.probe_size, result.probe_size},
                                   result.probe);
   std::vector<double> positions;
@@ -29,7 +32,6 @@ void write_reconstruction(const std::filesystem::path& path, const Reconstructio
     file.write_attribute("/settings", setting.name, setting.value);
   if (!result.provenance.empty())
     file.write_attribute("/", "provenance", result.provenance);
-  file.commit();
 }
 
 Reconstruction read_reconstruction(const std::filesystem::path& path) {
@@ -63,16 +65,17 @@ Reconstruction read_reconstruction(const std::filesystem::path& path) {
 
 std::vector<double> illumination(const Reconstruction& result) {
   const auto m = static_cast<std::size_t>(result.probe_size),
-             columns = static_cast<std::size_t>(result.columns);
+             columns = static_cast<std::size_t>(result.columns),
+             every = static_cast<std::size_t>(result.every);
   std::vector<double> energy(m * m), sum(result.amplitude.size());
   for (std::size_t i = 0; i < result.probe.size(); ++i)
     energy[i % (m * m)] += std::norm(result.probe[i]);
   for (const auto& [row, column] : result.positions) {
-    const auto corner =
-        static_cast<std::size_t>(std::lround(row)) * columns + static_cast<std::size_t>(std::lround(column));
-    for (std::size_t y = 0; y < m; ++y)
-      for (std::size_t x = 0; x < m; ++x)
-        sum[corner + y * columns + x] += energy[y * m + x];
+    const auto top = static_cast<std::size_t>(std::lround(row)),
+               left = static_cast<std::size_t>(std::lround(column));
+    for (std::size_t y = (top + every - 1) / every; y * every < top + m; ++y)
+      for (std::size_t x = (left + every - 1) / every; x * every < left + m; ++x)
+        sum[y * columns + x] += energy[(y * every - top) * m + x * every - left];
   }
   return sum;
 }

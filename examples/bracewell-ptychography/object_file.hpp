@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "common/hdf5.hpp"
+
 #include <array>
 #include <complex>
 #include <cstdint>
@@ -21,6 +23,7 @@ struct Setting {
 struct Reconstruction {
   std::int64_t rows = 0, columns = 0;
   std::vector<float> amplitude, phase; ///< [rows, columns], phase in radians
+  std::int64_t every = 1; ///< of which pixels of an object, of either axis, these are: less for a picture
   int modes = 0, probe_size = 0;
   std::vector<std::complex<float>> probe;                ///< [modes, m, m]
   std::vector<std::array<double, 2>> positions = {};     ///< [N, 2], object pixels
@@ -38,11 +41,13 @@ struct Reconstruction {
 /// attributes of
 /// `/settings`, attribute `provenance`. The file appears whole or not at all.
 void write_reconstruction(const std::filesystem::path& path, const Reconstruction& result);
+/// The same of all but the object.
+void write_all_but_object(Hdf5Writer& file, const Reconstruction& result);
 
 /// Object, probe and positions of such a file. Throws InputError for what is missing or malformed.
 Reconstruction read_reconstruction(const std::filesystem::path& path);
 
-/// sum_j |p(r - y_j)|^2 of all modes, [rows, columns].
+/// sum_j |p(r - y_j)|^2 of all modes, at the pixels [rows, columns].
 std::vector<double> illumination(const Reconstruction& result);
 
 } // namespace Bracewell::Examples

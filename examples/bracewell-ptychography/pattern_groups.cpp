@@ -68,10 +68,12 @@ double bytes_for_groups(const Measurement& measurement, std::int64_t count) {
   return double(plan.group) * (stored + values) + 16.0 * double(plan.pixels);
 }
 
-std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement, Share which,
+std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement,
+                                      std::span<const std::int64_t> which,
                                       const std::function<void(std::int64_t, const PatternGroup&)>& work,
                                       std::vector<double>& sums) {
-  const Plan plan(measurement, which.size());
+  const std::int64_t all = std::ssize(which);
+  const Plan plan(measurement, all);
   const std::int64_t pixels = plan.pixels, frame_bytes = plan.frame_bytes, frame = plan.frame,
                      group = plan.group;
   if (plan.groups == 0) {
@@ -79,7 +81,6 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
     return {};
   }
   const auto n = static_cast<std::size_t>(measurement.detector());
-  const std::int64_t all = which.size();
   const Slots slots(space, static_cast<std::size_t>(group * frame_bytes), plan.slots);
   const auto values = allocate<Owned<float*>>("values", plan.converted ? group * frame : 0),
              patterns = allocate<Owned<float*>>("patterns", group * pixels);
@@ -94,8 +95,9 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   const auto bytes = [&](std::int64_t item) { return count(item) * frame_bytes; };
   Stage read{.name = "read", .threads = plan.threads, .slots = slots.on_host(), .bytes = all * frame_bytes};
   read.work = [&](std::int64_t item) {
-    measurement.read(which.begin + item * group, count(item),
-                     {slots.host(item), static_cast<std::size_t>(bytes(item))});
+    measurement.read(
+        which.subspan(static_cast<std::size_t>(item * group), static_cast<std::size_t>(count(item))),
+        {slots.host(item), static_cast<std::size_t>(bytes(item))});
   };
   Stage store{.name = "store", .threads = 0, .bytes = all * frame_bytes};
   store.work = [&](std::int64_t item) {
@@ -110,7 +112,8 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
                          TakePixel{floats, places.data(), patterns.data(), sum.data(), not_finite.data(),
                                    count(item), frame, pixels});
     if (const std::int64_t element = download(space, not_finite)[0]; element != none)
-      measurement.fail_not_finite(which.begin + item * group + element / pixels, element % pixels);
+      measurement.fail_not_finite(which[static_cast<std::size_t>(item * group + element / pixels)],
+                                  element % pixels);
     work(item * group, PatternGroup(patterns.data(), static_cast<std::size_t>(count(item)), n, n));
     space.fence("Bracewell::examples::patterns"); // the slot is read into next
     progress.add(count(item));

@@ -3,7 +3,6 @@
 
 #include "bracewell-ptychography/measurement.hpp"
 #include "common/pipeline.hpp"
-#include "common/processes.hpp"
 #include "common/views.hpp"
 
 #include <functional>
@@ -14,11 +13,13 @@ namespace Bracewell::Examples {
 using PatternGroup = Part<const float***>; ///< [count, n, n] on the device
 
 /// Patterns of a measurement in groups, which are read by several threads while others are worked on.
+/// @param which  patterns of the measurement
 /// @param work  called with the number of the group's first pattern among these and the patterns, zero frequency at [0, 0] (near
 ///   field: as in the file), zero where the weight is zero, negative counts as zero; in order, on this thread
 /// @param sums  [n, n]: over these patterns
 /// Throws InputError for values that are not finite.
-std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement, Share which,
+std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement,
+                                      std::span<const std::int64_t> which,
                                       const std::function<void(std::int64_t, const PatternGroup&)>& work,
                                       std::vector<double>& sums);
 

@@ -47,13 +47,14 @@ struct Lit {
         if (pixels[i])
           inside.push_back(values[i]);
       }
-    const double nanometres = 1e9 * result.pixel_size, field = nanometres * double(columns);
+    const double nanometres = 1e9 * result.pixel_size * double(result.every),
+                 field = nanometres * double(columns);
     return grey_panel({.caption = caption,
                        .values = box,
                        .width = static_cast<int>(columns),
                        .height = static_cast<int>(rows),
                        .range = percentile_range(inside, 0.005, 0.995),
-                       .pixel_size = field == 0     ? 1
+                       .pixel_size = field == 0     ? double(result.every)
                                      : field < 2000 ? nanometres
                                                     : nanometres / 1000,
                        .unit = field == 0     ? "px"

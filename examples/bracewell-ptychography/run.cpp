@@ -5,9 +5,11 @@
 #include "bracewell-ptychography/host_copies.hpp"
 #include "bracewell-ptychography/pattern_groups.hpp"
 #include "bracewell-ptychography/pictures.hpp"
+#include "bracewell-ptychography/tiles.hpp"
 #include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
+#include "common/processes.hpp"
 #include "common/progress.hpp"
 
 #include <chrono>
@@ -32,8 +34,9 @@ std::string number(double value) {
   return text;
 }
 
-auto host_view(std::vector<double>& values) {
-  return Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
+template <class Value>
+auto host_view(std::vector<Value>& values) {
+  return Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
 }
 
 /// Sums over the patterns, for starting values and for the record.
@@ -43,8 +46,8 @@ struct Totals {
 };
 
 template <class Storage>
-Totals load(const Space& space, const Measurement& measurement, Share which, bool in_order,
-            PtychographyLoss<Space, float, Storage>& loss, Timings& timings) {
+Totals load(const Space& space, const Measurement& measurement, std::span<const std::int64_t> which,
+            bool in_order, PtychographyLoss<Space, float, Storage>& loss, Timings& timings) {
   const int n = measurement.detector();
   Totals totals;
   Owned<float**> weights;
@@ -161,7 +164,7 @@ public:
     timings.phase("plan");
     PtychographyLoss<Space, float, Storage> loss(space_, shape_, positions_view(), loss_options());
     timings.phase("load");
-    const Totals totals = load(space_, measurement_, mine_, options_.reproducible, loss, timings);
+    const Totals totals = load(space_, measurement_, tile().patterns, options_.reproducible, loss, timings);
     timings.phase("start");
     if (!(totals.counts > 0))
       throw InputError(measurement_.path().string() + ": all patterns are empty");
@@ -174,25 +177,38 @@ public:
     PtychographySolver<Space, float, Storage> solver(
         space_, shape_, std::move(loss), solver_options(std::sqrt(energy(probe) / double(probe.size()))));
     set_start(solver, probe);
+    const Overlaps<Space, Kokkos::complex<float>> overlaps(space_, processes(), rectangles());
     if (process_count() > 1)
-      solver.set_reduction(
-          space_, {.patterns = measurement_.count(),
-                   .sum = [in_order = options_.reproducible](const Space& space, const auto&... views) {
-                     sum_over_processes(space, in_order, views...);
-                   }});
+      solver.set_reduction(space_, {.patterns = measurement_.count(),
+                                    .sum =
+                                        [&](const Space& space, const auto& numbers,
+                                            const auto& object_gradient, const auto& probe_gradient) {
+                                          if (object_gradient.size() > 0)
+                                            overlaps.sum(space, object_gradient);
+                                          sum_over_processes(space, options_.reproducible, numbers,
+                                                             probe_gradient);
+                                        },
+                                    .origin = tile().object.begin});
     timings.phase("iterate");
     std::vector<double> losses = iterate(solver, checkpoint);
-    const std::vector<float> moves =
-        of_all("/solver/displacements", download(space_, solver.displacements()));
-    if (!is_first_process())
-      return "";
     timings.phase("write");
     const std::chrono::duration<double> elapsed = Clock::now() - start;
 
-    Reconstruction result = collect(solver, moves, std::move(losses));
+    const Reconstruction result = collect(solver, std::move(losses));
+    std::optional<Hdf5Writer> file;
+    if (is_first_process())
+      file.emplace(options_.out);
+    for (const auto& [name, view] :
+         {std::pair("/object/amplitude", solver.amplitude()), {"/object/phase", solver.phase()}}) {
+      const auto values = download(space_, view);
+      write(file ? &*file : nullptr, name, std::span(values), Of::Object);
+    }
+    if (!is_first_process())
+      return "";
+    write_all_but_object(*file, result);
+    file->commit();
     write_pictures(picture_paths(options_.out, options_.picture_ending), result);
-    write_reconstruction(options_.out, result);
-    return summary(result, totals, solver.memory_bytes(), elapsed.count());
+    return summary(result, totals, solver.memory_bytes() + overlaps.memory_bytes(), elapsed.count());
   }
 
 private:
@@ -300,8 +316,8 @@ private:
     if (options_.batches > measurement_.count())
       throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
                        std::to_string(measurement_.count()) + " patterns");
-    shape_.object = measurement_.object_shape(shape_.probe);
-    for (auto& side : shape_.object)
+    object_ = measurement_.object_shape(shape_.probe);
+    for (auto& side : object_)
       side += 2 * margin();
   }
 
@@ -311,23 +327,29 @@ private:
         options_.refine_positions ? static_cast<int>(std::ceil(options_.position_limit)) : 0);
   }
 
-  /// The patterns of this process.
+  /// The patterns of every process, and its part of the object.
   void share_out() {
-    mine_ = processes().share(measurement_.count());
-    if (process_count() == 1)
-      return;
     if (options_.batches > 1 && options_.batches > measurement_.count() / process_count())
       throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
                        std::to_string(measurement_.count() / process_count()) + " patterns of a process");
-    // All processes hold the whole object: such sums take as long as steps of tens of thousands of patterns.
-    constexpr double large = 256e6;
-    const double bytes =
-        8 * (double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2));
-    if (bytes > large)
-      provenance_.assume(measurement_.path().string() + ": the object of " +
-                         std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
-                         " pixels is not divided: every step sums " + number(bytes / 1e6) + " MB over " +
-                         std::to_string(process_count()) + " processes");
+    tiles_ = cut_into_tiles(positions_, object_, shape_.probe, margin(), process_count());
+    shape_.object = {tile().object.rows(), tile().object.columns()};
+    for (const std::int64_t pattern : tile().patterns)
+      for (const std::size_t axis : {0, 1})
+        own_positions_.push_back(positions_[static_cast<std::size_t>(pattern)][axis] -
+                                 double(tile().object.begin[axis]));
+  }
+
+  /// That of this process.
+  const Tile& tile() const { return tiles_[static_cast<std::size_t>(processes().rank())]; }
+  /// How many patterns it has.
+  std::int64_t own_count() const { return std::ssize(tile().patterns); }
+
+  std::vector<Rectangle> rectangles() const {
+    std::vector<Rectangle> all;
+    for (const Tile& one : tiles_)
+      all.push_back(one.object);
+    return all;
   }
 
   /// Says where positions are hardly in object pixels.
@@ -386,7 +408,8 @@ private:
     const double values =
         double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
     // Patterns that are read; the states before a pass and of the best.
-    const double others = solver_bytes(0) + bytes_for_groups(measurement_, mine_.size()) + 2 * 8 * values,
+    const double others = solver_bytes(0) + overlap_bytes() + bytes_for_groups(measurement_, own_count()) +
+                          2 * 8 * values,
                  left = 1e6 * *options_.device_memory - others;
     if (left < 0)
       throw InputError("--device-memory " + number(*options_.device_memory) + ": expected at least " +
@@ -399,20 +422,37 @@ private:
     const double values =
         double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
     const double solver = solver_bytes(std::nullopt); // patterns are in one memory or the other
-    // Patterns on their way; the states before a pass and of the best, and a checkpoint, which has moments, too.
-    require_memory("reconstructing " + std::to_string(measurement_.count()) + " patterns and an object of " +
+    // Patterns on their way; the states before a pass and of the best; a checkpoint, which has moments, too, or at the end
+    // pictures.
+    const double pictured =
+        is_first_process() ? double(object_[0]) * double(object_[1]) / std::pow(pixel_of_pictures(), 2) : 0;
+    require_memory("reconstructing " + std::to_string(own_count()) + " patterns and an object of " +
                        std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) +
                        " pixels",
-                   resident_bytes() + solver + bytes_for_groups(measurement_, mine_.size()) +
-                       (2 * 8 + 24) * values + 12e6,
+                   resident_bytes() + solver + overlap_bytes() + bytes_for_groups(measurement_, own_count()) +
+                       2 * 8 * values + std::max(24 * values, 40 * pictured) + 12e6,
                    memory_limit(options_.memory_limit));
+  }
+
+  /// Bytes through which overlaps with other tiles go.
+  double overlap_bytes() const {
+    double elements = 0;
+    for (const Tile& other : tiles_)
+      if (&other != &tile())
+        elements += double(tile().object.common(other.object).size());
+    return 2 * 8 * elements;
+  }
+
+  /// Which pixels of an axis the first process has at the end, for pictures and to compare with a reference: each so
+  /// many-th.
+  std::int64_t pixel_of_pictures() const {
+    constexpr std::int64_t most = 8192;
+    return options_.reference ? 1 : (std::max(object_[0], object_[1]) + most - 1) / most;
   }
 
   using Positions =
       Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
-  Positions positions_view() const {
-    return Positions(positions_.data()->data() + 2 * mine_.begin, static_cast<std::size_t>(mine_.size()), 2);
-  }
+  Positions positions_view() const { return Positions(own_positions_.data(), own_positions_.size() / 2, 2); }
 
   PtychographyOptions loss_options() const {
     PtychographyOptions options{.loss = options_.loss};
@@ -479,17 +519,25 @@ private:
 
   template <class Solver>
   void set_start(const Solver& solver, const Probe& probe) const {
-    std::vector<float> amplitude(solver.amplitude().size(), 1), phase(amplitude.size(), 0);
-    if (options_.start == Start::Random) {
-      std::mt19937_64 generator(options_.seed);
-      std::normal_distribution<float> normal;
-      for (auto& value : amplitude)
-        value = 0.9f + 0.1f * normal(generator);
-      for (auto& value : phase)
-        value = 0.1f * normal(generator);
-    }
-    upload(space_, solver.amplitude(), amplitude);
-    upload(space_, solver.phase(), phase);
+    const bool random = options_.start == Start::Random;
+    std::mt19937_64 generator(options_.seed);
+    std::normal_distribution<float> normal;
+    const auto start = [&](const auto& view, float mean) {
+      std::vector<float> values(view.size(), mean);
+      if (random) { // of the whole object, of which a tile takes its own
+        const Rectangle& own = tile().object;
+        auto next = values.begin();
+        for (std::int64_t row = 0; row < object_[0]; ++row)
+          for (std::int64_t column = 0; column < object_[1]; ++column) {
+            const float value = mean + 0.1f * normal(generator);
+            if (own.has(row, column))
+              *next++ = value;
+          }
+      }
+      upload(space_, view, values);
+    };
+    start(solver.amplitude(), random ? 0.9f : 1.0f);
+    start(solver.phase(), 0);
     upload(space_, solver.probe(), probe);
     upload(space_, solver.aberrations(), aberrations());
   }
@@ -534,107 +582,161 @@ private:
     std::mt19937_64 generator;
   };
 
-  /// visit(name, values) for what a state of the solver consists of but for the count of steps.
+  /// What an array has values of, and with it who has them: a process has those of its tile and of its patterns.
+  enum class Of { All, Object, Patterns };
+
+  /// visit(name, values, of) for all that further passes depend on, but for counts and losses.
   template <class SolverState, class Visit>
-  static void for_each_array(SolverState& state, const Visit& visit) {
-    visit("/solver/amplitude", state.amplitude);
-    visit("/solver/phase", state.phase);
-    visit("/solver/probe", state.probe);
-    visit("/solver/aberrations", state.aberrations);
-    if (!state.displacements.empty()) {
-      visit("/solver/displacements", state.displacements);
-      visit("/solver/windows", state.windows);
-    }
-    visit("/solver/means", state.adam.means);
-    visit("/solver/squares", state.adam.squares);
-    visit("/solver/losses", state.losses);
+  void for_each_array(SolverState& state, const Visit& visit) const {
+    visit("/solver/amplitude", std::span(state.amplitude), Of::Object);
+    visit("/solver/phase", std::span(state.phase), Of::Object);
+    visit("/solver/probe", std::span(state.probe), Of::All);
+    visit("/solver/aberrations", std::span(state.aberrations), Of::All);
+    visit("/solver/displacements", std::span(state.displacements), Of::Patterns);
+    visit("/solver/windows", std::span(state.windows), Of::Patterns);
+    // In the order of Adam's arrays.
+    const auto averages = [&](const std::string& name, auto& values) {
+      std::span rest(values);
+      const auto next = [&](const char* part, std::size_t count, Of of) {
+        visit(name + part, rest.first(count), of);
+        rest = rest.subspan(count);
+      };
+      if (by_adam()) {
+        next("/amplitude", state.amplitude.size(), Of::Object);
+        next("/phase", state.phase.size(), Of::Object);
+      }
+      next("/probe", rest.size() - state.displacements.size(), Of::All);
+      next("/displacements", rest.size(), Of::Patterns);
+    };
+    averages("/solver/means", state.adam.means);
+    averages("/solver/squares", state.adam.squares);
+    visit("/solver/losses", std::span(state.losses), Of::All);
   }
   /// The same for one of the best state.
   template <class Visit>
   static void for_each_view(const State& best, const Visit& visit) {
-    visit("/best/amplitude", best.amplitude);
-    visit("/best/phase", best.phase);
-    visit("/best/probe", best.probe);
-    visit("/best/aberrations", best.aberrations);
-    if (best.displacements.size() > 0)
-      visit("/best/displacements", best.displacements);
+    visit("/best/amplitude", best.amplitude, Of::Object);
+    visit("/best/phase", best.phase, Of::Object);
+    visit("/best/probe", best.probe, Of::All);
+    visit("/best/aberrations", best.aberrations, Of::All);
+    visit("/best/displacements", best.displacements, Of::Patterns);
   }
 
-  /// Whether an array ends with two values for each pattern: a process has those of its own patterns.
-  bool is_of_patterns(const std::string& name) const {
-    return options_.refine_positions && (name.ends_with("/displacements") || name == "/solver/windows" ||
-                                         name == "/solver/means" || name == "/solver/squares");
-  }
-
-  /// An array of this process with the values of all patterns, where it has any. Collective.
+  /// Two values for each of this process' patterns, or none, as those of all. Collective.
   template <class Value>
-  std::vector<Value> of_all(const std::string& name, std::vector<Value> values) const {
-    if (process_count() == 1 || !is_of_patterns(name))
-      return values;
-    std::vector<double> all(2 * static_cast<std::size_t>(measurement_.count()));
-    const auto first = values.end() - 2 * mine_.size();
-    std::copy(first, values.end(), all.begin() + 2 * mine_.begin);
+  std::vector<Value> of_all_patterns(std::span<const Value> values) const {
+    if (!options_.refine_positions)
+      return {};
+    std::vector<double> all(2 * positions_.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      all[2 * static_cast<std::size_t>(tile().patterns[i / 2]) + i % 2] = values[i];
     processes().sum(space_, host_view(all));
-    values.erase(first, values.end());
-    for (const double value : all)
-      values.push_back(static_cast<Value>(value));
-    return values;
+    return {all.begin(), all.end()};
   }
 
-  /// An array of all patterns, as a checkpoint has it, in a process that has `own` values of it.
+  /// Calls take(box, values) in the first process for all parts of an array of the object, of which every process has
+  /// its tile. Collective.
+  template <class Take>
+  void gather(std::span<const float> values, const Take& take) const {
+    constexpr std::int64_t pixels_at_once = 1 << 20;
+    std::vector<float> band;
+    for (std::size_t rank = 0; rank < tiles_.size(); ++rank) {
+      const auto& [patterns, cell, object] = tiles_[rank];
+      const std::int64_t rows =
+          std::max<std::int64_t>(1, pixels_at_once / std::max<std::int64_t>(1, cell.columns()));
+      for (std::int64_t row = cell.begin[0]; cell.size() > 0 && row < cell.end[0]; row += rows) {
+        const Hdf5Slab box{{row, cell.begin[1]}, {std::min(rows, cell.end[0] - row), cell.columns()}};
+        band.resize(static_cast<std::size_t>(box.count[0] * box.count[1]));
+        if (static_cast<int>(rank) == processes().rank())
+          for (std::int64_t i = 0; i < box.count[0]; ++i)
+            std::copy_n(values.begin() + (row + i - object.begin[0]) * object.columns() + cell.begin[1] -
+                            object.begin[1],
+                        box.count[1], band.begin() + i * box.count[1]);
+        processes().broadcast(space_, host_view(band), static_cast<int>(rank));
+        if (is_first_process())
+          take(box, std::span<const float>(band));
+      }
+    }
+  }
+
+  /// Writes what all processes have of an array, in the first. Collective.
   template <class Value>
-  std::vector<Value> of_this(const Hdf5Reader& file, const std::string& name, std::size_t own) const {
-    if (!is_of_patterns(name))
-      return read_exactly<Value>(file, name, own);
-    const std::int64_t count = measurement_.count();
-    auto values = read_exactly<Value>(file, name, own + 2 * std::size_t(count - mine_.size()));
-    values.erase(values.end() - 2 * (count - mine_.end), values.end());
-    values.erase(values.end() - 2 * mine_.end, values.end() - 2 * mine_.size());
-    return values;
+  void write(Hdf5Writer* file, const std::string& name, std::span<const Value> values, Of of) const {
+    const auto whole = [&](std::span<const Value> all) {
+      using Stored = typename HostValue<Value>::type;
+      if (file)
+        file->write<Stored>(name, {std::ssize(all)},
+                            {reinterpret_cast<const Stored*>(all.data()), all.size()});
+    };
+    if constexpr (std::is_same_v<Value, float>)
+      if (of == Of::Object) {
+        if (file)
+          file->create_dataset<float>(name, {object_[0], object_[1]});
+        return gather(values, [&](const Hdf5Slab& box, std::span<const float> of_box) {
+          file->write<float>(name, box, of_box);
+        });
+      }
+    if constexpr (std::is_arithmetic_v<Value>)
+      if (of == Of::Patterns)
+        return whole(of_all_patterns(values));
+    whole(values);
   }
 
-  /// A checkpoint: all that the passes to come depend on, of this process' patterns or, where there is a file, of all.
+  /// Reads this process' part of what write() wrote in any number of processes.
+  template <class Value>
+  void read(const Hdf5Reader& file, const std::string& name, std::span<Value> values, Of of) const {
+    using Stored = typename HostValue<Value>::type;
+    const std::span<Stored> to(reinterpret_cast<Stored*>(values.data()), values.size());
+    if (of == Of::Object) {
+      const Hdf5Shape shape = file.shape(name), expected{object_[0], object_[1]};
+      if (shape != expected)
+        file.fail(name, "expected shape " + hdf5_text(expected) + ", found " + hdf5_text(shape));
+      const Rectangle& own = tile().object;
+      file.read<Stored>(name, {{own.begin[0], own.begin[1]}, {own.rows(), own.columns()}}, to);
+    } else if (of == Of::Patterns && options_.refine_positions) {
+      const auto all = read_exactly<Stored>(file, name, 2 * positions_.size());
+      for (std::size_t i = 0; i < to.size(); ++i)
+        to[i] = all[2 * static_cast<std::size_t>(tile().patterns[i / 2]) + i % 2];
+    } else {
+      std::ranges::copy(read_exactly<Stored>(file, name, to.size()), to.begin());
+    }
+  }
+
+  /// Windows of the tile as windows of the whole object, or back.
+  void move_windows(std::vector<int>& windows, int sign) const {
+    for (std::size_t i = 0; i < windows.size(); ++i)
+      windows[i] += sign * static_cast<int>(tile().object.begin[i % 2]);
+  }
+
+  /// A checkpoint: all that the passes to come depend on, in the first process' file. Collective.
   template <class Solver>
   void save(Hdf5Writer* file, const Solver& solver, const Passes& passes, const State& best) const {
-    const auto write = [&]<class Value>(const char* name, const std::vector<Value>& values) {
-      if (file)
-        file->write<Value>(name, {static_cast<std::int64_t>(values.size())}, values);
-    };
-    const auto state = solver.state(space_);
-    for_each_array(state, [&]<class Value>(const char* name, const std::vector<Value>& values) {
-      if constexpr (std::is_arithmetic_v<Value>)
-        write(name, of_all(name, values));
-      else if (file) {
-        using Stored = typename HostValue<Value>::type;
-        file->write<Stored>(name, {static_cast<std::int64_t>(values.size())},
-                            {reinterpret_cast<const Stored*>(values.data()), values.size()});
-      }
+    auto state = solver.state(space_);
+    move_windows(state.windows, 1);
+    for_each_array(state, [&]<class Value>(const std::string& name, std::span<Value> values, Of of) {
+      write<Value>(file, name, values, of);
     });
-    for_each_view(best, [&](const char* name, const auto& view) {
-      if constexpr (std::is_arithmetic_v<typename std::decay_t<decltype(view)>::non_const_value_type>)
-        write(name, of_all(name, download(space_, view)));
-      else
-        write(name, download(space_, view));
+    for_each_view(best, [&](const char* name, const auto& view, Of of) {
+      const auto values = download(space_, view);
+      write(file, name, std::span(values), of);
     });
     if (!file)
       return;
     file->write_scalar<std::int64_t>("/solver/steps", state.adam.steps);
-    write("/losses", passes.losses);
+    write(file, "/losses", std::span(passes.losses), Of::All);
     file->write_scalar<double>("/least", passes.least);
-    write("/order", passes.order);
+    write(file, "/order", std::span(passes.order), Of::All);
     std::ostringstream generator;
     generator << passes.generator;
     const std::string text = generator.str();
-    write("/generator", std::vector<std::uint8_t>(text.begin(), text.end()));
+    const std::vector<std::uint8_t> letters(text.begin(), text.end());
+    write(file, "/generator", std::span(letters), Of::All);
   }
 
   template <class Solver>
   void save_if_due(Checkpoint& checkpoint, const Solver& solver, const Passes& passes,
                    const State& best) const {
-    bool due = is_first_process() && checkpoint.due();
-    if (options_.refine_positions) // then all have a part of it
-      due = sum_over_processes(due ? 1 : 0) > 0;
-    if (!due)
+    if (sum_over_processes(is_first_process() && checkpoint.due() ? 1 : 0) == 0)
       return;
     if (is_first_process())
       checkpoint.save([&](Hdf5Writer& file) { save(&file, solver, passes, best); });
@@ -648,15 +750,15 @@ private:
     passes.losses = file.read<double>("/losses");
     const std::size_t done = passes.losses.size(), batches = passes.order.size();
     state.losses.resize(done * batches);
-    for_each_array(state, [&]<class Value>(const char* name, std::vector<Value>& values) {
-      using Stored = typename HostValue<Value>::type;
-      const auto stored = of_this<Stored>(file, name, values.size());
-      std::ranges::copy(stored, reinterpret_cast<Stored*>(values.data()));
+    for_each_array(state, [&]<class Value>(const std::string& name, std::span<Value> values, Of of) {
+      read(file, name, values, of);
     });
+    move_windows(state.windows, -1);
     state.adam.steps = file.read_scalar<std::int64_t>("/solver/steps");
-    for_each_view(best, [&](const char* name, const auto& view) {
-      using Stored = typename HostValue<typename std::decay_t<decltype(view)>::non_const_value_type>::type;
-      upload(space_, view, of_this<Stored>(file, name, view.size()));
+    for_each_view(best, [&](const char* name, const auto& view, Of of) {
+      std::vector<typename std::decay_t<decltype(view)>::non_const_value_type> values(view.size());
+      read(file, name, std::span(values), of);
+      upload(space_, view, values);
     });
     passes.least = file.read_scalar<double>("/least");
     passes.order = read_exactly<int>(file, "/order", batches);
@@ -683,10 +785,10 @@ private:
     const int batches = options_.batches;
     std::optional<PatternBatches<Space>> lists;
     if (batches > 1)
-      lists.emplace(space_, mine_.size(), batches, options_.seed);
+      lists.emplace(space_, own_count(), batches, options_.seed);
     std::vector<double> sizes; // of the batches, in all processes
     for (int batch = 0; batch < batches; ++batch)
-      sizes.push_back(sum_over_processes(double(lists ? (*lists)[batch].size() : mine_.size())));
+      sizes.push_back(sum_over_processes(double(lists ? (*lists)[batch].size() : own_count())));
     Passes passes{.losses = {},
                   .order = std::vector<int>(static_cast<std::size_t>(batches)),
                   .generator = std::mt19937_64(options_.seed)};
@@ -748,15 +850,31 @@ private:
   }
 
   template <class Solver>
-  Reconstruction collect(const Solver& solver, const std::vector<float>& moves,
-                         std::vector<double> losses) const {
+  Reconstruction collect(const Solver& solver, std::vector<double> losses) const {
     Reconstruction result;
-    result.rows = shape_.object[0], result.columns = shape_.object[1];
-    result.amplitude = download(space_, solver.amplitude());
-    result.phase = download(space_, solver.phase());
+    result.every = pixel_of_pictures();
+    const auto whole = [&](std::int64_t pixels) { return (pixels + result.every - 1) / result.every; };
+    result.rows = whole(object_[0]), result.columns = whole(object_[1]);
+    const auto take = [&](std::vector<float>& values, const auto& view) {
+      if (is_first_process())
+        values.resize(static_cast<std::size_t>(result.rows * result.columns));
+      gather(download(space_, view), [&](const Hdf5Slab& box, std::span<const float> of_box) {
+        for (std::int64_t i = 0; i < std::ssize(of_box); ++i) {
+          const std::int64_t row = box.offset[0] + i / box.count[1],
+                             column = box.offset[1] + i % box.count[1];
+          if (row % result.every == 0 && column % result.every == 0)
+            values[static_cast<std::size_t>(row / result.every * result.columns + column / result.every)] =
+                of_box[static_cast<std::size_t>(i)];
+        }
+      });
+    };
+    take(result.amplitude, solver.amplitude());
+    take(result.phase, solver.phase());
     result.modes = shape_.modes, result.probe_size = shape_.probe;
     result.probe = download(space_, solver.probe());
     result.positions = positions_;
+    const std::vector<float> own_moves = download(space_, solver.displacements()),
+                             moves = of_all_patterns(std::span(own_moves));
     for (std::size_t i = 0; i < moves.size(); ++i)
       result.positions[i / 2][i % 2] += moves[i];
     result.losses = std::move(losses);
@@ -798,12 +916,22 @@ private:
     return result;
   }
 
+  std::string in_tiles() const {
+    if (process_count() == 1)
+      return "";
+    std::int64_t rows = 0, columns = 0;
+    for (const Rectangle& one : rectangles())
+      rows = std::max(rows, one.rows()), columns = std::max(columns, one.columns());
+    return " in tiles of at most " + std::to_string(rows) + " x " + std::to_string(columns) + " pixels";
+  }
+
   std::string summary(const Reconstruction& result, const Totals& totals, std::size_t bytes,
                       double seconds) const {
     std::string text = options_.out.string() + ": " + std::to_string(measurement_.count()) + " patterns of " +
                        std::to_string(shape_.detector) + " x " + std::to_string(shape_.detector) +
-                       ", object " + std::to_string(result.rows) + " x " + std::to_string(result.columns) +
-                       ", loss " + number(result.losses.front()) + " to " + number(result.losses.back());
+                       ", object " + std::to_string(object_[0]) + " x " + std::to_string(object_[1]) +
+                       in_tiles() + ", loss " + number(result.losses.front()) + " to " +
+                       number(result.losses.back());
     const double pixels = double(measurement_.count()) * std::pow(shape_.detector, 2);
     if (options_.loss == PatternLoss::Amplitude && loss_options().scale == PatternScale::None)
       text += ", amplitude residual " + number(result.losses.back() * pixels / totals.counts);
@@ -824,10 +952,12 @@ private:
   Provenance& provenance_;
   Measurement measurement_;
   std::array<double, probe_parameter_count> aberrations_; ///< at first
-  PtychographyShape shape_{};
+  PtychographyShape shape_{};                             ///< the object is that of the tile
+  std::array<std::int64_t, 2> object_{};                  ///< the whole
   std::optional<ProbeOptics> optics_;
   std::vector<std::array<double, 2>> positions_;
-  Share mine_{}; ///< the patterns of this process
+  std::vector<Tile> tiles_;           ///< of all processes
+  std::vector<double> own_positions_; ///< [N, 2], in the tile
   std::optional<std::size_t> target_bytes_;
   std::optional<Reconstruction> reference_;
 };

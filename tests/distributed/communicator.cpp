@@ -1,6 +1,6 @@
 // The communicator as any number of processes; built without MPI, as one.
 
-#include <bracewell/distributed/communicator.hpp>
+#include <bracewell/distributed/overlaps.hpp>
 #include <bracewell/project/backproject.hpp>
 
 #include <catch2/catch_session.hpp>
@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 using namespace Bracewell;
@@ -192,6 +193,61 @@ TEST_CASE("a broadcast takes any values") {
     CHECK(numbers.data()[i] == std::int64_t(1) << (40 + root));
 }
 
+TEST_CASE("overlaps of rectangles are summed in the order of ranks, with the same bits in all") {
+  const Space space;
+  const auto processes = all_processes(space);
+  using Complex = Kokkos::complex<float>;
+  // Rounding differs from order to order.
+  const auto value = [](int rank, std::int64_t row, std::int64_t column) {
+    return Complex(float(std::pow(1.0 / 3, rank) * (1 + 0.37 * double(row))),
+                   float(rank + 1) / float(column + 3));
+  };
+  std::mt19937_64 generator(5); // the same in all processes
+  const auto random = [&](std::int64_t count) {
+    return std::int64_t(generator() % static_cast<std::uint64_t>(count));
+  };
+  for (int turn = 0; turn < 12; ++turn) {
+    std::vector<Rectangle> rectangles;
+    for (int rank = 0; rank < processes.size(); ++rank) {
+      const std::int64_t row = random(20), column = random(30);
+      rectangles.push_back({{row, column}, {row + random(15), column + random(25)}}); // empty, too
+    }
+    if (turn == 0)
+      rectangles[0] = {{-3, 0}, {40, 60}}; // all others are within it
+    if (turn == 1)
+      rectangles.assign(rectangles.size(), Rectangle{});
+    const Rectangle own = rectangles[std::size_t(processes.rank())];
+    const View<Complex**> values("values", std::size_t(own.rows()), std::size_t(own.columns()));
+    const auto host = Kokkos::create_mirror_view(values);
+    const auto for_each_element = [&](const auto& visit) {
+      for (std::int64_t row = own.begin[0]; row < own.end[0]; ++row)
+        for (std::int64_t column = own.begin[1]; column < own.end[1]; ++column)
+          visit(row, column, host(row - own.begin[0], column - own.begin[1]));
+    };
+    for_each_element([&](std::int64_t row, std::int64_t column, Complex& own_value) {
+      own_value = value(processes.rank(), row, column);
+    });
+    Kokkos::deep_copy(values, host);
+    const Overlaps<Space, Complex> overlaps(space, processes, rectangles);
+    overlaps.sum(space, values);
+    space.fence();
+    Kokkos::deep_copy(host, values);
+    std::int64_t wrong = 0, exchanged = 0;
+    for_each_element([&](std::int64_t row, std::int64_t column, const Complex& found) {
+      Complex sum = 0;
+      for (int rank = 0; rank < processes.size(); ++rank) {
+        if (!rectangles[std::size_t(rank)].has(row, column))
+          continue;
+        sum += value(rank, row, column);
+        exchanged += rank == processes.rank() ? 0 : std::int64_t(sizeof(Complex));
+      }
+      wrong += found != sum;
+    });
+    CHECK(wrong == 0);
+    CHECK(overlaps.exchanged_bytes() == exchanged);
+  }
+}
+
 TEST_CASE("wrong arguments end in one sentence on every process") {
   const Space space;
   const auto processes = all_processes(space);
@@ -203,6 +259,15 @@ TEST_CASE("wrong arguments end in one sentence on every process") {
   CHECK_THROWS_AS(processes.sum(space, Kokkos::subview(view, Kokkos::ALL, std::pair(0, 2))), Error); // gaps
   CHECK_THROWS_AS(processes.broadcast(space, view, processes.size()), Error);
   CHECK_THROWS_AS(processes.broadcast(space, view, -1), Error);
+  const auto count = std::to_string(processes.size());
+  CHECK_THROWS_WITH((Overlaps<Space, float>(space, processes, {})),
+                    Catch::Matchers::Equals("Bracewell::Overlaps: rectangles: expected one for each of " +
+                                            count + " processes, found 0"));
+  const Overlaps<Space, float> whole(space, processes,
+                                     std::vector(std::size_t(processes.size()), Rectangle{{1, 2}, {4, 8}}));
+  CHECK_THROWS_WITH(
+      whole.sum(space, view),
+      Catch::Matchers::Equals("Bracewell::Overlaps::sum: values: expected [3, 6], found [4, 6]"));
 #if defined(BRACEWELL_ENABLE_MPI)
   CHECK_THROWS_WITH(Communicator<Space>(space, MPI_COMM_NULL),
                     Catch::Matchers::Equals(

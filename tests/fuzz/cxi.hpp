@@ -41,7 +41,7 @@ inline void cxi(Bytes bytes) {
     require(std::ranges::all_of(measurement.places(),
                                 [=](std::int64_t place) { return place >= -1 && place < values; }));
     for (const std::int64_t number : {std::int64_t(0), measurement.count() - 1})
-      accepts([&] { measurement.read(number, 1, frame); });
+      accepts([&] { measurement.read({&number, 1}, frame); });
   });
 }
 

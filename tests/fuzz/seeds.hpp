@@ -126,7 +126,8 @@ inline void write_object_seeds(const std::filesystem::path& folder) {
   Reconstruction result;
   result.rows = 5, result.columns = 6, result.modes = 1, result.probe_size = 4;
   result.amplitude = result.phase = counting(30);
-  result.probe.assign(16, {1, 2});
+  for (const float value : counting(16))
+    result.probe.emplace_back(value, 2);
   result.positions = {{0, 0}, {1, 2}};
   write_reconstruction(folder / "object.h5", result);
   result.positions = {{0, 0}, {1e300, 1e300}};

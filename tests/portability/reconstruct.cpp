@@ -1,6 +1,6 @@
 // Every kernel of reconstruct/, geometry/, optimize/ and distributed/ and every kind of FFT plan, in float and double.
 
-#include <bracewell/distributed/communicator.hpp>
+#include <bracewell/distributed/overlaps.hpp>
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/geometry/euler.hpp>
@@ -94,6 +94,8 @@ void every_pose_gradient(const Space& space, const Poses<T>& angles, const Poses
   const Bracewell::Communicator<Space> processes; // without MPI, one
   processes.sum(space, angles, gradients);
   processes.broadcast(space, angles);
+  Bracewell::Overlaps<Space, Kokkos::complex<T>>(space, processes, {{}})
+      .sum(space, Kokkos::View<Kokkos::complex<T>**, Kokkos::LayoutRight, Space>("none", 0, 0));
 }
 
 template void every_operator<float>(const Space&, const Volumes<float>&, const Volumes<float>&,

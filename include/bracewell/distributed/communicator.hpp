@@ -195,6 +195,9 @@ public:
   std::size_t memory_bytes() const { return staging_[0].size() + staging_[1].size() + received_.size(); }
 
 private:
+  template <class Space, class Value>
+  friend class Overlaps;
+
   using Piece = Kokkos::View<char*, typename Exchanged::Staging>;
 
 #if defined(BRACEWELL_ENABLE_MPI)
@@ -270,6 +273,20 @@ private:
         else
           add_in_order<double>(function, piece, count);
       });
+  }
+
+  /// Sends and receives messages, after what the instance has to do before; by NCCL queued on it. Buffers are in memory that the
+  /// transport reads.
+  void exchange(const char* function, const ExecutionSpace& space, const std::vector<Impl::Message>& messages,
+                const void* sent, void* received) const {
+    const auto* const from = static_cast<const char*>(sent);
+    auto* const to = static_cast<char*>(received);
+#if defined(BRACEWELL_ENABLE_NCCL)
+    if (transport_ == Transport::Collectives)
+      return collectives_->exchange(function, space, messages, from, to);
+#endif
+    space.fence("Bracewell::Communicator: MPI reads what was computed");
+    processes_->exchange(function, messages, from, to);
   }
 
   template <class Real>

@@ -132,15 +132,19 @@ public:
   const Loss& loss() const { return loss_; }
 
   /// How solvers in several processes, each with a part of the patterns, take the same steps. Loss and gradients of the
-  /// parts are summed; what is sought starts and stays equal in all.
+  /// parts are summed; what is sought starts and stays equal in all. A process has the whole object, or the part of it that
+  /// its patterns reach, with positions in that part.
   struct Reduction {
     std::int64_t patterns; ///< of all processes
     /// Replaces the elements of the Views by their sums over processes, after what the instance has to do before:
-    /// Communicator::sum, or another of the kind. The numbers are the loss, or what positions of all have in common, which
-    /// is summed alone, once more in a step. Gradients that are not needed have no elements.
+    /// Communicator::sum, of parts of the object Overlaps::sum, or others of the kind. The numbers are the loss, or what
+    /// positions of all have in common, which is summed alone, once more in a step. Gradients that are not needed have no
+    /// elements.
     std::function<void(const ExecutionSpace&, const View<double*>& numbers,
                        const View<Complex**>& object_gradient, const View<Complex***>& probe_gradient)>
         sum;
+    std::array<std::int64_t, 2> origin =
+        {}; ///< row and column of the whole object where this process' begins
   };
   /// From now on steps and evaluations are those of all processes, whose calls correspond. With options.position_rate
   /// > 0 this call is, too. Every process moves the positions of its own patterns.
@@ -445,6 +449,8 @@ private:
       space.fence("Bracewell::PtychographySolver: positions are on the host");
     };
     to_host(first, first_positions_);
+    for (std::size_t i = 0; reduction_ && i < first.size(); ++i)
+      first[i] += double(reduction_->origin[i % 2]);
     const auto sum = [&](double* numbers, std::size_t count) {
       if (!reduction_)
         return;

@@ -131,17 +131,17 @@ TEST_CASE("images that processes project together are one file, the same to the 
   CHECK(read_text(scene.folder / "images_of_all.mrcs") == one);
 }
 
-TEST_CASE("patterns shared out among processes make the object of one") {
+TEST_CASE("tiles of processes are the object of one, each smaller than it") {
   skip_without_mpi();
   const TemporaryFolder folder;
   run_well(folder, ptychography + " --demo . --passes 1");
-  const std::string command = ptychography + " --data scan.cxi --probe-size 40 --passes 4 ";
+  const std::string command =
+      ptychography + " --data scan.cxi --probe-size 40 --modes 2 --start random --passes 4 ";
   const auto values = [&](const std::string& name, const std::string& dataset) {
     return Hdf5Reader(folder / name).read<double>(dataset);
   };
   run_well(folder, command + "--out one.h5");
-  run_well(folder, as(3, command + "--out all.h5"));
-  for (const std::string dataset : {"/loss", "/object/amplitude", "/object/phase"}) {
+  const auto compare = [&](const std::string& dataset, double tolerance) {
     const auto one = values("one.h5", dataset), all = values("all.h5", dataset);
     REQUIRE(one.size() == all.size());
     double error = 0, largest = 0;
@@ -150,14 +150,34 @@ TEST_CASE("patterns shared out among processes make the object of one") {
       largest = std::max(largest, std::abs(one[i]));
     }
     INFO(dataset);
-    CHECK(error < 2e-4 * largest); // Adam divides small gradients by themselves
+    CHECK(error < tolerance * largest);
+  };
+  for (const int processes : {2, 3, 4}) {
+    const std::string said = run_well(folder, as(processes, command + "--out all.h5"));
+    CAPTURE(processes, said);
+    compare("/loss", 1e-6);
+    compare("/object/amplitude", 2e-4); // Adam divides small gradients by themselves
+    compare("/object/phase", 2e-4);
+    CHECK(values("one.h5", "/positions") == values("all.h5", "/positions"));
+    int rows = 0, columns = 0, tile_rows = 0, tile_columns = 0;
+    const auto at = said.find(", object ");
+    REQUIRE(at != std::string::npos);
+    REQUIRE(std::sscanf(said.c_str() + at, ", object %d x %d in tiles of at most %d x %d pixels", &rows,
+                        &columns, &tile_rows, &tile_columns) == 4);
+    CHECK(tile_rows * tile_columns < 0.8 * rows * columns);
   }
-  CHECK(values("one.h5", "/positions") == values("all.h5", "/positions"));
+  CHECK(read_text(folder / "all_phase.png").size() > 0);
   // Batches are made within a process: other ones, as good.
   run_well(folder, as(2, command + "--batches 3 --out batches.h5"));
   run_well(folder, command + "--batches 3 --out batches_of_one.h5");
   CHECK(std::abs(values("batches.h5", "/loss").back() / values("batches_of_one.h5", "/loss").back() - 1) <
         0.05);
+  // More processes than patterns.
+  const std::string few = ptychography + " --data scan.cxi --probe-size 40 --every 48 --passes 3 --out ";
+  run_well(folder, few + "one.h5");
+  run_well(folder, as(4, few + "all.h5"));
+  compare("/loss", 1e-6);
+  compare("/object/amplitude", 2e-4);
 }
 
 TEST_CASE("slices shared out among processes are those of one, in one file") {
@@ -255,6 +275,8 @@ TEST_CASE("positions that processes refine together are those of one, also after
   const auto one = positions("one.h5"), part = positions("part.h5");
   REQUIRE(one.size() == part.size());
   double moved = 0, error = 0;
+  CHECK(Hdf5Reader(folder / "part.h5").shape("/object/phase") ==
+        Hdf5Reader(folder / "one.h5").shape("/object/phase"));
   run_well(folder, command + "still.h5 --position-rate 1e-6");
   const auto still = positions("still.h5");
   for (std::size_t i = 0; i < one.size(); ++i) {

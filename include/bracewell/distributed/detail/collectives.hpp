@@ -50,6 +50,21 @@ public:
     check(function, ncclGroupEnd());
   }
 
+  /// Queues sending and receiving of all messages on the instance's stream.
+  template <class Space>
+  void exchange(const char* function, const Space& space, const std::vector<Message>& messages,
+                const char* sent, char* received) const {
+    check(function, ncclGroupStart());
+    for (const Message& message : messages) {
+      const auto bytes = static_cast<std::size_t>(message.bytes);
+      check(function,
+            ncclRecv(received + message.offset, bytes, ncclChar, message.rank, communicator_, stream(space)));
+      check(function,
+            ncclSend(sent + message.offset, bytes, ncclChar, message.rank, communicator_, stream(space)));
+    }
+    check(function, ncclGroupEnd());
+  }
+
 private:
 #if defined(KOKKOS_ENABLE_HIP)
   static hipStream_t stream(const Kokkos::HIP& space) { return space.hip_stream(); }

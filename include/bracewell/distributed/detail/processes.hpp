@@ -5,8 +5,10 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #if defined(BRACEWELL_ENABLE_MPI)
 #include <mpi.h>
@@ -16,6 +18,12 @@
 #endif
 
 namespace Bracewell::Impl {
+
+/// What this process sends to another and receives from it, in buffers of both.
+struct Message {
+  int rank;                   ///< of the other
+  std::int64_t offset, bytes; ///< in either buffer
+};
 
 #if defined(BRACEWELL_ENABLE_MPI)
 
@@ -90,6 +98,23 @@ public:
 
   void barrier(const char* function) const { check(function, MPI_Barrier(communicator_)); }
 
+  /// Sends and receives all messages at once.
+  void exchange(const char* function, const std::vector<Message>& messages, const char* sent,
+                char* received) const {
+    constexpr std::int64_t most = 1 << 30; // MPI 3 counts up to 2^31
+    std::vector<MPI_Request> requests;
+    for (const Message& message : messages)
+      for (std::int64_t begin = 0; begin < message.bytes; begin += most) {
+        const std::int64_t at = message.offset + begin;
+        const int count = int(std::min(most, message.bytes - begin));
+        check(function, MPI_Irecv(received + at, count, MPI_BYTE, message.rank, 0, communicator_,
+                                  &requests.emplace_back()));
+        check(function, MPI_Isend(sent + at, count, MPI_BYTE, message.rank, 0, communicator_,
+                                  &requests.emplace_back()));
+      }
+    check(function, MPI_Waitall(int(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+  }
+
 private:
   static void check(const char* function, int code) {
     if (code == MPI_SUCCESS)
@@ -116,6 +141,7 @@ public:
   static void add_in_order(const char*, Real*, Real*, std::int64_t) {}
   static void broadcast(const char*, void*, std::int64_t, int) {}
   static void barrier(const char*) {}
+  static void exchange(const char*, const std::vector<Message>&, const char*, char*) {}
 };
 
 #endif
