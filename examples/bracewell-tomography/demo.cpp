@@ -53,7 +53,7 @@ public:
 
   std::uint16_t count(int row, int column, double transmission) {
     const double light =
-        demo_.counts * gain_[static_cast<std::size_t>(row * demo_.width + column)] * transmission;
+        demo_.counts * gain_[static_cast<std::size_t>(row) * demo_.width + column] * transmission;
     const double noisy = offset_ + light + std::sqrt(light + 25) * normal();
     return static_cast<std::uint16_t>(std::clamp(std::round(noisy), 0.0, 65535.0));
   }
@@ -82,7 +82,7 @@ void simulate_scan(const TomographyDemo& demo, const std::filesystem::path& file
     for (int f = 0; f < count; ++f) {
       for (int row = 0; row < demo.rows; ++row)
         for (int i = 0; i < demo.width; ++i)
-          frame[static_cast<std::size_t>(row * demo.width + i)] =
+          frame[static_cast<std::size_t>(row) * demo.width + i] =
               detector.count(row, i, transmission(f, row, i));
       writer.write<std::uint16_t>(name, {{f, 0, 0}, {1, demo.rows, demo.width}}, frame);
     }

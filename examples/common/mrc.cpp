@@ -430,7 +430,7 @@ std::vector<float> MrcReader::read_volume(NonFinite non_finite) const {
 }
 
 MrcWriter::MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, std::int64_t height,
-                     MrcWriteOptions options)
+                     const MrcWriteOptions& options)
     : file_(std::move(path), options.shared_images > 0 ? AtomicFile::Writers::All : AtomicFile::Writers::One),
       kind_(kind), width_(width), height_(height), options_(options),
       moments_(static_cast<std::size_t>(options.shared_images)) {
@@ -575,7 +575,7 @@ void MrcWriter::close() {
 }
 
 void write_volume(const std::filesystem::path& path, std::span<const float> volume,
-                  std::array<std::int64_t, 3> size, MrcWriteOptions options) {
+                  std::array<std::int64_t, 3> size, const MrcWriteOptions& options) {
   if (volume.size() != static_cast<std::size_t>(size[0] * size[1] * size[2]))
     throw std::invalid_argument("write_volume: the span does not have the size of the volume");
   MrcWriter writer(path, MrcWriter::Kind::Volume, size[0], size[1], options);

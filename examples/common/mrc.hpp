@@ -102,7 +102,7 @@ public:
 
   /// Throws InputError where the file cannot be written or the mode is neither Float32 nor Float16.
   MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, std::int64_t height,
-            MrcWriteOptions options = {});
+            const MrcWriteOptions& options = {});
 
   /// Appends whole images (sections), `images` [any number, height, width]. Throws InputError where a value
   /// is too large for Float16 and std::runtime_error where a value is not finite or the disk is full.
@@ -137,6 +137,6 @@ private:
 
 /// Writes a map [z, y, x] of `size` (x, y, z) voxels.
 void write_volume(const std::filesystem::path& path, std::span<const float> volume,
-                  std::array<std::int64_t, 3> size, MrcWriteOptions options = {});
+                  std::array<std::int64_t, 3> size, const MrcWriteOptions& options = {});
 
 } // namespace Bracewell::Examples

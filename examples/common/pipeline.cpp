@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace Bracewell::Examples {
 namespace {
@@ -64,7 +65,7 @@ public:
   void stop(std::exception_ptr failure) {
     const std::lock_guard lock(mutex_);
     if (!failure_)
-      failure_ = failure;
+      failure_ = std::move(failure);
     changed_.notify_all();
   }
 

@@ -333,23 +333,23 @@ TEST_CASE("what is wrong with particles is told with file, row and column") {
 TEST_CASE("rows mean the same with plain words, quotes, comments and texts, in files of several tables") {
   const TemporaryFolder folder;
   const fs::path path = folder / "p.star";
+  using Columns = std::vector<std::vector<std::string>>;
   const auto values = [&](const std::string& text) {
     write_text(path, text);
-    std::vector<std::vector<std::string>> all;
+    Columns all;
     for (const StarTable& table : read_star(path).tables)
       all.push_back(table.values);
     return all;
   };
-  using Values = std::vector<std::vector<std::string>>;
   const std::string one = "data_a\nloop_\n_x #1\n_y #2\n", two = "data_b\nloop_\n_z\n";
   CHECK(values(one + "1 2\n\n3 4 # 5\n# 6\n 7\t8\r\n" + two + "a\nb#\nc'd\n") ==
-        Values{{"1", "2", "3", "4", "7", "8"}, {"a", "b#", "c'd"}});
-  CHECK(values(one + "1 2\n3 4\n" + two) == Values{{"1", "2", "3", "4"}, {}});
+        Columns{{"1", "2", "3", "4", "7", "8"}, {"a", "b#", "c'd"}});
+  CHECK(values(one + "1 2\n3 4\n" + two) == Columns{{"1", "2", "3", "4"}, {}});
   CHECK(values(one + "1 2\n3 4\n" + two + "5\ndata_c\nloop_\n_z\n6\n8") ==
-        Values{{"1", "2", "3", "4"}, {"5"}, {"6", "8"}});
+        Columns{{"1", "2", "3", "4"}, {"5"}, {"6", "8"}});
   CHECK(values(one + "1 2\n3 '4 #'\n5 6\n" + two + "7\n\"8\"\n9\n") ==
-        Values{{"1", "2", "3", "4 #", "5", "6"}, {"7", "8", "9"}});
-  CHECK(values(one + "[1,2] 2\n3 [4]\n5 6\n") == Values{{"[1,2]", "2", "3", "[4]", "5", "6"}});
+        Columns{{"1", "2", "3", "4 #", "5", "6"}, {"7", "8", "9"}});
+  CHECK(values(one + "[1,2] 2\n3 [4]\n5 6\n") == Columns{{"[1,2]", "2", "3", "[4]", "5", "6"}});
   CHECK(values("data_a\n_t\n;a text\n;\n" + two + "1\n2\n3\n")[1] == std::vector<std::string>{"1", "2", "3"});
   std::string many = one;
   std::vector<std::string> expected;
@@ -358,7 +358,7 @@ TEST_CASE("rows mean the same with plain words, quotes, comments and texts, in f
                     {std::to_string(row), std::string(static_cast<std::size_t>(row % 40 + 1), 'v')});
     many += expected[expected.size() - 2] + "  " + expected.back() + "\n";
   }
-  CHECK(values(many + two + "1\n") == Values{expected, {"1"}});
+  CHECK(values(many + two + "1\n") == Columns{expected, {"1"}});
   write_text(path, one + "1 2\n3 4\n5 6\ndata_b\nloop_\n");
   CHECK_THAT(input_error([&] { read_star(path); }), ContainsSubstring("p.star: is not a STAR file: 10:1"));
 }

@@ -157,7 +157,7 @@ double relative_error(const A& a, const B& b, std::size_t size) {
 }
 
 /// Of a map, within the ball that images determine.
-double error_of_map(View<float****> map, const Molecule& molecule) {
+double error_of_map(const View<float****>& map, const Molecule& molecule) {
   const int n = int(map.extent(1));
   const auto truth = molecule.density(n);
   for (std::size_t i = 0; i < map.size(); ++i)

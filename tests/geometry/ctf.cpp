@@ -151,7 +151,7 @@ TEMPLATE_TEST_CASE("gradients of CTFs and of their parameters are the slopes of 
         return sum;
       };
       const CTFParameters gradient = ctf_parameter_gradients(parameters[p], found(p));
-      const auto check = [&](double CTFParameters::*member, double step) {
+      const auto check = [&, h = h, w = w](double CTFParameters::*member, double step) {
         CTFParameters low = parameters[p], high = low;
         low.*member -= step;
         high.*member += step;

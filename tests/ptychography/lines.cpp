@@ -63,7 +63,7 @@ void test_settings(const Experiment<double>& e) {
     }
 }
 
-void test_groups(Experiment<double> e) {
+void test_groups(const Experiment<double>& e) {
   Kokkos::deep_copy(Kokkos::subview(e.patterns, 2, Kokkos::ALL, Kokkos::ALL), 0.0);
   const View<int*> subset("subset", 3);
   const auto list = Kokkos::create_mirror_view(subset);

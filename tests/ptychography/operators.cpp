@@ -246,13 +246,14 @@ TEST_CASE("exit waves and propagation have the adjoints that are said to be thei
     const auto x = numbers(waves);
     propagator.propagate(space, waves);
     space.fence();
-    const auto Fx = numbers(waves);
+    const auto moved = numbers(waves);
     Kokkos::deep_copy(waves, cotangent);
     propagator.adjoint(space, waves);
     space.fence();
-    const auto forward = product(numbers(cotangent), Fx), backward = product(numbers(waves), x);
-    CHECK(std::abs(forward - backward) < 1e-13 * std::sqrt(product(Fx, Fx).real() * product(x, x).real()));
-    const double gain = std::sqrt(product(Fx, Fx).real() / product(x, x).real());
+    const auto forward = product(numbers(cotangent), moved), backward = product(numbers(waves), x);
+    CHECK(std::abs(forward - backward) <
+          1e-13 * std::sqrt(product(moved, moved).real() * product(x, x).real()));
+    const double gain = std::sqrt(product(moved, moved).real() / product(x, x).real());
     CHECK(std::abs(gain - (fresnel ? 1 : 12)) < 1e-12); // Parseval
   }
 }

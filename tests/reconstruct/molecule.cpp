@@ -21,7 +21,7 @@
 #include <random>
 
 using namespace Bracewell;
-using namespace support;
+using namespace ReconstructTest;
 
 namespace {
 

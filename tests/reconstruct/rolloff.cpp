@@ -11,7 +11,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 
 using namespace Bracewell;
-using namespace support;
+using namespace ReconstructTest;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace support {
+namespace ReconstructTest {
 
 using Space = Kokkos::DefaultExecutionSpace;
 
@@ -87,4 +87,4 @@ inline int frequency(int i, int n) { return i <= n / 2 ? i : i - n; }
 template <class T>
 constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
 
-} // namespace support
+} // namespace ReconstructTest

@@ -103,14 +103,14 @@ private:
   using ConstUnlessDestroyed = std::conditional_t<Problem::to_real, Input, const Input>;
 
   static Problem check(const std::array<int, Dim>& shape, std::int64_t batch, const FFTOptions& options) {
-    constexpr Impl::Arguments arguments{"FFT"};
+    constexpr Impl::Arguments checks{"FFT"};
     Problem problem;
     for (std::size_t axis = 0; axis < Dim; ++axis) {
       const bool fits = shape[axis] >= 1 && shape[axis] <= std::numeric_limits<int>::max() / 4;
-      arguments.require(fits, "shape", "sizes from 1 to 2^29", [&] { return std::to_string(shape[axis]); });
+      checks.require(fits, "shape", "sizes from 1 to 2^29", [&] { return std::to_string(shape[axis]); });
       problem.shape[axis] = shape[axis];
     }
-    arguments.at_least("batch", batch, std::int64_t(0));
+    checks.at_least("batch", batch, std::int64_t(0));
     problem.batch = batch;
     problem.forward = Problem::from_real || (!Problem::to_real && options.direction == FFTDirection::Forward);
     return problem;

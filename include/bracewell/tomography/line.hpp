@@ -69,12 +69,10 @@ public:
     Kokkos::Profiling::ScopedRegion region("Bracewell::LineTomography::backproject");
     constexpr int few = Impl::TomographyTuning<ExecutionSpace>::line_slices,
                   many = few * (sizeof(T) == 4 ? 2 : 1);
-    if constexpr (Impl::is_host<ExecutionSpace> || few == many)
-      launch<few>(space, in.data, out.data, slices);
-    else if (slices > few)
-      launch<many>(space, in.data, out.data, slices);
-    else
-      launch<few>(space, in.data, out.data, slices);
+    if constexpr (!Impl::is_host<ExecutionSpace> && few != many)
+      if (slices > few)
+        return launch<many>(space, in.data, out.data, slices);
+    launch<few>(space, in.data, out.data, slices);
   }
 
   /// The transpose of backproject, in the units of the options.

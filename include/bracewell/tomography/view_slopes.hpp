@@ -52,7 +52,7 @@ public:
     const std::size_t tomography =
         FourierTomography<ExecutionSpace, T>::bytes_needed(space, geometry, options);
     const auto views = static_cast<std::int64_t>(geometry.angles.size()), rows = options.slices * views,
-               frequencies = std::int64_t(geometry.width / 2 + 1),
+               frequencies = std::int64_t(geometry.width) / 2 + 1,
                image = std::int64_t(options.image ? options.image : geometry.width);
     return tomography + FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {geometry.width}, rows) +
            FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {geometry.width}, rows) +

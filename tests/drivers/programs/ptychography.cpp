@@ -458,7 +458,7 @@ TEST_CASE("a loss that grows is a warning, and the best state is kept and writte
 TEST_CASE("mini-batches end where full passes end") {
   const TemporaryFolder folder;
   const auto& [demo, summary, scan] = demonstration();
-  const auto last = [&](const std::string& options) {
+  const auto last = [&, &demo = demo](const std::string& options) {
     run_well(folder, program + " --data " + (demo / "scan.cxi").string() +
                          " --out out.h5 --probe-size 48 --convergence-angle 0.02 --defocus 12 --passes 60 " +
                          options);

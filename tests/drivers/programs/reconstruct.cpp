@@ -14,7 +14,7 @@ struct Scene {
   std::vector<float> map;
   std::vector<Particle> particles;
 
-  Scene(int size, int count, std::vector<Gaussian> gaussians, std::vector<Particle> poses = {})
+  Scene(int size, int count, const std::vector<Gaussian>& gaussians, std::vector<Particle> poses = {})
       : box(size), map(gaussian_map(gaussians, box)),
         particles(poses.empty() ? random_particles(count, 2.5) : std::move(poses)) {
     write_map(folder / "truth.mrc", map, box);
@@ -207,7 +207,7 @@ TEST_CASE("bad particles end with one message, code 2 and no output") {
   const Scene scene(24, 4, random_gaussians(3, 5, 2));
   const auto& folder = scene.folder;
   const std::string star = read_text(folder / "particles.star");
-  const auto with_star = [&](std::string text, const std::string& options,
+  const auto with_star = [&](const std::string& text, const std::string& options,
                              const std::vector<std::string>& words) {
     write_text(folder / "bad.star", text);
     expect_bad_input(folder, reconstruct + " --star bad.star --out map.mrc " + options, words);

@@ -19,33 +19,33 @@ class Experiment {
   using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
 
 public:
-  Experiment(const File& file_, const Json& entry_) : file(file_), entry(entry_) {}
+  Experiment(const File& file, const Json& entry) : file_(file), entry_(entry) {}
 
   /// Whether the case is at the windows next to its positions, with no more than object and probe to find.
   bool plain() const {
-    return entry.at("slices") == 1 && !has("coefficients") && !has("factors") && nearest_corners();
+    return entry_.at("slices") == 1 && !has("coefficients") && !has("factors") && nearest_corners();
   }
 
   /// @param everything  also gradients of positions and of what else there is
   Result run(PatternPath path, bool everything) const {
-    const PtychographyShape shape{{entry.at("object_shape")[0], entry.at("object_shape")[1]},
-                                  entry.at("probe"),
-                                  entry.at("detector"),
-                                  entry.at("modes"),
-                                  entry.at("slices"),
-                                  entry.at("relaxation")};
+    const PtychographyShape shape{{entry_.at("object_shape")[0], entry_.at("object_shape")[1]},
+                                  entry_.at("probe"),
+                                  entry_.at("detector"),
+                                  entry_.at("modes"),
+                                  entry_.at("slices"),
+                                  entry_.at("relaxation")};
     PtychographyOptions settings = options(path);
     settings.refine_positions = everything;
     // The windows of the case; its positions may be farther from them than a plan's.
     PtychographyLoss<Space, T, T, GoldenDetectors> plan(
-        space, shape, load<double**>(input(everything ? "corners" : "positions")), settings);
+        space_, shape, load<double**>(input(everything ? "corners" : "positions")), settings);
     const auto patterns = load<T***>(input("I_meas"));
     if (!has("weights"))
-      plan.set_patterns(space, 0, patterns);
+      plan.set_patterns(space_, 0, patterns);
     else if (input("weights").shape.size() == 2)
-      plan.set_patterns(space, 0, patterns, load<T**>(input("weights")));
+      plan.set_patterns(space_, 0, patterns, load<T**>(input("weights")));
     else
-      plan.set_patterns(space, 0, patterns, load<T***>(input("weights")));
+      plan.set_patterns(space_, 0, patterns, load<T***>(input("weights")));
 
     const View<double> loss("loss");
     const View<double*> pattern_losses("pattern losses", plan.count());
@@ -81,8 +81,8 @@ public:
       outputs.relaxation_gradient = relaxation_gradient =
           View<Complex***>("gradient", shape.relaxation, shape.probe, shape.probe);
     }
-    plan.evaluate(space, inputs, outputs);
-    space.fence();
+    plan.evaluate(space_, inputs, outputs);
+    space_.fence();
     Errors errors;
     errors.loss = std::max(relative_error(loss, output("loss")),
                            relative_error(pattern_losses, output("pattern_losses")));
@@ -97,20 +97,20 @@ public:
     check(background_gradient, "grad_detector_background");
     check(coefficient_gradient, "grad_coefficients");
     check(relaxation_gradient, "grad_relaxation");
-    const std::string name = entry.at("name");
+    const std::string name = entry_.at("name");
     const char* const paths[] = {", automatic", ", fused", ", lines", ", general"};
     return {name + (everything ? ", everything" : paths[static_cast<int>(plan.path())]), errors, false};
   }
 
 private:
-  bool has(const char* name) const { return entry.at("inputs").contains(name); }
-  const Array& input(const char* name) const { return file[entry.at("inputs").at(name)]; }
-  const Array& output(const char* name) const { return file[entry.at("outputs").at(name)]; }
+  bool has(const char* name) const { return entry_.at("inputs").contains(name); }
+  const Array& input(const char* name) const { return file_[entry_.at("inputs").at(name)]; }
+  const Array& output(const char* name) const { return file_[entry_.at("outputs").at(name)]; }
 
   PtychographyOptions options(PatternPath path) const {
-    const std::string loss = entry.at("loss"), scale = entry.at("scale"), weights = entry.at("weights");
+    const std::string loss = entry_.at("loss"), scale = entry_.at("scale"), weights = entry_.at("weights");
     PtychographyOptions result{
-        .counts = entry.at("counts"), .background = entry.at("background"), .path = path};
+        .counts = entry_.at("counts"), .background = entry_.at("background"), .path = path};
     result.loss = loss == "LeastSquares" ? PatternLoss::LeastSquares
                   : loss == "Amplitude"  ? PatternLoss::Amplitude
                                          : PatternLoss::Poisson;
@@ -120,11 +120,12 @@ private:
                                          : PixelWeights::PerPixel;
     result.pattern_factors = has("factors");
     result.detector_background = has("detector_background");
-    const double side = entry.at("probe").get<double>() * entry.at("pixel_size").get<double>();
-    for (const double distance : entry.at("slice_distances"))
-      result.slice_fresnel_numbers.push_back(side * side / (entry.at("wavelength").get<double>() * distance));
-    if (!entry.at("fresnel_number").is_null())
-      result.fresnel_number = entry.at("fresnel_number").get<double>();
+    const double side = entry_.at("probe").get<double>() * entry_.at("pixel_size").get<double>();
+    for (const double distance : entry_.at("slice_distances"))
+      result.slice_fresnel_numbers.push_back(side * side /
+                                             (entry_.at("wavelength").get<double>() * distance));
+    if (!entry_.at("fresnel_number").is_null())
+      result.fresnel_number = entry_.at("fresnel_number").get<double>();
     return result;
   }
 
@@ -135,9 +136,9 @@ private:
                       [](double y, double corner) { return std::floor(y + 0.5) == corner; });
   }
 
-  const File& file;
-  const Json& entry;
-  Space space;
+  const File& file_;
+  const Json& entry_;
+  Space space_;
 };
 
 template <class T>

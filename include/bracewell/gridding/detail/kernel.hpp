@@ -168,7 +168,7 @@ private:
   void truncate(const std::vector<double>& series, int degree_) {
     degree = degree_;
     const int n = degree + 1, stride = static_cast<int>(series.size()) / width;
-    coefficients.assign(static_cast<std::size_t>(n * width), 0);
+    coefficients.assign(static_cast<std::size_t>(n) * width, 0);
     std::vector<double> previous(n), current(n); // Chebyshev polynomials, lowest power first
     current[0] = 1;
     for (int k = 0; k < n; ++k) {

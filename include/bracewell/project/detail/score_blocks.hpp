@@ -233,8 +233,8 @@ private:
       std::fill(std::begin(key), std::end(key), BestShift<T>().key);
       std::fill(std::begin(shift), std::end(shift), BestShift<T>().shift);
     }
-    void offer(const T* others, std::int32_t shift_of_others, int count) {
-      for (int pose = 0; pose < count; ++pose) {
+    void offer(const T* others, std::int32_t shift_of_others, int poses) {
+      for (int pose = 0; pose < poses; ++pose) {
         const bool better = BestShift<T>::better(others[pose], key[pose]);
         key[pose] = better ? others[pose] : key[pose];
         shift[pose] = better ? shift_of_others : shift[pose];

@@ -20,16 +20,16 @@ struct JosephView {
 
   static JosephView make(const DetectorAxes& detector, double centre, double row_centre, double of_projection,
                          double of_backprojection) {
-    const auto along =
-        [&](int axis) { // component of the rays, which is the determinant of the other two axes
-          const auto a = std::size_t((axis + 1) % 3), b = std::size_t((axis + 2) % 3);
-          return detector.u[a] * detector.v[b] - detector.u[b] * detector.v[a];
-        };
+    // Component of the rays, which is the determinant of the other two axes.
+    const auto along = [&](int of) {
+      const auto a = std::size_t((of + 1) % 3), b = std::size_t((of + 2) % 3);
+      return detector.u[a] * detector.v[b] - detector.u[b] * detector.v[a];
+    };
     JosephView view;
     view.axis = 0;
-    for (const int axis : {1, 2})
-      if (std::abs(along(axis)) > std::abs(along(view.axis)))
-        view.axis = axis;
+    for (const int other : {1, 2})
+      if (std::abs(along(other)) > std::abs(along(view.axis)))
+        view.axis = other;
     const auto m = std::size_t(view.axis), a = (m + 1) % 3, b = (m + 2) % 3;
     const double determinant = along(view.axis), length = 1 / std::abs(determinant);
     view.origin[0] = centre, view.origin[1] = row_centre;
