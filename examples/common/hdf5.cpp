@@ -299,7 +299,7 @@ std::string hdf5_text(const Hdf5Shape& shape) {
 Hdf5Reader::Hdf5Reader(std::filesystem::path path) : path_(std::move(path)) {
   const InputFile file(path_); // which says what is wrong with the path
   bytes_ = file.size();
-  const Lock lock;
+  const Lock lock(path_);
   if (H5Fis_hdf5(path_.c_str()) <= 0)
     throw InputError(path_.string() + ": is not an HDF5 file");
   if (has_plain_superblock(file))
@@ -313,7 +313,7 @@ Hdf5Reader::Hdf5Reader(Hdf5Reader&& other) noexcept
     : path_(std::move(other.path_)), bytes_(other.bytes_), file_(std::exchange(other.file_, -1)) {}
 
 Hdf5Reader::~Hdf5Reader() {
-  const Lock lock;
+  const Lock lock(path_);
   if (file_ >= 0)
     H5Fclose(file_);
 }
@@ -323,17 +323,17 @@ void Hdf5Reader::fail(const std::string& dataset, const std::string& message) co
 }
 
 bool Hdf5Reader::has(const std::string& name) const {
-  const Lock lock;
+  const Lock lock(path_);
   return exists(file_, name);
 }
 
 bool Hdf5Reader::has_dataset(const std::string& name) const {
-  const Lock lock;
+  const Lock lock(path_);
   return is_dataset(file_, name);
 }
 
 std::vector<std::string> Hdf5Reader::list(const std::string& group) const {
-  const Lock lock;
+  const Lock lock(path_);
   const Handle opened(exists(file_, group) ? H5Gopen2(file_, group.c_str(), H5P_DEFAULT) : -1, H5Gclose);
   if (!opened)
     throw InputError(path_.string() + ": has no group " + group);
@@ -349,7 +349,7 @@ std::vector<std::string> Hdf5Reader::list(const std::string& group) const {
 }
 
 Hdf5Shape Hdf5Reader::shape(const std::string& name) const {
-  const Lock lock;
+  const Lock lock(path_);
   const Handle dataset = open_dataset(*this, file_, name);
   remember_files(dataset);
   const Hdf5Shape shape = shape_of(*this, name, dataset);
@@ -358,7 +358,7 @@ Hdf5Shape Hdf5Reader::shape(const std::string& name) const {
 }
 
 bool Hdf5Reader::is_complex(const std::string& name) const {
-  const Lock lock;
+  const Lock lock(path_);
   const Handle dataset = open_dataset(*this, file_, name);
   const Handle type(H5Dget_type(dataset), H5Tclose);
   return complex_members(type).has_value();
@@ -367,7 +367,7 @@ bool Hdf5Reader::is_complex(const std::string& name) const {
 void Hdf5Reader::read(const std::string& name, const Hdf5Slab& slab, Hdf5Type type, void* values,
                       std::size_t size) const {
   check_slab(slab, size);
-  const Lock lock;
+  const Lock lock(path_);
   const Handle dataset = open_dataset(*this, file_, name);
   const Handle stored(H5Dget_type(dataset), H5Tclose);
   const auto members = complex_members(stored);
@@ -388,7 +388,7 @@ void Hdf5Reader::read(const std::string& name, const Hdf5Slab& slab, Hdf5Type ty
 }
 
 std::optional<double> Hdf5Reader::attribute(const std::string& object, const std::string& name) const {
-  const Lock lock;
+  const Lock lock(path_);
   const auto attribute = open_attribute(file_, object, name);
   if (!attribute)
     return {};
@@ -402,7 +402,7 @@ std::optional<double> Hdf5Reader::attribute(const std::string& object, const std
 }
 
 std::string Hdf5Reader::text_attribute(const std::string& object, const std::string& name) const {
-  const Lock lock;
+  const Lock lock(path_);
   const auto attribute = open_attribute(file_, object, name);
   if (!attribute)
     return {};

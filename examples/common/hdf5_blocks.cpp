@@ -100,7 +100,7 @@ Hdf5Blocks::Hdf5Blocks(const Hdf5Reader& reader, std::string dataset)
     : reader_(reader), name_(std::move(dataset)), shape_(reader.shape(name_)) {
   if (reader.is_complex(name_))
     reader.fail(name_, "expected real numbers, found complex ones");
-  const Lock lock;
+  const Lock lock(reader.path());
   dataset_ = open_dataset(reader, reader.file_, name_).release();
   if (!find_storage())
     file_.reset();
@@ -290,7 +290,7 @@ void Hdf5Blocks::read_chunk(const Hdf5Shape& first, const Hdf5Slab& slab, std::b
 
 /// Where a chunk that is not packed is in the file; nothing where it was never written.
 std::optional<std::int64_t> Hdf5Blocks::find_chunk(const Hdf5Shape& first) const {
-  const Lock lock;
+  const Lock lock(reader_.path());
   const auto [place, unknown] = offsets_.try_emplace(first, -1);
   if (unknown) {
     unsigned skipped = 0;
@@ -306,7 +306,7 @@ std::optional<std::int64_t> Hdf5Blocks::find_chunk(const Hdf5Shape& first) const
 
 /// A chunk as it is in the file; nothing where it was never written.
 std::optional<Hdf5Blocks::Packed> Hdf5Blocks::read_packed(const Hdf5Shape& first) const {
-  const Lock lock;
+  const Lock lock(reader_.path());
   const auto offset = sizes(first);
   hsize_t size = 0;
   if (H5Dget_chunk_storage_size(dataset_, offset.data(), &size) < 0 || size == 0) {

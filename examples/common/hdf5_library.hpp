@@ -2,8 +2,10 @@
 #pragma once
 
 #include "hdf5.hpp"
+#include "signals.hpp"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,7 +18,8 @@ static_assert(sizeof(hid_t) == sizeof(std::int64_t));
 
 constexpr std::size_t largest_value = 32; ///< bytes of one: a complex number of two long doubles
 
-/// Held during every call of the library. It also keeps the library from printing its errors.
+/// Held during every call of the library. It also keeps the library from printing its errors, and tells the signals
+/// which file is read: there are damaged ones that the library crashes over.
 class Lock {
 public:
   Lock() : guard_(mutex()) {
@@ -25,6 +28,7 @@ public:
     static_cast<void>(without_atexit);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }
+  explicit Lock(const std::filesystem::path& read) : Lock() { damaged_.emplace(read); }
 
 private:
   static std::recursive_mutex& mutex() {
@@ -32,6 +36,7 @@ private:
     return shared;
   }
   std::lock_guard<std::recursive_mutex> guard_;
+  std::optional<DamagedOnFault> damaged_;
 };
 
 /// An identifier of the library, closed at the end; false where the library gave none.

@@ -119,6 +119,32 @@ void draw_curve(cairo_t* context, const Frame& frame, const Curve& curve, Colour
   cairo_restore(context);
 }
 
+struct Corner {
+  double left, top;
+};
+
+/// The corner for a box of that size where it covers least of the curves; of equal ones the upper right comes first.
+Corner emptiest_corner(const Frame& frame, const std::vector<Curve>& curves, double width, double height) {
+  constexpr double gap = 10;
+  constexpr int steps = 16; // looked at from a point of a curve to the next one
+  const double left = frame.left + gap, right = frame.right - gap - width, top = frame.top + gap,
+               bottom = frame.bottom - gap - height;
+  const std::array<Corner, 4> corners{{{right, top}, {right, bottom}, {left, bottom}, {left, top}}};
+  const auto covered = [&](const Corner& corner) {
+    int count = 0;
+    for (const auto& curve : curves)
+      for (std::size_t i = 0; i + 1 < curve.x.size(); ++i)
+        for (int step = 0; step <= steps; ++step) {
+          const double t = double(step) / steps,
+                       x = frame.x(curve.x[i]) * (1 - t) + frame.x(curve.x[i + 1]) * t - corner.left,
+                       y = frame.y(curve.y[i]) * (1 - t) + frame.y(curve.y[i + 1]) * t - corner.top;
+          count += x >= 0 && x <= width && y >= 0 && y <= height;
+        }
+    return count;
+  };
+  return *std::ranges::min_element(corners, {}, covered);
+}
+
 void draw_legend(cairo_t* context, const Frame& frame, const std::vector<Curve>& curves) {
   constexpr double padding = 10, sample = 34, line_height = 24;
   double widest = 0, lines = 0;
@@ -128,15 +154,15 @@ void draw_legend(cairo_t* context, const Frame& frame, const std::vector<Curve>&
   if (lines == 0)
     return;
   const double room = std::min(widest, frame.right - frame.left - sample - 5 * padding);
-  const double left = frame.right - room - sample - 4 * padding;
-  double y = frame.top + padding;
-  cairo_rectangle(context, left, y, room + sample + 3 * padding, lines * line_height + padding);
+  const double width = room + sample + 3 * padding, height = lines * line_height + padding;
+  const auto [left, top] = emptiest_corner(frame, curves, width, height);
+  cairo_rectangle(context, left, top, width, height);
   set_colour(context, {255, 255, 255});
   cairo_fill_preserve(context);
   set_colour(context, grid_grey);
   cairo_set_line_width(context, 1);
   cairo_stroke(context);
-  y += padding / 2 + line_height / 2;
+  double y = top + padding / 2 + line_height / 2;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     if (curves[i].label.empty())
       continue;

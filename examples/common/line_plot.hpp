@@ -27,7 +27,7 @@ struct PlotRange {
   double high = 1;
 };
 
-/// Curves with axes, ticks and a legend in the upper right corner.
+/// Curves with axes, ticks and a legend in the corner where it covers least of them.
 struct LinePlot {
   std::string title = {};
   std::string x_label = {};

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include <unistd.h>
 
@@ -24,16 +26,35 @@ std::array<Slot, 32> slots;
 std::atomic<int> held = 0;    ///< how many SignalsHeld there are
 std::atomic<int> waiting = 0; ///< the signal that came meanwhile
 
+thread_local const char* read_file = nullptr; ///< by a library that may fault over it
+
+void remove_unfinished() {
+  for (const auto& slot : slots)
+    if (slot.complete)
+      ::unlink(slot.path);
+}
+
 /// Calls nothing but what handlers may call.
 extern "C" void remove_and_end(int signal) {
   if (held > 0) {
     waiting = signal;
     return;
   }
-  for (const auto& slot : slots)
-    if (slot.complete)
-      ::unlink(slot.path);
+  remove_unfinished();
   ::_exit(128 + signal);
+}
+
+/// The same for faults.
+extern "C" void blame_file_and_end(int signal) {
+  if (read_file == nullptr) {
+    ::signal(signal, SIG_DFL); // what faulted does so once more, and ends the program
+    return;
+  }
+  for (const char* const text : {static_cast<const char*>(program_invocation_short_name), ": ", read_file,
+                                 ": is damaged: the library that reads it failed over it\n"})
+    static_cast<void>(!::write(STDERR_FILENO, text, std::strlen(text)));
+  remove_unfinished();
+  ::_exit(2);
 }
 
 } // namespace
@@ -49,6 +70,8 @@ void remove_unfinished_on_signals() {
     ::sigaction(signal, &action, nullptr);
   }
   ::signal(SIGXFSZ, SIG_IGN);
+  ::signal(SIGSEGV, blame_file_and_end);
+  ::signal(SIGBUS, blame_file_and_end);
 }
 
 RemovedOnSignals::RemovedOnSignals(const std::filesystem::path& path) {
@@ -68,6 +91,11 @@ RemovedOnSignals::~RemovedOnSignals() {
   slots[*slot_].complete = false;
   slots[*slot_].taken = false;
 }
+
+DamagedOnFault::DamagedOnFault(const std::filesystem::path& path)
+    : before_(std::exchange(read_file, path.c_str())) {}
+
+DamagedOnFault::~DamagedOnFault() { read_file = before_; }
 
 SignalsHeld::SignalsHeld() { ++held; }
 

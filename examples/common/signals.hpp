@@ -9,7 +9,7 @@ namespace Bracewell::Examples {
 
 /// From now on SIGINT, SIGTERM and SIGHUP remove unfinished files and end the program with exit code 128 + the
 /// signal; those that the program was started to ignore stay ignored. A file beyond the limit on sizes is an
-/// error as a full disk is, not a signal.
+/// error as a full disk is, not a signal. A fault within a library that reads a file is that file's (DamagedOnFault).
 void remove_unfinished_on_signals();
 
 /// An unfinished file that has a name: the signals remove it while this lives.
@@ -22,6 +22,19 @@ public:
 
 private:
   std::optional<std::size_t> slot_;
+};
+
+/// While this lives a fault of this thread (SIGSEGV, SIGBUS) means that the file is damaged: a library that followed it
+/// left its memory. The program ends with one sentence and exit code 2. The path has to live as long.
+class DamagedOnFault {
+public:
+  explicit DamagedOnFault(const std::filesystem::path& path);
+  DamagedOnFault(const DamagedOnFault&) = delete;
+  DamagedOnFault& operator=(const DamagedOnFault&) = delete;
+  ~DamagedOnFault();
+
+private:
+  const char* before_;
 };
 
 /// The signals wait while this lives: for what must not be left half done, and is short.

@@ -209,6 +209,26 @@ TEST_CASE("a curve is drawn where its values are") {
       REQUIRE(picture.at(x, y) != first_curve);
 }
 
+TEST_CASE("a legend leaves the curve in sight") {
+  const auto in_sight = [](const Curve& curve) { // columns of the picture that have some of it
+    const Pixels picture = drawn(draw_line_plot({.curves = {curve}, .y_range = PlotRange{0, 1}}));
+    int columns = 0;
+    for (int x = 0; x < picture.width; ++x) {
+      int y = 0;
+      while (y < picture.height && picture.at(x, y) != first_curve)
+        ++y;
+      columns += y < picture.height;
+    }
+    return columns;
+  };
+  for (const auto& y : {std::vector<double>{1, 1, 0.9}, {0, 0, 0}, {1, 0.5, 0}, {0, 0.5, 1}}) {
+    const int alone = in_sight({.x = {0, 1, 2}, .y = y});
+    CHECK(alone > 500);
+    CHECK(in_sight({.label = "half maps", .x = {0, 1, 2}, .y = y}) >=
+          alone); // the legend's sample lies there, too
+  }
+}
+
 TEST_CASE("Pictures: labels of plots fit, and odd plots are drawn without harm") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto draw = [](const LinePlot& plot) { CHECK_FALSE(drawn(draw_line_plot(plot)).ink_in_margin()); };

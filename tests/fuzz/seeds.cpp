@@ -10,7 +10,11 @@
 #include "star.hpp"
 #include "tiff.hpp"
 
+#include "common/signals.hpp"
+
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 using namespace IoTest;
 
@@ -63,3 +67,23 @@ TEST_CASE("ptychographic reconstructions that fuzzing found") {
 }
 
 TEST_CASE("tomographic scans that fuzzing found") { run_all(Fuzz::scan, "scan", Fuzz::write_scan_seeds); }
+
+TEST_CASE("a file that the HDF5 library crashes over ends a program with one sentence and code 2") {
+  const TemporaryFolder folder;
+  const fs::path file = fs::path(BRACEWELL_FUZZ_FOUND) / "library/heap_at_no_address.h5";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(::open((folder / "stderr").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    Bracewell::Examples::remove_unfinished_on_signals();
+    Fuzz::accepts([&] { static_cast<void>(Bracewell::Examples::read_reconstruction(file)); });
+    ::_exit(0); // a library that does not crash over it
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  const std::string said = read_text(folder / "stderr");
+  if (WEXITSTATUS(status) != 0) {
+    CHECK(WEXITSTATUS(status) == 2);
+    CHECK(said.ends_with(": " + file.string() + ": is damaged: the library that reads it failed over it\n"));
+  }
+}
