@@ -168,6 +168,37 @@ bool find_byte_order(const RawHeader& raw, std::int64_t file_bytes, std::vector<
   return big_endian;
 }
 
+/// Sizes, starts, voxels and angles, in the order x, y, z.
+/// @param axes  a permutation of 1, 2, 3: which of them columns, rows and sections are
+void read_axes(const Fields& fields, const std::array<std::int64_t, 3>& axes, MrcHeader& header) {
+  const auto sizes = fields.integers(Field::size), starts = fields.integers(Field::start);
+  for (std::size_t i = 0; i < 3; ++i) {
+    // Sizes and starts are in the order of the file, everything else is x, y, z already.
+    const auto axis = static_cast<std::size_t>(axes[i] - 1);
+    header.axis_order[i] = static_cast<int>(axis);
+    header.size[axis] = sizes[i];
+    header.start[axis] = starts[i];
+    const double length = fields.real(Field::cell + 4 * i);
+    const std::int32_t sampling = fields.integer(Field::sampling + 4 * i);
+    if (std::isfinite(length) && length > 0 && sampling > 0)
+      header.voxel_size[i] = length / sampling;
+    header.cell_angles[i] = fields.real(Field::angles + 4 * i);
+    header.origin[i] = fields.real(Field::origin + 4 * i);
+  }
+}
+
+std::vector<std::string> labels_of(const Fields& fields) {
+  std::vector<std::string> labels;
+  const auto count = static_cast<std::size_t>(std::clamp(fields.integer(Field::label_count), 0, 10));
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* text = reinterpret_cast<const char*>(fields.raw.data()) + Field::labels + i * label_length;
+    std::string label(text, std::find(text, text + label_length, '\0'));
+    label.erase(label.find_last_not_of(' ') + 1);
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
 template <class Value>
 void convert(std::span<const std::byte> bytes, bool swap, std::span<float> out) {
   const std::byte* in = bytes.data();
@@ -303,29 +334,10 @@ MrcReader::MrcReader(std::filesystem::path path) : file_(std::move(path)) {
   header_.mode = MrcMode(mode);
   header_.data_offset = header_bytes + extended;
   header_.space_group = fields.integer(Field::space_group);
-  const auto starts = fields.integers(Field::start);
-  for (std::size_t i = 0; i < 3; ++i) {
-    // Sizes and starts are in the order of the file, everything else is x, y, z already.
-    const auto axis = static_cast<std::size_t>(axes[i] - 1);
-    header_.axis_order[i] = static_cast<int>(axis);
-    header_.size[axis] = stored_[i];
-    header_.start[axis] = starts[i];
-    const double length = fields.real(Field::cell + 4 * i);
-    const std::int32_t sampling = fields.integer(Field::sampling + 4 * i);
-    if (std::isfinite(length) && length > 0 && sampling > 0)
-      header_.voxel_size[i] = length / sampling;
-    header_.cell_angles[i] = fields.real(Field::angles + 4 * i);
-    header_.origin[i] = fields.real(Field::origin + 4 * i);
-  }
+  read_axes(fields, axes, header_);
   header_.unsigned_bytes = header_.mode == MrcMode::Int8 && fields.integer(Field::imod) == imod_stamp &&
                            (fields.integer(Field::imod_flags) & imod_signed_bytes) == 0;
-  const auto label_count = static_cast<std::size_t>(std::clamp(fields.integer(Field::label_count), 0, 10));
-  for (std::size_t i = 0; i < label_count; ++i) {
-    const char* text = reinterpret_cast<const char*>(raw.data()) + Field::labels + i * label_length;
-    std::string label(text, std::find(text, text + label_length, '\0'));
-    label.erase(label.find_last_not_of(' ') + 1);
-    header_.labels.push_back(std::move(label));
-  }
+  header_.labels = labels_of(fields);
 }
 
 void MrcReader::read_sections(std::int64_t first, std::int64_t count, std::span<float> out,

@@ -114,96 +114,116 @@ struct LineScan {
   std::string grammar;
 };
 
-/// Throws InputError for a row that does not have one value per column. The grammar would count the values of
-/// the whole table alone, and could not say which row is wrong.
-LineScan scan_lines(const std::string& text, const std::string& file) {
-  LineScan scan;
-  std::string block_name;
-  std::vector<std::string> columns;
-  std::vector<std::string_view> words;
-  enum { Outside, Columns, Rows } place = Outside;
-  int version = 0;
-  std::size_t line_number = 0;
-  // A text of several lines, which begins with a semicolon, can have what looks like a loop.
-  const bool no_texts = !text.starts_with(';') && text.find("\n;") == std::string::npos;
-  // Of this block: its loops, whether its rows are split, and the part of the text after the first of them.
-  std::size_t loops = 0, cut_begin = 0, cut_end = 0, first_row = 0, last_row = 0, copied = 0;
-  bool split = false;
-  const auto end_block = [&] {
-    if (split && last_row > first_row) {
-      scan.grammar.append(text, copied, cut_begin - copied).append(last_row - first_row, '\n');
-      copied = cut_end;
-      if (auto& values = scan.blocks.back().values; values.capacity() > 2 * values.size())
-        values.shrink_to_fit();
-    } else if (!scan.blocks.empty()) {
-      scan.blocks.back().values = {};
+/// Goes through the lines of a text: as rows, each with one value per column. The grammar would count the values of the whole
+/// table alone, and could not say which row is wrong.
+class LineScanner {
+public:
+  LineScanner(const std::string& text, const std::string& file)
+      : text_(text), file_(file), has_texts_(text.starts_with(';') || text.find("\n;") != std::string::npos) {
+  }
+
+  /// Throws InputError for a row that has more or fewer values than there are columns.
+  LineScan scan() {
+    while (next_ < text_.size()) {
+      const std::size_t end = std::min(text_.find('\n', next_), text_.size());
+      const std::string_view line(text_.data() + next_, end - next_);
+      next_ = end + 1;
+      ++line_number_;
+      scan(line);
     }
-    loops = first_row = last_row = 0;
-    split = false;
-  };
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line(text.data() + begin, end - begin);
-    begin = end + 1;
-    ++line_number;
-    const bool plain = place == Rows && plain_words(line, words);
+    end_block();
+    scan_.grammar.append(text_, copied_);
+    return std::move(scan_);
+  }
+
+private:
+  void scan(std::string_view line) {
+    const bool plain = place_ == Rows && plain_words(line, words_);
     if (!plain) {
       constexpr std::string_view version_comment = "# version ";
       if (line.starts_with(version_comment))
-        std::from_chars(line.data() + version_comment.size(), line.data() + line.size(), version);
-      words = tokens(line);
+        std::from_chars(line.data() + version_comment.size(), line.data() + line.size(), version_);
+      words_ = tokens(line);
     }
-    if (words.empty())
-      continue;
-    const auto first = words.front();
+    if (words_.empty())
+      return;
+    const auto first = words_.front();
     if (!plain && (starts_with_word(first, "data_") || starts_with_word(first, "global_"))) {
       end_block();
-      block_name = first;
-      scan.blocks.push_back({std::exchange(version, 0), 0, {}});
-      place = Outside;
+      block_name_ = first;
+      scan_.blocks.push_back({std::exchange(version_, 0), 0, {}});
+      place_ = Outside;
     } else if (!plain && starts_with_word(first, "loop_")) {
-      columns.clear();
-      place = Columns;
-      split = no_texts && ++loops == 1;
-    } else if (place == Columns && first.starts_with('_')) {
-      for (const auto& word : words)
+      columns_.clear();
+      place_ = Columns;
+      split_ = !has_texts_ && ++loops_ == 1;
+    } else if (place_ == Columns && first.starts_with('_')) {
+      for (const auto& word : words_)
         if (word.starts_with('_'))
-          columns.emplace_back(word.substr(1));
+          columns_.emplace_back(word.substr(1));
     } else if (!plain && starts_section(first)) {
-      place = Outside;
-    } else if (place != Outside) {
-      if (scan.blocks.empty()) {
-        place = Rows;
-        continue; // the grammar says it better
-      }
-      auto& block = scan.blocks.back();
-      ++block.rows;
-      if (words.size() != columns.size())
-        throw InputError(
-            file + ": table " + block_name + ", row " + std::to_string(block.rows) + " (line " +
-            std::to_string(line_number) + "): expected " + std::to_string(columns.size()) +
-            " values, found " + std::to_string(words.size()) +
-            (words.size() < columns.size() ? ", no value in column " + columns[words.size()] : ""));
-      if (place == Columns) {
-        split = split && plain_words(line, words);
-        cut_begin = std::min(begin, text.size());
-        first_row = line_number;
-      }
-      split = split && (plain || place == Columns);
-      cut_end = std::min(begin, text.size());
-      last_row = line_number;
-      if (split) {
-        if (constexpr std::size_t many = 1000; block.rows == many) // as if the others were as long
-          block.values.reserve(block.values.size() * ((text.size() - cut_begin) / (cut_end - cut_begin) + 2));
-        block.values.insert(block.values.end(), words.begin(), words.end());
-      }
-      place = Rows;
+      place_ = Outside;
+    } else if (place_ != Outside) {
+      if (!scan_.blocks.empty()) // else the grammar says it better
+        add_row(line, plain);
+      place_ = Rows;
     }
   }
-  end_block();
-  scan.grammar.append(text, copied);
-  return scan;
-}
+
+  /// The words of a line.
+  void add_row(std::string_view line, bool plain) {
+    auto& block = scan_.blocks.back();
+    ++block.rows;
+    if (words_.size() != columns_.size())
+      throw InputError(
+          file_ + ": table " + block_name_ + ", row " + std::to_string(block.rows) + " (line " +
+          std::to_string(line_number_) + "): expected " + std::to_string(columns_.size()) +
+          " values, found " + std::to_string(words_.size()) +
+          (words_.size() < columns_.size() ? ", no value in column " + columns_[words_.size()] : ""));
+    const std::size_t end = std::min(next_, text_.size());
+    if (place_ == Columns) {
+      split_ = split_ && plain_words(line, words_);
+      cut_begin_ = end;
+      first_row_ = line_number_;
+    }
+    split_ = split_ && (plain || place_ == Columns);
+    cut_end_ = end;
+    last_row_ = line_number_;
+    if (!split_)
+      return;
+    if (constexpr std::size_t many = 1000; block.rows == many) // as if the others were as long
+      block.values.reserve(block.values.size() * ((text_.size() - cut_begin_) / (cut_end_ - cut_begin_) + 2));
+    block.values.insert(block.values.end(), words_.begin(), words_.end());
+  }
+
+  void end_block() {
+    if (split_ && last_row_ > first_row_) {
+      scan_.grammar.append(text_, copied_, cut_begin_ - copied_).append(last_row_ - first_row_, '\n');
+      copied_ = cut_end_;
+      if (auto& values = scan_.blocks.back().values; values.capacity() > 2 * values.size())
+        values.shrink_to_fit();
+    } else if (!scan_.blocks.empty()) {
+      scan_.blocks.back().values = {};
+    }
+    loops_ = first_row_ = last_row_ = 0;
+    split_ = false;
+  }
+
+  const std::string& text_;
+  const std::string& file_;
+  bool has_texts_; ///< of several lines, which begin with a semicolon: they can have what looks like a loop
+  LineScan scan_;
+  std::size_t next_ = 0, line_number_ = 0; ///< where the next line begins, and the number of this one
+  std::vector<std::string_view> words_;    ///< of this line
+  enum { Outside, Columns, Rows } place_ = Outside;
+  int version_ = 0; ///< for the next block
+  // Of this block: its loops, whether its rows are split, and the part of the text after the first of them.
+  std::string block_name_;
+  std::vector<std::string> columns_;
+  std::size_t loops_ = 0, cut_begin_ = 0, cut_end_ = 0, first_row_ = 0, last_row_ = 0;
+  bool split_ = false;
+  std::size_t copied_ = 0; ///< of the text to the grammar's
+};
 
 std::string without_underscore(const std::string& tag) { return tag.substr(tag.starts_with('_') ? 1 : 0); }
 
@@ -227,6 +247,46 @@ std::string quoted(const std::string& value) {
     return value;
   const char quote = can_be_quoted(value, '"') ? '"' : '\'';
   return quote + value + quote;
+}
+
+/// Letters of the widest value of every column. Throws InputError for a text that cannot be written.
+std::vector<std::size_t> widest_values(const std::filesystem::path& path, const StarTable& table) {
+  const std::size_t width = table.columns.size();
+  std::vector<std::size_t> widest(width, 0);
+  for (std::size_t i = 0, column = 0; i < table.values.size();
+       ++i, column = column + 1 < width ? column + 1 : 0) {
+    const std::string& value = table.values[i];
+    const bool plain = is_plain(value);
+    if (!plain && !is_writable(value))
+      throw InputError(path.string() + ": not written: a STAR file has no place for the text " + value);
+    widest[column] = std::max(widest[column], plain ? value.size() : quoted(value).size());
+  }
+  return widest;
+}
+
+/// The names of the columns and the rows, behind `text`, which is written before it becomes long.
+void write_loop(AtomicFile& file, const StarTable& table, const std::vector<std::size_t>& widest,
+                std::string& text) {
+  const std::size_t width = table.columns.size();
+  text += "loop_\n";
+  for (std::size_t i = 0; i < width; ++i)
+    text += "_" + table.columns[i] + " #" + std::to_string(i + 1) + "\n";
+  std::string in_quotes;
+  for (std::size_t i = 0, column = 0; i < table.values.size(); ++i) {
+    const std::string& value = table.values[i];
+    if (!is_plain(value))
+      in_quotes = quoted(value);
+    const std::string& cell = is_plain(value) ? value : in_quotes;
+    text.append(widest[column] - cell.size() + (column == 0 ? 0 : 2), ' ').append(cell);
+    if (++column < width)
+      continue;
+    text += '\n';
+    column = 0;
+    if (constexpr std::size_t enough = 1 << 20; text.size() > enough) {
+      file.write(text);
+      text.clear();
+    }
+  }
 }
 
 StarTable to_table(StarBlock& block, LineScan::Block& lines, const std::string& file) {
@@ -677,7 +737,7 @@ const StarTable* StarDocument::find(std::string_view name) const {
 StarDocument read_star(const std::filesystem::path& path) {
   const std::string file = path.string();
   const std::string text = InputFile(path).read_text();
-  LineScan scan = scan_lines(text, file);
+  LineScan scan = LineScanner(text, file).scan();
   auto blocks = parse_star(scan.grammar, file);
   if (blocks.empty())
     throw InputError(file + ": is not a STAR file: it has no table");
@@ -699,40 +759,12 @@ void write_star(const std::filesystem::path& path, const StarDocument& document,
     if (table.version != 0)
       text += "# version " + std::to_string(table.version) + "\n\n";
     text += "data_" + table.name + "\n\n";
-    const std::size_t width = table.columns.size();
-    std::vector<std::size_t> widest(width, 0);
-    for (std::size_t i = 0, column = 0; i < table.values.size();
-         ++i, column = column + 1 < width ? column + 1 : 0) {
-      const std::string& value = table.values[i];
-      const bool plain = is_plain(value);
-      if (!plain && !is_writable(value))
-        throw InputError(path.string() + ": not written: a STAR file has no place for the text " + value);
-      widest[column] = std::max(widest[column], plain ? value.size() : quoted(value).size());
-    }
-    if (table.loop) {
-      text += "loop_\n";
-      for (std::size_t i = 0; i < width; ++i)
-        text += "_" + table.columns[i] + " #" + std::to_string(i + 1) + "\n";
-      std::string in_quotes;
-      for (std::size_t i = 0, column = 0; i < table.values.size(); ++i) {
-        const std::string& value = table.values[i];
-        if (!is_plain(value))
-          in_quotes = quoted(value);
-        const std::string& cell = is_plain(value) ? value : in_quotes;
-        text.append(widest[column] - cell.size() + (column == 0 ? 0 : 2), ' ').append(cell);
-        if (++column < width)
-          continue;
-        text += '\n';
-        column = 0;
-        if (constexpr std::size_t enough = 1 << 20; text.size() > enough) {
-          file.write(text);
-          text.clear();
-        }
-      }
-    } else {
-      for (std::size_t i = 0; i < width; ++i)
+    const std::vector<std::size_t> widest = widest_values(path, table);
+    if (table.loop)
+      write_loop(file, table, widest, text);
+    else
+      for (std::size_t i = 0; i < table.columns.size(); ++i)
         text += "_" + table.columns[i] + "  " + quoted(table.values[i]) + "\n";
-    }
     file.write(text + "\n");
   }
   file.commit();
