@@ -116,43 +116,36 @@ std::vector<std::uint32_t> masked_pixels(int n) {
   return mask;
 }
 
-} // namespace
+/// A raster, every other row pushed by half a step, in pixels.
+std::vector<std::array<double, 2>> raster(const Demo& demo) {
+  std::vector<std::array<double, 2>> positions;
+  for (int i = 0; i < demo.scan * demo.scan; ++i)
+    positions.push_back({double(i / demo.scan * demo.step),
+                         std::min(double(i % demo.scan * demo.step + i / demo.scan % 2 * demo.step / 2),
+                                  double((demo.scan - 1) * demo.step))});
+  return positions;
+}
 
-void simulate(const Space& space, const Demo& demo, const std::filesystem::path& folder) {
-  std::filesystem::create_directories(folder);
-  Reconstruction truth;
-  const int m = demo.probe, margin = demo.margin();
-  truth.rows = truth.columns = m + (demo.scan - 1) * demo.step + 2 * margin;
-  truth.modes = demo.modes, truth.probe_size = m;
-  truth.aberrations = demo.aberrations;
-  truth.pixel_size = demo.optics.pixel_size * 1e-9;
-  std::vector<std::array<double, 2>> written;
-  for (int i = 0; i < demo.scan * demo.scan; ++i) // a raster, every other row pushed by half a step
-    written.push_back({double(i / demo.scan * demo.step),
-                       std::min(double(i % demo.scan * demo.step + i / demo.scan % 2 * demo.step / 2),
-                                double((demo.scan - 1) * demo.step))});
-  const auto errors = position_errors(written, demo.position_errors);
-  for (std::size_t j = 0; j < written.size(); ++j)
-    truth.positions.push_back({written[j][0] + margin + errors[j][0], written[j][1] + margin + errors[j][1]});
-  const DemoObject drawing(double(truth.rows), demo.step);
-  for (std::int64_t y = 0; y < truth.rows; ++y)
-    for (std::int64_t x = 0; x < truth.columns; ++x) {
-      const auto value = drawing.at(double(y), double(x));
-      truth.amplitude.push_back(value.amplitude);
-      truth.phase.push_back(value.phase);
-    }
-
-  const auto probe = allocate<Owned<Wave***>>("probe", demo.modes, m, m);
+/// The modes [modes, m, m] of a lens' probe.
+std::vector<std::complex<float>> true_probe(const Space& space, const Demo& demo) {
+  const int m = demo.probe;
   const auto lens = allocate<Owned<Wave**>>("lens", m, m);
   const auto parameters = allocate<Owned<float*>>("aberrations", int(probe_parameter_count));
   upload(space, parameters, std::vector<float>(demo.aberrations.begin(), demo.aberrations.end()));
   AberratedProbe<Space, float>(space, m, demo.detector, demo.optics).evaluate(space, parameters, lens);
-  truth.probe = download(space, lens);
-  add_true_modes(truth.probe, m, demo.modes);
-  upload(space, probe, truth.probe);
+  auto probe = download(space, lens);
+  add_true_modes(probe, m, demo.modes);
+  return probe;
+}
 
+/// The waves [N, modes, n, n] on the detector.
+std::vector<std::complex<float>> detected_waves(const Space& space, const Demo& demo,
+                                                const Reconstruction& truth, const DemoObject& drawing) {
+  const int m = demo.probe;
+  const auto probe = allocate<Owned<Wave***>>("probe", demo.modes, m, m);
+  upload(space, probe, truth.probe);
   // The windows of the object where they truly lie, one below the other.
-  const auto count = static_cast<std::int64_t>(written.size());
+  const auto count = static_cast<std::int64_t>(truth.positions.size());
   std::vector<std::complex<float>> windows;
   std::vector<std::array<double, 2>> places;
   for (const auto& [row, column] : truth.positions) {
@@ -170,16 +163,20 @@ void simulate(const Space& space, const Demo& demo, const std::filesystem::path&
   const auto waves = allocate<Owned<Wave****>>("waves", count, demo.modes, demo.detector, demo.detector);
   exit_waves(space, scan, object, probe, waves);
   Propagator<Space, float>(space, demo.detector, count * demo.modes).propagate(space, waves);
+  return download(space, waves);
+}
+
+/// Photons [N, n, n] of waves whose modes do not interfere.
+std::vector<std::uint16_t> detected_counts(const Demo& demo, const std::vector<std::complex<float>>& waves) {
+  const auto pixels = static_cast<std::size_t>(demo.detector) * static_cast<std::size_t>(demo.detector);
   std::vector<double> intensities;
   double sum = 0;
-  const auto pixels = static_cast<std::size_t>(demo.detector) * static_cast<std::size_t>(demo.detector);
-  const auto all_modes = download(space, waves);
-  for (std::size_t wave = 0; wave < all_modes.size() / pixels; wave += static_cast<std::size_t>(demo.modes))
+  for (std::size_t wave = 0; wave < waves.size() / pixels; wave += static_cast<std::size_t>(demo.modes))
     for (std::size_t k = 0; k < pixels; ++k) {
       intensities.push_back(0);
       for (int mode = 0; mode < demo.modes; ++mode)
         intensities.back() +=
-            std::norm(std::complex<double>(all_modes[(wave + static_cast<std::size_t>(mode)) * pixels + k]));
+            std::norm(std::complex<double>(waves[(wave + static_cast<std::size_t>(mode)) * pixels + k]));
       sum += intensities.back();
     }
   std::mt19937_64 generator(1956);
@@ -188,6 +185,31 @@ void simulate(const Space& space, const Demo& demo, const std::filesystem::path&
     std::poisson_distribution<int> detected(intensity * demo.counts * double(intensities.size()) / sum);
     counts.push_back(static_cast<std::uint16_t>(std::min(detected(generator), 65535)));
   }
+  return counts;
+}
+
+} // namespace
+
+void simulate(const Space& space, const Demo& demo, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  Reconstruction truth;
+  const int m = demo.probe, margin = demo.margin();
+  truth.rows = truth.columns = m + (demo.scan - 1) * demo.step + 2 * margin;
+  truth.modes = demo.modes, truth.probe_size = m;
+  truth.aberrations = demo.aberrations;
+  truth.pixel_size = demo.optics.pixel_size * 1e-9;
+  const auto written = raster(demo), errors = position_errors(written, demo.position_errors);
+  for (std::size_t j = 0; j < written.size(); ++j)
+    truth.positions.push_back({written[j][0] + margin + errors[j][0], written[j][1] + margin + errors[j][1]});
+  const DemoObject drawing(double(truth.rows), demo.step);
+  for (std::int64_t y = 0; y < truth.rows; ++y)
+    for (std::int64_t x = 0; x < truth.columns; ++x) {
+      const auto value = drawing.at(double(y), double(x));
+      truth.amplitude.push_back(value.amplitude);
+      truth.phase.push_back(value.phase);
+    }
+  truth.probe = true_probe(space, demo);
+  const auto counts = detected_counts(demo, detected_waves(space, demo, truth, drawing));
 
   const double metre = 1e-9, distance = 1;
   MeasurementWriter writer(
@@ -196,7 +218,7 @@ void simulate(const Space& space, const Demo& demo, const std::filesystem::path&
        .distance = distance,
        .detector_pixel = demo.optics.wavelength * distance / (demo.detector * demo.optics.pixel_size),
        .object_pixel = truth.pixel_size});
-  writer.write(0, count, counts);
+  writer.write(0, std::ssize(written), counts);
   if (demo.masked)
     writer.write_mask(masked_pixels(demo.detector));
   writer.commit();

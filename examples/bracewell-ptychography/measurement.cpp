@@ -32,6 +32,31 @@ std::vector<std::string> and_plain(std::vector<std::string> places, const std::s
   return places;
 }
 
+/// Which coordinates (x, y) of a position rows and columns of the object are, and with which sign.
+struct Axes {
+  std::array<std::size_t, 2> coordinate{};
+  std::array<double, 2> sign{1, 1};
+};
+
+/// Of --axes; throws InputError for what are no axes.
+Axes axes_of(const std::string& option) {
+  std::string rest = option;
+  Axes axes;
+  for (const std::size_t axis : {0, 1}) {
+    if (!rest.empty() && (rest[0] == '-' || rest[0] == '+')) {
+      axes.sign[axis] = rest[0] == '-' ? -1 : 1;
+      rest.erase(0, 1);
+    }
+    if (rest.empty() || (rest[0] != 'x' && rest[0] != 'y'))
+      throw InputError("--axes " + option + ": expected two of x and y, each with a sign or without");
+    axes.coordinate[axis] = rest[0] == 'x' ? 0 : 1;
+    rest.erase(0, 1);
+  }
+  if (!rest.empty() || axes.coordinate[0] == axes.coordinate[1])
+    throw InputError("--axes " + option + ": expected x and y once each");
+  return axes;
+}
+
 /// Frame's index of each of n rows (or columns), zero frequency first.
 std::vector<std::int64_t> far_field_window(std::int64_t n, std::int64_t frame, std::int64_t centre) {
   std::vector<std::int64_t> indices;
@@ -262,22 +287,7 @@ void Measurement::read_positions(const MeasurementOptions& options) {
                      ": its positions are in metres, and the object's pixel is not known: wavelength, "
                      "distance or detector pixel is missing; use --wavelength, --distance, "
                      "--detector-pixel or --object-pixel");
-  // The axes as coordinate and sign.
-  std::string axes = options.axes;
-  std::array<std::size_t, 2> coordinate{};
-  std::array<double, 2> sign{1, 1};
-  for (const std::size_t axis : {0, 1}) {
-    if (!axes.empty() && (axes[0] == '-' || axes[0] == '+')) {
-      sign[axis] = axes[0] == '-' ? -1 : 1;
-      axes.erase(0, 1);
-    }
-    if (axes.empty() || (axes[0] != 'x' && axes[0] != 'y'))
-      throw InputError("--axes " + options.axes + ": expected two of x and y, each with a sign or without");
-    coordinate[axis] = axes[0] == 'x' ? 0 : 1;
-    axes.erase(0, 1);
-  }
-  if (!axes.empty() || coordinate[0] == coordinate[1])
-    throw InputError("--axes " + options.axes + ": expected x and y once each");
+  auto [coordinate, sign] = axes_of(options.axes);
   if (row_first) // (row, column), not (x, y)
     coordinate = {1 - coordinate[0], 1 - coordinate[1]};
   const double scale = pixels ? 1 : 1 / object_pixel_;

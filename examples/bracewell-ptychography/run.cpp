@@ -34,11 +34,6 @@ std::string number(double value) {
   return text;
 }
 
-template <class Value>
-auto host_view(std::vector<Value>& values) {
-  return Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
-}
-
 /// Sums over the patterns, for starting values and for the record.
 struct Totals {
   double counts = 0;                ///< of all good pixels
@@ -779,18 +774,51 @@ private:
 
   bool decays() const { return options_.decay.value_or(options_.batches > 1 || options_.refine_positions); }
 
+  /// The patterns of every step of a pass.
+  struct Batches {
+    std::optional<PatternBatches<Space>> lists; ///< of this process; absent: all patterns are one batch
+    std::vector<std::int64_t> sizes;            ///< in all processes
+
+    Array<const int, Memory> patterns(int batch) const {
+      return lists ? (*lists)[batch] : Array<const int, Memory>();
+    }
+  };
+
+  Batches make_batches() const {
+    Batches batches;
+    if (options_.batches > 1)
+      batches.lists.emplace(space_, own_count(), options_.batches, options_.seed);
+    for (int batch = 0; batch < options_.batches; ++batch)
+      batches.sizes.push_back(std::int64_t(
+          sum_over_processes(double(batches.lists ? batches.patterns(batch).size() : own_count()))));
+    return batches;
+  }
+
+  /// A step with every batch, in the order of `passes`, which gets the mean of their losses.
+  template <class Solver>
+  void make_pass(Solver& solver, const Batches& batches, Passes& passes) const {
+    const double pass = double(passes.losses.size());
+    if (decays()) // over the last quarter of them
+      solver.set_rate_factor(std::min(1.0, 4 - 4.0 * pass / options_.passes));
+    solver.move_windows(space_);
+    auto& order = passes.order;
+    std::shuffle(order.begin(), order.end(), passes.generator);
+    for (std::size_t b = 0; b < order.size(); ++b) {
+      solver.step(space_, batches.patterns(order[b]), batches.sizes[std::size_t(order[b])]);
+      if (b + 1 < order.size())
+        solver.prefetch(batches.patterns(order[b + 1]));
+    }
+    const auto steps = solver.losses(space_);
+    passes.losses.push_back(std::accumulate(steps.end() - options_.batches, steps.end(), 0.0) /
+                            options_.batches);
+  }
+
   /// Mean loss of every pass, and that at the end, where the solver has the best state that a pass began with.
   template <class Solver>
   std::vector<double> iterate(Solver& solver, Checkpoint& checkpoint) const {
-    const int batches = options_.batches;
-    std::optional<PatternBatches<Space>> lists;
-    if (batches > 1)
-      lists.emplace(space_, own_count(), batches, options_.seed);
-    std::vector<double> sizes; // of the batches, in all processes
-    for (int batch = 0; batch < batches; ++batch)
-      sizes.push_back(sum_over_processes(double(lists ? (*lists)[batch].size() : own_count())));
+    const Batches batches = make_batches();
     Passes passes{.losses = {},
-                  .order = std::vector<int>(static_cast<std::size_t>(batches)),
+                  .order = std::vector<int>(static_cast<std::size_t>(options_.batches)),
                   .generator = std::mt19937_64(options_.seed)};
     std::iota(passes.order.begin(), passes.order.end(), 0);
     const Owned<double> last("Bracewell::examples::loss");
@@ -805,22 +833,9 @@ private:
     {
       Progress progress("reconstructing", "passes", options_.passes);
       progress.add(static_cast<std::int64_t>(losses.size()));
-      for (int pass = static_cast<int>(losses.size()); pass < options_.passes; ++pass) {
+      while (std::ssize(losses) < options_.passes) {
         before.exchange(space_, solver, false);
-        if (decays()) // over the last quarter of them
-          solver.set_rate_factor(std::min(1.0, 4 - 4.0 * pass / options_.passes));
-        solver.move_windows(space_);
-        std::shuffle(passes.order.begin(), passes.order.end(), passes.generator);
-        for (std::size_t b = 0; b < passes.order.size(); ++b) {
-          const auto patterns_of = [&](std::size_t which) {
-            return lists ? (*lists)[passes.order[which]] : Array<const int, Memory>();
-          };
-          solver.step(space_, patterns_of(b), std::int64_t(sizes[std::size_t(passes.order[b])]));
-          if (b + 1 < passes.order.size())
-            solver.prefetch(patterns_of(b + 1));
-        }
-        const auto steps = solver.losses(space_);
-        losses.push_back(std::accumulate(steps.end() - batches, steps.end(), 0.0) / batches);
+        make_pass(solver, batches, passes);
         if (losses.back() < passes.least) {
           passes.least = losses.back();
           std::swap(before, best);

@@ -21,9 +21,7 @@ namespace fs = std::filesystem;
 Molecule make_molecule(const Space& space, int box) {
   const std::vector<Blob> blobs = helix_and_domain(box);
   Molecule molecule{Owned<Blob*>("Bracewell::examples::blobs", blobs.size()), box};
-  const Kokkos::View<const Blob*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(blobs.data(),
-                                                                                   blobs.size());
-  Kokkos::deep_copy(space, molecule.blobs, host);
+  Kokkos::deep_copy(space, molecule.blobs, host_view(blobs));
   space.fence("Bracewell::examples::molecule");
   return molecule;
 }

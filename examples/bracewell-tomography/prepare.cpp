@@ -17,7 +17,7 @@ namespace {
 
 Owned<float*> uploaded(const Space& space, const std::vector<float>& values) {
   const auto view = allocate<Owned<float*>>("means", values.size());
-  Kokkos::deep_copy(space, view, Kokkos::View<const float*, Kokkos::HostSpace>(values.data(), values.size()));
+  Kokkos::deep_copy(space, view, host_view(values));
   space.fence("Bracewell::examples::means");
   return view;
 }
@@ -244,7 +244,7 @@ PreparedRows prepare_sinograms(const Space& space, const Job& job, IndexRange ro
     if (stripes)
       stripes->execute(space, some);
     float* const values = result.values.data() + (row - first) * result.row_values;
-    Kokkos::deep_copy(space, Kokkos::View<float*, Kokkos::HostSpace>(values, some.size()),
+    Kokkos::deep_copy(space, host_view(std::span(values, some.size())),
                       Part<float*>(some.data(), some.size()));
     space.fence("Bracewell::examples::prepare");
     progress.add(count);
@@ -272,7 +272,7 @@ void prepare_frames(const Space& space, const Job& job, double roll, PreparedRow
         copy(prepared.values.data() + row * prepared.row_values + first * width,
              staged.data() + row * count * width);
     };
-    const Kokkos::View<float*, Kokkos::HostSpace> host(staged.data(), size(rows * count * width));
+    const auto host = host_view(std::span(staged).first(size(rows * count * width)));
     const Sinograms in(frames.data(), size(rows), size(count), size(width));
     lines([&](const float* all, float* here) { std::copy(all, all + count * width, here); });
     Kokkos::deep_copy(space, Part<float*>(in.data(), host.size()), host);

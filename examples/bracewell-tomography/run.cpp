@@ -140,9 +140,7 @@ void harden(const Space& space, const RunOptions& options, const Sinograms& sino
 void read_sinogram(const Space& space, const Job& job, const Stripes& stripes,
                    const std::optional<PreparedRows>& prepared, std::int64_t row, const Sinograms& slices) {
   if (prepared) {
-    Kokkos::deep_copy(
-        Part<float*>(slices.data(), slices.size()),
-        Kokkos::View<const float*, Kokkos::HostSpace>(prepared->row(row).data(), slices.size()));
+    Kokkos::deep_copy(Part<float*>(slices.data(), slices.size()), host_view(prepared->row(row)));
   } else {
     const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::rows",
                                                            size(job.bytes_per_row()));
@@ -463,7 +461,7 @@ private:
     if (const std::int64_t place = (place_.depth ? place_.depth / 2 : job_.middle) - first(item);
         place >= 0 && place < place_.slices(count(item))) {
       std::vector<float> slice(width * width);
-      Kokkos::deep_copy(Kokkos::View<float*, Kokkos::HostSpace>(slice.data(), slice.size()),
+      Kokkos::deep_copy(host_view(slice),
                         Part<float*>(slices.data() + size(place) * slice.size(), slice.size()));
       middle(std::move(slice));
     }
@@ -606,8 +604,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     }
     if (process_count() > 1) {
       middle.resize(size(width) * size(width));
-      processes().sum(space, Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(middle.data(),
-                                                                                              middle.size()));
+      processes().sum(space, host_view(middle));
       if (is_first_process())
         draw(std::move(middle));
     }

@@ -2,11 +2,13 @@
 #include "processes.hpp"
 
 #include "input_error.hpp"
+#include "views.hpp"
 
 #include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <span>
 #include <streambuf>
 #include <thread>
 #include <utility>
@@ -63,8 +65,7 @@ const Communicator<Kokkos::DefaultExecutionSpace>& processes() {
 }
 
 double sum_over_processes(double value) {
-  processes().sum(Kokkos::DefaultExecutionSpace(),
-                  Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(&value, 1));
+  processes().sum(Space(), host_view(std::span(&value, 1)));
   return value;
 }
 
@@ -75,8 +76,7 @@ std::string text_of_first_process(const std::string& text) {
   processes().broadcast(space, size);
   std::string result = text;
   result.resize(size(0));
-  processes().broadcast(
-      space, Kokkos::View<char*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(result.data(), result.size()));
+  processes().broadcast(space, host_view(result));
   return result;
 }
 

@@ -90,7 +90,7 @@ void Slots::add_copy(std::vector<Stage>& stages, Direction direction, BytesOf by
   copy.work = [this, in, bytes = std::move(bytes)](std::int64_t item) {
     const auto size = static_cast<std::size_t>(bytes(item));
     const Part<std::byte*> of_device(device(item), size);
-    const Kokkos::View<std::byte*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> of_host(host(item), size);
+    const auto of_host = host_view(std::span(host(item), size));
     if (in)
       Kokkos::deep_copy(space_, of_device, of_host);
     else

@@ -2,6 +2,7 @@
 #include "timings.hpp"
 
 #include "processes.hpp"
+#include "views.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,8 +23,7 @@ std::string formatted(const char* format, Values... values) {
 std::vector<double> of_processes(double value) {
   std::vector<double> all(static_cast<std::size_t>(process_count()));
   all[static_cast<std::size_t>(processes().rank())] = value;
-  processes().sum(Kokkos::DefaultExecutionSpace(),
-                  Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(all.data(), all.size()));
+  processes().sum(Space(), host_view(all));
   return all;
 }
 

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <thread>
+#include <type_traits>
 
 /// The arrays that the drivers work on, in the memory of the default execution space.
 namespace Bracewell::Examples {
@@ -22,6 +24,14 @@ using Part = Kokkos::View<Data, Kokkos::LayoutRight, Memory, Kokkos::MemoryTrait
 /// Of little that goes to and from the device often.
 template <class Data>
 using OnHost = Kokkos::View<Data, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace>;
+
+/// Values of the host, one after the other, as a View: of a vector, a string, a span.
+template <class Values>
+auto host_view(Values&& values) {
+  using Value = std::remove_pointer_t<decltype(std::data(values))>;
+  return Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(std::data(values),
+                                                                          std::size(values));
+}
 
 /// Whether what the host writes is where the kernels read it: nothing is copied.
 inline constexpr bool kernels_run_on_host = std::is_same_v<Memory, Kokkos::HostSpace>;
