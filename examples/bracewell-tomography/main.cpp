@@ -274,14 +274,8 @@ std::string of_options(const std::string& message, const std::string& scan) {
   return message;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-  CLI::App app{
-      "Reconstructs slices from a parallel-beam scan: attenuation per pixel. Writes OUT and a picture of the "
-      "middle slice (_middle.png).",
-      program};
-  Options options;
+/// What is read, and how it is taken.
+void add_scan_options(CLI::App& app, Options& options) {
   RunOptions& run = options.run;
   app.add_option("--scan", run.scan.file,
                  "HDF5 (Scientific Data Exchange); .tif with a page per projection, a folder or pattern "
@@ -332,6 +326,11 @@ int main(int argc, char** argv) {
   app.add_option("--columns", options.columns,
                  "of the detector, all by default; pixels of other options count from BEGIN")
       ->type_name("BEGIN:END");
+}
+
+/// Of the steps before the slices.
+void add_detector_options(CLI::App& app, Options& options) {
+  RunOptions& run = options.run;
   app.add_option("--zingers", options.zingers,
                  "values whose attenuation is further than so much from the median around them become it")
       ->check(CLI::PositiveNumber)
@@ -388,6 +387,9 @@ int main(int argc, char** argv) {
                  "columns without object: every row is divided by its mean there; with --no-log the mean is "
                  "subtracted")
       ->type_name("BEGIN:END");
+}
+
+void add_stripe_options(CLI::App& app, Options& options) {
   app.add_option("--stripes", options.stripes,
                  "removal of stripes, which make rings; sorting by default with --demo")
       ->transform(CLI::CheckedTransformer(stripe_methods, CLI::ignore_case).description(""))
@@ -439,6 +441,11 @@ int main(int argc, char** argv) {
       })
       ->type_name("RATIO")
       ->capture_default_str();
+}
+
+/// Of the axis and of the method.
+void add_method_options(CLI::App& app, Options& options) {
+  RunOptions& run = options.run;
   app.add_option("--centre", options.centre, "of the rotation axis")
       ->type_name("PIXEL|auto")
       ->capture_default_str();
@@ -458,6 +465,11 @@ int main(int argc, char** argv) {
   app.add_option("--tolerance", run.tolerance, "relative error of the Fourier method")
       ->check(CLI::Range(1e-6, 1e-1))
       ->capture_default_str();
+}
+
+/// Of iterations, of filters, and of what is kept.
+void add_solver_options(CLI::App& app, Options& options) {
+  RunOptions& run = options.run;
   auto* const solver =
       app.add_option(
              "--solver", options.solver,
@@ -500,8 +512,9 @@ int main(int argc, char** argv) {
   solver->excludes(filter)->excludes(padding)->excludes(density);
   app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
   app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
-  add_memory_limit(app, run.memory_limit);
-  add_picture_format(app, run.picture_ending);
+}
+
+void add_demo_options(CLI::App& app, Options& options) {
   auto* const demo =
       app.add_option("--demo", options.demo,
                      "simulate a scan in FOLDER, reconstruct it and compare with the truth, truth.h5")
@@ -515,11 +528,29 @@ int main(int argc, char** argv) {
       ->type_name("DEGREES")
       ->capture_default_str()
       ->needs(demo);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Reconstructs slices from a parallel-beam scan: attenuation per pixel. Writes OUT and a picture of the "
+      "middle slice (_middle.png).",
+      program};
+  Options options;
+  add_scan_options(app, options);
+  add_detector_options(app, options);
+  add_stripe_options(app, options);
+  add_method_options(app, options);
+  add_solver_options(app, options);
+  add_memory_limit(app, options.run.memory_limit);
+  add_picture_format(app, options.run.picture_ending);
+  add_demo_options(app, options);
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     try {
       main_job(options, provenance, timings);
     } catch (const Bracewell::Error& error) {
-      throw Bracewell::Error(of_options(error.what(), run.scan.file.string()));
+      throw Bracewell::Error(of_options(error.what(), options.run.scan.file.string()));
     }
   });
 }

@@ -486,6 +486,128 @@ private:
   Iterations iterations_;
 };
 
+/// The picture of the middle slice, drawn beside the work; where there are several processes, by the first one at the end.
+class MiddlePicture {
+public:
+  /// @param path  empty: there is none
+  MiddlePicture(fs::path path, int width) : path_(std::move(path)), width_(width) {}
+
+  /// The slice, in the process that has it.
+  void take(std::vector<float> slice) {
+    if (process_count() > 1)
+      slice_ = std::move(slice);
+    else
+      draw(std::move(slice));
+  }
+  /// After the work. Collective.
+  void collect(const Space& space) {
+    if (process_count() == 1)
+      return;
+    slice_.resize(size(width_) * size(width_));
+    processes().sum(space, host_view(slice_));
+    if (is_first_process())
+      draw(std::move(slice_));
+  }
+  /// In the first process, until it is drawn.
+  void wait() { drawn_.get(); }
+
+private:
+  void draw(std::vector<float> slice) {
+    if (!path_.empty())
+      drawn_ = std::async(std::launch::async, write_middle, path_, std::move(slice), width_);
+  }
+
+  fs::path path_;
+  int width_;
+  std::vector<float> slice_; ///< of several processes, in one of them
+  std::future<void> drawn_;
+};
+
+/// What the middle slice tells of all.
+struct MiddleSlice {
+  double centre;      ///< of the axis
+  double attenuation; ///< per pixel
+};
+
+/// Looks at it, and searches the axis where that is not given. The same in all processes.
+MiddleSlice look_at_middle(const Space& space, const Job& job, const Owned<float**>& sinogram,
+                           Provenance& provenance, Timings& timings) {
+  const RunOptions& options = job.options;
+  if (!options.half_acquisition && !options.laminography)
+    check_width(job, sinogram, provenance);
+  check_size(options, place_of(job, axis_or_widest(job)), provenance);
+  if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
+    provenance.assume("--centre " + shortest(*options.centre) + ": lies outside of the detector's " +
+                      std::to_string(job.width) + " columns: what is about the axis was not seen");
+  provenance.say();
+  MiddleSlice found{.centre = options.centre.value_or(0), .attenuation = mean_attenuation(sinogram)};
+  if (!options.centre)
+    timings.phase("search the axis");
+  if (!options.centre && options.half_acquisition) {
+    found.centre = find_overlap(space, sinogram, job.scan.angles());
+  } else if (!options.centre) {
+    Progress progress("searching the axis", "parts", 100);
+    std::int64_t shown = 0;
+    found.centre = find_centre(space, sinogram, job.scan.angles(), {.progress = [&](double share) {
+                                 progress.add(std::int64_t(100 * share) -
+                                              std::exchange(shown, std::int64_t(100 * share)));
+                               }});
+  }
+  // Whatever the others compute on.
+  found.centre = sum_over_processes(is_first_process() ? found.centre : 0);
+  found.attenuation = sum_over_processes(is_first_process() ? found.attenuation : 0);
+  if (!options.centre)
+    provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(found.centre));
+  if (options.half_acquisition)
+    provenance.took(job.scan.path(),
+                    "half acquisition: " +
+                        shortest(std::round(1 + 2 * std::min(found.centre, job.width - 1 - found.centre))) +
+                        " columns are seen twice");
+  return found;
+}
+
+/// The rows of this process, after the steps on frames.
+PreparedRows prepare_share(const Space& space, const Job& job, const Stripes& stripes) {
+  const Share mine = share_of(job.slices);
+  PreparedRows prepared =
+      prepare_sinograms(space, job, {job.rows.begin + mine.begin, job.rows.begin + mine.end}, stripes);
+  prepare_frames(space, job, job.options.roll, prepared);
+  return prepared;
+}
+
+/// What was found, beside the slices.
+void write_attributes(SliceOutput& output, const RunOptions& options, const MiddleSlice& middle,
+                      double residual) {
+  output.write_attribute("centre", middle.centre);
+  if (options.laminography)
+    output.write_attribute("laminography", *options.laminography);
+  if (!options.solver)
+    return;
+  output.write_attribute("iterations", options.solver->iterations);
+  output.write_attribute("residual", residual);
+  if (options.solver->total_variation > 0)
+    output.write_attribute("total_variation", options.solver->total_variation * middle.attenuation);
+}
+
+/// Slices at several centres or rolls in rows of panels, with the greys of the middle one.
+Picture in_panels(const std::vector<std::vector<float>>& slices, const std::vector<std::string>& captions,
+                  int width) {
+  const GreyRange grey = range_in_disc(slices[slices.size() / 2], width);
+  const auto columns = size(std::int64_t(std::ceil(std::sqrt(double(slices.size())))));
+  std::vector<Picture> rows, row;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    row.push_back(grey_panel({.caption = captions[i],
+                              .values = slices[i],
+                              .width = width,
+                              .height = width,
+                              .range = grey,
+                              .points = 400}));
+    if (row.size() == columns || i + 1 == slices.size())
+      rows.push_back(side_by_side(std::exchange(row, {})));
+  }
+  return stacked(rows);
+}
+
 } // namespace
 
 RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
@@ -516,52 +638,18 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   // What is wrong, and how much fits, is found before the axis is searched.
   const std::int64_t chunk = chunk_size(space, job, options, resident_bytes());
   check_flats(job, provenance);
-  double centre = 0, attenuation = 0;
   std::optional<PreparedRows> prepared;
   if (job.has_frame_steps()) {
     timings.phase("prepare frames");
-    const Share mine = share_of(job.slices);
-    prepared =
-        prepare_sinograms(space, job, {job.rows.begin + mine.begin, job.rows.begin + mine.end}, stripes);
-    prepare_frames(space, job, options.roll, *prepared);
+    prepared = prepare_share(space, job, stripes);
   }
-  {
-    timings.phase("look at the middle slice");
-    const auto sinogram =
-        middle_sinogram(space, job, stripes,
-                        prepared && process_count() == 1 ? prepared : prepare_middle(space, job, stripes));
-    if (!options.half_acquisition && !options.laminography)
-      check_width(job, sinogram, provenance);
-    check_size(options, place_of(job, axis_or_widest(job)), provenance);
-    if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
-      provenance.assume("--centre " + shortest(*options.centre) + ": lies outside of the detector's " +
-                        std::to_string(job.width) + " columns: what is about the axis was not seen");
-    provenance.say();
-    attenuation = mean_attenuation(sinogram);
-    if (options.centre) {
-      centre = *options.centre;
-    } else if (options.half_acquisition) {
-      timings.phase("search the axis");
-      centre = find_overlap(space, sinogram, scan.angles());
-    } else {
-      timings.phase("search the axis");
-      Progress progress("searching the axis", "parts", 100);
-      std::int64_t shown = 0;
-      centre = find_centre(space, sinogram, scan.angles(), {.progress = [&](double share) {
-                             progress.add(std::int64_t(100 * share) -
-                                          std::exchange(shown, std::int64_t(100 * share)));
-                           }});
-    }
-  }
-  // The same in all, whatever they compute on.
-  centre = sum_over_processes(is_first_process() ? centre : 0);
-  attenuation = sum_over_processes(is_first_process() ? attenuation : 0);
-  if (!options.centre)
-    provenance.took(scan.path(), "the rotation axis at pixel " + shortest(centre));
-  if (options.half_acquisition)
-    provenance.took(scan.path(), "half acquisition: " +
-                                     shortest(std::round(1 + 2 * std::min(centre, job.width - 1 - centre))) +
-                                     " columns are seen twice");
+  timings.phase("look at the middle slice");
+  const MiddleSlice middle = look_at_middle(
+      space, job,
+      middle_sinogram(space, job, stripes,
+                      prepared && process_count() == 1 ? prepared : prepare_middle(space, job, stripes)),
+      provenance, timings);
+  const double centre = middle.centre;
   Views views{scan.angles()};
   if (options.laminography)
     require_one_process();
@@ -578,39 +666,21 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   const int width = place.image;
   output->write_provenance(provenance.text());
 
-  std::future<void> picture; // drawn beside the work
-  const auto draw = [&](std::vector<float> slice) {
-    if (!measuring)
-      picture = std::async(std::launch::async, write_middle, picture_path(options), std::move(slice), width);
-  };
-  std::vector<float> middle; // of several processes, in one of them
-  const auto keep = [&](std::vector<float> slice) { middle = std::move(slice); };
+  MiddlePicture picture(measuring ? fs::path() : picture_path(options), width);
   timings.phase("plan");
-  Pipeline pipeline(space, job, options, views, centre, attenuation, chunk, stripes, prepared, *output);
+  Pipeline pipeline(space, job, options, views, centre, middle.attenuation, chunk, stripes, prepared,
+                    *output);
   timings.phase("reconstruct");
-  timings.stages(process_count() > 1 ? pipeline.run(keep) : pipeline.run(draw));
+  timings.stages(pipeline.run([&](std::vector<float> slice) { picture.take(std::move(slice)); }));
   timings.share("slices", pipeline.taken());
   timings.phase("finish");
   const double residual = pipeline.residual(sum_over_processes(pipeline.iterations().squares), job.slices);
   if (!measuring) {
-    output->write_attribute("centre", centre);
-    if (options.laminography)
-      output->write_attribute("laminography", *options.laminography);
-    if (options.solver) {
-      output->write_attribute("iterations", options.solver->iterations);
-      output->write_attribute("residual", residual);
-      if (options.solver->total_variation > 0)
-        output->write_attribute("total_variation", options.solver->total_variation * attenuation);
-    }
-    if (process_count() > 1) {
-      middle.resize(size(width) * size(width));
-      processes().sum(space, host_view(middle));
-      if (is_first_process())
-        draw(std::move(middle));
-    }
+    write_attributes(*output, options, middle, residual);
+    picture.collect(space);
     output->commit();
     if (is_first_process()) {
-      picture.get();
+      picture.wait();
       outputs.commit();
     }
   }
@@ -650,6 +720,7 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   const int image = place_of(job, tilts ? *options.centre : trial(count / 2)).image; // the same for all
   const auto slice = allocate<Owned<float***>>("slice", 1, image, image);
   std::vector<std::vector<float>> images;
+  std::vector<std::string> captions;
   Progress progress("reconstructing", tilts ? "tilts" : "centres", count);
   for (std::int64_t i = 0; i < count; ++i) {
     if (tilts) {
@@ -672,22 +743,10 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
     apply_mask(space, slice, {.radius = image / 2.0});
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
     images.emplace_back(host.data(), host.data() + host.size());
+    captions.push_back((tilts ? "roll " : "centre ") + shortest(trial(i)));
     progress.add(1);
   }
-  const GreyRange grey = range_in_disc(images[images.size() / 2], image); // the same for all
-  const auto columns = size(std::int64_t(std::ceil(std::sqrt(double(count)))));
-  std::vector<Picture> rows, row;
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    row.push_back(grey_panel({.caption = (tilts ? "roll " : "centre ") + shortest(trial(std::int64_t(i))),
-                              .values = images[i],
-                              .width = image,
-                              .height = image,
-                              .range = grey,
-                              .points = 400}));
-    if (row.size() == columns || i + 1 == images.size())
-      rows.push_back(side_by_side(std::exchange(row, {})));
-  }
-  write_picture(options.out, stacked(rows));
+  write_picture(options.out, in_panels(images, captions, image));
   outputs.commit();
   return options.out.string() + ": slice " + std::to_string(job.middle_row()) + " at " +
          std::to_string(count) + (tilts ? " rolls" : " centres");
