@@ -566,6 +566,48 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const Owned<float
   return found;
 }
 
+Stripes stripe_removal(const Space& space, const Job& job) {
+  Stripes stripes;
+  if (job.options.stripes)
+    stripes.emplace(space, int(job.angles()), job.width, *job.options.stripes);
+  return stripes;
+}
+
+/// Where the views are: as the scan says, or found and written.
+Views views_of(const Space& space, const Job& job, const Stripes& stripes,
+               const std::optional<PreparedRows>& prepared, double centre, Provenance& provenance,
+               Timings& timings) {
+  const RunOptions& options = job.options;
+  if (options.laminography || options.align)
+    require_one_process();
+  if (!options.align)
+    return {job.scan.angles()};
+  timings.phase("align the views");
+  Views views = find_views(space, job, stripes, prepared, centre, provenance);
+  if (!is_null_output(options.out))
+    write_views(views_path(options), views);
+  return views;
+}
+
+/// What a run writes.
+std::vector<fs::path> outputs_of(const RunOptions& options) {
+  if (is_null_output(options.out))
+    return {};
+  std::vector<fs::path> paths{options.out, picture_path(options)};
+  if (options.align)
+    paths.push_back(views_path(options));
+  return paths;
+}
+
+std::string summary_of(const Job& job, const Place& place, double centre, double seconds) {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
+                static_cast<long long>(place.slices(job.slices)), place.image, place.image,
+                job.scan.angles().size(), centre, seconds);
+  return job.options.out.string() + text;
+}
+
 /// The rows of this process, after the steps on frames.
 PreparedRows prepare_share(const Space& space, const Job& job, const Stripes& stripes) {
   const Share mine = share_of(job.slices);
@@ -614,19 +656,11 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                       Timings& timings) {
   const auto start = std::chrono::steady_clock::now();
   const bool measuring = is_null_output(options.out);
-  std::vector<fs::path> paths;
-  if (!measuring)
-    paths = {options.out, picture_path(options)};
-  if (!measuring && options.align)
-    paths.push_back(views_path(options));
-  OutputFamily outputs(paths);
+  OutputFamily outputs(outputs_of(options));
   timings.phase("open");
   Job job(options, provenance);
   unpack(job, options, job.with_neighbours(job.rows), provenance);
-  const Scan& scan = job.scan;
-  Stripes stripes;
-  if (options.stripes)
-    stripes.emplace(space, int(job.angles()), job.width, *options.stripes);
+  const Stripes stripes = stripe_removal(space, job);
   std::optional<SliceOutput> output;
   const auto open_output = [&](double axis) {
     const Place place = place_of(job, axis);
@@ -650,23 +684,12 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                       prepared && process_count() == 1 ? prepared : prepare_middle(space, job, stripes)),
       provenance, timings);
   const double centre = middle.centre;
-  Views views{scan.angles()};
-  if (options.laminography)
-    require_one_process();
-  if (options.align) {
-    require_one_process();
-    timings.phase("align the views");
-    views = find_views(space, job, stripes, prepared, centre, provenance);
-    if (!measuring)
-      write_views(views_path(options), views);
-  }
+  const Views views = views_of(space, job, stripes, prepared, centre, provenance, timings);
   if (!size_is_known)
     open_output(centre);
-  const Place place = place_of(job, centre);
-  const int width = place.image;
   output->write_provenance(provenance.text());
 
-  MiddlePicture picture(measuring ? fs::path() : picture_path(options), width);
+  MiddlePicture picture(measuring ? fs::path() : picture_path(options), place_of(job, centre).image);
   timings.phase("plan");
   Pipeline pipeline(space, job, options, views, centre, middle.attenuation, chunk, stripes, prepared,
                     *output);
@@ -685,13 +708,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     }
   }
 
-  char text[160];
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  std::snprintf(text, sizeof text,
-                ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
-                static_cast<long long>(place.slices(job.slices)), width, width, scan.angles().size(), centre,
-                elapsed.count());
-  std::string summary = options.out.string() + text;
+  std::string summary = summary_of(job, place_of(job, centre), centre, elapsed.count());
   if (options.solver)
     summary += ", residual " + shortest(residual) + " after " + std::to_string(pipeline.iterations().made) +
                " iterations";
@@ -712,9 +730,7 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   check_flats(job, provenance);
   check_size(options, place_of(job, options.centre.value_or(trial(count / 2))), provenance);
   provenance.say();
-  Stripes stripes;
-  if (options.stripes)
-    stripes.emplace(space, int(job.angles()), job.width, *options.stripes);
+  const Stripes stripes = stripe_removal(space, job);
   const auto prepared = prepare_middle(space, job, stripes);
   Owned<float**> sinogram = middle_sinogram(space, job, stripes, prepared);
   const int image = place_of(job, tilts ? *options.centre : trial(count / 2)).image; // the same for all
