@@ -151,10 +151,7 @@ struct SamplePoseSums {
         }
         add_slope(slope, k, pose.curved, sum);
       } else {
-        weight = Kokkos::Experimental::quiet_NaN_v<T>;
-        value = Kokkos::complex<T>(weight, weight);
-        sum.matrix[0][0] = weight;
-        sum.shift[0] = weight;
+        spoil(value, weight, sum);
       }
     }
     if (gather.values)
@@ -181,6 +178,15 @@ private:
         gradient[d] = -conjugate(gradient[d]);
     }
     return true;
+  }
+
+  /// Makes no numbers of what a position gives that is none.
+  KOKKOS_FORCEINLINE_FUNCTION static void spoil(Kokkos::complex<T>& value, T& weight,
+                                                PoseSums<T, M, D>& sum) {
+    weight = Kokkos::Experimental::quiet_NaN_v<T>;
+    value = Kokkos::complex<T>(weight, weight);
+    sum.matrix[0][0] = weight;
+    sum.shift[0] = weight;
   }
 
   /// By the chain rule: positions are matrix k + bend (k_x^2 + k_y^2).
