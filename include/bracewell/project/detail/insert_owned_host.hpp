@@ -164,37 +164,16 @@ struct InsertOwnedHost {
     T position[D][size];
     int reaches[size];
     Windows::find_positions(candidate.pose, k, last, position);
-    for (int i = 0; i < size; ++i)
-      reaches[i] = i < count;
-    if (!candidate.bounded)
-      for (int i = 0; i < count; ++i) {
-        T q[D];
-        for (int d = 0; d < D; ++d)
-          q[d] = position[d][i];
-        reaches[i] = fold(samples.reconstruction, q);
-        for (int d = 0; d < D; ++d)
-          position[d][i] = reaches[i] ? q[d] : T(0);
-      }
+    fold_positions(candidate.bounded, count, position, reaches);
     for (auto& axis : position)
       for (T& q : axis)
         q *= T(candidate.sign);
     int first[D][size];
     T weight[D][width][size];
     Windows::place_windows(position, first, weight);
-    for (int d = 0; d < D; ++d)
-      for (int i = 0; i < size; ++i) {
-        first[d][i] -= candidate.origin[d];
-        reaches[i] &= int(first[d][i] > -width) & int(first[d][i] < edge);
-      }
+    move_to_brick(candidate.origin, first, reaches);
     T phase[2][size];
-    for (int i = 0; i < size; ++i) {
-      int own[M];
-      for (int c = 0; c < M; ++c)
-        own[c] = c == 0 ? k[0] + i : k[c];
-      const Kokkos::complex<T> one = candidate.pose.phase(own);
-      phase[0][i] = one.real();
-      phase[1][i] = one.imag();
-    }
+    find_phases(candidate.pose, k, phase);
     const std::int64_t row = samples.projection.row(k);
     Taps taps[size];
     for (int i = 0; i < count; ++i) {
@@ -213,6 +192,46 @@ struct InsertOwnedHost {
         std::fill(sums, sums + parts * voxels, T(0));
       touched = true;
       add_taps(taps[i], i, first, weight, sums);
+    }
+  }
+
+  /// Brings positions that are not bounded back by whole periods. Those that have no place do not reach the brick.
+  KOKKOS_FORCEINLINE_FUNCTION void fold_positions(bool bounded, int count, T (&position)[D][Windows::size],
+                                                  int (&reaches)[Windows::size]) const {
+    for (int i = 0; i < Windows::size; ++i)
+      reaches[i] = i < count;
+    for (int i = 0; i < count && !bounded; ++i) {
+      T q[D];
+      for (int d = 0; d < D; ++d)
+        q[d] = position[d][i];
+      reaches[i] = fold(amplitudes.samples.reconstruction, q);
+      for (int d = 0; d < D; ++d)
+        position[d][i] = reaches[i] ? q[d] : T(0);
+    }
+  }
+
+  /// Windows as the brick counts; which of them reach it.
+  template <class Origin>
+  KOKKOS_FORCEINLINE_FUNCTION static void move_to_brick(const Origin& origin, int (&first)[D][Windows::size],
+                                                        int (&reaches)[Windows::size]) {
+    for (int d = 0; d < D; ++d)
+      for (int i = 0; i < Windows::size; ++i) {
+        first[d][i] -= origin[d];
+        reaches[i] &= int(first[d][i] > -width) & int(first[d][i] < edge);
+      }
+  }
+
+  /// Of samples k, k + (1, 0), ...
+  template <class AnyPose>
+  KOKKOS_FORCEINLINE_FUNCTION static void find_phases(const AnyPose& pose, const int (&k)[M],
+                                                      T (&phase)[2][Windows::size]) {
+    for (int i = 0; i < Windows::size; ++i) {
+      int own[M];
+      for (int c = 0; c < M; ++c)
+        own[c] = c == 0 ? k[0] + i : k[c];
+      const Kokkos::complex<T> one = pose.phase(own);
+      phase[0][i] = one.real();
+      phase[1][i] = one.imag();
     }
   }
 
