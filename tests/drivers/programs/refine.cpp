@@ -327,4 +327,8 @@ TEST_CASE("every phase has a progress line, where there is a terminal") {
   on_terminal(refine + " --rounds 2 --radius 6 --out refined.star",
               {"inserting 0 % of 144 particles", "making 0 % of 2 half maps", "transforming 0 % of 1 maps",
                "round 1 of 2: refining 0 % of 288 stages of particles", "round 2 of 2: refining "});
+  on_terminal(std::string(BRACEWELL_TOMOGRAPHY) + " --demo scan --demo-angles 60",
+              {"searching the axis 0 % of 100 parts", "reconstructing 0 % of 16 slices"});
+  on_terminal(std::string(BRACEWELL_PTYCHOGRAPHY) + " --demo patterns --passes 2",
+              {"reconstructing 0 % of 2 passes"});
 }
