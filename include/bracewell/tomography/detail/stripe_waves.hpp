@@ -109,7 +109,8 @@ private:
 /// registers: every sum is read once for all of them.
 template <class Space, class T>
 struct SubtractWaves {
-  static constexpr int angles = 8, rows_at_once = 32, threads = is_host<Space> ? 1 : 256;
+  static constexpr bool host = is_host<Space>;
+  static constexpr int angles = 8, columns = host ? 64 : 1, rows_at_once = 32, threads = host ? 1 : 256;
   using Policy = Kokkos::TeamPolicy<Space>;
   using Member = typename Policy::member_type;
 
@@ -141,23 +142,28 @@ struct SubtractWaves {
       });
       member.team_barrier();
       const T* const of_rows = sums + (std::int64_t(slice) * waves.rows() + row) * padded;
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, first.width), [&](int i) {
-        T x[angles] = {};
+      const int blocks_of_row = (first.width + columns - 1) / columns;
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, blocks_of_row), [&](int b) {
+        const int i = b * columns, count = host ? Kokkos::min(+columns, first.width - i) : 1;
+        T x[angles][columns] = {};
         BRACEWELL_UNROLL
         for (int p = 0; p < angles; ++p)
           if (p < own)
-            x[p] = values[std::int64_t(p) * first.width + i];
+            for (int c = 0; c < count; ++c)
+              x[p][c] = values[std::int64_t(p) * first.width + i + c];
         for (int r = 0; r < rows; ++r) {
-          const T sum = of_rows[std::int64_t(r) * padded + i];
+          const T* const sum = of_rows + std::int64_t(r) * padded + i;
           const Factors factor = factors[r];
           BRACEWELL_UNROLL
           for (int p = 0; p < angles; ++p)
-            x[p] -= factor.of[p] * sum;
+            for (int c = 0; c < count; ++c)
+              x[p][c] -= factor.of[p] * sum[c];
         }
         BRACEWELL_UNROLL
         for (int p = 0; p < angles; ++p)
           if (p < own)
-            values[std::int64_t(p) * first.width + i] = x[p];
+            for (int c = 0; c < count; ++c)
+              values[std::int64_t(p) * first.width + i + c] = x[p][c];
       });
       member.team_barrier();
     }
