@@ -34,7 +34,7 @@ Values filtered(const Values& rows, int width, const FilterOptions& options) {
 } // namespace
 
 TEMPLATE_TEST_CASE("the ramp is the convolution with its band-limited kernel", "", float, double) {
-  for (const int width : {1, 2, 31, 64}) {
+  for (const int width : {1, 2, 31, 64, 515}) { // the last one by lines on the chip where there are such
     const Values rows = random_values(static_cast<std::size_t>(3 * width));
     Values expected(rows.size());
     for (int row = 0; row < 3; ++row)
@@ -137,6 +137,59 @@ TEST_CASE("rows are filtered in place, in many blocks as in one") {
   const auto one = to_device<double>(Values(values.end() - n, values.end()), 1, n);
   filter.execute(space, one, one); // fewer rows than planned
   CHECK(relative_error(to_host(one), Values(all.end() - n, all.end())) < 1e-14);
+}
+
+TEST_CASE("a pair of rows is filtered in three steps and back") {
+  using Steps = Bracewell::Impl::FilterSteps<16, 12, 8>;
+  using Line = Bracewell::Impl::FilterLine<double, Steps>;
+  struct OneLane {
+    int line;
+    int rank() const { return 0; }
+    std::int64_t number() const { return line; }
+    void barrier() const {}
+  };
+  const int n = Steps::n, width = n / 2 - 3, rows = 3; // one and a half pairs
+  const Values in = random_values(static_cast<std::size_t>(rows * width));
+  Values out(in.size(), NAN), kernel(n);
+  std::vector<Kokkos::complex<double>> factors;
+  for (int k = 0; k <= n / 2; ++k)
+    factors.push_back(Kokkos::complex<double>(1 + k % 7, 2 * k % n == 0 ? 0 : k % 5) / n);
+  for (int x = 0; x < n; ++x)
+    for (int k = 0; k <= n / 2; ++k) {
+      const double angle = 2 * pi * (k * x % n) / n, sides = 2 * k % n == 0 ? 1 : 2;
+      kernel[static_cast<std::size_t>(x)] +=
+          sides * (factors[static_cast<std::size_t>(k)].real() * std::cos(angle) -
+                   factors[static_cast<std::size_t>(k)].imag() * std::sin(angle));
+    }
+  const auto tables = Line::write_tables(factors);
+  CHECK(tables.size() == Line::table_size);
+  std::vector<Bracewell::Impl::PlainComplex<double>> scratch(Steps::place(n));
+  for (const bool edge : {false, true}) {
+    for (int line = 0; line < 2; ++line)
+      Line{in.data(), out.data(), rows, width, edge, tables.data()}.run<1>(OneLane{line}, scratch.data());
+    Values expected(in.size());
+    for (int i = 0; i < rows * width; ++i)
+      for (int x = 0; x < n; ++x) {
+        const int from = x < width ? x : x < width + (n - width) / 2 ? width - 1 : 0;
+        if (edge || x < width)
+          expected[static_cast<std::size_t>(i)] += kernel[static_cast<std::size_t>((i % width - x + n) % n)] *
+                                                   in[static_cast<std::size_t>(i / width * width + from)];
+      }
+    CHECK(relative_error(out, expected) < 1e-13);
+  }
+}
+
+TEST_CASE("lines lie on the chip where they fit") {
+  const auto choose = [](std::int64_t least, std::size_t chip) {
+    return std::pair(Bracewell::Impl::choose_filter_line<float>(least, chip),
+                     Bracewell::Impl::choose_filter_line<double>(least, chip));
+  };
+  CHECK(choose(5792, 0) == std::pair(0, 0));
+  CHECK(choose(5792, 232448) == std::pair(6144, 6144));
+  CHECK(choose(4096, 232448) == std::pair(4096, 4096));
+  CHECK(choose(16384, 232448) == std::pair(16384, 0));
+  CHECK(choose(16385, 232448) == std::pair(0, 0));
+  CHECK(choose(511, 232448) == std::pair(0, 0));
 }
 
 TEST_CASE("wrong input to ProjectionFilter is named") {

@@ -137,7 +137,27 @@ struct RegisterFFT {
     Half::write_factors(shift, w + own_factors);
   }
 
+  /// The factors in registers, from exp(-2 pi i shift / N).
+  template <class T>
+  BRACEWELL_REGISTER_FUNCTION static void expand_factors(const PlainComplex<T>& root, PlainComplex<T>* w) {
+    expand(root, w, std::make_integer_sequence<int, own_factors>());
+    Half::expand_factors(turn<false>(root, root), w + own_factors);
+  }
+
 private:
+  template <class T, int... k>
+  BRACEWELL_REGISTER_FUNCTION static void expand(const PlainComplex<T>& root, PlainComplex<T>* w,
+                                                 std::integer_sequence<int, k...>) {
+    ((w[k] = turn<false>(root, constant_root<T, k>())), ...);
+  }
+
+  /// exp(-2 pi i k / N)
+  template <class T, int k>
+  BRACEWELL_REGISTER_FUNCTION static PlainComplex<T> constant_root() {
+    constexpr double c = turn_cosine(k, N), s = turn_cosine(4 * k + N, 4 * N); // s = cos(angle + 1/4)
+    return {static_cast<T>(c), static_cast<T>(s)};
+  }
+
   template <int leading, class T>
   BRACEWELL_REGISTER_FUNCTION static void split(const PlainComplex<T> (&x)[N], PlainComplex<T> (&even)[half],
                                                 PlainComplex<T> (&odd)[half]) {
@@ -168,8 +188,8 @@ private:
       sum = a + turned;
       difference = a - turned;
     } else {
-      constexpr double c = turn_cosine(k, N), s = turn_cosine(4 * k + N, 4 * N); // s = cos(angle + 1/4)
-      butterfly<inverse>(a, b, static_cast<T>(c), static_cast<T>(s), sum, difference);
+      const PlainComplex<T> w = constant_root<T, k>();
+      butterfly<inverse>(a, b, w.re, w.im, sum, difference);
     }
   }
 };
@@ -190,6 +210,13 @@ struct OddShifted {
   static void write_factors(double shift, PlainComplex<T>* w) {
     for (int i = 1; i < N; ++i)
       w[i - 1] = unit_root<T>(shift * i / N);
+  }
+  template <class T>
+  BRACEWELL_REGISTER_FUNCTION static void expand_factors(const PlainComplex<T>& root, PlainComplex<T>* w) {
+    PlainComplex<T> power = root;
+    BRACEWELL_UNROLL
+    for (int i = 1; i < N; ++i, power = turn<false>(power, root))
+      w[i - 1] = power;
   }
 };
 

@@ -4,7 +4,7 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
-#include <bracewell/tomography/detail/stripe_columns.hpp>
+#include <bracewell/tomography/detail/stripe_waves.hpp>
 
 #include <cmath>
 #include <numbers>
@@ -22,51 +22,6 @@ struct Daubechies5 {
                                      0.07757149384004571353, -0.00624149021279827427, -0.01258075199908199946,
                                      0.00333572528547377128};
     return values[i];
-  }
-};
-
-/// Frequencies along the angles 0 ... most, of columns: rows 0 (the sum), 2 k - 1 (cosine) and 2 k (sine).
-template <class T>
-struct AngleWaves {
-  const T* cosines; ///< [angles], of whole turns
-  const T* sines;
-  int angles, most;
-
-  KOKKOS_FUNCTION int rows() const { return 2 * most + 1; }
-  KOKKOS_FUNCTION int frequency(int row) const { return (row + 1) / 2; }
-  KOKKOS_FUNCTION const T* table(int row) const { return row % 2 == 0 && row > 0 ? sines : cosines; }
-  KOKKOS_FUNCTION T at(int row, int angle) const {
-    return table(row)[std::int64_t(frequency(row)) * angle % angles];
-  }
-};
-
-/// Sums over the angles of columns times waves. One call per slice, row of waves and block of columns.
-template <class T, int block>
-struct SumWaves {
-  SinogramOf<T> first;
-  AngleWaves<T> waves;
-  T* sums; ///< [slices, rows, padded]
-  int padded;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t item) const {
-    const int n = first.width, blocks = (n + block - 1) / block, begin = int(item % blocks) * block,
-              row = int(item / blocks % waves.rows()), count = Kokkos::min(block, n - begin);
-    const std::int64_t slice = item / blocks / waves.rows();
-    const SinogramOf<T> sinogram = first.next(slice);
-    const T* const table = waves.table(row);
-    const int step = waves.frequency(
-        row); // of the place in it, which a remainder at every angle would take longer to find
-    T partial[block] = {};
-    for (int p = 0, place = 0; p < first.angles; ++p) {
-      const T* const values = &sinogram(p, begin);
-      for (int i = 0; i < count; ++i)
-        partial[i] += table[place] * values[i];
-      place += step;
-      place -= place >= first.angles ? first.angles : 0;
-    }
-    T* const result = sums + (slice * waves.rows() + row) * padded + begin;
-    for (int i = 0; i < count; ++i)
-      result[i] = partial[i];
   }
 };
 
@@ -135,29 +90,6 @@ struct DoubleRows {
   }
 };
 
-/// Takes damped waves from a sinogram. One call per slice and angle.
-template <class T>
-struct SubtractWaves {
-  SinogramOf<T> first;
-  AngleWaves<T> waves;
-  const T* sums;   ///< [slices, rows, padded]
-  const T* shares; ///< [rows]
-  int padded;
-
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
-    const int p = static_cast<int>(line % first.angles);
-    const T* const of_slice = sums + line / first.angles * waves.rows() * padded;
-    T* const values = first.values + line * first.width;
-    for (int row = 0; row < waves.rows(); ++row) {
-      const T factor = shares[row] * waves.at(row, p);
-      const T* const sum = of_slice + std::int64_t(row) * padded;
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, first.width),
-                           [&](int i) { values[i] -= factor * sum[i]; });
-    }
-  }
-};
-
 /// The machine of StripeMethod::Wavelet for some slices at a time: with s a sinogram, G its low frequencies along the
 /// angles times exp(-k^2 / (2 width^2)), A the projection of rows, whose edges go on, to the coarse half of `levels`
 /// wavelet levels,
@@ -168,24 +100,26 @@ public:
   WaveletStripes() = default;
   WaveletStripes(const Space& space, int slices, int angles, int width, int levels, double damping)
       : levels_(levels), padded_(padded(width, levels)) {
-    std::vector<T> tables, shares;
-    for (const double quarter : {0., 0.5 * std::numbers::pi})
-      for (int j = 0; j < angles; ++j)
-        tables.push_back(T(std::cos(2 * std::numbers::pi * j / angles - quarter)));
+    std::vector<Kokkos::complex<T>> roots;
+    std::vector<T> shares;
+    for (int j = 0; j < angles; ++j) {
+      const double angle = 2 * std::numbers::pi * j / angles;
+      roots.emplace_back(T(std::cos(angle)), T(std::sin(angle)));
+    }
     const int most = frequencies(angles, damping);
     for (int row = 0; row <= 2 * most; ++row) {
       const int k = (row + 1) / 2;
       shares.push_back(
           T((k == 0 || 2 * k == angles ? 1. : 2.) / angles * std::exp(-0.5 * k * k / (damping * damping))));
     }
-    tables_ = device_copy(space, "Bracewell::StripeRemoval::waves", tables);
+    roots_ = device_copy(space, "Bracewell::StripeRemoval::waves", roots);
     shares_ = device_copy(space, "Bracewell::StripeRemoval::shares", shares);
     rows_ = device_vector<T>(space, "Bracewell::StripeRemoval::rows",
                              std::int64_t(slices) * row_values(most, width, levels));
-    waves_ = {tables_.data(), tables_.data() + angles, angles, most};
+    waves_ = {roots_.data(), angles, most};
   }
 
-  std::size_t memory_bytes() const { return bytes_of(tables_, shares_, rows_); }
+  std::size_t memory_bytes() const { return bytes_of(roots_, shares_, rows_); }
   static std::size_t bytes_needed(int slices, int angles, int width, int levels, double damping) {
     const int most = frequencies(angles, damping);
     return std::size_t(2 * std::int64_t(angles) + 2 * most + 1 + slices * row_values(most, width, levels)) *
@@ -194,10 +128,7 @@ public:
 
   void execute(const Space& space, const SinogramOf<T>& first, std::int64_t slices, bool transpose) const {
     const std::int64_t rows = slices * waves_.rows();
-    constexpr int block = is_host<Space> ? 64 : 1;
-    Kokkos::parallel_for("Bracewell::StripeRemoval::sum_waves",
-                         Range(space, 0, rows * ((first.width + block - 1) / block)),
-                         SumWaves<T, block>{first, waves_, rows_.data(), padded_});
+    SumWaves<Space, T>::launch(space, {first, waves_, rows_.data(), padded_}, slices);
     for_each_row(space, "Bracewell::StripeRemoval::extend", rows,
                  ContinueRows<T>{rows_.data(), first.width, padded_, transpose});
     // Every level lies behind the finer one.
@@ -218,8 +149,7 @@ public:
     if (transpose)
       Kokkos::parallel_for("Bracewell::StripeRemoval::fold", Range(space, 0, rows),
                            FoldRows<T>{rows_.data(), first.width, padded_});
-    for_each_row(space, "Bracewell::StripeRemoval::subtract_waves", slices * first.angles,
-                 SubtractWaves<T>{first, waves_, rows_.data(), shares_.data(), padded_});
+    SubtractWaves<Space, T>::launch(space, {first, waves_, rows_.data(), shares_.data(), padded_}, slices);
   }
 
 private:
@@ -241,7 +171,8 @@ private:
   }
 
   int levels_ = 0, padded_ = 0;
-  Kokkos::View<T*, Space> tables_, shares_, rows_;
+  Kokkos::View<Kokkos::complex<T>*, Space> roots_;
+  Kokkos::View<T*, Space> shares_, rows_;
   AngleWaves<T> waves_ = {};
 };
 
