@@ -102,14 +102,15 @@ TEST_CASE("the roll-off is the reciprocal of the kernel's transform") {
   CHECK(worst < 2e-14);
 }
 
-TEMPLATE_TEST_CASE("points that crowd, lie at edges or are few, in bins", "", float, double) {
+TEMPLATE_TEST_CASE("points that crowd, lie at edges, are many or few, in bins", "", float, double) {
   const double tolerance = sizeof(TestType) == 4 ? 1e-5 : 1e-10;
-  Points<3> crowd = Points<3>::random(6000, 0.01), edges, few = Points<3>::random(1);
+  Points<3> crowd = Points<3>::random(6000, 0.01), edges, many = Points<3>::random(3000),
+            few = Points<3>::random(1);
   for (const double x : {0., 0.5, -0.5, 0.49999999, -1e-17, 1.})
     for (const double y : {0., 0.5, -0.3})
       for (const double z : {0., -0.5, 1 / 64., 7.25})
         edges.list.push_back({x, y, z});
-  for (const auto& points : {crowd, edges, few})
+  for (const auto& points : {crowd, edges, many, few})
     for (const auto& shape : {std::array{7, 9, 8}, std::array{1, 1, 5}, std::array{3, 33, 2}}) {
       CAPTURE(points.list.size(), shape);
       const auto both =

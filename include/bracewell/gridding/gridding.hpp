@@ -3,7 +3,9 @@
 
 #include <bracewell/array.hpp>
 #include <bracewell/gridding/cost.hpp>
+#include <bracewell/gridding/detail/interpolate_bin_tiles.hpp>
 #include <bracewell/gridding/detail/interpolate_bins.hpp>
+#include <bracewell/gridding/detail/interpolate_dense_bins.hpp>
 #include <bracewell/gridding/detail/interpolate_samples.hpp>
 #include <bracewell/gridding/detail/interpolate_tiles.hpp>
 #include <bracewell/gridding/detail/plan.hpp>
@@ -284,10 +286,22 @@ private:
                             const Impl::SampleArray<Complex>& samples) const {
     if (plan_.strategy == GriddingStrategy::Bins)
       return Impl::with_bin_width<host>(width(), [&]<int MaxWidth>() {
-        using Interpolate =
-            std::conditional_t<host, Impl::InterpolateBinsHost<ExecutionSpace, MaxWidth, T, Dim>,
-                               Impl::InterpolateBinsGpu<ExecutionSpace, MaxWidth, T, Dim>>;
-        Interpolate::launch(space, plan_, count, grid, samples);
+        if constexpr (host) {
+          Impl::InterpolateBinsHost<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, grid,
+                                                                              samples);
+        } else {
+          using Dense = Impl::InterpolateDenseBins<ExecutionSpace, MaxWidth, T, Dim>;
+          if (Dense::suits(plan_))
+            return Dense::launch(space, plan_, count, grid, samples);
+          if constexpr (Dim == 3 && sizeof(T) == 8) {
+            using Tiles = Impl::InterpolateBinTiles<ExecutionSpace, MaxWidth>;
+            if (Tiles::suits(plan_))
+              return Tiles::launch(space, plan_, count, grid, samples);
+          }
+          if constexpr (Dim > 1)
+            Impl::InterpolateBinsGpu<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, grid,
+                                                                               samples);
+        }
       });
     if constexpr (Dim == 2 && !host) {
       const GriddingInterpolation choice = interpolation(count);

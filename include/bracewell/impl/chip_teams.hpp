@@ -136,4 +136,18 @@ void launch_on_chip([[maybe_unused]] const Space& space, [[maybe_unused]] const 
 #endif
 }
 
+/// The same on any GPU, by a policy of Kokkos where there is no launch_on_chip: functor(member) runs there.
+template <class Space, class Functor>
+void launch_teams(const Space& space, const std::string& label, int teams, std::size_t bytes,
+                  const Functor& functor) {
+  if constexpr (has_chip_memory<Space>) {
+    launch_on_chip(space, label, teams, bytes, functor);
+  } else {
+    using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Functor::chip_team_size, 1>>;
+    Kokkos::parallel_for(
+        label, Policy(space, teams, +Functor::chip_team_size).set_scratch_size(0, Kokkos::PerTeam(bytes)),
+        functor);
+  }
+}
+
 } // namespace Bracewell::Impl

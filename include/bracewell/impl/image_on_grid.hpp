@@ -150,10 +150,20 @@ struct CropGrids {
     T factor;
     const std::int64_t grid_row = layout.row_to_grid(row, factor);
     const auto* const source = grids + (slice * grid_rows + grid_row) * layout.grid.size[0];
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, layout.image[0]), [&](int i) {
-      images.set(slice, row * layout.image[0] + i, rows * layout.image[0],
-                 factor * layout.rolloff[0][i] * source[layout.to_grid(i, 0)]);
-    });
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, layout.image[0]),
+                         [&](int i) { set(slice, row, factor, source, i); });
+  }
+
+  /// The same of one pixel, in one dimension.
+  KOKKOS_FUNCTION void operator()(std::int64_t pixel) const {
+    const std::int64_t slice = pixel / layout.image[0];
+    set(slice, 0, T(1), grids + slice * layout.grid.size[0], static_cast<int>(pixel % layout.image[0]));
+  }
+
+private:
+  KOKKOS_FUNCTION void set(std::int64_t slice, std::int64_t row, T factor, const Value* source, int i) const {
+    images.set(slice, row * layout.image[0] + i, rows * layout.image[0],
+               factor * layout.rolloff[0][i] * source[layout.to_grid(i, 0)]);
   }
 };
 
@@ -171,30 +181,51 @@ struct PadImages {
     T factor = 0;
     const std::int64_t row = layout.row_to_image(all_rows % grid_rows, factor);
     auto* const target = grids + all_rows * layout.grid.size[0];
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, layout.grid.size[0]), [&](int x) {
-      const int i = layout.to_image(x, 0);
-      Value value = 0;
-      if (row >= 0 && i >= 0)
-        value = factor * layout.rolloff[0][i] *
-                images.get(slice, row * layout.image[0] + i, rows * layout.image[0]);
-      target[x] = value;
-    });
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, layout.grid.size[0]),
+                         [&](int x) { target[x] = value(slice, row, factor, x); });
+  }
+
+  /// The same of one element, in one dimension.
+  KOKKOS_FUNCTION void operator()(std::int64_t element) const {
+    grids[element] =
+        value(element / layout.grid.size[0], 0, T(1), static_cast<int>(element % layout.grid.size[0]));
+  }
+
+private:
+  KOKKOS_FUNCTION Value value(std::int64_t slice, std::int64_t row, T factor, int x) const {
+    const int i = layout.to_image(x, 0);
+    if (row < 0 || i < 0)
+      return 0;
+    return factor * layout.rolloff[0][i] *
+           images.get(slice, row * layout.image[0] + i, rows * layout.image[0]);
   }
 };
+
+/// Calls kernel(row, member) for the rows of all slices; in one dimension, where a row is a slice and as long as
+/// all that there is, kernel(element) for their elements.
+template <int Dim, class Space, class Kernel>
+void for_each_row_of_slices(const Space& space, const char* label, std::int64_t rows, std::int64_t length,
+                            const Kernel& kernel) {
+  if constexpr (Dim == 1)
+    Kokkos::parallel_for(
+        label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, rows * length), kernel);
+  else
+    for_each_row(space, label, rows, kernel);
+}
 
 template <class Space, class T, int Dim, class Value, class Images>
 void crop_grids(const Space& space, const char* label, const ImageOnGrid<T, Dim>& layout, const Value* grids,
                 std::int64_t slices, const Images& images) {
-  for_each_row(
-      space, label, slices * layout.image_rows(),
+  for_each_row_of_slices<Dim>(
+      space, label, slices * layout.image_rows(), layout.image[0],
       CropGrids<T, Dim, Value, Images>{layout, grids, images, layout.image_rows(), layout.grid_rows()});
 }
 
 template <class Space, class T, int Dim, class Images, class Value>
 void pad_images(const Space& space, const char* label, const ImageOnGrid<T, Dim>& layout,
                 const Images& images, std::int64_t slices, Value* grids) {
-  for_each_row(
-      space, label, slices * layout.grid_rows(),
+  for_each_row_of_slices<Dim>(
+      space, label, slices * layout.grid_rows(), layout.grid.size[0],
       PadImages<T, Dim, Value, Images>{layout, images, grids, layout.image_rows(), layout.grid_rows()});
 }
 

@@ -80,6 +80,14 @@ struct BinGrid {
     return static_cast<int>((std::int64_t(cell + 1) * number[axis] - 1) / grid.size[axis]);
   }
 
+  /// Cells of a bin, at most.
+  KOKKOS_FUNCTION std::int64_t bin_cells() const {
+    std::int64_t product = 1;
+    for (int d = 0; d < Dim; ++d)
+      product *= edge[d];
+    return product;
+  }
+
   /// First cell and number of cells of a bin.
   KOKKOS_FUNCTION void box(std::uint32_t bin, int (&origin)[Dim], int (&length)[Dim]) const {
     for (int d = 0; d < Dim; ++d) {
@@ -101,9 +109,7 @@ struct BinGrid {
 
   /// What samples are sorted by: the bin, and in it the cell of the first tap, where 32 bits have room for it.
   KOKKOS_FUNCTION std::uint32_t cells_of_key() const {
-    std::int64_t cells = 1;
-    for (int d = 0; d < Dim; ++d)
-      cells *= edge[d];
+    const std::int64_t cells = bin_cells();
     return count() * cells < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(cells) : 1u;
   }
   template <class T>

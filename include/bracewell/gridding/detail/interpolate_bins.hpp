@@ -6,9 +6,9 @@
 
 namespace Bracewell::Impl {
 
-/// GriddingInterpolation::Bins on GPUs, the transpose of SpreadBinsGpu: samples in the order of bins, `lanes`
-/// neighbours for each, which take the taps of a row. A lane evaluates one tap along every axis, with the
-/// polynomial of this tap in registers.
+/// GriddingInterpolation::Bins on GPUs in 2D and 3D where neither InterpolateDenseBins nor InterpolateBinTiles
+/// suits, the transpose of SpreadBinsGpu: samples in the order of bins, `lanes` neighbours for each, which take
+/// the taps of a row. A lane evaluates one tap along every axis, with the polynomial of this tap in registers.
 template <class Space, int width, class T, int Dim>
 struct InterpolateBinsGpu {
   using Plan = GriddingPlan<Space, T, Dim>;
@@ -74,12 +74,9 @@ private:
         for (int power = 1; power < powers; ++power)
           weights[d] = weights[d] * u + polynomial[power];
       }
-      Complex sum;
-      if constexpr (Dim == 1)
-        sum = source[wrapped(at.first[0] + Kokkos::min(lane, width - 1), 0)];
-      else
-        sum = any_lane(at.first[1] + width > problem.grid.size[1]) ? column<true>(source, at, lane, weights)
-                                                                   : column<false>(source, at, lane, weights);
+      const Complex sum = any_lane(at.first[1] + width > problem.grid.size[1])
+                              ? column<true>(source, at, lane, weights)
+                              : column<false>(source, at, lane, weights);
       T real = weights[0] * sum.real(), imaginary = weights[0] * sum.imag();
       BRACEWELL_UNROLL
       for (int bit = 1; bit < lanes; bit *= 2) {

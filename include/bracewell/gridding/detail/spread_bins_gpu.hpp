@@ -11,7 +11,7 @@ namespace Bracewell::Impl {
 /// one after the other, its lanes side by side on taps, so that nothing is added atomically; then it adds the
 /// tile to the grid, in a launch of bins of one colour, or keeps it for JoinTiles. In 1D and 2D a warp is a team, and
 /// lanes keep their sums in registers from one sample to the next as long as both reach the same cells; in 3D
-/// the planes of the tile are dealt out to the warps of a team.
+/// the planes of the tile are dealt out to the warps of a team, which keep sums in double alone.
 template <class Space, int width, class T, int Dim>
 struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   using Base = SpreadBins<Space, width, T, Dim>;
@@ -25,6 +25,10 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   static constexpr int taps_of_plane = Dim == 1 ? width : width * width, passes = (taps_of_plane + 31) / 32;
   static constexpr int planes = (width + warps - 1) / warps; ///< of a sample that a warp owns in 3D
   static constexpr int rows_at_once = 8;                     ///< of the grid, on their way
+  /// Whether a lane keeps all sums in registers from one sample to the next. In 3D in float, whose sums are
+  /// moved twice as fast, asking where the next sample lies costs more than it saves unless points crowd.
+  static constexpr bool keeps_sums = Dim < 3 || (sizeof(T) == 8 && passes * planes * sizeof(Complex) <= 128);
+  static constexpr int kept = Dim < 3 ? passes : keeps_sums ? passes * planes : 1;
 
   using Base::Base;
 
@@ -34,15 +38,8 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
     for_each_colour(space, plan, slices, grid, [&](int begin, int end) {
       functor.tasks = plan.bins.tasks.data() + begin;
       const int teams = (end - begin) * static_cast<int>(slices);
-      const std::size_t bytes = bin_scratch_bytes(functor.bins, sizeof(T)) + 64;
-      if constexpr (has_chip_memory<Space>) {
-        launch_on_chip(space, "Bracewell::Gridding::spread_bins", teams, bytes, functor);
-      } else {
-        using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<chip_team_size, 1>>;
-        Kokkos::parallel_for(
-            "Bracewell::Gridding::spread_bins",
-            Policy(space, teams, +chip_team_size).set_scratch_size(0, Kokkos::PerTeam(bytes)), functor);
-      }
+      launch_teams(space, "Bracewell::Gridding::spread_bins", teams,
+                   bin_scratch_bytes(functor.bins, sizeof(T)) + 64, functor);
     });
   }
 
@@ -99,11 +96,11 @@ private:
       cell[p] = used ? tap / width * bins.stride + tap % width : -1;
     }
 
-    Complex sums[passes];
+    Complex sums[kept];
     BRACEWELL_UNROLL
-    for (int p = 0; p < passes; ++p)
+    for (int p = 0; p < kept; ++p)
       sums[p] = Complex(0);
-    int here = -1; // where the sums belong
+    int here = -1, plane = 0; // where the sums belong
     for (std::uint32_t base = task.begin; base < task.end; base += batch) {
       const int count = static_cast<int>(Kokkos::min<std::uint32_t>(batch, task.end - base));
       if (axis < Dim)
@@ -117,6 +114,8 @@ private:
       if constexpr (Dim < 3) {
         for (int i = 0; i < count; ++i)
           add_in_plane(i, prepared, across, down, cell, tile, sums, here);
+      } else if constexpr (keeps_sums) {
+        add_to_kept_planes(count, rank / 32, prepared, across, down, cell, tile, sums, here, plane);
       } else {
         add_in_planes(count, rank / 32, prepared, across, down, cell, tile);
       }
@@ -128,6 +127,10 @@ private:
     if constexpr (Dim < 3) {
       flush(here, cell, tile, sums);
       synchronise_lanes();
+    } else if constexpr (keeps_sums) {
+      if (here >= 0)
+        move_planes<false>(here, plane, cell, tile, sums);
+      team.barrier();
     }
     store(rank, task, slice, place, tile);
   }
@@ -227,6 +230,55 @@ private:
           weights[2 * width + (has_plane(warps - 1, q) ? result.plane + q * warps
                                                        : Kokkos::min(result.plane + q * warps, width - 1))];
     return result;
+  }
+
+  /// The kept sums of a warp from the tile, or back.
+  template <bool from_tile>
+  KOKKOS_FUNCTION void move_planes(int here, int first_plane, const int (&cell)[passes], Complex* tile,
+                                   Complex (&sums)[kept]) const {
+    BRACEWELL_UNROLL
+    for (int q = 0; q < planes; ++q) {
+      Complex* const target = tile + here + (first_plane + q * warps) * bins.span(1) * bins.stride;
+      BRACEWELL_UNROLL
+      for (int p = 0; p < passes; ++p)
+        if (has_plane(first_plane, q) && used(p, cell)) {
+          if constexpr (from_tile)
+            sums[q * passes + p] = target[cell[p]];
+          else
+            target[cell[p]] = sums[q * passes + p];
+        }
+    }
+  }
+
+  /// As add_in_planes, with sums that stay in registers as long as samples reach the same cells.
+  KOKKOS_FUNCTION void add_to_kept_planes(int count, int warp, const Prepared& prepared,
+                                          const int (&across)[passes], const int (&down)[passes],
+                                          const int (&cell)[passes], Complex* tile, Complex (&sums)[kept],
+                                          int& here, int& first_plane) const {
+    InPlanes next = read(0, warp, prepared, across, down);
+    for (int i = 0; i < count; ++i) {
+      const InPlanes now = next;
+      if (i + 1 < count)
+        next = read(i + 1, warp, prepared, across, down);
+      if (now.first != here) {
+        if (here >= 0) {
+          move_planes<false>(here, first_plane, cell, tile, sums);
+          synchronise_lanes();
+        }
+        here = now.first;
+        first_plane = now.plane;
+        move_planes<true>(here, first_plane, cell, tile, sums);
+      }
+      BRACEWELL_UNROLL
+      for (int p = 0; p < passes; ++p) {
+        const T real = now.weight[p] * now.value.real(), imaginary = now.weight[p] * now.value.imag();
+        BRACEWELL_UNROLL
+        for (int q = 0; q < planes; ++q) {
+          Complex& sum = sums[q * passes + p];
+          sum = Complex(sum.real() + now.factor[q] * real, sum.imag() + now.factor[q] * imaginary);
+        }
+      }
+    }
   }
 
   KOKKOS_FUNCTION void add_in_planes(int count, int warp, const Prepared& prepared,

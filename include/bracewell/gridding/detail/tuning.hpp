@@ -54,6 +54,8 @@ struct GriddingTuning {
   int bin_tasks, bin_lanes;          ///< so many tasks for so many lanes, where bins are large enough
   int least_bin_task, most_bin_task; ///< samples of one team, where bins hold more
   int bin_share_alone;               ///< one in so many of these a bin may hold that is not shared
+  double dense_bin;                  ///< samples per cell from which InterpolateDenseBins takes over
+  double copied_bin;                 ///< samples of a task from which InterpolateBinTiles takes over, in 3D
 
   // Kernels that go from sample to sample
   int slices_per_thread; ///< spread by Atomic or PrunedGather
@@ -112,6 +114,8 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .least_bin_task = 1024,
     .most_bin_task = std::numeric_limits<int>::max(),
     .bin_share_alone = 1,
+    .dense_bin = 0, // GPUs only
+    .copied_bin = 0,
     .slices_per_thread = 8,
     .interpolated_slices_per_thread = 1, // the grid of one slice fits caches better
     .spread_teams_float = 1,
@@ -162,6 +166,8 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .least_bin_task = 1024,
     .most_bin_task = 16384,
     .bin_share_alone = 4,
+    .dense_bin = 0.5,
+    .copied_bin = 64,
     .slices_per_thread = 8,
     .interpolated_slices_per_thread = 8,
     .spread_teams_float = 16,  // 128 registers for a lane
