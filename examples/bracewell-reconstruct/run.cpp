@@ -93,14 +93,13 @@ std::optional<CubicMap> read_reference(const RunOptions& options, const Particle
 
 /// What is made of the particles.
 struct Maps {
-  Map whole;                                   ///< masked
-  std::array<Map, 2> halves;                   ///< not masked; none where a half set has no particles
-  std::optional<std::vector<float>> reference; ///< masked
-  std::vector<float> values;                   ///< of the whole map
+  MapOnHost whole;                    ///< masked
+  std::array<MapOnHost, 2> halves;    ///< not masked; none where a half set has no particles
+  std::optional<MapOnHost> reference; ///< masked
   Correlations correlations;
   Difference difference{}; ///< from the reference
 
-  bool has_halves() const { return halves[0].size() > 0; }
+  bool has_halves() const { return !halves[0].values().empty(); }
 };
 
 Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSphere& mask,
@@ -109,43 +108,44 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
   const bool both = reconstruction.has_both_halves();
   std::optional<Progress> progress(std::in_place, "making", "maps", both ? 3 : 1);
   if (both) {
+    std::array<Map, 2> halves;
     for (const int half : {0, 1}) {
-      maps.halves[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      halves[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      maps.halves[static_cast<std::size_t>(half)] = MapOnHost(space, halves[static_cast<std::size_t>(half)]);
       progress->add(1);
     }
     maps.correlations.halves =
-        correlation(space, masked(space, maps.halves[0], mask), masked(space, maps.halves[1], mask));
+        correlation(space, masked(space, halves[0], mask), masked(space, halves[1], mask));
   }
-  maps.whole = masked(space, reconstruction.whole_map(), mask);
-  maps.values = to_host(space, maps.whole);
+  const Map whole = masked(space, reconstruction.whole_map(), mask);
+  maps.whole = MapOnHost(space, whole);
   progress.reset();
   if (reference) {
     const Map truth = masked(space, to_device(space, *reference), mask);
-    maps.reference = to_host(space, truth);
-    maps.correlations.reference = correlation(space, maps.whole, truth);
-    maps.difference = compare(maps.values, *maps.reference, reconstruction.box());
+    maps.reference = MapOnHost(space, truth);
+    maps.correlations.reference = correlation(space, whole, truth);
+    maps.difference = compare(maps.whole.values(), maps.reference->values(), reconstruction.box());
   }
   return maps;
 }
 
 /// Side by side: large maps and pictures take as long as the insertion of particles.
-void write_all(const Space& space, const Paths& paths, const Maps& maps, int box,
-               const MrcWriteOptions& mrc) {
+void write_all(const Paths& paths, const Maps& maps, int box, const MrcWriteOptions& mrc) {
   const auto write = [&](const fs::path& path, std::span<const float> volume) {
     write_volume(path, volume, {box, box, box}, mrc);
   };
   std::vector<std::future<void>> parts;
   const auto start = [&](auto part) { parts.push_back(std::async(std::launch::async, std::move(part))); };
-  start([&] { write(paths.map, maps.values); });
+  start([&] { write(paths.map, maps.whole.values()); });
   if (maps.has_halves())
     for (const std::size_t half : {0, 1})
-      start([&, half, values = to_host(space, maps.halves[half])] { write(paths.halves[half], values); });
+      start([&, half] { write(paths.halves[half], maps.halves[half].values()); });
   if (maps.correlations.halves || maps.correlations.reference)
     start(
         [&] { write_correlations(paths.correlations, paths.plot, maps.correlations, box, mrc.pixel_size); });
-  std::vector<SlicedMap> slices{{"map", maps.values}};
+  std::vector<SlicedMap> slices{{"map", maps.whole.values()}};
   if (maps.reference)
-    slices.push_back({"reference", *maps.reference});
+    slices.push_back({"reference", maps.reference->values()});
   write_slices(paths.slices, slices, box, mrc.pixel_size);
   for (auto& part : parts)
     part.get();
@@ -203,7 +203,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const Maps maps = make_maps(space, reconstruction, mask, reference);
   timings.phase("write");
   const int box = reconstruction.box();
-  write_all(space, paths, maps, box, {.pixel_size = pixel_size, .labels = provenance.lines()});
+  write_all(paths, maps, box, {.pixel_size = pixel_size, .labels = provenance.lines()});
   outputs.commit();
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

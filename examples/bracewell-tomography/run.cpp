@@ -80,18 +80,18 @@ void check_size(const RunOptions& options, const Place& place, Provenance& prove
                       std::to_string(place.seen) + " pixels");
 }
 
-/// Projections that are compressed whole, or in parts of many rows, are decompressed once, where memory allows.
+/// Projections that are compressed whole, or in parts of many rows, are unpacked once, where memory allows.
 void unpack(Job& job, const RunOptions& options, IndexRange rows, Provenance& provenance) {
   constexpr std::int64_t few = 16; // as are read at a time
-  if (job.scan.compressed_rows() <= few)
+  if (job.scan.packed_rows() <= few)
     return;
   const double needed = double(rows.end - rows.begin) * double(job.bytes_per_row());
   if (resident_bytes() + needed < 0.75 * memory_limit(options.memory_limit))
     job.scan.unpack(options.binning * rows.begin, options.binning * (rows.end - rows.begin));
   else
-    provenance.assume(job.scan.path().string() + ": its projections are compressed in parts of " +
-                      std::to_string(job.scan.compressed_rows()) +
-                      " rows: they are decompressed again for every few slices, as all of them take " +
+    provenance.assume(job.scan.path().string() + ": its projections are packed in parts of " +
+                      std::to_string(job.scan.packed_rows()) +
+                      " rows: they are unpacked again for every few slices, as all of them take " +
                       shortest(std::ceil(needed / 1e6)) + " MB (--memory-limit)");
 }
 

@@ -31,8 +31,8 @@ Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(option
     rows_ = sinogram_ ? 1 : tiff_->height();
     width_ = tiff_->width();
   }
-  flat_ = frames_of(options.flat, ScanOptions{}.flat);
-  dark_ = frames_of(options.dark, ScanOptions{}.dark);
+  flat_ = frames_of(options.flat, ScanOptions{}.flat, flat_sets());
+  dark_ = frames_of(options.dark, ScanOptions{}.dark, 1);
   if (has_dark() && !has_flat())
     throw InputError(path().string() + ": has " + options.dark + " but no " + options.flat);
   if (has_flat())
@@ -45,8 +45,9 @@ Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(option
   make_angles(projections, provenance);
 }
 
-Scan::Frames Scan::frames_of(const std::string& name, const std::string& usual) const {
+Scan::Frames Scan::frames_of(const std::string& name, const std::string& usual, std::int64_t sets) const {
   Frames frames{.name = name};
+  std::optional<TiffReader> tiff;
   Hdf5Shape shape;
   if (hdf5_) {
     if (name.empty() || (name == usual && !hdf5_->has(name)))
@@ -55,14 +56,29 @@ Scan::Frames Scan::frames_of(const std::string& name, const std::string& usual) 
   } else {
     if (name.empty() || name == usual)
       return {};
-    frames.tiff.emplace(name);
-    shape = {frames.tiff->pages(), frames.tiff->height(), frames.tiff->width()};
+    tiff.emplace(name);
+    shape = {tiff->pages(), tiff->height(), tiff->width()};
   }
   if (shape.size() != 3 || shape[0] < 1 || shape[1] != rows_ || shape[2] != width_)
     throw InputError((hdf5_ ? path().string() + ": dataset " : std::string()) + name +
                      ": expected frames [any, " + std::to_string(rows_) + ", " + std::to_string(width_) +
                      "] as those of the projections, found shape " + hdf5_text(shape));
   frames.count = shape[0];
+  if (tiff && frames.count % sets == 0) {
+    const auto pixels = static_cast<std::size_t>(rows_ * width_);
+    frames.means.resize(static_cast<std::size_t>(sets) * pixels);
+    std::vector<float> frame(pixels);
+    std::vector<double> sum(pixels);
+    const std::int64_t number = frames.count / sets;
+    for (std::int64_t f = 0; f < frames.count; ++f) {
+      tiff->read_rows(f, 0, rows_, frame);
+      for (std::size_t i = 0; i < pixels; ++i)
+        sum[i] = (f % number > 0 ? sum[i] : 0) + frame[i];
+      if ((f + 1) % number == 0)
+        std::ranges::transform(sum, frames.means.begin() + f / number * std::int64_t(pixels),
+                               [&](double value) { return static_cast<float>(value / double(number)); });
+    }
+  }
   return frames;
 }
 
@@ -112,21 +128,29 @@ std::int64_t Scan::bytes_per_row() const {
   return static_cast<std::int64_t>(angles_.size()) * width_ * bytes_of(format().type);
 }
 
-std::int64_t Scan::compressed_rows() const {
-  return blocks_ && !blocks_->compressed_chunk().empty() ? blocks_->compressed_chunk()[1] : 1;
+std::int64_t Scan::packed_rows() const {
+  if (blocks_)
+    return blocks_->compressed_chunk().empty() ? 1 : blocks_->compressed_chunk()[1];
+  return sinogram_ || tiff_->stored_format() ? 1 : tiff_->rows_together();
 }
 
 void Scan::unpack(std::int64_t first, std::int64_t count) {
-  const auto angles = static_cast<std::int64_t>(angles_.size()), together = blocks_->compressed_chunk()[0],
-             frame = blocks_->bytes({count, width_});
+  constexpr std::int64_t few = 8; // pages
+  const auto angles = static_cast<std::int64_t>(angles_.size()),
+             together = blocks_ ? blocks_->compressed_chunk()[0] : few,
+             frame = count * width_ * bytes_of(format().type);
   unpacked_.resize(static_cast<std::size_t>(angles * frame));
   first_unpacked_ = first;
   Progress progress("unpacking", "projections", angles);
   Stage stage{.name = "unpack", .threads = std::max(1, int(std::thread::hardware_concurrency()))};
   stage.work = [&](std::int64_t item) {
     const std::int64_t begin = item * together, number = std::min(together, angles - begin);
-    blocks_->read({{begin, first, 0}, {number, count, width_}},
-                  std::span(unpacked_).subspan(std::size_t(begin * frame), std::size_t(number * frame)));
+    const auto unpacked =
+        std::span(unpacked_).subspan(std::size_t(begin * frame), std::size_t(number * frame));
+    if (blocks_)
+      blocks_->read({{begin, first, 0}, {number, count, width_}}, unpacked);
+    else
+      read_pages(begin, number, first, count, unpacked);
     progress.add(number);
   };
   run_stages((angles + together - 1) / together, {stage});
@@ -145,19 +169,25 @@ void Scan::read(std::int64_t first, std::int64_t count, std::span<std::byte> byt
   }
   if (blocks_)
     return blocks_->read({{0, first, 0}, {angles, count, width_}}, bytes);
-  const std::span values(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
-  TiffReader tiff(*tiff_); // one of this thread
+  if (tiff_->stored_format())
+    return sinogram_ ? tiff_->read_stored(0, angles, bytes) : tiff_->read_stored(first, count, bytes);
   if (sinogram_)
-    return tiff.read_rows(0, 0, angles, values);
+    return read_pages(0, 1, 0, angles, bytes);
+  read_pages(0, angles, first, count, bytes);
+}
+
+void Scan::read_pages(std::int64_t page, std::int64_t pages, std::int64_t first, std::int64_t count,
+                      std::span<std::byte> bytes) const {
+  const std::span values(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
+  const TiffReader tiff(*tiff_); // one of this thread
   const auto pixels = static_cast<std::size_t>(count * width_);
-  for (std::size_t p = 0; p < angles_.size(); ++p)
-    tiff.read_rows(std::int64_t(p), first, count, values.subspan(p * pixels, pixels));
+  for (std::int64_t i = 0; i < pages; ++i)
+    tiff.read_rows(page + i, first, count, values.subspan(static_cast<std::size_t>(i) * pixels, pixels));
 }
 
 void Scan::read_flat(std::int64_t set, std::int64_t first, std::int64_t count,
                      std::span<float> values) const {
-  const std::int64_t number = flat_.count / flat_sets();
-  read_mean(flat_, set * number, number, first, count, values);
+  read_mean(flat_, set, flat_.count / flat_sets(), first, count, values);
 }
 
 std::vector<float> Scan::flat_places() const {
@@ -181,23 +211,23 @@ void Scan::read_dark(std::int64_t first, std::int64_t count, std::span<float> va
   read_mean(dark_, 0, dark_.count, first, count, values);
 }
 
-void Scan::read_mean(const Frames& frames, std::int64_t start, std::int64_t number, std::int64_t first,
+void Scan::read_mean(const Frames& frames, std::int64_t set, std::int64_t number, std::int64_t first,
                      std::int64_t count, std::span<float> values) const {
   if (values.empty())
     return;
+  if (!frames.means.empty()) {
+    std::copy_n(frames.means.begin() + (set * rows_ + first) * width_, values.size(), values.begin());
+    return;
+  }
   std::vector<double> sum(values.size());
   // Small frames are read many at once: a file may have millions.
   const auto pixels = static_cast<std::int64_t>(values.size());
-  const std::int64_t most = frames.tiff ? 1 : std::clamp<std::int64_t>((1 << 20) / pixels, 1, number);
+  const std::int64_t most = std::clamp<std::int64_t>((1 << 20) / pixels, 1, number), end = (set + 1) * number;
   std::vector<float> block(static_cast<std::size_t>(most * pixels));
-  std::optional<TiffReader> tiff(frames.tiff); // one of this thread
-  for (std::int64_t f = start; f < start + number; f += most) {
-    const std::int64_t together = std::min(most, start + number - f);
+  for (std::int64_t f = set * number; f < end; f += most) {
+    const std::int64_t together = std::min(most, end - f);
     const auto read = std::span(block).first(static_cast<std::size_t>(together * pixels));
-    if (frames.tiff)
-      tiff->read_rows(f, first, count, read);
-    else
-      hdf5_->read(frames.name, {{f, first, 0}, {together, count, width_}}, read);
+    hdf5_->read(frames.name, {{f, first, 0}, {together, count, width_}}, read);
     for (std::size_t begin = 0; begin < read.size(); begin += sum.size())
       for (std::size_t i = 0; i < sum.size(); ++i)
         sum[i] += read[begin + i];

@@ -57,11 +57,13 @@ public:
   std::vector<float> flat_places() const;
 
   /// How the projections are stored.
-  StoredFormat format() const { return blocks_ ? blocks_->format() : StoredFormat{}; }
+  StoredFormat format() const {
+    return blocks_ ? blocks_->format() : tiff_->stored_format().value_or(StoredFormat{});
+  }
   std::int64_t bytes_per_row() const; ///< of all projections
-  /// Rows that are decompressed together; 1 where nothing is.
-  std::int64_t compressed_rows() const;
-  /// Decompresses detector rows [first, first + count) of all projections, once for all that read them later.
+  /// Rows that are unpacked together, from compressed parts or numbers of odd bits; 1 where nothing is.
+  std::int64_t packed_rows() const;
+  /// Unpacks detector rows [first, first + count) of all projections, once for all that read them later.
   void unpack(std::int64_t first, std::int64_t count);
   /// Detector rows [first, first + count) of all projections, [angles, count, width], as they are stored. From any
   /// number of threads, as the two below.
@@ -74,13 +76,18 @@ private:
   /// Frames [count, rows, width] without object or without beam.
   struct Frames {
     std::string name = {}; ///< of the dataset
-    std::optional<TiffReader> tiff = {};
     std::int64_t count = 0;
+    std::vector<float> means =
+        {}; ///< of TIFF files, which would be read whole for a few rows: [sets, rows, width]
   };
-  Frames frames_of(const std::string& name, const std::string& usual) const;
-  /// Of `number` frames from `start` on.
-  void read_mean(const Frames& frames, std::int64_t start, std::int64_t number, std::int64_t first,
+  /// In `sets` that follow each other.
+  Frames frames_of(const std::string& name, const std::string& usual, std::int64_t sets) const;
+  /// Of a set of `number` frames.
+  void read_mean(const Frames& frames, std::int64_t set, std::int64_t number, std::int64_t first,
                  std::int64_t count, std::span<float> values) const;
+  /// Rows of `pages` pages of TIFF files from `page` on, as floats.
+  void read_pages(std::int64_t page, std::int64_t pages, std::int64_t first, std::int64_t count,
+                  std::span<std::byte> bytes) const;
   void make_angles(std::int64_t count, Provenance& provenance);
   void read_angles(std::int64_t count, Provenance& provenance);
 

@@ -118,6 +118,36 @@ struct Layout {
                      std::to_string(bits) + " bits in a file of " + std::to_string(file_bytes) + " bytes");
   }
 
+  /// Of rows that follow each other in the file; none where they do not, or are compressed.
+  std::optional<StoredFormat> stored_format(TIFF* tiff, std::int64_t file_bytes) const {
+    std::uint16_t order = FILLORDER_MSB2LSB;
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_FILLORDER, &order);
+    if (tiled || compression != COMPRESSION_NONE || order != FILLORDER_MSB2LSB)
+      return {};
+    const std::uint64_t begin = TIFFGetStrileOffset(tiff, 0);
+    for (std::uint32_t strip = 0; strip < TIFFNumberOfStrips(tiff); ++strip)
+      if (TIFFGetStrileOffset(tiff, strip) != begin + std::uint64_t(strip) * std::uint64_t(block_bytes))
+        return {};
+    if (begin == 0 || std::int64_t(begin) > file_bytes - row_bytes * height)
+      return {};
+    const bool whole = format == SAMPLEFORMAT_INT, real = format == SAMPLEFORMAT_IEEEFP;
+    const auto of = [&](StoredType type) {
+      return StoredFormat{type, TIFFIsByteSwapped(tiff) != 0 && bits > 8};
+    };
+    switch (bits) {
+    case 8:
+      return of(whole ? StoredType::Int8 : StoredType::UInt8);
+    case 16:
+      return of(real ? StoredType::Float16 : whole ? StoredType::Int16 : StoredType::UInt16);
+    case 32:
+      return of(real ? StoredType::Float32 : whole ? StoredType::Int32 : StoredType::UInt32);
+    case 64:
+      return real ? std::optional(of(StoredType::Float64)) : std::nullopt;
+    default:
+      return {};
+    }
+  }
+
   void convert(const std::uint8_t* row, std::span<float> values) const {
     const auto whole = [&]<class T>(T value) {
       for (float& out : values) {
@@ -197,7 +227,14 @@ void TiffReader::add_pages(std::size_t file) {
       fail(files_[file], "expected pages of " + std::to_string(width_) + " x " + std::to_string(height_) +
                              " pixels as the first one has, found " + std::to_string(layout.width) + " x " +
                              std::to_string(layout.height));
-    pages_.push_back({file, TIFFCurrentDirOffset(handle_.get())});
+    const std::optional<StoredFormat> stored = layout.stored_format(handle_.get(), bytes);
+    if (pages_.empty())
+      stored_format_ = stored;
+    else if (stored_format_ != stored)
+      stored_format_.reset();
+    rows_together_ = std::max<std::int64_t>(rows_together_, layout.block_height);
+    pages_.push_back({file, TIFFCurrentDirOffset(handle_.get()),
+                      stored ? std::int64_t(TIFFGetStrileOffset(handle_.get(), 0)) : 0});
   } while (TIFFReadDirectory(handle_.get()));
   if (!last_error.empty())
     fail(files_[file], "is damaged behind page " + std::to_string(pages_.size()));
@@ -233,6 +270,18 @@ void TiffReader::read_rows(std::int64_t page, std::int64_t first, std::int64_t c
                        values.subspan(static_cast<std::size_t>((row - first) * width_ + left),
                                       static_cast<std::size_t>(std::min(wide, width_ - left))));
     }
+}
+
+void TiffReader::read_stored(std::int64_t first, std::int64_t count, std::span<std::byte> values) const {
+  const std::int64_t row = width_ * bytes_of(stored_format_.value().type);
+  const auto bytes = static_cast<std::size_t>(count * row);
+  std::optional<InputFile> input;
+  for (std::size_t p = 0; p < pages_.size(); ++p) {
+    const Page& page = pages_[p];
+    if (p == 0 || page.file != pages_[p - 1].file)
+      input.emplace(files_[page.file]);
+    input->read_at(page.rows + first * row, values.subspan(p * bytes, bytes));
+  }
 }
 
 TiffWriter::TiffWriter(fs::path path, std::int64_t width, std::int64_t height, std::int64_t pages,

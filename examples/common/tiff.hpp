@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,8 @@ public:
   /// Of the same files, for another thread.
   TiffReader(const TiffReader& other)
       : path_(other.path_), series_(other.series_), files_(other.files_), pages_(other.pages_),
-        width_(other.width_), height_(other.height_) {}
+        width_(other.width_), height_(other.height_), rows_together_(other.rows_together_),
+        stored_format_(other.stored_format_) {}
   TiffReader(TiffReader&&) = default;
   TiffReader& operator=(TiffReader&&) = default;
 
@@ -43,10 +45,20 @@ public:
   /// at a time.
   void read_rows(std::int64_t page, std::int64_t first, std::int64_t count, std::span<float> values) const;
 
+  /// How values are stored where the rows of every page follow each other in its file, neither compressed nor in tiles;
+  /// else none.
+  const std::optional<StoredFormat>& stored_format() const { return stored_format_; }
+  /// Rows [first, first + count) of all pages as they are stored, [pages, count, width], of files with a stored_format().
+  /// Throws as InputFile. From any number of threads.
+  void read_stored(std::int64_t first, std::int64_t count, std::span<std::byte> values) const;
+  /// The most rows that read_rows has to read for one of them.
+  std::int64_t rows_together() const { return rows_together_; }
+
 private:
   struct Page {
     std::size_t file;
     std::uint64_t directory; ///< where it begins in the file
+    std::int64_t rows;       ///< where its rows begin, of files with a stored_format()
   };
   void add_pages(std::size_t file);
   void open(std::size_t file) const;
@@ -55,7 +67,8 @@ private:
   bool series_ = false;
   std::vector<std::filesystem::path> files_;
   std::vector<Page> pages_;
-  std::int64_t width_ = 0, height_ = 0;
+  std::int64_t width_ = 0, height_ = 0, rows_together_ = 1;
+  std::optional<StoredFormat> stored_format_;
   mutable std::size_t open_file_ = 0; ///< the one read last
   mutable TiffHandle handle_;
 };

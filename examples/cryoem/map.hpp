@@ -4,13 +4,16 @@
 #include "common/memory_limit.hpp"
 #include "common/mrc.hpp"
 #include "common/provenance.hpp"
+#include "common/slots.hpp"
 #include "cryoem/views.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,14 +85,34 @@ inline Map to_device(const Space& space, const CubicMap& map) {
   return volume;
 }
 
-/// The reverse.
-inline std::vector<float> to_host(const Space& space, const Map& volume) {
-  std::vector<float> values(volume.size());
-  const Kokkos::View<float****, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> target(
-      values.data(), 1, volume.extent(1), volume.extent(2), volume.extent(3));
-  Kokkos::deep_copy(space, target, volume);
-  space.fence("Bracewell::examples::map");
-  return values;
+/// A map where the host reads it: itself where kernels run there, else a copy.
+class MapOnHost {
+public:
+  MapOnHost() = default;
+  MapOnHost(const Space& space, const Map& map) : map_(map) {
+    if constexpr (!kernels_run_on_host) {
+      copy_ = std::make_unique<CopyMemory>(map.size() * sizeof(float));
+      const Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> target(
+          reinterpret_cast<float*>(copy_->data()), map.size());
+      Kokkos::deep_copy(space, target, Part<const float*>(map.data(), map.size()));
+      map_ = {};
+    }
+    space.fence("Bracewell::examples::map");
+    values_ = {copy_ ? reinterpret_cast<const float*>(copy_->data()) : map_.data(), map.size()};
+  }
+
+  std::span<const float> values() const { return values_; } ///< [box, box, box]: z, y, x
+
+private:
+  Map map_;
+  std::unique_ptr<CopyMemory> copy_;
+  std::span<const float> values_;
+};
+
+/// The same as values of its own.
+inline std::vector<float> to_host(const Space& space, const Map& map) {
+  const MapOnHost on_host(space, map);
+  return {on_host.values().begin(), on_host.values().end()};
 }
 
 } // namespace Bracewell::Examples

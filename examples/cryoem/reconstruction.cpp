@@ -178,7 +178,7 @@ void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t first
   }
 }
 
-Map Reconstruction::half_map(int half) const { return map_of(halves_[static_cast<std::size_t>(half)]); }
+Map Reconstruction::half_map(int half) { return map_of(halves_[static_cast<std::size_t>(half)]); }
 
 Map Reconstruction::whole_map() {
   Half& sum = halves_[0];
@@ -189,17 +189,19 @@ Map Reconstruction::whole_map() {
   return map_of(sum);
 }
 
-Map Reconstruction::map_of(const Half& half) const {
+Map Reconstruction::map_of(const Half& half) {
   const auto shells = static_cast<std::size_t>(padded_ / 2 + 1);
   const Owned<double**> averages("Bracewell::examples::shell_averages", 1, shells);
-  const auto spectrum = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, padded_ / 2 + 1);
-  normalise(space_, half.data, half.weight, spectrum, averages,
+  if (spectrum_.size() == 0) { // hosts take as long to get their pages as for the rest
+    spectrum_ = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, padded_ / 2 + 1);
+    padded_map_ = allocate<Map>("padded_map", 1, padded_, padded_, padded_);
+  }
+  normalise(space_, half.data, half.weight, spectrum_, averages,
             {.wiener = options_.wiener, .floor = options_.floor});
-  const auto padded = allocate<Map>("padded_map", 1, padded_, padded_, padded_);
   FFT<Space, 3, Kokkos::complex<float>, float>(space_, {padded_, padded_, padded_})
-      .execute(space_, spectrum, padded);
+      .execute(space_, spectrum_, padded_map_);
   const auto map = allocate<Map>("map", 1, box_, box_, box_);
-  crop_centre(space_, padded, map, 1 / (static_cast<double>(padded_) * padded_ * padded_));
+  crop_centre(space_, padded_map_, map, 1 / (static_cast<double>(padded_) * padded_ * padded_));
   correct_attenuation(space_, map, options_.sampling, padded_);
   space_.fence("Bracewell::examples::map");
   return map;

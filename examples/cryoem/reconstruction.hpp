@@ -60,7 +60,7 @@ public:
   bool uses_ctf() const { return contrast_.present(); }
 
   /// Map of one half set, 0 or 1.
-  Map half_map(int half) const;
+  Map half_map(int half);
   /// Map of all particles; the half maps are gone after it.
   Map whole_map();
 
@@ -73,7 +73,7 @@ private:
   void transform(const Part<float***>& images, std::span<const std::size_t> rows);
   template <class Kernel>
   void insert(std::span<const std::size_t> rows, std::size_t firsts);
-  Map map_of(const Half& half) const;
+  Map map_of(const Half& half);
 
   Space space_;
   Particles& particles_;
@@ -90,6 +90,8 @@ private:
   Weights weights_;
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   std::array<Half, 2> halves_;
+  MapSpectrum spectrum_; ///< of the map that is made
+  Map padded_map_;       ///< likewise
 };
 
 } // namespace Bracewell::Examples

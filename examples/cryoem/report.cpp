@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <future>
 #include <limits>
 
 namespace Bracewell::Examples {
@@ -42,8 +43,11 @@ Picture views(const std::string& caption, std::span<const float> map, int box, d
               std::size_t begin, std::size_t end) {
   std::optional<GreyRange> range; // of the first
   std::vector<Picture> panels;
+  std::array<std::future<std::vector<float>>, 3> slabs;
+  for (const std::size_t axis : {0, 1, 2})
+    slabs[axis] = std::async(std::launch::async, slab, map, box, axis, begin, end);
   for (const std::size_t axis : {2, 1, 0}) {
-    const std::vector<float> values = slab(map, box, axis, begin, end);
+    const std::vector<float> values = slabs[axis].get();
     if (!range)
       range = percentile_range(values, 0.005, 0.999);
     panels.push_back(grey_panel({.caption = caption + " " + "xyz"[axis],

@@ -14,7 +14,6 @@
 #include <bracewell/tomography/stripes.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace Bracewell::Python {
 namespace {
@@ -23,12 +22,6 @@ using Real = BRACEWELL_PYTHON_REAL;
 constexpr Backend backend = Backend::BRACEWELL_PYTHON_BACKEND;
 using Space = SpaceOf<backend>;
 using Complex = Kokkos::complex<Real>;
-
-void expect_rank(const char* function, const char* argument, const Tensor& tensor, int rank,
-                 const char* expected) {
-  if (tensor.rank != rank)
-    Impl::fail(function, argument, expected, std::to_string(tensor.rank) + " axes");
-}
 
 GriddingOptions options_of(const char* function, const NonuniformSettings& settings) {
   GriddingOptions options{
@@ -62,6 +55,15 @@ public:
     expect_rank("NonuniformFFT::forward", "images", images, D + 1, "[slices, ((depth,) height,) width]");
     plan_.forward(space_of<backend>(queue), view_of<const Complex, D + 1, Space>(images),
                   view_of<Complex, 2, Space>(samples));
+  }
+  void point_gradients(Queue queue, const Tensor& images, const Tensor& samples, const Tensor& gradients,
+                       const Tensor& scratch) override {
+    expect_rank("NonuniformFFT::point_gradients", "samples", samples, 2, "[slices, points]");
+    expect_rank("NonuniformFFT::point_gradients", "images", images, D + 1,
+                "[slices, ((depth,) height,) width]");
+    plan_.point_gradients(space_of<backend>(queue), view_of<const Complex, D + 1, Space>(images),
+                          view_of<const Complex, 2, Space>(samples), view_of<Real, 2, Space>(gradients),
+                          view_of<Complex, 2, Space>(scratch));
   }
 
 private:
@@ -140,9 +142,12 @@ class Stripes : public RowPlan {
 public:
   Stripes(Queue queue, const StripeSettings& settings)
       : plan_(space_of<backend>(queue), settings.angles, settings.width,
-              {.method = settings.sorting ? StripeMethod::Sorting : StripeMethod::Offset,
+              {.method = one_of<StripeMethod>("remove_stripes", "method", settings.method,
+                                              {"offset", "sorting", "all", "wavelet"}),
                .strength = settings.strength,
                .window = settings.window,
+               .levels = settings.levels,
+               .damping = settings.damping,
                .dead = settings.dead}) {}
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
   void execute(Queue queue, const Tensor&, const Tensor& out) override {
@@ -238,14 +243,12 @@ Tomography<backend, Real>::laminography(Queue queue, const LaminographySettings&
 
 template <>
 std::unique_ptr<RowPlan> Tomography<backend, Real>::filter(Queue queue, const FilterSettings& settings) {
-  constexpr std::array names{"none", "ramp", "shepp", "cosine", "cosine2", "hamming", "hann", "parzen"};
-  const auto found = std::find(names.begin(), names.end(), settings.filter);
-  if (found == names.end())
-    Impl::fail("filter_projections", "filter", "none, ramp, shepp, cosine, cosine2, hamming, hann or parzen",
-               settings.filter);
+  const auto filter =
+      one_of<TomographyFilter>("filter_projections", "filter", settings.filter,
+                               {"none", "ramp", "shepp", "cosine", "cosine2", "hamming", "hann", "parzen"});
   return std::make_unique<Filter>(
       queue, settings,
-      FilterOptions{.filter = static_cast<TomographyFilter>(found - names.begin()),
+      FilterOptions{.filter = filter,
                     .padding = settings.edge ? ProjectionPadding::Edge : ProjectionPadding::Zero,
                     .shift = settings.shift});
 }

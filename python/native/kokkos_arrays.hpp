@@ -8,6 +8,9 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
+#include <initializer_list>
+#include <string>
 #include <type_traits>
 
 namespace Bracewell::Python {
@@ -69,6 +72,25 @@ template <class Value, int rank, class Space>
 auto spectrum_of(const Tensor& tensor) {
   const std::int64_t even = 2 * (tensor.extents[rank - 1] - 1);
   return HalfSpectrum{view_of<Value, rank, Space>(tensor), tensor.width > 0 ? tensor.width : even};
+}
+
+inline void expect_rank(const char* function, const char* argument, const Tensor& tensor, int rank,
+                        const char* expected) {
+  if (tensor.rank != rank)
+    Impl::fail(function, argument, expected, std::to_string(tensor.rank) + " axes");
+}
+
+/// The enumerator whose name stands at its place.
+template <class Enum>
+Enum one_of(const char* function, const char* argument, const std::string& name,
+            std::initializer_list<const char*> names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end())
+    return static_cast<Enum>(found - names.begin());
+  std::string all;
+  for (const char* one : names)
+    all += (all.empty() ? "" : one == *(names.end() - 1) ? " or " : ", ") + std::string(one);
+  Impl::fail(function, argument, all, name);
 }
 
 } // namespace Bracewell::Python

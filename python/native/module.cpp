@@ -8,6 +8,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -262,6 +263,7 @@ private:
 // ---- Projection -------------------------------------------------------------------------------------------------
 
 void define_projection(nb::module_& module) {
+  module.def("rotation_grid", &rotation_grid);
   nb::class_<ProjectionSettings>(module, "ProjectionSettings")
       .def(
           "__init__",
@@ -469,11 +471,24 @@ void define_nonuniform(nb::module_& module) {
              use_plan(self, arrays,
                       [&](NonuniformPlan& plan) { plan.adjoint(arrays.queue(stream), in, out); });
            })
-      .def("forward", [](Self& self, const Object& images, const Object& samples, std::uintptr_t stream) {
-        Arrays arrays("NonuniformFFT.forward", self);
+      .def("forward",
+           [](Self& self, const Object& images, const Object& samples, std::uintptr_t stream) {
+             Arrays arrays("NonuniformFFT.forward", self);
+             const Tensor in = arrays.read("images", images, Values::Complex),
+                          out = arrays.write("samples", samples, Values::Complex);
+             use_plan(self, arrays,
+                      [&](NonuniformPlan& plan) { plan.forward(arrays.queue(stream), in, out); });
+           })
+      .def("point_gradients", [](Self& self, const Object& images, const Object& samples,
+                                 const Object& gradients, const Object& scratch, std::uintptr_t stream) {
+        Arrays arrays("NonuniformFFT.point_gradients", self);
         const Tensor in = arrays.read("images", images, Values::Complex),
-                     out = arrays.write("samples", samples, Values::Complex);
-        use_plan(self, arrays, [&](NonuniformPlan& plan) { plan.forward(arrays.queue(stream), in, out); });
+                     values = arrays.read("samples", samples, Values::Complex),
+                     out = arrays.write("gradients", gradients, Values::Real),
+                     slopes = arrays.write("scratch", scratch, Values::Complex);
+        use_plan(self, arrays, [&](NonuniformPlan& plan) {
+          plan.point_gradients(arrays.queue(stream), in, values, out, slopes);
+        });
       });
 }
 
@@ -657,19 +672,35 @@ void define_tomography(nb::module_& module) {
                           return Tomography<backend, T>::filter(queue, {filter, edge, rows, width, shift});
                         });
                   })
+      .def_static("stripes",
+                  [](const Object& like, int angles, int width, const std::string& method, double strength,
+                     int window, int levels, double damping, double dead, std::uintptr_t stream) {
+                    const StripeSettings settings{angles, width,  method,  strength,
+                                                  window, levels, damping, dead};
+                    return make_plan<RowPlan>("StripeRemoval", like, stream,
+                                              [&]<Backend backend, class T>(Queue queue) {
+                                                return Tomography<backend, T>::stripes(queue, settings);
+                                              });
+                  })
       .def_static(
-          "stripes",
-          [](const Object& like, int angles, int width, bool sorting, double strength, int window,
-             double dead, std::uintptr_t stream) {
-            return make_plan<
-                RowPlan>("StripeRemoval", like, stream, [&]<Backend backend, class T>(Queue queue) {
-              return Tomography<backend, T>::stripes(queue, {angles, width, sorting, strength, window, dead});
-            });
-          })
+          "phase",
+          [](const Object& like, const std::string& method, std::int64_t angles, int rows, int width,
+             double wavelength, double distance, double pixel_size, double delta_beta, double regularisation,
+             std::optional<int> padding, bool attenuation, std::uintptr_t stream) {
+            const PhaseSettings settings{method,         angles,   rows,       width,
+                                         wavelength,     distance, pixel_size, delta_beta,
+                                         regularisation, padding,  attenuation};
+            return make_plan<RowPlan>("PhaseRetrieval", like, stream,
+                                      [&]<Backend backend, class T>(Queue queue) {
+                                        return Beamline<backend, T>::phase(queue, settings);
+                                      });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
       .def("execute", [](Rows& self, const Object& in, const Object& out, std::uintptr_t stream) {
-        Arrays arrays("filter_projections", self);
-        const Tensor from = arrays.read("projections", in, Values::Real),
-                     to = arrays.write("filtered", out, Values::Real);
+        Arrays arrays("RowPlan.execute", self);
+        const Tensor from = arrays.read("sinograms", in, Values::Real),
+                     to = arrays.write("result", out, Values::Real);
         use_plan(self, arrays, [&](RowPlan& plan) { plan.execute(arrays.queue(stream), from, to); });
       });
 
@@ -699,6 +730,95 @@ void define_tomography(nb::module_& module) {
     });
   });
   module.def("angular_density_weights", &angular_density_weights);
+}
+
+void define_beamline(nb::module_& module) {
+  module.def("remove_outliers", [](const Object& sinograms, const Object& cleaned, int window,
+                                   double threshold, std::uintptr_t stream) {
+    Arrays arrays("remove_outliers");
+    const Tensor in = arrays.read("sinograms", sinograms, Values::Real),
+                 out = arrays.write("cleaned", cleaned, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Beamline<backend, T>::remove_outliers(arrays.queue(stream), in, out, window, threshold);
+    });
+  });
+  module.def("find_overlap",
+             [](const Object& sinogram, const std::vector<double>& angles, int least, std::uintptr_t stream) {
+               Arrays arrays("find_overlap");
+               const Tensor in = arrays.read("sinogram", sinogram, Values::Real);
+               double centre = 0;
+               arrays.run([&]<Backend backend, class T>() {
+                 centre = Beamline<backend, T>::find_overlap(arrays.queue(stream), in, angles, least);
+               });
+               return centre;
+             });
+  module.def("half_acquisition", &half_acquisition);
+  module.def("weigh_half_acquisition",
+             [](const Object& sinograms, const Object& wider, double centre, std::uintptr_t stream) {
+               Arrays arrays("weigh_half_acquisition");
+               const Tensor in = arrays.read("sinograms", sinograms, Values::Real),
+                            out = arrays.write("wider", wider, Values::Real);
+               arrays.run([&]<Backend backend, class T>() {
+                 Beamline<backend, T>::weigh_half_acquisition(arrays.queue(stream), in, out, centre);
+               });
+             });
+  module.def("bin_frames", [](const Object& frames, const Object& binned, int bin, std::uintptr_t stream) {
+    Arrays arrays("bin_frames");
+    const Tensor in = arrays.read("frames", frames, Values::Real),
+                 out = arrays.write("binned", binned, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Beamline<backend, T>::bin_frames(arrays.queue(stream), in, out, bin);
+    });
+  });
+  module.def("turn_detector", [](const Object& sinograms, const Object& turned, double angle, double row,
+                                 double column, std::uintptr_t stream) {
+    Arrays arrays("turn_detector");
+    const Tensor in = arrays.read("sinograms", sinograms, Values::Real),
+                 out = arrays.write("turned", turned, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Beamline<backend, T>::turn_detector(arrays.queue(stream), in, out, angle, row, column);
+    });
+  });
+
+  using Self = Handle<LeastSquaresPlan>;
+  plan_class<LeastSquaresPlan>(module, "LeastSquaresPlan")
+      .def_static(
+          "make",
+          [](const Object& like, const std::string& method, const std::vector<std::int64_t>& data,
+             const std::vector<std::int64_t>& images, bool independent, std::uintptr_t stream) {
+            return make_plan<LeastSquaresPlan>(
+                "LeastSquaresSolver", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                  return Beamline<backend, T>::least_squares(queue, {method, data, images, independent});
+                });
+          })
+      .def("solve",
+           [](Self& self, Handle<TomographyPlan>& pair, const Object& data, const Object& images,
+              const Object& weights, const Object& mask, int iterations, double discrepancy,
+              double relaxation, bool nonnegative, double total_variation, int inner_iterations,
+              std::uintptr_t stream) {
+             Arrays arrays("LeastSquaresSolver.solve", self);
+             arrays.expect_same("pair", self, pair);
+             const Tensor in = arrays.read("data", data, Values::Real),
+                          out = arrays.write("images", images, Values::Real),
+                          worth = arrays.read("weights", weights, Values::Real),
+                          where = arrays.read("mask", mask, Values::Real);
+             const LeastSquaresRun run{iterations,  discrepancy,     relaxation,
+                                       nonnegative, total_variation, inner_iterations};
+             TomographyPlan& projector = pair.get();
+             int made = 0;
+             use_plan(self, arrays, [&](LeastSquaresPlan& plan) {
+               const std::lock_guard lock(pair.mutex);
+               made = plan.solve(arrays.queue(stream), projector, in, out, worth, where, run);
+             });
+             return made;
+           })
+      .def("residuals", [](Self& self, std::uintptr_t stream) {
+        const Arrays arrays("LeastSquaresSolver.residuals", self);
+        std::vector<double> values;
+        use_plan(self, arrays,
+                 [&](LeastSquaresPlan& plan) { values = plan.residuals(arrays.queue(stream)); });
+        return values;
+      });
 }
 
 void define_ptychography(nb::module_& module) {
@@ -812,5 +932,6 @@ NB_MODULE(_core, module) {
   define_nonuniform(module);
   define_sums(module);
   define_tomography(module);
+  define_beamline(module);
   define_ptychography(module);
 }

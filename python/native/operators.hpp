@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace Bracewell::Python {
@@ -104,6 +105,8 @@ struct Reconstruct {
 struct NonuniformPlan : Plan {
   virtual void adjoint(Queue, const Tensor& samples, const Tensor& images) = 0;
   virtual void forward(Queue, const Tensor& images, const Tensor& samples) = 0;
+  virtual void point_gradients(Queue, const Tensor& images, const Tensor& samples, const Tensor& gradients,
+                               const Tensor& scratch) = 0;
 };
 
 struct SumsPlan : Plan {
@@ -158,10 +161,10 @@ struct FilterSettings {
 
 struct StripeSettings {
   int angles = 0, width = 0;
-  bool sorting = true;
+  std::string method; ///< sorting, offset, all, wavelet
   double strength = 1;
-  int window = 5;
-  double dead = 3;
+  int window = 5, levels = 3;
+  double damping = 1, dead = 3;
 };
 
 template <Backend backend, class T>
@@ -180,6 +183,56 @@ struct Tomography {
 };
 
 std::vector<double> angular_density_weights(const std::vector<double>& angles);
+
+struct PhaseSettings {
+  std::string method; ///< paganin, generalised_paganin, weak_object
+  std::int64_t angles = 1;
+  int rows = 0, width = 0;
+  double wavelength = 0, distance = 0, pixel_size = 0, delta_beta = 0, regularisation = 1e-2;
+  std::optional<int> padding;
+  bool attenuation = true;
+};
+
+struct LeastSquaresSettings {
+  std::string method;                     ///< conjugate_gradients, sirt, total_variation
+  std::vector<std::int64_t> data, images; ///< three extents each
+  bool independent = true;
+};
+
+struct LeastSquaresRun {
+  int iterations = 20;
+  double discrepancy = 0, relaxation = 1;
+  bool nonnegative = false;
+  double total_variation = 0;
+  int inner_iterations = 20;
+};
+
+struct LeastSquaresPlan : Plan {
+  /// With a plan of the same backend and precision. Returns the number of iterations.
+  virtual int solve(Queue, TomographyPlan& pair, const Tensor& data, const Tensor& images,
+                    const Tensor& weights, const Tensor& mask, const LeastSquaresRun&) = 0;
+  virtual std::vector<double> residuals(Queue) = 0;
+};
+
+/// What comes before a reconstruction, and iterations.
+template <Backend backend, class T>
+struct Beamline {
+  static std::unique_ptr<RowPlan> phase(Queue, const PhaseSettings&);
+  static void remove_outliers(Queue, const Tensor& sinograms, const Tensor& cleaned, int window,
+                              double threshold);
+  static double find_overlap(Queue, const Tensor& sinogram, const std::vector<double>& angles, int least);
+  static void weigh_half_acquisition(Queue, const Tensor& sinograms, const Tensor& wider, double centre);
+  static void bin_frames(Queue, const Tensor& frames, const Tensor& binned, int bin);
+  static void turn_detector(Queue, const Tensor& sinograms, const Tensor& turned, double angle, double row,
+                            double column);
+  static std::unique_ptr<LeastSquaresPlan> least_squares(Queue, const LeastSquaresSettings&);
+};
+
+/// Rotation matrices, row by row, one after another: see rotation_grid_size.
+std::vector<double> rotation_grid(double degrees);
+
+/// Width and axis of the rows that a row of half acquisition is part of.
+std::pair<int, double> half_acquisition(int width, double centre);
 
 struct PtychographySettings {
   std::int64_t rows = 0, columns = 0;

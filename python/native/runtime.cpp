@@ -2,7 +2,9 @@
 #include "kokkos_arrays.hpp"
 
 #include <bracewell/error.hpp>
+#include <bracewell/geometry/rotation_grid.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
+#include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/version.hpp>
 
 #include <deque>
@@ -93,6 +95,23 @@ std::string bracewell_version() { return BRACEWELL_VERSION; }
 
 std::vector<double> angular_density_weights(const std::vector<double>& angles) {
   return Bracewell::angular_density_weights(angles);
+}
+
+std::vector<double> rotation_grid(double degrees) {
+  const std::int64_t count = rotation_grid_size(degrees);
+  std::vector<double> values;
+  for (std::int64_t index = 0; index < count; ++index) {
+    const Matrix3<double> matrix = rotation_matrix(rotation_of_grid<double>(index, count));
+    for (int row = 0; row < 3; ++row)
+      for (int column = 0; column < 3; ++column)
+        values.push_back(matrix(row, column));
+  }
+  return values;
+}
+
+std::pair<int, double> half_acquisition(int width, double centre) {
+  const HalfAcquisition place = Bracewell::half_acquisition(width, centre);
+  return {place.width, place.centre};
 }
 
 } // namespace Bracewell::Python

@@ -167,3 +167,14 @@ def test_wrong_arguments_of_scoring_are_told_in_one_sentence(rng):
             call()
         assert "\n" not in str(caught.value)
     assert scoring.score(reference, matrices).all.shape == (3, 6, 4)
+
+
+def test_a_grid_of_rotations_leaves_none_far_away(rng):
+    grid = bracewell.rotation_grid(25)
+    assert np.allclose(grid @ grid.transpose(0, 2, 1), np.eye(3)) and np.allclose(np.linalg.det(grid), 1)
+    turns, _ = np.linalg.qr(rng.normal(size=(200, 3, 3)))
+    turns *= np.sign(np.linalg.det(turns))[:, None, None]
+    cosines = (np.einsum("aij,bij->ab", turns, grid).max(axis=1) - 1) / 2
+    assert np.degrees(np.arccos(cosines.min())) < 25
+    with pytest.raises(ValueError, match="degrees: expected"):
+        bracewell.rotation_grid(0)

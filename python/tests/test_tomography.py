@@ -35,6 +35,10 @@ def test_nonuniform_transforms_are_the_direct_sums(rng, shape, dtype, tolerance)
     assert relative_error(plan.forward(images), images.reshape(3, -1) @ waves.conj().T) < 2 * tolerance
     one = plan.adjoint(samples[1])
     assert one.shape == shape and relative_error(one, images[1]) < 2 * tolerance
+    for d in range(len(shape)):
+        position = -2j * np.pi * grids[len(shape) - 1 - d].ravel()
+        expected = (samples.conj() * ((images.reshape(3, -1) * position) @ waves.conj().T)).sum(axis=0).real
+        assert relative_error(plan.point_gradients(images, samples)[:, d], expected) < 10 * tolerance
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(np.complex128, 1e-9), (np.complex64, 1e-4)])

@@ -239,6 +239,57 @@ TEST_CASE("TIFF: all pages, and a series of files in the order of their numbers"
   CHECK_THAT(message("scan"), ContainsSubstring("p_3.tif: expected pages of 2 x 1 pixels"));
 }
 
+TEST_CASE("rows of plain pages are read from where they are, as they are stored") {
+  const TemporaryFolder folder;
+  const auto stored = [](const TiffReader& reader, std::int64_t first, std::int64_t count) {
+    Bytes bytes(static_cast<std::size_t>(reader.pages() * count * reader.width() *
+                                         bytes_of(reader.stored_format()->type)));
+    reader.read_stored(first, count, std::as_writable_bytes(std::span(bytes)));
+    return bytes;
+  };
+  for (const bool big_endian : {false, true}) {
+    CAPTURE(big_endian);
+    write_bytes(folder / "hand.tif", HandMadeTiff{.big_endian = big_endian}.bytes());
+    const TiffReader reader(folder / "hand.tif");
+    REQUIRE(reader.stored_format() == StoredFormat{StoredType::UInt16, big_endian});
+    CHECK(reader.rows_together() == 1);
+    CHECK(stored(reader, 1, 1) ==
+          (big_endian ? Bytes{0, 4, 0, 5, 0xff, 0xfe} : Bytes{4, 0, 5, 0, 0xfe, 0xff}));
+  }
+  fs::create_directory(folder / "series");
+  const auto page = [&](const char* name, const LibraryTiff& tiff) { return tiff.write(folder / name); };
+  page("series/1.tif",
+       {.width = 2, .height = 3, .bits = 8, .format = SAMPLEFORMAT_INT, .bytes = {1, 2, 3, 4, 5, 6}});
+  page("series/2.tif", {.width = 2,
+                        .height = 3,
+                        .bits = 8,
+                        .format = SAMPLEFORMAT_INT,
+                        .bytes = {7, 8, 9, 10, 11, 12},
+                        .rows_per_strip = 2});
+  const TiffReader series(folder / "series");
+  REQUIRE(series.stored_format() == StoredFormat{StoredType::Int8});
+  CHECK(series.rows_together() == 3);
+  CHECK(stored(series, 1, 2) == Bytes{3, 4, 5, 6, 9, 10, 11, 12});
+  CHECK(values(folder / "series") == std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  fs::resize_file(folder / "series/2.tif", 10);
+  CHECK_THAT(input_error([&] { stored(series, 0, 3); }), ContainsSubstring("2.tif"));
+
+  const auto format = [&](const char* name) { return TiffReader(folder / name).stored_format(); };
+  page("packed.tif", {.width = 2,
+                      .height = 3,
+                      .bits = 8,
+                      .format = SAMPLEFORMAT_UINT,
+                      .bytes = {1, 2, 3, 4, 5, 6},
+                      .compression = COMPRESSION_PACKBITS});
+  page("bits.tif", {.width = 2, .height = 3, .bits = 4, .format = SAMPLEFORMAT_UINT, .bytes = {1, 2, 3}});
+  CHECK_FALSE(format("packed.tif"));
+  CHECK_FALSE(format("bits.tif"));
+  fs::remove(folder / "series/2.tif"); // pages of two kinds
+  page("series/3.tif",
+       {.width = 2, .height = 3, .bits = 8, .format = SAMPLEFORMAT_UINT, .bytes = {1, 2, 3, 4, 5, 6}});
+  CHECK_FALSE(format("series"));
+}
+
 TEST_CASE("what is no greyscale TIFF is refused in a sentence") {
   const TemporaryFolder folder;
   const auto message = [&](const Bytes& bytes) {

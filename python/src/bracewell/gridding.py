@@ -71,6 +71,23 @@ class NonuniformFFT(_PlannedForSlices):
         self._plan(batch, stream).forward(batch, samples, stream)
         return result(samples if batch is images else samples[0], images)
 
+    def point_gradients(self, images: Array, samples: Array, *, stream: Optional[int] = None) -> Array:
+        """Gradients with respect to the points of a real loss that is computed from either transform::
+
+            gradients(j, d) = Re sum over slices of conj(sample_j) sum_X (-2 pi i X_d) image(X) exp(-2 pi i x_j . X)
+
+        Of `forward`, images are its input and samples the derivative of the loss with respect to its output; of `adjoint`,
+        samples are its input and images that derivative.
+
+        Returns:
+            Real ``[points, axes]``, per cycle per pixel; column 0 is x.
+        """
+        batch, values = self._batch("images", images, len(self.shape)), self._batch("samples", samples, 1)
+        gradients = empty(images, (len(self.points), len(self.shape)), "real")
+        stream = current_stream(images, stream)
+        self._plan(batch, stream).point_gradients(batch, values, gradients, empty(values, values.shape, "complex"), stream)
+        return result(gradients, images)
+
     def _make(self, like, batch, slices, stream):
         return _core.NonuniformPlan.make(like, as_like(self.points, batch, "float64"), list(self.shape), slices, *self._options,
                                          stream)

@@ -23,6 +23,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple, Optional, Sequence
 
+import numpy
+
 from . import _core
 from ._arrays import Array, current_stream, empty, result, shape_of, zeros
 
@@ -201,6 +203,16 @@ class PreparedReference:
                                                skip_redundant),
                                      current_stream(matrices, stream))
         return ProjectGradients(**{name: result(value, matrices) for name, value in gradients.items()})
+
+
+def rotation_grid(degrees: float) -> numpy.ndarray:
+    """Rotations that cover all evenly, none further than `degrees` (0.1 to 50) from the nearest: candidates for `PoseScoring`
+    (super-Fibonacci spiral; Alexa, Proc. CVPR 2022, 8291). Those that follow each other are not neighbours.
+
+    Returns:
+        float64 ``[poses, 3, 3]``.
+    """
+    return numpy.array(_core.rotation_grid(float(degrees))).reshape(-1, 3, 3)
 
 
 class PoseScores(NamedTuple):

@@ -48,7 +48,8 @@ class Tomography:
         if units not in ("transpose", "line_integrals"):
             raise ValueError(f"bracewell.Tomography: units: expected transpose or line_integrals, found {units}")
         self.angles, self.width, self.image = _angles(angles), int(width), int(image or width)
-        self._options = (method, centre, [] if weights is None else _angles(weights), units == "line_integrals", float(tolerance))
+        self.weights = [] if weights is None else _angles(weights)
+        self._options = (method, centre, self.weights, units == "line_integrals", float(tolerance))
         self._slices = slices
         self._plans: dict = {}
 
@@ -116,9 +117,9 @@ class Laminography:
             raise ValueError(f"bracewell.Laminography: units: expected transpose or line_integrals, found {units}")
         self.angles, self.width, self.rows, self.tilt = _angles(angles), int(width), int(rows), float(tilt)
         self.image, self.depth = int(image or width), int(depth or rows)
-        self._options = (method, self.angles, self.width, self.rows, self.tilt, centre, row_centre,
-                         [] if weights is None else _angles(weights), self.image, self.depth, units == "line_integrals",
-                         float(tolerance))
+        self.weights = [] if weights is None else _angles(weights)
+        self._options = (method, self.angles, self.width, self.rows, self.tilt, centre, row_centre, self.weights, self.image,
+                         self.depth, units == "line_integrals", float(tolerance))
         self._plans: dict = {}
 
     def backproject(self, sinograms: Array, *, stream: Optional[int] = None) -> Array:
@@ -169,29 +170,30 @@ def filter_projections(sinograms: Array, filter: str = "ramp", *, padding: str =
     return result(out.reshape(shape), sinograms)
 
 
-def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float = 1, window: int = 5, dead: float = 3,
-                   stream: Optional[int] = None) -> Array:
+def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float = 1, window: int = 5, levels: int = 3,
+                   damping: float = 1, dead: float = 3, stream: Optional[int] = None) -> Array:
     """Removes stripes along the angles, which become rings in the reconstruction.
 
     Args:
         sinograms: real ``[slices, angles, width]`` or ``[angles, width]``.
-        method: sorting (Vo, Atwood and Drakopoulos, Opt. Express 26, 2018), or offset, one per column (after Titarenko, Withers
-            and Yagola, Appl. Math. Lett. 23, 2010).
+        method: sorting (Vo, Atwood and Drakopoulos, Opt. Express 26, 2018), all (that article's three steps: dead, large and small
+            stripes), wavelet (along the columns, Muench et al., Opt. Express 17, 2009), or offset, one per column (after
+            Titarenko, Withers and Yagola, Appl. Math. Lett. 23, 2010).
         strength: of offset; wider stripes than about 1 / sqrt(strength) columns stay.
-        window: of sorting, odd, up to 63 columns.
-        dead: columns whose values change this many times more or less than their neighbours' are interpolated; 0: none.
+        window: of sorting and all, odd, up to 63 columns.
+        levels: of wavelet; wider stripes than about 2**levels / 2 columns stay.
+        damping: of wavelet, 0.1 to 100 cycles per scan over which stripes may change.
+        dead: columns whose values change this many times more or less than their neighbours' are interpolated; 0: none. Not of all.
 
     Returns:
         Sinograms of the same shape.
     """
-    if method not in ("sorting", "offset"):
-        raise ValueError(f"bracewell.remove_stripes: method: expected sorting or offset, found {method}")
     shape = shape_of("remove_stripes", "sinograms", sinograms)
     out = empty(sinograms, shape if len(shape) == 3 else (1, *shape), "real")
     out[...] = sinograms.reshape(out.shape)
     stream = current_stream(sinograms, stream)
-    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], method == "sorting", float(strength), int(window),
-                          float(dead), stream).execute(out, out, stream)
+    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], method, float(strength), int(window), int(levels),
+                          float(damping), float(dead), stream).execute(out, out, stream)
     return result(out.reshape(shape), sinograms)
 
 

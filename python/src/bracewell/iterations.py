@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Iterative reconstruction on exact pairs."""
+
+from __future__ import annotations
+
+from typing import Optional, Union
+
+from . import _core
+from ._arrays import Array, current_stream, place, result, shape_of, zeros
+from .tomography import Laminography, Tomography
+
+
+class LeastSquaresSolver:
+    """Minimises sum w (b - A x)^2 over images x, with A the projections of a pair and b what was measured.
+
+    Memory is allocated at the first call for a precision, device and shape; sums of inner products stay on the device.
+
+    Args:
+        pair: without weights of angles, which belong into w. Projections in the unit of b: line_integrals for a measurement.
+        method: conjugate_gradients (on the normal equations: Hestenes and Stiefel, 1952; the number of iterations regularises),
+            sirt (Gregor and Benson, IEEE Trans. Med. Imaging 27, 2008), or total_variation (FISTA: Beck and Teboulle, SIAM J.
+            Imaging Sci. 2, 2009).
+    """
+
+    def __init__(self, pair: Union[Tomography, Laminography], *, method: str = "conjugate_gradients"):
+        if pair.weights:
+            raise ValueError("bracewell.LeastSquaresSolver: pair: expected one without weights of angles (solve() takes weights of "
+                             "all values), found some")
+        self.pair, self.method = pair, method
+        self._plans: dict = {}
+        self._last = None
+
+    def solve(self, sinograms: Array, start: Optional[Array] = None, *, iterations: int = 20, weights: Optional[Array] = None,
+              mask: Optional[Array] = None, discrepancy: float = 0, relaxation: float = 1, nonnegative: bool = False,
+              total_variation: float = 0, inner_iterations: int = 20, stream: Optional[int] = None) -> Array:
+        """Images from sinograms, in the shapes of the pair's `backproject`.
+
+        Args:
+            sinograms: b.
+            start: images from which iterations begin; zeros by default.
+            iterations: at most.
+            weights: w, not negative, of the shape of the sinograms; 0 leaves a value out.
+            mask: 1 where images are solved for, 0 where they stay as they are: of their shape or that of one of them.
+            discrepancy: a slice ends with the first iterate whose sum of w (b - A x)^2 is at most the square of it; waits. 0: none.
+            relaxation: of sirt, 0 to 2.
+            nonnegative: of sirt and total_variation.
+            total_variation: its factor, beside half of the squares.
+            inner_iterations: of its proximal map.
+        """
+        flat = len(shape_of("LeastSquaresSolver", "sinograms", sinograms)) == 2
+
+        def batch(array):
+            return array if array is None or not flat else array.reshape(1, *array.shape)
+
+        data = batch(sinograms)
+        independent = isinstance(self.pair, Tomography)
+        depth = data.shape[0] if independent else self.pair.depth
+        images = zeros(sinograms, (depth, self.pair.image, self.pair.image), "real")
+        if start is not None:
+            images[...] = batch(start)
+        stream = current_stream(sinograms, stream)
+        projector = self.pair._plan(data, stream)
+        key = (*place(sinograms), tuple(data.shape))
+        if key not in self._plans:
+            self._plans[key] = _core.LeastSquaresPlan.make(zeros(sinograms, (1,), "real"), self.method, list(data.shape),
+                                                           list(images.shape), independent, stream)
+        self._last = self._plans[key], stream
+        self._last[0].solve(projector, data, images, batch(weights), mask, int(iterations), float(discrepancy), float(relaxation),
+                            nonnegative, float(total_variation), int(inner_iterations), stream)
+        return result(images[0] if flat else images, sinograms)
+
+    def residuals(self) -> list[float]:
+        """Of the last call: sum w (b - A x)^2 of every slice (Laminography: of all), for conjugate gradients at the result, else an
+        iteration earlier. Waits."""
+        if self._last is None:
+            raise ValueError("bracewell.LeastSquaresSolver: residuals: expected a call of solve() before, found none")
+        plan, stream = self._last
+        return plan.residuals(stream)
