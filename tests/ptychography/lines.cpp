@@ -193,14 +193,17 @@ TEMPLATE_LIST_TEST_CASE("lines: sizes of every kind, probes as large as the dete
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("lines: probes as large as the detector, between pixels", "", Types) {
+TEMPLATE_LIST_TEST_CASE("lines: probes as large as the detector, at whole positions and between pixels", "",
+                        Types) {
   for (const int n :
        Bracewell::Impl::is_host<Space> ? std::vector{35} : std::vector{64, 128, 192, 200, 256, 512})
-    for (const int modes : {1, 2, 7}) { // 7: some exchanges of modes are shared
-      const Experiment<TestType> e(n + 4, n + 5, n, n, fractional, modes);
-      compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
-      compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::PerPattern});
-    }
+    for (const auto& places : {whole, fractional})
+      for (const int modes :
+           {1, 2, 7}) { // 7: some exchanges of modes are shared, and there are two sets of them
+        const Experiment<TestType> e(n + 4, n + 5, n, n, places, modes);
+        compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+        compare_paths(e, {.loss = PatternLoss::Amplitude, .scale = PatternScale::PerPattern});
+      }
 }
 
 /// Windows of the detector's size, which the compiler knows, and smaller ones.

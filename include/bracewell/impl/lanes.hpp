@@ -52,6 +52,14 @@ KOKKOS_FORCEINLINE_FUNCTION void store_streaming(Kokkos::complex<T>* address,
 #endif
 }
 
+/// Lets the numbers around an address set out for the cache of the device, for whichever thread reads them soon.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] const T* address) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(address)));
+#endif
+}
+
 /// Orders what the lanes of a warp read and write in scratch memory.
 KOKKOS_FORCEINLINE_FUNCTION void synchronise_lanes() {
 #if defined(__CUDA_ARCH__)

@@ -130,6 +130,8 @@ struct KnownKernel {
   static constexpr int n = Sizes::n, lanes = Sizes::lanes, per_lane = Sizes::per_lane,
                        outer_sums = Sizes::outer_sums;
   static constexpr int threads = Sizes::threads;
+  /// What every further mode may have in scratch memory.
+  static constexpr int of_mode = 0;
 
   QuickDivision modes;
   const Number* table; ///< FusedSizes
@@ -139,7 +141,9 @@ struct KnownKernel {
     return at.lane / wave_block * (n * wave_block) + row * wave_block + at.lane % wave_block;
   }
 
-  /// Team ((slice modes + mode) blocks + block).
+  /// Team ((slice modes + mode) blocks + block). Slice s of S has patterns s, s + S, ...: teams that run at the same time
+  /// are at patterns that follow each other, and kernels take them in turn from the first and from the last on, so that
+  /// they find what the one before has written last in the cache.
   struct Part {
     int slice, mode, first; ///< line of the team
 
@@ -159,7 +163,7 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
 
   const Complex *spectrum, *phases;
   Complex* probes;
-  int patterns, per_slice;
+  int patterns, slices;
 
   KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
     const typename Base::Part part(this->modes, member.league_rank());
@@ -168,7 +172,7 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
     const int row = part.first + at.group;
     Number given[Line::outer_sums][Line::lanes];
     Line::load_outer(spectrum + ((std::int64_t(part.mode) * n + row) * n + at.lane), given);
-    for (int i = part.slice * per_slice; i < Kokkos::min(patterns, (part.slice + 1) * per_slice); ++i) {
+    for (int i = part.slice; i < patterns; i += slices) {
       const Complex* const phase = phases + std::int64_t(2) * i * n;
       Number y[Line::outer_sums][Line::lanes];
       Line::load_outer(phase + (n + at.lane), y);
@@ -208,8 +212,12 @@ struct KnownColumns : KnownKernel<Space, T, Sizes> {
   const Complex* object;
   Complex* probes; ///< [modes, n, n]; if shifted, what ShiftRows has left
   Complex* waves;
-  int per_slice;
+  int slices;
 
+  /// The t-th pattern in the order of the kernel: that of shifted probes begins with the last.
+  KOKKOS_FORCEINLINE_FUNCTION int pattern_at(int t) const {
+    return shifted ? static_cast<int>(selection.count) - 1 - t : t;
+  }
   /// Pixel (lane, column) of wave i of the mode; other rows follow wave_block numbers for each.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t element(const Line& at, const typename Base::Part& part,
                                                    int i) const {
@@ -229,8 +237,13 @@ struct KnownColumns : KnownKernel<Space, T, Sizes> {
     for (int j = 0; j < per_lane; ++j)
       o[j] = plain(from[Line::lanes * j * columns]);
   }
-  KOKKOS_FORCEINLINE_FUNCTION int end(const typename Base::Part& part) const {
-    return static_cast<int>(Kokkos::min(selection.count, std::int64_t(part.slice + 1) * per_slice));
+  /// Lets the team's columns of wave i of a mode set out.
+  KOKKOS_FORCEINLINE_FUNCTION void prefetch_columns(const typename Base::Member& member, const Complex* of,
+                                                    int i, int mode, int first) const {
+    constexpr int apart = 128 / sizeof(Complex); // the line of a cache
+    const Complex* const from = of + ((std::int64_t(i) * this->modes.by() + mode) * (n * n) + first * n);
+    for (int k = member.team_rank() * apart; k < wave_block * n; k += Base::threads * apart)
+      prefetch(from + k);
   }
 };
 
@@ -250,12 +263,13 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
     Number p[per_lane];
     if constexpr (!shifted)
       Line::template load_inner<n>(this->probes + this->given(at, part, 0), p);
-    const int begin = part.slice * this->per_slice, end = this->end(part);
+    const int count = static_cast<int>(this->selection.count);
     Number o[per_lane], x[per_lane];
-    this->load_object(at, part, begin, o);
-    for (int i = begin; i < end; ++i) {
-      at.exchange = memory.data() +
-                    (Sizes::place(member.team_rank()) + (i - begin) % Base::exchanges * Sizes::exchange);
+    this->load_object(at, part, this->pattern_at(part.slice), o);
+    for (int t = part.slice, number = 0; t < count; t += this->slices, ++number) {
+      const int i = this->pattern_at(t);
+      at.exchange =
+          memory.data() + (Sizes::place(member.team_rank()) + number % Base::exchanges * Sizes::exchange);
       if constexpr (shifted) {
         Number y[Line::outer_sums][Line::lanes];
         Line::template load_outer<wave_block>(this->probes + this->element(at, part, i), y);
@@ -277,8 +291,9 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
                                         part.first / Sizes::lines));
       }
       at.inner_forward(x);
-      if (i + 1 < end)
-        this->load_object(at, part, i + 1, o); // on its way during the other half
+      if (t + this->slices < count)
+        this->load_object(at, part, this->pattern_at(t + this->slices),
+                          o); // on its way during the other half
       member.team_barrier();
       typename Base::Complex* const to = this->waves + this->element(at, part, i);
       at.outer_forward(
@@ -286,142 +301,6 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
       if constexpr (Base::exchanges == 1)
         member.team_barrier();
     }
-  }
-};
-
-/// From the derivatives at the detector, transformed back along the rows, to those with respect to the exit waves, G
-/// (less the wave factor times the exit wave); leaves conj(p) G in place of the waves and what the gradient of the probe
-/// needs: sums of conj(O) G over slices of the patterns; or of shifted probes conj(p) G of all modes in place of the first
-/// wave, and transforms of conj(O) G along its columns in place of the probes.
-template <class Space, class T, class Sizes, bool shifted>
-struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
-  using Base = KnownColumns<Space, T, Sizes, shifted>;
-  using typename Base::Number, typename Base::Line, typename Base::Complex, typename Base::Part,
-      typename Base::Member;
-  static constexpr int n = Base::n, per_lane = Base::per_lane, lanes = Line::lanes,
-                       outer_sums = Line::outer_sums,
-                       on_chip = shifted ? PtychographyTuning::shifted_gradient_threads
-                                         : PtychographyTuning::gradient_threads;
-  /// A probe that is the same for all patterns waits in scratch memory, if there is room.
-  static constexpr bool keeps_probe =
-      !shifted &&
-      (Base::numbers + per_lane * Base::threads) * sizeof(Number) <= PtychographyTuning::line_bytes;
-  static constexpr int numbers = Base::numbers + (keeps_probe ? per_lane * Base::threads : 0);
-
-  const PatternSums<T>* patterns;
-  Complex* slices; ///< [slices, modes, n, n]
-  bool want_object, want_probe;
-
-  KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const typename Base::Scratch memory(member.team_scratch(0), +numbers);
-    Line at(member.team_rank(), memory.data(), this->table);
-    if constexpr (shifted)
-      pattern(member, at, memory.data());
-    else
-      slice(member, at, memory.data());
-  }
-
-private:
-  KOKKOS_FORCEINLINE_FUNCTION static void use_exchange(const Member& member, Line& at, Number* memory,
-                                                       int number) {
-    at.exchange = memory + (Sizes::place(member.team_rank()) + number % Base::exchanges * Sizes::exchange);
-  }
-
-  /// x: G of a thread, less the wave factor times its exit wave o p.
-  KOKKOS_FORCEINLINE_FUNCTION static void subtract(T factor, const Number (&o)[per_lane],
-                                                   const Number (&p)[per_lane], Number (&x)[per_lane]) {
-    if (factor == 0)
-      return;
-    BRACEWELL_UNROLL
-    for (int j = 0; j < per_lane; ++j) {
-      const Number psi = turn<false>(o[j], p[j]);
-      x[j] = {x[j].re - factor * psi.re, x[j].im - factor * psi.im};
-    }
-  }
-
-  /// A slice of the patterns, of one mode.
-  KOKKOS_FORCEINLINE_FUNCTION void slice(const Member& member, Line& at, Number* memory) const {
-    const Part part(this->modes, member.league_rank());
-    const int begin = part.slice * this->per_slice, end = this->end(part);
-    const Complex* const given = this->probes + this->given(at, part, 0);
-    Number* const kept = memory + (Base::numbers + member.team_rank());
-    Number p[per_lane], o[per_lane], x[per_lane], sum[per_lane] = {}, y[outer_sums][lanes];
-    if constexpr (keeps_probe) {
-      Line::template load_inner<n>(given, p);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j)
-        kept[j * Base::threads] = p[j];
-    }
-    for (int i = begin; i < end; ++i) {
-      Complex* const wave = this->waves + this->element(at, part, i);
-      Line::template load_outer<wave_block>(wave, y);
-      use_exchange(member, at, memory, i - begin);
-      at.outer_adjoint(y);
-      this->load_object(at, part, i, o); // on its way
-      member.team_barrier();
-      at.inner_adjoint(x);
-      if constexpr (keeps_probe) {
-        BRACEWELL_UNROLL
-        for (int j = 0; j < per_lane; ++j)
-          p[j] = kept[j * Base::threads];
-      } else {
-        Line::template load_inner<n>(given, p);
-      }
-      subtract(patterns[i].wave_factor, o, p, x);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j) {
-        const Number product = turn<true>(x[j], p[j]), term = turn<true>(x[j], o[j]);
-        if (want_object)
-          wave[lanes * j * wave_block] = Complex(product.re, product.im);
-        sum[j] = sum[j] + term;
-      }
-      if constexpr (Base::exchanges == 1)
-        member.team_barrier();
-    }
-    if (want_probe)
-      Line::template store_inner<n>(slices + this->given(at, part, part.slice), sum);
-  }
-
-  /// All modes of a pattern.
-  KOKKOS_FORCEINLINE_FUNCTION void pattern(const Member& member, Line& at, Number* memory) const {
-    Part part(this->modes, member.league_rank());
-    const int i = part.slice = member.league_rank() / Sizes::blocks;
-    const T factor = patterns[i].wave_factor;
-    Number o[per_lane], p[per_lane], x[per_lane], product[per_lane] = {};
-    this->load_object(at, part, i, o);
-    for (part.mode = 0; part.mode < this->modes.by(); ++part.mode) {
-      Complex* const wave = this->waves + this->element(at, part, i);
-      Complex* const probe = this->probes + this->element(at, part, i);
-      Number s[outer_sums][lanes], y[outer_sums][lanes];
-      Line::template load_outer<wave_block>(probe, s);
-      Line::template load_outer<wave_block>(wave, y);
-      use_exchange(member, at, memory, 1);
-      at.outer_adjoint(s);
-      member.team_barrier();
-      at.inner_adjoint(p);
-      if constexpr (Base::exchanges == 1)
-        member.team_barrier();
-      use_exchange(member, at, memory, 0);
-      at.outer_adjoint(y);
-      member.team_barrier();
-      at.inner_adjoint(x);
-      subtract(factor, o, p, x);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j) {
-        product[j] = product[j] + turn<true>(x[j], p[j]);
-        x[j] = turn<true>(x[j], o[j]);
-      }
-      if (want_probe) {
-        at.inner_forward(x);
-        member.team_barrier();
-        at.outer_forward(
-            [&](int c, const Number(&z)[lanes]) { Line::template store_outer<wave_block>(probe, c, z); });
-      }
-      member.team_barrier();
-    }
-    part.mode = 0;
-    if (want_object)
-      Line::template store_inner<wave_block>(this->waves + this->element(at, part, i), product);
   }
 };
 
@@ -434,27 +313,26 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
   static constexpr int n = Base::n, on_chip = PtychographyTuning::row_sum_threads, numbers = Sizes::exchange;
 
   const Complex *terms, *phases, *spectra; ///< the last of the probe
-  Complex* slices;                         ///< [slices, modes, n, n]
+  Complex* sums;                           ///< [slices, modes, n, n]
   double* moments;                         ///< [patterns, modes, blocks, 2], or null
-  int patterns, per_slice;
+  int patterns, slices;
 
   KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
     const typename Base::Part part(this->modes, member.league_rank());
     const typename Base::Scratch memory(member.team_scratch(0), +numbers);
     const Line at(member.team_rank(), memory.data(), this->table);
-    const int row = part.first + at.group, begin = part.slice * per_slice,
-              end = Kokkos::min(patterns, begin + per_slice);
+    const int row = part.first + at.group;
     const auto element = [&](int i) {
       return (std::int64_t(i) * this->modes.by() + part.mode) * (n * n) + Base::in_row(at, row);
     };
     const auto frequency = [](int k) { return T(2 * k < n ? k : k - n); };
     const Complex* const of_row = spectra + ((std::int64_t(part.mode) * n + row) * n + at.lane);
     Number sum[Line::outer_sums][Line::lanes] = {}, x[Line::per_lane];
-    Line::template load_inner<n>(terms + element(begin), x);
-    for (int i = begin; i < end; ++i) {
+    Line::template load_inner<n>(terms + element(part.slice), x);
+    for (int i = part.slice; i < patterns; i += slices) {
       at.inner_forward(x);
-      if (i + 1 < end)
-        Line::template load_inner<n>(terms + element(i + 1), x); // on its way during the other half
+      if (i + slices < patterns)
+        Line::template load_inner<n>(terms + element(i + slices), x); // on its way during the other half
       synchronise_lanes();
       const Complex* const phase = phases + std::int64_t(2) * i * n;
       const Complex* const of_columns = phase + (n + at.lane);
@@ -483,7 +361,7 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
     BRACEWELL_UNROLL
     for (int c = 0; c < Line::outer_sums; ++c)
       Line::store_outer(
-          slices + (((std::int64_t(part.slice) * this->modes.by() + part.mode) * n + row) * n + at.lane), c,
+          sums + (((std::int64_t(part.slice) * this->modes.by() + part.mode) * n + row) * n + at.lane), c,
           sum[c]);
   }
 };
@@ -516,7 +394,8 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
   using typename Base::Complex, typename Base::Number, typename Base::Line;
   static constexpr int n = Base::n, lanes = Base::lanes, per_lane = Base::per_lane,
                        outer_sums = Base::outer_sums;
-  static constexpr int on_chip = PtychographyTuning::compare_threads, numbers = Sizes::exchange;
+  static constexpr int on_chip = PtychographyTuning::compare_threads, numbers = Sizes::exchange,
+                       of_mode = Sizes::exchange;
 
   int exchanges;
   Selection selection;
@@ -527,14 +406,16 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
   double* sums; ///< [patterns, blocks, 2]
   CompareTask task;
   bool gradients; ///< with CompareTask::Compare
+  bool backwards; ///< begins with the last pattern
 
   KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
-    const int i = member.league_rank() / Sizes::blocks, count = this->modes.by();
+    const int team = backwards ? member.league_size() - 1 - member.league_rank() : member.league_rank();
+    const int i = team / Sizes::blocks, count = this->modes.by();
     const std::int64_t j = selection(i);
     const typename Base::Scratch memory(member.team_scratch(0), numbers * exchanges);
     Line at(member.team_rank(), memory.data(), this->table);
     Number* const first_exchange = at.exchange;
-    const int row = member.league_rank() % Sizes::blocks * Sizes::lines + at.group;
+    const int row = team % Sizes::blocks * Sizes::lines + at.group;
     const PatternSums<T> pattern = patterns[i];
     Complex* const wave =
         waves + (std::int64_t(i) * count * (n * n) + Base::in_row(at, row)); // of the first mode
@@ -543,7 +424,7 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
       for (int mode = 0; gradients && mode < count; ++mode)
         Line::template store_inner<n>(wave + mode * (n * n), x);
       if (member.team_rank() == 0)
-        sums[2 * member.league_rank()] = sums[2 * member.league_rank() + 1] = 0;
+        sums[2 * team] = sums[2 * team + 1] = 0;
       return;
     }
     const auto use_exchange = [&](int mode) {
@@ -611,7 +492,7 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
           y[c][g] = value[g];
       });
     }
-    write_team_sums<Space>(member, first, second, sums + 2 * member.league_rank());
+    write_team_sums<Space>(member, first, second, sums + 2 * team);
   }
 };
 

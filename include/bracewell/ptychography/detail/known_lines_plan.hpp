@@ -3,7 +3,7 @@
 
 #include <bracewell/ptychography/choose_pattern_path.hpp>
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
-#include <bracewell/ptychography/detail/known_lines.hpp>
+#include <bracewell/ptychography/detail/known_gradients.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/sum_blocks.hpp>
 
@@ -123,20 +123,22 @@ public:
         sum_shifted_rows<Rows>(space, spectra, outputs);
     });
     if (outputs.object_gradient)
-      sums.template add_object<wave_block>(space, positions.device(), positions.tiles(), selection,
-                                           {nullptr, 0, products()},
-                                           WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
-                                                               std::int64_t(n_) * n_, wave_block, nullptr},
-                                           outputs.object_gradient.data);
+      sums.template add_object<wave_block>(
+          space, positions.device(), positions.tiles(), selection, {nullptr, 0, sets()},
+          WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
+                              std::int64_t(sizes_.of_set) * n_ * n_, wave_block, nullptr},
+          outputs.object_gradient.data);
   }
 
 private:
-  /// Products conj(p) G of a pattern: one for each mode, or their sum.
-  int products() const { return shifted_ ? 1 : modes_; }
+  /// Of modes whose conj(p) G are summed.
+  int sets() const { return sets(modes_, sizes_.of_set); }
+  static int sets(int modes, int of_set) { return (modes + of_set - 1) / of_set; }
 
-  /// Numbers of elements.
+  /// Numbers of elements; and the modes of a set.
   struct Sizes {
     std::int64_t group, waves, probes, slices, sums, table;
+    int of_set;
   };
 
   static Sizes sizes(std::int64_t count, bool subpixel, const PtychographyShape& shape,
@@ -153,8 +155,21 @@ private:
     result.waves = group * modes * n * n;
     result.probes = shifted ? result.waves : 0;
     visit_line_sizes<Detectors, Space, T>(shape.detector, [&](auto rows, auto columns) {
-      const std::int64_t blocks = shifted ? rows.blocks : columns.blocks;
-      result.slices = std::clamp<std::int64_t>(Tuning::slice_teams / (modes * blocks), 1, group);
+      using Rows = decltype(rows);
+      using Columns = decltype(columns);
+      using Together = GradientColumns<Space, T, Columns, false, true>;
+      const int most = shifted ? shape.modes : std::clamp(+Together::most_together, 1, shape.modes);
+      result.of_set = sets(shape.modes, sets(shape.modes, most)); // all of about the same size
+      const auto slices_of = [&](auto kernel, int of_pattern) {
+        using Kernel = typename decltype(kernel)::type;
+        return slices<Kernel>(Tuning::multiprocessors * teams_on_chip<Kernel>(result.of_set), of_pattern,
+                              group);
+      };
+      result.slices =
+          shifted ? slices_of(std::type_identity<SumShiftedRows<Space, T, Rows>>(), shape.modes)
+          : result.of_set > 1
+              ? slices_of(std::type_identity<Together>(), sets(shape.modes, result.of_set))
+              : slices_of(std::type_identity<GradientColumns<Space, T, Columns, false>>(), shape.modes);
       result.sums = 2 * group *
                     std::max<std::int64_t>(modes * columns.blocks,
                                            (options.refine_positions ? modes : 1) * rows.blocks);
@@ -162,71 +177,76 @@ private:
     });
     return result;
   }
-  /// Patterns of a slice, where there are so many slices at most; and the slices.
-  static std::pair<int, std::int64_t> slice(const Selection& selection, std::int64_t most) {
-    const std::int64_t slices = std::clamp<std::int64_t>(most, 1, selection.count),
-                       each = (selection.count + slices - 1) / slices;
-    return {static_cast<int>(each), (selection.count + each - 1) / each};
+
+  /// Numbers that a team has in scratch memory, for `together` modes or exchanges.
+  template <class Kernel>
+  static constexpr int scratch(int together) {
+    return Kernel::numbers + (together - 1) * Kernel::of_mode;
   }
 
   /// Teams that a multiprocessor should hold of a kernel: as many as their registers, and an exchange of each, let it.
   template <class Kernel>
-  static constexpr int teams_on_chip() {
+  static constexpr int teams_on_chip(int together = 1) {
     using Tuning = PtychographyTuning;
-    constexpr std::size_t bytes = Kernel::numbers * sizeof(Complex) + 2 * Tuning::system_bytes;
+    const std::size_t bytes = scratch<Kernel>(together) * sizeof(Complex) + 2 * Tuning::system_bytes;
     constexpr int registers = sizeof(T) * std::max(16, +Kernel::per_lane); // that numbers take
     constexpr int threads = Kernel::on_chip * 16 * sizeof(float) / registers;
     return std::clamp<int>(threads / Kernel::threads, 1, std::max<int>(1, Tuning::chip_bytes / bytes));
   }
 
+  /// Slices of `count` patterns, for so many teams, about, and sets of modes.
+  template <class Kernel>
+  static std::int64_t slices(int teams, int sets, std::int64_t count) {
+    return std::clamp<std::int64_t>(teams / (sets * Kernel::Sizes::blocks), 1, count);
+  }
+
   template <class Kernel>
   static void launch(const Space& space, const char* label, std::int64_t teams, const Kernel& kernel,
-                     int exchanges = 1) {
+                     int together = 1) {
     using Policy = Kokkos::TeamPolicy<
         Space, Kokkos::LaunchBounds<Kernel::threads, resident_teams<Space>(teams_on_chip<Kernel>())>>;
     Policy policy(space, static_cast<int>(teams), +Kernel::threads);
     policy.set_scratch_size(0,
-                            Kokkos::PerTeam(exchanges * Kernel::numbers * static_cast<int>(sizeof(Complex))));
+                            Kokkos::PerTeam(scratch<Kernel>(together) * static_cast<int>(sizeof(Complex))));
     Kokkos::parallel_for(label, policy, kernel);
   }
 
   template <class Rows>
   void shift_rows(const Space& space, const ShiftedSpectra<T>& spectra) const {
-    const Selection& selection = spectra.ramp.selection;
-    const auto [per_slice, used] =
-        slice(selection, PtychographyTuning::most_slice_teams / (modes_ * Rows::blocks));
+    using Kernel = ShiftRows<Space, T, Rows>;
+    const std::int64_t count = spectra.ramp.selection.count,
+                       used = slices<Kernel>(PtychographyTuning::slice_teams, modes_, count);
     launch(space, "Bracewell::PtychographyLoss::shift_rows", used * modes_ * Rows::blocks,
-           ShiftRows<Space, T, Rows>{{QuickDivision(modes_), table_.data()},
-                                     spectra.spectra,
-                                     spectra.ramp.phases,
-                                     probes_.data(),
-                                     static_cast<int>(selection.count),
-                                     per_slice});
+           Kernel{{QuickDivision(modes_), table_.data()},
+                  spectra.spectra,
+                  spectra.ramp.phases,
+                  probes_.data(),
+                  static_cast<int>(count),
+                  static_cast<int>(used)});
   }
 
-  /// What kernels over columns share, for slices of so many patterns.
+  /// What kernels over columns share, for so many slices of the patterns.
   template <class Columns, bool shifted>
   KnownColumns<Space, T, Columns, shifted> columns(const ScanPositions<Space>& positions,
                                                    const Inputs& inputs, const Selection& selection,
-                                                   int per_slice) const {
+                                                   std::int64_t slices) const {
     return {{QuickDivision(modes_), table_.data()},
             positions.device(),
             selection,
             inputs.object.data,
             shifted ? probes_.data() : const_cast<Complex*>(inputs.probe.data),
             waves_.data(),
-            per_slice};
+            static_cast<int>(slices)};
   }
 
   template <class Columns, bool shifted>
   void exit_waves(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
                   const Selection& selection, bool energies) const {
-    const auto [per_slice, used] =
-        slice(selection, PtychographyTuning::most_slice_teams / (modes_ * Columns::blocks));
+    using Kernel = ExitWaveColumns<Space, T, Columns, shifted>;
+    const std::int64_t used = slices<Kernel>(PtychographyTuning::slice_teams, modes_, selection.count);
     launch(space, "Bracewell::PtychographyLoss::exit_waves", used * modes_ * Columns::blocks,
-           ExitWaveColumns<Space, T, Columns, shifted>{
-               columns<Columns, shifted>(positions, inputs, selection, per_slice),
-               energies ? sums_.data() : nullptr});
+           Kernel{columns<Columns, shifted>(positions, inputs, selection, used),
+                  energies ? sums_.data() : nullptr});
   }
 
   template <class Rows, class Columns>
@@ -256,7 +276,8 @@ private:
                    patterns_.data(),
                    sums_.data(),
                    task,
-                   back},
+                   back,
+                   !shifted_},
                exchanges);
       });
     };
@@ -276,12 +297,19 @@ private:
   template <class Columns, bool shifted>
   void wave_gradients(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
                       const Outputs& outputs, const Selection& selection, bool of_probes) const {
-    const auto [per_slice, used] = slice(selection, shifted ? selection.count : sizes_.slices);
-    launch(space, "Bracewell::PtychographyLoss::wave_gradients",
-           used * (shifted ? 1 : modes_) * Columns::blocks,
-           GradientColumns<Space, T, Columns, shifted>{
-               columns<Columns, shifted>(positions, inputs, selection, per_slice), patterns_.data(),
-               slices_.data(), bool(outputs.object_gradient), of_probes});
+    const std::int64_t used = shifted ? selection.count : std::min(sizes_.slices, selection.count);
+    const auto run = [&](auto together) {
+      launch(space, "Bracewell::PtychographyLoss::wave_gradients", used * sets() * Columns::blocks,
+             GradientColumns<Space, T, Columns, shifted, together>{
+                 columns<Columns, shifted>(positions, inputs, selection, used), QuickDivision(sets()),
+                 sizes_.of_set, patterns_.data(), slices_.data(), bool(outputs.object_gradient), of_probes},
+             together ? sizes_.of_set : 1);
+    };
+    constexpr bool several = !shifted && GradientColumns<Space, T, Columns, false, true>::most_together > 1;
+    if (several && sizes_.of_set > 1)
+      run(std::bool_constant<several>());
+    else
+      run(std::false_type());
     if (!shifted && of_probes)
       sum_slices(space, outputs.probe_gradient.data, used, selection.first > 0);
   }
@@ -289,7 +317,7 @@ private:
   template <class Rows>
   void sum_shifted_rows(const Space& space, const ShiftedSpectra<T>& spectra, const Outputs& outputs) const {
     const Selection& selection = spectra.ramp.selection;
-    const auto [per_slice, used] = slice(selection, sizes_.slices);
+    const std::int64_t used = std::min(sizes_.slices, selection.count);
     launch(space, "Bracewell::PtychographyLoss::probe_rows", used * modes_ * Rows::blocks,
            SumShiftedRows<Space, T, Rows>{{QuickDivision(modes_), table_.data()},
                                           probes_.data(),
@@ -298,7 +326,7 @@ private:
                                           slices_.data(),
                                           outputs.position_gradient ? sums_.data() : nullptr,
                                           static_cast<int>(selection.count),
-                                          per_slice});
+                                          static_cast<int>(used)});
     if (outputs.position_gradient)
       Kokkos::parallel_for("Bracewell::PtychographyLoss::position_gradient",
                            Range(space, 0, 2 * selection.count),

@@ -48,8 +48,9 @@ struct PtychographyTuning {
   static constexpr int shift_threads = 512, row_sum_threads = 384, compare_threads = 512, exit_threads = 512,
                        gradient_threads = 384, shifted_gradient_threads = 384;
 
-  /// Teams that go through slices of the patterns, about: of which each leaves a sum, and others.
-  static constexpr int slice_teams = 4096, most_slice_teams = 8192;
+  /// Teams that go through slices of the patterns: as many as so many multiprocessors hold where each leaves a sum, and
+  /// about so many others.
+  static constexpr int multiprocessors = 132, slice_teams = 8192;
 
   /// Warps that share the windows of a tile of the object, their teams on a multiprocessor, and the tile, whose width is
   /// that of a warp.
