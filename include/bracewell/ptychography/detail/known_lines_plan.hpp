@@ -158,7 +158,7 @@ private:
       using Rows = decltype(rows);
       using Columns = decltype(columns);
       using Together = GradientColumns<Space, T, Columns, false, true>;
-      const int most = shifted ? shape.modes : std::clamp(+Together::most_together, 1, shape.modes);
+      const int most = shifted ? shape.modes : std::min(most_of_set<Together>(), shape.modes);
       result.of_set = sets(shape.modes, sets(shape.modes, most)); // all of about the same size
       const auto slices_of = [&](auto kernel, int of_pattern) {
         using Kernel = typename decltype(kernel)::type;
@@ -192,6 +192,15 @@ private:
     constexpr int registers = sizeof(T) * std::max(16, +Kernel::per_lane); // that numbers take
     constexpr int threads = Kernel::on_chip * 16 * sizeof(float) / registers;
     return std::clamp<int>(threads / Kernel::threads, 1, std::max<int>(1, Tuning::chip_bytes / bytes));
+  }
+
+  /// Modes whose sums leave a multiprocessor the teams that launch() promises, without which Kokkos refuses to launch.
+  template <class Kernel>
+  static constexpr int most_of_set() {
+    int most = 1;
+    while (most < Kernel::most_together && teams_on_chip<Kernel>(most + 1) == teams_on_chip<Kernel>())
+      ++most;
+    return most;
   }
 
   /// Slices of `count` patterns, for so many teams, about, and sets of modes.
@@ -305,7 +314,7 @@ private:
                  sizes_.of_set, patterns_.data(), slices_.data(), bool(outputs.object_gradient), of_probes},
              together ? sizes_.of_set : 1);
     };
-    constexpr bool several = !shifted && GradientColumns<Space, T, Columns, false, true>::most_together > 1;
+    constexpr bool several = !shifted && most_of_set<GradientColumns<Space, T, Columns, false, true>>() > 1;
     if (several && sizes_.of_set > 1)
       run(std::bool_constant<several>());
     else
