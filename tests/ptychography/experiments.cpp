@@ -4,6 +4,8 @@
 #include "../tools/checks.hpp"
 #include "support.hpp"
 
+#include <bracewell/optimize/adam.hpp>
+
 using namespace Test;
 using Catch::Matchers::ContainsSubstring;
 
@@ -144,6 +146,82 @@ struct Model {
   static double product(double a, double b) { return a * b; }
   static double product(const Complex& a, const Complex& b) {
     return a.real() * b.real() + a.imag() * b.imag();
+  }
+};
+
+/// Two slices that are known, and their patterns by direct sums.
+struct TwoSlices {
+  static constexpr int size = 22, m = 14, step = 2, across = (size - m) / step + 1, count = across * across;
+  static constexpr double fresnel_number = 6;
+  using Wave = std::vector<std::complex<double>>; // m x m
+
+  std::array<Wave, 2> object;
+  Wave probe;
+
+  TwoSlices() {
+    for (int y = 0; y < size; ++y)
+      for (int x = 0; x < size; ++x) {
+        object[0].push_back(std::polar(1.0, 0.5 * ((x / 4 + y / 3) % 2)));
+        object[1].push_back(std::polar(std::hypot(x - 12, y - 10) < 6 ? 0.8 : 1.0, 0.1 * (x % 5)));
+      }
+    for (int k = 0; k < m * m; ++k) {
+      const double y = k / m - 0.5 * (m - 1), x = k % m - 0.5 * (m - 1);
+      probe.push_back(
+          std::polar(2 * std::exp(-(y * y + x * x) / (0.12 * m * m)), 0.15 * (y * y + 0.8 * x * x)));
+    }
+  }
+
+  static double frequency(int k) { return 2 * k < m ? k : k - m; }
+  static Wave transform(Wave wave, int sign) {
+    for (const int apart : {1, m}) {
+      const Wave given = wave;
+      for (int line = 0; line < m; ++line)
+        for (int k = 0; k < m; ++k) {
+          std::complex<double> sum = 0;
+          for (int j = 0; j < m; ++j)
+            sum += given[line * (m + 1 - apart) + j * apart] * std::polar(1.0, sign * 2 * M_PI * k * j / m);
+          wave[line * (m + 1 - apart) + k * apart] = sum;
+        }
+    }
+    return wave;
+  }
+
+  std::vector<double> pattern(int row, int column) const {
+    Wave wave = probe;
+    for (int slice = 0; slice < 2; ++slice) {
+      for (int k = 0; k < m * m; ++k)
+        wave[k] *= object[slice][(row + k / m) * size + column + k % m];
+      wave = transform(wave, -1);
+      if (slice == 1)
+        break;
+      for (int k = 0; k < m * m; ++k)
+        wave[k] *=
+            std::polar(1.0 / (m * m), -M_PI / fresnel_number *
+                                          (std::pow(frequency(k / m), 2) + std::pow(frequency(k % m), 2)));
+      wave = transform(wave, 1);
+    }
+    std::vector<double> result;
+    for (const auto& value : wave)
+      result.push_back(std::norm(value));
+    return result;
+  }
+
+  /// Share of a slice that is not as it should be, but for a factor, where the probe has been.
+  double error(const Kokkos::complex<double>* found, int slice) const {
+    std::vector<double> light(size * size);
+    for (int row = 0; row + m <= size; row += step)
+      for (int column = 0; column + m <= size; column += step)
+        for (int k = 0; k < m * m; ++k)
+          light[(row + k / m) * size + column + k % m] += std::norm(probe[k]);
+    std::complex<double> product = 0;
+    double energy = 0, known = 0;
+    for (int k = 0; k < size * size; ++k) {
+      const std::complex<double> value(found[k].real(), found[k].imag());
+      product += light[k] * std::conj(value) * object[slice][k];
+      energy += light[k] * std::norm(value);
+      known += light[k] * std::norm(object[slice][k]);
+    }
+    return std::sqrt(std::max(0.0, 1 - std::norm(product) / (energy * known)));
   }
 };
 
@@ -324,6 +402,52 @@ TEST_CASE("slices: gradients; slices that touch are their product") {
   plan.evaluate(one.space, one.inputs(), {.loss = value});
   one.space.fence();
   CHECK(std::abs(touching.loss() / on_host(value)() - 1) < 1e-13);
+}
+
+TEST_CASE("slices: both of a known object are found from its patterns") {
+  const TwoSlices known;
+  const Space space;
+  const int size = TwoSlices::size, m = TwoSlices::m, count = TwoSlices::count;
+  const View<Complex***> object("object", 2, size, size), gradient("gradient", 2, size, size),
+      probe("probe", 1, m, m);
+  const View<double**> positions("positions", count, 2);
+  const View<double***> patterns("patterns", count, m, m);
+  const auto host = Kokkos::create_mirror_view(patterns);
+  const auto places = Kokkos::create_mirror_view(positions);
+  for (int j = 0; j < count; ++j) {
+    places(j, 0) = j / TwoSlices::across * TwoSlices::step;
+    places(j, 1) = j % TwoSlices::across * TwoSlices::step;
+    const auto pattern = known.pattern(int(places(j, 0)), int(places(j, 1)));
+    std::copy(pattern.begin(), pattern.end(), &host(j, 0, 0));
+  }
+  Kokkos::deep_copy(patterns, host);
+  Kokkos::deep_copy(positions, places);
+  Experiment<double>::fill(probe, [&](std::size_t k) { return known.probe[k]; });
+  Kokkos::deep_copy(object, 1.0);
+  Plan plan(space, {.object = {size, size}, .probe = m, .detector = m, .slices = 2}, positions,
+            {.loss = PatternLoss::Amplitude,
+             .scale = PatternScale::None,
+             .slice_fresnel_numbers = {TwoSlices::fresnel_number}});
+  plan.set_patterns(space, 0, patterns);
+  const View<double> loss("loss");
+  Adam<Space, double> adam(space, {2 * object.size()});
+  double first = 0;
+  for (int step = 0, steps = 600; step < steps; ++step) {
+    plan.evaluate(space, {.object = object, .probe = probe}, {.loss = loss, .object_gradient = gradient});
+    if (step == 0)
+      first = on_host(loss)();
+    adam.step(space, {{object, gradient, 0.03 * (1 + std::cos(M_PI * step / steps)) / 2}});
+  }
+  space.fence();
+  const auto found = on_host(object);
+  const std::vector<Complex> nothing(size * size, 1.0);
+  for (int slice = 0; slice < 2; ++slice) {
+    INFO("slice " << slice);
+    CHECK(known.error(found.data() + slice * size * size, slice) < 0.005);
+    CHECK(known.error(nothing.data(), slice) > 0.15);
+    CHECK(known.error(found.data() + (1 - slice) * size * size, slice) > 0.15); // they are told apart
+  }
+  CHECK(on_host(loss)() < 1e-3 * first);
 }
 
 TEST_CASE("everything at once, and messages of what is not announced, missing or of another shape") {
