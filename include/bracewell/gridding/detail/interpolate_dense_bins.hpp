@@ -13,6 +13,7 @@ template <class Space, int width, class T, int Dim>
 struct InterpolateDenseBins {
   using Plan = GriddingPlan<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
+  using Chunks = SampleChunks<Space>;
   static constexpr int team_size = 128;
   using Policy =
       Kokkos::RangePolicy<Space,
@@ -21,9 +22,10 @@ struct InterpolateDenseBins {
 
   SpreadingProblem<T, Dim> problem;
   TapTable<T, width> taps;
-  const std::uint32_t* order;
+  const std::uint32_t *order, *chunks;
   const Complex* grid;
   SampleArray<Complex> samples;
+  std::int64_t lanes; ///< of a slice: its points, up to whole chunks
 
   /// Whether a row of a bin holds enough samples: with fewer, every lane has cache lines of its own.
   static bool suits(const Plan& plan) {
@@ -34,14 +36,23 @@ struct InterpolateDenseBins {
 
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
-    const InterpolateDenseBins functor{plan.problem_of(slices), plan.template taps<width>(),
-                                       plan.bins.order.data(), grid, samples};
-    Kokkos::parallel_for("Bracewell::Gridding::interpolate_dense_bins",
-                         Policy(space, 0, plan.problem.points * slices), functor);
+    const std::int64_t lanes = Chunks::count(plan.problem.points) * Chunks::size;
+    const InterpolateDenseBins functor{plan.problem_of(slices),
+                                       plan.template taps<width>(),
+                                       plan.bins.order.data(),
+                                       plan.bins.chunks.order.data(),
+                                       grid,
+                                       samples,
+                                       lanes};
+    Kokkos::parallel_for("Bracewell::Gridding::interpolate_dense_bins", Policy(space, 0, lanes * slices),
+                         functor);
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t task) const {
-    const std::int64_t slice = task / problem.points, point = task - slice * problem.points;
+    const std::int64_t slice = task / lanes, lane = task - slice * lanes;
+    const std::int64_t point = std::int64_t(chunks[lane / Chunks::size]) * Chunks::size + lane % Chunks::size;
+    if (point >= problem.points)
+      return;
     const Location<T, Dim> at = problem.locations[point];
     const std::uint32_t sample = order[point];
     const Complex* const source = grid + slice * problem.grid.elements();

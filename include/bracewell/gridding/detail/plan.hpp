@@ -231,7 +231,7 @@ struct GriddingPlan {
 
   std::size_t memory_bytes() const {
     std::size_t bytes = bytes_of(table, locations, tiles.list, tiles.tasks, tiles.split, bins.order,
-                                 bins.tasks, bins.split, partial);
+                                 bins.chunks.order, bins.tasks, bins.split, partial);
     for (const auto& axis : rolloff)
       bytes += bytes_of(axis);
     if (rays)
@@ -257,7 +257,8 @@ struct GriddingPlan {
     if (choice.strategy == GriddingStrategy::Bins) {
       const auto grid = bin_grid<Space, T, Dim>(space, choice.grid, choice.kernel->width);
       const auto tasks = Bins<Space, T, Dim>::tasks_of(space, where, count, grid);
-      return bytes + static_cast<std::size_t>(count) * sizeof(std::uint32_t) + tasks.bytes() +
+      const std::int64_t numbers = count + SampleChunks<Space>::count(count);
+      return bytes + static_cast<std::size_t>(numbers) * sizeof(std::uint32_t) + tasks.bytes() +
              static_cast<std::size_t>(bin_sums(tasks.slots, options.slices, grid)) * sizeof(Complex);
     }
     if (choice.strategy != GriddingStrategy::Tiles)

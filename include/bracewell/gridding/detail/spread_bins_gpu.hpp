@@ -67,35 +67,43 @@ private:
     int *first, *z;  ///< [batch]: cell of the first tap in the tile, and its plane
     T* weights;      ///< [batch, stride]
     static constexpr int stride = Dim * width | 1;
+
+    KOKKOS_FUNCTION explicit Prepared(Complex* memory)
+        : values(memory), first(reinterpret_cast<int*>(values + batch)), z(first + batch),
+          weights(reinterpret_cast<T*>(z + batch)) {}
+  };
+  /// The tap of a lane in every pass over the taps of a plane; lanes beyond the last one have none.
+  struct LaneTaps {
+    int across[passes], down[passes]; ///< weights of a sample
+    int cell[passes];                 ///< counted from the first tap; negative where there is none
+
+    KOKKOS_FUNCTION LaneTaps(int lane, int row_stride) {
+      BRACEWELL_UNROLL
+      for (int p = 0; p < passes; ++p) {
+        const int tap = p * 32 + lane;
+        const bool has_tap = tap < taps_of_plane;
+        across[p] = has_tap ? tap % width : 0;
+        down[p] = has_tap ? width + tap / width : width; // in 1D there are none
+        cell[p] = has_tap ? tap / width * row_stride + tap % width : -1;
+      }
+    }
+    /// Whether the lane has a tap in a pass: in all but the last it has.
+    KOKKOS_FUNCTION bool used(int p) const { return (p + 1) * 32 <= taps_of_plane || cell[p] >= 0; }
   };
 
   template <class Team>
   KOKKOS_FUNCTION void run(const Team& team, Complex* tile) const {
     const BinTask task = tasks[team.number() / problem.slices];
     const std::int64_t slice = team.number() % problem.slices;
-    const int rank = team.rank(), lane = rank % 32, cells = bins.tile_cells();
+    const int rank = team.rank(), cells = bins.tile_cells();
     const TileOnGrid<Dim> place(bins, task.bin);
-    Prepared prepared;
-    prepared.values = tile + cells;
-    prepared.first = reinterpret_cast<int*>(prepared.values + batch);
-    prepared.z = prepared.first + batch;
-    prepared.weights = reinterpret_cast<T*>(prepared.z + batch);
+    const Prepared prepared(tile + cells);
     const int axis = rank / batch, which = rank % batch;
     Loaded next = load(task.begin + which, task.end, axis, slice);
     for (int i = rank; i < cells; i += chip_team_size)
       tile[i] = Complex(0);
 
-    // The tap of a lane in a pass over the taps of a plane; lanes beyond the last one have none.
-    int across[passes], down[passes], cell[passes];
-    BRACEWELL_UNROLL
-    for (int p = 0; p < passes; ++p) {
-      const int tap = p * 32 + lane;
-      const bool used = tap < taps_of_plane;
-      across[p] = used ? tap % width : 0;
-      down[p] = used ? width + tap / width : width; // in 1D there are none
-      cell[p] = used ? tap / width * bins.stride + tap % width : -1;
-    }
-
+    const LaneTaps lane_taps(rank % 32, bins.stride);
     Complex sums[kept];
     BRACEWELL_UNROLL
     for (int p = 0; p < kept; ++p)
@@ -107,32 +115,35 @@ private:
         prepare(next, axis, which, place, prepared);
       if (base + batch < task.end)
         next = load(base + batch + which, task.end, axis, slice);
-      if constexpr (Dim < 3)
-        synchronise_lanes();
-      else
-        team.barrier();
+      synchronise(team);
       if constexpr (Dim < 3) {
         for (int i = 0; i < count; ++i)
-          add_in_plane(i, prepared, across, down, cell, tile, sums, here);
+          add_in_plane(i, prepared, lane_taps, tile, sums, here);
       } else if constexpr (keeps_sums) {
-        add_to_kept_planes(count, rank / 32, prepared, across, down, cell, tile, sums, here, plane);
+        add_to_kept_planes(count, rank / 32, prepared, lane_taps, tile, sums, here, plane);
       } else {
-        add_in_planes(count, rank / 32, prepared, across, down, cell, tile);
+        add_in_planes(count, rank / 32, prepared, lane_taps, tile);
       }
-      if constexpr (Dim < 3)
-        synchronise_lanes();
-      else
-        team.barrier();
+      synchronise(team);
     }
     if constexpr (Dim < 3) {
-      flush(here, cell, tile, sums);
-      synchronise_lanes();
+      flush(here, lane_taps, tile, sums);
+      synchronise(team);
     } else if constexpr (keeps_sums) {
       if (here >= 0)
-        move_planes<false>(here, plane, cell, tile, sums);
-      team.barrier();
+        move_planes<false>(here, plane, lane_taps, tile, sums);
+      synchronise(team);
     }
     store(rank, task, slice, place, tile);
+  }
+
+  /// Orders what the lanes of a team read and write in scratch memory.
+  template <class Team>
+  KOKKOS_FUNCTION static void synchronise(const Team& team) {
+    if constexpr (Dim < 3)
+      synchronise_lanes();
+    else
+      team.barrier();
   }
 
   KOKKOS_FUNCTION Loaded load(std::uint32_t i, std::uint32_t end, int axis, std::int64_t slice) const {
@@ -172,24 +183,23 @@ private:
     }
   }
 
-  KOKKOS_FUNCTION void flush(int here, const int (&cell)[passes], Complex* tile,
+  KOKKOS_FUNCTION void flush(int here, const LaneTaps& lane_taps, Complex* tile,
                              Complex (&sums)[passes]) const {
     if (here < 0)
       return;
     BRACEWELL_UNROLL
     for (int p = 0; p < passes; ++p) {
-      if (used(p, cell))
-        tile[here + cell[p]] += sums[p];
+      if (lane_taps.used(p))
+        tile[here + lane_taps.cell[p]] += sums[p];
       sums[p] = Complex(0);
     }
   }
 
-  KOKKOS_FUNCTION void add_in_plane(int i, const Prepared& prepared, const int (&across)[passes],
-                                    const int (&down)[passes], const int (&cell)[passes], Complex* tile,
+  KOKKOS_FUNCTION void add_in_plane(int i, const Prepared& prepared, const LaneTaps& lane_taps, Complex* tile,
                                     Complex (&sums)[passes], int& here) const {
     const int first = prepared.first[i];
     if (first != here) {
-      flush(here, cell, tile, sums);
+      flush(here, lane_taps, tile, sums);
       synchronise_lanes();
       here = first;
     }
@@ -197,7 +207,8 @@ private:
     const T* const weights = prepared.weights + i * prepared.stride;
     BRACEWELL_UNROLL
     for (int p = 0; p < passes; ++p) {
-      const T weight = Dim == 1 ? weights[across[p]] : weights[across[p]] * weights[down[p]];
+      const T weight =
+          Dim == 1 ? weights[lane_taps.across[p]] : weights[lane_taps.across[p]] * weights[lane_taps.down[p]];
       sums[p] = Complex(sums[p].real() + weight * value.real(), sums[p].imag() + weight * value.imag());
     }
   }
@@ -214,8 +225,7 @@ private:
     return (q + 1) * warps <= width || plane + q * warps < width;
   }
 
-  KOKKOS_FUNCTION InPlanes read(int i, int warp, const Prepared& prepared, const int (&across)[passes],
-                                const int (&down)[passes]) const {
+  KOKKOS_FUNCTION InPlanes read(int i, int warp, const Prepared& prepared, const LaneTaps& lane_taps) const {
     const T* const weights = prepared.weights + i * prepared.stride;
     InPlanes result;
     result.plane = (warp - prepared.z[i]) & (warps - 1);
@@ -223,7 +233,7 @@ private:
     result.value = prepared.values[i];
     BRACEWELL_UNROLL
     for (int p = 0; p < passes; ++p)
-      result.weight[p] = weights[across[p]] * weights[down[p]];
+      result.weight[p] = weights[lane_taps.across[p]] * weights[lane_taps.down[p]];
     BRACEWELL_UNROLL
     for (int q = 0; q < planes; ++q) // behind the last one lies another number
       result.factor[q] =
@@ -234,40 +244,39 @@ private:
 
   /// The kept sums of a warp from the tile, or back.
   template <bool from_tile>
-  KOKKOS_FUNCTION void move_planes(int here, int first_plane, const int (&cell)[passes], Complex* tile,
+  KOKKOS_FUNCTION void move_planes(int here, int first_plane, const LaneTaps& lane_taps, Complex* tile,
                                    Complex (&sums)[kept]) const {
     BRACEWELL_UNROLL
     for (int q = 0; q < planes; ++q) {
       Complex* const target = tile + here + (first_plane + q * warps) * bins.span(1) * bins.stride;
       BRACEWELL_UNROLL
       for (int p = 0; p < passes; ++p)
-        if (has_plane(first_plane, q) && used(p, cell)) {
+        if (has_plane(first_plane, q) && lane_taps.used(p)) {
           if constexpr (from_tile)
-            sums[q * passes + p] = target[cell[p]];
+            sums[q * passes + p] = target[lane_taps.cell[p]];
           else
-            target[cell[p]] = sums[q * passes + p];
+            target[lane_taps.cell[p]] = sums[q * passes + p];
         }
     }
   }
 
   /// As add_in_planes, with sums that stay in registers as long as samples reach the same cells.
   KOKKOS_FUNCTION void add_to_kept_planes(int count, int warp, const Prepared& prepared,
-                                          const int (&across)[passes], const int (&down)[passes],
-                                          const int (&cell)[passes], Complex* tile, Complex (&sums)[kept],
+                                          const LaneTaps& lane_taps, Complex* tile, Complex (&sums)[kept],
                                           int& here, int& first_plane) const {
-    InPlanes next = read(0, warp, prepared, across, down);
+    InPlanes next = read(0, warp, prepared, lane_taps);
     for (int i = 0; i < count; ++i) {
       const InPlanes now = next;
       if (i + 1 < count)
-        next = read(i + 1, warp, prepared, across, down);
+        next = read(i + 1, warp, prepared, lane_taps);
       if (now.first != here) {
         if (here >= 0) {
-          move_planes<false>(here, first_plane, cell, tile, sums);
+          move_planes<false>(here, first_plane, lane_taps, tile, sums);
           synchronise_lanes();
         }
         here = now.first;
         first_plane = now.plane;
-        move_planes<true>(here, first_plane, cell, tile, sums);
+        move_planes<true>(here, first_plane, lane_taps, tile, sums);
       }
       BRACEWELL_UNROLL
       for (int p = 0; p < passes; ++p) {
@@ -281,17 +290,16 @@ private:
     }
   }
 
-  KOKKOS_FUNCTION void add_in_planes(int count, int warp, const Prepared& prepared,
-                                     const int (&across)[passes], const int (&down)[passes],
-                                     const int (&cell)[passes], Complex* tile) const {
+  KOKKOS_FUNCTION void add_in_planes(int count, int warp, const Prepared& prepared, const LaneTaps& lane_taps,
+                                     Complex* tile) const {
     // Sums of several passes on their way, as registers allow.
     constexpr int together = passes * planes * sizeof(Complex) <= 128 ? passes : 1;
     const int plane = bins.span(1) * bins.stride;
-    InPlanes next = read(0, warp, prepared, across, down);
+    InPlanes next = read(0, warp, prepared, lane_taps);
     for (int i = 0; i < count; ++i) {
       const InPlanes now = next;
       if (i + 1 < count)
-        next = read(i + 1, warp, prepared, across, down);
+        next = read(i + 1, warp, prepared, lane_taps);
       Complex* targets[planes];
       BRACEWELL_UNROLL
       for (int q = 0; q < planes; ++q)
@@ -303,26 +311,21 @@ private:
         for (int p = first; p < first + together; ++p) {
           BRACEWELL_UNROLL
           for (int q = 0; q < planes; ++q)
-            if (has_plane(now.plane, q) && used(p, cell))
-              sums[p - first][q] = targets[q][cell[p]];
+            if (has_plane(now.plane, q) && lane_taps.used(p))
+              sums[p - first][q] = targets[q][lane_taps.cell[p]];
         }
         BRACEWELL_UNROLL
         for (int p = first; p < first + together; ++p) {
           const T real = now.weight[p] * now.value.real(), imaginary = now.weight[p] * now.value.imag();
           BRACEWELL_UNROLL
           for (int q = 0; q < planes; ++q)
-            if (has_plane(now.plane, q) && used(p, cell))
-              targets[q][cell[p]] = Complex(sums[p - first][q].real() + now.factor[q] * real,
-                                            sums[p - first][q].imag() + now.factor[q] * imaginary);
+            if (has_plane(now.plane, q) && lane_taps.used(p))
+              targets[q][lane_taps.cell[p]] = Complex(sums[p - first][q].real() + now.factor[q] * real,
+                                                      sums[p - first][q].imag() + now.factor[q] * imaginary);
         }
       }
       synchronise_lanes();
     }
-  }
-
-  /// Whether a lane has a tap in a pass: in all but the last it has.
-  KOKKOS_FUNCTION static bool used(int p, const int (&cell)[passes]) {
-    return (p + 1) * 32 <= taps_of_plane || cell[p] >= 0;
   }
 
   KOKKOS_FUNCTION void store(int rank, const BinTask& task, std::int64_t slice, const TileOnGrid<Dim>& place,
