@@ -66,6 +66,8 @@ struct PaddedOrder {
         const int d = lanes_share ? (i + 2) % 3 : i; // z first where lanes share
         stride[d] = static_cast<unsigned>(next);
         next *= blocks[d];
+        if (d == 0 && sizeof(Entry) == 4 && !lanes_share)
+          next += elements / 2; // rows of blocks half a line further
       }
       size = next;
     }
