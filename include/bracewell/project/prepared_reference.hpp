@@ -58,8 +58,7 @@ struct LargestPart {
 /// once it has been filled.
 ///
 /// Memory, of 128 elements a side: on GPUs in float 1.1 (linear) or 1.2 times that of volumes, 2.2 to 2.4 times
-/// that of images; on hosts that of the View. In half precision half of that, but for linear volumes on GPUs, of
-/// which neighbours are stored in pairs: as much as in float.
+/// that of images; on hosts that of the View. In half precision half of that.
 ///
 /// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex, with which all
 /// arithmetic is in float, the spectra are scaled by a power of two so that none overflows, and every element

@@ -11,7 +11,8 @@ namespace Bracewell::Impl {
 /// Copies of spectra for sampling with windows of `width` taps: continued beyond the ends of the stored half
 /// so far that no window has to be resolved tap by tap, and in an order in which the windows of neighbouring
 /// samples rarely meet in a bank of a GPU's cache. In 2D row by row, rows half a cache line further than a
-/// multiple of lines; in 3D in blocks of a cache line.
+/// multiple of lines; in 3D in blocks of a cache line, and so that neighbours along x, unless lanes share windows, are
+/// a fixed way apart.
 template <class Stored, int D, int width>
 struct PaddedOrder {
   /// Whether lanes of a GPU share the windows of their samples (padded_windows.hpp). In a block of 4 x 4
@@ -21,23 +22,25 @@ struct PaddedOrder {
   ///
   ///               lanes share       lanes are alone (complex<float>, deep = 2)
   ///     x =       0  1   2  3       0  1  2  3
-  ///     y = 0:    0  1 | 8  9       0  1  2  3
-  ///     y = 1:    2  3 |10 11       4  5  6  7
+  ///     y = 0:    0  1 | 8  9       0  4  8 12
+  ///     y = 1:    2  3 |10 11       1  5  9 13
   ///     y = 2:    4  5 |12 13
-  ///     y = 3:    6  7 |14 15       the next layer: 8 ... 15
+  ///     y = 3:    6  7 |14 15       the next layer: 2 6 10 14, 3 7 11 15
   static constexpr bool lanes_share = D == 3 && width == 4 && sizeof(Stored) <= 8;
 
-  /// Neighbours along x that are read together, each element in as many entries: 16 bytes in 2D, and 8 bytes of
+  /// Neighbours along x that are read together, each element in as many entries: in 2D, 16 bytes or 8 bytes of
   /// half precision.
-  static constexpr int run = (D == 2 && sizeof(Stored) <= 8) || (width == 2 && sizeof(Stored) == 4) ? 2 : 1;
+  static constexpr int run = D == 2 && sizeof(Stored) <= 8 ? 2 : 1;
   struct alignas(run * sizeof(Stored)) Entry {
     Stored value[run];
   };
 
   /// Entries of a cache line; of a block on each axis, and together.
-  static constexpr unsigned elements = 128 / sizeof(Entry), across = D == 2 ? 1 : (elements >= 16 ? 4 : 2),
-                            down = D == 2 ? 1 : (elements >= 32 || lanes_share ? 4 : 2),
-                            deep = D == 2 ? 1 : elements / across / down, block = across * down * deep;
+  static constexpr unsigned elements = 128 / sizeof(Entry), down = D == 2 ? 1 : (lanes_share ? 4 : 2),
+                            deep = D == 2 ? 1 : (lanes_share ? elements / 16 : 2),
+                            across = D == 2 ? 1 : elements / down / deep, block = across * down * deep;
+  /// Entries from one to its neighbour along x, where lanes are alone.
+  static constexpr unsigned beside = down * deep;
 
   int low[D] = {};         ///< lowest frequency that has an entry
   unsigned blocks[D] = {}; ///< on each axis
@@ -63,6 +66,8 @@ struct PaddedOrder {
         const int d = lanes_share ? (i + 2) % 3 : i; // z first where lanes share
         stride[d] = static_cast<unsigned>(next);
         next *= blocks[d];
+        if (d == 0 && sizeof(Entry) == 4 && !lanes_share)
+          next += elements / 2; // rows of blocks half a line further
       }
       size = next;
     }
@@ -74,18 +79,27 @@ struct PaddedOrder {
   /// The entry of an element is at the sum of what its frequencies on each axis give.
   KOKKOS_INLINE_FUNCTION unsigned column(int x) const {
     const unsigned i = static_cast<unsigned>(x - low[0]);
-    if constexpr (D == 2)
-      return i;
-    return i / across * (lanes_share ? stride[0] : block) +
-           (lanes_share ? i % 2 + i % 4 / 2 * 8 : i % across);
+    return lanes_share ? i / across * stride[0] + i % 2 + i % 4 / 2 * 8 : i * beside;
   }
   KOKKOS_INLINE_FUNCTION unsigned line(int y) const {
     const unsigned i = static_cast<unsigned>(y - low[1]);
-    return i / down * stride[1] + i % down * (lanes_share ? 2 : across);
+    return i / down * stride[1] + i % down * (lanes_share ? 2 : 1);
   }
   KOKKOS_INLINE_FUNCTION unsigned layer(int z) const {
     const unsigned i = static_cast<unsigned>(z - low[2]);
-    return lanes_share ? i * (across * down) : i / deep * stride[2] + i % deep * (across * down);
+    return lanes_share ? i * (across * down) : i / deep * stride[2] + i % deep * down;
+  }
+
+  /// line(y) and layer(z) of the taps of a window, by fewer instructions than one by one.
+  KOKKOS_INLINE_FUNCTION void lines(int first, unsigned (&at)[width]) const {
+    at[0] = line(first);
+    for (int t = 1; t < width; ++t)
+      at[t] = lanes_share ? line(first + t) : following<down>(at, t, first - low[1], 1, stride[1]);
+  }
+  KOKKOS_INLINE_FUNCTION void layers(int first, unsigned (&at)[width]) const {
+    at[0] = layer(first);
+    for (int t = 1; t < width; ++t)
+      at[t] = lanes_share ? layer(first + t) : following<deep>(at, t, first - low[2], down, stride[2]);
   }
 
   /// Entries of blocks side by side along x, and how many such rows there are.
@@ -98,15 +112,26 @@ struct PaddedOrder {
   KOKKOS_INLINE_FUNCTION unsigned find(unsigned row, unsigned entry, int (&k)[D]) const {
     const unsigned within = entry % block;
     k[0] = low[0] + static_cast<int>(entry / block * across +
-                                     (lanes_share ? within % 2 + within / 8 % 2 * 2 : within % across));
+                                     (lanes_share ? within % 2 + within / 8 % 2 * 2 : within / beside));
     if constexpr (D == 2) {
       k[1] = low[1] + static_cast<int>(row);
       return column(k[0]) + line(k[1]);
     } else {
-      k[1] = low[1] + static_cast<int>(row % blocks[1] * down + within / (lanes_share ? 2 : across) % down);
-      k[2] = low[2] + static_cast<int>(row / blocks[1] * deep + within / (across * down));
+      k[1] = low[1] + static_cast<int>(row % blocks[1] * down + within / (lanes_share ? 2 : 1) % down);
+      k[2] = low[2] + static_cast<int>(row / blocks[1] * deep +
+                                       (lanes_share ? within / (across * down) : within / down % deep));
       return column(k[0]) + line(k[1]) + layer(k[2]);
     }
+  }
+
+private:
+  /// The place of tap t of those that begin with entry i of an axis, `apart` within blocks of one or two.
+  template <unsigned in_block>
+  KOKKOS_INLINE_FUNCTION static unsigned following(const unsigned (&at)[width], int t, int i, unsigned apart,
+                                                   unsigned blocks_apart) {
+    if (t >= int(in_block))
+      return at[t - int(in_block)] + blocks_apart;
+    return at[t - 1] + (i % 2 ? blocks_apart - apart : apart);
   }
 };
 

@@ -8,22 +8,53 @@
 
 namespace Bracewell::Impl {
 
-/// Brings position q, which `folds` allows to be anywhere, to where copies reach; `mirrored`: the conjugate
-/// of what is there is wanted. False where that cannot be done, and at once: in double, kernels of two taps
-/// then take fewer registers.
+/// Which positions have their windows in copies.
 template <int width, class T, int D>
-KOKKOS_INLINE_FUNCTION bool bring_back(const HalfSpectrumLayout<D>& layout, T (&q)[D], bool folds,
-                                       bool& mirrored) {
-  if (folds && !fold(layout, q))
-    return false;
-  const T period = static_cast<T>(layout.size[0]);
-  if (q[0] <= T(width / 2) - period / 2) // copies reach a window beyond x = 0, and a window beyond x = n/2
-    q[0] += period;
-  mirrored = q[0] < -T(width / 2);
-  for (int d = 0; d < D; ++d)
-    q[d] = mirrored ? -q[d] : q[d];
-  return true;
-}
+struct CopiedPositions {
+  HalfSpectrumLayout<D> layout;
+  T period, lowest; ///< along x; copies reach a window beyond x = 0, and a window beyond x = n/2
+
+  explicit CopiedPositions(const HalfSpectrumLayout<D>& layout_)
+      : layout(layout_), period(static_cast<T>(layout.size[0])), lowest(T(width / 2) - period / 2) {}
+
+  /// Brings position q, which `folds` allows to be anywhere, to where copies reach; `mirrored`: the conjugate
+  /// of what is there is wanted. False where that cannot be done, and at once: in double, kernels of two taps
+  /// then take fewer registers.
+  KOKKOS_INLINE_FUNCTION bool bring_back(T (&q)[D], bool folds, bool& mirrored) const {
+    if (folds && !fold(layout, q))
+      return false;
+    if (q[0] <= lowest)
+      q[0] += period;
+    mirrored = q[0] < -T(width / 2);
+    for (int d = 0; d < D; ++d)
+      q[d] = mirrored ? -q[d] : q[d];
+    return true;
+  }
+};
+
+/// Where the taps of a window are in a copy: entries of its rows, the first of each, and how far from it
+/// the others are.
+template <class Order, int width, int D>
+struct PlacedWindow {
+  static constexpr int runs = width / Order::run, rows = D == 3 ? width * width : width;
+  unsigned column, line[width], layer[width], offset[runs];
+
+  KOKKOS_INLINE_FUNCTION PlacedWindow(const Order& order, const int (&first)[D])
+      : column(order.column(first[0])) {
+    order.lines(first[1], line);
+    if constexpr (D == 3)
+      order.layers(first[2], layer);
+    for (int r = 0; r < runs; ++r)
+      offset[r] = Order::lanes_share ? order.column(first[0] + r * Order::run) - column
+                                     : r * Order::run * Order::beside;
+  }
+  KOKKOS_INLINE_FUNCTION unsigned row(int j) const {
+    const unsigned place = column + line[j % width];
+    if constexpr (D == 3)
+      return place + layer[j / width];
+    return place;
+  }
+};
 
 /// The spectrum at position q, whose window is in the copy: what a lane does alone.
 template <class Kernel, class Order, class T, int D>
@@ -39,21 +70,17 @@ sum_of_window(const Order& order, const typename Order::Entry* entries, const T 
     first[d] -= width / 2 - 1;
     Kernel::weights(fraction, weight[d]);
   }
-  unsigned column[runs];
-  for (int r = 0; r < runs; ++r)
-    column[r] = order.column(first[0] + r * Order::run);
+  const PlacedWindow<Order, width, D> window(order, first);
   Complex sum(0);
   BRACEWELL_UNROLL
-  for (int j = 0; j < (D == 3 ? width * width : width); ++j) {
-    unsigned line = order.line(first[1] + j % width);
+  for (int j = 0; j < window.rows; ++j) {
+    const auto* const row = entries + window.row(j);
     T across_rows = weight[1][j % width];
-    if constexpr (D == 3) {
-      line += order.layer(first[2] + j / width);
+    if constexpr (D == 3)
       across_rows *= weight[2][j / width];
-    }
     Complex row_sum(0);
     for (int r = 0; r < runs; ++r) {
-      const auto entry = entries[line + column[r]];
+      const auto entry = row[window.offset[r]];
       for (int e = 0; e < Order::run; ++e)
         row_sum += weight[0][r * Order::run + e] * Complex(entry.value[e]);
     }
@@ -79,22 +106,19 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<T> sum_of_window(const Order& order,
     Kernel::derivatives(fraction, slope[d]);
     gradient[d] = Complex(0);
   }
-  unsigned column[runs];
-  for (int r = 0; r < runs; ++r)
-    column[r] = order.column(first[0] + r * Order::run);
+  const PlacedWindow<Order, width, D> window(order, first);
   Complex sum(0);
   BRACEWELL_UNROLL
-  for (int j = 0; j < (D == 3 ? width * width : width); ++j) {
-    unsigned line = order.line(first[1] + j % width);
+  for (int j = 0; j < window.rows; ++j) {
+    const auto* const row = entries + window.row(j);
     T across_rows = weight[1][j % width], across_slope = slope[1][j % width];
     if constexpr (D == 3) {
-      line += order.layer(first[2] + j / width);
       across_rows *= weight[2][j / width];
       across_slope *= weight[2][j / width];
     }
     Complex row_sum(0), row_slope(0);
     for (int r = 0; r < runs; ++r) {
-      const auto entry = entries[line + column[r]];
+      const auto entry = row[window.offset[r]];
       for (int e = 0; e < Order::run; ++e) {
         const Complex tap(entry.value[e]);
         row_sum += weight[0][r * Order::run + e] * tap;

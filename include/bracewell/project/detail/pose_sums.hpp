@@ -51,6 +51,7 @@ struct SamplePoseSums {
   static constexpr bool padded = !std::is_same_v<Spectra, StoredSpectra<Stored>>;
 
   SampleTiles<Kernel, T, M, D, mates, Stored> gather; ///< its `volumes` are not used
+  CopiedPositions<width, T, D> copied;
   Spectra spectra;
   Tiles<M> tiles;
   std::int64_t first_pose = 0; ///< of batch and pose axes in one sequence
@@ -61,7 +62,7 @@ struct SamplePoseSums {
   template <class ExecutionSpace>
   SamplePoseSums(const ExecutionSpace& space, const SampleTiles<Kernel, T, M, D, mates, Stored>& gather_,
                  const Spectra& spectra_, T* matrices_, T* shifts_)
-      : gather(gather_), spectra(spectra_),
+      : gather(gather_), copied(gather_.amplitudes.samples.reconstruction), spectra(spectra_),
         tiles(Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
                              ProjectionTuning::pose_sum_most_rows)),
         matrices(matrices_), shifts(shifts_) {}
@@ -169,7 +170,7 @@ private:
     for (int d = 0; d < D; ++d)
       q[d] = position[d];
     bool mirrored = false;
-    if (!bring_back<width>(gather.amplitudes.samples.reconstruction, q, folds, mirrored))
+    if (!copied.bring_back(q, folds, mirrored))
       return false;
     sampled = sum_of_window<Kernel>(spectra.order, spectra(batch), q, gradient);
     if (mirrored) {

@@ -40,6 +40,7 @@ struct SamplePadded {
                                   threads * 4 / int(sizeof(T)); ///< teams of a multiprocessor
 
   Samples<T, M, D> samples; ///< of fewer than 2^31 poses
+  CopiedPositions<width, T, D> copied;
   Spectra spectra;
   Complex* values;
   Divisor poses, across, per_plane, per_pose; ///< poses of a batch; tiles of a row, a plane and a pose
@@ -47,7 +48,8 @@ struct SamplePadded {
   std::uint32_t first_pose = 0;               ///< of batch and pose axes in one sequence
 
   SamplePadded(const Samples<T, M, D>& samples_, const Spectra& spectra_, Complex* values_)
-      : samples(samples_), spectra(spectra_), values(values_), poses(samples_.poses) {}
+      : samples(samples_), copied(samples_.reconstruction), spectra(spectra_), values(values_),
+        poses(samples_.poses) {}
 
   /// In as few launches as 2^31 tiles allow.
   template <class ExecutionSpace>
@@ -120,10 +122,10 @@ struct SamplePadded {
     multiply(pose.matrix, k, origin);
     const T squared = static_cast<T>(k[0] * k[0]);
     T along = static_cast<T>(y);
-    const auto position = [&](T(&q)[D]) {
+    const auto position = [&](T(&q)[D], bool straight = false) {
       for (int d = 0; d < D; ++d)
         q[d] = origin[d] + pose.matrix[d][1] * along;
-      if (pose.curved)
+      if (!straight && pose.curved)
         for (int d = 0; d < D; ++d)
           q[d] += pose.bend[d] * (squared + along * along);
     };
@@ -135,7 +137,7 @@ struct SamplePadded {
         T q[D];
         position(q);
         bool mirrored = false;
-        const bool usable = bring_back(q, pose.folds, mirrored);
+        const bool usable = copied.bring_back(q, pose.folds, mirrored);
         const Complex sum = windows(q, inside && usable);
         Complex value(0);
         if (inside) {
@@ -147,15 +149,16 @@ struct SamplePadded {
           store_streaming(out + element, value);
       }
     } else {
-      // Plain: nothing to bring back and no filter. In 3D such a loop was slower (docs/internals/projection.md).
+      // Plain: flat, nothing to bring back and no filter. In 3D such a loop is slower where elements take 8 bytes
+      // or more (docs/internals/projection.md).
       const auto sample_rows = [&](auto plain) {
         for (; y < end; y += step, along += step, element += step * length) {
           Complex value(0);
           if (y * y <= left) {
             T q[D];
-            position(q);
+            position(q, plain);
             bool mirrored = false;
-            const bool usable = bring_back(q, !plain && pose.folds, mirrored);
+            const bool usable = copied.bring_back(q, !plain && pose.folds, mirrored);
             const Complex sum = usable ? sum_of_window<Kernel>(spectra.order, entries, q) : Complex(0);
             value = finish(sum, usable, mirrored, scale) * unit_phase(turns + pose.turns[1] * along);
             if (!plain && filter)
@@ -164,7 +167,7 @@ struct SamplePadded {
           store_streaming(out + element, value);
         }
       };
-      if (D == 2 && !pose.folds && !filter)
+      if ((D == 2 || sizeof(Stored) == 4) && !pose.folds && !pose.curved && !filter)
         sample_rows(std::true_type());
       else
         sample_rows(std::false_type());
@@ -172,9 +175,6 @@ struct SamplePadded {
   }
 
 private:
-  KOKKOS_INLINE_FUNCTION bool bring_back(T (&q)[D], bool folds, bool& mirrored) const {
-    return Impl::bring_back<width>(samples.reconstruction, q, folds, mirrored);
-  }
   KOKKOS_INLINE_FUNCTION Complex finish(const Complex& sum, bool usable, bool mirrored, T scale) const {
     if (!usable)
       return {Kokkos::Experimental::quiet_NaN_v<T>, Kokkos::Experimental::quiet_NaN_v<T>};
