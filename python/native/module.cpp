@@ -57,7 +57,8 @@ struct Handle : HandleBase {
   void clear() override { plan.reset(); }
   PlanType& get() const {
     if (!plan)
-      throw std::runtime_error("bracewell: the plan has ended, as Python exits.");
+      throw std::runtime_error(
+          "bracewell: the plan has ended, as Python exits or a PtychographySolver took it over.");
     return *plan;
   }
 };
@@ -963,6 +964,61 @@ void define_ptychography(nb::module_& module) {
             arrays.read("subset", subset, Values::Integer),
         };
         use_plan(self, arrays, [&](PtychographyPlan& plan) { plan.evaluate(arrays.queue(stream), tensors); });
+      });
+
+  using Solver = Handle<SolverPlan>;
+  plan_class<SolverPlan>(module, "SolverPlan")
+      .def_static(
+          "make",
+          [](const Object& like, Self& loss, const std::string& steps, double object_rate, double probe_rate,
+             double position_rate, double position_limit, double regularisation, std::uintptr_t stream) {
+            const SolverSettings settings{steps,         object_rate,    probe_rate,
+                                          position_rate, position_limit, regularisation};
+            PtychographyPlan& taken = loss.get();
+            Arrays("PtychographySolver", loss).read("probe", like, Values::Real);
+            const struct Leave {
+              Self& loss;
+              ~Leave() { loss.clear(); } // what was taken is of no use, be the solver made or refused
+            } leave{loss};
+            return make_plan<SolverPlan>("PtychographySolver", like, stream,
+                                         [&]<Backend backend, class T>(Queue queue) {
+                                           const std::lock_guard lock(loss.mutex);
+                                           return Ptychography<backend, T>::solver(queue, taken, settings);
+                                         });
+          })
+      .def("set",
+           [](Solver& self, const Object& amplitude, const Object& phase, const Object& probe,
+              std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver", self);
+             const Tensor modulus = arrays.read("amplitude", amplitude, Values::Real),
+                          angle = arrays.read("phase", phase, Values::Real),
+                          light = arrays.read("probe", probe, Values::Complex);
+             use_plan(self, arrays,
+                      [&](SolverPlan& plan) { plan.set(arrays.queue(stream), modulus, angle, light); });
+           })
+      .def("get",
+           [](Solver& self, const Object& amplitude, const Object& phase, const Object& probe,
+              const Object& displacements, std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver", self);
+             const Tensor modulus = arrays.write("amplitude", amplitude, Values::Real),
+                          angle = arrays.write("phase", phase, Values::Real),
+                          light = arrays.write("probe", probe, Values::Complex),
+                          moves = arrays.write("displacements", displacements, Values::Real);
+             use_plan(self, arrays, [&](SolverPlan& plan) {
+               plan.get(arrays.queue(stream), modulus, angle, light, moves);
+             });
+           })
+      .def("step",
+           [](Solver& self, const Object& subset, std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver.step", self);
+             const Tensor some = arrays.read("subset", subset, Values::Integer);
+             use_plan(self, arrays, [&](SolverPlan& plan) { plan.step(arrays.queue(stream), some); });
+           })
+      .def("losses", [](Solver& self, std::uintptr_t stream) {
+        const Arrays arrays("PtychographySolver.losses", self);
+        std::vector<double> values;
+        use_plan(self, arrays, [&](SolverPlan& plan) { values = plan.losses(arrays.queue(stream)); });
+        return values;
       });
 
   using Optimiser = Handle<AdamPlan>;

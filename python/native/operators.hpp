@@ -280,6 +280,21 @@ struct PtychographyPlan : Plan {
   virtual void evaluate(Queue, const PtychographyTensors&) = 0;
 };
 
+struct SolverSettings {
+  std::string steps; ///< adam, projections, least_squares
+  double object_rate = 0.01, probe_rate = 0.001, position_rate = 0, position_limit = 5, regularisation = 1;
+};
+
+struct SolverPlan : Plan {
+  /// Copies what is sought, of those that are given.
+  virtual void set(Queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe) = 0;
+  virtual void get(Queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe,
+                   const Tensor& displacements) const = 0;
+  virtual void step(Queue, const Tensor& subset) = 0;
+  /// Waits.
+  virtual std::vector<double> losses(Queue) const = 0;
+};
+
 struct AdamPlan : Plan {
   struct Group {
     Tensor values, gradients;
@@ -291,6 +306,8 @@ struct AdamPlan : Plan {
 template <Backend backend, class T>
 struct Ptychography {
   static std::unique_ptr<PtychographyPlan> loss(Queue, const Tensor& positions, const PtychographySettings&);
+  /// Takes the loss, of the same backend and precision, over: no call of it may follow.
+  static std::unique_ptr<SolverPlan> solver(Queue, PtychographyPlan& loss, const SolverSettings&);
   static std::unique_ptr<AdamPlan> adam(Queue, const std::vector<std::size_t>& sizes, double beta1,
                                         double beta2, double epsilon);
 };
