@@ -54,6 +54,10 @@ struct Pair {
   void backproject(const Space&, const Projections& projections, const Images& images) const {
     plan.backproject(queue, tensor(projections), tensor(images));
   }
+  template <class Images, class Results>
+  void normal(const Space&, const Images& images, const Results& results) const {
+    plan.normal(queue, tensor(images), tensor(results));
+  }
 
 private:
   template <class View>
@@ -76,7 +80,8 @@ public:
                .images = extents(settings.images),
                .method = one_of<LeastSquaresMethod>("LeastSquaresSolver", "method", settings.method,
                                                     {"conjugate_gradients", "sirt", "total_variation"}),
-               .independent = settings.independent}) {}
+               .independent = settings.independent,
+               .normal = settings.normal}) {}
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
   int solve(Queue queue, TomographyPlan& pair, const Tensor& data, const Tensor& images,

@@ -3,6 +3,7 @@
 
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
+#include <bracewell/ptychography/solver.hpp>
 
 namespace Bracewell::Python {
 namespace {
@@ -47,9 +48,65 @@ public:
     plan_.evaluate(space_of<backend>(queue), inputs, outputs, array_of<const int, Space>(tensors.subset));
   }
 
-private:
   using Plan = PtychographyLoss<Space, Real, Real, Detectors>;
+  Plan take() { return std::move(plan_); }
+
+private:
   Plan plan_;
+};
+
+class Solver : public SolverPlan {
+public:
+  Solver(Queue queue, Loss::Plan loss, const PtychographySolverOptions& options)
+      : Solver(queue, loss.sizes(), std::move(loss), options) {}
+
+  std::size_t memory_bytes() const override { return solver_.memory_bytes(); }
+
+  void set(Queue queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe) override {
+    copy_in(queue, "amplitude", amplitude, solver_.amplitude());
+    copy_in(queue, "phase", phase, solver_.phase());
+    copy_in(queue, "probe", probe, solver_.probe());
+  }
+  void get(Queue queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe,
+           const Tensor& displacements) const override {
+    copy_out(queue, "amplitude", solver_.amplitude(), amplitude);
+    copy_out(queue, "phase", solver_.phase(), phase);
+    copy_out(queue, "probe", solver_.probe(), probe);
+    copy_out(queue, "displacements", solver_.displacements(), displacements);
+  }
+  void step(Queue queue, const Tensor& subset) override {
+    solver_.step(space_of<backend>(queue), array_of<const int, Space>(subset));
+  }
+  std::vector<double> losses(Queue queue) const override { return solver_.losses(space_of<backend>(queue)); }
+
+private:
+  Solver(Queue queue, const PtychographyShape& shape, Loss::Plan&& loss,
+         const PtychographySolverOptions& options)
+      : solver_(space_of<backend>(queue), shape, std::move(loss), options) {}
+
+  template <class Value, class View>
+  static auto like(const char* name, const Tensor& tensor, const View& view) {
+    bool same = tensor.rank == int(View::rank());
+    for (std::size_t axis = 0; same && axis < View::rank(); ++axis)
+      same = tensor.extents[axis] == std::int64_t(view.extent(axis));
+    if (!same)
+      Impl::fail("PtychographySolver", name, "the shape of what is sought", "another");
+    return view_of<Value, int(View::rank()), Space>(tensor);
+  }
+  template <class View>
+  static void copy_in(Queue queue, const char* name, const Tensor& tensor, const View& view) {
+    if (tensor.given)
+      Kokkos::deep_copy(space_of<backend>(queue), view,
+                        like<const typename View::non_const_value_type>(name, tensor, view));
+  }
+  template <class View>
+  static void copy_out(Queue queue, const char* name, const View& view, const Tensor& tensor) {
+    if (tensor.given)
+      Kokkos::deep_copy(space_of<backend>(queue),
+                        like<typename View::non_const_value_type>(name, tensor, view), view);
+  }
+
+  PtychographySolver<Space, Real, Real, Detectors> solver_;
 };
 
 class Optimiser : public AdamPlan {
@@ -113,6 +170,19 @@ std::unique_ptr<PtychographyPlan> Ptychography<backend, Real>::loss(Queue queue,
   options.fresnel_number = settings.fresnel_number;
   options.refine_positions = settings.refine_positions;
   return std::make_unique<Loss>(queue, positions, shape, options);
+}
+
+template <>
+std::unique_ptr<SolverPlan> Ptychography<backend, Real>::solver(Queue queue, PtychographyPlan& loss,
+                                                                const SolverSettings& settings) {
+  PtychographySolverOptions options{.object_rate = settings.object_rate,
+                                    .probe_rate = settings.probe_rate,
+                                    .regularisation = settings.regularisation,
+                                    .position_rate = settings.position_rate,
+                                    .position_limit = settings.position_limit};
+  options.steps = one_of<PtychographySteps>("PtychographySolver", "steps", settings.steps,
+                                            {"adam", "projections", "least_squares"});
+  return std::make_unique<Solver>(queue, static_cast<Loss&>(loss).take(), options);
 }
 
 template <>

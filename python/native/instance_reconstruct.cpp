@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "kokkos_arrays.hpp"
 
+#include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
+#include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
@@ -32,7 +34,70 @@ void same_rank(const char* function, const char* argument, const Tensor& tensor,
     Impl::fail(function, argument, std::to_string(other.rank) + " axes", std::to_string(tensor.rank));
 }
 
+std::vector<CTFParameters> parameters_of(const ContrastParameters& numbers) {
+  std::vector<CTFParameters> parameters;
+  for (std::size_t i = 0; i + 9 <= numbers.size(); i += 9)
+    parameters.push_back({numbers[i], numbers[i + 1], numbers[i + 2], numbers[i + 3], numbers[i + 4],
+                          numbers[i + 5], numbers[i + 6], numbers[i + 7], numbers[i + 8]});
+  return parameters;
+}
+
+/// Waits, as the numbers come from the stack.
+Kokkos::View<const CTF*, Space::memory_space> functions(const Space& space,
+                                                        const std::vector<CTFParameters>& parameters) {
+  return Impl::device_copy(space, "Bracewell::Python::ctfs",
+                           std::vector<CTF>(parameters.begin(), parameters.end()));
+}
+
 } // namespace
+
+template <>
+void Contrast<backend, Real>::evaluate(Queue queue, const ContrastParameters& parameters, double pixel_size,
+                                       const Tensor& values) {
+  expect_rank("evaluate_ctf", "values", values, 3, "[P, h, w/2+1]");
+  const Space space = space_of<backend>(queue);
+  evaluate_ctf(space, functions(space, parameters_of(parameters)), pixel_size,
+               spectrum_of<Real, 3, Space>(values));
+}
+
+template <>
+ContrastParameters Contrast<backend, Real>::gradients(Queue queue, const ContrastParameters& numbers,
+                                                      double pixel_size, const Tensor& value_gradients) {
+  expect_rank("ctf_gradients", "value_gradients", value_gradients, 3, "[P, h, w/2+1]");
+  const Space space = space_of<backend>(queue);
+  const std::vector<CTFParameters> parameters = parameters_of(numbers);
+  const Kokkos::View<CTF*, Space::memory_space> sums("Bracewell::Python::ctf_gradients", parameters.size());
+  ctf_gradients(space, functions(space, parameters), pixel_size,
+                spectrum_of<const Real, 3, Space>(value_gradients), sums);
+  const auto on_host = Kokkos::create_mirror_view(sums);
+  Kokkos::deep_copy(space, on_host, sums);
+  space.fence("Bracewell::Python: gradients of CTFs are on the host");
+  ContrastParameters result;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const CTFParameters g = ctf_parameter_gradients(parameters[p], on_host(p));
+    result.insert(result.end(), {g.defocus_u, g.defocus_v, g.defocus_angle, g.voltage, g.spherical_aberration,
+                                 g.amplitude_contrast, g.phase_shift, g.b_factor, g.scale});
+  }
+  return result;
+}
+
+template <>
+void Contrast<backend, Real>::filter_gradients(Queue queue, const Tensor& projections,
+                                               const Tensor& cotangent, const Tensor& gradients) {
+  for (const Tensor* tensor : {&cotangent, &gradients})
+    same_rank("filter_gradients", tensor == &cotangent ? "cotangent" : "gradients", *tensor, projections);
+  const auto sum = [&]<int rank>() {
+    Bracewell::filter_gradients(
+        space_of<backend>(queue), spectrum_of<const Complex, rank, Space>(projections),
+        spectrum_of<const Complex, rank, Space>(cotangent), spectrum_of<Real, rank, Space>(gradients));
+  };
+  if (projections.rank == 4)
+    sum.template operator()<4>();
+  else if (projections.rank == 5)
+    sum.template operator()<5>();
+  else
+    Impl::fail("filter_gradients", "projections", "4 or 5 axes", std::to_string(projections.rank));
+}
 
 template <>
 void Reconstruct<backend, Real>::pad_centre(Queue queue, const Tensor& centred, const Tensor& padded) {

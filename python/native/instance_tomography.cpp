@@ -3,15 +3,18 @@
 
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/gridding/nonuniform_sums.hpp>
+#include <bracewell/gridding/toeplitz_normal.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/fourier.hpp>
 #include <bracewell/tomography/fourier_laminography.hpp>
+#include <bracewell/tomography/fourier_normal.hpp>
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
+#include <bracewell/tomography/view_slopes.hpp>
 
 #include <algorithm>
 
@@ -36,10 +39,17 @@ GriddingOptions options_of(const char* function, const NonuniformSettings& setti
 }
 
 template <int D>
+std::array<int, D> shape_of(const NonuniformSettings& settings) {
+  std::array<int, D> shape;
+  std::copy(settings.shape.begin(), settings.shape.end(), shape.begin());
+  return shape;
+}
+
+template <int D>
 class Nonuniform : public NonuniformPlan {
 public:
   Nonuniform(Queue queue, const Tensor& points, const NonuniformSettings& settings)
-      : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points), shape_of(settings),
+      : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points), shape_of<D>(settings),
               options_of("NonuniformFFT", settings)) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
@@ -67,11 +77,6 @@ public:
   }
 
 private:
-  static std::array<int, D> shape_of(const NonuniformSettings& settings) {
-    std::array<int, D> shape;
-    std::copy(settings.shape.begin(), settings.shape.end(), shape.begin());
-    return shape;
-  }
   NonuniformFFT<Space, D, Real> plan_;
 };
 
@@ -99,7 +104,27 @@ private:
   NonuniformSums<Space, D, Real> plan_;
 };
 
-/// One of the methods, about an upright or a tilted axis: they are called alike.
+template <int D, class Value>
+class Toeplitz : public ToeplitzPlan {
+public:
+  Toeplitz(Queue queue, const Tensor& points, const Tensor& weights, const NonuniformSettings& settings)
+      : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points),
+              array_of<const Real, Space>(weights), shape_of<D>(settings),
+              options_of("ToeplitzNormal", settings)) {}
+
+  std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+
+  void execute(Queue queue, const Tensor& images, const Tensor& results) override {
+    expect_rank("ToeplitzNormal::execute", "images", images, D + 1, "[slices, (depth,) height, width]");
+    plan_.execute(space_of<backend>(queue), view_of<const Value, D + 1, Space>(images),
+                  view_of<Value, D + 1, Space>(results));
+  }
+
+private:
+  ToeplitzNormal<Space, D, Value> plan_;
+};
+
+/// One of the methods, about an upright or a tilted axis: they are called alike, but for what only one has.
 template <class Method>
 class Beam : public TomographyPlan {
 public:
@@ -118,6 +143,24 @@ public:
     expect_rank("project", "images", images, 3, "[slices, height, width]");
     plan_.project(space_of<backend>(queue), view_of<const Real, 3, Space>(images),
                   view_of<Real, 3, Space>(projections));
+  }
+  void normal([[maybe_unused]] Queue queue, const Tensor& images,
+              [[maybe_unused]] const Tensor& results) override {
+    expect_rank("normal", "images", images, 3, "[slices, height, width]");
+    if constexpr (std::is_same_v<Method, FourierNormal<Space, Real>>)
+      plan_.normal(space_of<backend>(queue), view_of<const Real, 3, Space>(images),
+                   view_of<Real, 3, Space>(results));
+    else
+      Impl::fail("normal", "plan", "FourierNormal", "another");
+  }
+  void slopes([[maybe_unused]] Queue queue, const Tensor& images, [[maybe_unused]] const Tensor& of_angles,
+              [[maybe_unused]] const Tensor& of_shifts) override {
+    expect_rank("slopes", "images", images, 3, "[slices, height, width]");
+    if constexpr (std::is_same_v<Method, ViewSlopes<Space, Real>>)
+      plan_.slopes(space_of<backend>(queue), view_of<const Real, 3, Space>(images),
+                   view_of<Real, 3, Space>(of_angles), view_of<Real, 3, Space>(of_shifts));
+    else
+      Impl::fail("slopes", "plan", "ViewSlopes", "another");
   }
 
 private:
@@ -190,21 +233,46 @@ std::unique_ptr<SumsPlan> Tomography<backend, Real>::sums(Queue queue, const Ten
 }
 
 template <>
+std::unique_ptr<ToeplitzPlan>
+Tomography<backend, Real>::toeplitz(Queue queue, const Tensor& points, const Tensor& weights,
+                                    const NonuniformSettings& settings, bool is_complex) {
+  expect_rank("ToeplitzNormal", "points", points, 2, "[points, axes]");
+  const auto plan = [&]<class Value>() -> std::unique_ptr<ToeplitzPlan> {
+    if (settings.shape.size() == 2)
+      return std::make_unique<Toeplitz<2, Value>>(queue, points, weights, settings);
+    if (settings.shape.size() == 3)
+      return std::make_unique<Toeplitz<3, Value>>(queue, points, weights, settings);
+    Impl::fail("ToeplitzNormal", "shape", "two or three sizes", std::to_string(settings.shape.size()));
+  };
+  return is_complex ? plan.template operator()<Complex>() : plan.template operator()<Real>();
+}
+
+template <>
+void Tomography<backend, Real>::sum_views(Queue queue, const Tensor& slopes, const Tensor& cotangents,
+                                          const Tensor& sums) {
+  expect_rank("sum_views", "cotangents", cotangents, 3, "[slices, angles, width]");
+  Bracewell::sum_views(space_of<backend>(queue), view_of<const Real, 3, Space>(slopes),
+                       view_of<const Real, 3, Space>(cotangents), view_of<double, 1, Space>(sums));
+}
+
+template <>
 std::unique_ptr<TomographyPlan> Tomography<backend, Real>::plan(Queue queue,
                                                                 const TomographySettings& settings) {
   const ParallelBeamGeometry geometry{.angles = Angles(settings.angles),
                                       .width = settings.width,
                                       .centre = settings.centre,
-                                      .weights = settings.weights};
+                                      .weights = settings.weights,
+                                      .shifts = settings.shifts};
   const ProjectionUnits units =
       settings.line_integrals ? ProjectionUnits::LineIntegrals : ProjectionUnits::Transpose;
+  const FourierTomographyOptions fourier{
+      .image = settings.image, .slices = settings.slices, .units = units, .tolerance = settings.tolerance};
   if (settings.method == "fourier")
-    return std::make_unique<Beam<FourierTomography<Space, Real>>>(
-        queue, geometry,
-        FourierTomographyOptions{.image = settings.image,
-                                 .slices = settings.slices,
-                                 .units = units,
-                                 .tolerance = settings.tolerance});
+    return std::make_unique<Beam<FourierTomography<Space, Real>>>(queue, geometry, fourier);
+  if (settings.method == "fourier_normal")
+    return std::make_unique<Beam<FourierNormal<Space, Real>>>(queue, geometry, fourier);
+  if (settings.method == "view_slopes")
+    return std::make_unique<Beam<ViewSlopes<Space, Real>>>(queue, geometry, fourier);
   if (settings.method == "line")
     return std::make_unique<Beam<LineTomography<Space, Real>>>(
         queue, geometry, LineTomographyOptions{.image = settings.image, .units = units});

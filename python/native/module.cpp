@@ -57,7 +57,8 @@ struct Handle : HandleBase {
   void clear() override { plan.reset(); }
   PlanType& get() const {
     if (!plan)
-      throw std::runtime_error("bracewell: the plan has ended, as Python exits.");
+      throw std::runtime_error(
+          "bracewell: the plan has ended, as Python exits or a PtychographySolver took it over.");
     return *plan;
   }
 };
@@ -355,6 +356,39 @@ void define_projection(nb::module_& module) {
              });
 }
 
+// ---- Contrast transfer functions ---------------------------------------------------------------------------------
+
+void define_contrast(nb::module_& module) {
+  module.def("evaluate_ctf", [](const ContrastParameters& parameters, double pixel_size, const Object& values,
+                                std::int64_t width, std::uintptr_t stream) {
+    Arrays arrays("evaluate_ctf");
+    const Tensor out = arrays.write("values", values, Values::Real, width);
+    arrays.run([&]<Backend backend, class T>() {
+      Contrast<backend, T>::evaluate(arrays.queue(stream), parameters, pixel_size, out);
+    });
+  });
+  module.def("ctf_gradients", [](const ContrastParameters& parameters, double pixel_size,
+                                 const Object& value_gradients, std::int64_t width, std::uintptr_t stream) {
+    Arrays arrays("ctf_gradients");
+    const Tensor in = arrays.read("value_gradients", value_gradients, Values::Real, width);
+    ContrastParameters gradients;
+    arrays.run([&]<Backend backend, class T>() {
+      gradients = Contrast<backend, T>::gradients(arrays.queue(stream), parameters, pixel_size, in);
+    });
+    return gradients;
+  });
+  module.def("filter_gradients", [](const Object& projections, const Object& cotangent,
+                                    const Object& gradients, std::uintptr_t stream) {
+    Arrays arrays("filter_gradients");
+    const Tensor values = arrays.read("projections", projections, Values::Complex),
+                 slopes = arrays.read("cotangent", cotangent, Values::Complex),
+                 out = arrays.write("gradients", gradients, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Contrast<backend, T>::filter_gradients(arrays.queue(stream), values, slopes, out);
+    });
+  });
+}
+
 // ---- Reconstruction ---------------------------------------------------------------------------------------------
 
 void define_reconstruct(nb::module_& module) {
@@ -492,6 +526,36 @@ void define_nonuniform(nb::module_& module) {
       });
 }
 
+void define_toeplitz(nb::module_& module) {
+  using Self = Handle<ToeplitzPlan>;
+  plan_class<ToeplitzPlan>(module, "ToeplitzPlan")
+      .def_static(
+          "make",
+          [](const Object& like, const Object& points, const Object& weights, bool is_complex,
+             const std::vector<int>& shape, std::int64_t slices, double tolerance, const std::string& kernel,
+             std::optional<double> oversampling, std::uintptr_t stream) {
+            Arrays arrays("ToeplitzNormal");
+            arrays.read("like", like, Values::Real);
+            const Tensor at = arrays.read("points", points, Values::Double),
+                         worth = arrays.read("weights", weights, Values::Real);
+            return make_plan<ToeplitzPlan>(
+                "ToeplitzNormal", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                  return Tomography<backend, T>::toeplitz(
+                      queue, at, worth, {shape, slices, tolerance, kernel, oversampling}, is_complex);
+                });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().none(), nb::arg())
+      .def("execute", [](Self& self, const Object& images, const Object& results, bool is_complex,
+                         std::uintptr_t stream) {
+        Arrays arrays("ToeplitzNormal.execute", self);
+        const Values values = is_complex ? Values::Complex : Values::Real;
+        const Tensor in = arrays.read("images", images, values),
+                     out = arrays.write("results", results, values);
+        use_plan(self, arrays, [&](ToeplitzPlan& plan) { plan.execute(arrays.queue(stream), in, out); });
+      });
+}
+
 void define_sums(nb::module_& module) {
   using Self = Handle<SumsPlan>;
   plan_class<SumsPlan>(module, "SumsPlan")
@@ -620,17 +684,18 @@ void define_tomography(nb::module_& module) {
       .def_static(
           "make",
           [](const Object& like, const std::string& method, const std::vector<double>& angles, int width,
-             std::optional<double> centre, const std::vector<double>& weights, int image, std::int64_t slices,
-             bool line_integrals, double tolerance, std::uintptr_t stream) {
-            const TomographySettings settings{method, angles, weights,        width,    image,
-                                              centre, slices, line_integrals, tolerance};
+             std::optional<double> centre, const std::vector<double>& weights,
+             const std::vector<double>& shifts, int image, std::int64_t slices, bool line_integrals,
+             double tolerance, std::uintptr_t stream) {
+            const TomographySettings settings{method, angles, weights, shifts,         width,
+                                              image,  centre, slices,  line_integrals, tolerance};
             return make_plan<TomographyPlan>("Tomography", like, stream,
                                              [&]<Backend backend, class T>(Queue queue) {
                                                return Tomography<backend, T>::plan(queue, settings);
                                              });
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg())
+          nb::arg(), nb::arg(), nb::arg(), nb::arg())
       .def_static(
           "laminography",
           [](const Object& like, const std::string& method, const std::vector<double>& angles, int width,
@@ -655,12 +720,41 @@ void define_tomography(nb::module_& module) {
              use_plan(self, arrays,
                       [&](TomographyPlan& plan) { plan.backproject(arrays.queue(stream), in, out); });
            })
-      .def("project", [](Self& self, const Object& images, const Object& projections, std::uintptr_t stream) {
-        Arrays arrays("Tomography.project", self);
+      .def("project",
+           [](Self& self, const Object& images, const Object& projections, std::uintptr_t stream) {
+             Arrays arrays("Tomography.project", self);
+             const Tensor in = arrays.read("images", images, Values::Real),
+                          out = arrays.write("projections", projections, Values::Real);
+             use_plan(self, arrays,
+                      [&](TomographyPlan& plan) { plan.project(arrays.queue(stream), in, out); });
+           })
+      .def("normal",
+           [](Self& self, const Object& images, const Object& results, std::uintptr_t stream) {
+             Arrays arrays("FourierNormal.normal", self);
+             const Tensor in = arrays.read("images", images, Values::Real),
+                          out = arrays.write("results", results, Values::Real);
+             use_plan(self, arrays,
+                      [&](TomographyPlan& plan) { plan.normal(arrays.queue(stream), in, out); });
+           })
+      .def("slopes", [](Self& self, const Object& images, const Object& of_angles, const Object& of_shifts,
+                        std::uintptr_t stream) {
+        Arrays arrays("ViewSlopes.slopes", self);
         const Tensor in = arrays.read("images", images, Values::Real),
-                     out = arrays.write("projections", projections, Values::Real);
-        use_plan(self, arrays, [&](TomographyPlan& plan) { plan.project(arrays.queue(stream), in, out); });
+                     turns = arrays.write("slopes of angles", of_angles, Values::Real),
+                     moves = arrays.write("slopes of shifts", of_shifts, Values::Real);
+        use_plan(self, arrays,
+                 [&](TomographyPlan& plan) { plan.slopes(arrays.queue(stream), in, turns, moves); });
       });
+  module.def("sum_views",
+             [](const Object& slopes, const Object& cotangents, const Object& sums, std::uintptr_t stream) {
+               Arrays arrays("sum_views");
+               const Tensor a = arrays.read("slopes", slopes, Values::Real),
+                            b = arrays.read("cotangents", cotangents, Values::Real),
+                            out = arrays.write("sums", sums, Values::Double);
+               arrays.run([&]<Backend backend, class T>() {
+                 Tomography<backend, T>::sum_views(arrays.queue(stream), a, b, out);
+               });
+             });
 
   using Rows = Handle<RowPlan>;
   plan_class<RowPlan>(module, "RowPlan")
@@ -785,11 +879,12 @@ void define_beamline(nb::module_& module) {
       .def_static(
           "make",
           [](const Object& like, const std::string& method, const std::vector<std::int64_t>& data,
-             const std::vector<std::int64_t>& images, bool independent, std::uintptr_t stream) {
-            return make_plan<LeastSquaresPlan>(
-                "LeastSquaresSolver", like, stream, [&]<Backend backend, class T>(Queue queue) {
-                  return Beamline<backend, T>::least_squares(queue, {method, data, images, independent});
-                });
+             const std::vector<std::int64_t>& images, bool independent, bool normal, std::uintptr_t stream) {
+            return make_plan<LeastSquaresPlan>("LeastSquaresSolver", like, stream,
+                                               [&]<Backend backend, class T>(Queue queue) {
+                                                 return Beamline<backend, T>::least_squares(
+                                                     queue, {method, data, images, independent, normal});
+                                               });
           })
       .def("solve",
            [](Self& self, Handle<TomographyPlan>& pair, const Object& data, const Object& images,
@@ -871,6 +966,61 @@ void define_ptychography(nb::module_& module) {
         use_plan(self, arrays, [&](PtychographyPlan& plan) { plan.evaluate(arrays.queue(stream), tensors); });
       });
 
+  using Solver = Handle<SolverPlan>;
+  plan_class<SolverPlan>(module, "SolverPlan")
+      .def_static(
+          "make",
+          [](const Object& like, Self& loss, const std::string& steps, double object_rate, double probe_rate,
+             double position_rate, double position_limit, double regularisation, std::uintptr_t stream) {
+            const SolverSettings settings{steps,         object_rate,    probe_rate,
+                                          position_rate, position_limit, regularisation};
+            PtychographyPlan& taken = loss.get();
+            Arrays("PtychographySolver", loss).read("probe", like, Values::Real);
+            const struct Leave {
+              Self& loss;
+              ~Leave() { loss.clear(); } // what was taken is of no use, be the solver made or refused
+            } leave{loss};
+            return make_plan<SolverPlan>("PtychographySolver", like, stream,
+                                         [&]<Backend backend, class T>(Queue queue) {
+                                           const std::lock_guard lock(loss.mutex);
+                                           return Ptychography<backend, T>::solver(queue, taken, settings);
+                                         });
+          })
+      .def("set",
+           [](Solver& self, const Object& amplitude, const Object& phase, const Object& probe,
+              std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver", self);
+             const Tensor modulus = arrays.read("amplitude", amplitude, Values::Real),
+                          angle = arrays.read("phase", phase, Values::Real),
+                          light = arrays.read("probe", probe, Values::Complex);
+             use_plan(self, arrays,
+                      [&](SolverPlan& plan) { plan.set(arrays.queue(stream), modulus, angle, light); });
+           })
+      .def("get",
+           [](Solver& self, const Object& amplitude, const Object& phase, const Object& probe,
+              const Object& displacements, std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver", self);
+             const Tensor modulus = arrays.write("amplitude", amplitude, Values::Real),
+                          angle = arrays.write("phase", phase, Values::Real),
+                          light = arrays.write("probe", probe, Values::Complex),
+                          moves = arrays.write("displacements", displacements, Values::Real);
+             use_plan(self, arrays, [&](SolverPlan& plan) {
+               plan.get(arrays.queue(stream), modulus, angle, light, moves);
+             });
+           })
+      .def("step",
+           [](Solver& self, const Object& subset, std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver.step", self);
+             const Tensor some = arrays.read("subset", subset, Values::Integer);
+             use_plan(self, arrays, [&](SolverPlan& plan) { plan.step(arrays.queue(stream), some); });
+           })
+      .def("losses", [](Solver& self, std::uintptr_t stream) {
+        const Arrays arrays("PtychographySolver.losses", self);
+        std::vector<double> values;
+        use_plan(self, arrays, [&](SolverPlan& plan) { values = plan.losses(arrays.queue(stream)); });
+        return values;
+      });
+
   using Optimiser = Handle<AdamPlan>;
   plan_class<AdamPlan>(module, "AdamPlan")
       .def_static("make",
@@ -926,10 +1076,12 @@ NB_MODULE(_core, module) {
     finalize();
   });
   define_projection(module);
+  define_contrast(module);
   define_reconstruct(module);
   define_reference(module);
   define_scoring(module);
   define_nonuniform(module);
+  define_toeplitz(module);
   define_sums(module);
   define_tomography(module);
   define_beamline(module);

@@ -90,6 +90,19 @@ struct Projection {
                                     const Tensor& matrices, const Tensor& shifts, const ProjectionSettings&);
 };
 
+/// The parameters of CTFs, nine numbers each in the order of CTFParameters.
+using ContrastParameters = std::vector<double>;
+
+template <Backend backend, class T>
+struct Contrast {
+  static void evaluate(Queue, const ContrastParameters&, double pixel_size, const Tensor& values);
+  /// Of every parameter. Waits.
+  static ContrastParameters gradients(Queue, const ContrastParameters&, double pixel_size,
+                                      const Tensor& value_gradients);
+  static void filter_gradients(Queue, const Tensor& projections, const Tensor& cotangent,
+                               const Tensor& gradients);
+};
+
 template <Backend backend, class T>
 struct Reconstruct {
   static void pad_centre(Queue, const Tensor& centred, const Tensor& padded);
@@ -109,6 +122,10 @@ struct NonuniformPlan : Plan {
                                const Tensor& scratch) = 0;
 };
 
+struct ToeplitzPlan : Plan {
+  virtual void execute(Queue, const Tensor& images, const Tensor& results) = 0;
+};
+
 struct SumsPlan : Plan {
   virtual void forward(Queue, const Tensor& values, const Tensor& sums) = 0;
   virtual void adjoint(Queue, const Tensor& sums, const Tensor& values) = 0;
@@ -125,11 +142,15 @@ struct NonuniformSettings {
 struct TomographyPlan : Plan {
   virtual void backproject(Queue, const Tensor& projections, const Tensor& images) = 0;
   virtual void project(Queue, const Tensor& images, const Tensor& projections) = 0;
+  /// Of FourierNormal.
+  virtual void normal(Queue, const Tensor& images, const Tensor& results) = 0;
+  /// Of ViewSlopes.
+  virtual void slopes(Queue, const Tensor& images, const Tensor& of_angles, const Tensor& of_shifts) = 0;
 };
 
 struct TomographySettings {
-  std::string method; ///< fourier, line, log_polar
-  std::vector<double> angles, weights;
+  std::string method; ///< fourier, line, log_polar; fourier_normal, view_slopes
+  std::vector<double> angles, weights, shifts;
   int width = 0, image = 0;
   std::optional<double> centre;
   std::int64_t slices = 1;
@@ -172,6 +193,10 @@ struct Tomography {
   static std::unique_ptr<NonuniformPlan> nonuniform(Queue, const Tensor& points, const NonuniformSettings&);
   static std::unique_ptr<SumsPlan> sums(Queue, const Tensor& points, const Tensor& targets,
                                         const NonuniformSettings&);
+  /// Of complex or real images.
+  static std::unique_ptr<ToeplitzPlan> toeplitz(Queue, const Tensor& points, const Tensor& weights,
+                                                const NonuniformSettings&, bool is_complex);
+  static void sum_views(Queue, const Tensor& slopes, const Tensor& cotangents, const Tensor& sums);
   static std::unique_ptr<TomographyPlan> plan(Queue, const TomographySettings&);
   static std::unique_ptr<TomographyPlan> laminography(Queue, const LaminographySettings&);
   static std::unique_ptr<RowPlan> filter(Queue, const FilterSettings&);
@@ -196,7 +221,7 @@ struct PhaseSettings {
 struct LeastSquaresSettings {
   std::string method;                     ///< conjugate_gradients, sirt, total_variation
   std::vector<std::int64_t> data, images; ///< three extents each
-  bool independent = true;
+  bool independent = true, normal = false;
 };
 
 struct LeastSquaresRun {
@@ -255,6 +280,21 @@ struct PtychographyPlan : Plan {
   virtual void evaluate(Queue, const PtychographyTensors&) = 0;
 };
 
+struct SolverSettings {
+  std::string steps; ///< adam, projections, least_squares
+  double object_rate = 0.01, probe_rate = 0.001, position_rate = 0, position_limit = 5, regularisation = 1;
+};
+
+struct SolverPlan : Plan {
+  /// Copies what is sought, of those that are given.
+  virtual void set(Queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe) = 0;
+  virtual void get(Queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe,
+                   const Tensor& displacements) const = 0;
+  virtual void step(Queue, const Tensor& subset) = 0;
+  /// Waits.
+  virtual std::vector<double> losses(Queue) const = 0;
+};
+
 struct AdamPlan : Plan {
   struct Group {
     Tensor values, gradients;
@@ -266,6 +306,8 @@ struct AdamPlan : Plan {
 template <Backend backend, class T>
 struct Ptychography {
   static std::unique_ptr<PtychographyPlan> loss(Queue, const Tensor& positions, const PtychographySettings&);
+  /// Takes the loss, of the same backend and precision, over: no call of it may follow.
+  static std::unique_ptr<SolverPlan> solver(Queue, PtychographyPlan& loss, const SolverSettings&);
   static std::unique_ptr<AdamPlan> adam(Queue, const std::vector<std::size_t>& sizes, double beta1,
                                         double beta2, double epsilon);
 };

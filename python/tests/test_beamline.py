@@ -125,6 +125,18 @@ def test_other_methods_lower_the_residual_and_keep_signs(rng, method):
     assert relative_error(found, truth) < 0.25
 
 
+@pytest.mark.parametrize("method", ["conjugate_gradients", "total_variation"])
+def test_iterations_by_the_normal_operator_are_those_by_the_pair(rng, method):
+    angles, n = np.arange(12) * np.pi / 12, 17
+    sinograms = rng.normal(size=(2, 12, n))
+    options = dict(units="line_integrals", tolerance=1e-10)
+    found, expected = (bracewell.LeastSquaresSolver(Pair(angles, n, **options), method=method).solve(sinograms, iterations=6)
+                       for Pair in (bracewell.FourierNormal, bracewell.Tomography))
+    assert relative_error(found, expected) < 1e-7
+    weighted = bracewell.LeastSquaresSolver(bracewell.FourierNormal(angles, n, **options), method=method)
+    assert relative_error(weighted.solve(sinograms, iterations=6, weights=np.ones_like(sinograms)), expected) < 1e-7
+
+
 def test_a_tilted_axis_is_solved_as_one_problem(rng):
     beam = bracewell.Laminography(np.arange(6), 9, 8, 0.4, depth=6, units="line_integrals")
     volume = rng.normal(size=(6, 9, 9))

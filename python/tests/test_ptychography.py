@@ -102,3 +102,72 @@ def test_wrong_input_is_told_in_one_sentence(rng):
     plan = bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M)
     with pytest.raises(TypeError, match="object: expected complex128, the precision of the plan, found complex64"):
         plan.evaluate(object_.astype(np.complex64), probe[0])
+
+
+def test_steps_go_along_the_gradients_by_adam(rng):
+    _, probe, patterns = example(rng, modes=2)
+    amplitude, phase = rng.uniform(0.5, 1, size=SIZE), rng.normal(size=SIZE)
+    positions = WHOLE + 0.25
+    loss = bracewell.PtychographyLoss(patterns, positions, SIZE, M, modes=2)
+    values = [amplitude.copy(), phase.copy(), probe.copy()]
+    adam = bracewell.Adam(values, [0.02, 0.02, 0.003])
+    losses = []
+    for _ in range(4):
+        found = loss.evaluate(values[0] * np.exp(1j * values[1]), values[2])
+        losses.append(found.loss[0])
+        turned = found.object * np.exp(-1j * values[1])
+        adam.step([turned.real.copy(), values[0] * turned.imag, found.probe])
+    solver = bracewell.PtychographySolver(loss, probe, amplitude, phase, object_rate=0.02, probe_rate=0.003)
+    for _ in range(4):
+        solver.step()
+    for found, expected in zip((solver.amplitude, solver.phase, solver.probe, solver.losses()), (*values, losses)):
+        assert relative_error(found, expected) < 1e-10
+    assert solver.displacements is None and solver.memory_bytes > 0
+    with pytest.raises(RuntimeError, match="took it over"):
+        loss.evaluate(values[0] + 0j, probe)
+
+
+def test_a_step_of_one_pattern_is_that_of_epie(rng):
+    object_, probe, patterns = example(rng, n=M)
+    probe, (row, column) = probe[0], (6, 7)
+    loss = bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M, scale="none")
+    solver = bracewell.PtychographySolver(loss, probe, abs(object_), np.angle(object_), steps="projections", object_rate=0.7,
+                                          probe_rate=0.6)
+    solver.step(np.array([2], np.int32))
+    window = object_[row:row + M, column:column + M]
+    spectrum = np.fft.fft2(window * probe)
+    change = np.fft.ifft2(np.sqrt(patterns[2]) * np.exp(1j * np.angle(spectrum))) - window * probe
+    expected = object_.copy()
+    expected[row:row + M, column:column + M] += 0.7 * probe.conj() * change / abs(probe).max()**2
+    assert relative_error(solver.amplitude * np.exp(1j * solver.phase), expected) < 1e-10
+    assert relative_error(solver.probe[0], probe + 0.6 * window.conj() * change / abs(window).max()**2) < 1e-10
+
+
+def test_positions_move_back_where_they_belong(rng):
+    y, x = np.mgrid[:40, :40]
+    object_ = np.exp(1j * rng.normal(size=(40, 40)).cumsum(axis=0).cumsum(axis=1) / 20).astype(np.complex64)
+    probe = np.exp(-((y[:16, :16] - 8)**2 + (x[:16, :16] - 8)**2) / 18).astype(np.complex64)
+    whole = np.array([(r, c) for r in range(1, 23, 4) for c in range(1, 23, 4)], float)
+    patterns = np.stack([abs(np.fft.fft2(object_[int(r):int(r) + 16, int(c):int(c) + 16] * probe))**2 for r, c in whole])
+    wrong = whole + rng.uniform(-0.5, 0.5, size=whole.shape)
+    loss = bracewell.PtychographyLoss(patterns.astype(np.float32), wrong, (40, 40), 16, refine_positions=True)
+    solver = bracewell.PtychographySolver(loss, probe, abs(object_), np.angle(object_), object_rate=0, probe_rate=0,
+                                          position_rate=0.02)
+    for _ in range(60):
+        solver.step()
+    common = np.column_stack([np.ones(len(whole)), whole])
+    off = [error - common @ np.linalg.lstsq(common, error, rcond=None)[0] for error in (wrong - whole, wrong + solver.displacements - whole)]
+    assert np.linalg.norm(off[1]) < 0.3 * np.linalg.norm(off[0])
+    assert solver.losses()[-1] < 0.3 * solver.losses()[0]
+
+
+def test_wrong_arguments_of_the_solver_are_told(rng):
+    _, probe, patterns = example(rng)
+    with pytest.raises(ValueError, match="steps: expected adam, projections or least_squares, found newton"):
+        bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe, steps="newton")
+    with pytest.raises(ValueError, match="options.steps: expected"):
+        bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe, steps="projections")
+    with pytest.raises(ValueError, match="amplitude: expected the shape"):
+        bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe, np.ones((3, 3)))
+    with pytest.raises(TypeError, match="probe: expected float64"):
+        bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe.astype(np.complex64))

@@ -80,6 +80,79 @@ def test_project_is_the_transpose(rng, method):
     assert abs(one - other) < 1e-10 * np.linalg.norm(image) * np.linalg.norm(sinogram)
 
 
+@pytest.mark.parametrize("dtype, tolerance", [(np.complex128, 1e-9), (np.float64, 1e-9), (np.float32, 1e-4)])
+@pytest.mark.parametrize("shape", [(9, 12), (5, 6, 4)])
+def test_normal_operators_are_the_direct_sums(rng, shape, dtype, tolerance):
+    points, weights = rng.uniform(-0.7, 0.7, size=(30, len(shape))), rng.normal(size=30)
+    grids = np.stack([g.ravel() for g in np.meshgrid(*[np.arange(n) for n in shape], indexing="ij")][::-1])  # x first
+    waves = np.exp(2j * np.pi * points @ grids)
+    images = rng.normal(size=(3, *shape)) + 1j * rng.normal(size=(3, *shape))
+    images = (images if dtype == np.complex128 else images.real).astype(dtype)
+    plan = bracewell.ToeplitzNormal(points, shape, weights, tolerance=tolerance)
+    expected = (weights * (images.reshape(3, -1) @ waves.conj().T)) @ waves
+    found = plan.execute(images)
+    assert found.dtype == dtype and found.shape == images.shape
+    assert relative_error(found, expected if dtype == np.complex128 else expected.real) < 5 * tolerance
+    one = plan.execute(images[1])
+    assert one.shape == shape and relative_error(one, found[1]) < 5 * tolerance
+    with pytest.raises(ValueError, match="weights: expected .* found"):
+        bracewell.ToeplitzNormal(points, shape, weights[:7]).execute(images)
+
+
+@pytest.mark.parametrize("width", [16, 17])
+def test_a_normal_operator_of_tomography_is_the_pair(rng, width):
+    options = dict(centre=width // 2 + 0.4, shifts=rng.normal(size=11), weights=1 + 0.1 * rng.normal(size=11), image=15,
+                   units="line_integrals", tolerance=1e-9)
+    beam = bracewell.FourierNormal(ANGLES[::9][:10].tolist() + [2.9], width, **options)
+    images = rng.normal(size=(3, 15, 15))
+    rows = beam.project(images)
+    assert relative_error(beam.normal(images), beam.backproject(rows)) < 1e-8
+    assert relative_error(beam.normal(images[1]), beam.backproject(rows[1])) < 1e-8
+    plain = bracewell.Tomography(beam.angles, width, **options).project(images)
+    if width % 2:
+        assert relative_error(rows, plain) < 1e-12
+    else:
+        alternating = (plain * (-1.0)**np.arange(width)).mean(axis=-1, keepdims=True) * (-1.0)**np.arange(width)
+        assert relative_error(rows, plain - alternating) < 1e-12
+    with pytest.raises(ValueError, match="plan: expected FourierNormal"):
+        bracewell.FourierNormal.normal(bracewell.Tomography(ANGLES, 16), images)
+
+
+def test_shifts_of_views_move_their_rows():
+    n, shifts = 64, 3 * np.sin(np.arange(90))
+    image = np.exp(-((np.arange(n) - 40)**2 + (np.arange(n)[:, None] - 25)**2) / 18)
+    middle = 8 * np.cos(ANGLES) - 7 * np.sin(ANGLES) + n // 2 + shifts
+    expected = np.sqrt(18 * np.pi) * np.exp(-(np.arange(n) - middle[:, None])**2 / 18)
+    for method in ("fourier", "line"):
+        beam = bracewell.Tomography(ANGLES, n, method=method, units="line_integrals", shifts=shifts)
+        assert relative_error(beam.project(image), expected) < 0.02
+
+
+@pytest.mark.parametrize("width", [20, 21])
+def test_gradients_of_views_are_those_of_differences(rng, width):
+    angles, shifts = rng.uniform(0, 3, size=5), rng.normal(size=5)
+    images, cotangents = rng.normal(size=(2, 18, 18)), rng.normal(size=(2, 5, width))
+
+    def beam(turn=0, move=0, centre=0, tolerance=1e-11):
+        return bracewell.ViewSlopes(angles + turn, width, image=18, shifts=shifts + move, centre=9.7 + centre,
+                                    tolerance=tolerance, weights=[1, 2, 0.5, 0.5, 1])
+
+    step = 1e-5
+    of_angles, of_shifts, of_centre = ((beam(**{name: step}).project(images) - beam(**{name: -step}).project(images)) / (2 * step)
+                                       for name in ("turn", "move", "centre"))
+    for found, expected in zip(beam().slopes(images), (of_angles, of_shifts)):
+        assert relative_error(found, expected) < 1e-6
+    gradients = beam().gradients(images, cotangents)
+    assert relative_error(gradients.angles, (of_angles * cotangents).sum(axis=(0, 2))) < 1e-6
+    assert relative_error(gradients.shifts, (of_shifts * cotangents).sum(axis=(0, 2))) < 1e-6
+    assert relative_error(gradients.centre, (of_centre * cotangents).sum()) < 1e-6
+    single = beam(tolerance=1e-5).gradients(images[0].astype(np.float32), cotangents[0].astype(np.float32))
+    assert single.angles.dtype == np.float64 and single.shifts.shape == (5,) and single.centre.shape == (1,)
+    assert relative_error(single.angles, (of_angles * cotangents)[0].sum(axis=1)) < 1e-3
+    with pytest.raises(ValueError, match="cotangents: expected .* found"):
+        beam().gradients(images, cotangents[:, :4])
+
+
 def test_line_integrals_are_sums_of_pixels():
     n = 64
     image, sinogram = disc(n, 4, 9, 15)

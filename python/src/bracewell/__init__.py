@@ -10,14 +10,15 @@ import atexit as _atexit
 
 from . import _core
 from .beamline import bin_frames, find_overlap, remove_outliers, retrieve_phase, turn_detector, weigh_half_acquisition
-from .gridding import NonuniformFFT, NonuniformSums
+from .contrast import CTFParameters, ctf_gradients, evaluate_ctf, filter_gradients
+from .gridding import NonuniformFFT, NonuniformSums, ToeplitzNormal
 from .iterations import LeastSquaresSolver
 from .projection import (BackprojectGradients, PoseScores, PoseScoring, PreparedReference, ProjectGradients, backproject,
                          backproject_gradients, project, project_gradients, rotation_grid)
-from .ptychography import Adam, PtychographyLoss, PtychographyResult
+from .ptychography import Adam, PtychographyLoss, PtychographyResult, PtychographySolver
 from .reconstruct import correct_rolloff, crop_centre, fourier_shell_correlation, normalise, pad_centre
-from .tomography import (Laminography, Tomography, angular_density_weights, filter_projections, find_centre,
-                         normalise_projections, remove_stripes)
+from .tomography import (FourierNormal, Laminography, Tomography, ViewGradients, ViewSlopes, angular_density_weights,
+                         filter_projections, find_centre, normalise_projections, remove_stripes)
 
 __version__: str = _core.__version__
 kokkos_version: str = _core.kokkos_version
@@ -28,10 +29,12 @@ device_backend: str = _core.device_backend
 _atexit.register(_core._finalize)
 
 __all__ = [
-    "Adam", "BackprojectGradients", "Laminography", "LeastSquaresSolver", "NonuniformFFT", "NonuniformSums", "PoseScores",
-    "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss", "PtychographyResult", "Tomography",
+    "Adam", "BackprojectGradients", "CTFParameters", "FourierNormal", "Laminography", "LeastSquaresSolver", "NonuniformFFT",
+    "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss",
+    "PtychographyResult", "PtychographySolver", "ToeplitzNormal", "Tomography", "ViewGradients", "ViewSlopes",
     "angular_density_weights", "backproject", "backproject_gradients", "bin_frames", "correct_rolloff", "crop_centre",
-    "device_backend", "filter_projections", "find_centre", "find_overlap", "fourier_shell_correlation", "kokkos_version",
-    "normalise", "normalise_projections", "pad_centre", "project", "project_gradients", "remove_outliers", "remove_stripes",
-    "retrieve_phase", "rotation_grid", "turn_detector", "weigh_half_acquisition",
+    "ctf_gradients", "device_backend", "evaluate_ctf", "filter_gradients", "filter_projections", "find_centre", "find_overlap",
+    "fourier_shell_correlation", "kokkos_version", "normalise", "normalise_projections", "pad_centre", "project",
+    "project_gradients", "remove_outliers", "remove_stripes", "retrieve_phase", "rotation_grid", "turn_detector",
+    "weigh_half_acquisition",
 ]

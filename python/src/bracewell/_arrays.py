@@ -82,6 +82,11 @@ def empty(like: Array, shape: Sequence[int], kind: str, zero: bool = False) -> A
     return (numpy.zeros if zero else numpy.empty)(tuple(shape), dtype)
 
 
+def real_type(like: Array) -> str:
+    """The name of the real type of an array's precision."""
+    return _KINDS["real", is_double(like)]
+
+
 def zeros(like: Array, shape: Sequence[int], kind: str) -> Array:
     return empty(like, shape, kind, zero=True)
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Non-uniform fast Fourier transforms."""
+"""Non-uniform fast Fourier transforms, and their normal operators."""
 
 from __future__ import annotations
 
 from typing import Any, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, as_like, current_stream, empty, place, result, shape_of
+from ._arrays import Array, as_like, current_stream, empty, is_complex, place, real_type, result, shape_of
 
 
 class _PlannedForSlices:
@@ -19,8 +19,8 @@ class _PlannedForSlices:
         shape = shape_of(self._name, name, array)
         return array.reshape(1, *shape) if len(shape) == axes else array
 
-    def _plan(self, batch, stream):
-        key, slices = place(batch), batch.shape[0]
+    def _plan(self, batch, stream, *kind):
+        key, slices = (*place(batch), *kind), batch.shape[0]
         known, plan = self._plans.get(key, (0, None))
         if plan is None or slices > known:
             plan = self._make(empty(batch, (1,), "real"), batch, slices, stream)
@@ -91,6 +91,50 @@ class NonuniformFFT(_PlannedForSlices):
     def _make(self, like, batch, slices, stream):
         return _core.NonuniformPlan.make(like, as_like(self.points, batch, "float64"), list(self.shape), slices, *self._options,
                                          stream)
+
+
+class ToeplitzNormal(_PlannedForSlices):
+    """``adjoint(weights * forward(image))`` of `NonuniformFFT` without the samples, a convolution (Wajer and Pruessmann, Proc.
+    ISMRM 9, 2001; Fessler et al., IEEE Trans. Signal Process. 53, 2005)::
+
+        result(X) = sum_X' image(X') sum_j weight_j exp(+2 pi i x_j . (X - X'))
+
+    That is two FFTs of about twice the image's size along every axis, however many samples there are; of real images, of whose
+    result the real part is taken, at half the price.
+
+    The plan is made at the first call for a precision, device and kind of images, and again where one has more slices than all
+    before.
+
+    Args:
+        points: ``[points, axes]``, two or three axes, as those of `NonuniformFFT`.
+        shape: ((depth,) height, width) of images.
+        weights: real ``[points]``, of any sign; 1 by default.
+        tolerance: relative error (L2) of the convolution's kernel: 1e-2 to 1e-6 in float, to 1e-12 in double.
+        kernel: kaiser_bessel, exponential_of_semicircle or gaussian.
+        oversampling: grid over image size while the convolution's kernel is computed, 1.2 to 8; by default 1.5 or 2.
+
+    Raises:
+        ValueError: as `NonuniformFFT`, and on weights of another shape (at the first call).
+    """
+
+    def __init__(self, points: Any, shape: Sequence[int], weights: Optional[Any] = None, *, tolerance: float = 1e-4,
+                 kernel: str = "kaiser_bessel", oversampling: Optional[float] = None):
+        super().__init__("ToeplitzNormal", tolerance, kernel, oversampling)
+        self.points, self.shape, self.weights = points, tuple(int(size) for size in shape), weights
+
+    def execute(self, images: Array, *, stream: Optional[int] = None) -> Array:
+        """Images, real or complex ``[slices, (depth,) height, width]`` or without the axis of slices, to results alike."""
+        batch = self._batch("images", images, len(self.shape))
+        kind = is_complex(batch)
+        found = empty(images, batch.shape, "complex" if kind else "real")
+        stream = current_stream(images, stream)
+        self._plan(batch, stream, kind).execute(batch, found, kind, stream)
+        return result(found if batch is images else found[0], images)
+
+    def _make(self, like, batch, slices, stream):
+        weights = None if self.weights is None else as_like(self.weights, batch, real_type(like))
+        return _core.ToeplitzPlan.make(like, as_like(self.points, batch, "float64"), weights, is_complex(batch), list(self.shape),
+                                       slices, *self._options, stream)
 
 
 class NonuniformSums(_PlannedForSlices):

@@ -7,7 +7,7 @@ from typing import Optional, Union
 
 from . import _core
 from ._arrays import Array, current_stream, place, result, shape_of, zeros
-from .tomography import Laminography, Tomography
+from .tomography import FourierNormal, Laminography, Tomography
 
 
 class LeastSquaresSolver:
@@ -17,6 +17,8 @@ class LeastSquaresSolver:
 
     Args:
         pair: without weights of angles, which belong into w. Projections in the unit of b: line_integrals for a measurement.
+            `FourierNormal` needs no projections in an iteration of conjugate_gradients and total_variation without weights and
+            discrepancy.
         method: conjugate_gradients (on the normal equations: Hestenes and Stiefel, 1952; the number of iterations regularises),
             sirt (Gregor and Benson, IEEE Trans. Med. Imaging 27, 2008), or total_variation (FISTA: Beck and Teboulle, SIAM J.
             Imaging Sci. 2, 2009).
@@ -60,10 +62,11 @@ class LeastSquaresSolver:
             images[...] = batch(start)
         stream = current_stream(sinograms, stream)
         projector = self.pair._plan(data, stream)
-        key = (*place(sinograms), tuple(data.shape))
+        normal = isinstance(self.pair, FourierNormal) and self.method != "sirt" and weights is None and not discrepancy
+        key = (*place(sinograms), tuple(data.shape), normal)
         if key not in self._plans:
             self._plans[key] = _core.LeastSquaresPlan.make(zeros(sinograms, (1,), "real"), self.method, list(data.shape),
-                                                           list(images.shape), independent, stream)
+                                                           list(images.shape), independent, normal, stream)
         self._last = self._plans[key], stream
         self._last[0].solve(projector, data, images, batch(weights), mask, int(iterations), float(discrepancy), float(relaxation),
                             nonnegative, float(total_variation), int(inner_iterations), stream)

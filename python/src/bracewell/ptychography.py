@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ptychography: the loss of a model against measured patterns, its exact gradients, and Adam."""
+"""Ptychography: the loss of a model against measured patterns, its exact gradients, Adam, and reconstruction by steps."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ class PtychographyLoss:
             fresnel_number, bool(refine_positions), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
         self.count, self.refines_positions = shape[0], bool(refine_positions)
+        self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
 
     @property
     def memory_bytes(self) -> int:
@@ -92,6 +93,90 @@ class PtychographyLoss:
         self._plan.evaluate(object, probe, positions, loss, None, objects, probes, moves, subset,
                             current_stream(object, stream))
         return PtychographyResult(*(result(value, object) for value in (loss, objects, probes, moves)))
+
+
+class PtychographySolver:
+    """Reconstructs object and probe from the patterns of a loss, in steps that keep all they need on the device::
+
+        solver = bracewell.PtychographySolver(loss, probe, probe_rate=0)
+        for _ in range(100):
+            solver.step()
+        solver.amplitude, solver.phase
+
+    Args:
+        loss: which the solver takes over: of no use to others afterwards, even where options are refused.
+        probe: complex ``[m, m]`` or ``[modes, m, m]``, where steps begin; of the loss's precision and device.
+        amplitude, phase: the object's, real ``[rows, columns]``; 1 and 0 by default.
+        steps: adam (along the exact gradients of amplitude, phase and probe), projections (ePIE: Maiden and Rodenburg,
+            Ultramicroscopy 109, 2009; rPIE: Maiden, Johnson and Li, Optica 4, 2017) or least_squares (the same directions with the
+            lengths of LSQ-ML: Odstrcil, Menzel and Guizar-Sicairos, Opt. Express 26, 2018). Those other than adam want the
+            amplitude loss with scale="none".
+        object_rate: of amplitude and phase (adam), or of the object's step, about 1; 0: they stay.
+        probe_rate: likewise of the probe.
+        position_rate: pixels by which a step moves positions, about; 0: they stay. Else the loss has refine_positions.
+        position_limit: pixels that a position may be moved by on each axis.
+        regularisation: in (0, 1], alpha of rPIE; 1 is ePIE.
+
+    Raises:
+        ValueError: on rates out of range, and steps that do not go with the loss.
+    """
+
+    def __init__(self, loss: PtychographyLoss, probe: Array, amplitude: Optional[Array] = None, phase: Optional[Array] = None, *,
+                 steps: str = "adam", object_rate: float = 0.01, probe_rate: float = 0.001, position_rate: float = 0,
+                 position_limit: float = 5, regularisation: float = 1, stream: Optional[int] = None):
+        stream = current_stream(probe, stream)
+        self._like, self._count = empty(probe, (1,), "real"), loss.count
+        self._object_shape, self._probe_shape = loss.object_shape, loss.probe_shape
+        self._refines = position_rate > 0
+        self._plan = _core.SolverPlan.make(self._like, loss._plan, steps, float(object_rate), float(probe_rate),
+                                           float(position_rate), float(position_limit), float(regularisation), stream)
+        if amplitude is None:
+            amplitude = empty(probe, self._object_shape, "real")
+            amplitude[...] = 1
+        if len(probe.shape) == 2:
+            probe = probe.reshape(1, *probe.shape)
+        self._plan.set(amplitude, phase, probe, stream)
+
+    def step(self, subset: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
+        """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
+        self._plan.step(subset, current_stream(self._like, stream))
+
+    def losses(self, *, stream: Optional[int] = None) -> list[float]:
+        """Before each of the steps, of the latest 10,000. Waits."""
+        return self._plan.losses(current_stream(self._like, stream))
+
+    @property
+    def amplitude(self) -> Array:
+        """A copy of the object's, real ``[rows, columns]``."""
+        return self._copy(0, self._object_shape, "real")
+
+    @property
+    def phase(self) -> Array:
+        """A copy of the object's, real ``[rows, columns]``, radians."""
+        return self._copy(1, self._object_shape, "real")
+
+    @property
+    def probe(self) -> Array:
+        """A copy, complex ``[modes, m, m]``."""
+        return self._copy(2, self._probe_shape, "complex")
+
+    @property
+    def displacements(self) -> Optional[Array]:
+        """A copy of the pixels that positions were moved by, real ``[N, 2]``, without what all have in common: an affine map; None
+        where they stay."""
+        return self._copy(3, (self._count, 2), "real") if self._refines else None
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that the solver holds, its loss and the measured patterns included."""
+        return self._plan.memory_bytes
+
+    def _copy(self, place, shape, kind):
+        values = empty(self._like, shape, kind)
+        targets = [None] * 4
+        targets[place] = values
+        self._plan.get(*targets, current_stream(self._like, None))
+        return result(values, self._like)
 
 
 class Adam:

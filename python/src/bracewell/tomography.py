@@ -9,7 +9,7 @@ attenuation per pixel.
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 from . import _core
 from ._arrays import Array, current_stream, empty, on_host, place, result, shape_of
@@ -37,19 +37,21 @@ class Tomography:
         image: n; the width by default.
         centre: detector coordinate of the axis; width // 2 by default.
         weights: of the angles, 1 on average, see `angular_density_weights`.
+        shifts: of the views, pixels by which the axis is beside the centre; none by default. Not of log_polar.
         units: of `project`, transpose or line_integrals.
         tolerance: relative error (L2) of the Fourier method.
         slices: the most that a pass works on at once, which memory grows with; by default up to 64 of the first call.
     """
 
     def __init__(self, angles: Any, width: int, *, method: str = "fourier", image: Optional[int] = None,
-                 centre: Optional[float] = None, weights: Optional[Any] = None, units: str = "transpose",
-                 tolerance: float = 1e-4, slices: Optional[int] = None):
+                 centre: Optional[float] = None, weights: Optional[Any] = None, shifts: Optional[Any] = None,
+                 units: str = "transpose", tolerance: float = 1e-4, slices: Optional[int] = None):
         if units not in ("transpose", "line_integrals"):
             raise ValueError(f"bracewell.Tomography: units: expected transpose or line_integrals, found {units}")
         self.angles, self.width, self.image = _angles(angles), int(width), int(image or width)
         self.weights = [] if weights is None else _angles(weights)
-        self._options = (method, centre, self.weights, units == "line_integrals", float(tolerance))
+        self.shifts = [] if shifts is None else _angles(shifts)
+        self._method, self._options = method, (centre, units == "line_integrals", float(tolerance))
         self._slices = slices
         self._plans: dict = {}
 
@@ -77,11 +79,88 @@ class Tomography:
     def _plan(self, batch, stream):
         key = place(batch)
         if key not in self._plans:
-            method, centre, weights, line_integrals, tolerance = self._options
+            centre, line_integrals, tolerance = self._options
             self._plans[key] = _core.TomographyPlan.make(
-                empty(batch, (1,), "real"), method, self.angles, self.width, centre, weights, self.image,
+                empty(batch, (1,), "real"), self._method, self.angles, self.width, centre, self.weights, self.shifts, self.image,
                 self._slices or max(1, min(64, batch.shape[0])), line_integrals, tolerance, stream)
         return self._plans[key]
+
+
+class FourierNormal(Tomography):
+    """`Tomography` by the Fourier method with its normal operator, ``backproject(project(images))`` as one convolution, however many
+    angles there are: `LeastSquaresSolver` goes by it where it can.
+
+    Of an even width the Nyquist frequency of rows is no part of a convolution: `project` and `backproject` leave it out, too.
+
+    The arguments are those of `Tomography`; images have at most 16,384 pixels along an axis.
+    """
+
+    def __init__(self, angles: Any, width: int, *, image: Optional[int] = None, centre: Optional[float] = None,
+                 weights: Optional[Any] = None, shifts: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4,
+                 slices: Optional[int] = None):
+        super().__init__(angles, width, method="fourier_normal", image=image, centre=centre, weights=weights, shifts=shifts,
+                         units=units, tolerance=tolerance, slices=slices)
+
+    def normal(self, images: Array, *, stream: Optional[int] = None) -> Array:
+        """``backproject(project(images))``, real ``[slices, n, n]`` or ``[n, n]``."""
+        batch = self._batch("images", images)
+        results = empty(images, batch.shape, "real")
+        stream = current_stream(images, stream)
+        self._plan(batch, stream).normal(batch, results, stream)
+        return result(results if batch is images else results[0], images)
+
+
+class ViewGradients(NamedTuple):
+    """Derivatives of a loss with respect to where views are."""
+
+    angles: Array  #: float64 ``[angles]``, per radian
+    shifts: Array  #: float64 ``[angles]``, per pixel
+    centre: Array  #: float64 ``[1]``, per pixel
+
+
+class ViewSlopes(Tomography):
+    """`Tomography` by the Fourier method with the exact derivatives of what it projects with respect to angles, shifts and centre: of
+    rows as the plan computes them, trigonometric polynomials in the detector coordinate.
+
+    Of an even width the Nyquist frequency, whose derivative rows do not hold, is left out by `project` and `backproject`, too.
+
+    The arguments are those of `Tomography`.
+    """
+
+    def __init__(self, angles: Any, width: int, *, image: Optional[int] = None, centre: Optional[float] = None,
+                 weights: Optional[Any] = None, shifts: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4,
+                 slices: Optional[int] = None):
+        super().__init__(angles, width, method="view_slopes", image=image, centre=centre, weights=weights, shifts=shifts,
+                         units=units, tolerance=tolerance, slices=slices)
+
+    def slopes(self, images: Array, *, stream: Optional[int] = None) -> tuple[Array, Array]:
+        """Derivatives of the rows that `project` gives: with respect to the angle of their view, per radian, and to its shift or
+        the centre, per pixel. Three projections.
+
+        Returns:
+            Two arrays, real ``[slices, angles, width]`` or ``[angles, width]``.
+        """
+        batch = self._batch("images", images)
+        turns, moves = (empty(images, (batch.shape[0], len(self.angles), self.width), "real") for _ in range(2))
+        stream = current_stream(images, stream)
+        self._plan(batch, stream).slopes(batch, turns, moves, stream)
+        return tuple(result(slopes if batch is images else slopes[0], images) for slopes in (turns, moves))
+
+    def gradients(self, images: Array, cotangents: Array, *, stream: Optional[int] = None) -> ViewGradients:
+        """Gradients of a loss on the projections of images.
+
+        Args:
+            images: real ``[slices, n, n]`` or ``[n, n]``.
+            cotangents: derivatives of the loss with respect to the projections, real ``[slices, angles, width]`` or
+                ``[angles, width]``.
+        """
+        batch, of_rows = self._batch("images", images), self._batch("cotangents", cotangents)
+        stream = current_stream(images, stream)
+        sums = []
+        for slopes in self.slopes(batch, stream=stream):
+            sums.append(empty(images, (len(self.angles),), "float64"))
+            _core.sum_views(slopes, of_rows, sums[-1], stream)
+        return ViewGradients(*(result(value, images) for value in (*sums, sums[1].sum().reshape(1))))
 
 
 class Laminography:
