@@ -29,9 +29,11 @@ double slope(const Loss& loss, double step) {
 /// Differences of matrices move positions by |k| times as much; the steps balance truncation and rounding.
 constexpr double matrix_step = 2e-6, shift_step = 1e-4;
 
-/// Checks every element of a gradient against the slope of loss(changed poses) in that element.
+/// Checks every element of a gradient against the slope of loss(changed poses) in that element. On GPUs atomic sums have no
+/// fixed order, so that losses differ in their last bits where nothing depends on an element (an image of one pixel).
 template <class Loss>
 void check_elements(const Tensor<double>& gradient, const Tensor<double>& at, double step, const Loss& loss) {
+  const double rounding = 4e-16 * std::abs(loss(at)) / step * std::sqrt(static_cast<double>(at.size()));
   Tensor<double> slopes = zero_like(gradient);
   for (std::size_t i = 0; i < at.size(); ++i)
     slopes[i] = slope(
@@ -41,7 +43,7 @@ void check_elements(const Tensor<double>& gradient, const Tensor<double>& at, do
           return loss(changed);
         },
         step);
-  CHECK(relative_error(gradient, slopes) < 1e-7);
+  CHECK(norm(moved(gradient, -1, slopes)) <= 1e-7 * norm(slopes) + rounding);
 }
 
 } // namespace

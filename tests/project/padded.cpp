@@ -65,7 +65,7 @@ struct Copies {
 /// belong to it).
 template <class Kernel, class Stored, int M, int D>
 void compare(int N, int n, bool ewald, bool hole = false) {
-  using T = Impl::RealOf<Stored>::type;
+  using T = typename Impl::RealOf<Stored>::type;
   using Complex = Kokkos::complex<T>;
   CAPTURE(Kernel::name, M, D, N, n, ewald, hole, sizeof(Stored));
   const std::int64_t batches = 2, poses = 6;
@@ -164,7 +164,7 @@ double relative_difference(const View<Value>& found, const View<Value>& expected
 /// All that gradients ask for, of an odd box, from what is stored and from copies.
 template <class Kernel, class Stored, int D, Impl::Mates mates>
 void compare_gradients(double tolerance) {
-  using T = Impl::RealOf<Stored>::type;
+  using T = typename Impl::RealOf<Stored>::type;
   using Complex = Kokkos::complex<T>;
   CAPTURE(Kernel::name, D, sizeof(Stored), mates == Impl::Mates::Both);
   const std::int64_t poses = 5;

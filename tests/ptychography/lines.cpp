@@ -226,7 +226,7 @@ TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no grad
 
 TEST_CASE("lines: positions to find, relaxation, factors and a background, the near field") {
   const PatternScale each = PatternScale::PerPattern, none = PatternScale::None;
-  const auto test = [&](Experiment<double> e) {
+  const auto test = [&](const Experiment<double>& e) {
     const bool near = e.m == e.n;
     Kokkos::deep_copy(Kokkos::subview(e.patterns, 1, Kokkos::ALL, Kokkos::ALL), 0.0); // does not count
     for (const auto scale : {each, none}) {

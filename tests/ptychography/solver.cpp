@@ -321,8 +321,8 @@ TEST_CASE("a solver with part of the patterns takes the steps of all when sums a
   const View<Kokkos::complex<double>***> probe_gradient("probe_gradient", 1, Model::m, Model::m);
   const View<double*> loss("loss", 1);
   const auto add = [&](const auto& to, const auto& what) {
-    const auto sum = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), to),
-               summand = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), what);
+    const auto sum = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), to);
+    const auto summand = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), what);
     for (std::size_t i = 0; i < to.size(); ++i)
       sum.data()[i] += summand.data()[i];
     Kokkos::deep_copy(to, sum);

@@ -65,7 +65,7 @@ TEMPLATE_TEST_CASE("raw frames become sinograms of attenuation", "", float, doub
 TEST_CASE("values that say nothing become the mean of those around them") {
   const Space space;
   const double e = std::exp(-1.0);
-  const auto normalised = [&](Values row, ProjectionNormalisation options = {}) {
+  const auto normalised = [&](const Values& row, ProjectionNormalisation options = {}) {
     const int n = static_cast<int>(row.size());
     const auto out = to_device<double>(Values(row.size()), 1, n);
     normalise_projections(space, to_device<double>(row, 1, n), Frames<double>(), Frames<double>(), out,

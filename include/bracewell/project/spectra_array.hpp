@@ -14,8 +14,8 @@ struct SpectraArray : Array<Value, MemorySpace> {
   SpectraArray() = default;
 
   /// From a View, or a HalfSpectrum of one, of images (D = 2) or of any other number of axes (D = 3).
-  // Not a copy, which has no such rank. NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
   template <class Spectra>
+  // Not a copy, which has no such rank. NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
   requires((Impl::view_of<Spectra>::rank() == leading + 2) == (D == 2)) SpectraArray(Spectra&& spectra)
       : Array<Value, MemorySpace>(std::forward<Spectra>(spectra)) {
     static_assert(

@@ -19,16 +19,16 @@ using Sizes = std::vector<int>; ///< full sizes of a spectrum, row-major: ((dept
 /// Uniform numbers in [-1, 1), the same on every platform (splitmix64).
 class Random {
 public:
-  explicit Random(std::uint64_t seed) : state(seed) {}
+  explicit Random(std::uint64_t seed) : state_(seed) {}
   double operator()() {
-    std::uint64_t z = state += 0x9e3779b97f4a7c15;
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1;
   }
 
 private:
-  std::uint64_t state;
+  std::uint64_t state_;
 };
 
 /// A row-major array. Empty: an argument that is not given.

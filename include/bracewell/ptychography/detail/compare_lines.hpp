@@ -143,17 +143,17 @@ struct CompareLines {
     KOKKOS_FORCEINLINE_FUNCTION void compare(int line, int j, int apart, Number (&x)[radix],
                                              T* shared) const {
       const CompareLines& all = block.all;
-      const Targets<T, Storage>& patterns = all.targets;
+      const Targets<T, Storage>& read = all.targets;
       const bool several = all.modes > 1;
       const std::int64_t in_pattern = (block.begin + line) * block.lines.n + j, n = block.lines.n,
                          at = block.row * n * n + in_pattern;
       const auto pixel =
-          compare_pixel<kind>(all.task, patterns, block.j, all.background, all.norm, block.pattern);
+          compare_pixel<kind>(all.task, read, block.j, all.background, all.norm, block.pattern);
       const T h = !far && all.detector.factors ? all.detector.factors[block.j] : T(1);
       T first = 0, second = 0;
       BRACEWELL_UNROLL
       for (int q = 0; q < radix; ++q) {
-        const T t = static_cast<T>(patterns.values[at + apart * q]);
+        const T t = static_cast<T>(read.values[at + apart * q]);
         T energy = x[q].re * x[q].re + x[q].im * x[q].im;
         if (several)
           energy += shared[apart * q];
@@ -163,7 +163,7 @@ struct CompareLines {
           if (all.detector.background)
             intensity += all.detector.background[in_pattern + apart * q];
         }
-        T factor = pixel(energy, intensity, t, pixel_weight(patterns, at + apart * q, t), first, second);
+        T factor = pixel(energy, intensity, t, pixel_weight(read, at + apart * q, t), first, second);
         if constexpr (!far) {
           if (all.detector.slopes && all.task == Task::Compare)
             all.detector.slopes[block.i * n * n + in_pattern + apart * q] = factor / 2;
