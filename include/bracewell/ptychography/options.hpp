@@ -41,7 +41,7 @@ enum class PatternPath {
   Automatic, ///< by choose_pattern_path
   Fused,     ///< one kernel holds a pattern on the chip from the exit wave to its gradient
   Lines,     ///< kernels that transform rows or columns, each joined with what comes before and after it
-  General    ///< through the FFT library: any size, several slices
+  General    ///< through the FFT library: any size
 };
 
 /// Sizes of a ptychographic experiment, in pixels.
