@@ -119,12 +119,10 @@ void lines() {
 void groups() {
   const int n = host ? 64 : 256, m = host ? 20 : 80;
   const Experiment experiment(n, m, host ? 8 : 64);
-  std::printf(
-      "\nworkspace_bytes (in use: fused %zu, lines %zu, general %zu MB), detector %d, probe %d, %d patterns\n"
-      "%10s%12s%12s%12s\n",
-      Impl::PtychographyTuning::fused_group_bytes >> 20, Impl::PtychographyTuning::line_group_bytes >> 20,
-      Impl::PtychographyTuning::group_bytes >> 20, n, m, experiment.patterns(), "MB", "fused us", "lines us",
-      "general us");
+  std::printf("\nworkspace_bytes (in use: %zu MB, lines %zu MB), detector %d, probe %d, %d patterns\n"
+              "%10s%12s%12s%12s\n",
+              Impl::PtychographyTuning::group_bytes >> 20, Impl::PtychographyTuning::line_group_bytes >> 20,
+              n, m, experiment.patterns(), "MB", "fused us", "lines us", "general us");
   for (std::size_t megabytes = 10; megabytes <= 1280; megabytes *= 2) {
     PtychographyOptions options{
         .counts = 100, .path = PatternPath::Fused, .workspace_bytes = megabytes << 20};

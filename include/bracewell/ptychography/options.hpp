@@ -78,7 +78,7 @@ struct PtychographyOptions {
   PatternPath path = PatternPath::Automatic;              ///< which kernels compute patterns
   std::optional<std::size_t> workspace_bytes =
       {}; ///< patterns are computed in groups that need about this; absent: as
-          ///< was measured to be fast, 1280 MiB in PatternPath::Lines, 640 in Fused, else 160
+          ///< was measured to be fast, 1280 MiB in PatternPath::Lines, else 640
   /// Bytes of the device that measured patterns may take. Those beyond lie in memory of the host that copies go through at
   /// full speed, and come in groups beside the work, two at a time; evaluate then waits. Absent: all are on the device.
   std::optional<std::size_t> target_bytes = {};

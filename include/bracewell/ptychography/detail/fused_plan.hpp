@@ -128,8 +128,7 @@ private:
       return 0;
     const std::int64_t bytes = patterns * shape.probe * shape.probe * std::int64_t(sizeof(Stored));
     const std::int64_t allowed = std::max<std::int64_t>(
-        1,
-        static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::fused_group_bytes)));
+        1, static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)));
     const std::int64_t groups = std::clamp<std::int64_t>((bytes + allowed - 1) / allowed, 1, patterns);
     return (patterns + groups - 1) / groups;
   }
