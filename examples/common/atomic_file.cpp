@@ -4,6 +4,7 @@
 #include "input_error.hpp"
 #include "output_family.hpp"
 #include "processes.hpp"
+#include "views.hpp"
 
 #include <array>
 #include <cerrno>
@@ -58,7 +59,9 @@ AtomicFile::AtomicFile(std::filesystem::path path, Writers writers)
     open_named();
 #ifdef __linux__
   struct statfs properties {};
-  in_memory_ = ::fstatfs(descriptor_, &properties) == 0 && properties.f_type == TMPFS_MAGIC;
+  // One thread alone writes faster than it fills pages.
+  fills_pages_ =
+      io_threads() > 1 && ::fstatfs(descriptor_, &properties) == 0 && properties.f_type == TMPFS_MAGIC;
 #endif
 }
 
@@ -66,7 +69,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)),
       descriptor_(std::exchange(other.descriptor_, -1)), named_(std::exchange(other.named_, false)),
       closed_(std::exchange(other.closed_, true)), alone_(other.alone_), writers_(other.writers_),
-      in_memory_(other.in_memory_), removed_on_signals_(std::move(other.removed_on_signals_)),
+      fills_pages_(other.fills_pages_), removed_on_signals_(std::move(other.removed_on_signals_)),
       size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
@@ -162,7 +165,7 @@ void AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes)
   if (closed_)
     throw std::logic_error(path_.string() + ": written to after it was closed");
   constexpr std::size_t large = 1 << 20;
-  if (in_memory_ && bytes.size() >= large)
+  if (fills_pages_ && bytes.size() >= large)
     return write_mapped(offset, bytes);
   while (!bytes.empty()) {
     const auto written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);

@@ -64,7 +64,7 @@ private:
   bool closed_ = false; ///< commit() was called
   bool alone_ = false;  ///< it does not wait for the OutputFamily
   Writers writers_ = Writers::One;
-  bool in_memory_ = false; ///< the file system is
+  bool fills_pages_ = false; ///< the file system is in memory, and several threads write
   std::unique_ptr<RemovedOnSignals> removed_on_signals_;
   std::int64_t size_ = 0;
 };

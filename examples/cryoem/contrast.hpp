@@ -138,7 +138,7 @@ public:
       const int begin = team.league_rank() % teams_per_image() * rows_per_team;
       const int end = Kokkos::min(begin + rows_per_team, layout.size[1]), columns = layout.columns();
       const Image image = images[index];
-      const bool twice = image.premultiplied;
+      const Factor factor = factor_of(image);
       const double x_step = 1 / (layout.size[0] * image.pixel_size),
                    y_step = 1 / (layout.size[1] * image.pixel_size);
       Kokkos::parallel_for(Kokkos::TeamThreadRange(team, begin, end), [&](int row) {
@@ -153,25 +153,35 @@ public:
             CTF ctf = image.ctf;
             ctf.offset -= both[2 * x + 1] / Kokkos::numbers::pi;
             const auto value = ctf.value<float>(x * x_step, y);
-            line[x] *= factor(value, twice) * Kokkos::complex<float>(static_cast<float>(Kokkos::cos(phase)),
-                                                                     static_cast<float>(Kokkos::sin(phase)));
+            line[x] *= factor(value) * Kokkos::complex<float>(static_cast<float>(Kokkos::cos(phase)),
+                                                              static_cast<float>(Kokkos::sin(phase)));
             if (weight)
               weight[x] = value * value;
           });
         } else {
-          Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, columns), [&](int x) {
-            const auto value = image.ctf.value<float>(x * x_step, y);
-            line[x] *= factor(value, twice);
-            if (weight)
+          const auto apply_ctf = [&](const auto& use) {
+            Impl::for_each_ctf_value<float>(team, image.ctf, x_step, y, columns, use);
+          };
+          if (weight)
+            apply_ctf([=](int x, float value) {
+              line[x] *= factor(value);
               weight[x] = value * value;
-          });
+            });
+          else
+            apply_ctf([=](int x, float value) { line[x] *= factor(value); });
         }
       });
     }
 
-    /// An image that was premultiplied has the CTF twice, and no more of it when it is summed.
-    KOKKOS_FUNCTION float factor(float value, bool twice) const {
-      return !twice ? value : (forward ? value * value : 1.0f);
+    /// What an image is multiplied by. One that was premultiplied has the CTF twice, and no more of it when it is summed.
+    /// Without branches, so that compilers make vectors of it.
+    struct Factor {
+      float constant, linear, square;
+
+      KOKKOS_FUNCTION float operator()(float ctf) const { return constant + ctf * (linear + ctf * square); }
+    };
+    KOKKOS_FUNCTION Factor factor_of(const Image& image) const {
+      return !image.premultiplied ? Factor{0, 1, 0} : forward ? Factor{0, 0, 1} : Factor{1, 0, 0};
     }
   };
 

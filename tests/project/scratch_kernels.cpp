@@ -272,6 +272,26 @@ TEMPLATE_TEST_CASE("elements gather what the definition scatters", "", Bracewell
     check<TestType, 3, 3>(Way::Owned, shape);
 }
 
+TEST_CASE("owned bricks that no sample reaches are not written") {
+  const auto shape = GENERATE(from_range(shapes()));
+  if (shape.image.size() != 2)
+    return;
+  CAPTURE(describe(shape));
+  Problem<double> problem(shape, "catmull_rom", 1, 1);
+  problem.poses.matrices[0] = NAN;
+  auto data = zero_like(problem.reconstruction);
+  for (auto& value : data.values)
+    value = complex<double>(-0., -0.); // which adding zero would change
+  constexpr auto both = Bracewell::Impl::Mates::Both;
+  if (shape.volume.size() == 2)
+    scatter<Bracewell::CatmullRom, 2, 2, both>(Way::Owned, problem, data, nullptr, false);
+  else
+    scatter<Bracewell::CatmullRom, 2, 3, both>(Way::Owned, problem, data, nullptr, false);
+  CHECK(std::all_of(data.values.begin(), data.values.end(), [](const complex<double>& value) {
+    return std::signbit(value.real()) && std::signbit(value.imag());
+  }));
+}
+
 TEMPLATE_TEST_CASE("patches of samples add what the definition scatters", "", Bracewell::Linear,
                    Bracewell::CatmullRom) {
   const auto shape = GENERATE(from_range(shapes()));

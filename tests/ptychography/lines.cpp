@@ -90,7 +90,8 @@ void compare_everything(const Experiment<T>& e, PtychographyOptions options, int
   using Plan = PtychographyLoss<Space, T, T, LinesOnHosts<T>>;
   INFO("m " << e.m << " n " << e.n << " modes " << e.modes << " relaxation " << relaxation << " loss "
             << int(options.loss) << " scale " << int(options.scale) << " near "
-            << bool(options.fresnel_number) << " weights " << int(options.weights));
+            << bool(options.fresnel_number) << " slices " << options.slice_fresnel_numbers.size() + 1
+            << " weights " << int(options.weights));
   std::mt19937 engine(5);
   std::uniform_real_distribution<double> uniform;
   const auto real = [&](const auto& view, const auto& make) {
@@ -113,9 +114,13 @@ void compare_everything(const Experiment<T>& e, PtychographyOptions options, int
   const auto wave = [&](std::size_t) { return std::complex(uniform(engine) - 0.5, uniform(engine)); };
   e.fill(coefficients, wave);
   e.fill(modes, [&](std::size_t i) { return wave(i) / double(e.m); });
+  const int slices = 1 + static_cast<int>(options.slice_fresnel_numbers.size());
+  const View<Complex***> objects("object", slices, e.rows, e.columns),
+      objects_gradient("gradient", slices, e.rows, e.columns);
+  e.fill(objects, [&](std::size_t i) { return 1.0 + 0.2 * wave(i); });
   const auto evaluate = [&](PatternPath path, bool gradients) {
     options.path = path;
-    Plan plan(e.space, {{e.rows, e.columns}, e.m, e.n, e.modes, 1, relaxation}, e.positions(), options);
+    Plan plan(e.space, {{e.rows, e.columns}, e.m, e.n, e.modes, slices, relaxation}, e.positions(), options);
     REQUIRE(plan.path() == path);
     plan.set_patterns(e.space, 0, e.patterns,
                       weights.size() > 0 ? Array<const T, Space::memory_space>(weights)
@@ -137,7 +142,10 @@ void compare_everything(const Experiment<T>& e, PtychographyOptions options, int
       inputs.detector_background = background;
     if (relaxation > 0)
       inputs.coefficients = coefficients, inputs.relaxation = modes;
-    ask(gradients, outputs.object_gradient, object_gradient);
+    if (slices > 1)
+      inputs.object = objects;
+    ask(gradients && slices == 1, outputs.object_gradient, object_gradient);
+    ask(gradients && slices > 1, outputs.object_gradient, objects_gradient);
     ask(gradients, outputs.probe_gradient, probe_gradient);
     ask(options.refine_positions, outputs.position_gradient, position_gradient);
     ask(options.pattern_factors, outputs.factor_gradient, factor_gradient);
@@ -151,8 +159,9 @@ void compare_everything(const Experiment<T>& e, PtychographyOptions options, int
       results.emplace_back(host.data(), host.data() + host.size());
     };
     take(loss), take(position_gradient), take(factor_gradient), take(background_gradient);
-    for (const auto& numbers : {e.numbers(object_gradient), e.numbers(probe_gradient),
-                                e.numbers(coefficient_gradient), e.numbers(relaxation_gradient)})
+    for (const auto& numbers :
+         {e.numbers(object_gradient), e.numbers(objects_gradient), e.numbers(probe_gradient),
+          e.numbers(coefficient_gradient), e.numbers(relaxation_gradient)})
       results.push_back(numbers);
     return results;
   };
@@ -264,6 +273,26 @@ TEST_CASE("lines: positions to find, relaxation, factors and a background, the n
                          {.loss = PatternLoss::Amplitude, .scale = none, .refine_positions = true});
 }
 
+TEST_CASE("lines: several slices") {
+  const PtychographyOptions two{.loss = PatternLoss::Amplitude, .counts = 10, .slice_fresnel_numbers = {9}};
+  PtychographyOptions three{.scale = PatternScale::None,
+                            .slice_fresnel_numbers = {9, -14.5},
+                            .refine_positions = true,
+                            .workspace_bytes = 3 * 36 * 36 * 2 * 64}; // several groups
+  compare_everything(Experiment<double>(34, 35, 30, 36, whole, 2), two);
+  compare_everything(Experiment<double>(40, 39, 35, 35, fractional, 2), three, 1);
+  three.refine_positions = false;
+  three.fresnel_number = 7.5;
+  compare_everything(Experiment<double>(40, 39, 35, 35, fractional, 1), three);
+  if (Bracewell::Impl::is_host<Space>)
+    return;
+  compare_everything(Experiment<double>(134, 133, 128, 128, fractional, 2), two, 1);
+  std::vector<std::array<double, 2>> many; // of which the FFT library transforms a part at a time
+  for (int j = 0; j < 30; ++j)
+    many.push_back({j % 4 + 0.3, j / 4 * 0.5});
+  compare_everything(Experiment<float>(260, 261, 256, 256, many, 3), two);
+}
+
 TEST_CASE("lines: patterns that come from the host") {
   const std::vector<std::array<double, 2>> places = {{0, 0}, {3, 2}, {1, 3}, {3.2, 3}, {3, 1}, {2, 2}};
   PtychographyOptions options{.loss = PatternLoss::Amplitude, .scale = PatternScale::None};
@@ -304,6 +333,8 @@ TEST_CASE("lines: the memory of a plan is foretold to 5 %") {
                                            .detector_background = true,
                                            .path = PatternPath::Lines,
                                            .workspace_bytes = 400000});
+    check_memory<Plan>(1, PtychographyShape{{50, 60}, 20, 32, 2, 3}, positions,
+                       PtychographyOptions{.slice_fresnel_numbers = {5, 6}, .path = PatternPath::Lines});
     check_memory<Plan>(1, PtychographyShape{{50, 60}, 20, 32, 2}, positions,
                        PtychographyOptions{.refine_positions = true, .path = PatternPath::Lines});
   }

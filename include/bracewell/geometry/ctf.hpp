@@ -38,8 +38,8 @@ namespace Impl {
 template <class T>
 KOKKOS_FUNCTION T sine_of_half_turns(T t) {
   if constexpr (std::is_same_v<T, float>) {
-    const float size = Kokkos::abs(t);
-    const float r = Kokkos::copysign(size > 0.5f ? 1 - size : size, t), s = r * r; // sin(pi - x) = sin x
+    const float size = Kokkos::abs(t), rest = 1 - size; // sin(pi - x) = sin x
+    const float r = Kokkos::copysign(rest < size ? rest : size, t), s = r * r;
     return r *
            (3.14159265f +
             s * (-5.16771278f +
@@ -100,7 +100,13 @@ struct CTF {
   /// Value in precision T at frequency (x, y), in 1/Angstrom along columns and rows.
   template <class T>
   KOKKOS_FUNCTION T value(double x, double y) const {
-    return T(scale) * envelope<T>(x * x + y * y) * Impl::sine_of_half_turns(half_turns<T>(x, y));
+    return envelope<T>(x * x + y * y) * oscillation<T>(x, y);
+  }
+
+  /// The same without the envelope.
+  template <class T>
+  KOKKOS_FUNCTION T oscillation(double x, double y) const {
+    return T(scale) * Impl::sine_of_half_turns(half_turns<T>(x, y));
   }
 
   /// Derivatives of the value with respect to the members above, each in its own place.
@@ -127,7 +133,7 @@ private:
   KOKKOS_FUNCTION T half_turns(double x, double y) const {
     const double k2 = x * x + y * y;
     const double phase = xx * x * x + xy * x * y + yy * y * y + quartic * k2 * k2 + offset;
-    return T(phase - 2 * Kokkos::floor(phase / 2 + 0.5));
+    return T(phase - 2 * Kokkos::nearbyint(phase / 2)); // raises no flag: compilers vectorise it
   }
 
   template <class T>
@@ -138,6 +144,19 @@ private:
 
 namespace Impl {
 
+/// use(column, value of the CTF there in precision T) for the columns of a row, by the lanes of a team's thread. Compilers
+/// vectorise only loops without the envelope's exponential.
+template <class T, class Member, class Use>
+KOKKOS_INLINE_FUNCTION void for_each_ctf_value(const Member& member, const CTF& ctf, double step, double y,
+                                               int columns, const Use& use) {
+  const CTF own = ctf; // nothing that `use` writes is in it
+  const auto range = Kokkos::ThreadVectorRange(member, columns);
+  if (own.decay == 0)
+    Kokkos::parallel_for(range, [&](int x) { use(x, own.template oscillation<T>(x * step, y)); });
+  else
+    Kokkos::parallel_for(range, [&](int x) { use(x, own.template value<T>(x * step, y)); });
+}
+
 /// A row of the frequencies of projections [..., h, w/2+1] and the CTF that belongs to it.
 struct CTFRows {
   const CTF* ctfs;
@@ -147,9 +166,10 @@ struct CTFRows {
   struct Row {
     CTF ctf;
     double step, y;
-    template <class T>
-    KOKKOS_FUNCTION T value(int column) const {
-      return ctf.value<T>(column * step, y);
+
+    template <class T, class Member, class Use>
+    KOKKOS_INLINE_FUNCTION void for_each(const Member& member, int columns, const Use& use) const {
+      for_each_ctf_value<T>(member, ctf, step, y, columns, use);
     }
   };
 
@@ -170,8 +190,7 @@ struct EvaluateCTF {
   KOKKOS_FUNCTION void operator()(std::int64_t r, const Member& member) const {
     const CTFRows::Row row = rows(r);
     T* line = values + r * rows.box.columns;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, rows.box.columns),
-                         [&](int x) { line[x] = row.template value<T>(x); });
+    row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { line[x] = value; });
   }
 };
 
@@ -185,12 +204,16 @@ struct ApplyCTF {
   KOKKOS_FUNCTION void operator()(std::int64_t r, const Member& member) const {
     const CTFRows::Row row = rows(r);
     const std::int64_t begin = r * rows.box.columns;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, rows.box.columns), [&](int x) {
-      const T value = row.template value<T>(x);
-      spectra[begin + x] *= value;
-      if (weights)
-        weights[begin + x] = value * value;
-    });
+    Kokkos::complex<T>* const line = spectra + begin;
+    if (weights) {
+      T* const weight = weights + begin;
+      row.template for_each<T>(member, rows.box.columns, [=](int x, T value) {
+        line[x] *= value;
+        weight[x] = value * value;
+      });
+    } else {
+      row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { line[x] *= value; });
+    }
   }
 };
 

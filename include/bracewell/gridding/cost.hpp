@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace Bracewell {
 
@@ -123,11 +124,13 @@ inline double gridding_and_fft_cost(const GriddingWork& work) {
          work.cells * work.slices * Impl::gridding_tuning(work.host).fft_element;
 }
 
-/// The least oversampling that a plan takes unasked; the other is 2. A smaller grid has a stronger roll-off,
-/// which amplifies rounding.
+/// The oversamplings that a plan chooses from unasked. A smaller grid needs a wider kernel and has a stronger roll-off,
+/// which amplifies rounding; on hosts, where FFTs take longer beside spreading, it may be worth more.
 /// @param epsilon  of the precision
-inline double least_oversampling(double tolerance, double epsilon) {
-  return tolerance < 20 * epsilon ? 2 : 1.5;
+inline std::vector<double> unasked_oversamplings(double tolerance, double epsilon, bool host) {
+  if (tolerance < 20 * epsilon)
+    return {2};
+  return host ? std::vector<double>{2, 1.75, 1.5, 1.35, 1.25} : std::vector<double>{2, 1.5};
 }
 
 /// The size of a grid of at least `least` elements along an axis whose FFT is fast. Above 2048 cuFFT's

@@ -5,6 +5,7 @@
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/detail/interpolate_bin_tiles.hpp>
 #include <bracewell/gridding/detail/interpolate_bins.hpp>
+#include <bracewell/gridding/detail/interpolate_bins_host.hpp>
 #include <bracewell/gridding/detail/interpolate_dense_bins.hpp>
 #include <bracewell/gridding/detail/interpolate_samples.hpp>
 #include <bracewell/gridding/detail/interpolate_tiles.hpp>

@@ -82,9 +82,8 @@ inline bool transforms_lines(int n) {
 ///   Fused    where it is built for compared_detector() (see FusedDetectors), with one mode, whole positions, in the
 ///            far field, without weights per pixel and without a mask on patterns that are scaled one by one: with both,
 ///            the mean of I is not the energy of the exit wave
-///   Lines    where it is compiled (FusedDetectors), for detectors (and, with positions between pixels or to refine, or
-///            relaxation, probes) that transforms_lines(), but for several slices, and positions to refine in the near
-///            field
+///   Lines    where it is compiled (FusedDetectors), for detectors (and, with positions between pixels or to refine,
+///            relaxation, or several slices, probes) that transforms_lines(), but for positions to refine in the near field
 ///   General  everything
 /// @tparam Detectors, ExecutionSpace, Real  of PtychographyLoss
 /// @param whole_positions  whether all positions are whole numbers (!ScanPositions::subpixel())
@@ -97,11 +96,12 @@ PatternPath choose_pattern_path(const PtychographyShape& shape, const Ptychograp
                               (options.weights == PixelWeights::Mask && options.scale == PatternScale::None);
   const bool plain = shape.slices == 1 && shape.relaxation == 0 && !options.refine_positions &&
                      !options.pattern_factors && !options.detector_background && !options.fresnel_number;
-  const bool one_probe = whole_positions && shape.relaxation == 0 && !options.refine_positions;
+  const bool detectors_alone =
+      whole_positions && shape.relaxation == 0 && !options.refine_positions && shape.slices == 1;
   const bool fused = plain && Detectors::contains(n) && mean_is_energy && shape.modes == 1 && whole_positions;
-  const bool lines = Detectors::template lines<ExecutionSpace> && shape.slices == 1 &&
+  const bool lines = Detectors::template lines<ExecutionSpace> &&
                      !(options.refine_positions && options.fresnel_number) && transforms_lines(n) &&
-                     (one_probe || transforms_lines(shape.probe));
+                     (detectors_alone || transforms_lines(shape.probe));
   const bool fast = !lines || (Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, shape.probe) &&
                                !Impl::lines_are_known<Detectors, ExecutionSpace, Real>(n, shape.probe));
   const bool automatic = options.path == PatternPath::Automatic;

@@ -41,7 +41,7 @@ enum class PatternPath {
   Automatic, ///< by choose_pattern_path
   Fused,     ///< one kernel holds a pattern on the chip from the exit wave to its gradient
   Lines,     ///< kernels that transform rows or columns, each joined with what comes before and after it
-  General    ///< through the FFT library: any size, several slices
+  General    ///< through the FFT library: any size
 };
 
 /// Sizes of a ptychographic experiment, in pixels.
@@ -78,7 +78,7 @@ struct PtychographyOptions {
   PatternPath path = PatternPath::Automatic;              ///< which kernels compute patterns
   std::optional<std::size_t> workspace_bytes =
       {}; ///< patterns are computed in groups that need about this; absent: as
-          ///< was measured to be fast, 640 MiB in PatternPath::Lines, else 160
+          ///< was measured to be fast, 1280 MiB in PatternPath::Lines, else 640
   /// Bytes of the device that measured patterns may take. Those beyond lie in memory of the host that copies go through at
   /// full speed, and come in groups beside the work, two at a time; evaluate then waits. Absent: all are on the device.
   std::optional<std::size_t> target_bytes = {};

@@ -29,13 +29,15 @@ struct BinGrid {
   int number[Dim]; ///< of bins along an axis
   int edge[Dim];   ///< of the longest one
   int stride;      ///< of the rows of tiles in scratch memory
+  bool by_cell;    ///< samples of a bin are sorted by the cells of their first taps
 
   /// @param wanted  edges that bins have about
   /// @param turns   2; more where bins shorter than width - 1 are wanted, for the sake of small tiles
   /// @param period  rows of taps are neighbours modulo so many cells, which keeps lanes on taps out of each
   ///                other's banks of scratch memory
   static BinGrid make(const GridShape<Dim>& grid, int width, const int (&wanted)[3], int turns, int period) {
-    BinGrid bins{.grid = grid, .width = width, .turns = turns, .number = {}, .edge = {}, .stride = 0};
+    BinGrid bins{
+        .grid = grid, .width = width, .turns = turns, .number = {}, .edge = {}, .stride = 0, .by_cell = true};
     const int least = (width - 1 + turns - 2) / (turns - 1);
     for (int d = 0; d < Dim; ++d) {
       const int size = grid.size[d], most = std::max(wanted[d], least);
@@ -103,10 +105,11 @@ struct BinGrid {
     return result;
   }
 
-  /// What samples are sorted by: the bin, and in it the cell of the first tap, where 32 bits have room for it.
+  /// What samples are sorted by: the bin, and in it the cell of the first tap where by_cell says so and 32 bits have
+  /// room for it.
   KOKKOS_FUNCTION std::uint32_t cells_of_key() const {
     const std::int64_t cells = bin_cells();
-    return count() * cells < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(cells) : 1u;
+    return by_cell && count() * cells < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(cells) : 1u;
   }
   template <class T>
   KOKKOS_FUNCTION std::uint32_t key(const Location<T, Dim>& at) const {
@@ -140,6 +143,7 @@ BinGrid<Dim> bin_grid(const Space& space, const GridShape<Dim>& grid, int width)
   for (int turns = 2; turns <= bins.most_turns && bin_scratch_bytes(bins, sizeof(T)) > most_scratch(space);
        ++turns)
     bins = BinGrid<Dim>::make(grid, width, {1, 1, 1}, turns, 1);
+  bins.by_cell = !is_host<Space>; // there the tile of a bin is in a cache
   return bins;
 }
 
@@ -240,9 +244,15 @@ template <class Points, class T, int Dim>
 struct LocateInOrder {
   PointLocations<Points, T, Dim> where;
   const std::uint32_t* order;
+  std::int64_t points;
   Location<T, Dim>* locations;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const { locations[i] = where[order[i]]; }
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    if constexpr (Kokkos::is_view_v<Points>) { // they lie anywhere in memory
+      KOKKOS_IF_ON_HOST((__builtin_prefetch(&where.points(order[Kokkos::min(i + 16, points - 1)], 0));))
+    }
+    locations[i] = where[order[i]];
+  }
 };
 
 /// Where the samples of every bin begin among sorted keys.
@@ -315,7 +325,7 @@ struct Bins {
         "Bracewell::Gridding::first_of_bins", Range(space, 0, grid.count() + 1),
         FirstOfBins{keys.data(), static_cast<std::uint32_t>(points), grid.cells_of_key(), begin.data()});
     Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
-                         LocateInOrder<Points, T, Dim>{where, order.data(), locations});
+                         LocateInOrder<Points, T, Dim>{where, order.data(), points, locations});
     chunks.sort(space, order.data(), points);
     std::vector<std::uint32_t> first(static_cast<std::size_t>(grid.count() + 1));
     copy_to_host(space, begin, first.data());

@@ -71,8 +71,8 @@ struct GriddingChoice {
       : strategy(options.strategy) {
     double least = std::numeric_limits<double>::infinity();
     bool too_wide = false; // for bins
-    for (const double unasked :
-         {2., least_oversampling(options.tolerance, double(std::numeric_limits<T>::epsilon()))}) {
+    for (const double unasked : unasked_oversamplings(
+             options.tolerance, double(std::numeric_limits<T>::epsilon()), is_host<Space>)) {
       const double oversampling = options.oversampling.value_or(unasked);
       KernelPolynomials candidate = choose_kernel(options.kernel, options.tolerance, oversampling, Dim,
                                                   double(std::numeric_limits<T>::epsilon()));

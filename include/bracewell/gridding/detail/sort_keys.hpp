@@ -26,8 +26,8 @@ void sort_keys(const Space& space, const Kokkos::View<std::uint32_t*, Space, Kok
     Kokkos::Experimental::sort_by_key(space, keys, order);
 #endif
   } else {
-    // By digits of eleven bits, the lowest first; a thread counts and moves a part of them.
-    constexpr int bits = 11, digits = 1 << bits;
+    // By digits of twelve bits, the lowest first; a thread counts and moves a part of them.
+    constexpr int bits = 12, digits = 1 << bits;
     const auto count = static_cast<std::int64_t>(keys.size());
     const std::int64_t parts = std::clamp<std::int64_t>(count / digits, 1, space.concurrency());
     std::uint32_t largest = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/detail/spread_bins.hpp>
+#include <bracewell/gridding/detail/tap_vectors.hpp>
 
 namespace Bracewell::Impl {
 
@@ -53,30 +54,19 @@ private:
   static constexpr std::uint32_t ahead = 16; ///< samples that are on their way
 
   void add(const Location<T, Dim>& at, const Complex& value, const TileOnGrid<Dim>& place, T* tile) const {
-    T weights[Dim][MaxWidth];
-    evaluate_taps(taps, at, weights);
-    T row[2 * MaxWidth];
-    for (int tap = 0; tap < MaxWidth; ++tap) {
-      row[2 * tap] = weights[0][tap] * value.real();
-      row[2 * tap + 1] = weights[0][tap] * value.imag();
-    }
+    TapVectors<T, MaxWidth, Dim> row(problem.kernel, at);
+    row.scale_row(value);
     const std::int64_t stride = 2 * std::int64_t(bins.stride);
     T* plane = tile + 2 * (at.first[0] - place.origin[0]);
     if constexpr (Dim == 1) {
-      for (int i = 0; i < 2 * MaxWidth; ++i)
-        plane[i] += row[i];
+      row.add_row(T(1), plane);
     } else {
       plane += (at.first[1] - place.origin[1]) * stride;
       if constexpr (Dim == 3)
         plane += (at.first[2] - place.origin[2]) * bins.span(1) * stride;
-      for (int k = 0; k < (Dim == 3 ? problem.kernel.width : 1); ++k, plane += bins.span(1) * stride) {
-        T* target = plane;
-        for (int j = 0; j < problem.kernel.width; ++j, target += stride) {
-          const T weight = Dim == 3 ? weights[1][j] * weights[Dim - 1][k] : weights[1][j];
-          for (int i = 0; i < 2 * MaxWidth; ++i)
-            target[i] += weight * row[i];
-        }
-      }
+      for (int k = 0; k < (Dim == 3 ? problem.kernel.width : 1); ++k, plane += bins.span(1) * stride)
+        for (int j = 0; j < problem.kernel.width; ++j)
+          row.add_row(row.across[1][j] * (Dim == 3 ? row.across[Dim - 1][k] : T(1)), plane + j * stride);
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
 #include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
@@ -105,20 +106,20 @@ struct InsertOwnedGpu {
             const int count = Kokkos::min(int(+lanes), found.count - start);
             if (queued + count > queue_length)
               add_queued();
-            enqueue(team, found, start, count, first[0], workspace.queue + queued);
+            enqueue(team, found, start, count, first[0], workspace.queue + queued, touched);
             queued += count;
           }
-          touched = true;
         },
         add_queued);
+    touched = any_lane(touched);
     add_threads(team, workspaces, sums, touched);
     if (touched && team.team_rank() == 0)
       store(team, volume, first, sums);
   }
 
-  /// Writes samples into the queue.
+  /// Writes samples into the queue; touched becomes true in lanes whose samples reach the brick.
   KOKKOS_INLINE_FUNCTION void enqueue(const Team& team, const typename Search::Found& found, int start,
-                                      int count, int first_column, Sample* queue) const {
+                                      int count, int first_column, Sample* queue, bool& touched) const {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, count), [&](int i) {
       const auto& samples = amplitudes.samples;
       const auto& candidate = found.candidate;
@@ -142,6 +143,7 @@ struct InsertOwnedGpu {
       queue[i] = sample;
       if (near)
         write_weights(q, candidate.sign, first_column, queue[i]);
+      touched = touched || near;
     });
   }
 

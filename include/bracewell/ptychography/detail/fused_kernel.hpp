@@ -115,9 +115,10 @@ struct FusedKernel {
     const ChipTeam<T> team{reinterpret_cast<TeamSums<T>*>(partials)};
     if constexpr (Transforms::own_factors) {
       run(team, exchange, own_table, table);
-    } else { // the first sum of a pattern waits for it
+    } else {
       for (int f = team.rank(); f < Sizes::table; f += team_size)
         own_table[f] = table[f];
+      team.barrier();
       run(team, exchange, own_table + Sizes::table, own_table);
     }
   }
@@ -154,9 +155,7 @@ struct FusedKernel {
     at.targets = targets.values + targets.row(at.i, j) * n * n;
     at.target_unit = targets.units[j];
     Sums own{0, 0};
-    for_lines(at, m, [&](int y) {
-      Transforms::for_lanes(at, [&](int lane) { own.first += form_row(at, y, lane); });
-    });
+    for_lines(at, m, [&](int y) { own.first += transform_row(at, y); });
     const T energy = static_cast<T>(team.sum(own).first);
     const T mean = targets.means[j];
     if (!(mean > 0 && energy > 0)) { // the whole team goes on
@@ -169,8 +168,6 @@ struct FusedKernel {
     if constexpr (sizeof(Storage) < sizeof(T)) // as if the energy of psi were about 1
       at.unit *= Kokkos::exp2(-Kokkos::floor(T(0.5) * Kokkos::log2(energy) + T(0.5)));
     at.scale = to_model;
-    for_lines(at, m, [&](int y) { transform_row(at, y); });
-    team.barrier();
     own = {0, 0};
     for_lines(at, n, [&](int column) { transform_column(at, column, own); });
     const Sums total = team.sum(own);
@@ -198,32 +195,18 @@ struct FusedKernel {
     }
   }
 
-  /// Energy of what a lane has of a row of the exit wave; a window on the chip keeps the row.
-  KOKKOS_FORCEINLINE_FUNCTION T form_row(const Context& at, int y, int lane) const {
-    const Row psi = exit_wave(at, y, lane);
-    T energy = 0;
-    BRACEWELL_UNROLL
-    for (int j = 0; j < leading; ++j) {
-      const Number value = psi(j);
-      energy += value.re * value.re + value.im * value.im;
-      if constexpr (on_chip)
-        if (psi.has(j))
-          element(at, y, lane + lanes * j) = value;
-    }
-    return energy;
-  }
-
-  KOKKOS_FORCEINLINE_FUNCTION void transform_row(const Context& at, int y) const {
+  /// Energy of what a lane has of the row of the exit wave.
+  KOKKOS_FORCEINLINE_FUNCTION T transform_row(const Context& at, int y) const {
     const int m = scan.probe;
+    T energy = 0;
     Transforms::for_lanes(at, [&](int lane) {
       Number x[per_lane];
       const Row psi = exit_wave(at, y, lane);
       BRACEWELL_UNROLL
-      for (int j = 0; j < leading; ++j)
-        if constexpr (on_chip)
-          x[j] = psi.has(j) ? element(at, y, lane + lanes * j) : Number{0, 0};
-        else
-          x[j] = psi(j);
+      for (int j = 0; j < leading; ++j) {
+        x[j] = psi(j);
+        energy += x[j].re * x[j].re + x[j].im * x[j].im;
+      }
       Transforms::inner_forward(at, lane, x);
     });
     Transforms::for_lanes(at, [&](int lane) {
@@ -239,6 +222,7 @@ struct FusedKernel {
         }
       }
     });
+    return energy;
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void transform_column(const Context& at, int column, Sums& sums) const {
@@ -293,11 +277,11 @@ struct FusedKernel {
   KOKKOS_FORCEINLINE_FUNCTION void adjoint_row(const Context& at, int y) const {
     const int m = scan.probe;
     const Row psi = exit_wave(at, y, at.lane);
-    Number early[host ? 1 : leading]; // exit waves that are on their way during the transform
-    if constexpr (!host) {
+    Number early[host ? 1 : leading] = {}; // exit waves that are on their way during the transform
+    if (!host && at.psi != 0) {
       BRACEWELL_UNROLL
       for (int j = 0; j < leading; ++j)
-        early[j] = psi(j);
+        early[host ? 0 : j] = psi(j);
     }
     Transforms::for_lanes(at, [&](int lane) {
       BRACEWELL_UNROLL

@@ -13,7 +13,8 @@
 
 namespace Bracewell::Impl {
 
-/// Patterns and their gradients through the FFT library, a group of patterns at a time.
+/// Patterns and their gradients through the FFT library, a group of patterns at a time. Its plans transform a part of a
+/// group, so that the last one, or a group of few patterns, has little that nobody asked for.
 template <class Space, class T, class Storage>
 class GeneralPlan {
   using Complex = Kokkos::complex<T>;
@@ -33,12 +34,12 @@ public:
       : shape_(sizes), keeps_(options.refine_positions && options.fresnel_number),
         group_(group_size(positions.count(), Shifted::needed(positions.subpixel(), sizes, options), sizes,
                           options)),
-        shifted_(space, positions, sizes, options, group_),
+        part_(part_size(group_, sizes)), shifted_(space, positions, sizes, options, group_),
         waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
                                         shape_.detector, shape_.detector)),
-        propagator_(space, shape_.detector, group_ * shape_.modes, options.fresnel_number) {
+        propagator_(space, shape_.detector, part_ * shape_.modes, options.fresnel_number) {
     Kokkos::deep_copy(space, waves_,
-                      Complex(0)); // the last group may be smaller: what is beyond stays finite
+                      Complex(0)); // the last part may be smaller: what is beyond stays finite
     const std::array<int, 2> window{shape_.probe, shape_.probe};
     const FFTOptions back{.direction = FFTDirection::Backward};
     if (shifted_)
@@ -48,8 +49,8 @@ public:
       incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
     }
     if (shifted_ || shape_.slices > 1) {
-      many_.emplace(space, window, group_ * shape_.modes, FFTOptions{});
-      many_back_.emplace(space, window, group_ * shape_.modes, back);
+      many_.emplace(space, window, part_ * shape_.modes, FFTOptions{});
+      many_back_.emplace(space, window, part_ * shape_.modes, back);
     }
     if (keeps_) {
       kept_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::kept_spectra", group_,
@@ -77,21 +78,21 @@ public:
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const bool shifts = Shifted::needed(subpixel, shape, options),
                keeps = options.refine_positions && options.fresnel_number;
-    const std::int64_t group = group_size(count, shifts, shape, options),
+    const std::int64_t group = group_size(count, shifts, shape, options), part = part_size(group, shape),
                        pixels = std::int64_t(shape.detector) * shape.detector,
                        window = std::int64_t(shape.probe) * shape.probe;
-    std::size_t bytes = sizeof(Complex) * group * shape.modes *
-                            (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
-                        Shifted::bytes_needed(space, count, subpixel, shape, options, group) +
-                        (options.detector_background ? sizeof(T) * group * pixels : 0) +
-                        Propagator<Space, T>::bytes_needed(space, shape.detector, group * shape.modes,
-                                                           options.fresnel_number);
+    std::size_t bytes =
+        sizeof(Complex) * group * shape.modes *
+            (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
+        Shifted::bytes_needed(space, count, subpixel, shape, options, group) +
+        (options.detector_background ? sizeof(T) * group * pixels : 0) +
+        Propagator<Space, T>::bytes_needed(space, shape.detector, part * shape.modes, options.fresnel_number);
     const auto transforms = [&](std::int64_t batch) {
       const std::array<int, 2> size{shape.probe, shape.probe};
       return Transform::bytes_needed(space, size, batch) +
              Transform::bytes_needed(space, size, batch, {.direction = FFTDirection::Backward});
     };
-    return bytes + (shifts || shape.slices > 1 ? transforms(group * shape.modes) : 0);
+    return bytes + (shifts || shape.slices > 1 ? transforms(part * shape.modes) : 0);
   }
 
   /// What all groups of a call need: where the probes stand.
@@ -114,7 +115,7 @@ public:
       Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_probes",
                            Range(space, 0, selection.count * elements()),
                            ShiftProbes<T>{spectra, probes_.data()});
-      many_back_->execute(space, probes_, probes_);
+      transform(space, *many_back_, probes_, selection.count);
       first = {probes_.data(), elements(), shape_.modes};
     }
     for (int slice = 0; slice < last; ++slice) {
@@ -122,14 +123,19 @@ public:
                            Range(space, 0, selection.count * elements()),
                            ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size,
                                         light(first, slice), incident_[slice].data(), m});
-      free_space(space, slice, false);
+      free_space(space, slice, selection.count, false);
     }
     Kokkos::parallel_for("Bracewell::PtychographyLoss::exit_waves",
                          Range(space, 0, selection.count * shape_.modes * pixels),
                          ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size,
                                       light(first, last), waves_.data(), n});
-    const ProbeShifts moves{shifted_.fractions(positions), selection, shape_.modes};
-    propagator_.propagate(space, waves_, moves, outputs.position_gradient ? kept_.data() : nullptr);
+    const auto moves = [&](const Selection& some) {
+      return ProbeShifts{shifted_.fractions(positions), some, shape_.modes};
+    };
+    for_parts(selection, [&](const Selection& some, std::int64_t begin) {
+      propagator_.propagate(space, part(waves_, begin), moves(some),
+                            outputs.position_gradient && keeps_ ? part(kept_, begin).data() : nullptr);
+    });
     const bool wave_gradients = outputs.object_gradient || outputs.probe_gradient ||
                                 outputs.position_gradient || outputs.coefficient_gradient ||
                                 outputs.relaxation_gradient;
@@ -145,12 +151,15 @@ public:
                                         outputs.background_gradient.data, selection.first > 0});
     if (!wave_gradients)
       return;
-    propagator_.adjoint(space, waves_, moves, [&]() {
-      if (outputs
-              .position_gradient) // beam and detector stand still: the wave moves back by what the probe moves
-        sum_position_gradient(space, selection, n, shape_.modes, static_cast<const Complex*>(kept_.data()),
-                              waves_.data(), -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data,
-                              false);
+    for_parts(selection, [&](const Selection& some, std::int64_t begin) {
+      const Waves waves = part(waves_, begin);
+      propagator_.adjoint(space, waves, moves(some), [&]() {
+        // Beam and detector stand still: the wave moves back by what the probe moves.
+        if (outputs.position_gradient)
+          sum_position_gradient(space, some, n, shape_.modes,
+                                static_cast<const Complex*>(part(kept_, begin).data()), waves.data(),
+                                -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data, false);
+      });
     });
     WaveGradients<T, T> gradients{waves_.data(), shape_.modes * pixels, pixels, n, nullptr};
     for (int slice = last; slice >= 0; --slice) {
@@ -160,14 +169,14 @@ public:
       if (slice > 0) {
         terms(space, scan, selection, inputs.object.data + slice * slice_size, gradients,
               incident_[slice - 1]);
-        free_space(space, slice - 1, true);
+        free_space(space, slice - 1, selection.count, true);
         gradients = {incident_[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
       }
     }
     if (shifted_ && (outputs.probe_gradient || outputs.relaxation_gradient || outputs.position_gradient ||
                      outputs.coefficient_gradient)) {
       terms(space, scan, selection, inputs.object.data, gradients, probes_);
-      many_->execute(space, probes_, probes_);
+      transform(space, *many_, probes_, selection.count);
       if (outputs.position_gradient)
         sum_position_gradient(space, selection, m, shape_.modes, spectra, probes_.data(),
                               shifted_.position_factor(), outputs.position_gradient.data, keeps_);
@@ -197,10 +206,41 @@ private:
         std::int64_t(sizeof(Complex)) * shape.modes *
             (pixels * (keeps ? 2 : 1) + window * (shape.slices - (shifts ? 0 : 1))) +
         (options.detector_background ? std::int64_t(sizeof(T)) * pixels : 0);
-    return std::clamp<std::int64_t>(
+    const std::int64_t group = std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)) /
             per_pattern,
         1, std::max<std::int64_t>(count, 1));
+    const std::int64_t part = part_size(group, shape);
+    return (group + part - 1) / part * part;
+  }
+
+  /// Patterns of a part of a group, of which all have as many. On hosts all: the threads share what is transformed.
+  static std::int64_t part_size(std::int64_t group, const PtychographyShape& shape) {
+    const std::int64_t bytes = std::int64_t(sizeof(Complex)) * shape.modes * shape.detector * shape.detector,
+                       most = is_host<Space>
+                                  ? group
+                                  : std::max<std::int64_t>(1, PtychographyTuning::transform_bytes / bytes);
+    const std::int64_t parts = (group + most - 1) / most;
+    return (group + parts - 1) / parts;
+  }
+
+  Waves part(const Waves& all, std::int64_t begin) const {
+    return Waves(all.data() + begin * all.stride(0), part_, all.extent(1), all.extent(2), all.extent(3));
+  }
+
+  /// action(patterns, number of the first in the selection) for the parts of a selection.
+  template <class Action>
+  void for_parts(const Selection& selection, const Action& action) const {
+    for (std::int64_t begin = 0; begin < selection.count; begin += part_)
+      action(Selection{selection.patterns, selection.first + begin, std::min(part_, selection.count - begin)},
+             begin);
+  }
+
+  void transform(const Space& space, const Transform& plan, const Waves& windows, std::int64_t count) const {
+    for_parts({nullptr, 0, count}, [&](const Selection&, std::int64_t begin) {
+      const Waves some = part(windows, begin);
+      plan.execute(space, some, some);
+    });
   }
 
   /// What falls on a slice.
@@ -217,18 +257,18 @@ private:
   }
 
   /// From a slice to the next, or the adjoint, in place.
-  void free_space(const Space& space, int slice, bool adjoint) const {
+  void free_space(const Space& space, int slice, std::int64_t count, bool adjoint) const {
     const Waves& field = incident_[slice];
-    many_->execute(space, field, field);
+    transform(space, *many_, field, count);
     Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::free_space", Range(space, 0, field.size()),
+        "Bracewell::PtychographyLoss::free_space", Range(space, 0, count * elements()),
         FresnelTransfer<T>{field.data(), shape_.probe, inverse_fresnel_[slice], ProbeShifts{}, adjoint});
-    many_back_->execute(space, field, field);
+    transform(space, *many_back_, field, count);
   }
 
   PtychographyShape shape_;
   bool keeps_; ///< spectra of waves in the near field, for the gradient of positions
-  std::int64_t group_;
+  std::int64_t group_, part_;
   Shifted shifted_;
   Waves waves_, probes_, kept_;
   std::vector<Waves> incident_; ///< on the slices but the first

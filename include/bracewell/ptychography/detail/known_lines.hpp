@@ -414,7 +414,6 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
     const std::int64_t j = selection(i);
     const typename Base::Scratch memory(member.team_scratch(0), numbers * exchanges);
     Line at(member.team_rank(), memory.data(), this->table);
-    Number* const first_exchange = at.exchange;
     const int row = team % Sizes::blocks * Sizes::lines + at.group;
     const PatternSums<T> pattern = patterns[i];
     Complex* const wave =
@@ -427,19 +426,51 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
         sums[2 * team] = sums[2 * team + 1] = 0;
       return;
     }
-    const auto use_exchange = [&](int mode) {
-      at.exchange = first_exchange + numbers * Kokkos::min(mode, exchanges - 1);
-    };
     Line::template load_inner<n>(wave, x);
     const std::int64_t pixel = (targets.row(i, j) * n + row) * n + at.lane;
     T t[outer_sums][lanes], intensity[outer_sums][lanes] = {};
+    for_numbers([&](int c, int g) { t[c][g] = static_cast<T>(targets.values[pixel + Line::outer(c, g)]); });
+    Number* const first_exchange = at.exchange;
+    to_detector(at, first_exchange, wave, x, y, intensity);
+    T first = 0, second = 0; // intensities become what the waves are multiplied by
+    const auto compare = [&](CompareTask what) {
+      const auto each = compare_pixel<kind>(what, targets, j, background, norm, pattern);
+      for_numbers([&](int c, int g) {
+        intensity[c][g] = each(intensity[c][g], intensity[c][g], t[c][g],
+                               pixel_weight(targets, pixel + Line::outer(c, g), t[c][g]), first, second);
+      });
+    };
+    if (task == CompareTask::Compare)
+      compare(CompareTask::Compare);
+    else
+      compare(task);
+    if (gradients)
+      from_detector(at, first_exchange, wave, x, y, intensity);
+    write_team_sums<Space>(member, first, second, sums + 2 * team);
+  }
+
+private:
+  /// use(c, g) for the numbers that a thread has after a transform.
+  template <class Use>
+  KOKKOS_FORCEINLINE_FUNCTION static void for_numbers(const Use& use) {
     BRACEWELL_UNROLL
     for (int c = 0; c < outer_sums; ++c)
       BRACEWELL_UNROLL
     for (int g = 0; g < lanes; ++g)
-      t[c][g] = static_cast<T>(targets.values[pixel + Line::outer(c, g)]);
+      use(c, g);
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void use_exchange(Line& at, Number* first_exchange, int mode) const {
+    at.exchange = first_exchange + numbers * Kokkos::min(mode, exchanges - 1);
+  }
+
+  /// The modes at the detector, and their intensities. x: the numbers of the first; y: those of the last at the detector.
+  KOKKOS_FORCEINLINE_FUNCTION void to_detector(Line& at, Number* first_exchange, const Complex* wave,
+                                               Number (&x)[per_lane], Number (&y)[outer_sums][lanes],
+                                               T (&intensity)[outer_sums][lanes]) const {
+    const int count = this->modes.by();
     for (int mode = 0; mode < count; ++mode) {
-      use_exchange(mode);
+      use_exchange(at, first_exchange, mode);
       at.inner_forward(x);
       if (mode + 1 < count)
         Line::template load_inner<n>(wave + (mode + 1) * (n * n), x); // on its way during the other half
@@ -454,33 +485,21 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
       if (mode + 1 >= exchanges)
         synchronise_lanes(); // the next mode takes this exchange
     }
-    T first = 0, second = 0; // intensities become what the waves are multiplied by
-    const auto compare = [&](CompareTask what) {
-      const auto each = compare_pixel<kind>(what, targets, j, background, norm, pattern);
-      BRACEWELL_UNROLL
-      for (int c = 0; c < outer_sums; ++c)
-        BRACEWELL_UNROLL
-      for (int g = 0; g < lanes; ++g)
-        intensity[c][g] = each(intensity[c][g], intensity[c][g], t[c][g],
-                               pixel_weight(targets, pixel + Line::outer(c, g), t[c][g]), first, second);
-    };
-    if (task == CompareTask::Compare)
-      compare(CompareTask::Compare);
-    else
-      compare(task);
-    for (int mode = gradients ? count - 1 : -1; mode >= 0; --mode) { // y: numbers of this mode
-      BRACEWELL_UNROLL
-      for (int c = 0; c < outer_sums; ++c)
-        BRACEWELL_UNROLL
-      for (int g = 0; g < lanes; ++g)
-        y[c][g] = {y[c][g].re * intensity[c][g], y[c][g].im * intensity[c][g]};
+  }
+
+  /// The modes back from the detector, multiplied by `factor` there, from the last on. y: as to_detector leaves it.
+  KOKKOS_FORCEINLINE_FUNCTION void from_detector(Line& at, Number* first_exchange, Complex* wave,
+                                                 Number (&x)[per_lane], Number (&y)[outer_sums][lanes],
+                                                 const T (&factor)[outer_sums][lanes]) const {
+    for (int mode = this->modes.by() - 1; mode >= 0; --mode) { // y: numbers of this mode
+      for_numbers([&](int c, int g) { y[c][g] = {y[c][g].re * factor[c][g], y[c][g].im * factor[c][g]}; });
       at.outer_adjoint(y);
       synchronise_lanes();
       at.inner_adjoint(x);
       Line::template store_inner<n>(wave + mode * (n * n), x);
       if (mode == 0)
         break;
-      use_exchange(mode - 1);
+      use_exchange(at, first_exchange, mode - 1);
       if (mode >= exchanges) {
         Line::template load_inner<n>(wave + (mode - 1) * (n * n), x);
         at.inner_forward(x);
@@ -492,7 +511,6 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
           y[c][g] = value[g];
       });
     }
-    write_team_sums<Space>(member, first, second, sums + 2 * team);
   }
 };
 

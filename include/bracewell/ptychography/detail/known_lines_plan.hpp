@@ -52,8 +52,9 @@ public:
   static constexpr PatternPath path = PatternPath::Lines;
 
   static bool takes(const PtychographyShape& shape, const PtychographyOptions& options) {
-    return lines_are_known<Detectors, Space, T>(shape.detector, shape.probe) && shape.relaxation == 0 &&
-           !options.fresnel_number && !options.pattern_factors && !options.detector_background;
+    return lines_are_known<Detectors, Space, T>(shape.detector, shape.probe) && shape.slices == 1 &&
+           shape.relaxation == 0 && !options.fresnel_number && !options.pattern_factors &&
+           !options.detector_background;
   }
 
   KnownLinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,

@@ -317,7 +317,7 @@ struct TransformLines {
   Store store;
   double* energies;                 ///< [waves, blocks, 2]: energy of what is loaded, or null
   const Kokkos::complex<T>* phases; ///< TransferPhases, of this axis
-  QuickDivision modes;              ///< waves of a pattern
+  QuickDivision sharing;            ///< waves that have the same phases
   bool conjugate;
 
   KOKKOS_FORCEINLINE_FUNCTION void operator()(const Member& member) const {
@@ -337,7 +337,8 @@ struct TransformLines {
     });
     work.template middle<inverse>(passes);
     if constexpr (transfers) {
-      const Kokkos::complex<T>* const own_phases = phases + std::int64_t(2) * modes.quotient(wave) * passes.n;
+      const Kokkos::complex<T>* const own_phases =
+          phases + std::int64_t(2) * sharing.quotient(wave) * passes.n;
       work.template turn_back<inverse>(passes, TransferLine<T>{own_phases, conjugate});
       work.template middle<!inverse>(passes_back);
       work.template last<!inverse>(passes_back, target);

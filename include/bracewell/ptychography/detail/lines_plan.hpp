@@ -12,9 +12,10 @@ namespace Bracewell::Impl {
 
 /// Patterns through kernels that transform the lines of all waves of a group, each joined with what comes before and
 /// after it: exit waves and columns; rows, comparison and rows back; columns back and gradients of exit waves. Any
-/// modes, fractions of a pixel, relaxation, factors, a background, masks and weights. Between the kernels are waves of n
-/// rows and m columns. The near field is a product of one along columns and one along rows, so that each kernel does
-/// its axis: a transform, what is transferred, and the inverse.
+/// modes, slices, fractions of a pixel, relaxation, factors, a background, masks and weights. Between the kernels are waves
+/// of n rows and m columns. The near field is a product of one along columns and one along rows, so that each kernel does
+/// its axis: a transform, what is transferred, and the inverse. Free space between slices is two more of these kernels,
+/// the first of which makes the wave behind a slice.
 template <class Space, class T, class Storage>
 class LinesPlan {
   using Complex = Kokkos::complex<T>;
@@ -32,22 +33,25 @@ public:
 
   LinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
             const PtychographyOptions& options)
-      : n_(shape.detector), m_(shape.probe), modes_(shape.modes),
+      : n_(shape.detector), m_(shape.probe), modes_(shape.modes), last_(shape.slices - 1),
         means_are_energies_(options.weights == PixelWeights::None && !options.detector_background &&
                             !options.pattern_factors),
         inverse_fresnel_(options.fresnel_number ? 1 / *options.fresnel_number : 0),
         group_(group_size(positions.count(), positions.subpixel(), shape, options)),
         shifted_(space, positions, shape, options, group_),
         detector_(space, "Bracewell::PtychographyLoss::table", n_),
-        window_(space, "Bracewell::PtychographyLoss::table", shifted_ ? m_ : n_),
+        window_(space, "Bracewell::PtychographyLoss::table", shifted_ || last_ > 0 ? m_ : n_),
         columns_(LineTeams::choose<Space>(detector_.forward(), m_, 0)),
         rows_(LineTeams::choose<Space>(detector_.forward(), n_, modes_ > 1 ? 1 : 0)),
         waves_(
             device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", group_ * modes_ * n_ * m_)),
         patterns_(device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", group_)),
-        sums_(
-            device_vector<double>(space, "Bracewell::PtychographyLoss::sums",
-                                  2 * group_ * std::max(modes_ * columns_.blocks.by(), rows_.blocks.by()))) {
+        sums_(device_vector<double>(space, "Bracewell::PtychographyLoss::sums",
+                                    2 * group_ * std::max(modes_ * columns_.blocks.by(), rows_.blocks.by()))),
+        incident_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::incident_waves",
+                                         group_ * elements() * last_)),
+        free_space_(
+            device_vector<Complex>(space, "Bracewell::PtychographyLoss::free_space_phases", last_ * m_)) {
     fill(space, "Bracewell::PtychographyLoss::unscaled", patterns_.data(), group_, PatternSums<T>{1, 0, 0});
     if (shifted_)
       probes_ =
@@ -56,13 +60,17 @@ public:
       transfer_ = device_vector<Complex>(space, "Bracewell::PtychographyLoss::transfer", 2 * group_ * n_);
     if (options.detector_background)
       slopes_ = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes", group_ * n_ * n_);
+    for (int slice = 0; slice < last_; ++slice)
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::free_space_phases", Range(space, 0, m_),
+                           TransferPhases<T>{nullptr, Selection{}, free_space_.data() + slice * m_, m_,
+                                             1 / options.slice_fresnel_numbers[slice]});
   }
 
   std::int64_t group_size() const { return group_; }
 
   std::size_t memory_bytes() const {
-    return bytes_of(waves_, patterns_, sums_, probes_, transfer_, slopes_) + detector_.memory_bytes() +
-           window_.memory_bytes() + shifted_.memory_bytes();
+    return bytes_of(waves_, patterns_, sums_, incident_, free_space_, probes_, transfer_, slopes_) +
+           detector_.memory_bytes() + window_.memory_bytes() + shifted_.memory_bytes();
   }
 
   static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
@@ -70,14 +78,15 @@ public:
     const int n = shape.detector, m = shape.probe, modes = shape.modes;
     const bool shifts = Shifted::needed(subpixel, shape, options);
     const std::int64_t group = group_size(count, subpixel, shape, options), pixels = std::int64_t(n) * n,
-                       probe = shifts ? std::int64_t(modes) * m * m : 0;
+                       windows = (shape.slices - !shifts) * std::int64_t(modes) * m * m;
     const RadixPlan<Space, T> detector(space, "Bracewell::PtychographyLoss::table", n),
-        window(space, "Bracewell::PtychographyLoss::table", shifts ? m : n);
+        window(space, "Bracewell::PtychographyLoss::table", shifts || shape.slices > 1 ? m : n);
     const LineTeams columns = LineTeams::choose<Space>(detector.forward(), m, 0),
                     rows = LineTeams::choose<Space>(detector.forward(), n, modes > 1 ? 1 : 0);
     return detector.memory_bytes() + window.memory_bytes() +
            Shifted::bytes_needed(space, count, subpixel, shape, options, group) +
-           group * (sizeof(Complex) * (std::int64_t(modes) * n * m + probe) + sizeof(PatternSums<T>) +
+           sizeof(Complex) * (shape.slices - 1) * m +
+           group * (sizeof(Complex) * (std::int64_t(modes) * n * m + windows) + sizeof(PatternSums<T>) +
                     2 * sizeof(double) * std::max(modes * columns.blocks.by(), rows.blocks.by()) +
                     (options.fresnel_number ? 2 * n * sizeof(Complex) : 0) +
                     (options.detector_background ? pixels * sizeof(T) : 0));
@@ -97,18 +106,22 @@ public:
     const bool spectra_gradients =
                    outputs.relaxation_gradient || outputs.coefficient_gradient || outputs.position_gradient,
                wave_gradients = outputs.object_gradient || outputs.probe_gradient || spectra_gradients;
+    const auto object = [&](int slice) { return inputs.object.data + slice * scan.rows * scan.columns; };
     ShiftedSpectra<T> spectra{};
     Probes<T> probes{inputs.probe.data, 0, modes_};
     if (shifted_) {
       spectra = shifted_.spectra(space, positions, inputs, selection);
       probes = shift_probes(space, spectra);
     }
+    for (int slice = 0; slice < last_; ++slice)
+      free_space(space, slice, selection.count,
+                 LoadExitWaves<T>{scan, selection, object(slice), light(probes, slice)}, false);
     if (inverse_fresnel_ != 0)
       Kokkos::parallel_for("Bracewell::PtychographyLoss::transfer_phases",
                            Range(space, 0, selection.count * 2 * n_),
                            TransferPhases<T>{shifted_.fractions(positions), selection, transfer_.data(), n_,
                                              inverse_fresnel_});
-    const LoadExitWaves<T> exit_waves{scan, selection, inputs.object.data, probes};
+    const LoadExitWaves<T> exit_waves{scan, selection, object(last_), light(probes, last_)};
     const WaveLines<T, true> columns{waves_.data(), n_, m_};
     const bool energies = targets.counts > 0 && means_are_energies_;
     along_columns<false>(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, exit_waves,
@@ -118,11 +131,18 @@ public:
       return;
     along_columns<true>(space, "Bracewell::PtychographyLoss::wave_gradients", selection.count, columns,
                         StoreWaveGradients<T>{columns, exit_waves, patterns_.data()});
-    const WaveGradients<T, T> gradients{waves_.data(), std::int64_t(modes_) * n_ * m_, std::int64_t(n_) * m_,
-                                        m_, nullptr};
-    if (outputs.object_gradient)
-      sums.add_object(space, scan, positions.tiles(), selection, probes, gradients,
-                      outputs.object_gradient.data);
+    WaveGradients<T, T> gradients{waves_.data(), std::int64_t(modes_) * n_ * m_, std::int64_t(n_) * m_, m_,
+                                  nullptr};
+    for (int slice = last_; slice >= 0; --slice) {
+      if (outputs.object_gradient)
+        sums.add_object(space, scan, positions.tiles(), selection, light(probes, slice), gradients,
+                        outputs.object_gradient.data + slice * scan.rows * scan.columns);
+      if (slice == 0)
+        break;
+      free_space(space, slice - 1, selection.count,
+                 LoadProbeTerms<T>{scan, selection, object(slice), gradients, modes_}, true);
+      gradients = {incident(slice - 1), elements(), std::int64_t(m_) * m_, m_, nullptr};
+    }
     if (shifted_ && (outputs.probe_gradient || spectra_gradients)) {
       transform_terms(space,
                       {scan, selection, inputs.object.data, gradients, modes_}); // where the probes were
@@ -138,6 +158,34 @@ public:
   }
 
 private:
+  /// What spectra are multiplied by.
+  struct Transfer {
+    const Complex* phases = nullptr; ///< TransferPhases, of this axis
+    QuickDivision waves;             ///< that have the same
+    bool conjugate = false;
+  };
+
+  /// Values of the probes of a pattern.
+  std::int64_t elements() const { return std::int64_t(modes_) * m_ * m_; }
+
+  /// What falls on a slice behind the first, or the gradient with respect to it.
+  Complex* incident(int slice) const { return incident_.data() + slice * group_ * elements(); }
+  Probes<T> light(const Probes<T>& first, int slice) const {
+    return slice == 0 ? first : Probes<T>{incident(slice - 1), elements(), modes_};
+  }
+
+  /// What `load` gives from a slice to the next, or the adjoint.
+  template <class Load>
+  void free_space(const Space& space, int slice, std::int64_t count, const Load& load, bool adjoint) const {
+    const Transfer transfer{free_space_.data() + slice * m_, QuickDivision(1 << 30), adjoint};
+    const WaveLines<T, true> columns{incident(slice), m_, m_};
+    const WaveLines<T, false> rows{incident(slice), m_, m_};
+    transform<true, false, true>(space, "Bracewell::PtychographyLoss::free_space_columns", window_, m_,
+                                 count * modes_, load, columns, nullptr, transfer);
+    transform<false, false, true>(space, "Bracewell::PtychographyLoss::free_space_rows", window_, m_,
+                                  count * modes_, rows, rows, nullptr, transfer);
+  }
+
   /// The probe of every pattern of the selection.
   Probes<T> shift_probes(const Space& space, const ShiftedSpectra<T>& spectra) const {
     const std::int64_t waves = spectra.ramp.selection.count * modes_;
@@ -165,7 +213,7 @@ private:
                      const Store& store, double* energies = nullptr) const {
     if (inverse_fresnel_ != 0)
       transform<true, false, true>(space, label, detector_, m_, count * modes_, load, store, energies,
-                                   adjoint);
+                                   {transfer_.data(), QuickDivision(modes_), adjoint});
     else
       transform<true, adjoint>(space, label, detector_, m_, count * modes_, load, store, energies);
   }
@@ -229,20 +277,21 @@ private:
   template <bool adjacent, bool inverse, bool transfers = false, class Load, class Store>
   void transform(const Space& space, const char* label, const RadixPlan<Space, T>& plan, int lines,
                  std::int64_t waves, const Load& load, const Store& store, double* energies = nullptr,
-                 bool conjugate = false) const {
+                 const Transfer& transfer = {}) const {
     const RadixPasses<T>& passes = inverse ? plan.inverse() : plan.forward();
     const LineTeams teams = LineTeams::choose<Space>(passes, lines, 0);
     launch(space, label, teams, waves, LineTeams::bytes<Space>(passes, teams.lines.by(), 0),
            TransformLines<Space, T, adjacent, inverse, Load, Store, transfers>{
                passes, inverse ? plan.forward() : plan.inverse(), teams, lines, load, store, energies,
-               transfer_.data(), QuickDivision(modes_), conjugate});
+               transfer.phases, transfer.waves, transfer.conjugate});
   }
 
   static std::int64_t group_size(std::int64_t count, bool subpixel, const PtychographyShape& shape,
                                  const PtychographyOptions& options) {
     const std::int64_t per_pattern =
         std::int64_t(sizeof(Complex)) * shape.modes * shape.probe *
-            (shape.detector + (Shifted::needed(subpixel, shape, options) ? shape.probe : 0)) +
+            (shape.detector +
+             (shape.slices - !Shifted::needed(subpixel, shape, options)) * std::int64_t(shape.probe)) +
         (options.detector_background ? std::int64_t(sizeof(T)) * shape.detector * shape.detector : 0);
     return std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::line_group_bytes)) /
@@ -250,7 +299,7 @@ private:
         1, std::max<std::int64_t>(count, 1));
   }
 
-  int n_, m_, modes_;
+  int n_, m_, modes_, last_; ///< last slice
   bool means_are_energies_;
   double inverse_fresnel_; ///< 0: far field
   std::int64_t group_;
@@ -260,6 +309,7 @@ private:
   View<Complex> waves_, probes_, transfer_;
   View<PatternSums<T>> patterns_;
   View<double> sums_;
+  View<Complex> incident_, free_space_; ///< of slices but the last: waves behind them, and TransferPhases
   View<T> slopes_;
 };
 

@@ -65,8 +65,11 @@ struct PtychographyTuning {
 
   /// Bytes of a group of patterns where options.workspace_bytes does not say: the sums of gradients are launched for
   /// every group, and kernels over lines are short.
-  static constexpr std::size_t group_bytes = std::size_t(160) << 20, line_group_bytes = std::size_t(640)
+  static constexpr std::size_t group_bytes = std::size_t(640) << 20, line_group_bytes = std::size_t(1280)
                                                                                         << 20;
+
+  /// Bytes of waves that a plan of the FFT library transforms at a time, on GPUs.
+  static constexpr std::int64_t transform_bytes = std::int64_t(40) << 20;
 
   /// Measured pixels that set_patterns copies at a time.
   static constexpr std::int64_t stored_pixels = std::int64_t(2) << 20;
