@@ -57,27 +57,27 @@ double median_seconds(const Space& space, const Run& run) {
 /// The times of two alternatives over a quantity that one of them is chosen by.
 class Crossing {
 public:
-  Crossing(const std::string& decides_, const std::string& first_, const std::string& second_)
-      : decides(decides_), first(first_), second(second_) {}
+  Crossing(const std::string& decides, const std::string& first, const std::string& second)
+      : decides_(decides), first_(first), second_(second) {}
 
   void add(double quantity, double seconds_of_first, double seconds_of_second) {
-    at.push_back({quantity, seconds_of_first, seconds_of_second});
+    at_.push_back({quantity, seconds_of_first, seconds_of_second});
   }
 
   /// Where the second becomes the faster, between measurements on a line of logarithms, beside the number in use.
   void print(double in_use) const {
-    std::printf("\n%s\n%16s%16s us%16s us%10s\n", decides.c_str(), "", first.c_str(), second.c_str(),
+    std::printf("\n%s\n%16s%16s us%16s us%10s\n", decides_.c_str(), "", first_.c_str(), second_.c_str(),
                 "ratio");
-    for (const Point& p : at)
+    for (const Point& p : at_)
       std::printf("%16.4g%19.1f%19.1f%10.2f\n", p.quantity, 1e6 * p.first, 1e6 * p.second,
                   p.first / p.second);
-    std::string measured = at.empty() || at.front().gain() < 0 ? "beyond the largest" : "below the least";
-    for (std::size_t i = 1; i < at.size(); ++i)
-      if (at[i - 1].gain() < 0 && at[i].gain() >= 0) {
-        const double part = at[i - 1].gain() / (at[i - 1].gain() - at[i].gain());
+    std::string measured = at_.empty() || at_.front().gain() < 0 ? "beyond the largest" : "below the least";
+    for (std::size_t i = 1; i < at_.size(); ++i)
+      if (at_[i - 1].gain() < 0 && at_[i].gain() >= 0) {
+        const double part = at_[i - 1].gain() / (at_[i - 1].gain() - at_[i].gain());
         char text[32];
         std::snprintf(text, sizeof text, "%.3g",
-                      at[i - 1].quantity * std::pow(at[i].quantity / at[i - 1].quantity, part));
+                      at_[i - 1].quantity * std::pow(at_[i].quantity / at_[i - 1].quantity, part));
         measured = text; // the last of them, where there are more
       }
     std::printf("  the second is the faster from: %s    in use: %.3g\n", measured.c_str(), in_use);
@@ -88,8 +88,8 @@ private:
     double quantity, first, second;
     double gain() const { return std::log(first / second); }
   };
-  std::string decides, first, second;
-  std::vector<Point> at;
+  std::string decides_, first_, second_;
+  std::vector<Point> at_;
 };
 
 /// Constants, none negative, that make sums of terms times constants equal to values, by least squares of relative
@@ -101,7 +101,7 @@ public:
   void add(std::vector<double> terms, double value) {
     for (double& term : terms)
       term /= value;
-    rows.push_back(std::move(terms));
+    rows_.push_back(std::move(terms));
   }
 
   /// Coordinate by coordinate, which converges for a few constants of one sign.
@@ -109,7 +109,7 @@ public:
     for (int step = 0; step < 20000; ++step)
       for (std::size_t c = 0; c < constants_.size(); ++c) {
         double along = 0, square = 0;
-        for (const auto& row : rows) {
+        for (const auto& row : rows_) {
           along += row[c] * (1 - sum(row));
           square += row[c] * row[c];
         }
@@ -121,7 +121,7 @@ public:
   /// Largest relative error of a sum.
   double error() const {
     double largest = 0;
-    for (const auto& row : rows)
+    for (const auto& row : rows_)
       largest = std::max(largest, std::abs(1 - sum(row)));
     return largest;
   }
@@ -135,7 +135,7 @@ private:
   }
 
   std::vector<double> constants_;
-  std::vector<std::vector<double>> rows;
+  std::vector<std::vector<double>> rows_;
 };
 
 inline void print_constant(const std::string& name, double fitted, double in_use) {

@@ -35,6 +35,20 @@ void print(const std::vector<Job>& jobs, const std::vector<std::vector<Usage>>& 
       std::printf("%s: %s\n", jobs[i].name.c_str(), usage.timings.c_str());
 }
 
+/// Jobs of a field, of all fields where it is "". Makes their inputs.
+std::vector<Job> make_jobs(const fs::path& folder, const Sizes& sizes, const std::string& field,
+                           bool relion) {
+  std::vector<Job> jobs;
+  const auto add = [&](const std::string& name, const auto& make) {
+    if (field.empty() || field == name)
+      std::ranges::copy(make(), std::back_inserter(jobs));
+  };
+  add("cryo-em", [&] { return cryoem_jobs(folder, sizes, relion); });
+  add("tomography", [&] { return tomography_jobs(folder, sizes); });
+  add("ptychography", [&] { return ptychography_jobs(folder, sizes); });
+  return jobs;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -74,14 +88,7 @@ int main(int argc, char** argv) {
     }
     fs::create_directories(folder);
     folder = fs::absolute(folder);
-    std::vector<Job> jobs;
-    const auto add = [&](const std::string& name, const auto& make) {
-      if (field.empty() || field == name)
-        std::ranges::copy(make(), std::back_inserter(jobs));
-    };
-    add("cryo-em", [&] { return cryoem_jobs(folder, sizes, relion); });
-    add("tomography", [&] { return tomography_jobs(folder, sizes); });
-    add("ptychography", [&] { return ptychography_jobs(folder, sizes); });
+    std::vector<Job> jobs = make_jobs(folder, sizes, field, relion);
     for (Job& job : jobs)
       if (fs::path(job.command[0]).filename().string().starts_with("bracewell-"))
         job.command.insert(job.command.begin(), launcher.begin(), launcher.end());

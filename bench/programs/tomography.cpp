@@ -37,7 +37,7 @@ void fill_row(double angle, std::int64_t width, std::span<std::uint16_t> counts)
 
 /// uint16 as detectors write it; rows of a projection are alike.
 void make_scan(const std::filesystem::path& path, const Sizes& sizes) {
-  const auto [rows, angles, width] = std::tuple(sizes.rows, sizes.angles, sizes.width);
+  const std::int64_t rows = sizes.rows, angles = sizes.angles, width = sizes.width;
   const auto frame = static_cast<std::size_t>(rows * width);
   constexpr std::int64_t flats = 10;
   Hdf5Writer writer(path);

@@ -90,8 +90,10 @@ Probe probe_of_mean_pattern(const Space& space, const Measurement& measurement, 
     return values;
   Probe probe; // the origin in the middle
   for (int y = 0; y < m; ++y)
-    for (int x = 0; x < m; ++x)
-      probe.push_back(values[static_cast<std::size_t>((y - m / 2 + n) % n * n + (x - m / 2 + n) % n)]);
+    for (int x = 0; x < m; ++x) {
+      const int from = (y - m / 2 + n) % n * n + (x - m / 2 + n) % n;
+      probe.push_back(values[static_cast<std::size_t>(from)]);
+    }
   return probe;
 }
 

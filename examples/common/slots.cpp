@@ -35,8 +35,8 @@ std::string registered(std::byte*, std::size_t) { return ""; }
 void unregister(std::byte*) {}
 #endif
 
-/// Makes all pages be there: one thread takes twice as long.
-void touch(std::byte* data, std::size_t bytes) {
+/// Makes all pages be there: one thread takes twice as long. Not called where kernels run on the host.
+[[maybe_unused]] void touch(std::byte* data, std::size_t bytes) {
   std::vector<std::jthread> threads;
   const auto parts = static_cast<std::size_t>(io_threads());
   for (std::size_t part = 0; part < parts; ++part)

@@ -125,9 +125,7 @@ std::vector<StageTime> Reconstruction::insert_all() {
   std::iota(all.begin(), all.end(), std::size_t{0});
   const auto in_first = [&](std::size_t row) { return halves_of_[row] == 0; };
   for (const Share& part : handout.parts()) // in each those of the first half set come first
-    std::ranges::stable_partition(
-        std::span(all).subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.size())),
-        in_first);
+    std::stable_partition(all.begin() + part.begin, all.begin() + part.begin + part.size(), in_first);
   Progress progress("inserting", "particles", mine.size());
   ParticleBatches particles(space_, particles_, batch_, options_.normalise);
   const auto times =
@@ -190,7 +188,7 @@ Map Reconstruction::whole_map() {
 }
 
 Map Reconstruction::map_of(const Half& half) {
-  const auto shells = static_cast<std::size_t>(padded_ / 2 + 1);
+  const auto shells = static_cast<std::size_t>(padded_) / 2 + 1;
   const Owned<double**> averages("Bracewell::examples::shell_averages", 1, shells);
   if (spectrum_.size() == 0) { // hosts take as long to get their pages as for the rest
     spectrum_ = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, padded_ / 2 + 1);
