@@ -140,6 +140,7 @@ std::vector<Job> cryoem_jobs(const std::filesystem::path& folder, const Sizes& s
           {"--star", "halves.star", "--out", "reconstructed.mrc"}, 2),
       job("refine, CTF, one round", {BRACEWELL_REFINE, "--timings"},
           {"--star", "turned.star", "--map", "map.mrc", "--out", "refined.star"})};
+  jobs[0].outputs = jobs[1].outputs = {"projections.mrcs"};
   jobs[3].bytes /= 2;
   if (relion) {
     jobs.push_back(job("relion_project, CTF", {"relion_project", "--i", "map.mrc", "--ang", "poses.star"},

@@ -36,6 +36,9 @@ struct Usage {
 /// Runs a job in a folder. Throws std::runtime_error where it does not end well, with what it said.
 Usage run(const std::filesystem::path& folder, const Job& job);
 
+/// What the system keeps in memory of the folder's files is written and let go: the next to read them waits for the disk.
+void forget_cached_files(const std::filesystem::path& folder);
+
 /// Makes a map, poses and images in the folder; projecting and reconstructing them, also with RELION where asked for.
 std::vector<Job> cryoem_jobs(const std::filesystem::path& folder, const Sizes& sizes, bool relion);
 

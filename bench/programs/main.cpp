@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   fs::path folder = "programs";
   Sizes sizes;
   int repeat = 1;
-  bool relion = false;
+  bool relion = false, cold = false;
   std::string field;
   std::vector<std::string> copy, launcher;
   app.add_option("--folder", folder, "of inputs and outputs, some gigabytes")->capture_default_str();
@@ -79,6 +79,7 @@ int main(int argc, char** argv) {
   app.add_option("--repeat", repeat)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--launcher", launcher, "that starts the programs, its words apart: mpirun -n 2")
       ->delimiter(' ');
+  app.add_flag("--cold", cold, "files on a disk: none of them is in memory when a program starts");
   app.add_flag("--relion", relion, "relion_project and relion_reconstruct too");
   CLI11_PARSE(app, argc, argv);
   try {
@@ -94,8 +95,11 @@ int main(int argc, char** argv) {
         job.command.insert(job.command.begin(), launcher.begin(), launcher.end());
     std::vector<std::vector<Usage>> runs(jobs.size());
     for (int i = 0; i < repeat; ++i)
-      for (std::size_t job = 0; job < jobs.size(); ++job)
+      for (std::size_t job = 0; job < jobs.size(); ++job) {
+        if (cold)
+          forget_cached_files(folder);
         runs[job].push_back(run(folder, jobs[job]));
+      }
     print(jobs, runs);
   } catch (const std::exception& error) {
     std::cerr << "measure_programs: " << error.what() << '\n';

@@ -14,6 +14,19 @@
 
 namespace ProgramBench {
 
+void forget_cached_files(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const int file = entry.is_regular_file() ? ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+      continue;
+    // Pages that the disk does not have yet stay.
+    const bool forgotten = ::fdatasync(file) == 0 && ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0;
+    ::close(file);
+    if (!forgotten)
+      throw std::runtime_error(entry.path().string() + " cannot be written to its disk");
+  }
+}
+
 Usage run(const std::filesystem::path& folder, const Job& job) {
   const std::filesystem::path said = folder / "said.text";
   std::vector<char*> arguments;

@@ -3,12 +3,15 @@
 
 #include "common/hdf5_blocks.hpp"
 #include "common/pipeline.hpp"
+#include "common/tiff.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
 #include <thread>
+
+#include <tiffio.h>
 
 namespace ProgramBench {
 namespace {
@@ -24,18 +27,22 @@ std::span<const std::byte> bytes_of_all(const std::vector<std::uint16_t>& values
   return std::as_bytes(std::span(values));
 }
 
-/// Counts behind a disc about (width / 9, width / 20) of a third of the width, which attenuates by e: one row of one
-/// projection.
-void fill_row(double angle, std::int64_t width, std::span<std::uint16_t> counts) {
+/// Counts behind a disc about (width / 9, width / 20) of a third of the width, which attenuates by e: a projection, whose
+/// rows are alike.
+void fill_frame(double angle, const Sizes& sizes, std::span<std::uint16_t> counts) {
+  const std::int64_t width = sizes.width;
+  const auto row = counts.first(static_cast<std::size_t>(width));
   const double radius = double(width) / 3, axis = double(width) / 2,
                centre = axis + double(width) / 9 * std::cos(angle) + double(width) / 20 * std::sin(angle);
   for (std::int64_t x = 0; x < width; ++x) {
     const double s = (double(x) - centre) / radius, chord = s * s < 1 ? std::sqrt(1 - s * s) : 0;
-    counts[static_cast<std::size_t>(x)] = static_cast<std::uint16_t>(200 + 60000 * std::exp(-chord));
+    row[static_cast<std::size_t>(x)] = static_cast<std::uint16_t>(200 + 60000 * std::exp(-chord));
   }
+  for (std::size_t at = row.size(); at < counts.size(); at += row.size())
+    std::ranges::copy(row, counts.subspan(at).begin());
 }
 
-/// uint16 as detectors write it; rows of a projection are alike.
+/// uint16 as detectors write it.
 void make_scan(const std::filesystem::path& path, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, angles = sizes.angles, width = sizes.width;
   const auto frame = static_cast<std::size_t>(rows * width);
@@ -57,10 +64,7 @@ void make_scan(const std::filesystem::path& path, const Sizes& sizes) {
   };
   Stage make{.name = "make", .threads = threads, .slots = int(frames.size())};
   make.work = [&](std::int64_t p) {
-    std::span<std::uint16_t> all(slot(p)), row = all.first(std::size_t(width));
-    fill_row(theta[std::size_t(p)] * std::numbers::pi / 180, width, row);
-    for (std::size_t r = 1; r < std::size_t(rows); ++r)
-      std::ranges::copy(row, all.subspan(r * std::size_t(width)).begin());
+    fill_frame(theta[std::size_t(p)] * std::numbers::pi / 180, sizes, slot(p));
   };
   Stage write{.name = "write", .threads = threads};
   write.work = [&](std::int64_t p) {
@@ -68,6 +72,38 @@ void make_scan(const std::filesystem::path& path, const Sizes& sizes) {
   };
   run_stages(angles, {make, write});
   writer.commit();
+}
+
+void write_tiff(const std::filesystem::path& path, const Sizes& sizes, std::span<std::uint16_t> frame) {
+  const TiffHandle file(TIFFOpen(path.c_str(), "w"));
+  const auto rows = static_cast<std::uint32_t>(sizes.rows), width = static_cast<std::uint32_t>(sizes.width);
+  bool done = file != nullptr;
+  for (const auto& [tag, value] :
+       {std::pair{TIFFTAG_IMAGEWIDTH, width}, std::pair{TIFFTAG_IMAGELENGTH, rows},
+        std::pair{TIFFTAG_ROWSPERSTRIP, rows}, std::pair{TIFFTAG_BITSPERSAMPLE, std::uint32_t(16)},
+        std::pair{TIFFTAG_PHOTOMETRIC, std::uint32_t(PHOTOMETRIC_MINISBLACK)}})
+    done = done && TIFFSetField(file.get(), static_cast<std::uint32_t>(tag), value) == 1;
+  const auto bytes = static_cast<tmsize_t>(frame.size_bytes());
+  if (!done || TIFFWriteEncodedStrip(file.get(), 0, frame.data(), bytes) != bytes ||
+      TIFFFlush(file.get()) != 1)
+    throw std::runtime_error(path.string() + " cannot be written");
+}
+
+/// The same scan as detectors write it that make a file of every frame.
+void make_tiffs(const std::filesystem::path& folder, const Sizes& sizes) {
+  std::filesystem::create_directories(folder);
+  const auto frame = static_cast<std::size_t>(sizes.rows * sizes.width);
+  for (const auto& [name, value] : {std::pair{"flat.tif", 60200}, std::pair{"dark.tif", 200}}) {
+    std::vector<std::uint16_t> counts(frame, static_cast<std::uint16_t>(value));
+    write_tiff(folder / name, sizes, counts);
+  }
+  Stage make{.name = "make", .threads = io_threads()};
+  make.work = [&](std::int64_t p) {
+    std::vector<std::uint16_t> counts(frame);
+    fill_frame(std::numbers::pi * double(p) / double(sizes.angles), sizes, counts);
+    write_tiff(folder / ("p_" + std::to_string(p) + ".tif"), sizes, counts);
+  };
+  run_stages(sizes.angles, {make});
 }
 
 } // namespace
@@ -100,11 +136,12 @@ void copy_scan(const std::filesystem::path& scan, const std::filesystem::path& s
 
 std::vector<Job> tomography_jobs(const std::filesystem::path& folder, const Sizes& sizes) {
   make_scan(folder / "scan.h5", sizes);
+  make_tiffs(folder / "scan", sizes);
   const double items = double(sizes.rows), in = 2 * items * double(sizes.angles * sizes.width),
                slices = items * double(sizes.width * sizes.width);
   const auto job = [&](const std::string& name, const std::string& out, double bytes_per_pixel,
-                       const std::vector<std::string>& more) {
-    std::vector<std::string> command{BRACEWELL_TOMOGRAPHY, "--scan", "scan.h5", "--timings", "--out", out};
+                       const std::vector<std::string>& more, const std::string& scan = "scan.h5") {
+    std::vector<std::string> command{BRACEWELL_TOMOGRAPHY, "--scan", scan, "--timings", "--out", out};
     command.insert(command.end(), more.begin(), more.end());
     return Job{name, command, items, in + bytes_per_pixel * slices, "slices", {"slices.h5"}};
   };
@@ -125,6 +162,9 @@ std::vector<Job> tomography_jobs(const std::filesystem::path& folder, const Size
           job("tomography, Fourier, float16", "slices.h5", 2, with(centre, {"--output-type", "float16"})),
           job("tomography, Fourier, no output", "/dev/null", 0, centre),
           job("tomography, log-polar, no output", "/dev/null", 0, log_polar),
+          job("tomography, Fourier, no output, a TIFF file of every projection", "/dev/null", 0,
+              with(centre, {"--flat", "scan/flat.tif", "--dark", "scan/dark.tif", "--span", "180"}),
+              "scan/p_*.tif"),
           job("tomography, Fourier, no output, stripes and axis", "/dev/null", 0, {"--stripes", "sorting"})};
 }
 

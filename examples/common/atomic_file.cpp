@@ -6,11 +6,14 @@
 #include "processes.hpp"
 #include "views.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -36,7 +39,33 @@ std::string machine() {
   return name.data();
 }
 
+/// Makes pages of a file be there; returns what went wrong, or 0.
+int take_pages(int file, std::int64_t offset, std::int64_t bytes) {
+  int error = EINTR;
+  while (error == EINTR)
+    error = ::posix_fallocate(file, offset, bytes);
+  return error;
+}
+
 } // namespace
+
+/// A thread that takes pages.
+struct AtomicFile::Reservation {
+  std::int64_t begin, end;
+  std::atomic<std::int64_t> reached = begin; ///< pages before are there, or will never be
+  std::atomic<int> error = 0;
+  std::jthread thread = {}; // the last member: ends first
+
+  bool holds(std::int64_t offset, std::int64_t bytes) const {
+    return offset >= begin && offset + bytes <= end;
+  }
+  /// Returns what went wrong, or 0.
+  int wait_for(std::int64_t place) const {
+    for (std::int64_t at = reached; at < place; at = reached)
+      reached.wait(at);
+    return error;
+  }
+};
 
 AtomicFile::AtomicFile(std::filesystem::path path, Writers writers)
     : path_(std::move(path)), writers_(process_count() > 1 ? writers : Writers::One) {
@@ -59,9 +88,8 @@ AtomicFile::AtomicFile(std::filesystem::path path, Writers writers)
     open_named();
 #ifdef __linux__
   struct statfs properties {};
-  // One thread alone writes faster than it fills pages.
-  fills_pages_ =
-      io_threads() > 1 && ::fstatfs(descriptor_, &properties) == 0 && properties.f_type == TMPFS_MAGIC;
+  in_memory_ = ::fstatfs(descriptor_, &properties) == 0 && properties.f_type == TMPFS_MAGIC;
+  fills_pages_ = in_memory_ && io_threads() > 1; // one thread alone writes faster than it fills pages
 #endif
 }
 
@@ -69,10 +97,12 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)),
       descriptor_(std::exchange(other.descriptor_, -1)), named_(std::exchange(other.named_, false)),
       closed_(std::exchange(other.closed_, true)), alone_(other.alone_), writers_(other.writers_),
-      fills_pages_(other.fills_pages_), removed_on_signals_(std::move(other.removed_on_signals_)),
+      in_memory_(other.in_memory_), fills_pages_(other.fills_pages_),
+      reservation_(std::move(other.reservation_)), removed_on_signals_(std::move(other.removed_on_signals_)),
       size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
+  reservation_.reset();
   if (descriptor_ >= 0)
     ::close(descriptor_);
   if (named_)
@@ -178,15 +208,33 @@ void AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes)
   }
 }
 
+void AtomicFile::reserve(std::int64_t offset, std::int64_t bytes) {
+  if (!in_memory_ || writers_ == Writers::All || reservation_ || bytes <= 0)
+    return;
+  fills_pages_ = true;
+  reservation_.reset(new Reservation{.begin = offset, .end = offset + bytes});
+  reservation_->thread =
+      std::jthread([file = descriptor_, &all = *reservation_](const std::stop_token& stop) {
+        constexpr std::int64_t together = 32 << 20;
+        for (std::int64_t at = all.begin; at < all.end && !stop.stop_requested();) {
+          const std::int64_t next = std::min(all.end, at + together);
+          all.error = take_pages(file, at, next - at);
+          at = all.error == 0 ? next : all.end;
+          all.reached = at;
+          all.reached.notify_all();
+        }
+      });
+}
+
 // A file system in memory lets one thread at a time write to a file, but all that like fill its pages.
 void AtomicFile::write_mapped(std::int64_t offset, std::span<const std::byte> bytes) {
   const std::int64_t begin = offset / page_bytes * page_bytes;
   const auto length = static_cast<std::size_t>(offset - begin) + bytes.size();
   // Without memory for it, writing to a page would end the program.
-  int error = EINTR;
-  while (error == EINTR)
-    error = ::posix_fallocate(descriptor_, offset, static_cast<std::int64_t>(bytes.size()));
-  if (error != 0)
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (const int error = reservation_ && reservation_->holds(offset, size)
+                            ? reservation_->wait_for(offset + size)
+                            : take_pages(descriptor_, offset, size))
     fail(error);
   void* const pages = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, begin);
   if (pages == MAP_FAILED)
@@ -198,6 +246,7 @@ void AtomicFile::write_mapped(std::int64_t offset, std::span<const std::byte> by
 void AtomicFile::commit() {
   if (std::exchange(closed_, true))
     throw std::logic_error(path_.string() + ": closed twice");
+  reservation_.reset();
   if (writers_ == Writers::All) {
     // The others' data are in the file, and what their file system has to say of it was said, before it gets its name.
     if (!is_first_process() && ::close(std::exchange(descriptor_, -1)) != 0)

@@ -38,6 +38,10 @@ public:
   void write(std::string_view text);
   /// Overwrites from byte `offset` on.
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
+  /// Says that several threads will write `bytes` from byte `offset` on, all of them. Where the file system is in memory a
+  /// thread takes the pages from now on, ahead of those that fill them; where there are too few, writing throws. Done
+  /// once, for one process; otherwise those who write take the pages.
+  void reserve(std::int64_t offset, std::int64_t bytes);
   /// The target is replaced by what was written: now, or where there is an OutputFamily, together with it.
   /// Nothing can be written after.
   void commit();
@@ -64,7 +68,10 @@ private:
   bool closed_ = false; ///< commit() was called
   bool alone_ = false;  ///< it does not wait for the OutputFamily
   Writers writers_ = Writers::One;
-  bool fills_pages_ = false; ///< the file system is in memory, and several threads write
+  bool in_memory_ = false;   ///< its file system
+  bool fills_pages_ = false; ///< as several threads write to memory
+  struct Reservation;
+  std::unique_ptr<Reservation> reservation_;
   std::unique_ptr<RemovedOnSignals> removed_on_signals_;
   std::int64_t size_ = 0;
 };

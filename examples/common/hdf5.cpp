@@ -5,6 +5,7 @@
 #include "input_error.hpp"
 #include "input_file.hpp"
 #include "output_family.hpp"
+#include "views.hpp"
 
 #include <algorithm>
 #include <array>
@@ -522,6 +523,9 @@ std::int64_t Hdf5Writer::create_stored(const std::string& name, const Hdf5Shape&
   if (offset == HADDR_UNDEF)
     fail("dataset " + name + " failed");
   stored_[name] = {static_cast<std::int64_t>(offset), bytes_of(type)};
+  if (io_threads() > 1)
+    target_.reserve(static_cast<std::int64_t>(offset),
+                    static_cast<std::int64_t>(H5Dget_storage_size(dataset)));
   return static_cast<std::int64_t>(offset);
 }
 

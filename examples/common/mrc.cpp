@@ -462,17 +462,35 @@ MrcWriter::MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, 
     file_.write(RawHeader{}); // its place; close() fills it in
 }
 
+void MrcWriter::reserve(std::int64_t images) {
+  if (io_threads() > 1)
+    file_.reserve(header_bytes, images * width_ * height_ * std::int64_t(sizeof(float)));
+}
+
 void MrcWriter::write(std::span<const float> images) {
   write_at(static_cast<std::int64_t>(moments_.size()), images);
 }
 
-void MrcWriter::write_at(std::int64_t first, std::span<const float> images) {
+std::size_t MrcWriter::count_images(std::int64_t first, std::span<const float> images) const {
   const auto section = static_cast<std::size_t>(width_ * height_);
   if (images.size() % section != 0)
     throw std::invalid_argument("MrcWriter::write: the span does not hold whole images");
-  const std::size_t count = images.size() / section, begin = static_cast<std::size_t>(first);
-  if (begin + count > std::size_t(std::numeric_limits<std::int32_t>::max()))
+  const std::size_t count = images.size() / section;
+  if (static_cast<std::size_t>(first) + count > std::size_t(std::numeric_limits<std::int32_t>::max()))
     throw InputError(file_.path().string() + ": cannot be written: more than 2^31 - 1 images");
+  return count;
+}
+
+void MrcWriter::keep(std::int64_t first, std::span<const Moments> moments) {
+  const auto begin = static_cast<std::size_t>(first);
+  const std::lock_guard lock(mutex_);
+  moments_.resize(std::max(moments_.size(), begin + moments.size()));
+  std::ranges::copy(moments, moments_.begin() + static_cast<std::ptrdiff_t>(begin));
+}
+
+void MrcWriter::write_at(std::int64_t first, std::span<const float> images) {
+  const auto section = static_cast<std::size_t>(width_ * height_);
+  const std::size_t count = count_images(first, images);
   std::vector<Moments> moments;
   std::vector<std::uint16_t> halves;
   std::vector<float> rounded;
@@ -495,11 +513,22 @@ void MrcWriter::write_at(std::int64_t first, std::span<const float> images) {
     }
     moments.push_back(moments_of(half ? rounded : image, index));
   }
-  if (!half)
-    file_.write_at(header_bytes + first * width_ * height_ * 4, std::as_bytes(images));
-  const std::lock_guard lock(mutex_);
-  moments_.resize(std::max(moments_.size(), begin + count));
-  std::ranges::copy(moments, moments_.begin() + static_cast<std::ptrdiff_t>(begin));
+  if (half)
+    keep(first, moments);
+  else
+    write_at(first, images, moments);
+}
+
+void MrcWriter::write_at(std::int64_t first, std::span<const float> images,
+                         std::span<const Moments> moments) {
+  const auto section = static_cast<std::size_t>(width_ * height_);
+  if (moments.size() != count_images(first, images) || options_.mode != MrcMode::Float32)
+    throw std::invalid_argument("MrcWriter::write_at: expected the moments of every image, of mode 2");
+  for (std::size_t i = 0; i < moments.size(); ++i)
+    if (!std::isfinite(moments[i].mean)) // which it is not where a value is not
+      moments_of(images.subspan(i * section, section), first + static_cast<std::int64_t>(i));
+  file_.write_at(header_bytes + first * width_ * height_ * 4, std::as_bytes(images));
+  keep(first, moments);
 }
 
 MrcWriter::Moments MrcWriter::moments_of(std::span<const float> image, std::int64_t index) const {
@@ -592,6 +621,8 @@ void write_volume(const std::filesystem::path& path, std::span<const float> volu
   if (volume.size() != static_cast<std::size_t>(size[0] * size[1] * size[2]))
     throw std::invalid_argument("write_volume: the span does not have the size of the volume");
   MrcWriter writer(path, MrcWriter::Kind::Volume, size[0], size[1], options);
+  if (options.mode == MrcMode::Float32)
+    writer.reserve(size[2]);
   // By several threads, as one fills pages of memory slower than a disk takes them.
   const std::int64_t together = (size[2] + io_threads() - 1) / io_threads();
   std::vector<std::future<void>> parts;

@@ -100,27 +100,33 @@ class MrcWriter {
 public:
   enum class Kind { Stack, Volume };
 
+  /// Of the values of an image as they are stored.
+  struct Moments {
+    float minimum, maximum;
+    double mean, squared_deviations; ///< the latter a sum
+    bool written = false;
+  };
+
   /// Throws InputError where the file cannot be written or the mode is neither Float32 nor Float16.
   MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, std::int64_t height,
             const MrcWriteOptions& options = {});
 
+  /// Says that threads will write so many Float32 images, as AtomicFile::reserve.
+  void reserve(std::int64_t images);
   /// Appends whole images (sections), `images` [any number, height, width]. Throws InputError where a value
   /// is too large for Float16 and std::runtime_error where a value is not finite or the disk is full.
   void write(std::span<const float> images);
   /// The same from index `first` on, by any number of threads in any order.
   void write_at(std::int64_t first, std::span<const float> images);
+  /// The same for Float32 where the moments of the images, [any number], are known: nothing looks at values again.
+  void write_at(std::int64_t first, std::span<const float> images, std::span<const Moments> moments);
   /// Writes the header with the number of sections and the statistics of what was stored, which do not depend on
   /// the order of writing, and gives the file its name.
   void close();
 
 private:
-  /// Of the values of an image as they are stored.
-  struct Moments {
-    float minimum, maximum;
-    double mean, squared_deviations;
-    bool written = false;
-  };
-
+  std::size_t count_images(std::int64_t first, std::span<const float> images) const;
+  void keep(std::int64_t first, std::span<const Moments> moments);
   Moments moments_of(std::span<const float> image, std::int64_t index) const;
 
   AtomicFile file_;

@@ -6,6 +6,7 @@
 #include "common/progress.hpp"
 #include "common/slots.hpp"
 #include "cryoem/contrast.hpp"
+#include "cryoem/image_statistics.hpp"
 #include "cryoem/noise.hpp"
 #include "cryoem/poses.hpp"
 
@@ -42,6 +43,8 @@ public:
         batch_(batch_size(options.batch, particles.count, box)), poses_(batch_),
         spectra_(allocate<Spectra>("spectra", 1, batch_, box, box / 2 + 1)),
         images_(space, batch_ * pixels() * sizeof(float), io_threads() + 1),
+        moments_("Bracewell::examples::moments",
+                 kernels_run_on_host ? 0 : std::size_t(images_.on_host() + images_.on_device()), batch_),
         inverse_(space, {box, box}, static_cast<std::int64_t>(batch_)) {
     if (options.ctf)
       contrast_ = Contrast(space, particles, box, batch_);
@@ -57,11 +60,12 @@ public:
   template <class Project>
   std::vector<StageTime> write(const std::filesystem::path& path, const std::vector<std::string>& labels,
                                const Project& project) {
-    const double deviation = options_.signal_to_noise ? noise_deviation(project) : 0;
     MrcWriter writer(path, MrcWriter::Kind::Stack, box_, box_,
                      {.pixel_size = options_.pixel_size,
                       .labels = labels,
                       .shared_images = static_cast<std::int64_t>(particles_.count)});
+    writer.reserve(static_cast<std::int64_t>(particles_.count));
+    const double deviation = options_.signal_to_noise ? noise_deviation(project) : 0;
     const Share mine = processes().share(static_cast<std::int64_t>(particles_.count));
     Progress progress("projecting", "images", mine.size());
     std::vector<std::size_t> rows(static_cast<std::size_t>(mine.size()));
@@ -82,13 +86,22 @@ public:
       inverse_.execute(space_, spectra_, images);
       if (deviation > 0)
         add_noise(space_, images, {options_.seed}, rows_of(item).front(), deviation);
+      if constexpr (!kernels_run_on_host)
+        ImageMoments{.images = images.data(),
+                     .pixels = static_cast<std::int64_t>(pixels()),
+                     .moments = moments_of(item)}
+            .run(space_, rows_of(item).size());
       space_.fence("Bracewell::examples::image_output");
     };
     Stage write{.name = "write", .threads = io_threads(), .bytes = bytes};
     write.work = [&](std::int64_t item) {
       const std::span<const std::size_t> written = rows_of(item);
-      writer.write_at(static_cast<std::int64_t>(written.front()),
-                      {reinterpret_cast<const float*>(images_.host(item)), written.size() * pixels()});
+      const auto first = static_cast<std::int64_t>(written.front());
+      const std::span images(reinterpret_cast<const float*>(images_.host(item)), written.size() * pixels());
+      if constexpr (kernels_run_on_host)
+        writer.write_at(first, images);
+      else
+        writer.write_at(first, images, {moments_of(item), written.size()});
       progress.add(static_cast<std::int64_t>(written.size()));
     };
     std::vector<Stage> stages{compute};
@@ -132,6 +145,11 @@ private:
     return std::sqrt(variance / *options_.signal_to_noise);
   }
 
+  /// Of the images of a batch. An item is computed once the one as many before it as slots follow it is written.
+  MrcWriter::Moments* moments_of(std::int64_t item) const {
+    return &moments_(static_cast<std::size_t>(item) % moments_.extent(0), 0);
+  }
+
   std::size_t pixels() const { return static_cast<std::size_t>(box_) * static_cast<std::size_t>(box_); }
 
   Space space_;
@@ -142,6 +160,7 @@ private:
   ParticlePoses poses_;
   Spectra spectra_;
   Slots images_;
+  OnHost<MrcWriter::Moments**> moments_; ///< [slots, batch], by the device where there is one
   FFT<Space, 2, Kokkos::complex<float>, float> inverse_;
   Contrast contrast_;
 };

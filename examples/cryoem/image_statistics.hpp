@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "common/mrc.hpp"
 #include "cryoem/views.hpp"
 
 #include <cstdint>
@@ -44,11 +45,45 @@ struct LookAtImages {
   }
 };
 
+/// Computes what the header of a stack says of its images, one team per image: deviations in a second pass, so that nothing
+/// cancels for a large mean.
+struct ImageMoments {
+  const float* images; ///< [count, pixels]
+  std::int64_t pixels;
+  MrcWriter::Moments* moments; ///< [count]
+
+  struct Values {
+    double sum = 0;
+    float minimum = Kokkos::reduction_identity<float>::min(),
+          maximum = Kokkos::reduction_identity<float>::max();
+
+    KOKKOS_FUNCTION Values& operator+=(const Values& other) {
+      sum += other.sum;
+      minimum = Kokkos::min(minimum, other.minimum);
+      maximum = Kokkos::max(maximum, other.maximum);
+      return *this;
+    }
+  };
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(const Team& team) const;
+
+  void run(const Space& space, std::size_t count) const {
+    Kokkos::parallel_for(
+        "Bracewell::examples::image_moments",
+        Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), kernels_run_on_host ? 1 : 256), *this);
+  }
+};
+
 } // namespace Bracewell::Examples
 
 template <>
 struct Kokkos::reduction_identity<Bracewell::Examples::LookAtImages::Sums> {
   KOKKOS_FORCEINLINE_FUNCTION static Bracewell::Examples::LookAtImages::Sums sum() { return {}; }
+};
+template <>
+struct Kokkos::reduction_identity<Bracewell::Examples::ImageMoments::Values> {
+  KOKKOS_FORCEINLINE_FUNCTION static Bracewell::Examples::ImageMoments::Values sum() { return {}; }
 };
 
 namespace Bracewell::Examples {
@@ -95,6 +130,27 @@ KOKKOS_FUNCTION void LookAtImages::operator()(const Team& team) const {
   if (subtract_background)
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, pixels),
                          [&](std::int64_t i) { image[i] -= static_cast<float>(background); });
+}
+
+template <class Team>
+KOKKOS_FUNCTION void ImageMoments::operator()(const Team& team) const {
+  const float* const image = images + team.league_rank() * pixels;
+  const auto all_pixels = Kokkos::TeamThreadRange(team, pixels);
+  Values values;
+  Kokkos::parallel_reduce(
+      all_pixels,
+      [&](std::int64_t i, Values& part) {
+        part += Values{image[i], image[i], image[i]};
+      },
+      Kokkos::Sum<Values>(values));
+  const double mean = values.sum / static_cast<double>(pixels);
+  double squared_deviations = 0;
+  Kokkos::parallel_reduce(
+      all_pixels, [&](std::int64_t i, double& part) { part += (image[i] - mean) * (image[i] - mean); },
+      squared_deviations);
+  Kokkos::single(Kokkos::PerTeam(team), [&] {
+    moments[team.league_rank()] = {values.minimum, values.maximum, mean, squared_deviations, true};
+  });
 }
 
 } // namespace Bracewell::Examples

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/mrc.hpp"
+#include "cryoem/image_statistics.hpp"
 
 #include "support.hpp"
 
@@ -555,12 +556,35 @@ TEST_CASE("float16 is written rounded to the nearest, ties to even") {
 TEST_CASE("statistics do not cancel for a large mean") {
   const TemporaryFolder folder;
   const fs::path path = folder / "large.mrcs";
-  MrcWriter writer(path, MrcWriter::Kind::Stack, 100, 100);
-  for (int i = 0; i < 50; ++i) {
-    std::vector<float> image(10000);
+  constexpr int width = 101, height = 100, count = 50;
+  const bool by_kernel = GENERATE(false, true);
+  MrcWriter writer(path, MrcWriter::Kind::Stack, width, height);
+  writer.reserve(count);
+  const Owned<float*> on_device("image", width * height);
+  const OnHost<MrcWriter::Moments*> moments("moments", 1);
+  for (int i = 0; i < count; ++i) {
+    std::vector<float> image(width * height);
     for (std::size_t k = 0; k < image.size(); ++k)
       image[k] = 1e6f + (k % 2 == 0 ? 1.0f : -1.0f) + 2.0f * static_cast<float>(i % 2);
-    writer.write(image);
+    if (by_kernel) {
+      Kokkos::deep_copy(on_device, host_view(image));
+      ImageMoments{on_device.data(), width * height, moments.data()}.run(Space(), 1);
+      Space().fence();
+      writer.write_at(i, image, {moments.data(), 1});
+    } else {
+      writer.write(image);
+    }
+  }
+  if (by_kernel) { // a value that is not finite is found, and an image without moments
+    std::vector<float> image(width * height);
+    image[width + 2] = std::numeric_limits<float>::infinity();
+    Kokkos::deep_copy(on_device, host_view(image));
+    ImageMoments{on_device.data(), width * height, moments.data()}.run(Space(), 1);
+    Space().fence();
+    CHECK_THROWS_WITH(
+        writer.write_at(count, image, {moments.data(), 1}),
+        ContainsSubstring("image 51 (counting from 1) has a value that is not finite at column 3, row 2"));
+    CHECK_THROWS_AS(writer.write_at(count, image, {}), std::invalid_argument);
   }
   writer.close();
   const Bytes bytes = read_bytes(path);

@@ -144,6 +144,8 @@ TEST_CASE("parts of any size and place are written by several threads, on disk a
   for (std::size_t i = 0; i < expected.size(); ++i)
     expected[i] = static_cast<std::uint8_t>(i * 37 % 251);
   AtomicFile file(folder / "a");
+  if (GENERATE(false, true))
+    file.reserve(before, parts * part);
   {
     const auto write = [&](std::size_t begin, std::size_t size) {
       file.write_at(static_cast<std::int64_t>(begin),
@@ -170,6 +172,8 @@ TEST_CASE("a full disk is a failure and leaves nothing") {
   std::string what;
   try {
     AtomicFile file(folder / "a");
+    if (GENERATE(false, true))
+      file.reserve(0, static_cast<std::int64_t>(bytes));
     file.write(std::string(bytes, 'x'));
     file.commit();
   } catch (const std::runtime_error& error) {
