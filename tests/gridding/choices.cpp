@@ -78,6 +78,46 @@ TEST_CASE("on a host bins are chosen for rays and random points, as was the fast
     CHECK(Bracewell::choose_gridding_strategy({3e5, slices, 4 * n * n, 8, 2, true}) == Bins);
 }
 
+TEST_CASE("on GPUs several slices are spread by teams that own boxes where that was faster on an H200") {
+  // docs/internals/gridding-and-tomography.md
+  const auto owned = [](double points, double slices, double largest_bin, int dimensions,
+                        std::size_t value_bytes = 4, SampleOrder order = SampleOrder::SlicesFirst,
+                        bool host = false) {
+    return Bracewell::spreads_owned_boxes({.points = points,
+                                           .slices = slices,
+                                           .largest_bin = largest_bin,
+                                           .dimensions = dimensions,
+                                           .order = order,
+                                           .value_bytes = value_bytes,
+                                           .host = host,
+                                           .lanes = 270336});
+  };
+  for (const int dimensions : {2, 3}) {
+    for (const double slices : {4, 8, 16, 64})
+      CHECK(owned(1e6, slices, 480, dimensions));
+    CHECK(!owned(1e6, 2, 480, dimensions));
+    CHECK(!owned(1e6, 8, 1e5, dimensions)); // one team would have 26 times the share of another
+    CHECK(owned(500, 8, 500, dimensions));  // no time at all
+    CHECK(!owned(1e7, 8, 4600, dimensions));
+    CHECK(owned(1e7, 8, 4600, dimensions, 4, SampleOrder::SlicesLast));
+    CHECK(!owned(1e6, 8, 480, dimensions, 4, SampleOrder::SlicesFirst, true));
+    CHECK(owned(1e6, 4, 480, dimensions, 8) == (dimensions == 3));
+    CHECK(owned(2e6, 8, 480, dimensions, 8));
+  }
+  CHECK(!owned(1e6, 8, 480, 1));
+}
+
+TEST_CASE("on GPUs grids may be smaller in 3D and in double") {
+  using Bracewell::unasked_oversamplings;
+  for (const int dimensions : {2, 3}) {
+    CHECK(unasked_oversamplings(1e-9, 2.2e-16, false, dimensions) == std::vector{2., 1.75, 1.5});
+    CHECK(unasked_oversamplings(1e-3, 1.2e-7, false, dimensions).size() == std::size_t(dimensions));
+    for (const bool host : {false, true})
+      CHECK(unasked_oversamplings(1e-6, 1.2e-7, host, dimensions).size() ==
+            (!host && dimensions == 3 ? 2 : 1));
+  }
+}
+
 TEST_CASE("tiles without samples cost nothing") {
   using Bracewell::gridding_cost;
   const auto cost = [](GriddingStrategy strategy, double cells) {
@@ -198,6 +238,9 @@ TEMPLATE_TEST_CASE("plans run the kernels that the functions choose", "", float,
         const auto grid = images<TestType, 2>(slices, plan.grid_shape());
         const auto spreads = Test::report([&] { plan.spread(space, samples, grid); });
         CHECK(spreads.launches(prefix + label(plan.strategy())));
+        if (plan.strategy() == GriddingStrategy::Bins) // of 300 points
+          CHECK(spreads.launches(prefix + "spread_bins_owned") ==
+                (!Bracewell::Impl::is_host<Space> && slices >= 4 && (sizeof(TestType) == 4 || slices >= 8)));
 
         const auto interpolation = choose_interpolation({plan.strategy(), order, slices, plan.width(), 2,
                                                          sizeof(TestType), Bracewell::Impl::is_host<Space>});

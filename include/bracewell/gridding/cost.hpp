@@ -73,6 +73,17 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
     for (const int edge : {bin.x, bin.y, bin.z})
       padding *= edge > 1 ? 1 + (work.width - 1) / std::max<double>(edge, work.width - 1) : 1;
     const double sample = work.dimensions < 3 ? tuning.bin_sample_2d : tuning.bin_sample_3d;
+    if (!work.host && work.dimensions > 1 && work.slices >= tuning.owned_slices &&
+        work.order == SampleOrder::SlicesFirst &&
+        2 * work.points * std::min<double>(work.slices, Impl::slices_of_box) * sizeof(float) <=
+            tuning.owned_bytes) {
+      // By SpreadOwnedBoxes, unless points crowd, as those on rays do, whose slices mostly are last.
+      const double all = std::ceil(work.slices / Impl::slices_of_box) * Impl::slices_of_box;
+      const double reach = work.dimensions == 2 ? (work.width + 7.) * (work.width + 3)
+                                                : (work.width + 3.) * (work.width + 3) * (work.width + 1);
+      return tuning.bin_launch + work.cells * all * tuning.owned_cell +
+             points_of_slices * (tuning.owned_sample + tuning.owned_reach * reach);
+    }
     return writing + (1 << work.dimensions) * tuning.bin_launch +
            reached_cells(work, bin, 1) * work.slices * padding * tuning.bin_cell +
            points_of_slices * (sample + tuning.bin_tap * bin_taps(work));
@@ -125,12 +136,16 @@ inline double gridding_and_fft_cost(const GriddingWork& work) {
 }
 
 /// The oversamplings that a plan chooses from unasked. A smaller grid needs a wider kernel and has a stronger roll-off,
-/// which amplifies rounding; on hosts, where FFTs take longer beside spreading, it may be worth more.
+/// which amplifies rounding; on hosts, where FFTs take longer beside spreading, it may be worth more, and on GPUs in
+/// 3D and in double. Near the precision only volumes on GPUs have a choice, which gain most.
 /// @param epsilon  of the precision
-inline std::vector<double> unasked_oversamplings(double tolerance, double epsilon, bool host) {
+inline std::vector<double> unasked_oversamplings(double tolerance, double epsilon, bool host,
+                                                 int dimensions) {
   if (tolerance < 20 * epsilon)
-    return {2};
-  return host ? std::vector<double>{2, 1.75, 1.5, 1.35, 1.25} : std::vector<double>{2, 1.5};
+    return !host && dimensions == 3 ? std::vector<double>{2, 1.8} : std::vector<double>{2};
+  if (host)
+    return {2, 1.75, 1.5, 1.35, 1.25};
+  return dimensions == 3 || epsilon < 1e-10 ? std::vector<double>{2, 1.75, 1.5} : std::vector<double>{2, 1.5};
 }
 
 /// The size of a grid of at least `least` elements along an axis whose FFT is fast. Above 2048 cuFFT's
@@ -149,6 +164,34 @@ inline std::int64_t gridding_size(std::int64_t least, bool host) {
       return size;
   }
   return smooth;
+}
+
+/// What the choice of the kernel that spreads by the strategy Bins depends on.
+struct BinsWork {
+  double points;           ///< samples of a slice
+  double slices;           ///< of one call
+  double largest_bin;      ///< samples of a bin, at most
+  int dimensions;          ///< 1, 2 or 3
+  SampleOrder order;       ///< of samples in memory
+  std::size_t value_bytes; ///< 4 for float, 8 for double
+  bool host;               ///< the execution space works in the host's memory
+  double lanes;            ///< of the execution space: its concurrency
+};
+
+/// Whether teams own boxes of the grid and look for their samples (GPUs, 2D and 3D, several slices), or are dealt
+/// the samples of bins, large bins in parts. Boxes are not shared, so that there must be none that takes a good
+/// part of the time of all; and they read samples several times, which takes long where the slices of many lie far
+/// apart. In 2D in double boxes pay from twice as many slices on.
+inline bool spreads_owned_boxes(const BinsWork& work) {
+  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  const double of_team = work.points * tuning.owned_lanes / work.lanes;
+  const double bytes =
+      2. * work.value_bytes * work.points * std::min<double>(work.slices, Impl::slices_of_box);
+  const double least =
+      work.dimensions == 2 && work.value_bytes == 8 ? 2. * tuning.owned_slices : double(tuning.owned_slices);
+  return !work.host && work.dimensions > 1 && work.slices >= least &&
+         work.largest_bin <= std::max<double>(tuning.owned_bin, tuning.owned_share * of_team) &&
+         (work.order == SampleOrder::SlicesLast || bytes <= tuning.owned_bytes);
 }
 
 /// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the

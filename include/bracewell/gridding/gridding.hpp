@@ -15,6 +15,7 @@
 #include <bracewell/gridding/detail/spread_bins_gpu.hpp>
 #include <bracewell/gridding/detail/spread_bins_host.hpp>
 #include <bracewell/gridding/detail/spread_duplicated.hpp>
+#include <bracewell/gridding/detail/spread_owned_boxes.hpp>
 #include <bracewell/gridding/detail/spread_pruned.hpp>
 #include <bracewell/gridding/detail/spread_tiles_gpu.hpp>
 #include <bracewell/gridding/detail/spread_tiles_host.hpp>
@@ -167,6 +168,13 @@ public:
     Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::spread");
     if (points() == 0 || count == 0)
       return Impl::fill(space, "Bracewell::Gridding::zero", out.data, out.size());
+    if constexpr (!host && Dim > 1)
+      if (plan_.strategy == GriddingStrategy::Bins &&
+          Impl::OwnedBoxes<ExecutionSpace, T, Dim>::suit(space, plan_, count))
+        return Impl::with_bin_width<true>(width(), [&]<int MaxWidth>() {
+          Impl::SpreadOwnedBoxes<ExecutionSpace, MaxWidth, T, Dim>::launch(
+              space, plan_, count, plan_.samples(in.data, count), out.data);
+        });
     if (plan_.strategy == GriddingStrategy::Bins)
       return Impl::with_bin_width<host>(width(), [&]<int MaxWidth>() {
         using Spread = std::conditional_t<host, Impl::SpreadBinsHost<ExecutionSpace, MaxWidth, T, Dim>,

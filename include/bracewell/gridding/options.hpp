@@ -41,8 +41,8 @@ struct GriddingOptions {
   double tolerance = 1e-4; ///< relative error (L2) of sums over samples or pixels; 1e-2 to 1e-6 in float, to
                            ///< 1e-12 in double
   GriddingKernel kernel = GriddingKernel::KaiserBessel; ///< carries samples to the grid
-  std::optional<double> oversampling =
-      std::nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 or 2, the faster
+  std::optional<double> oversampling = std::
+      nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 to 2, on hosts from 1.25 on, the fastest
   GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of spreading
   SampleOrder order = SampleOrder::SlicesFirst;            ///< of the axes of samples
   int sign = 1; ///< of the exponent of NonuniformFFT::adjoint, 1 or -1; `forward` has the other

@@ -60,6 +60,26 @@ KOKKOS_FORCEINLINE_FUNCTION void prefetch([[maybe_unused]] const T* address) {
 #endif
 }
 
+/// Copies a complex number from global to scratch memory on the way beside what follows: it is there for the
+/// lane after wait_for_copies(), for its team after a barrier behind that.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION void copy_ahead(Kokkos::complex<T>* target, const Kokkos::complex<T>* source) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+               :
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(target))),
+                 "l"(__cvta_generic_to_global(source)), "n"(sizeof(Kokkos::complex<T>))
+               : "memory");
+#else
+  *target = *source;
+#endif
+}
+KOKKOS_FORCEINLINE_FUNCTION void wait_for_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
+}
+
 /// Orders what the lanes of a warp read and write in scratch memory.
 KOKKOS_FORCEINLINE_FUNCTION void synchronise_lanes() {
 #if defined(__CUDA_ARCH__)

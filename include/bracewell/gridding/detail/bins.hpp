@@ -169,6 +169,7 @@ struct BinTasks {
   std::vector<SplitBin> split;                      ///< colour by colour
   std::array<int, colours + 1> task_end, split_end; ///< of colour c at c + 1; before the first at 0
   int slots = 0;
+  std::int64_t largest = 0; ///< samples of a bin, at most
 
   struct Limits {
     std::int64_t most;  ///< samples of a task
@@ -196,6 +197,7 @@ struct BinTasks {
       const std::int64_t first = begin[bin], samples = begin[bin + 1] - first;
       if (samples == 0)
         continue;
+      result.largest = std::max(result.largest, samples);
       const int colour = bins.colour(bin);
       if (samples <= alone) {
         whole[colour].push_back({begin[bin], begin[bin + 1], std::uint32_t(bin), -1});
@@ -296,10 +298,12 @@ struct Bins {
   BinGrid<Dim> grid = {};
   Vector<std::uint32_t> order; ///< numbers of the samples
   SampleChunks<Space> chunks;  ///< in which interpolation on GPUs takes them
+  Vector<std::uint32_t> first; ///< where the samples of every bin begin, and where the last ones end
   Vector<BinTask> tasks;
   Vector<SplitBin> split;
   std::array<int, BinGrid<Dim>::most_colours + 1> task_end = {}, split_end = {};
   int slots = 0;
+  std::int64_t largest = 0; ///< samples of a bin, at most
 
   /// Sorts the points; `locations` come in the order of bins. Memory of earlier points is used again.
   /// @return  how many are not finite: then nothing was sorted
@@ -313,8 +317,8 @@ struct Bins {
     auto* const memory = reinterpret_cast<std::uint32_t*>(locations);
     const Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged> keys(memory,
                                                                             static_cast<std::size_t>(points));
-    const auto begin =
-        device_vector<std::uint32_t>(space, "Bracewell::Gridding::first_of_bins", grid.count() + 1);
+    if (static_cast<std::int64_t>(first.size()) != grid.count() + 1)
+      first = device_vector<std::uint32_t>(space, "Bracewell::Gridding::first_of_bins", grid.count() + 1);
     std::int64_t not_finite = 0;
     Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
                             KeysOfPoints<Points, T, Dim>{where, grid, keys.data(), order.data()}, not_finite);
@@ -323,16 +327,17 @@ struct Bins {
     sort_keys<Space>(space, keys, order, memory + points);
     Kokkos::parallel_for(
         "Bracewell::Gridding::first_of_bins", Range(space, 0, grid.count() + 1),
-        FirstOfBins{keys.data(), static_cast<std::uint32_t>(points), grid.cells_of_key(), begin.data()});
+        FirstOfBins{keys.data(), static_cast<std::uint32_t>(points), grid.cells_of_key(), first.data()});
     Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
                          LocateInOrder<Points, T, Dim>{where, order.data(), points, locations});
     chunks.sort(space, order.data(), points);
-    std::vector<std::uint32_t> first(static_cast<std::size_t>(grid.count() + 1));
-    copy_to_host(space, begin, first.data());
-    const auto host = BinTasks<Dim>::make(grid, first.data(), BinTasks<Dim>::limits(space, points));
+    std::vector<std::uint32_t> begin(static_cast<std::size_t>(grid.count() + 1));
+    copy_to_host(space, first, begin.data());
+    const auto host = BinTasks<Dim>::make(grid, begin.data(), BinTasks<Dim>::limits(space, points));
     task_end = host.task_end;
     split_end = host.split_end;
     slots = host.slots;
+    largest = host.largest;
     tasks = device_copy(space, "Bracewell::Gridding::bin_tasks", host.tasks);
     split = device_copy(space, "Bracewell::Gridding::split_bins", host.split);
     return 0;

@@ -72,7 +72,7 @@ struct GriddingChoice {
     double least = std::numeric_limits<double>::infinity();
     bool too_wide = false; // for bins
     for (const double unasked : unasked_oversamplings(
-             options.tolerance, double(std::numeric_limits<T>::epsilon()), is_host<Space>)) {
+             options.tolerance, double(std::numeric_limits<T>::epsilon()), is_host<Space>, Dim)) {
       const double oversampling = options.oversampling.value_or(unasked);
       KernelPolynomials candidate = choose_kernel(options.kernel, options.tolerance, oversampling, Dim,
                                                   double(std::numeric_limits<T>::epsilon()));
@@ -231,7 +231,7 @@ struct GriddingPlan {
 
   std::size_t memory_bytes() const {
     std::size_t bytes = bytes_of(table, locations, tiles.list, tiles.tasks, tiles.split, bins.order,
-                                 bins.chunks.order, bins.tasks, bins.split, partial);
+                                 bins.first, bins.chunks.order, bins.tasks, bins.split, partial);
     for (const auto& axis : rolloff)
       bytes += bytes_of(axis);
     if (rays)
@@ -257,7 +257,7 @@ struct GriddingPlan {
     if (choice.strategy == GriddingStrategy::Bins) {
       const auto grid = bin_grid<Space, T, Dim>(space, choice.grid, choice.kernel->width);
       const auto tasks = Bins<Space, T, Dim>::tasks_of(space, where, count, grid);
-      const std::int64_t numbers = count + SampleChunks<Space>::count(count);
+      const std::int64_t numbers = count + SampleChunks<Space>::count(count) + grid.count() + 1;
       return bytes + static_cast<std::size_t>(numbers) * sizeof(std::uint32_t) + tasks.bytes() +
              static_cast<std::size_t>(bin_sums(tasks.slots, options.slices, grid)) * sizeof(Complex);
     }

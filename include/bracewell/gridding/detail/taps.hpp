@@ -80,13 +80,13 @@ struct TapTable<T, MaxWidth, false> {
 template <class T>
 inline constexpr int common_max_width = sizeof(T) <= 4 ? 8 : 16;
 
-/// The same for the strategy Bins, whose kernels have at most 16 taps: on GPUs the width itself, on hosts a
-/// multiple of four, which SIMD registers hold.
-template <bool host, int width = host ? 4 : 2, class Run>
+/// The same for the strategy Bins, whose kernels have at most 16 taps: the width itself or, as SIMD registers of
+/// hosts hold, the next multiple of four.
+template <bool by_four, int width = by_four ? 4 : 2, class Run>
 void with_bin_width(int wanted, const Run& run) {
   if constexpr (width < 16)
     if (wanted > width)
-      return with_bin_width<host, width + (host ? 4 : 1)>(wanted, run);
+      return with_bin_width<by_four, width + (by_four ? 4 : 1)>(wanted, run);
   run.template operator()<width>();
 }
 

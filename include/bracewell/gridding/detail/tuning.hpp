@@ -34,6 +34,9 @@ struct GriddingTuning {
   double bin_tap;                      ///< a tap of it
   double bin_cell;                     ///< an element of a tile of a bin, which is added to the grid
   double bin_launch;                   ///< of the bins of a colour
+  double owned_cell; ///< an element of a grid, spread by SpreadOwnedBoxes eight slices at a time
+  double owned_sample,
+      owned_reach; ///< a sample of a slice, and each of the blocks' cells around that it is added to
   double interpolated_bin_sample;      ///< a sample of a slice, interpolated in the order of bins
   double interpolated_bin_tap;         ///< a tap of it
   double interpolated_tap;             ///< a tap of a sample of a slice, interpolated sample by sample
@@ -54,8 +57,13 @@ struct GriddingTuning {
   int bin_tasks, bin_lanes;          ///< so many tasks for so many lanes, where bins are large enough
   int least_bin_task, most_bin_task; ///< samples of one team, where bins hold more
   int bin_share_alone;               ///< one in so many of these a bin may hold that is not shared
-  double dense_bin;                  ///< samples per cell from which InterpolateDenseBins takes over
-  double copied_bin;                 ///< samples of a task from which InterpolateBinTiles takes over, in 3D
+  int owned_slices;   ///< from which on SpreadOwnedBoxes takes over, at points that do not crowd:
+  int owned_bin;      ///< where no bin has more samples than this,
+  double owned_share; ///< or more than this share of what one of the teams at work adds in all,
+  int owned_lanes;    ///< of which there is one for so many lanes,
+  double owned_bytes; ///< and where samples of eight slices that lie apart have no more bytes
+  double dense_bin;   ///< samples per cell from which InterpolateDenseBins takes over
+  double copied_bin;  ///< samples of a task from which InterpolateBinTiles takes over, in 3D
 
   // Kernels that go from sample to sample
   int slices_per_thread; ///< spread by Atomic or PrunedGather
@@ -94,6 +102,9 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .bin_tap = 0.2,
     .bin_cell = 1.5,
     .bin_launch = 0,
+    .owned_cell = 0, // GPUs only
+    .owned_sample = 0,
+    .owned_reach = 0,
     .interpolated_bin_sample = 9,
     .interpolated_bin_tap = 0.3,
     .interpolated_tap = 2.4,
@@ -114,6 +125,11 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .least_bin_task = 1024,
     .most_bin_task = std::numeric_limits<int>::max(),
     .bin_share_alone = 1,
+    .owned_slices = std::numeric_limits<int>::max(), // GPUs only
+    .owned_bin = 0,
+    .owned_share = 0,
+    .owned_lanes = 1,
+    .owned_bytes = 0,
     .dense_bin = 0, // GPUs only
     .copied_bin = 0,
     .slices_per_thread = 8,
@@ -129,7 +145,8 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .interpolate_idle = 1,
 };
 
-/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22 and for bins 2026-11-23; used on all GPUs.
+/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23 and for owned boxes 2026-11-24; used on
+/// all GPUs.
 inline constexpr GriddingTuning h200_gridding_tuning{
     .write = 2e-3,
     .atomic_tap = 2e-2,
@@ -146,6 +163,9 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .bin_tap = 7e-4,
     .bin_cell = 7.5e-3,
     .bin_launch = 5000,
+    .owned_cell = 8.5e-3,
+    .owned_sample = 0.056,
+    .owned_reach = 2.4e-4,
     .interpolated_bin_sample = 0.05,
     .interpolated_bin_tap = 4.5e-4,
     .interpolated_tap = 4e-3,
@@ -166,6 +186,11 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .least_bin_task = 1024,
     .most_bin_task = 16384,
     .bin_share_alone = 4,
+    .owned_slices = 4,
+    .owned_bin = 512,
+    .owned_share = 0.5,
+    .owned_lanes = 1024,
+    .owned_bytes = 3e8,
     .dense_bin = 0.5,
     .copied_bin = 64,
     .slices_per_thread = 8,
@@ -188,6 +213,9 @@ constexpr const GriddingTuning& gridding_tuning(bool host) {
 /// The constants that kernels of a space are compiled with.
 template <class Space>
 inline constexpr GriddingTuning tuning_of = gridding_tuning(is_host<Space>);
+
+/// Slices that a team of SpreadOwnedBoxes adds at once.
+inline constexpr int slices_of_box = 8;
 
 /// Lanes of a team of SpreadBinsGpu, and samples that it prepares together, an axis of each by one lane.
 KOKKOS_FUNCTION constexpr int bin_team_size(int dimensions, std::size_t value_bytes) {
