@@ -24,7 +24,8 @@ inline bool has_weights(const RunOptions& options, const Place& place) {
 
 /// Whether the Fourier method can do with its normal operator, and is faster so.
 inline bool goes_by_normal(const RunOptions& options, const Place& place, std::int64_t angles) {
-  return normal_is_faster(angles, place.width, place.image, kernels_run_on_host) &&
+  const bool on_chip = ToeplitzNormal<Space, 2, float>::on_chip(Space(), {place.image, place.image});
+  return normal_is_faster(angles, place.width, place.image, kernels_run_on_host, on_chip) &&
          options.solver->method != LeastSquaresMethod::SIRT && options.solver->noise == 0 &&
          !has_weights(options, place) && !place.depth;
 }

@@ -117,6 +117,153 @@ TEST_CASE("the normal operator is the sum over samples") {
   check<double, 3>(space.device(), space, {4, 7, 6}, {.slices = 2, .tolerance = 1e-8});
   const auto polar = rays(11, 12);
   check<float, 2>(polar, Points<2>::polar(polar), {12, 12}, {.slices = 3, .tolerance = 1e-5});
+  if (!Bracewell::Impl::is_host<Space>) { // by lines on the chip
+    const auto few = Points<2>::random(40);
+    check<double, 2>(few.device(), few, {260, 529}, {.slices = 3, .tolerance = 1e-11});
+    check<float, 2>(few.device(), few, {513, 257}, {.slices = 4, .tolerance = 1e-5});
+    check<Complex, 2>(few.device(), few, {300, 301}, {.slices = 4, .tolerance = 1e-11});
+  }
+}
+
+namespace {
+
+struct OneLane {
+  std::int64_t team;
+  int rank() const { return 0; }
+  std::int64_t number() const { return team; }
+  void barrier() const {}
+};
+
+/// sum_y x(y, :) exp(-2 pi i k y / n) for all k, n rows of `columns` numbers.
+Values transform_columns(const Values& x, int n, int columns) {
+  Values result(x.size());
+  for (int k = 0; k < n; ++k)
+    for (int y = 0; y < n; ++y) {
+      const auto turn = std::polar(1., -2 * std::numbers::pi * (k * y % n) / n);
+      for (int c = 0; c < columns; ++c)
+        result[static_cast<std::size_t>(k * columns + c)] +=
+            turn * x[static_cast<std::size_t>(y * columns + c)];
+    }
+  return result;
+}
+Values transposed(const Values& x, int rows, int columns) {
+  Values result(x.size());
+  for (int y = 0; y < rows; ++y)
+    for (int c = 0; c < columns; ++c)
+      result[static_cast<std::size_t>(c * rows + y)] = x[static_cast<std::size_t>(y * columns + c)];
+  return result;
+}
+
+/// Random numbers of which the number at -d is the conjugate of that at d, or which are even.
+Values random_response(int rows, int columns, bool even) {
+  Values response = random_values(static_cast<std::size_t>(rows * columns), 9);
+  const Values other = response;
+  for (int y = 0; y < rows; ++y)
+    for (int x = 0; x < columns; ++x) {
+      const auto mirrored =
+          other[static_cast<std::size_t>((rows - y) % rows * columns + (columns - x) % columns)];
+      auto& value = response[static_cast<std::size_t>(y * columns + x)];
+      value = even ? value.real() + mirrored.real() : value + std::conj(mirrored);
+    }
+  return response;
+}
+
+/// What the kernels for GPUs do, by one lane on a host, against the convolution written out.
+template <class Value, class RowSteps, class ColumnSteps, int columns>
+void check_lines(int height, int width, std::int64_t slices) {
+  using namespace Bracewell::Impl;
+  using T = typename RealOf<Value>::type;
+  using Number = PlainComplex<T>;
+  using Team = ToeplitzColumnTeam<T, ColumnSteps, columns>;
+  constexpr bool real = std::is_same_v<Value, T>;
+  constexpr int nx = RowSteps::n, ny = ColumnSteps::n;
+  CAPTURE(sizeof(T), real, nx, ny, height, width, slices);
+  const Values response = random_response(ny, nx, real);
+  const Values transform =
+      transposed(transform_columns(transposed(transform_columns(response, ny, nx), ny, nx), nx, ny), nx, ny);
+  std::vector<Kokkos::complex<T>> rounded;
+  for (const auto& value : transform)
+    rounded.emplace_back(T(value.real()), T(value.imag()));
+  std::vector<T> factors(transform.size());
+  for_each_row(Kokkos::DefaultHostExecutionSpace(), "test", nx,
+               OrderedTransferFunction<T>{LineOrder::of(RowSteps()), LineOrder::of(ColumnSteps()), nx, ny,
+                                          rounded.data(), factors.data(), real, T(1. / nx / ny)});
+  Kokkos::fence();
+
+  const std::int64_t images = real ? (slices + 1) / 2 : slices, pixels = height * width;
+  Values exact = random_values(static_cast<std::size_t>(slices * pixels), 10);
+  std::vector<Value> values;
+  for (auto& value : exact) {
+    if constexpr (real)
+      values.push_back(T((value = value.real()).real()));
+    else
+      values.emplace_back(T(value.real()), T(value.imag()));
+  }
+  const ToeplitzBlocks blocks{nx, columns};
+  std::vector<Number> spectra(static_cast<std::size_t>(images * blocks.size(height)), {NAN, NAN}),
+      lines(std::max<std::size_t>(Team::bytes, RowSteps::template bytes<T>) / sizeof(Number));
+  const auto row_roots = LineDFT<T, RowSteps>::write_roots(),
+             column_roots = LineDFT<T, ColumnSteps>::write_roots();
+  for (std::int64_t team = 0; team < images * height; ++team)
+    ToeplitzRows<Value, RowSteps, false>{values.data(), spectra.data(), slices,          height,
+                                         width,         blocks,         row_roots.data()}
+        .template run<1>(OneLane{team}, lines.data());
+  for (std::int64_t team = 0; team < images * nx / columns; ++team)
+    ToeplitzColumns<T, ColumnSteps, columns>{spectra.data(), factors.data(), images,
+                                             height,         blocks,         column_roots.data()}
+        .template run<1>(OneLane{team}, lines.data());
+  for (std::int64_t team = 0; team < images * height; ++team)
+    ToeplitzRows<Value, RowSteps, true>{values.data(), spectra.data(), slices,          height,
+                                        width,         blocks,         row_roots.data()}
+        .template run<1>(OneLane{team}, lines.data());
+
+  Values result, expected(exact.size());
+  for (const Value& value : values)
+    if constexpr (real)
+      result.emplace_back(value);
+    else
+      result.emplace_back(value.real(), value.imag());
+  for (std::int64_t s = 0; s < slices; ++s)
+    for (int y = 0; y < height; ++y)
+      for (int v = 0; v < height; ++v)
+        for (int x = 0; x < width; ++x)
+          for (int u = 0; u < width; ++u)
+            expected[static_cast<std::size_t>(s * pixels + y * width + x)] +=
+                response[static_cast<std::size_t>((y - v + ny) % ny * nx + (x - u + nx) % nx)] *
+                exact[static_cast<std::size_t>(s * pixels + v * width + u)];
+  CHECK(relative_error(result, expected) < (sizeof(T) == 4 ? 5e-7 : 1e-15 * 5));
+}
+
+} // namespace
+
+TEST_CASE("rows, columns and rows back are one convolution") {
+  using Bracewell::Impl::LineSteps;
+  using Complex = Kokkos::complex<double>;
+  using Short = LineSteps<4, 2, 8>;
+  check_lines<double, Short, LineSteps<4, 4, 8>, 2>(13, 32, 3);
+  check_lines<float, LineSteps<4, 6, 8>, LineSteps<2, 2, 16>, 4>(32, 17, 2);
+  check_lines<float, Short, Short, 2>(1, 9, 1);
+  check_lines<float, Short, Short, 1>(7, 6, 3);
+  check_lines<Complex, LineSteps<4, 4, 8>, Short, 1>(21, 15, 2);
+}
+
+TEST_CASE("the lines of normal operators are those that a team can have") {
+  using Bracewell::Impl::choose_toeplitz_lines;
+  const auto chosen = [](const auto& sizes, int rows, int columns, int columns_of_team) {
+    CHECK(sizes.rows == rows);
+    CHECK(sizes.columns == columns);
+    CHECK((!sizes || sizes.columns_of_team == columns_of_team));
+  };
+  const std::size_t chip = 232448;
+  chosen(choose_toeplitz_lines<float>({2048, 2048}, chip), 4096, 4096, 4);
+  chosen(choose_toeplitz_lines<float>({1448, 257}, chip), 1024, 3072, 4);
+  chosen(choose_toeplitz_lines<double>({257, 4096}, chip), 8192, 1024, 2);
+  chosen(choose_toeplitz_lines<float>({4096, 2049}, chip), 6144, 8192, 2);
+  chosen(choose_toeplitz_lines<double>({4096, 2049}, chip), 6144, 8192, 1);
+  chosen(choose_toeplitz_lines<float>({256, 2048}, chip), 0, 0, 0);
+  chosen(choose_toeplitz_lines<float>({4097, 2048}, chip), 0, 0, 0);
+  chosen(choose_toeplitz_lines<double>({4096, 2048}, 100000), 0, 0, 0);
+  chosen(choose_toeplitz_lines<float>({2048, 2048}, 0), 0, 0, 0);
 }
 
 TEST_CASE("the sign of the exponent, weights of one and no points") {

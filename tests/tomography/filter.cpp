@@ -140,7 +140,7 @@ TEST_CASE("rows are filtered in place, in many blocks as in one") {
 }
 
 TEST_CASE("a pair of rows is filtered in three steps and back") {
-  using Steps = Bracewell::Impl::FilterSteps<16, 12, 8>;
+  using Steps = Bracewell::Impl::LineSteps<16, 12, 8>;
   using Line = Bracewell::Impl::FilterLine<double, Steps>;
   struct OneLane {
     int line;

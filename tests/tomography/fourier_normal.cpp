@@ -152,6 +152,7 @@ TEST_CASE("the normal operator is for many angles: a quarter of the pixels on ho
   static_assert(normal_is_faster(64, 1024, 512, true) &&
                 !normal_is_faster(128, 511, 512, true)); // samples count
   static_assert(normal_is_faster(1 << 24, 32768, 16384, true));
+  static_assert(normal_is_faster(1, 512, 512, false, true)); // by lines on the chip
 }
 
 TEST_CASE("wrong input to FourierNormal is named") {

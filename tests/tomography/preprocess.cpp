@@ -157,6 +157,50 @@ TEMPLATE_TEST_CASE("sorted columns are smoothed by medians, however many angles 
   }
 }
 
+TEMPLATE_TEST_CASE("columns that are too long for a team are sorted in parts, which are merged", "", float,
+                   double) {
+  using namespace Bracewell::Impl;
+  using Value = RankedValue<TestType>;
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  using Teams = Kokkos::TeamPolicy<Host>;
+  const Host space;
+  constexpr int items = 8;
+  using Sort = SortColumnByTeam<TestType, items>;
+  const int S = 2, n = 3;
+  for (const auto& [P, part] : {std::pair{1, 1}, {8, 8}, {9, 8}, {16, 8}, {61, 8}, {64, 8}, {129, 8}}) {
+    CAPTURE(P);
+    Values values = random_values(std::size_t(S) * P * n);
+    std::vector<TestType> sinograms;
+    for (double& value : values)
+      sinograms.push_back(TestType(std::round(8 * value) / 8)); // equal ones keep the order of their angles
+    sinograms[values.size() / 2] = TestType(NAN);               // as infinity
+    std::vector<Value> from(values.size()), to(values.size());
+    const int parts = (P - 1) / part + 1;
+    Kokkos::parallel_for(
+        "test", Teams(space, S * n * parts, 1).set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(1))),
+        Sort{{sinograms.data(), P, n}, from.data(), part});
+    space.fence();
+    for (int length = part; length < P; length *= 2, std::swap(from, to)) {
+      const MergeSortedParts<TestType, items> merge{from.data(), to.data(), P, length};
+      for (std::int64_t thread = 0; thread < S * n * ((P - 1) / items + 1); ++thread)
+        merge(thread);
+    }
+    for (int column = 0; column < S * n; ++column) {
+      std::vector<std::pair<TestType, int>> expected, found;
+      for (int p = 0; p < P; ++p) {
+        const TestType value = sinograms[std::size_t((column / n * P + p) * n + column % n)];
+        expected.emplace_back(std::isnan(value) ? TestType(INFINITY) : value, p);
+        found.emplace_back(from[std::size_t(column * P + p)].value, from[std::size_t(column * P + p)].angle);
+      }
+      std::ranges::stable_sort(expected, {}, &std::pair<TestType, int>::first);
+      CHECK(found == expected);
+    }
+  }
+  CHECK(Sort::part_of(8192) == 8192);
+  CHECK(Sort::part_of(8193) == 4104);
+  CHECK(Sort::part_of(3 * 8192) == 8192);
+}
+
 TEST_CASE("offsets of detector columns are found by the equation they satisfy") {
   const Space space;
   const int n = 40, P = 6;

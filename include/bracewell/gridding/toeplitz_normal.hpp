@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/transfer_function.hpp>
+#include <bracewell/gridding/detail/toeplitz_lines.hpp>
+#include <bracewell/gridding/detail/toeplitz_plans.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
 
 #include <algorithm>
-#include <string>
+#include <optional>
 
 namespace Bracewell {
 
@@ -21,6 +22,9 @@ namespace Bracewell {
 /// has the relative error (L2) of options.tolerance, and so, about, have results of images that the samples
 /// see; where weights are positive, eigenvalues as small as that may come out below zero.
 ///
+/// In two dimensions on CUDA three kernels do the whole convolution for images of 257 to 4096 pixels along both axes, as
+/// far as a multiprocessor has the memory; all else goes through FFT plans.
+///
 /// Movable, not copyable; owns the grids and the FFTs' workspace, so calls that can overlap need a plan each.
 template <class ExecutionSpace, int Dim, class Value>
 class ToeplitzNormal {
@@ -33,14 +37,9 @@ class ToeplitzNormal {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<T>;
   using Shape = std::array<int, Dim>;
-  static constexpr bool real = std::is_same_v<Value, T>;
-  template <class DataType>
-  using Unmanaged =
-      Kokkos::View<DataType, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  template <class Element>
-  using GridView = Unmanaged<std::conditional_t<Dim == 2, Element***, Element****>>;
-  using Forward = FFT<ExecutionSpace, Dim, Value, Complex>;
-  using Backward = FFT<ExecutionSpace, Dim, Complex, Value>;
+  static constexpr bool has_lines = Dim == 2 && Impl::has_chip_memory<ExecutionSpace>;
+  using Lines = Impl::ToeplitzLines<ExecutionSpace, Value>;
+  using Plans = Impl::ToeplitzPlans<ExecutionSpace, Dim, Value>;
 
 public:
   /// Computes the response by a NonuniformFFT of images of 2 n - 1 pixels along every axis and waits for it;
@@ -55,37 +54,33 @@ public:
   ToeplitzNormal(const ExecutionSpace& space, const Points& points,
                  const Array<const T, MemorySpace>& weights, const Shape& shape,
                  const GriddingOptions& options = {})
-      : image_(checked(shape, options)), grid_(grid_shape(shape)), slices_(options.slices),
-        ones_(Impl::device_vector<T>(space, "Bracewell::ToeplitzNormal::ones", longest(shape))),
-        transfer_(transfer_function(space, points, weights, options)),
-        // They never run at the same time.
-        forward_(space, grid_, slices_, {.external_workspace = true}),
-        backward_(space, grid_, slices_, {.direction = FFTDirection::Backward, .external_workspace = true}),
-        grids_(Impl::device_vector<Value>(space, "Bracewell::ToeplitzNormal::grids", slices_ * elements())),
-        spectra_(Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::spectra",
-                                              real ? slices_ * frequencies(grid_) : 0)),
-        workspace_(Impl::device_vector<char>(
-            space, "Bracewell::ToeplitzNormal::workspace",
-            std::int64_t(std::max(forward_.workspace_bytes(), backward_.workspace_bytes())))) {}
+      : image_(checked(shape, options)), grid_(grid_shape(space, shape)), slices_(options.slices) {
+    const auto transform = transform_of_response(space, points, weights, options);
+    if constexpr (has_lines)
+      if (const auto sizes = line_sizes(space, shape))
+        lines_.emplace(space, shape, sizes, slices_, transform.data());
+    if (!lines_)
+      plans_.emplace(space, shape, grid_, slices_, transform.data());
+    space.fence("Bracewell::ToeplitzNormal: the plan is complete");
+  }
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const { return Impl::bytes_of(ones_, transfer_, grids_, spectra_, workspace_); }
+  std::size_t memory_bytes() const { return lines_ ? lines_->memory_bytes() : plans_->memory_bytes(); }
 
   /// What memory_bytes() of a plan of these arguments would be; points and weights do not matter.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, const Shape& shape,
                                   const GriddingOptions& options = {}) {
-    const Shape grid = grid_shape(checked(shape, options));
-    std::size_t cells = sizeof(Value);
-    for (const int size : grid)
-      cells *= static_cast<std::size_t>(size);
-    const auto slices = static_cast<std::size_t>(options.slices),
-               spectrum = static_cast<std::size_t>(frequencies(grid));
-    const FFTOptions back{.direction = FFTDirection::Backward};
-    return (static_cast<std::size_t>(longest(shape)) + spectrum) * sizeof(T) + slices * cells +
-           (real ? slices * spectrum * sizeof(Complex) : 0) +
-           std::max(Forward::bytes_needed(space, grid, options.slices),
-                    Backward::bytes_needed(space, grid, options.slices, back));
+    const Shape grid = grid_shape(space, checked(shape, options));
+    if constexpr (has_lines)
+      if (const auto sizes = line_sizes(space, shape))
+        return Lines::bytes_needed(shape, sizes, options.slices);
+    return Plans::bytes_needed(space, shape, grid, options.slices);
+  }
+
+  /// Whether plans of this shape work by lines on the chip of a GPU, in three kernels.
+  static bool on_chip(const ExecutionSpace& space, const Shape& shape) {
+    return bool(line_sizes(space, shape));
   }
 
   /// Size of the convolution, slowest axis first: at least 2 n - 1 along every axis.
@@ -105,23 +100,18 @@ public:
     if (in.data != out.data)
       arguments.disjoint({{"results", out}}, {{"images", in}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::ToeplitzNormal::execute");
-    const auto layout = Impl::ImageOnGrid<T, Dim>::make(image_, grid_, ones_.data());
-    const std::int64_t pixels = layout.image_rows() * layout.image[0];
+    std::int64_t pixels = 1;
+    for (const int size : image_)
+      pixels *= size;
     for (std::int64_t first = 0; first < slices; first += slices_) {
-      const std::int64_t pass = std::min(slices_, slices - first);
-      Impl::pad_images(space, "Bracewell::ToeplitzNormal::pad", layout,
-                       Impl::PlainImages<const Value>{in.data + first * pixels}, pass, grids_.data());
-      if (pass < slices_) // FFTs transform them all
-        Impl::fill(space, "Bracewell::ToeplitzNormal::unused", grids_.data() + pass * elements(),
-                   (slices_ - pass) * elements());
-      forward_.execute(space, grids(), spectra(), workspace_);
-      const auto rows = layout.grid_rows();
-      Impl::for_each_row(space, "Bracewell::ToeplitzNormal::multiply", pass * rows,
-                         Impl::MultiplySpectra<T>{transfer_.data(), spectra().data(),
-                                                  static_cast<int>(frequencies(grid_) / rows), rows});
-      backward_.execute(space, spectra(), grids(), workspace_);
-      Impl::crop_grids(space, "Bracewell::ToeplitzNormal::crop", layout, grids_.data(), pass,
-                       Impl::PlainImages<Value>{out.data + first * pixels});
+      const auto execute = [&](const auto& machine) {
+        machine.execute(space, in.data + first * pixels, out.data + first * pixels,
+                        std::min(slices_, slices - first));
+      };
+      if (plans_)
+        execute(*plans_);
+      else if constexpr (has_lines)
+        execute(*lines_);
     }
   }
 
@@ -134,72 +124,43 @@ private:
     return shape;
   }
 
-  static Shape grid_shape(const Shape& shape) {
+  static Impl::ToeplitzLineSizes line_sizes([[maybe_unused]] const ExecutionSpace& space,
+                                            [[maybe_unused]] const Shape& shape) {
+    if constexpr (has_lines)
+      return Impl::choose_toeplitz_lines<T>(shape, Impl::chip_memory(space));
+    return {};
+  }
+  static Shape grid_shape(const ExecutionSpace& space, const Shape& shape) {
     Shape grid;
     for (int d = 0; d < Dim; ++d)
       grid[d] = static_cast<int>(gridding_size(2 * shape[d] - 1, Impl::is_host<ExecutionSpace>));
+    if (const auto sizes = line_sizes(space, shape))
+      grid[0] = sizes.columns, grid[1] = sizes.rows;
     return grid;
   }
-  /// Pixels of the response along its longest axis.
-  static std::int64_t longest(const Shape& shape) {
-    return 2 * *std::max_element(shape.begin(), shape.end()) - 1;
-  }
-  /// Elements of a spectrum.
-  static std::int64_t frequencies(const Shape& grid) {
-    std::int64_t product = real ? grid[Dim - 1] / 2 + 1 : grid[Dim - 1];
-    for (int d = 0; d < Dim - 1; ++d)
-      product *= grid[d];
-    return product;
-  }
-  std::int64_t elements() const {
-    return Impl::ImageOnGrid<T, Dim>::make(image_, grid_, nullptr).grid.elements();
-  }
 
-  template <class Element>
-  static GridView<Element> view(Element* data, std::int64_t slices, const Shape& shape) {
-    if constexpr (Dim == 2)
-      return GridView<Element>(data, slices, shape[0], shape[1]);
-    else
-      return GridView<Element>(data, slices, shape[0], shape[1], shape[2]);
-  }
-  GridView<Value> grids() const { return view(grids_.data(), slices_, grid_); }
-  /// Complex values are transformed in place.
-  GridView<Complex> spectra() const {
-    if constexpr (!real) {
-      return grids();
-    } else {
-      Shape half = grid_;
-      half[Dim - 1] = half[Dim - 1] / 2 + 1;
-      return view(spectra_.data(), slices_, half);
-    }
-  }
-
-  /// The response's transform over the number of elements, by which two FFTs multiply.
+  /// [grid]
   template <class Points>
-  Kokkos::View<T*, ExecutionSpace> transfer_function(const ExecutionSpace& space, const Points& points,
-                                                     const Array<const T, MemorySpace>& weights,
-                                                     GriddingOptions options) const {
+  Kokkos::View<Complex*, ExecutionSpace>
+  transform_of_response(const ExecutionSpace& space, const Points& points,
+                        const Array<const T, MemorySpace>& weights, GriddingOptions options) const {
     options.slices = 1;
     options.order = SampleOrder::SlicesFirst;
     Shape wide = image_;
     for (int& size : wide)
       size = 2 * size - 1;
-    Impl::fill(space, "Bracewell::ToeplitzNormal::ones", ones_.data(), longest(image_), T(1));
-    const auto layout = Impl::ImageOnGrid<T, Dim>::make(wide, grid_, ones_.data());
+    const auto ones = Impl::device_vector<T>(space, "Bracewell::ToeplitzNormal::ones",
+                                             *std::max_element(wide.begin(), wide.end()));
+    Impl::fill(space, "Bracewell::ToeplitzNormal::ones", ones.data(), std::int64_t(ones.size()), T(1));
+    const auto layout = Impl::ImageOnGrid<T, Dim>::make(wide, grid_, ones.data());
     const auto transform =
-        Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::transform", elements());
+        Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::transform", layout.grid.elements());
     respond(space, points, weights, wide, options, layout, transform.data());
     const FFT<ExecutionSpace, Dim, Complex, Complex> fft(space, grid_);
-    fft.execute(space, view(transform.data(), 1, grid_), view(transform.data(), 1, grid_));
-    const auto result =
-        Impl::device_vector<T>(space, "Bracewell::ToeplitzNormal::transfer", frequencies(grid_));
-    auto stored = layout.grid;
-    stored.size[0] = static_cast<int>(frequencies(grid_) / layout.grid_rows());
-    Impl::for_each_row(space, "Bracewell::ToeplitzNormal::transfer_function", layout.grid_rows(),
-                       Impl::TransferFunction<T, Dim>{layout.grid, stored, transform.data(), result.data(),
-                                                      real, static_cast<T>(1. / double(elements()))});
-    space.fence("Bracewell::ToeplitzNormal: the plan is complete");
-    return result;
+    const auto grid = Impl::toeplitz_grids<ExecutionSpace, Dim>(transform.data(), 1, grid_);
+    fft.execute(space, grid, grid);
+    space.fence("Bracewell::ToeplitzNormal: the FFT's memory is no longer needed");
+    return transform;
   }
 
   /// The response at distances d, |d| < n along every axis, at d modulo the grid.
@@ -220,7 +181,10 @@ private:
         "Bracewell::ToeplitzNormal::weights",
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
         Impl::WeightsAsSamples<T>{weights.data, samples.data()});
-    adjoint.adjoint(space, Unmanaged<Complex**>(samples.data(), 1, count), view(response.data(), 1, wide));
+    using Samples =
+        Kokkos::View<Complex**, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    adjoint.adjoint(space, Samples(samples.data(), 1, count),
+                    Impl::toeplitz_grids<ExecutionSpace, Dim>(response.data(), 1, wide));
     Impl::pad_images(space, "Bracewell::ToeplitzNormal::place", layout,
                      Impl::PlainImages<const Complex>{response.data()}, 1, transform);
     space.fence("Bracewell::ToeplitzNormal: memory is no longer needed");
@@ -228,12 +192,8 @@ private:
 
   Shape image_, grid_;
   std::int64_t slices_;
-  Kokkos::View<T*, ExecutionSpace> ones_, transfer_;
-  Forward forward_;
-  Backward backward_;
-  Kokkos::View<Value*, ExecutionSpace> grids_;
-  Kokkos::View<Complex*, ExecutionSpace> spectra_; ///< of real values
-  Kokkos::View<char*, ExecutionSpace> workspace_;
+  std::optional<Lines> lines_; ///< one of both
+  std::optional<Plans> plans_;
 };
 
 } // namespace Bracewell

@@ -6,14 +6,16 @@
 
 namespace Bracewell {
 
-/// Whether iterations by FourierNormal::normal are expected to take less time than by `project` and `backproject`. Its FFTs
-/// have four times the pixels of images and do not know of angles; those of the pair have 2.25 to 4 times, and angles x width
-/// samples are gridded twice: from a quarter of the pixels on that is slower on hosts, on GPUs from as many on
+/// Whether iterations by FourierNormal::normal are expected to take less time than by `project` and `backproject`. Through
+/// FFT plans its FFTs have four times the pixels of images and do not know of angles; those of the pair have 2.25 to 4 times,
+/// and angles x width samples are gridded twice: from a quarter of the pixels on that is slower on hosts, on GPUs from as
+/// many on. By lines on the chip it takes less time for any number of angles
 /// (docs/internals/gridding-and-tomography.md).
 /// @param width, image  pixels of the detector, and of images along both axes
 /// @param host          the execution space works in the host's memory
-constexpr bool normal_is_faster(std::int64_t angles, int width, int image, bool host) {
-  return (host ? 4. : 1.) * double(angles) * width >= double(image) * image;
+/// @param on_chip       ToeplitzNormal::on_chip of {image, image}
+constexpr bool normal_is_faster(std::int64_t angles, int width, int image, bool host, bool on_chip = false) {
+  return on_chip || (host ? 4. : 1.) * double(angles) * width >= double(image) * image;
 }
 
 /// FourierTomography with its normal operator, for iterations: normal(image) is backproject(project(image)) as one

@@ -14,13 +14,15 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace Bracewell {
 
 /// Removes stripes along the angles from sinograms: they become rings in the reconstruction.
 /// A plan with workspace for one slice (2 P n values, of All 3 P n, of Offset and Wavelet none), on GPUs and but for All
-/// for up to sixteen small ones, and for the columns of sixteen, of Wavelet for each frequency that it damps. GPUs sort columns of more than 16,384 angles (double: 8,192) by one thread
-/// each, which is slow. Movable; calls that can overlap need a plan each.
+/// for up to sixteen small ones, and for the columns of sixteen, of Wavelet for each frequency that it damps. GPUs sort
+/// columns of more than 16,384 angles (double: 8,192) in parts, with workspace for as many sorted values again. Movable;
+/// calls that can overlap need a plan each.
 template <class ExecutionSpace, class T>
 class StripeRemoval {
   using MemorySpace = typename ExecutionSpace::memory_space;
@@ -37,21 +39,24 @@ public:
     if (options.method == StripeMethod::Wavelet)
       wavelet_ = {space, slices_at_once, angles, width, options.levels, options.damping};
     if (sorts(options))
-      ranked_ = Impl::device_vector<Impl::RankedValue<T>>(space, "Bracewell::StripeRemoval::ranked",
-                                                          sorted_at_once(options, width) * angles * width);
+      ranked_ = Impl::device_vector<Ranked>(space, "Bracewell::StripeRemoval::ranked",
+                                            sorted_at_once(options, width) * angles * width);
+    merged_ = Impl::device_vector<Ranked>(space, "Bracewell::StripeRemoval::merged",
+                                          merged_values(options, angles, width));
     if (options.method == StripeMethod::All) {
       medians_ =
           Impl::device_vector<T>(space, "Bracewell::StripeRemoval::medians", std::int64_t(angles) * width);
       ratios_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::ratios",
                                        slices_at_once * std::int64_t(width));
-      sorted_ratios_ = Impl::device_vector<Impl::RankedValue<T>>(
-          space, "Bracewell::StripeRemoval::sorted_ratios", slices_at_once * std::int64_t(width));
+      sorted_ratios_ = Impl::device_vector<Ranked>(space, "Bracewell::StripeRemoval::sorted_ratios",
+                                                   slices_at_once * std::int64_t(width));
     }
   }
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return Impl::bytes_of(columns_, ranked_, medians_, ratios_, sorted_ratios_) + wavelet_.memory_bytes();
+    return Impl::bytes_of(columns_, ranked_, merged_, medians_, ratios_, sorted_ratios_) +
+           wavelet_.memory_bytes();
   }
 
   /// What memory_bytes() of a plan of these arguments would be.
@@ -68,10 +73,10 @@ public:
                                    ? static_cast<std::size_t>(sorted_at_once(options, width) * angles)
                                    : 0,
                       ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
-    return wavelet +
+    return wavelet + std::size_t(merged_values(options, angles, width)) * sizeof(Ranked) +
            std::size_t(width) *
                ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
-                (ranked + ratios) * sizeof(Impl::RankedValue<T>));
+                (ranked + ratios) * sizeof(Ranked));
   }
 
   /// @param sinograms  [S, P, n] attenuation, changed in place; any number of slices
@@ -122,6 +127,21 @@ private:
   static constexpr int slices_at_once = 16; ///< whose columns there is workspace for
   static constexpr int team_threads =
       Impl::is_host<ExecutionSpace> ? 1 : 256; ///< that look at ranks together
+
+  using Ranked = Impl::RankedValue<T>;
+  static constexpr int items = sizeof(T) == 4 ? 16 : 8; ///< that a thread of a GPU sorts
+  using Sort = Impl::SortColumnByTeam<T, items>;
+
+  /// Values between merges of columns that are longer than a team can sort: of angles, and of the ratios of All.
+  static std::int64_t merged_values(const StripeOptions& options, int angles, int width) {
+    const auto long_columns = [](int length, std::int64_t columns) {
+      return !Impl::is_host<ExecutionSpace> && Sort::part_of(length) < length ? length * columns : 0;
+    };
+    if (!sorts(options))
+      return 0;
+    return std::max(long_columns(angles, sorted_at_once(options, width) * width),
+                    options.method == StripeMethod::All ? long_columns(width, slices_at_once) : 0);
+  }
 
   static bool sorts(const StripeOptions& options) {
     return options.method == StripeMethod::Sorting || options.method == StripeMethod::All;
@@ -241,19 +261,29 @@ private:
 
   /// Every column of some slices.
   void sort(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices,
-            Impl::RankedValue<T>* ranked) const {
-    if constexpr (!Impl::is_host<ExecutionSpace>) {
-      using Sort = Impl::SortColumnByTeam<T, sizeof(T) == 4 ? 16 : 8>;
-      const int threads = Sort::threads_for(first.angles);
-      if (threads <= Sort::most)
-        return Kokkos::parallel_for(
-            "Bracewell::StripeRemoval::sort",
-            Teams<Kokkos::LaunchBounds<Sort::most, 1>>(space, int(slices) * first.width, threads)
-                .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(threads))),
-            Sort{first, ranked});
+            Ranked* ranked) const {
+    const std::int64_t columns = slices * first.width;
+    if constexpr (Impl::is_host<ExecutionSpace>) {
+      Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, columns),
+                           Impl::SortColumn<T>{first, ranked});
+    } else {
+      const int part = Sort::part_of(first.angles), parts = (first.angles - 1) / part + 1,
+                threads = Sort::threads_for(part);
+      int merges = 0;
+      while ((std::int64_t(part) << merges) < first.angles)
+        ++merges;
+      // The last merge leaves the values where they shall be.
+      Ranked *from = merges % 2 == 0 ? ranked : merged_.data(),
+             *to = merges % 2 == 0 ? merged_.data() : ranked;
+      Kokkos::parallel_for("Bracewell::StripeRemoval::sort",
+                           Teams<Kokkos::LaunchBounds<Sort::most, 1>>(space, int(columns) * parts, threads)
+                               .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(threads))),
+                           Sort{first, from, part});
+      for (int merge = 0; merge < merges; ++merge, std::swap(from, to))
+        Kokkos::parallel_for("Bracewell::StripeRemoval::merge",
+                             Range(space, 0, columns * ((first.angles - 1) / items + 1)),
+                             Impl::MergeSortedParts<T, items>{from, to, first.angles, part << merge});
     }
-    Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, slices * first.width),
-                         Impl::SortColumn<T>{first, ranked});
   }
 
   /// Medians over columns of the sorted values.
@@ -288,10 +318,10 @@ private:
   int angles_, width_;
   StripeOptions options_;
   Kokkos::View<T*, ExecutionSpace> columns_; ///< StripeColumns
-  Kokkos::View<Impl::RankedValue<T>*, ExecutionSpace> ranked_;
+  Kokkos::View<Ranked*, ExecutionSpace> ranked_, merged_;
   Wavelet wavelet_;
   Kokkos::View<T*, ExecutionSpace> medians_, ratios_; ///< of All
-  Kokkos::View<Impl::RankedValue<T>*, ExecutionSpace> sorted_ratios_;
+  Kokkos::View<Ranked*, ExecutionSpace> sorted_ratios_;
 };
 
 } // namespace Bracewell

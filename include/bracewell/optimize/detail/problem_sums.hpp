@@ -47,18 +47,23 @@ struct SumParts {
   }
 };
 
-/// The sums of a problem, handed to body(problem, sums).
-template <int Count, class Body>
+/// The sums of a problem, handed to body(problem, sums) by one lane of its team.
+template <class ExecutionSpace, int Count, class Body>
 struct FinishSums {
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+
   Body body;
   ProblemParts layout;
   const Sums<Count>* partial;
 
-  KOKKOS_FUNCTION void operator()(int problem) const {
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const int problem = member.league_rank();
+    const Sums<Count>* const own_parts = partial + std::int64_t(problem) * layout.parts;
     Sums<Count> sums;
-    for (int part = 0; part < layout.parts; ++part)
-      sums += partial[std::int64_t(problem) * layout.parts + part];
-    body(problem, sums);
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(member, layout.parts),
+        [&](int part, Sums<Count>& own) { own += own_parts[part]; }, sums);
+    Kokkos::single(Kokkos::PerTeam(member), [&] { body(problem, sums); });
   }
 };
 
@@ -68,10 +73,11 @@ void sum_problems(const ExecutionSpace& space, const char* label, const ProblemP
                   const Body& body, const Finish& finish) {
   auto* const sums = static_cast<Sums<Count>*>(partial);
   const int threads = is_host<ExecutionSpace> ? 1 : 256;
-  Kokkos::parallel_for(label, Kokkos::TeamPolicy<ExecutionSpace>(space, layout.all(), threads),
+  using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
+  Kokkos::parallel_for(label, Teams(space, layout.all(), threads),
                        SumParts<ExecutionSpace, Body, Count>{body, layout, sums});
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<ExecutionSpace>(space, 0, layout.problems),
-                       FinishSums<Count, Finish>{finish, layout, sums});
+  Kokkos::parallel_for(label, Teams(space, layout.problems, threads),
+                       FinishSums<ExecutionSpace, Count, Finish>{finish, layout, sums});
 }
 
 } // namespace Bracewell::Impl

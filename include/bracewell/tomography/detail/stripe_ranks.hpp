@@ -67,7 +67,7 @@ struct SortColumn {
   }
 };
 
-/// Sorts columns on GPUs, each by a team: a bitonic network (Batcher 1968) over `items` neighbours in the registers of
+/// Sorts columns on GPUs, or parts of long ones, each by a team: a bitonic network (Batcher 1968) over `items` neighbours in the registers of
 /// each thread. Pairs within a thread are compared there, those within a warp by shuffles, others through scratch
 /// memory.
 template <class T, int items>
@@ -78,11 +78,17 @@ struct SortColumnByTeam {
 
   SinogramOf<T> first; ///< the slices lie one behind the other
   Value* ranked;       ///< [slices, width, angles]
+  int part;            ///< so many angles of a column, the last one fewer: part_of
 
-  /// Threads for a column; more than `most` where it is too long.
-  static int threads_for(int angles) {
+  /// Angles of the fewest parts of a column that teams can sort; where there are several, a multiple of `items`.
+  static int part_of(int angles) {
+    const int parts = (angles - 1) / (most * items) + 1;
+    return parts == 1 ? angles : ((angles - 1) / parts / items + 1) * items;
+  }
+  /// Threads for a part.
+  static int threads_for(int part) {
     int threads = least;
-    while (threads <= most && threads * items < angles)
+    while (threads * items < part)
       threads *= 2;
     return threads;
   }
@@ -111,7 +117,9 @@ struct SortColumnByTeam {
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const int P = first.angles, threads = team.team_size(), thread = team.team_rank();
-    const std::int64_t column = team.league_rank(), slice = column / first.width;
+    const int parts = (P - 1) / part + 1, begin = team.league_rank() % parts * part,
+              end = Kokkos::min(begin + part, P);
+    const std::int64_t column = team.league_rank() / parts, slice = column / first.width;
     const int i = static_cast<int>(column % first.width);
     auto* const scratch = static_cast<Value*>(
         team.team_scratch(0).get_shmem_aligned(slots * threads * sizeof(Value), sizeof(Value)));
@@ -119,8 +127,8 @@ struct SortColumnByTeam {
     Value mine[items];
     BRACEWELL_UNROLL
     for (int k = 0; k < items; ++k) {
-      const int p = k * threads + thread; // in any order
-      mine[k] = Value::of(p < P ? sinogram(p, i) : Kokkos::Experimental::infinity_v<T>, p);
+      const int p = begin + k * threads + thread; // in any order
+      mine[k] = Value::of(p < end ? sinogram(p, i) : Kokkos::Experimental::infinity_v<T>, p);
     }
     BRACEWELL_UNROLL
     for (int sorted = 2; sorted < items; sorted *= 2) {
@@ -139,10 +147,10 @@ struct SortColumnByTeam {
         keep_halves(team, mine, distance, up == ((thread & distance) == 0), scratch);
       merge(mine, up);
     }
-    Value* const out = ranked + column * P;
+    Value* const out = ranked + column * P + begin;
     BRACEWELL_UNROLL
     for (int k = 0; k < items; ++k)
-      if (thread * items + k < P)
+      if (thread * items + k < end - begin)
         out[thread * items + k] = mine[k];
   }
 
@@ -176,6 +184,37 @@ private:
       for (int k = 0; k < slots; ++k)
         keep(mine[begin + k], scratch[k * threads + (thread ^ distance)]);
     }
+  }
+};
+
+/// Merges neighbouring sorted parts of columns: a thread finds by bisection where its `items` values begin in both (Odeh,
+/// Green, Mwassi, Shmueli, Birk 2012).
+template <class T, int items>
+struct MergeSortedParts {
+  using Value = RankedValue<T>;
+
+  const Value* from; ///< [columns, angles]
+  Value* to;
+  int angles, part; ///< a multiple of `items`
+
+  KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
+    const int threads = (angles - 1) / items + 1, begin = static_cast<int>(thread % threads) * items;
+    const Value* const column = from + thread / threads * angles;
+    const int pair = begin / part / 2 * (2 * part), middle = Kokkos::min(pair + part, angles),
+              end = Kokkos::min(middle + part, angles), taken = begin - pair;
+    int low = Kokkos::max(0, taken - (end - middle)), high = Kokkos::min(taken, middle - pair);
+    while (low < high) { // values of the first part among those that come before
+      const int tried = (low + high) / 2;
+      if (column[pair + tried].less(column[middle + taken - 1 - tried]))
+        low = tried + 1;
+      else
+        high = tried;
+    }
+    int first = pair + low, second = middle + taken - low;
+    Value* const out = to + thread / threads * angles;
+    for (int k = begin; k < Kokkos::min(begin + items, angles); ++k)
+      out[k] = second == end || (first < middle && column[first].less(column[second])) ? column[first++]
+                                                                                       : column[second++];
   }
 };
 
