@@ -157,7 +157,7 @@ void sum_position_gradient(const Space& space, const Selection& selection, int n
                            const Spectra& moving, const Kokkos::complex<T>* gradients, double factor,
                            T* gradient, bool accumulate, double* sums, int most) {
   using Gradient = ShiftGradient<Space, T, Spectra>;
-  const int blocks = std::min({most, n, is_host<Space> ? 1 : PtychographyTuning::most_blocks});
+  const int blocks = std::min({most, n, PtychographyTuning::most_blocks});
   Kokkos::parallel_for(
       "Bracewell::PtychographyLoss::position_gradient",
       Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count * blocks), +Gradient::team_size),
