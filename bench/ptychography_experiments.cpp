@@ -2,7 +2,8 @@
 // [/general]. Loss and both gradients, amplitude loss, patterns as counted. fraction: positions between pixels; mask: one
 // pixel of seven does not count; batch: patterns of a call, 0 for all; find: gradients of positions; near: field; detector:
 // factors of patterns and a background; relaxed: two modes of relaxation, and all gradients of these. The label says the
-// path.
+// path. And ptychography/streamed/n:N/m:M/modes:L/patterns:P/room_MB:R, of which R megabytes of patterns may be on the
+// device (0: all of them are), the others come from the host.
 
 #include "ptychography_experiments.hpp"
 
@@ -33,6 +34,7 @@ struct Settings {
   int batch;
   Extra extra = Extra::None;
   bool general = false;
+  int room = 0; ///< megabytes of the device that patterns may take; 0: as many as there are
 };
 
 struct Detectors : FusedDetectors<128, 256, 512> {
@@ -50,7 +52,7 @@ void fill(const Made& view, const Make& make) {
 }
 
 void experiment(benchmark::State& state, const Settings& settings) {
-  const auto [raster, n, m, modes, fraction, mask, batch, extra, general] = settings;
+  const auto [raster, n, m, modes, fraction, mask, batch, extra, general, room] = settings;
   const int size = raster * 4 + 256 + (n > 128 ? n : 0), count = raster * raster;
   const Space space;
   std::mt19937 engine(1);
@@ -75,7 +77,8 @@ void experiment(benchmark::State& state, const Settings& settings) {
        .refine_positions = extra == Extra::Find,
        .pattern_factors = detector,
        .detector_background = detector,
-       .path = general ? PatternPath::General : PatternPath::Automatic});
+       .path = general ? PatternPath::General : PatternPath::Automatic,
+       .target_bytes = room > 0 ? std::optional(std::size_t(room) * 1000000) : std::nullopt});
   const int group = std::min(count, 64);
   const View<std::uint16_t***> patterns("patterns", group, n, n);
   std::poisson_distribution<int> counts(20);
@@ -130,6 +133,7 @@ void experiment(benchmark::State& state, const Settings& settings) {
   state.counters["ms"] = benchmark::Counter(1e-3 * repeats, benchmark::Counter::kIsIterationInvariantRate |
                                                                 benchmark::Counter::kInvert);
   state.counters["plan_MB"] = static_cast<double>(model.memory_bytes()) / 1e6;
+  state.counters["host_MB"] = static_cast<double>(model.host_bytes()) / 1e6;
   state.SetLabel(model.path() == PatternPath::Fused   ? "fused"
                  : model.path() == PatternPath::Lines ? "lines"
                                                       : "general");
@@ -155,21 +159,34 @@ void add_experiments() {
     if (n < 512)
       settings.push_back({some, n, n, 1, false, false, 0});
   }
+  for (const int n : {242, 254}) // through the FFT library: 2 * 11^2, 2 * 127
+    for (const int batch : {0, 64})
+      settings.push_back({raster, n, n, 3, false, false, batch});
   for (const bool general : {false, true})
     for (const Extra extra : {Extra::Find, Extra::Near, Extra::Detector, Extra::Relaxed}) {
       settings.push_back({raster, 128, 128, 1, true, false, 0, extra, general});
       settings.push_back({raster, 256, 256, 3, true, false, 0, extra, general});
     }
-  for (const Settings& s : settings) {
+  const std::size_t plain = settings.size();
+  for (const int modes : {1, 3})
+    for (const bool streams : {false, true}) {
+      settings.push_back({host ? raster : 256, 256, 256, modes, false, false, 0});
+      settings.back().room = !streams ? 0 : host ? 1 : 8000;
+    }
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const Settings& s = settings[i];
     if (host && s.general) // the others are, too
       continue;
     const auto text = [](const char* name, int value) {
       return std::string("/") + name + ":" + std::to_string(value);
     };
-    const std::string name = "ptychography/experiment" + text("n", s.n) + text("m", s.m) +
-                             text("modes", s.modes) + text("fraction", s.fraction) + text("mask", s.mask) +
-                             text("batch", host && s.batch ? 4 : s.batch) +
-                             extra_names[static_cast<int>(s.extra)] + (s.general ? "/general" : "");
+    const std::string name =
+        i < plain ? "ptychography/experiment" + text("n", s.n) + text("m", s.m) + text("modes", s.modes) +
+                        text("fraction", s.fraction) + text("mask", s.mask) +
+                        text("batch", host && s.batch ? 4 : s.batch) +
+                        extra_names[static_cast<int>(s.extra)] + (s.general ? "/general" : "")
+                  : "ptychography/streamed" + text("n", s.n) + text("m", s.m) + text("modes", s.modes) +
+                        text("patterns", s.raster * s.raster) + text("room_MB", s.room);
     benchmark::RegisterBenchmark(name.c_str(),
                                  [s, host](benchmark::State& state) {
                                    Settings used = s;

@@ -4,6 +4,7 @@
 #include "support.hpp"
 
 #include <bracewell/ptychography/compare.hpp>
+#include <bracewell/ptychography/detail/compare_blocks.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
@@ -283,4 +284,39 @@ TEST_CASE("messages of wrong positions and shapes") {
   CHECK_THROWS_WITH(exit_waves(space, scan(0, 0), object, probe, waves), ContainsSubstring("n >= 8"));
   CHECK_THROWS_WITH(complex_object(space, View<double**>("a", 3, 4), View<double**>("p", 4, 3), object),
                     ContainsSubstring("phase: expected [3, 4], found [4, 3]"));
+}
+
+TEST_CASE(
+    "patterns compared in blocks, as plans do it on GPUs, have the losses and gradients of whole ones") {
+  namespace Impl = Bracewell::Impl;
+  const Space space;
+  const int count = 3, modes = 2, n = 50, pixels = n * n; // two blocks
+  const View<Complex****> waves("waves", count, modes, n, n), same("waves", count, modes, n, n);
+  const View<double***> targets("targets", count, n, n);
+  const View<double*> losses("losses", count), found("losses", count);
+  const auto values = Kokkos::create_mirror_view(targets);
+  for (int k = 0; k < count * pixels; ++k)
+    values.data()[k] = k % 11 == 5 ? -1.0 : 0.5 + k % 7; // -1: does not count
+  Kokkos::deep_copy(targets, values);
+  const int blocks = Impl::CompareBlocks<Space, double, double, PatternLoss::Amplitude>::count(pixels);
+  REQUIRE(blocks == 2);
+  const View<Impl::PatternSums<double>*> sums_of_patterns("sums", count);
+  const View<double*> sums("sums", 2 * count * blocks);
+  for (const PatternLoss loss : {PatternLoss::LeastSquares, PatternLoss::Amplitude, PatternLoss::Poisson})
+    for (const double counts : {0.0, 3.0}) {
+      INFO("loss " << int(loss) << " counts " << counts);
+      randomise(waves, 9);
+      Kokkos::deep_copy(same, waves);
+      Kokkos::deep_copy(sums_of_patterns, Impl::PatternSums<double>{1, 0, 0});
+      compare_patterns(space, waves, targets, losses, {.loss = loss, .counts = counts});
+      Impl::compare_in_blocks<double>(
+          space, loss, same.data(), {nullptr, 0, count},
+          Impl::Targets<double, double>{targets.data(), nullptr, nullptr, nullptr, nullptr, counts, true},
+          1e-3, modes, pixels, 1.0 / (count * pixels), found.data(), true, Impl::DetectorTerms<double>{},
+          Impl::BlockSums<double>{sums_of_patterns.data(), sums.data()});
+      space.fence();
+      CHECK(relative_difference(numbers(same), numbers(waves)) < 1e-13);
+      for (int i = 0; i < count; ++i)
+        CHECK(std::abs(on_host(found)(i) / on_host(losses)(i) - 1) < 1e-13);
+    }
 }

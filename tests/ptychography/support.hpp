@@ -9,6 +9,7 @@
 #include <cmath>
 #include <complex>
 #include <random>
+#include <tuple>
 #include <vector>
 
 namespace Test {
@@ -147,7 +148,7 @@ double relative_difference(const std::vector<Number>& a, const std::vector<Numbe
   return std::sqrt(difference / norm);
 }
 
-/// The same results where the device has room for four patterns only, two of which are on their way, with what was
+/// The same results where the device has room for few patterns only, some of which are on their way, with what was
 /// prefetched and without: of all patterns, and of a list.
 template <class Storage, class Detectors = TestDetectors, class T>
 void check_streamed(const Experiment<T>& e, PtychographyOptions options, const View<T**>& weights = {}) {
@@ -158,12 +159,15 @@ void check_streamed(const Experiment<T>& e, PtychographyOptions options, const V
   const auto whole = e.template plan<Storage, Detectors>(options, weights);
   const std::size_t row = (sizeof(Storage) + (options.weights == PixelWeights::PerPixel ? sizeof(T) : 0)) *
                           static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
-  for (const std::size_t room :
-       {4, 5, 0}) { // none on the device but those that are worked on, one, groups of one
+  // None on the device but those that are worked on; one; groups of one; groups of one, between which others stay.
+  for (const auto& [room, workspace, stay] :
+       {std::tuple(4, 0, 0), std::tuple(5, 0, 1), std::tuple(0, 0, 0), std::tuple(5, 1, 3)}) {
     options.target_bytes = room * row;
+    if (workspace > 0)
+      options.workspace_bytes = workspace;
     const auto streamed = e.template plan<Storage, Detectors>(options, weights);
     CHECK(streamed.path() == whole.path());
-    CHECK(streamed.host_bytes() == (static_cast<std::size_t>(e.count) - (room == 5)) * row);
+    CHECK(streamed.host_bytes() == static_cast<std::size_t>(e.count - stay) * row);
     CHECK(whole.host_bytes() == 0);
     CHECK(streamed.empty_patterns() == whole.empty_patterns());
     const View<int*> list("list", 4), other("other", 3);

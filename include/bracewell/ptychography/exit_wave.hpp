@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/ptychography/detail/for_waves.hpp>
 #include <bracewell/ptychography/detail/object_gradient.hpp>
 #include <bracewell/ptychography/detail/probe_gradient.hpp>
 
@@ -54,15 +55,10 @@ void exit_waves(const ExecutionSpace& space, const ScanPositions<ExecutionSpace>
   Impl::check_exit_waves(check, scan, o, p, w);
   check.disjoint({{"waves", w}}, {{"object", o}, {"probe", p}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::exit_waves");
-  Kokkos::parallel_for(
-      "Bracewell::exit_waves::multiply",
-      Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, w.size()),
-      Impl::ExitWaves<T>{scan.device(),
-                         {nullptr, 0, scan.count()},
-                         o.data,
-                         {p.data, 0, static_cast<int>(p.extents[0])},
-                         w.data,
-                         static_cast<int>(w.extents[3])});
+  const int modes = static_cast<int>(p.extents[0]);
+  Impl::for_waves(
+      space, "Bracewell::exit_waves::multiply", scan.count(), modes, static_cast<int>(w.extents[3]),
+      Impl::ExitWaves<T>{scan.device(), {nullptr, 0, scan.count()}, o.data, {p.data, 0, modes}, w.data});
 }
 
 /// Outputs of exit_wave_gradients; what is not given is not computed.

@@ -4,6 +4,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/turns.hpp>
+#include <bracewell/ptychography/detail/for_waves.hpp>
 #include <bracewell/ptychography/detail/selection.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -15,11 +16,10 @@ namespace Bracewell {
 
 namespace Impl {
 
-/// Fractions of a pixel by which the probe was moved in its window, of the waves of every pattern of a selection.
+/// Fractions of a pixel by which the probe was moved in its window, for every pattern of a selection.
 struct ProbeShifts {
   const double* fractions = nullptr; ///< [N, 2], or none
   Selection selection = {};
-  int modes = 1; ///< waves of a pattern
 };
 
 /// waves *= H / n^2 or conj(H) / n^2 with H = exp(-i pi |k|^2 / F + 2 pi i k.f / n), in the order of the DFT.
@@ -32,13 +32,11 @@ struct FresnelTransfer {
   bool conjugate;
   Kokkos::complex<T>* kept = nullptr; ///< a copy, or none
 
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const int column = static_cast<int>(index % n), row = static_cast<int>(index / n % n);
+  KOKKOS_FUNCTION void operator()(std::int64_t i, int, int row, int column, std::int64_t index) const {
     const double k1 = 2 * row < n ? row : row - n, k2 = 2 * column < n ? column : column - n;
     double turns = -0.5 * (k1 * k1 + k2 * k2) * inverse_fresnel;
     if (shifts.fractions) {
-      const std::int64_t i = index / n / n / shifts.modes;
-      const double* const f = shifts.fractions + (i < shifts.selection.count ? 2 * shifts.selection(i) : 0);
+      const double* const f = shifts.fractions + 2 * shifts.selection(i);
       turns += (k1 * f[0] + k2 * f[1]) / n;
     }
     turns = conjugate ? -turns : turns;
@@ -47,11 +45,6 @@ struct FresnelTransfer {
     if (kept)
       kept[index] = waves[index];
   }
-};
-
-/// Nothing to do.
-struct NoAction {
-  void operator()() const {}
 };
 
 } // namespace Impl
@@ -95,33 +88,27 @@ public:
 
   /// @param waves  View of Kokkos::complex<Real> [..., n, n], as many as the plan was made for
   /// @throws Error on shapes that do not fit
-  /// @param shifts for plans: pixels by which the probes of the waves were moved
-  /// @param kept   for plans: where DFT(Psi) / n^2 is kept in the near field
   template <class WavesView>
-  void propagate(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts = {},
-                 Complex* kept = nullptr) const {
+  void propagate(const ExecutionSpace& space, const WavesView& waves) const {
     check_waves("Propagator::propagate", waves);
     if (size_ == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::propagate");
     forward_.execute(space, waves, waves);
     if (inverse_fresnel_ != 0)
-      transfer(space, waves, shifts, false, kept);
+      transfer(space, waves, false);
   }
 
   /// The adjoint of propagate, on the same arguments.
-  /// @param at_spectrum for plans: called where waves are DFT(G) in the near field
-  template <class WavesView, class Action = Impl::NoAction>
-  void adjoint(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts = {},
-               const Action& at_spectrum = {}) const {
+  template <class WavesView>
+  void adjoint(const ExecutionSpace& space, const WavesView& waves) const {
     check_waves("Propagator::adjoint", waves);
     if (size_ == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::Propagator::adjoint");
     if (inverse_fresnel_ != 0) {
       forward_.execute(space, waves, waves);
-      at_spectrum();
-      transfer(space, waves, shifts, true, nullptr);
+      transfer(space, waves, true);
     } else {
       backward_.execute(space, waves, waves);
     }
@@ -151,12 +138,10 @@ private:
   }
 
   template <class WavesView>
-  void transfer(const ExecutionSpace& space, const WavesView& waves, const Impl::ProbeShifts& shifts,
-                bool conjugate, Complex* kept) const {
-    Kokkos::parallel_for(
-        "Bracewell::Propagator::transfer",
-        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, size_),
-        Impl::FresnelTransfer<Real>{waves.data(), n_, inverse_fresnel_, shifts, conjugate, kept});
+  void transfer(const ExecutionSpace& space, const WavesView& waves, bool conjugate) const {
+    Impl::for_waves(
+        space, "Bracewell::Propagator::transfer", size_ / n_ / n_, 1, n_,
+        Impl::FresnelTransfer<Real>{waves.data(), n_, inverse_fresnel_, Impl::ProbeShifts{}, conjugate});
     backward_.execute(space, waves, waves);
   }
 

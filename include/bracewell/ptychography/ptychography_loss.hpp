@@ -228,13 +228,16 @@ public:
           if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(own)>, Fused>)
             own.begin(space, scan_, inputs);
           const std::int64_t group = std::min(own.group_size(), store_.group_size());
-          for (std::int64_t first = 0; first < used; first += group) {
-            const auto from = [&](std::int64_t begin) {
-              return Impl::Selection{subset.data, begin, std::clamp<std::int64_t>(used - begin, 0, group)};
-            };
-            evaluate_group(own, space, inputs, outputs, from(first),
-                           store_.targets(space, from(first), from(first + group)), norm,
-                           per_pattern + first);
+          const Impl::GroupOrder order = store_.order(subset.data, used, group);
+          const auto patterns = [&](std::int64_t which) {
+            const std::int64_t first = which * group;
+            return Impl::Selection{subset.data, first, std::clamp<std::int64_t>(used - first, 0, group)};
+          };
+          for (std::int64_t k = 0; k < order.groups; ++k) {
+            const Impl::Selection now = patterns(order.group(k));
+            evaluate_group(own, space, inputs, outputs, now,
+                           store_.targets(space, now, patterns(order.next(k))), norm,
+                           per_pattern + now.first);
           }
         },
         plan_);

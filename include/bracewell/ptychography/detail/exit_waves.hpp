@@ -24,15 +24,13 @@ struct ExitWaves {
   const Kokkos::complex<T>* object;
   Probes<T> probes;
   Kokkos::complex<T>* waves;
-  int n;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const int m = scan.probe, column = static_cast<int>(index % n), row = static_cast<int>(index / n % n);
-    const std::int64_t wave = index / n / n, i = wave / probes.modes, mode = wave - i * probes.modes;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, int mode, int row, int column, std::int64_t index) const {
+    const int m = scan.probe;
     Kokkos::complex<T> value(0);
     if (row < m && column < m)
       value = object[scan.corner(selection(i)) + row * scan.columns + column] *
-              probes.data[i * probes.stride + (mode * m + row) * m + column];
+              probes.data[i * probes.stride + (std::int64_t(mode) * m + row) * m + column];
     waves[index] = value;
   }
 };

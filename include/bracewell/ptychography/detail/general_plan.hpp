@@ -2,9 +2,13 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/detail/compare_patterns.hpp>
+#include <bracewell/ptychography/choose_pattern_path.hpp>
+#include <bracewell/ptychography/detail/compare_blocks.hpp>
+#include <bracewell/ptychography/detail/for_waves.hpp>
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
+#include <bracewell/ptychography/detail/line_transforms.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
+#include <bracewell/ptychography/detail/wave_transforms.hpp>
 #include <bracewell/ptychography/propagator.hpp>
 
 #include <algorithm>
@@ -13,18 +17,22 @@
 
 namespace Bracewell::Impl {
 
-/// Patterns and their gradients through the FFT library, a group of patterns at a time. Its plans transform a part of a
-/// group, so that the last one, or a group of few patterns, has little that nobody asked for.
+/// Patterns and their gradients through the FFT library, a group of patterns at a time, of which its plans transform a part
+/// at a time. On GPUs patterns are compared in blocks, and probes are shifted by transforms over lines where
+/// transforms_lines(m): fewer passes, and smaller errors in single precision, than by the library.
 template <class Space, class T, class Storage>
 class GeneralPlan {
   using Complex = Kokkos::complex<T>;
   using Memory = typename Space::memory_space;
   using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
+  template <class Value>
+  using Vector = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-  using Transform = FFT<Space, 2, Complex, Complex>;
+  using Transforms = WaveTransforms<Space, T>;
   using Shifted = ShiftedProbes<Space, T>;
   using Inputs = PtychographyInputs<T, Memory>;
   using Outputs = PtychographyOutputs<T, Memory>;
+  static constexpr bool on_device = !is_host<Space>;
 
 public:
   static constexpr PatternPath path = PatternPath::General;
@@ -32,45 +40,46 @@ public:
   GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& sizes,
               const PtychographyOptions& options)
       : shape_(sizes), keeps_(options.refine_positions && options.fresnel_number),
+        inverse_fresnel_detector_(options.fresnel_number ? 1 / *options.fresnel_number : 0),
         group_(group_size(positions.count(), Shifted::needed(positions.subpixel(), sizes, options), sizes,
                           options)),
-        part_(part_size(group_, sizes)), shifted_(space, positions, sizes, options, group_),
+        shifted_(space, positions, sizes, options, group_),
         waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
                                         shape_.detector, shape_.detector)),
-        propagator_(space, shape_.detector, part_ * shape_.modes, options.fresnel_number) {
-    Kokkos::deep_copy(space, waves_,
-                      Complex(0)); // the last part may be smaller: what is beyond stays finite
-    const std::array<int, 2> window{shape_.probe, shape_.probe};
-    const FFTOptions back{.direction = FFTDirection::Backward};
+        transforms_(space, shape_.detector, shape_.modes, part_size(group_, sizes)) {
+    Kokkos::deep_copy(space, waves_, Complex(0)); // what is transformed beyond the last pattern stays finite
     if (shifted_)
       probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
     for (const double fresnel_number : options.slice_fresnel_numbers) {
       inverse_fresnel_.push_back(1 / fresnel_number);
       incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
     }
-    if (shifted_ || shape_.slices > 1) {
-      many_.emplace(space, window, part_ * shape_.modes, FFTOptions{});
-      many_back_.emplace(space, window, part_ * shape_.modes, back);
-    }
+    if (shifts_by_lines(bool(shifted_), shape_))
+      lines_.emplace(space, "Bracewell::PtychographyLoss::table", shape_.probe);
+    if (transforms_windows(bool(shifted_), shape_))
+      windows_.emplace(space, shape_.probe, shape_.modes, part_size(group_, sizes));
     if (keeps_) {
       kept_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::kept_spectra", group_,
                                        shape_.modes, shape_.detector, shape_.detector);
       Kokkos::deep_copy(space, kept_, Complex(0));
     }
     if (options.detector_background)
-      slopes_ = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes",
-                                 group_ * shape_.detector * shape_.detector);
+      slopes_ = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes", group_ * pixels());
+    sums_ = device_vector<double>(space, "Bracewell::PtychographyLoss::sums", 2 * group_ * blocks(pixels()));
+    if (on_device) {
+      patterns_ = device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", group_);
+      fill(space, "Bracewell::PtychographyLoss::unscaled", patterns_.data(), group_, PatternSums<T>{1, 0, 0});
+    }
   }
 
   std::int64_t group_size() const { return group_; }
 
   std::size_t memory_bytes() const {
-    std::size_t bytes =
-        bytes_of(waves_, probes_, kept_, slopes_) + shifted_.memory_bytes() + propagator_.memory_bytes();
+    std::size_t bytes = bytes_of(waves_, probes_, kept_, slopes_, patterns_, sums_) +
+                        shifted_.memory_bytes() + transforms_.memory_bytes() +
+                        (lines_ ? lines_->memory_bytes() : 0) + (windows_ ? windows_->memory_bytes() : 0);
     for (const Waves& slice : incident_)
       bytes += bytes_of(slice);
-    for (const auto* const transform : {&many_, &many_back_})
-      bytes += *transform ? (*transform)->memory_bytes() : 0;
     return bytes;
   }
 
@@ -86,13 +95,13 @@ public:
             (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
         Shifted::bytes_needed(space, count, subpixel, shape, options, group) +
         (options.detector_background ? sizeof(T) * group * pixels : 0) +
-        Propagator<Space, T>::bytes_needed(space, shape.detector, part * shape.modes, options.fresnel_number);
-    const auto transforms = [&](std::int64_t batch) {
-      const std::array<int, 2> size{shape.probe, shape.probe};
-      return Transform::bytes_needed(space, size, batch) +
-             Transform::bytes_needed(space, size, batch, {.direction = FFTDirection::Backward});
-    };
-    return bytes + (shifts || shape.slices > 1 ? transforms(part * shape.modes) : 0);
+        group * (2 * sizeof(double) * blocks(pixels) + (on_device ? sizeof(PatternSums<T>) : 0)) +
+        Transforms::bytes_needed(space, shape.detector, shape.modes, part);
+    if (shifts_by_lines(shifts, shape))
+      bytes += RadixPlan<Space, T>(space, "Bracewell::PtychographyLoss::table", shape.probe).memory_bytes();
+    if (transforms_windows(shifts, shape))
+      bytes += Transforms::bytes_needed(space, shape.probe, shape.modes, part);
+    return bytes;
   }
 
   /// What all groups of a call need: where the probes stand.
@@ -107,61 +116,43 @@ public:
                 const GradientSums<Space, T>& sums) const {
     const Scan& scan = positions.device();
     const int n = shape_.detector, m = shape_.probe, last = shape_.slices - 1;
-    const std::int64_t pixels = std::int64_t(n) * n, slice_size = scan.rows * scan.columns;
+    const std::int64_t slice_size = scan.rows * scan.columns;
     ShiftedSpectra<T> spectra{};
     Probes<T> first{inputs.probe.data, 0, shape_.modes};
     if (shifted_) {
       spectra = shifted_.spectra(space, positions, inputs, selection);
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_probes",
-                           Range(space, 0, selection.count * elements()),
-                           ShiftProbes<T>{spectra, probes_.data()});
-      transform(space, *many_back_, probes_, selection.count);
-      first = {probes_.data(), elements(), shape_.modes};
+      first = shift(space, spectra);
     }
     for (int slice = 0; slice < last; ++slice) {
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::slice_waves",
-                           Range(space, 0, selection.count * elements()),
-                           ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size,
-                                        light(first, slice), incident_[slice].data(), m});
+      for_waves(space, "Bracewell::PtychographyLoss::slice_waves", selection.count, shape_.modes, m,
+                ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size, light(first, slice),
+                             incident_[slice].data()});
       free_space(space, slice, selection.count, false);
     }
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::exit_waves",
-                         Range(space, 0, selection.count * shape_.modes * pixels),
-                         ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size,
-                                      light(first, last), waves_.data(), n});
-    const auto moves = [&](const Selection& some) {
-      return ProbeShifts{shifted_.fractions(positions), some, shape_.modes};
-    };
-    for_parts(selection, [&](const Selection& some, std::int64_t begin) {
-      propagator_.propagate(space, part(waves_, begin), moves(some),
-                            outputs.position_gradient && keeps_ ? part(kept_, begin).data() : nullptr);
-    });
     const bool wave_gradients = outputs.object_gradient || outputs.probe_gradient ||
                                 outputs.position_gradient || outputs.coefficient_gradient ||
                                 outputs.relaxation_gradient;
-    compare_waves<Storage>(space, "Bracewell::PtychographyLoss::compare", options.loss, waves_.data(),
-                           selection, targets, static_cast<T>(options.background), shape_.modes, pixels, norm,
-                           losses, wave_gradients || outputs.factor_gradient || outputs.background_gradient,
-                           DetectorTerms<T>{inputs.factors.data, inputs.detector_background.data,
-                                            outputs.factor_gradient.data,
-                                            outputs.background_gradient ? slopes_.data() : nullptr});
+    for_waves(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, shape_.modes, n,
+              ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size, light(first, last),
+                           waves_.data()});
+    const ProbeShifts moves{shifted_.fractions(positions), selection};
+    const bool spectra_count = keeps_ && outputs.position_gradient;
+    propagate(space, moves, spectra_count ? kept_.data() : nullptr);
+    compare(space, inputs, outputs, selection, targets, options, norm, losses, wave_gradients);
     if (outputs.background_gradient)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient", Range(space, 0, pixels),
-                           SumSlopes<T>{slopes_.data(), pixels, selection.count,
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient", Range(space, 0, pixels()),
+                           SumSlopes<T>{slopes_.data(), pixels(), selection.count,
                                         outputs.background_gradient.data, selection.first > 0});
     if (!wave_gradients)
       return;
-    for_parts(selection, [&](const Selection& some, std::int64_t begin) {
-      const Waves waves = part(waves_, begin);
-      propagator_.adjoint(space, waves, moves(some), [&]() {
-        // Beam and detector stand still: the wave moves back by what the probe moves.
-        if (outputs.position_gradient)
-          sum_position_gradient(space, some, n, shape_.modes,
-                                static_cast<const Complex*>(part(kept_, begin).data()), waves.data(),
-                                -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data, false);
-      });
+    propagate_back(space, moves, [&]() {
+      // Beam and detector stand still: the wave moves back by what the probe moves.
+      if (spectra_count)
+        sum_position_gradient(space, selection, n, shape_.modes, static_cast<const Complex*>(kept_.data()),
+                              waves_.data(), -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data,
+                              false, sums_.data(), blocks(pixels()));
     });
-    WaveGradients<T, T> gradients{waves_.data(), shape_.modes * pixels, pixels, n, nullptr};
+    WaveGradients<T, T> gradients{waves_.data(), shape_.modes * pixels(), pixels(), n, nullptr};
     for (int slice = last; slice >= 0; --slice) {
       if (outputs.object_gradient)
         sums.add_object(space, scan, positions.tiles(), selection, light(first, slice), gradients,
@@ -175,11 +166,11 @@ public:
     }
     if (shifted_ && (outputs.probe_gradient || outputs.relaxation_gradient || outputs.position_gradient ||
                      outputs.coefficient_gradient)) {
-      terms(space, scan, selection, inputs.object.data, gradients, probes_);
-      transform(space, *many_, probes_, selection.count);
+      transform_probe_terms(space, scan, selection, inputs.object.data, gradients);
       if (outputs.position_gradient)
         sum_position_gradient(space, selection, m, shape_.modes, spectra, probes_.data(),
-                              shifted_.position_factor(), outputs.position_gradient.data, keeps_);
+                              shifted_.position_factor(), outputs.position_gradient.data, keeps_,
+                              sums_.data(), blocks(pixels()));
       shifted_.add_gradients(space, spectra, inputs, outputs, probes_.data());
     } else if (!shifted_ && outputs.probe_gradient) // the probe is the same for all patterns
       sums.add_probe(space, scan, selection, inputs.object.data, first, gradients,
@@ -189,6 +180,20 @@ public:
 private:
   /// Values of the probes of a pattern.
   std::int64_t elements() const { return std::int64_t(shape_.modes) * shape_.probe * shape_.probe; }
+  std::int64_t pixels() const { return std::int64_t(shape_.detector) * shape_.detector; }
+
+  /// Of a pattern, which leave sums.
+  static int blocks(std::int64_t pixels) {
+    return CompareBlocks<Space, T, Storage, PatternLoss::LeastSquares>::count(pixels);
+  }
+
+  static bool shifts_by_lines(bool shifts, const PtychographyShape& shape) {
+    return on_device && shifts && transforms_lines(shape.probe);
+  }
+  /// Whether the library transforms waves in the window of the probe.
+  static bool transforms_windows(bool shifts, const PtychographyShape& shape) {
+    return shape.slices > 1 || (shifts && !shifts_by_lines(shifts, shape));
+  }
 
   Waves make_windows(const Space& space, const char* label) const {
     const Waves result =
@@ -206,12 +211,10 @@ private:
         std::int64_t(sizeof(Complex)) * shape.modes *
             (pixels * (keeps ? 2 : 1) + window * (shape.slices - (shifts ? 0 : 1))) +
         (options.detector_background ? std::int64_t(sizeof(T)) * pixels : 0);
-    const std::int64_t group = std::clamp<std::int64_t>(
+    return std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)) /
             per_pattern,
         1, std::max<std::int64_t>(count, 1));
-    const std::int64_t part = part_size(group, shape);
-    return (group + part - 1) / part * part;
   }
 
   /// Patterns of a part of a group, of which all have as many. On hosts all: the threads share what is transformed.
@@ -224,23 +227,73 @@ private:
     return (group + parts - 1) / parts;
   }
 
-  Waves part(const Waves& all, std::int64_t begin) const {
-    return Waves(all.data() + begin * all.stride(0), part_, all.extent(1), all.extent(2), all.extent(3));
+  /// The probe of every pattern of the selection.
+  Probes<T> shift(const Space& space, const ShiftedSpectra<T>& spectra) const {
+    const std::int64_t count = spectra.ramp.selection.count;
+    if constexpr (on_device)
+      if (lines_)
+        return shift_probes(space, *lines_, spectra, probes_.data());
+    for_waves(space, "Bracewell::PtychographyLoss::shift_probes", count, shape_.modes, shape_.probe,
+              ShiftProbes<T>{spectra, probes_.data()});
+    windows_->execute(space, FFTDirection::Backward, probes_.data(), count, group_);
+    return {probes_.data(), elements(), shape_.modes};
   }
 
-  /// action(patterns, number of the first in the selection) for the parts of a selection.
+  /// DFT(conj(O) G), where the probes were.
+  void transform_probe_terms(const Space& space, const Scan& scan, const Selection& selection,
+                             const Complex* object, const WaveGradients<T, T>& gradients) const {
+    if constexpr (on_device)
+      if (lines_)
+        return transform_terms(space, *lines_,
+                               LoadProbeTerms<T>{scan, selection, object, gradients, shape_.modes},
+                               probes_.data());
+    terms(space, scan, selection, object, gradients, probes_);
+    windows_->execute(space, FFTDirection::Forward, probes_.data(), selection.count, group_);
+  }
+
+  /// From exit waves to the detector; in the near field DFT(Psi) / n^2 are kept, unless null.
+  void propagate(const Space& space, const ProbeShifts& moves, Complex* kept) const {
+    const std::int64_t count = moves.selection.count;
+    transforms_.execute(space, FFTDirection::Forward, waves_.data(), count, group_);
+    if (inverse_fresnel_detector_ != 0)
+      transfer(space, moves, false, kept);
+  }
+
+  /// The adjoint. In the near field at_spectrum() is called where waves are DFT(G).
   template <class Action>
-  void for_parts(const Selection& selection, const Action& action) const {
-    for (std::int64_t begin = 0; begin < selection.count; begin += part_)
-      action(Selection{selection.patterns, selection.first + begin, std::min(part_, selection.count - begin)},
-             begin);
+  void propagate_back(const Space& space, const ProbeShifts& moves, const Action& at_spectrum) const {
+    const bool near = inverse_fresnel_detector_ != 0;
+    transforms_.execute(space, near ? FFTDirection::Forward : FFTDirection::Backward, waves_.data(),
+                        moves.selection.count, group_);
+    if (near) {
+      at_spectrum();
+      transfer(space, moves, true, nullptr);
+    }
   }
 
-  void transform(const Space& space, const Transform& plan, const Waves& windows, std::int64_t count) const {
-    for_parts({nullptr, 0, count}, [&](const Selection&, std::int64_t begin) {
-      const Waves some = part(windows, begin);
-      plan.execute(space, some, some);
-    });
+  void transfer(const Space& space, const ProbeShifts& moves, bool conjugate, Complex* kept) const {
+    const std::int64_t count = moves.selection.count;
+    for_waves(space, "Bracewell::PtychographyLoss::transfer", count, shape_.modes, shape_.detector,
+              FresnelTransfer<T>{waves_.data(), shape_.detector, inverse_fresnel_detector_, moves, conjugate,
+                                 kept});
+    transforms_.execute(space, FFTDirection::Backward, waves_.data(), count, group_);
+  }
+
+  void compare(const Space& space, const Inputs& inputs, const Outputs& outputs, const Selection& selection,
+               const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm, double* losses,
+               bool wave_gradients) const {
+    const DetectorTerms<T> detector{inputs.factors.data, inputs.detector_background.data,
+                                    outputs.factor_gradient.data,
+                                    outputs.background_gradient ? slopes_.data() : nullptr};
+    if constexpr (on_device)
+      compare_in_blocks<Storage>(space, options.loss, waves_.data(), selection, targets,
+                                 static_cast<T>(options.background), shape_.modes, pixels(), norm, losses,
+                                 wave_gradients, detector, BlockSums<T>{patterns_.data(), sums_.data()});
+    else
+      compare_waves<Storage>(
+          space, "Bracewell::PtychographyLoss::compare", options.loss, waves_.data(), selection, targets,
+          static_cast<T>(options.background), shape_.modes, pixels(), norm, losses,
+          wave_gradients || outputs.factor_gradient || outputs.background_gradient, detector);
   }
 
   /// What falls on a slice.
@@ -251,31 +304,33 @@ private:
   /// conj(O) G.
   void terms(const Space& space, const Scan& scan, const Selection& selection, const Complex* object,
              const WaveGradients<T, T>& gradients, const Waves& to) const {
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient_terms",
-                         Range(space, 0, selection.count * elements()),
-                         ProbeGradientTerms<T>{scan, selection, object, gradients, to.data(), shape_.modes});
+    for_waves(space, "Bracewell::PtychographyLoss::probe_gradient_terms", selection.count, shape_.modes,
+              shape_.probe, ProbeGradientTerms<T>{scan, selection, object, gradients, to.data()});
   }
 
   /// From a slice to the next, or the adjoint, in place.
   void free_space(const Space& space, int slice, std::int64_t count, bool adjoint) const {
-    const Waves& field = incident_[slice];
-    transform(space, *many_, field, count);
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::free_space", Range(space, 0, count * elements()),
-        FresnelTransfer<T>{field.data(), shape_.probe, inverse_fresnel_[slice], ProbeShifts{}, adjoint});
-    transform(space, *many_back_, field, count);
+    Complex* const field = incident_[slice].data();
+    windows_->execute(space, FFTDirection::Forward, field, count, group_);
+    for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, shape_.probe,
+              FresnelTransfer<T>{field, shape_.probe, inverse_fresnel_[slice], ProbeShifts{}, adjoint});
+    windows_->execute(space, FFTDirection::Backward, field, count, group_);
   }
 
   PtychographyShape shape_;
-  bool keeps_; ///< spectra of waves in the near field, for the gradient of positions
-  std::int64_t group_, part_;
+  bool keeps_;                      ///< spectra of waves in the near field, for the gradient of positions
+  double inverse_fresnel_detector_; ///< 0: far field
+  std::int64_t group_;
   Shifted shifted_;
-  Waves waves_, probes_, kept_;
-  std::vector<Waves> incident_; ///< on the slices but the first
+  Waves waves_, probes_, kept_; ///< [group, modes, n, n], the window of the probe, and spectra
   std::vector<double> inverse_fresnel_;
-  Kokkos::View<T*, Space> slopes_;
-  Propagator<Space, T> propagator_;
-  std::optional<Transform> many_, many_back_;
+  std::vector<Waves> incident_; ///< what falls on the slices behind the first, or its gradient
+  Transforms transforms_;
+  std::optional<Transforms> windows_;
+  std::optional<RadixPlan<Space, T>> lines_; ///< of the window, where probes are shifted over lines
+  Vector<T> slopes_;
+  Vector<PatternSums<T>> patterns_;
+  Vector<double> sums_; ///< [group, blocks, 2]
 };
 
 } // namespace Bracewell::Impl

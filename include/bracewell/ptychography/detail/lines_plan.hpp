@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
-#include <bracewell/ptychography/detail/line_waves.hpp>
+#include <bracewell/ptychography/detail/line_transforms.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/sum_blocks.hpp>
 
@@ -46,8 +46,7 @@ public:
         waves_(
             device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", group_ * modes_ * n_ * m_)),
         patterns_(device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", group_)),
-        sums_(device_vector<double>(space, "Bracewell::PtychographyLoss::sums",
-                                    2 * group_ * std::max(modes_ * columns_.blocks.by(), rows_.blocks.by()))),
+        sums_(device_vector<double>(space, "Bracewell::PtychographyLoss::sums", 2 * group_ * blocks())),
         incident_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::incident_waves",
                                          group_ * elements() * last_)),
         free_space_(
@@ -111,7 +110,7 @@ public:
     Probes<T> probes{inputs.probe.data, 0, modes_};
     if (shifted_) {
       spectra = shifted_.spectra(space, positions, inputs, selection);
-      probes = shift_probes(space, spectra);
+      probes = shift_probes(space, window_, spectra, probes_.data());
     }
     for (int slice = 0; slice < last_; ++slice)
       free_space(space, slice, selection.count,
@@ -144,12 +143,13 @@ public:
       gradients = {incident(slice - 1), elements(), std::int64_t(m_) * m_, m_, nullptr};
     }
     if (shifted_ && (outputs.probe_gradient || spectra_gradients)) {
-      transform_terms(space,
-                      {scan, selection, inputs.object.data, gradients, modes_}); // where the probes were
+      transform_terms(space, window_,
+                      LoadProbeTerms<T>{scan, selection, inputs.object.data, gradients, modes_},
+                      probes_.data()); // where the probes were
       if (outputs.position_gradient)
         sum_position_gradient(space, selection, m_, modes_, spectra,
                               static_cast<const Complex*>(probes_.data()), shifted_.position_factor(),
-                              outputs.position_gradient.data, false);
+                              outputs.position_gradient.data, false, sums_.data(), blocks());
       shifted_.add_gradients(space, spectra, inputs, outputs, probes_.data());
     } else if (outputs.probe_gradient) { // the probe is the same for all patterns
       sums.add_probe(space, scan, selection, inputs.object.data, probes, gradients,
@@ -158,12 +158,10 @@ public:
   }
 
 private:
-  /// What spectra are multiplied by.
-  struct Transfer {
-    const Complex* phases = nullptr; ///< TransferPhases, of this axis
-    QuickDivision waves;             ///< that have the same
-    bool conjugate = false;
-  };
+  using Transfer = LineTransfer<T>;
+
+  /// Of a pattern, which leave sums.
+  int blocks() const { return std::max(modes_ * columns_.blocks.by(), rows_.blocks.by()); }
 
   /// Values of the probes of a pattern.
   std::int64_t elements() const { return std::int64_t(modes_) * m_ * m_; }
@@ -180,31 +178,10 @@ private:
     const Transfer transfer{free_space_.data() + slice * m_, QuickDivision(1 << 30), adjoint};
     const WaveLines<T, true> columns{incident(slice), m_, m_};
     const WaveLines<T, false> rows{incident(slice), m_, m_};
-    transform<true, false, true>(space, "Bracewell::PtychographyLoss::free_space_columns", window_, m_,
-                                 count * modes_, load, columns, nullptr, transfer);
-    transform<false, false, true>(space, "Bracewell::PtychographyLoss::free_space_rows", window_, m_,
-                                  count * modes_, rows, rows, nullptr, transfer);
-  }
-
-  /// The probe of every pattern of the selection.
-  Probes<T> shift_probes(const Space& space, const ShiftedSpectra<T>& spectra) const {
-    const std::int64_t waves = spectra.ramp.selection.count * modes_;
-    transform<false, true>(space, "Bracewell::PtychographyLoss::shift_rows", window_, m_, waves,
-                           LoadShiftedSpectrum<T>{spectra}, WaveLines<T, false>{probes_.data(), m_, m_});
-    transform<true, true>(space, "Bracewell::PtychographyLoss::shift_columns", window_, m_, waves,
-                          WaveLines<T, true>{probes_.data(), m_, m_},
-                          WaveLines<T, true>{probes_.data(), m_, m_});
-    return {probes_.data(), std::int64_t(modes_) * m_ * m_, modes_};
-  }
-
-  /// DFT(conj(O) G).
-  void transform_terms(const Space& space, const LoadProbeTerms<T>& terms) const {
-    const std::int64_t waves = terms.selection.count * modes_;
-    transform<true, false>(space, "Bracewell::PtychographyLoss::probe_columns", window_, m_, waves, terms,
-                           WaveLines<T, true>{probes_.data(), m_, m_});
-    transform<false, false>(space, "Bracewell::PtychographyLoss::probe_rows", window_, m_, waves,
-                            WaveLines<T, false>{probes_.data(), m_, m_},
-                            WaveLines<T, false>{probes_.data(), m_, m_});
+    transform_lines<true, false, true>(space, "Bracewell::PtychographyLoss::free_space_columns", window_, m_,
+                                       count * modes_, load, columns, nullptr, transfer);
+    transform_lines<false, false, true>(space, "Bracewell::PtychographyLoss::free_space_rows", window_, m_,
+                                        count * modes_, rows, rows, nullptr, transfer);
   }
 
   /// What the way to the detector, or its adjoint, is along columns.
@@ -212,10 +189,10 @@ private:
   void along_columns(const Space& space, const char* label, std::int64_t count, const Load& load,
                      const Store& store, double* energies = nullptr) const {
     if (inverse_fresnel_ != 0)
-      transform<true, false, true>(space, label, detector_, m_, count * modes_, load, store, energies,
-                                   {transfer_.data(), QuickDivision(modes_), adjoint});
+      transform_lines<true, false, true>(space, label, detector_, m_, count * modes_, load, store, energies,
+                                         Transfer{transfer_.data(), QuickDivision(modes_), adjoint});
     else
-      transform<true, adjoint>(space, label, detector_, m_, count * modes_, load, store, energies);
+      transform_lines<true, adjoint>(space, label, detector_, m_, count * modes_, load, store, energies);
   }
 
   void compare(const Space& space, const Inputs& inputs, const Outputs& outputs, const Selection& selection,
@@ -230,13 +207,13 @@ private:
                              outputs.factor_gradient.data});
     };
     const auto run = [&](auto far, const char* label, CompareTask task) {
-      launch(space, label, rows_, selection.count,
-             LineTeams::bytes<Space>(detector_.forward(), rows_.lines.by(), modes_ > 1 ? 1 : 0),
-             CompareLines<Space, T, Storage, far>{
-                 detector_.forward(), detector_.inverse(), rows_, m_, modes_, selection, targets,
-                 options.loss, static_cast<T>(options.background), norm, waves_.data(), patterns_.data(),
-                 sums_.data(), task, wave_gradients || outputs.background_gradient, terms,
-                 inverse_fresnel_ != 0 ? transfer_.data() : nullptr});
+      launch_lines(space, label, rows_, selection.count,
+                   LineTeams::bytes<Space>(detector_.forward(), rows_.lines.by(), modes_ > 1 ? 1 : 0),
+                   CompareLines<Space, T, Storage, far>{
+                       detector_.forward(), detector_.inverse(), rows_, m_, modes_, selection, targets,
+                       options.loss, static_cast<T>(options.background), norm, waves_.data(),
+                       patterns_.data(), sums_.data(), task, wave_gradients || outputs.background_gradient,
+                       terms, inverse_fresnel_ != 0 ? transfer_.data() : nullptr});
     };
     const auto pass = [&](const char* label, CompareTask task) {
       if (inverse_fresnel_ != 0 || terms.factors || terms.background)
@@ -260,30 +237,6 @@ private:
                            Range(space, 0, std::int64_t(n_) * n_),
                            SumSlopes<T>{slopes_.data(), std::int64_t(n_) * n_, selection.count,
                                         outputs.background_gradient.data, selection.first > 0});
-  }
-
-  /// Launches a kernel over the blocks of lines of `count` patterns or waves.
-  template <class Kernel>
-  static void launch(const Space& space, const char* label, const LineTeams& teams, std::int64_t count,
-                     std::size_t bytes, const Kernel& kernel) {
-    using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<PtychographyTuning::line_threads,
-                                                                  resident_teams<Space>(Kernel::resident)>>;
-    Policy policy(space, static_cast<int>(count * teams.blocks.by()), teams.threads);
-    policy.set_scratch_size(LineTeams::scratch_level<Space>(), Kokkos::PerTeam(static_cast<int>(bytes)));
-    Kokkos::parallel_for(label, policy, kernel);
-  }
-
-  /// All lines of so many waves, `lines` of a wave.
-  template <bool adjacent, bool inverse, bool transfers = false, class Load, class Store>
-  void transform(const Space& space, const char* label, const RadixPlan<Space, T>& plan, int lines,
-                 std::int64_t waves, const Load& load, const Store& store, double* energies = nullptr,
-                 const Transfer& transfer = {}) const {
-    const RadixPasses<T>& passes = inverse ? plan.inverse() : plan.forward();
-    const LineTeams teams = LineTeams::choose<Space>(passes, lines, 0);
-    launch(space, label, teams, waves, LineTeams::bytes<Space>(passes, teams.lines.by(), 0),
-           TransformLines<Space, T, adjacent, inverse, Load, Store, transfers>{
-               passes, inverse ? plan.forward() : plan.inverse(), teams, lines, load, store, energies,
-               transfer.phases, transfer.waves, transfer.conjugate});
   }
 
   static std::int64_t group_size(std::int64_t count, bool subpixel, const PtychographyShape& shape,

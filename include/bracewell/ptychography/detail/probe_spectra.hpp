@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/divisor.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/line_passes.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <type_traits>
@@ -84,12 +86,8 @@ struct ShiftProbes {
   ShiftedSpectra<T> spectra;
   Kokkos::complex<T>* shifted; ///< [patterns, modes, m, m]
 
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const int m = spectra.ramp.m, modes = spectra.ramp.modes;
-    const std::int64_t wave = index / m / m;
-    shifted[index] = spectra(wave / modes, static_cast<int>(wave % modes), static_cast<int>(index / m % m),
-                             static_cast<int>(index % m)) /
-                     T(spectra.pixels());
+  KOKKOS_FUNCTION void operator()(std::int64_t i, int mode, int row, int column, std::int64_t index) const {
+    shifted[index] = spectra(i, mode, row, column) / T(spectra.pixels());
   }
 };
 
@@ -101,13 +99,10 @@ struct ProbeGradientTerms {
   const Kokkos::complex<T>* object;
   WaveGradients<T, T> waves;
   Kokkos::complex<T>* terms; ///< [patterns, modes, m, m]
-  int modes;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const int m = scan.probe, column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
-    const std::int64_t wave = index / m / m, i = wave / modes;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, int mode, int row, int column, std::int64_t index) const {
     terms[index] = conjugate_product(object[scan.corner(selection(i)) + row * scan.columns + column],
-                                     waves(i, static_cast<int>(wave % modes), row, column));
+                                     waves(i, mode, row, column));
   }
 };
 
@@ -136,9 +131,9 @@ struct SumShiftedBack {
 };
 
 /// Waves on a grid of n x n that were shifted change by IDFT(-2 pi i k_a / n DFT(wave)) where axis a of their
-/// shift changes. A team per pattern sums
-///   gradient_ja (+)= factor sum_l sum_k k_a Im(conj(G_jl(k)) W_jl(k))
-/// over spectra of waves W and of the gradients with respect to them G. With factor 2 pi / n^3 it is
+/// shift changes. Teams, each with a block of rows of a pattern, sum
+///   sum_l sum_k k_a Im(conj(G_jl(k)) W_jl(k))
+/// over spectra of waves W and of the gradients with respect to them G. Times 2 pi / n^3 it is
 /// dL/dy (Guizar-Sicairos and Fienup, Opt. Express 16 (2008) 7264).
 /// @tparam Spectra  gives W: a pointer, or ShiftedSpectra
 template <class Space, class T, class Spectra>
@@ -146,13 +141,11 @@ struct ShiftGradient {
   static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::pattern_threads;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
-  Selection selection;
   int n, modes;
+  Divisor blocks, side; ///< of a pattern, and n
   Spectra waves;
   const Kokkos::complex<T>* gradients; ///< [patterns, modes, n, n]
-  double factor;
-  T* gradient; ///< [N, 2]
-  bool accumulate;
+  double* sums;                        ///< [patterns, blocks, 2]
 
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> wave(std::int64_t i, int mode, int row, int column) const {
     if constexpr (std::is_pointer_v<Spectra>)
@@ -162,26 +155,42 @@ struct ShiftGradient {
   }
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t i = team.league_rank(), pixels = std::int64_t(n) * n;
+    std::uint32_t block = static_cast<std::uint32_t>(team.league_rank());
+    const std::int64_t i = blocks.divide(block), pixels = std::int64_t(n) * n;
+    const int begin = static_cast<int>(blocks.quotient(block * n)) * n,
+              end = static_cast<int>(blocks.quotient((block + 1) * n)) * n;
     double rows = 0, columns = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, n * n),
-        [&](int pixel, double& sum_rows, double& sum_columns) {
-          const int row = pixel / n, column = pixel - row * n;
-          T part = 0;
-          for (int mode = 0; mode < modes; ++mode)
-            part +=
-                conjugate_product(gradients[(i * modes + mode) * pixels + pixel], wave(i, mode, row, column))
+    for (int pixel = begin + team.team_rank(); pixel < end; pixel += team.team_size()) {
+      std::uint32_t left = static_cast<std::uint32_t>(pixel);
+      const int row = static_cast<int>(side.divide(left)), column = static_cast<int>(left);
+      T part = 0;
+      for (int mode = 0; mode < modes; ++mode)
+        part += conjugate_product(gradients[(i * modes + mode) * pixels + pixel], wave(i, mode, row, column))
                     .imag();
-          sum_rows += (2 * row < n ? row : row - n) * double(part);
-          sum_columns += (2 * column < n ? column : column - n) * double(part);
-        },
-        rows, columns);
-    Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      T* const result = gradient + 2 * selection(i);
-      result[0] = static_cast<T>((accumulate ? double(result[0]) : 0) + factor * rows);
-      result[1] = static_cast<T>((accumulate ? double(result[1]) : 0) + factor * columns);
-    });
+      rows += (2 * row < n ? row : row - n) * double(part);
+      columns += (2 * column < n ? column : column - n) * double(part);
+    }
+    write_team_sums<Space>(team, rows, columns, sums + 2 * std::int64_t(team.league_rank()));
+  }
+};
+
+/// gradient_ja (+)= factor times what the blocks of a pattern left.
+template <class T>
+struct AddShiftGradients {
+  const double* sums; ///< [patterns, blocks, 2]
+  int blocks;
+  Selection selection;
+  double factor;
+  T* gradient; ///< [N, 2]
+  bool accumulate;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const std::int64_t i = index / 2, axis = index % 2;
+    double sum = 0;
+    for (int block = 0; block < blocks; ++block)
+      sum += sums[2 * (i * blocks + block) + axis];
+    T& result = gradient[2 * selection(i) + axis];
+    result = static_cast<T>((accumulate ? double(result) : 0) + factor * sum);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -149,16 +150,23 @@ private:
   std::optional<Transform> one_, one_back_;
 };
 
-/// ShiftGradient of a selection, whose team is a pattern.
+/// Adds gradients of positions, factor times ShiftGradient, of a selection.
+/// @param sums  two numbers for each of up to `most` blocks of a pattern
 template <class Space, class T, class Spectra>
 void sum_position_gradient(const Space& space, const Selection& selection, int n, int modes,
                            const Spectra& moving, const Kokkos::complex<T>* gradients, double factor,
-                           T* gradient, bool accumulate) {
+                           T* gradient, bool accumulate, double* sums, int most) {
   using Gradient = ShiftGradient<Space, T, Spectra>;
+  const int blocks = std::min({most, n, PtychographyTuning::most_blocks});
   Kokkos::parallel_for(
       "Bracewell::PtychographyLoss::position_gradient",
-      Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
-      Gradient{selection, n, modes, moving, gradients, factor, gradient, accumulate});
+      Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count * blocks), +Gradient::team_size),
+      Gradient{n, modes, Divisor(static_cast<std::uint32_t>(blocks)), Divisor(static_cast<std::uint32_t>(n)),
+               moving, gradients, sums});
+  Kokkos::parallel_for(
+      "Bracewell::PtychographyLoss::add_position_gradient",
+      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, 2 * selection.count),
+      AddShiftGradients<T>{sums, blocks, selection, factor, gradient, accumulate});
 }
 
 } // namespace Bracewell::Impl

@@ -32,6 +32,23 @@ struct RowShares {
   }
 };
 
+/// In which order groups are worked on: those that stay on the device, which are the first, are spread evenly among those that
+/// come from the host, so that the bus is never idle. The first group is the first.
+struct GroupOrder {
+  std::int64_t groups, staying;
+
+  std::int64_t group(std::int64_t k) const {
+    const std::int64_t before = coming(k);
+    return coming(k + 1) > before ? staying + before : k - before;
+  }
+  /// The next one from the host after the k-th; `groups` where there is none.
+  std::int64_t next(std::int64_t k) const { return staying + coming(k + 1); }
+
+private:
+  /// Of the first k groups.
+  std::int64_t coming(std::int64_t k) const { return k * (groups - staying) / groups; }
+};
+
 /// Rows of a selection in its order, a team for each; those on the host are read from there.
 template <class Space, class Value>
 struct GatherRows {

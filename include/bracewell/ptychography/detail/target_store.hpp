@@ -59,8 +59,14 @@ public:
     return shares_.streams() ? shares_.group : std::numeric_limits<std::int64_t>::max();
   }
 
-  /// Targets of patterns for work on `space`, while those of the next ones set out. Waits for their coming, and for
-  /// the work before, where they come from the host.
+  /// The order of groups of `group` patterns of a call.
+  GroupOrder order(const int* patterns, std::int64_t used, std::int64_t group) const {
+    const std::int64_t groups = (used + group - 1) / group;
+    return {groups, !shares_.streams() ? groups : patterns ? 0 : std::min(groups, shares_.resident / group)};
+  }
+
+  /// Targets of patterns for work on `space`, while those of the next ones that are on the host set out. Waits for their
+  /// coming, and for the work before, where they come from the host.
   /// @param next  of no patterns where there are none
   Targets<T, Storage> targets(const Space& space, const Selection& now, const Selection& next) const {
     Targets<T, Storage> result{values_.resident(),
@@ -70,28 +76,30 @@ public:
                                constants_.data(),
                                scaled_counts(),
                                options_.weights == PixelWeights::Mask};
-    if (!shares_.streams())
-      return result;
-    space.fence("Bracewell::PtychographyLoss::evaluate: a slot for patterns is free");
-    if (!shares_.stay(now)) {
+    const bool comes = !shares_.stay(now), leaves = next.count > 0 && !shares_.stay(next);
+    if (comes || (leaves && !(coming_ == next)))
+      space.fence("Bracewell::PtychographyLoss::evaluate: a slot for patterns is free");
+    if (comes) {
       if (!(coming_ == now))
         fetch(now);
       result.in_order = true;
       result.values = values_.slot(slot_);
       result.pixel_weights = pixel_weights_.resident() ? pixel_weights_.slot(slot_) : nullptr;
       copies_.fence("Bracewell::PtychographyLoss::evaluate: patterns have come");
+      coming_ = {};
     }
-    coming_ = {};
-    if (next.count > 0 && !shares_.stay(next))
+    if (leaves && !(coming_ == next))
       fetch(next);
     return result;
   }
 
   /// Lets the first of the patterns that are asked for next set out.
   void prefetch(const int* patterns, std::int64_t used) const {
-    const Selection next{patterns, 0, std::min(used, group_size())};
-    if (used > 0 && coming_.count == 0 && !shares_.stay(next)) // there is one free slot
-      fetch(next);
+    if (!shares_.streams() || used == 0 || coming_.count > 0) // there is one free slot
+      return;
+    const GroupOrder groups = order(patterns, used, group_size());
+    const std::int64_t first = groups.staying * group_size();
+    fetch({patterns, first, std::min(used - first, group_size())});
   }
 
   /// Patterns that were set, and those among them that have no counts.

@@ -60,8 +60,12 @@ struct PtychographyTuning {
   static constexpr std::int64_t slice_values = 1 << 18, most_slices = 256;
   static constexpr int patterns_together = 4;
 
-  /// Threads of a team that goes through a pattern, and of the one that adds the losses of all patterns.
-  static constexpr int pattern_threads = 256, sum_threads = 1024;
+  /// Threads of a team that goes through a pattern, or (beside the FFT library) about so many pixels of a wave, and of the one that
+  /// adds the losses of all patterns.
+  static constexpr int pattern_threads = 256, team_pixels = 2048, sum_threads = 1024;
+
+  /// Blocks of a pattern in sums for its position, at most.
+  static constexpr int most_blocks = 32;
 
   /// Bytes of a group of patterns where options.workspace_bytes does not say: the sums of gradients are launched for
   /// every group, and kernels over lines are short.

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/divisor.hpp>
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace Bracewell::Impl {
+
+/// kernel(i, mode, row, column, number) for the numbers of waves [patterns, modes, n, n]; a team has some rows of a wave.
+/// On GPUs 64-bit divisions of the number by n, n and the modes take longer than what simple kernels read and write.
+template <class Space, class Kernel>
+struct ForWaves {
+  static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::pattern_threads;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  Kernel kernel;
+  Divisor modes, blocks, columns;
+  int rows, n; ///< rows of a team
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    std::uint32_t block = static_cast<std::uint32_t>(team.league_rank());
+    const std::uint32_t wave = blocks.divide(block);
+    std::uint32_t mode = wave;
+    const std::int64_t i = modes.divide(mode), first = std::int64_t(wave) * n * n;
+    const int begin = static_cast<int>(block) * rows, end = Kokkos::min(begin + rows, n);
+    if constexpr (is_host<Space>) {
+      for (int row = begin; row < end; ++row)
+        for (int column = 0; column < n; ++column)
+          kernel(i, static_cast<int>(mode), row, column, first + std::int64_t(row) * n + column);
+    } else {
+      for (int k = team.team_rank(); k < (end - begin) * n; k += team.team_size()) {
+        std::uint32_t column = static_cast<std::uint32_t>(k);
+        const int row = begin + static_cast<int>(columns.divide(column));
+        kernel(i, static_cast<int>(mode), row, static_cast<int>(column), first + std::int64_t(begin) * n + k);
+      }
+    }
+  }
+};
+
+/// @param n  pixels per side of a wave
+template <class Space, class Kernel>
+void for_waves(const Space& space, const std::string& label, std::int64_t patterns, int modes, int n,
+               const Kernel& kernel) {
+  using For = ForWaves<Space, Kernel>;
+  const int rows = std::clamp(PtychographyTuning::team_pixels / n, 1, n), blocks = (n + rows - 1) / rows;
+  Kokkos::parallel_for(
+      label, Kokkos::TeamPolicy<Space>(space, static_cast<int>(patterns * modes * blocks), +For::team_size),
+      For{kernel, Divisor(static_cast<std::uint32_t>(modes)), Divisor(static_cast<std::uint32_t>(blocks)),
+          Divisor(static_cast<std::uint32_t>(n)), rows, n});
+}
+
+} // namespace Bracewell::Impl
