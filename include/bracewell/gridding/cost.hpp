@@ -136,13 +136,13 @@ inline double gridding_and_fft_cost(const GriddingWork& work) {
 }
 
 /// The oversamplings that a plan chooses from unasked. A smaller grid needs a wider kernel and has a stronger roll-off,
-/// which amplifies rounding; on hosts, where FFTs take longer beside spreading, it may be worth more, and on GPUs in
-/// 3D and in double. Near the precision only volumes on GPUs have a choice, which gain most.
+/// which amplifies rounding: near the precision there is no choice. On hosts, where FFTs take longer beside spreading, it
+/// may be worth more, and on GPUs in 3D and in double.
 /// @param epsilon  of the precision
 inline std::vector<double> unasked_oversamplings(double tolerance, double epsilon, bool host,
                                                  int dimensions) {
   if (tolerance < 20 * epsilon)
-    return !host && dimensions == 3 ? std::vector<double>{2, 1.8} : std::vector<double>{2};
+    return {2};
   if (host)
     return {2, 1.75, 1.5, 1.35, 1.25};
   return dimensions == 3 || epsilon < 1e-10 ? std::vector<double>{2, 1.75, 1.5} : std::vector<double>{2, 1.5};
