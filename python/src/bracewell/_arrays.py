@@ -19,13 +19,14 @@ _KINDS = {
 
 
 @lru_cache(maxsize=None)
-def _library(type_: type) -> str:
+def _library(type_: Any) -> str:
     return type_.__module__.partition(".")[0]
 
 
 def library(array: Array) -> str:
     """The name of the library whose array this is: numpy, torch, cupy, jaxlib, ..."""
-    return _library(type(array))
+    kind: Any = type(array)
+    return _library(kind)
 
 
 @lru_cache(maxsize=None)
