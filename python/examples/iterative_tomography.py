@@ -63,7 +63,7 @@ def main(figure=None):
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt
 
-        _, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
+        _, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained")
         for axis, image, title in zip(axes, (truth, filtered, iterative), ("truth", f"filtered: {errors[0]:.2f}",
                                                                           f"iterative: {errors[1]:.2f}")):
             axis.imshow(image, cmap="gray", vmin=0, vmax=1)

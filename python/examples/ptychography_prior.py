@@ -76,7 +76,7 @@ def main(figure=None):
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt
 
-        _, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
+        _, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained")
         for axis, image, title in zip(axes, (truth, *images), ("truth (phase)", f"data alone: {errors[0]:.2f}",
                                                               f"with the prior: {errors[1]:.2f}")):
             axis.imshow(np.angle(image * np.exp(-1j * np.angle(np.vdot(truth, image)))), cmap="gray", vmin=-1.2, vmax=1.2)

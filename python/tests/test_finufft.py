@@ -69,7 +69,7 @@ def test_plans_keep_order_and_sign():
     (lambda: finufft.nufft1d3(np.zeros(3), np.zeros(3), None), "expected 1 vectors of one length"),
     (lambda: finufft.Plan(1, (4.5,)), "n_modes: expected 1 to 3 sizes"),
     (lambda: finufft.Plan(1, (4,), dtype="float32"), "dtype: expected complex64 or complex128"),
-    (lambda: finufft.Plan(1, (4,)).execute(np.ones(3)), "expected points"),
+    (lambda: finufft.Plan(1, 4).execute(np.ones(3)), "expected points"),
     (lambda: finufft.nufft2d1(np.zeros(3), np.zeros(4), np.zeros(3), 4), "expected 2 vectors of one length"),
     (lambda: finufft.nufft1d1(np.zeros(3), np.zeros(3)), "expected n_modes or out, found neither"),
     (lambda: finufft.nufft1d1(np.zeros(3), np.zeros(2), 4), r"c: expected shape \(3,\), found \(2,\)"),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import numpy
 
@@ -19,13 +19,14 @@ _KINDS = {
 
 
 @lru_cache(maxsize=None)
-def _library(type_: type) -> str:
+def _library(type_: Any) -> str:
     return type_.__module__.partition(".")[0]
 
 
 def library(array: Array) -> str:
     """The name of the library whose array this is: numpy, torch, cupy, jaxlib, ..."""
-    return _library(type(array))
+    kind: Any = type(array)
+    return _library(kind)
 
 
 @lru_cache(maxsize=None)
@@ -62,15 +63,28 @@ def _on_host(array: Array) -> bool:
     return name != "cupy"
 
 
+@lru_cache(maxsize=None)
+def _torch_type(name: str) -> Any:
+    import torch
+
+    return getattr(torch, name)
+
+
+@lru_cache(maxsize=None)
+def _torch_stream() -> Callable[[int], int]:
+    """What tells the current stream of a GPU: the function that compiled PyTorch code calls, as torch.cuda.current_stream makes
+    an object of it first, which takes longer than a small projection."""
+    import torch
+
+    return getattr(torch._C, "_cuda_getCurrentRawStream", None) or (lambda gpu: torch.cuda.current_stream(gpu).cuda_stream)
+
+
 def empty(like: Array, shape: Sequence[int], kind: str, zero: bool = False) -> Array:
     """A new array of the library, precision and device of another; kind: real, complex, or a type such as float64."""
     dtype = _KINDS.get((kind, is_double(like)), kind)
     name = library(like)
-    if name == "torch":
-        import torch
-
-        make = torch.zeros if zero else torch.empty
-        return make(tuple(shape), dtype=getattr(torch, dtype), device=like.device)
+    if name == "torch":  # half of the time of torch.empty
+        return (like.new_zeros if zero else like.new_empty)(tuple(shape), dtype=_torch_type(dtype))
     if name == "cupy":
         import cupy
 
@@ -128,10 +142,8 @@ def current_stream(array: Array, stream: Optional[int]) -> int:
     if stream is not None:
         return int(stream)
     name = library(array)
-    if name == "torch" and array.is_cuda:
-        import torch
-
-        return torch.cuda.current_stream(array.device).cuda_stream
+    if name == "torch":
+        return _torch_stream()(array.get_device()) if array.is_cuda else 0
     if name == "cupy":
         import cupy
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from . import _core
 from ._arrays import Array, current_stream, place, result, shape_of, zeros
@@ -30,7 +30,7 @@ class LeastSquaresSolver:
                              "all values), found some")
         self.pair, self.method = pair, method
         self._plans: dict = {}
-        self._last = None
+        self._last: Optional[tuple[Any, int]] = None
 
     def solve(self, sinograms: Array, start: Optional[Array] = None, *, iterations: int = 20, weights: Optional[Array] = None,
               mask: Optional[Array] = None, discrepancy: float = 0, relaxation: float = 1, nonnegative: bool = False,
@@ -56,7 +56,7 @@ class LeastSquaresSolver:
 
         data = batch(sinograms)
         independent = isinstance(self.pair, Tomography)
-        depth = data.shape[0] if independent else self.pair.depth
+        depth = data.shape[0] if isinstance(self.pair, Tomography) else self.pair.depth
         images = zeros(sinograms, (depth, self.pair.image, self.pair.image), "real")
         if start is not None:
             images[...] = batch(start)
@@ -67,9 +67,10 @@ class LeastSquaresSolver:
         if key not in self._plans:
             self._plans[key] = _core.LeastSquaresPlan.make(zeros(sinograms, (1,), "real"), self.method, list(data.shape),
                                                            list(images.shape), independent, normal, stream)
-        self._last = self._plans[key], stream
-        self._last[0].solve(projector, data, images, batch(weights), mask, int(iterations), float(discrepancy), float(relaxation),
-                            nonnegative, float(total_variation), int(inner_iterations), stream)
+        plan = self._plans[key]
+        self._last = plan, stream
+        plan.solve(projector, data, images, batch(weights), mask, int(iterations), float(discrepancy), float(relaxation),
+                   nonnegative, float(total_variation), int(inner_iterations), stream)
         return result(images[0] if flat else images, sinograms)
 
     def residuals(self) -> list[float]:

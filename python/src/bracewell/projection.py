@@ -252,13 +252,13 @@ class PoseScoring:
                  weights: Optional[Array] = None, width: Optional[int] = None, score: str = "squared_difference",
                  best: int = 0, radius: Optional[float] = None, oversampling: Optional[float] = None,
                  ewald_radius: Optional[float] = None, stream: Optional[int] = None):
-        count, *sizes = self._shape(images, width)
+        count, height, full_width = self._shape(images, width)
         if shifts is None:
             shifts = zeros(images, (1, 2), "real")
-        self._width, self._best = sizes[-1], int(best)
+        self._width, self._best = full_width, int(best)
         stream = current_stream(images, stream)
         self._plan = _core.ScoringPlan.make(empty(images, (1,), "real"), count, shape_of("PoseScoring", "shifts", shifts)[0],
-                                            *sizes, self._best, score,
+                                            height, full_width, self._best, score,
                                             _settings("linear", oversampling, radius, ewald_radius), stream)
         self.set_images(images, filters, weights, stream=stream)
         self.set_shifts(shifts, stream=stream)

@@ -50,7 +50,7 @@ class Plan:
                 raise ValueError(f"bracewell.finufft.Plan: n_modes: expected 1 to 3 axes, found {n_modes}")
             modes = (1,) * n_modes
         else:
-            modes = tuple(n_modes)
+            modes = (n_modes,) if isinstance(n_modes, (int, numpy.integer)) else tuple(n_modes)
             if not 1 <= len(modes) <= 3 or not all(isinstance(size, (int, numpy.integer)) and size > 0 for size in modes):
                 raise ValueError(f"bracewell.finufft.Plan: n_modes: expected 1 to 3 sizes, found {n_modes}")
         if numpy.dtype(dtype) not in (numpy.complex64, numpy.complex128):

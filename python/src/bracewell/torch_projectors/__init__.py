@@ -9,7 +9,7 @@ stored too. docs/torch-projectors.md lists what differs on purpose.
 from __future__ import annotations
 
 import math
-from typing import Optional, Tuple
+from typing import Optional, Tuple, cast
 
 from torch import Tensor
 
@@ -151,7 +151,8 @@ def backproject_2d_to_3d_back(reconstruction: Tensor, projections: Tensor, rotat
                               interpolation: str = "linear", oversampling: float = 1.0) -> Tensor:
     """The gradient of the projections alone, for a cotangent `reconstruction` of `backproject_2d_to_3d_forw`."""
     side = projections.shape[-2]
-    return _projection.backproject_gradients(
+    gradients = _projection.backproject_gradients(
         _operators._ready(projections), _operators._ready(_with_axes(rotations, 4)), _operators._ready(reconstruction), None,
         _operators._ready(_with_axes(shifts, 3)), interpolation=_kernel(interpolation), oversampling=float(oversampling),
-        radius=side / 2).projections
+        radius=side / 2)
+    return cast(Tensor, gradients.projections)
