@@ -21,9 +21,6 @@ namespace {
 
 using namespace Tuning;
 using namespace Bracewell;
-using Complex = Kokkos::complex<float>;
-template <class Value>
-using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
 
 struct Processes {
   Space space;

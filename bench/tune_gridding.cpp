@@ -15,9 +15,6 @@ namespace {
 using namespace Tuning;
 using Bracewell::GriddingStrategy;
 using Bracewell::GriddingWork;
-using Complex = Kokkos::complex<float>;
-template <class DataType>
-using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
 
 double cores() { return host ? Space().concurrency() : 1; }
 

@@ -16,7 +16,6 @@ using Bracewell::CatmullRom;
 using Bracewell::Linear;
 using Bracewell::Impl::Mates;
 namespace Impl = Bracewell::Impl;
-using Complex = Kokkos::complex<float>;
 template <class Value>
 using Values = Kokkos::View<Value*, Kokkos::LayoutRight, Space>;
 

@@ -13,9 +13,6 @@ namespace {
 
 using namespace Tuning;
 using namespace Bracewell;
-using Complex = Kokkos::complex<float>;
-template <class Value>
-using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
 
 /// With lines on hosts, too, where programs do without.
 struct Detectors : EveryFusedDetector {

@@ -19,6 +19,9 @@
 namespace Tuning {
 
 using Space = Kokkos::DefaultExecutionSpace;
+using Complex = Kokkos::complex<float>;
+template <class Data>
+using View = Kokkos::View<Data, Kokkos::LayoutRight, Space>;
 inline constexpr bool host = Bracewell::Impl::is_host<Space>;
 
 /// The device, the date, and what its numbers are worth.

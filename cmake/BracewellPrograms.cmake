@@ -37,10 +37,10 @@ function(bracewell_set_test_environment)
   get_property(tests DIRECTORY PROPERTY TESTS)
   foreach(test ${tests})
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=${threads} OMP_PROC_BIND=false
-      # A damaged HDF5 file makes its library ask for a terabyte: that is to fail as it does without the sanitizer.
+      # A damaged HDF5 file makes its library ask for a terabyte: that is to fail as it does without the sanitizers.
       ASAN_OPTIONS=allocator_may_return_null=1
       # The thread sanitizer does not know the locks inside of libraries, OpenMP's above all.
-      TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1
+      TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:allocator_may_return_null=1:suppressions=${PROJECT_SOURCE_DIR}/cmake/races_of_libraries.supp
       LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/leaks_of_libraries.supp)
     if(BRACEWELL_TEST_DATA)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "BRACEWELL_TEST_DATA=${BRACEWELL_TEST_DATA}")

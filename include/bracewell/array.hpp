@@ -9,6 +9,7 @@
 #include <complex>
 #include <concepts>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -120,13 +121,24 @@ struct ArrayShape {
   }
 
   /// Keeps the shape alone.
-  void forget_view() { keep_.reset(); }
+  void forget_view() { keep_.view.reset(); }
 
   /// "[2, 3, 8, 5]", for messages.
   std::string shape() const { return list(extents); }
 
 protected:
-  std::shared_ptr<const void> keep_; ///< a View without a name
+  /// A View without a name. Its end is no part of its callers', which have many arguments.
+  struct Kept {
+    std::shared_ptr<const void> view;
+
+    Kept() = default;
+    Kept(const Kept&) = default;
+    Kept(Kept&&) = default;
+    Kept& operator=(const Kept&) = default;
+    Kept& operator=(Kept&&) = default;
+    [[gnu::noinline]] ~Kept() {}
+  };
+  Kept keep_;
 
   /// What is left to do where extents are those of a View.
   /// @throws Error where the strides are not those of rows without gaps
@@ -142,19 +154,25 @@ protected:
     if (rank > 0)
       width = 2 * (extents[rank - 1] - 1);
     if (!without_gaps && step != 0)
-      throw Error("Bracewell: View '" + label + "' " + shape() + ": expected rows without gaps, strides " +
-                  list(expected) + ", found strides " + list(strides));
+      throw Error(std::string("Bracewell: View '")
+                      .append(label)
+                      .append("' ")
+                      .append(shape())
+                      .append(": expected rows without gaps, strides ")
+                      .append(list(expected))
+                      .append(", found strides ")
+                      .append(list(strides)));
   }
 
 private:
   std::string list(const std::int64_t* values) const {
     std::string text = "[";
     for (int axis = 0; axis < rank; ++axis) {
-      text += axis ? ", " : "";
-      text += std::to_string(values[axis]);
+      char number[24];
+      std::snprintf(number, sizeof number, axis ? ", %lld" : "%lld", static_cast<long long>(values[axis]));
+      text.append(number);
     }
-    text += "]";
-    return text;
+    return text.append("]");
   }
 };
 
@@ -197,7 +215,7 @@ struct Array : Impl::ArrayShape {
       }
       if constexpr (!std::is_lvalue_reference_v<Argument>)
         if (view.use_count() > 0)
-          keep_ = std::make_shared<View>(view);
+          keep_.view = std::make_shared<View>(view);
     }
   }
 

@@ -19,11 +19,22 @@ public:
 
 namespace Impl {
 
-/// Throws Error("Bracewell::function: argument: expected ..., found ...").
-[[noreturn, gnu::cold]] inline void fail(const char* function, const char* argument,
-                                         const std::string& expected, const std::string& found) {
-  throw Error(std::string("Bracewell::") + function + ": " + argument + ": expected " + expected +
-              ", found " + found);
+/// Throws Error("Bracewell::function: argument: expected ..., found ..."). Most texts are literals: where callers made
+/// strings of them, and destroyed these, compilers would spend more on checks than on what they guard.
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail(const char* function, const char* argument,
+                                                        const char* expected, const char* found) {
+  throw Error(std::string("Bracewell::")
+                  .append(function)
+                  .append(": ")
+                  .append(argument)
+                  .append(": expected ")
+                  .append(expected)
+                  .append(", found ")
+                  .append(found));
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void
+fail(const char* function, const char* argument, const std::string& expected, const std::string& found) {
+  fail(function, argument, expected.c_str(), found.c_str());
 }
 
 } // namespace Impl

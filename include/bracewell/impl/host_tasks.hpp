@@ -16,19 +16,25 @@ struct HostTask {
   void operator()(std::int64_t i) const { call(functor, i); }
 };
 
+/// task(i) for 0 <= i < count, as threads become free. One function per space, not a part of its callers.
+template <class Space>
+[[gnu::noinline]] void launch_host_task(const Space& space, const std::string& label, std::int64_t count,
+                                        const HostTask& task) {
+  using Policy =
+      Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
+  Kokkos::parallel_for(label, Policy(space, 0, count).set_chunk_size(1), task);
+}
+
 /// functor(i) for 0 <= i < count on hosts: tasks of a microsecond or more, which threads take as they become free. All
 /// functors share one kernel: each of its own takes a compiler 0.3 s. Each call works on a copy, of which compilers know
 /// that nothing else writes to it. Serial and OpenMP return when the kernel has ended, before the functor does.
 template <class Space, class Functor>
 void launch_host_tasks(const Space& space, const std::string& label, std::int64_t count,
                        const Functor& functor) {
-  using Policy =
-      Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(label, Policy(space, 0, count).set_chunk_size(1),
-                       HostTask{&functor, [](const void* task, std::int64_t i) {
-                                  const Functor copy = *static_cast<const Functor*>(task);
-                                  copy(i);
-                                }});
+  launch_host_task(space, label, count, {&functor, [](const void* task, std::int64_t i) {
+                                           const Functor copy = *static_cast<const Functor*>(task);
+                                           copy(i);
+                                         }});
 }
 
 } // namespace Bracewell::Impl

@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/tomography/detail/centre_search.hpp>
+#include <bracewell/tomography/detail/searched_sinogram.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -64,12 +65,7 @@ double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const 
   using MemorySpace = typename ExecutionSpace::memory_space;
   constexpr Impl::Arguments arguments{"find_centre"};
   const Array<const T, MemorySpace> in(sinogram);
-  arguments.require(
-      in && in.rank == 2 && in.extents[0] == std::int64_t(angles.size()) && in.extents[0] > 0 &&
-          in.extents[0] <= (1 << 24) && in.extents[1] >= 16 && in.extents[1] <= (1 << 24),
-      "sinogram", [&] { return "[" + Impl::number(angles.size()) + ", width from 16 to 2^24]"; },
-      [&] { return in.shape(); });
-  const int n = static_cast<int>(in.extents[1]);
+  const int n = Impl::check_searched_sinogram(arguments, in, angles);
   const double first = options.first.value_or(n / 2 - n / 4), last = options.last.value_or(n / 2 + n / 4);
   arguments.require(
       first >= 0 && last >= first && last <= n - 1, "options.first, options.last",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/tomography/detail/overlap.hpp>
+#include <bracewell/tomography/detail/searched_sinogram.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -52,12 +53,7 @@ double find_overlap(const ExecutionSpace& space, const Sinogram& sinogram, const
   using MemorySpace = typename ExecutionSpace::memory_space;
   constexpr Impl::Arguments arguments{"find_overlap"};
   const Array<const T, MemorySpace> in(sinogram);
-  arguments.require(
-      in && in.rank == 2 && in.extents[0] == std::int64_t(angles.size()) && in.extents[0] > 0 &&
-          in.extents[0] <= (1 << 24) && in.extents[1] >= 16 && in.extents[1] <= (1 << 24),
-      "sinogram", [&] { return "[" + Impl::number(angles.size()) + ", width from 16 to 2^24]"; },
-      [&] { return in.shape(); });
-  const int n = static_cast<int>(in.extents[1]),
+  const int n = Impl::check_searched_sinogram(arguments, in, angles),
             least = options.least > 0 ? options.least : std::max(8, n / 50);
   arguments.within("options.least", least, 2, n, " columns");
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_overlap");

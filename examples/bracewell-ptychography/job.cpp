@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-ptychography/job.hpp"
+
+#include "common/input_error.hpp"
+#include "common/processes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <numbers>
+#include <numeric>
+
+namespace Bracewell::Examples {
+
+std::string four_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+Job::Job(const Space& space, const RunOptions& options, Provenance& provenance)
+    : space_(space), options_(options), provenance_(provenance),
+      measurement_(options.data[0], options.measurement, provenance), aberrations_(options.aberrations) {
+  append_scans();
+  choose_algorithm();
+  choose_optics();
+  choose_shape();
+  check_positions();
+  for (const auto& [row, column] : measurement_.positions()) {
+    const bool exact = options.subpixel || options.refine_positions;
+    positions_.push_back({margin() + (exact ? row : std::floor(row + 0.5)),
+                          margin() + (exact ? column : std::floor(column + 0.5))});
+  }
+  share_out();
+  check_memory();
+  if (options.reference)
+    reference_ = read_reconstruction(*options.reference);
+}
+
+void Job::append_scans() {
+  if (options_.one_object && options_.data.size() == 1)
+    throw InputError("--one-object goes with several scans (--data)");
+  for (std::size_t i = 1; i < options_.data.size(); ++i) {
+    for (std::size_t other = 0; other < i; ++other)
+      if (std::filesystem::equivalent(options_.data[i], options_.data[other]))
+        provenance_.assume(options_.data[i].string() + ": is the file of two scans, and counts twice");
+    measurement_.append(std::make_unique<Measurement>(options_.data[i], options_.measurement, provenance_),
+                        options_.one_object ? std::nullopt : std::optional(2 * margin()), provenance_);
+  }
+}
+
+void Job::choose_algorithm() const {
+  if (options_.regularisation && (by_adam() || options_.algorithm == Algorithm::EPIE))
+    throw InputError("--regularisation goes with --algorithm rpie and lsq-ml");
+  if (by_adam())
+    return;
+  const std::string only = "--algorithm: all but adam ";
+  if (options_.loss != PatternLoss::Amplitude || options_.scale_patterns.value_or(false))
+    throw InputError(only + "compare amplitudes of patterns as they were counted, without another --loss or "
+                            "--scale-patterns");
+  if (options_.train == Train::Aberrations)
+    throw InputError(only + "find the probe's pixels, not its aberrations: --train pixels or nothing");
+  if (process_count() > 1)
+    throw InputError(only + "run in one process, found " + std::to_string(process_count()));
+}
+
+void Job::choose_optics() {
+  const std::string file = measurement_.path().string();
+  const bool known = measurement_.wavelength() > 0 && measurement_.object_pixel() > 0;
+  std::optional<double> angle = options_.convergence_angle;
+  if (!angle && known && !measurement_.near_field() &&
+      (measurement_.probe().empty() || options_.train == Train::Aberrations ||
+       !options_.lens_options.empty()))
+    angle = measurement_.convergence_angle();
+  if (!angle) {
+    if (!options_.lens_options.empty())
+      throw InputError(options_.lens_options[0] +
+                       " is of a lens, whose aperture is not known: it needs --convergence-angle");
+    if (options_.train == Train::Aberrations)
+      throw InputError("--train aberrations needs --convergence-angle");
+    if (measurement_.probe().empty())
+      provenance_.assume(file +
+                         ": has no probe and no lens: the first probe is estimated from the mean pattern; "
+                         "use --probe-path" +
+                         (measurement_.near_field() ? "" : ", or --convergence-angle and --defocus"));
+    return;
+  }
+  if (measurement_.near_field())
+    throw InputError("--convergence-angle does not go with --focus-distance: the near field has no lens");
+  if (!known)
+    throw InputError(file + ": wavelength and pixel of the object are needed for a lens, and are not "
+                            "known; use --wavelength and --object-pixel");
+  if (*angle > 0.1)
+    provenance_.assume("--convergence-angle " + four_digits(*angle) +
+                       ": is in radians, and lenses have less than 0.1; " + four_digits(1e-3 * *angle) +
+                       " if these are milliradians");
+  const bool own_defocus =
+      std::ranges::find(options_.lens_options, "--defocus") != options_.lens_options.end();
+  if (!options_.convergence_angle)
+    provenance_.took(file, "a lens with a convergence angle of " + four_digits(*angle) + " rad");
+  if (const auto defocus = measurement_.defocus(); defocus && !own_defocus) {
+    aberrations_[Defocus] = *defocus;
+    provenance_.assume(file + ": its defocus of " + shortest(*defocus) +
+                       " nm is taken with our sign (phase +pi wavelength defocus k^2); --defocus " +
+                       shortest(-*defocus) + " is the other one");
+  }
+  constexpr double nanometre = 1e-9;
+  optics_ = ProbeOptics{.wavelength = measurement_.wavelength() / nanometre,
+                        .pixel_size = measurement_.object_pixel() / nanometre,
+                        .convergence_angle = *angle};
+}
+
+void Job::choose_shape() {
+  const int n = measurement_.detector();
+  const bool from_file = !measurement_.probe().empty() && !optics_;
+  shape_.detector = n;
+  shape_.probe = options_.probe_size.value_or(from_file ? measurement_.probe_size() : n);
+  if (shape_.probe > n)
+    throw InputError("--probe-size " + std::to_string(shape_.probe) + ": expected at most the " +
+                     std::to_string(n) + " pixels of the detector");
+  if (measurement_.near_field() && shape_.probe != n)
+    throw InputError("--probe-size " + std::to_string(shape_.probe) +
+                     ": in the near field the probe has the " + std::to_string(n) +
+                     " pixels of the detector");
+  shape_.modes = options_.modes.value_or(1);
+  if (const int modes = measurement_.probe_modes(); modes > 1 && !options_.modes && !optics_)
+    provenance_.assume(measurement_.path().string() + ": has " + std::to_string(modes) +
+                       " probe modes, the first of which is taken; use --modes " + std::to_string(modes));
+  if (options_.train == Train::Aberrations && shape_.modes > 1)
+    throw InputError("--train aberrations goes with one mode");
+  if (options_.train == Train::Aberrations && !options_.scale_patterns.value_or(true))
+    throw InputError("--train aberrations needs patterns that are scaled one by one");
+  if (options_.batches > measurement_.count())
+    throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
+                     std::to_string(measurement_.count()) + " patterns");
+  object_ = measurement_.object_shape(shape_.probe);
+  for (auto& side : object_)
+    side += 2 * margin();
+}
+
+int Job::margin() const {
+  return options_.margin.value_or(
+      options_.refine_positions ? static_cast<int>(std::ceil(options_.position_limit)) : 0);
+}
+
+void Job::share_out() {
+  if (options_.batches > 1 && options_.batches > measurement_.count() / process_count())
+    throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
+                     std::to_string(measurement_.count() / process_count()) + " patterns of a process");
+  tiles_ = cut_into_tiles(positions_, object_, shape_.probe, margin(), process_count());
+  shape_.object = {tile().object.rows(), tile().object.columns()};
+  for (const std::int64_t pattern : tile().patterns)
+    for (const std::size_t axis : {0, 1})
+      own_positions_.push_back(positions_[static_cast<std::size_t>(pattern)][axis] -
+                               double(tile().object.begin[axis]));
+}
+
+std::vector<Rectangle> Job::rectangles() const {
+  std::vector<Rectangle> all;
+  for (const Tile& one : tiles_)
+    all.push_back(one.object);
+  return all;
+}
+
+void Job::check_positions() const {
+  const double step = measurement_.step();
+  const std::string between = measurement_.path().string() + ": neighbouring positions are " +
+                              four_digits(step) + " object pixels apart",
+                    use = "; use --positions-in-metres or --object-pixel";
+  if (measurement_.count() > 1 && step < 0.1)
+    provenance_.assume(between + ": they collapse" + use);
+  if (step > shape_.probe)
+    provenance_.assume(between + ", more than the probe's window of " + std::to_string(shape_.probe) +
+                       ": they leave one another's object" + use);
+}
+
+void Job::check_centre(const std::vector<double>& pattern) const {
+  const int n = shape_.detector;
+  if (measurement_.near_field())
+    return;
+  // The centre of mass on a circle of n pixels.
+  std::array<std::complex<double>, 2> sums{};
+  for (int i = 0; i < n * n; ++i)
+    for (const std::size_t axis : {0, 1})
+      sums[axis] +=
+          pattern[std::size_t(i)] * std::polar(1.0, 2 * std::numbers::pi * (axis == 0 ? i / n : i % n) / n);
+  std::array<double, 2> centre{};
+  for (const std::size_t axis : {0, 1})
+    centre[axis] = std::arg(sums[axis]) * n / (2 * std::numbers::pi);
+  const double clear =
+      std::min(std::abs(sums[0]), std::abs(sums[1])) / std::accumulate(pattern.begin(), pattern.end(), 0.0);
+  if (std::hypot(centre[0], centre[1]) <= n / 8.0 || clear < 0.1)
+    return;
+  const auto index = [n](double value) { return (std::lround(value) + n) % n; };
+  const auto [row, column] = measurement_.in_frame(index(centre[0]), index(centre[1]));
+  provenance_.assume(measurement_.path().string() + ": the patterns are brightest around row " +
+                     std::to_string(row) + ", column " + std::to_string(column) +
+                     ", not where the zero frequency is expected; use --centre " + std::to_string(row) + " " +
+                     std::to_string(column));
+}
+
+std::int64_t Job::pixel_of_pictures() const {
+  constexpr std::int64_t most = 8192;
+  return options_.reference ? 1 : (std::max(object_[0], object_[1]) + most - 1) / most;
+}
+
+PtychographyOptions Job::loss_options() const {
+  PtychographyOptions options{.loss = options_.loss};
+  // A lens gives a probe of unit energy.
+  const bool scaled = options_.scale_patterns.value_or(options_.loss == PatternLoss::LeastSquares ||
+                                                       options_.train == Train::Aberrations);
+  options.scale = scaled ? PatternScale::PerPattern : PatternScale::None;
+  options.weights = measurement_.weights().empty() ? PixelWeights::None : PixelWeights::Mask;
+  options.reduced_grid = options_.reduced_grid;
+  options.fresnel_number = measurement_.fresnel_number();
+  options.refine_positions = options_.refine_positions;
+  options.target_bytes = target_bytes_;
+  return options;
+}
+
+PtychographySolverOptions Job::solver_options(double probe_value) const {
+  PtychographySolverOptions options{
+      .object_rate = object_rate(), .probe_rate = 0, .regularisation = regularisation()};
+  if (!by_adam())
+    options.steps = options_.algorithm == Algorithm::LSQML ? PtychographySteps::LeastSquares
+                                                           : PtychographySteps::Projections;
+  options.history = std::int64_t(options_.passes) * options_.batches;
+  if (options_.train == Train::Pixels)
+    options.probe_rate = probe_rate() * (by_adam() ? probe_value : 1);
+  if (options_.refine_positions) {
+    options.position_rate = options_.position_rate;
+    options.position_limit = options_.position_limit;
+  }
+  if (options_.train == Train::Aberrations) {
+    options.optics = optics_;
+    options.aberration_rates = options_.aberration_rates;
+  }
+  return options;
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// What a job needs of memory, on the device and on the host.
+#include "bracewell-ptychography/job.hpp"
+#include "bracewell-ptychography/pattern_groups.hpp"
+#include "common/input_error.hpp"
+#include "common/memory_limit.hpp"
+#include "common/processes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace Bracewell::Examples {
+
+double Job::solver_bytes(const std::optional<std::size_t>& target_bytes) const {
+  PtychographyOptions of_loss = loss_options();
+  of_loss.target_bytes = target_bytes;
+  const auto bytes = [&]<class Storage>(Storage) {
+    return double(PtychographySolver<Space, float, Storage>::bytes_needed(space_, shape_, positions_view(),
+                                                                          of_loss, solver_options(1)));
+  };
+  return options_.storage == StorageType::Half ? bytes(Bracewell::Half()) : bytes(float());
+}
+
+void Job::choose_target_bytes() {
+  if (!options_.device_memory)
+    return;
+  const double values =
+      double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
+  // Patterns that are read; the states before a pass and of the best.
+  const double others = solver_bytes(0) + overlap_bytes() + bytes_for_groups(measurement_, own_count()) +
+                        2 * 8 * values,
+               left = 1e6 * *options_.device_memory - others;
+  if (left < 0)
+    throw InputError("--device-memory " + four_digits(*options_.device_memory) + ": expected at least " +
+                     four_digits(std::ceil(others / 1e6)) + " megabytes, which all but the patterns take");
+  target_bytes_ = static_cast<std::size_t>(left);
+}
+
+void Job::check_memory() {
+  choose_target_bytes();
+  const double values =
+      double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
+  const double solver = solver_bytes(std::nullopt); // patterns are in one memory or the other
+  // Patterns on their way; the states before a pass and of the best; a checkpoint, which has moments, too, or at the end
+  // pictures.
+  const double pictured =
+      is_first_process() ? double(object_[0]) * double(object_[1]) / std::pow(pixel_of_pictures(), 2) : 0;
+  require_memory("reconstructing " + std::to_string(own_count()) + " patterns and an object of " +
+                     std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) + " pixels",
+                 resident_bytes() + solver + overlap_bytes() + bytes_for_groups(measurement_, own_count()) +
+                     2 * 8 * values + std::max(24 * values, 40 * pictured) + 12e6,
+                 memory_limit(options_.memory_limit));
+}
+
+double Job::overlap_bytes() const {
+  double elements = 0;
+  for (const Tile& other : tiles_)
+    if (&other != &tile())
+      elements += double(tile().object.common(other.object).size());
+  return 2 * 8 * elements;
+}
+
+} // namespace Bracewell::Examples

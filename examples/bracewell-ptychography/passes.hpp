@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "bracewell-ptychography/solver_views.hpp"
+#include "bracewell-ptychography/tiled_arrays.hpp"
+#include "common/checkpoint.hpp"
+#include "common/input_error.hpp"
+#include "common/processes.hpp"
+#include "common/progress.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+/// The passes so far, besides what the solver knows.
+struct Passes {
+  std::vector<double> losses; ///< mean of each
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<int> order; ///< of the batches in the latest
+  std::mt19937_64 generator;
+};
+
+/// The patterns of every step of a pass.
+struct Batches {
+  std::optional<PatternBatches<Space>> lists; ///< of this process; absent: all patterns are one batch
+  std::vector<std::int64_t> sizes;            ///< in all processes
+
+  Array<const int, Memory> patterns(int batch) const {
+    return lists ? (*lists)[batch] : Array<const int, Memory>();
+  }
+};
+
+/// The passes of a solver over the patterns, with checkpoints.
+template <class Solver>
+class PassLoop {
+public:
+  PassLoop(const Space& space, const Job& job, Solver& solver)
+      : space_(space), job_(job), solver_(solver), arrays_(space, job) {}
+
+  /// Mean loss of every pass, and that at the end, where the solver has the best state that a pass began with.
+  std::vector<double> iterate(Checkpoint& checkpoint) const {
+    const Batches batches = make_batches();
+    Passes passes{.losses = {},
+                  .order = std::vector<int>(static_cast<std::size_t>(job_.options().batches)),
+                  .generator = std::mt19937_64(job_.options().seed)};
+    std::iota(passes.order.begin(), passes.order.end(), 0);
+    const Owned<double> last("Bracewell::examples::loss");
+    const auto present = [&] {
+      solver_.evaluate(space_, last);
+      return download(space_, last)[0];
+    };
+    SolverViews before = own().like(), best = own().like();
+    if (checkpoint.resumed())
+      resume(*checkpoint.resumed(), passes, best);
+    std::vector<double>& losses = passes.losses;
+    {
+      Progress progress("reconstructing", "passes", job_.options().passes);
+      progress.add(static_cast<std::int64_t>(losses.size()));
+      while (std::ssize(losses) < job_.options().passes) {
+        own().copy_to(space_, before);
+        make_pass(batches, passes);
+        if (losses.back() < passes.least) {
+          passes.least = losses.back();
+          std::swap(before, best);
+        }
+        save_if_due(checkpoint, passes, best);
+        progress.add(1, "loss " + four_digits(losses.back()));
+      }
+    }
+    losses.push_back(present());
+    for (const double loss : losses)
+      if (!std::isfinite(loss))
+        throw std::runtime_error("the loss is not a finite number: lower the learning rates");
+    if (losses.back() > losses.front())
+      job_.provenance().assume("the loss grew from " + four_digits(losses.front()) + " to " +
+                               four_digits(losses.back()) + ": lower --object-rate and --probe-rate");
+    if (passes.least < losses.back()) {
+      const double end = losses.back();
+      own().copy_to(space_, before);
+      best.copy_to(space_, own());
+      losses.back() = present();
+      if (losses.back() > end) {
+        before.copy_to(space_, own());
+        losses.back() = present();
+      }
+    }
+    return losses;
+  }
+
+private:
+  SolverViews own() const { return SolverViews::of(solver_); }
+
+  Batches make_batches() const {
+    Batches batches;
+    if (job_.options().batches > 1)
+      batches.lists.emplace(space_, job_.own_count(), job_.options().batches, job_.options().seed);
+    for (int batch = 0; batch < job_.options().batches; ++batch)
+      batches.sizes.push_back(std::int64_t(
+          sum_over_processes(double(batches.lists ? batches.patterns(batch).size() : job_.own_count()))));
+    return batches;
+  }
+
+  /// A step with every batch, in the order of `passes`, which gets the mean of their losses.
+  void make_pass(const Batches& batches, Passes& passes) const {
+    const double pass = double(passes.losses.size());
+    if (job_.decays()) // over the last quarter of them
+      solver_.set_rate_factor(std::min(1.0, 4 - 4.0 * pass / job_.options().passes));
+    solver_.move_windows(space_);
+    auto& order = passes.order;
+    std::shuffle(order.begin(), order.end(), passes.generator);
+    for (std::size_t b = 0; b < order.size(); ++b) {
+      solver_.step(space_, batches.patterns(order[b]), batches.sizes[std::size_t(order[b])]);
+      if (b + 1 < order.size())
+        solver_.prefetch(batches.patterns(order[b + 1]));
+    }
+    const auto steps = solver_.losses(space_);
+    passes.losses.push_back(std::accumulate(steps.end() - job_.options().batches, steps.end(), 0.0) /
+                            job_.options().batches);
+  }
+
+  /// visit(name, values, of) for all that further passes depend on, but for counts and losses.
+  template <class SolverState, class Visit>
+  void for_each_array(SolverState& state, const Visit& visit) const {
+    visit("/solver/amplitude", std::span(state.amplitude), Of::Object);
+    visit("/solver/phase", std::span(state.phase), Of::Object);
+    visit("/solver/probe", std::span(state.probe), Of::All);
+    visit("/solver/aberrations", std::span(state.aberrations), Of::All);
+    visit("/solver/displacements", std::span(state.displacements), Of::Patterns);
+    visit("/solver/windows", std::span(state.windows), Of::Patterns);
+    // In the order of Adam's arrays.
+    const auto averages = [&](const std::string& name, auto& values) {
+      std::span rest(values);
+      const auto next = [&](const char* part, std::size_t count, Of of) {
+        visit(name + part, rest.first(count), of);
+        rest = rest.subspan(count);
+      };
+      if (job_.by_adam()) {
+        next("/amplitude", state.amplitude.size(), Of::Object);
+        next("/phase", state.phase.size(), Of::Object);
+      }
+      next("/probe", rest.size() - state.displacements.size(), Of::All);
+      next("/displacements", rest.size(), Of::Patterns);
+    };
+    averages("/solver/means", state.adam.means);
+    averages("/solver/squares", state.adam.squares);
+    visit("/solver/losses", std::span(state.losses), Of::All);
+  }
+  /// The same for one of the best state.
+  template <class Visit>
+  static void for_each_view(const SolverViews& best, const Visit& visit) {
+    visit("/best/amplitude", best.amplitude, Of::Object);
+    visit("/best/phase", best.phase, Of::Object);
+    visit("/best/probe", best.probe, Of::All);
+    visit("/best/aberrations", best.aberrations, Of::All);
+    visit("/best/displacements", best.displacements, Of::Patterns);
+  }
+
+  /// Windows of the tile as windows of the whole object, or back.
+  void move_windows(std::vector<int>& windows, int sign) const {
+    for (std::size_t i = 0; i < windows.size(); ++i)
+      windows[i] += sign * static_cast<int>(job_.tile().object.begin[i % 2]);
+  }
+
+  /// A checkpoint: all that the passes to come depend on, in the first process' file. Collective.
+  void save(Hdf5Writer* file, const Passes& passes, const SolverViews& best) const {
+    auto state = solver_.state(space_);
+    move_windows(state.windows, 1);
+    for_each_array(state, [&]<class Value>(const std::string& name, std::span<Value> values, Of of) {
+      arrays_.write<Value>(file, name, values, of);
+    });
+    for_each_view(best, [&](const char* name, const auto& view, Of of) {
+      const auto values = download(space_, view);
+      arrays_.write(file, name, std::span(values), of);
+    });
+    if (!file)
+      return;
+    file->write_scalar<std::int64_t>("/solver/steps", state.adam.steps);
+    arrays_.write(file, "/losses", std::span(passes.losses), Of::All);
+    file->write_scalar<double>("/least", passes.least);
+    arrays_.write(file, "/order", std::span(passes.order), Of::All);
+    std::ostringstream generator;
+    generator << passes.generator;
+    const std::string text = generator.str();
+    const std::vector<std::uint8_t> letters(text.begin(), text.end());
+    arrays_.write(file, "/generator", std::span(letters), Of::All);
+  }
+
+  void save_if_due(Checkpoint& checkpoint, const Passes& passes, const SolverViews& best) const {
+    if (sum_over_processes(is_first_process() && checkpoint.due() ? 1 : 0) == 0)
+      return;
+    if (is_first_process())
+      checkpoint.save([&](Hdf5Writer& file) { save(&file, passes, best); });
+    else
+      save(nullptr, passes, best);
+  }
+
+  void resume(const Hdf5Reader& file, Passes& passes, const SolverViews& best) const {
+    auto state = solver_.state(space_); // for its sizes
+    passes.losses = file.read<double>("/losses");
+    const std::size_t done = passes.losses.size(), batches = passes.order.size();
+    state.losses.resize(done * batches);
+    for_each_array(state, [&]<class Value>(const std::string& name, std::span<Value> values, Of of) {
+      arrays_.read(file, name, values, of);
+    });
+    move_windows(state.windows, -1);
+    state.adam.steps = file.read_scalar<std::int64_t>("/solver/steps");
+    for_each_view(best, [&](const char* name, const auto& view, Of of) {
+      std::vector<typename std::decay_t<decltype(view)>::non_const_value_type> values(view.size());
+      arrays_.read(file, name, std::span(values), of);
+      upload(space_, view, values);
+    });
+    passes.least = file.read_scalar<double>("/least");
+    passes.order = read_exactly<int>(file, "/order", batches);
+    const auto text = file.read<std::uint8_t>("/generator");
+    std::istringstream generator(std::string(text.begin(), text.end()));
+    generator >> passes.generator;
+    auto sorted = passes.order;
+    std::ranges::sort(sorted);
+    bool sound = generator && done <= static_cast<std::size_t>(job_.options().passes) &&
+                 state.adam.steps == static_cast<std::int64_t>(done * batches);
+    for (std::size_t b = 0; b < batches; ++b)
+      sound = sound && sorted[b] == static_cast<int>(b);
+    if (!sound)
+      throw InputError(file.path().string() + ": is damaged: its passes make no sense");
+    solver_.restore(space_, state);
+    job_.provenance().took(file.path(), std::to_string(done) + " passes");
+  }
+
+  const Space& space_;
+  const Job& job_;
+  Solver& solver_;
+  TiledArrays arrays_;
+};
+
+} // namespace Bracewell::Examples

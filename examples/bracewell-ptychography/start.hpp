@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "bracewell-ptychography/job.hpp"
+#include "bracewell-ptychography/solver_views.hpp"
+
+#include <complex>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+using Probe = std::vector<std::complex<float>>; ///< [modes, m, m]
+
+/// Sums over the patterns, for starting values and for the record.
+struct Totals {
+  double counts = 0;                ///< of all good pixels
+  std::vector<double> pattern = {}; ///< [n, n], summed over the scan
+};
+
+double energy(const Probe& probe);
+
+/// The probe to start from: that of a lens, of the file, or of the mean pattern, in this order.
+Probe first_probe(const Space& space, const Job& job, const Totals& totals);
+
+/// Fills a solver's arrays with what it starts from.
+void set_start(const Space& space, const Job& job, const SolverViews& own, const Probe& probe);
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT
+// The particles of a STAR file: its tables as numbers, and the stacks that it names.
+#include "star.hpp"
+
+#include "input_error.hpp"
+#include "mrc.hpp"
+#include "output_family.hpp"
+#include "provenance.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace Bracewell::Examples {
+namespace {
+
+/// One table being read as numbers.
+class NumberReader {
+public:
+  NumberReader(const std::filesystem::path& file, const StarTable& table) : file_(file), table_(table) {}
+
+  const StarTable& table() const { return table_; }
+
+  [[noreturn]] void fail(std::size_t row, std::string_view column, const std::string& what) const {
+    throw InputError(file_.string() + ": table data_" + table_.name + ", row " + std::to_string(row + 1) +
+                     ", column " + std::string(column) + ": " + what);
+  }
+
+  double real(std::size_t row, std::size_t column) const {
+    return number(table_.value(row, column), row, column);
+  }
+
+  /// "[1,2.5,-3]", or one number.
+  std::vector<double> list(std::size_t row, std::size_t column) const {
+    std::string text = table_.value(row, column);
+    if (text.starts_with('[') && text.ends_with(']'))
+      text = text.substr(1, text.size() - 2);
+    std::vector<double> values;
+    for (std::size_t begin = 0, end; begin < text.size(); begin = end + 1) {
+      end = std::min(text.find(',', begin), text.size());
+      values.push_back(number(text.substr(begin, end - begin), row, column));
+    }
+    return values;
+  }
+
+  std::int64_t integer(std::size_t row, std::size_t column) const {
+    const double value = real(row, column); // RELION writes some whole numbers as 1.000000
+    if (value != std::floor(value) || std::abs(value) > 1e15)
+      fail(row, table_.columns[column], "expected a whole number, found '" + table_.value(row, column) + "'");
+    return static_cast<std::int64_t>(value);
+  }
+
+private:
+  double number(const std::string& text, std::size_t row, std::size_t column) const {
+    // std::from_chars knows no plus sign.
+    const char* begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
+    const char* end = text.data() + text.size();
+    double value = 0;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    if (stop != end || error != std::errc() || !std::isfinite(value))
+      fail(row, table_.columns[column], "expected a finite number, found '" + text + "'");
+    return value;
+  }
+
+  const std::filesystem::path& file_;
+  const StarTable& table_;
+};
+
+/// The particle table, and for every particle its row in the optics table.
+class JoinedTables {
+public:
+  JoinedTables(const std::filesystem::path& file, const StarTable& particles, const StarTable* optics)
+      : particles_(file, particles) {
+    if (optics == nullptr || optics->rows() == 0)
+      return;
+    optics_.emplace(file, *optics);
+    const auto group = particles.find("rlnOpticsGroup");
+    const auto optics_group = optics->find("rlnOpticsGroup");
+    if (!group || !optics_group) {
+      if (optics->rows() > 1)
+        throw InputError(file.string() + ": column rlnOpticsGroup is missing from table data_" +
+                         (group ? optics->name : particles.name) + ", which has to say which of " +
+                         std::to_string(optics->rows()) + " optics groups");
+      optics_row_.assign(particles.rows(), 0);
+      return;
+    }
+    std::unordered_map<std::int64_t, std::size_t> row_of_group;
+    for (std::size_t row = 0; row < optics->rows(); ++row)
+      if (!row_of_group.emplace(optics_->integer(row, *optics_group), row).second)
+        optics_->fail(row, "rlnOpticsGroup",
+                      "group " + optics->value(row, *optics_group) + " is there twice");
+    for (std::size_t row = 0; row < particles.rows(); ++row) {
+      const auto found = row_of_group.find(particles_.integer(row, *group));
+      if (found == row_of_group.end())
+        particles_.fail(row, "rlnOpticsGroup",
+                        "table data_optics has no group " + particles.value(row, *group));
+      optics_row_.push_back(found->second);
+    }
+  }
+
+  const NumberReader& particles() const { return particles_; }
+
+  /// Numbers of a column by a member of NumberReader; empty where neither table has it.
+  template <class Value>
+  std::vector<Value> column(std::string_view name,
+                            Value (NumberReader::*read)(std::size_t, std::size_t) const,
+                            bool positive = false) const {
+    std::vector<Value> values;
+    const auto read_all = [&](const NumberReader& from, std::size_t column, std::size_t rows) {
+      values.reserve(rows);
+      for (std::size_t row = 0; row < rows; ++row) {
+        values.push_back((from.*read)(row, column));
+        if constexpr (std::is_arithmetic_v<Value>)
+          if (positive && !(values.back() > 0))
+            from.fail(row, name,
+                      "expected a number above 0, found '" + from.table().value(row, column) + "'");
+      }
+    };
+    if (const auto own = particles_.table().find(name)) {
+      read_all(particles_, *own, particles_.table().rows());
+    } else if (const auto shared = optics_ ? optics_->table().find(name) : std::nullopt) {
+      read_all(*optics_, *shared, optics_->table().rows());
+      std::vector<Value> spread;
+      spread.reserve(optics_row_.size());
+      for (const std::size_t row : optics_row_)
+        spread.push_back(values[row]);
+      values = std::move(spread);
+    }
+    return values;
+  }
+
+private:
+  NumberReader particles_;
+  std::optional<NumberReader> optics_;
+  std::vector<std::size_t> optics_row_;
+};
+
+const StarTable& find_particle_table(const std::filesystem::path& file, const StarDocument& document) {
+  if (const StarTable* named = document.find("particles"))
+    return *named;
+  const StarTable* only = nullptr;
+  std::string names;
+  std::size_t candidates = 0;
+  for (const auto& table : document.tables) {
+    if (table.name == "optics")
+      continue;
+    only = &table;
+    ++candidates;
+    names += (names.empty() ? "data_" : ", data_") + table.name;
+  }
+  if (candidates == 0)
+    throw InputError(file.string() + ": has no table data_particles");
+  if (candidates > 1)
+    throw InputError(file.string() + ": has no table data_particles, but several others: " + names);
+  return *only;
+}
+
+/// Pixel sizes from the file, by either of RELION's ways of stating them.
+std::vector<double> read_pixel_sizes(const JoinedTables& tables) {
+  auto sizes = tables.column("rlnImagePixelSize", &NumberReader::real, true);
+  if (!sizes.empty())
+    return sizes;
+  sizes = tables.column("rlnDetectorPixelSize", &NumberReader::real, true); // micrometres
+  const auto magnifications = tables.column("rlnMagnification", &NumberReader::real, true);
+  if (sizes.empty() || magnifications.empty())
+    return {};
+  constexpr double angstrom_per_micrometre = 1e4;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    sizes[i] = angstrom_per_micrometre * sizes[i] / magnifications[i];
+  return sizes;
+}
+
+/// Origins in pixels, from the column in Angstrom or else from the one in pixels.
+std::vector<double> read_origins(const JoinedTables& tables, const std::string& in_pixels,
+                                 const std::vector<double>& pixel_sizes) {
+  const std::string in_angstrom = in_pixels + "Angst";
+  auto origins = tables.column(in_angstrom, &NumberReader::real);
+  if (origins.empty())
+    return tables.column(in_pixels, &NumberReader::real);
+  for (std::size_t row = 0; row < origins.size(); ++row) {
+    if (origins[row] == 0)
+      continue; // no pixel size needed
+    if (pixel_sizes.empty())
+      tables.particles().fail(row, in_angstrom,
+                              "is in Angstrom, but the file states no pixel size (rlnImagePixelSize)");
+    origins[row] /= pixel_sizes[row];
+  }
+  return origins;
+}
+
+/// Finds the stacks of the particles, opens their headers, and checks that every image is there.
+class ImageFinder {
+public:
+  ImageFinder(Particles& particles, const NumberReader& table) : particles_(particles), table_(table) {}
+
+  /// Images that nobody opens are not for overwriting, either.
+  void remember_all() const {
+    const auto column = table_.table().find(name);
+    std::unordered_set<std::string> names;
+    for (std::size_t row = 0; column && row < particles_.count; ++row) {
+      const std::string& text = table_.table().value(row, *column);
+      const std::string stack_name = text.substr(text.find('@') + 1);
+      if (names.insert(stack_name).second)
+        for (const auto& path : candidates(stack_name))
+          OutputFamily::remember_input(path);
+    }
+  }
+
+  void find_all() {
+    const auto column = table_.table().find(name);
+    if (!column)
+      throw InputError(particles_.file.string() + ": column rlnImageName is missing from table data_" +
+                       table_.table().name);
+    for (std::size_t row = 0; row < particles_.count; ++row) {
+      const std::string& text = table_.table().value(row, *column);
+      const std::size_t at = text.find('@');
+      const std::string stack_name = at == std::string::npos ? text : text.substr(at + 1);
+      const std::int64_t number = at == std::string::npos ? 1 : image_number(row, text, at);
+      if (stack_name.empty())
+        table_.fail(row, name, "expected INDEX@STACK, found '" + text + "'");
+      const std::size_t stack = stack_of(row, stack_name);
+      if (at == std::string::npos && particles_.stacks[stack].images > 1)
+        table_.fail(row, name,
+                    "expected INDEX@STACK for one of the " + std::to_string(particles_.stacks[stack].images) +
+                        " images of the stack, found '" + text + "'");
+      if (number > particles_.stacks[stack].images)
+        table_.fail(row, name,
+                    "there is no image " + std::to_string(number) + " in " +
+                        particles_.stacks[stack].path.string() + ", which has " +
+                        std::to_string(particles_.stacks[stack].images));
+      particles_.stack.push_back(stack);
+      particles_.image.push_back(number - 1);
+    }
+    for (const auto& [warning, where] : warnings_)
+      particles_.warnings.push_back(
+          where.first.string() + ": " + warning +
+          (where.second > 1 ? " (and " + std::to_string(where.second - 1) + " more stacks)" : ""));
+  }
+
+private:
+  std::int64_t image_number(std::size_t row, const std::string& text, std::size_t at) const {
+    std::int64_t number = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + at, number);
+    if (stop != text.data() + at || error != std::errc())
+      table_.fail(row, name, "expected INDEX@STACK, found '" + text + "'");
+    if (number < 1)
+      table_.fail(row, name, "images are counted from 1, found '" + text + "'");
+    return number;
+  }
+
+  std::size_t stack_of(std::size_t row, const std::string& stack_name) {
+    if (const auto known = known_.find(stack_name); known != known_.end())
+      return known->second;
+    add_stack(row, open(row, resolve(row, stack_name)));
+    return known_[stack_name] = particles_.stacks.size() - 1;
+  }
+
+  MrcReader open(std::size_t row, const std::filesystem::path& path) const {
+    try {
+      return MrcReader(path);
+    } catch (const InputError& error) {
+      table_.fail(row, name, error.what());
+    }
+  }
+
+  std::filesystem::path resolve(std::size_t row, const std::string& stack_name) const {
+    const auto paths = candidates(stack_name);
+    std::error_code ignored;
+    for (const auto& path : paths)
+      if (std::filesystem::exists(path, ignored))
+        return path;
+    const std::string also =
+        paths[0] == paths[1] ? "" : " or " + std::filesystem::absolute(paths[1]).string();
+    table_.fail(row, name, "there is no stack " + paths[0].string() + also);
+  }
+
+  /// Beside the STAR file, and from the current folder.
+  std::array<std::filesystem::path, 2> candidates(const std::string& stack_name) const {
+    return {particles_.file.parent_path() / stack_name, stack_name};
+  }
+
+  void add_stack(std::size_t row, const MrcReader& reader) {
+    const auto& path = reader.path();
+    if (particles_.stacks.empty()) {
+      particles_.image_width = reader.width();
+      particles_.image_height = reader.height();
+    } else if (reader.width() != particles_.image_width || reader.height() != particles_.image_height) {
+      table_.fail(row, name,
+                  path.string() + " has images of " + std::to_string(reader.width()) + " x " +
+                      std::to_string(reader.height()) + " pixels, those before have " +
+                      std::to_string(particles_.image_width) + " x " +
+                      std::to_string(particles_.image_height));
+    }
+    particles_.stacks.push_back({path, reader.images(), reader.header().voxel_size[0], reader.format()});
+    for (const auto& warning : reader.warnings()) {
+      auto& [first, stacks] = warnings_[warning];
+      if (stacks++ == 0)
+        first = path;
+    }
+  }
+
+  static constexpr std::string_view name = "rlnImageName";
+  Particles& particles_;
+  const NumberReader& table_;
+  std::unordered_map<std::string, std::size_t> known_;
+  std::map<std::string, std::pair<std::filesystem::path, std::size_t>>
+      warnings_; // one per kind, however many stacks
+};
+
+/// What the file says about its images against what the stacks hold.
+void check_images(Particles& particles, const JoinedTables& tables) {
+  const auto dimensions = tables.column("rlnImageDimensionality", &NumberReader::integer);
+  for (std::size_t row = 0; row < dimensions.size(); ++row)
+    if (dimensions[row] != 2)
+      tables.particles().fail(row, "rlnImageDimensionality",
+                              "expected 2 (images), found " + std::to_string(dimensions[row]));
+  for (const std::int64_t size : tables.column("rlnImageSize", &NumberReader::integer))
+    if (size != particles.image_width) {
+      particles.warnings.push_back(particles.file.string() + ": states images of " + std::to_string(size) +
+                                   " pixels (rlnImageSize), the stacks have " +
+                                   std::to_string(particles.image_width) + ": the latter are taken");
+      break;
+    }
+  const bool ctf = particles.defocus_u.present() && particles.voltage.present();
+  const auto name_unused = [&](const auto& column) {
+    if (column.present() && !ctf)
+      particles.warnings.push_back(particles.file.string() + ": has " + std::string(column.name) +
+                                   " but no contrast transfer (rlnDefocusU, rlnVoltage): not used");
+  };
+  name_unused(particles.premultiplied);
+  name_unused(particles.beam_tilt_x);
+  name_unused(particles.beam_tilt_y);
+  name_unused(particles.odd_zernike);
+  name_unused(particles.even_zernike);
+}
+
+/// Keeps the particles of a class; without one all are kept, and a mixture is a warning.
+void select_class(Particles& particles, std::optional<std::int64_t> wanted) {
+  const auto classes = particles.class_number.values;
+  if (!wanted) {
+    const std::set<std::int64_t> all(classes.begin(), classes.end());
+    if (all.size() > 1)
+      particles.warnings.push_back(particles.file.string() + ": has " + std::to_string(all.size()) +
+                                   " classes (rlnClassNumber): taken together; --class selects one");
+    return;
+  }
+  particles.require(particles.class_number);
+  const auto keep = [&](auto& values, std::size_t columns = 1) {
+    std::size_t at = 0;
+    std::erase_if(values, [&](const auto&) { return classes[at++ / columns] != *wanted; });
+  };
+  StarTable& table = particles.particle_table();
+  keep(table.values, table.columns.size());
+  particles.count = table.rows();
+  if (particles.count == 0)
+    throw InputError(particles.file.string() + ": has no particles of class " + std::to_string(*wanted));
+  const auto keep_all = [&](auto&... columns) {
+    const auto keep_present = [&](auto& column) {
+      if (column.present())
+        keep(column.values);
+    };
+    (keep_present(columns), ...);
+  };
+  auto& p = particles;
+  keep_all(p.rot, p.tilt, p.psi, p.origin_x, p.origin_y, p.defocus_u, p.defocus_v, p.defocus_angle,
+           p.phase_shift, p.voltage, p.spherical_aberration, p.amplitude_contrast, p.ctf_b_factor,
+           p.ctf_scale, p.pixel_size, p.premultiplied, p.beam_tilt_x, p.beam_tilt_y, p.odd_zernike,
+           p.even_zernike, p.magnification[0], p.magnification[1], p.magnification[2], p.magnification[3],
+           p.class_number, p.random_subset, p.optics_group);
+  if (!p.stack.empty()) {
+    keep(p.stack);
+    keep(p.image);
+  }
+}
+
+} // namespace
+
+void Particles::fail_missing(std::string_view column) const {
+  std::string what(column);
+  if (column == origin_x.name)
+    what += " (or rlnOriginX)";
+  if (column == origin_y.name)
+    what += " (or rlnOriginY)";
+  if (column == pixel_size.name)
+    what += " (or rlnDetectorPixelSize and rlnMagnification)";
+  throw InputError(file.string() + ": column " + what + " is missing from table data_" + table +
+                   (document.find("optics") != nullptr ? " and from table data_optics" : ""));
+}
+
+Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options) {
+  Particles particles;
+  particles.file = path;
+  particles.document = read_star(path);
+  const StarTable& table = find_particle_table(path, particles.document);
+  particles.table = table.name;
+  particles.count = table.rows();
+  if (particles.count == 0)
+    throw InputError(path.string() + ": has no particles: table data_" + table.name + " is empty");
+
+  const JoinedTables tables(path, table, particles.document.find("optics"));
+  for (auto* column :
+       {&particles.rot, &particles.tilt, &particles.psi, &particles.defocus_u, &particles.defocus_v,
+        &particles.defocus_angle, &particles.phase_shift, &particles.spherical_aberration,
+        &particles.amplitude_contrast, &particles.ctf_b_factor, &particles.ctf_scale, &particles.beam_tilt_x,
+        &particles.beam_tilt_y, &particles.magnification[0], &particles.magnification[1],
+        &particles.magnification[2], &particles.magnification[3]})
+    column->values = tables.column(column->name, &NumberReader::real);
+  particles.voltage.values = tables.column(particles.voltage.name, &NumberReader::real, true);
+  for (auto* column :
+       {&particles.random_subset, &particles.optics_group, &particles.class_number, &particles.premultiplied})
+    column->values = tables.column(column->name, &NumberReader::integer);
+  for (auto* column : {&particles.odd_zernike, &particles.even_zernike})
+    column->values = tables.column(column->name, &NumberReader::list);
+  if (options.pixel_size)
+    particles.pixel_size.values.assign(particles.count, *options.pixel_size);
+  else
+    particles.pixel_size.values = read_pixel_sizes(tables);
+  for (const double size : particles.pixel_size.values)
+    if (!(size >= 1e-3 && size <= 1e6))
+      throw InputError(path.string() + ": expected pixels of 0.001 to 1000000 Angstrom, found " +
+                       shortest(size));
+  particles.origin_x.values = read_origins(tables, "rlnOriginX", particles.pixel_size.values);
+  particles.origin_y.values = read_origins(tables, "rlnOriginY", particles.pixel_size.values);
+  ImageFinder images(particles, tables.particles());
+  if (options.images)
+    images.find_all();
+  else
+    images.remember_all();
+  if (options.images)
+    check_images(particles, tables);
+  select_class(particles, options.class_number);
+  return particles;
+}
+
+void move_image_names(Particles& particles, const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  const auto column = particles.particle_table().find("rlnImageName");
+  const fs::path from = particles.file.parent_path(), to = fs::absolute(file).parent_path();
+  std::error_code ignored;
+  if (!column || particles.stack.empty() || fs::equivalent(from.empty() ? "." : from, to, ignored))
+    return;
+  std::vector<std::string> names;
+  for (std::size_t row = 0; row < particles.count; ++row) {
+    std::string name = particles.particle_table().value(row, *column);
+    const std::size_t begin = name.find('@') + 1; // 0 where there is none
+    const fs::path stack = name.substr(begin);
+    if (stack.is_relative() && particles.stacks[particles.stack[row]].path == from / stack)
+      name = name.substr(0, begin) + fs::proximate(fs::absolute(from / stack), to).string();
+    names.push_back(std::move(name));
+  }
+  particles.particle_table().set_column("rlnImageName", std::move(names));
+}
+
+void set_pixel_size(Particles& particles, double pixel_size) {
+  constexpr std::array<std::string_view, 3> stated{"rlnImagePixelSize", "rlnDetectorPixelSize",
+                                                   "rlnMagnification"};
+  auto* const optics = particles.document.find("optics");
+  for (auto* const table : {&particles.particle_table(), optics})
+    if (table != nullptr)
+      table->remove_columns(stated);
+  auto& table = optics != nullptr ? *optics : particles.particle_table();
+  table.set_column("rlnImagePixelSize", std::vector<std::string>(table.rows(), fixed(pixel_size)));
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/geometry/euler.hpp>
+#include <bracewell/geometry/quaternion.hpp>
+#include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/impl/checks.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace Bracewell::Impl {
+
+template <class T>
+KOKKOS_FUNCTION Matrix3<T> load_matrix(const T* elements) {
+  Matrix3<T> matrix;
+  for (int i = 0; i < 9; ++i)
+    matrix(i / 3, i % 3) = elements[i];
+  return matrix;
+}
+
+template <class T>
+KOKKOS_FUNCTION void store_matrix(const Matrix3<T>& matrix, T* elements) {
+  for (int i = 0; i < 9; ++i)
+    elements[i] = matrix(i / 3, i % 3);
+}
+
+/// rot, tilt, psi.
+template <class T>
+struct FromAngles {
+  static constexpr int parameters = 3, gradients = 3;
+  KOKKOS_FUNCTION static EulerAngles<T> load(const T* p) { return {p[0], p[1], p[2]}; }
+  KOKKOS_FUNCTION static Matrix3<T> matrix(const T* p) { return projection_matrix(load(p)); }
+  KOKKOS_FUNCTION static auto derivatives(const T* p) { return projection_matrix_derivatives(load(p)); }
+};
+
+/// w, x, y, z.
+template <class T>
+struct FromQuaternions {
+  static constexpr int parameters = 4, gradients = 4;
+  KOKKOS_FUNCTION static Quaternion<T> load(const T* p) { return {p[0], p[1], p[2], p[3]}; }
+  KOKKOS_FUNCTION static Matrix3<T> matrix(const T* p) { return rotation_matrix(load(p)); }
+  KOKKOS_FUNCTION static auto derivatives(const T* p) { return rotation_matrix_derivatives(load(p)); }
+};
+
+/// The tangent space of M <- M exp([w]x) at w = 0; the parameters are M itself.
+template <class T>
+struct TangentSpace {
+  static constexpr int parameters = 9, gradients = 3;
+  KOKKOS_FUNCTION static auto derivatives(const T* p) {
+    const Matrix3<T> M = load_matrix(p);
+    Kokkos::Array<Matrix3<T>, 3> result;
+    for (int axis = 0; axis < 3; ++axis)
+      result[axis] = M * cross_matrix(RotationVector<T>{T(axis == 0), T(axis == 1), T(axis == 2)});
+    return result;
+  }
+};
+
+template <class Parametrisation, class T>
+struct MakeMatrices {
+  const T* parameters;
+  T* matrices;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    store_matrix(Parametrisation::matrix(parameters + i * Parametrisation::parameters), matrices + 9 * i);
+  }
+};
+
+template <class T>
+struct RotateMatrices {
+  const T* vectors;
+  const T* base;
+  T* matrices;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const T* v = vectors + 3 * i;
+    store_matrix(load_matrix(base + 9 * i) * rotation_matrix(RotationVector<T>{v[0], v[1], v[2]}),
+                 matrices + 9 * i);
+  }
+};
+
+/// dL/dw of M0 exp([w]x), by way of dL/d exp([w]x) = transpose(M0) dL/dM.
+template <class T>
+struct ChainRotatedGradients {
+  const T* vectors;
+  const T* base;
+  const T* cotangents;
+  T* gradients;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const T* v = vectors + 3 * i;
+    const auto gradient = chain(transpose(load_matrix(base + 9 * i)) * load_matrix(cotangents + 9 * i),
+                                rotation_matrix_derivatives(RotationVector<T>{v[0], v[1], v[2]}));
+    for (int p = 0; p < 3; ++p)
+      gradients[3 * i + p] = gradient[p];
+  }
+};
+
+/// Rotations of images by psi.
+template <class T>
+struct MakePlaneMatrices {
+  const T* angles;
+  T* matrices;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const SinCos<T> psi(angles[i]);
+    T* M = matrices + 4 * i;
+    M[0] = M[3] = psi.cos;
+    M[1] = -psi.sin;
+    M[2] = psi.sin;
+  }
+};
+template <class T>
+struct ChainPlaneGradients {
+  const T* angles;
+  const T* cotangents;
+  T* gradients;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const SinCos<T> psi(angles[i]);
+    const T* g = cotangents + 4 * i;
+    gradients[i] = ((g[2] - g[1]) * psi.cos - (g[0] + g[3]) * psi.sin) * (Kokkos::numbers::pi_v<T> / 180);
+  }
+};
+
+template <class Parametrisation, class T>
+struct ChainGradients {
+  const T* parameters;
+  const T* cotangents;
+  T* gradients;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const auto gradient = chain(load_matrix(cotangents + 9 * i),
+                                Parametrisation::derivatives(parameters + i * Parametrisation::parameters));
+    for (int p = 0; p < Parametrisation::gradients; ++p)
+      gradients[i * Parametrisation::gradients + p] = gradient[p];
+  }
+};
+
+/// Checks an array [B, P, parameters] or, for 9 parameters, [B, P, 3, 3] against the leading axes of `like`.
+template <class A, class B, class MemorySpace>
+void require_poses(const Arguments& arguments, const char* argument, const Array<A, MemorySpace>& array,
+                   const Array<B, MemorySpace>& like, int parameters) {
+  bool fits = like.rank >= 2 && array.rank == (parameters == 9 ? 4 : 3);
+  if (fits) {
+    fits = array.extents[0] == like.extents[0] && array.extents[1] == like.extents[1] &&
+           array.extents[2] == (parameters == 9 ? 3 : parameters) &&
+           (parameters != 9 || array.extents[3] == 3);
+  }
+  const auto expected = [&] {
+    const std::string leading =
+        like.rank >= 2 ? std::to_string(like.extents[0]) + ", " + std::to_string(like.extents[1]) : "B, P";
+    return "[" + leading + ", " + (parameters == 9 ? "3, 3" : std::to_string(parameters)) + "]";
+  };
+  arguments.require(fits, argument, expected, [&] { return array.shape(); });
+}
+
+template <class ExecutionSpace, class Functor>
+void for_each_pose(const ExecutionSpace& space, const char* label, std::int64_t poses,
+                   const Functor& functor) {
+  if (poses > 0)
+    Kokkos::parallel_for(
+        label, Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, poses),
+        functor);
+}
+
+template <template <class> class Parametrisation, class T, class ExecutionSpace, class MemorySpace>
+void make_matrices(const ExecutionSpace& space, const Arguments& arguments, const char* label,
+                   const char* parameters_name, const Array<const T, MemorySpace>& parameters,
+                   const Array<T, MemorySpace>& matrices) {
+  require_poses(arguments, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
+  require_poses(arguments, "matrices", matrices, parameters, 9);
+  arguments.disjoint({{"matrices", matrices}}, {{parameters_name, parameters}});
+  for_each_pose(space, label, parameters.extents[0] * parameters.extents[1],
+                MakeMatrices<Parametrisation<T>, T>{parameters.data, matrices.data});
+}
+
+template <template <class> class Parametrisation, class T, class ExecutionSpace, class MemorySpace>
+void chain_gradients(const ExecutionSpace& space, const Arguments& arguments, const char* label,
+                     const char* parameters_name, const Array<const T, MemorySpace>& parameters,
+                     const Array<const T, MemorySpace>& cotangents, const Array<T, MemorySpace>& gradients) {
+  require_poses(arguments, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
+  require_poses(arguments, "matrix_gradients", cotangents, parameters, 9);
+  require_poses(arguments, "gradients", gradients, parameters, Parametrisation<T>::gradients);
+  arguments.disjoint({{"gradients", gradients}},
+                     {{parameters_name, parameters}, {"matrix_gradients", cotangents}});
+  for_each_pose(space, label, parameters.extents[0] * parameters.extents[1],
+                ChainGradients<Parametrisation<T>, T>{parameters.data, cotangents.data, gradients.data});
+}
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "module.hpp"
+
+namespace Bracewell::Python {
+
+void define_ptychography(nb::module_& module) {
+  using Self = Handle<PtychographyPlan>;
+  plan_class<PtychographyPlan>(module, "PtychographyPlan")
+      .def_static(
+          "make",
+          [](const Object& like, const Object& positions, std::int64_t rows, std::int64_t columns, int probe,
+             int detector, int modes, const std::string& loss, const std::string& weights,
+             bool scale_per_pattern, double counts, double background, std::optional<double> fresnel_number,
+             bool refine_positions, std::uintptr_t stream) {
+            Arrays arrays("PtychographyLoss"); // positions are read on the host
+            const Tensor at = arrays.read("positions", positions, Values::Double);
+            const PtychographySettings settings{rows,   columns,    probe,          detector,
+                                                modes,  loss,       weights,        scale_per_pattern,
+                                                counts, background, fresnel_number, refine_positions};
+            return make_plan<PtychographyPlan>("PtychographyLoss", like, stream,
+                                               [&]<Backend backend, class T>(Queue queue) {
+                                                 return Ptychography<backend, T>::loss(queue, at, settings);
+                                               });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
+      .def("set_patterns",
+           [](Self& self, std::int64_t first, const Object& patterns, const Object& weights,
+              std::uintptr_t stream) {
+             Arrays arrays("PtychographyLoss.set_patterns", self);
+             const Tensor in = arrays.read("patterns", patterns, Values::Real),
+                          worth = arrays.read("weights", weights, Values::Real);
+             use_plan(self, arrays, [&](PtychographyPlan& plan) {
+               plan.set_patterns(arrays.queue(stream), first, in, worth);
+             });
+           })
+      .def("evaluate", [](Self& self, const Object& object, const Object& probe, const Object& positions,
+                          const Object& loss, const Object& pattern_losses, const Object& object_gradient,
+                          const Object& probe_gradient, const Object& position_gradient, const Object& subset,
+                          std::uintptr_t stream) {
+        Arrays arrays("PtychographyLoss.evaluate", self);
+        const PtychographyTensors tensors{
+            arrays.read("object", object, Values::Complex),
+            arrays.read("probe", probe, Values::Complex),
+            arrays.read("positions", positions, Values::Double),
+            arrays.write("loss", loss, Values::Double),
+            arrays.write("pattern_losses", pattern_losses, Values::Double),
+            arrays.write("gradient of object", object_gradient, Values::Complex),
+            arrays.write("gradient of probe", probe_gradient, Values::Complex),
+            arrays.write("gradient of positions", position_gradient, Values::Real),
+            arrays.read("subset", subset, Values::Integer),
+        };
+        use_plan(self, arrays, [&](PtychographyPlan& plan) { plan.evaluate(arrays.queue(stream), tensors); });
+      });
+
+  using Solver = Handle<SolverPlan>;
+  plan_class<SolverPlan>(module, "SolverPlan")
+      .def_static(
+          "make",
+          [](const Object& like, Self& loss, const std::string& steps, double object_rate, double probe_rate,
+             double position_rate, double position_limit, double regularisation, std::uintptr_t stream) {
+            const SolverSettings settings{steps,         object_rate,    probe_rate,
+                                          position_rate, position_limit, regularisation};
+            PtychographyPlan& taken = loss.get();
+            Arrays("PtychographySolver", loss).read("probe", like, Values::Real);
+            const struct Leave {
+              Self& loss;
+              ~Leave() { loss.clear(); } // what was taken is of no use, be the solver made or refused
+            } leave{loss};
+            return make_plan<SolverPlan>("PtychographySolver", like, stream,
+                                         [&]<Backend backend, class T>(Queue queue) {
+                                           const std::lock_guard lock(loss.mutex);
+                                           return Ptychography<backend, T>::solver(queue, taken, settings);
+                                         });
+          })
+      .def("set",
+           [](Solver& self, const Object& amplitude, const Object& phase, const Object& probe,
+              std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver", self);
+             const Tensor modulus = arrays.read("amplitude", amplitude, Values::Real),
+                          angle = arrays.read("phase", phase, Values::Real),
+                          light = arrays.read("probe", probe, Values::Complex);
+             use_plan(self, arrays,
+                      [&](SolverPlan& plan) { plan.set(arrays.queue(stream), modulus, angle, light); });
+           })
+      .def("get",
+           [](Solver& self, const Object& amplitude, const Object& phase, const Object& probe,
+              const Object& displacements, std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver", self);
+             const Tensor modulus = arrays.write("amplitude", amplitude, Values::Real),
+                          angle = arrays.write("phase", phase, Values::Real),
+                          light = arrays.write("probe", probe, Values::Complex),
+                          moves = arrays.write("displacements", displacements, Values::Real);
+             use_plan(self, arrays, [&](SolverPlan& plan) {
+               plan.get(arrays.queue(stream), modulus, angle, light, moves);
+             });
+           })
+      .def("step",
+           [](Solver& self, const Object& subset, std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver.step", self);
+             const Tensor some = arrays.read("subset", subset, Values::Integer);
+             use_plan(self, arrays, [&](SolverPlan& plan) { plan.step(arrays.queue(stream), some); });
+           })
+      .def("losses", [](Solver& self, std::uintptr_t stream) {
+        const Arrays arrays("PtychographySolver.losses", self);
+        std::vector<double> values;
+        use_plan(self, arrays, [&](SolverPlan& plan) { values = plan.losses(arrays.queue(stream)); });
+        return values;
+      });
+
+  using Optimiser = Handle<AdamPlan>;
+  plan_class<AdamPlan>(module, "AdamPlan")
+      .def_static("make",
+                  [](const Object& like, const std::vector<std::size_t>& sizes, double beta1, double beta2,
+                     double epsilon, std::uintptr_t stream) {
+                    return make_plan<AdamPlan>(
+                        "Adam", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          return Ptychography<backend, T>::adam(queue, sizes, beta1, beta2, epsilon);
+                        });
+                  })
+      .def("step", [](Optimiser& self, const std::vector<nb::object>& values,
+                      const std::vector<nb::object>& gradients, const std::vector<bool>& is_complex,
+                      const std::vector<double>& rates, std::uintptr_t stream) {
+        Arrays arrays("Adam.step", self);
+        std::vector<AdamPlan::Group> groups;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const Values type = is_complex[i] ? Values::Complex : Values::Real;
+          AdamPlan::Group group{arrays.write("parameters", values[i], type),
+                                arrays.read("gradients", gradients[i], type), rates[i]};
+          for (Tensor* tensor : {&group.values, &group.gradients}) { // complex numbers are pairs of real ones
+            if (tensor->rank == 0)
+              tensor->extents[0] = 1;
+            tensor->rank = std::max(tensor->rank, 1);
+            tensor->extents[0] *= is_complex[i] ? 2 : 1;
+          }
+          groups.push_back(group);
+        }
+        use_plan(self, arrays, [&](AdamPlan& plan) { plan.step(arrays.queue(stream), groups); });
+      });
+}
+
+} // namespace Bracewell::Python
