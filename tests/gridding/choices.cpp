@@ -80,9 +80,8 @@ TEST_CASE("on a host bins are chosen for rays and random points, as was the fast
 
 TEST_CASE("on GPUs several slices are spread by teams that own boxes where that was faster on an H200") {
   // docs/internals/gridding-and-tomography.md
-  const auto owned = [](double points, double slices, double largest_bin, int dimensions,
-                        std::size_t value_bytes = 4, SampleOrder order = SampleOrder::SlicesFirst,
-                        bool host = false) {
+  const auto owned = [](double points, double slices, double largest_bin, int dimensions, int value_bytes = 4,
+                        SampleOrder order = SampleOrder::SlicesFirst, bool host = false) {
     return Bracewell::spreads_owned_boxes({.points = points,
                                            .slices = slices,
                                            .largest_bin = largest_bin,

@@ -168,14 +168,14 @@ inline std::int64_t gridding_size(std::int64_t least, bool host) {
 
 /// What the choice of the kernel that spreads by the strategy Bins depends on.
 struct BinsWork {
-  double points;           ///< samples of a slice
-  double slices;           ///< of one call
-  double largest_bin;      ///< samples of a bin, at most
-  int dimensions;          ///< 1, 2 or 3
-  SampleOrder order;       ///< of samples in memory
-  std::size_t value_bytes; ///< 4 for float, 8 for double
-  bool host;               ///< the execution space works in the host's memory
-  double lanes;            ///< of the execution space: its concurrency
+  double points;      ///< samples of a slice
+  double slices;      ///< of one call
+  double largest_bin; ///< samples of a bin, at most
+  int dimensions;     ///< 1, 2 or 3
+  SampleOrder order;  ///< of samples in memory
+  int value_bytes;    ///< of a real number: 4 or 8
+  bool host;          ///< the execution space works in the host's memory
+  double lanes;       ///< of the execution space: its concurrency
 };
 
 /// Whether teams own boxes of the grid and look for their samples (GPUs, 2D and 3D, several slices), or are dealt
