@@ -97,11 +97,10 @@ void project_map(const Options& options, Provenance& provenance, Timings& timing
     provenance.assume(options.star.string() + ": has pixels of " + std::to_string(image_options.pixel_size) +
                       " Angstrom, the map has voxels of " + std::to_string(*map.voxel_size) +
                       ": pixels are taken as voxels");
-  timings.phase("prepare");
-  ImageOutput output(space, particles, map.box, image_options);
   note_particles(provenance, particles, options.images.ctf);
   provenance.say();
-
+  timings.phase("prepare");
+  ImageOutput output(space, options.out, provenance.lines(), particles, map.box, image_options);
   const PreparedMap reference =
       prepared(space, sampled_spectrum(space, map, options.sampling), map.box, options.sampling.kernel);
   // RELION's largest frequency is a whole number for odd boxes too.
@@ -110,11 +109,10 @@ void project_map(const Options& options, Provenance& provenance, Timings& timing
   timings.phase("project");
   std::visit(
       [&](const auto& prepared_map) {
-        timings.stages(
-            output.write(options.out, provenance.lines(), [&](const auto& poses, const auto& images) {
-              Bracewell::project(space, prepared_map, poses, Bracewell::HalfSpectrum{images, map.box},
-                                 projection);
-            }));
+        timings.stages(output.write([&](const auto& poses, const auto& images) {
+          Bracewell::project(space, prepared_map, poses, Bracewell::HalfSpectrum{images, map.box},
+                             projection);
+        }));
       },
       reference);
   if (!is_first_process())

@@ -460,11 +460,12 @@ MrcWriter::MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, 
                      ": cannot be written: expected a pixel size of 0 (not known) or more");
   if (writes_header())
     file_.write(RawHeader{}); // its place; close() fills it in
+  reserve(options.shared_images);
 }
 
 void MrcWriter::reserve(std::int64_t images) {
   if (io_threads() > 1)
-    file_.reserve(header_bytes, images * width_ * height_ * std::int64_t(sizeof(float)));
+    file_.reserve(header_bytes, images * width_ * height_ * (options_.mode == MrcMode::Float16 ? 2 : 4));
 }
 
 void MrcWriter::write(std::span<const float> images) {

@@ -111,7 +111,7 @@ public:
   MrcWriter(std::filesystem::path path, Kind kind, std::int64_t width, std::int64_t height,
             const MrcWriteOptions& options = {});
 
-  /// Says that threads will write so many Float32 images, as AtomicFile::reserve.
+  /// Says that threads will write so many images, as AtomicFile::reserve; done for shared images.
   void reserve(std::int64_t images);
   /// Appends whole images (sections), `images` [any number, height, width]. Throws InputError where a value
   /// is too large for Float16 and std::runtime_error where a value is not finite or the disk is full.

@@ -37,9 +37,15 @@ struct ImageOutputOptions {
 /// the number of particles.
 class ImageOutput {
 public:
-  /// Throws InputError where the contrast transfer is asked for and cannot be computed.
-  ImageOutput(const Space& space, Particles& particles, int box, const ImageOutputOptions& options)
-      : space_(space), particles_(particles), box_(box), options_(options),
+  /// The stack is opened first: memory for it is taken beside the rest of the work. `labels` are for its header.
+  /// Throws InputError where it cannot be written, and where the contrast transfer is asked for and cannot be computed.
+  ImageOutput(const Space& space, const std::filesystem::path& path, const std::vector<std::string>& labels,
+              Particles& particles, int box, const ImageOutputOptions& options)
+      : writer_(path, MrcWriter::Kind::Stack, box, box,
+                {.pixel_size = options.pixel_size,
+                 .labels = labels,
+                 .shared_images = static_cast<std::int64_t>(particles.count)}),
+        space_(space), particles_(particles), box_(box), options_(options),
         batch_(batch_size(options.batch, particles.count, box)), poses_(batch_),
         spectra_(allocate<Spectra>("spectra", 1, batch_, box, box / 2 + 1)),
         images_(space, batch_ * pixels() * sizeof(float), io_threads() + 1),
@@ -56,15 +62,9 @@ public:
     return slots * sizeof(float) * double(batch_size(options.batch, particles, box)) * box * box;
   }
 
-  /// `labels` are for the header. `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
+  /// Once. `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
   template <class Project>
-  std::vector<StageTime> write(const std::filesystem::path& path, const std::vector<std::string>& labels,
-                               const Project& project) {
-    MrcWriter writer(path, MrcWriter::Kind::Stack, box_, box_,
-                     {.pixel_size = options_.pixel_size,
-                      .labels = labels,
-                      .shared_images = static_cast<std::int64_t>(particles_.count)});
-    writer.reserve(static_cast<std::int64_t>(particles_.count));
+  std::vector<StageTime> write(const Project& project) {
     const double deviation = options_.signal_to_noise ? noise_deviation(project) : 0;
     const Share mine = processes().share(static_cast<std::int64_t>(particles_.count));
     Progress progress("projecting", "images", mine.size());
@@ -99,9 +99,9 @@ public:
       const auto first = static_cast<std::int64_t>(written.front());
       const std::span images(reinterpret_cast<const float*>(images_.host(item)), written.size() * pixels());
       if constexpr (kernels_run_on_host)
-        writer.write_at(first, images);
+        writer_.write_at(first, images);
       else
-        writer.write_at(first, images, {moments_of(item), written.size()});
+        writer_.write_at(first, images, {moments_of(item), written.size()});
       progress.add(static_cast<std::int64_t>(written.size()));
     };
     std::vector<Stage> stages{compute};
@@ -109,7 +109,7 @@ public:
     stages.push_back(write);
     const auto items = static_cast<std::int64_t>((rows.size() + batch_ - 1) / batch_);
     const std::vector<StageTime> times = run_stages(items, stages);
-    writer.close();
+    writer_.close();
     return times;
   }
 
@@ -152,6 +152,7 @@ private:
 
   std::size_t pixels() const { return static_cast<std::size_t>(box_) * static_cast<std::size_t>(box_); }
 
+  MrcWriter writer_;
   Space space_;
   const Particles& particles_;
   int box_;

@@ -30,9 +30,10 @@ TEST_CASE("strategies agree to rounding on the grid itself; the gathers repeat b
   const Values samples = random_values(3 * 70 * 81, 1);
   for (const GriddingKernel kernel : kernels) {
     const auto run = [&]<class T>(GriddingStrategy strategy, T) {
-      return spread(Gridding<Space, 2, T>(Space(), points, {80, 80},
-                                          {.slices = 3, .kernel = kernel, .strategy = strategy}),
-                    samples);
+      return spread(
+          Gridding<Space, 2, T>(Space(), points, {80, 80},
+                                {.slices = 3, .kernel = kernel, .oversampling = 2, .strategy = strategy}),
+          samples);
     };
     const Values exact = run(GriddingStrategy::Atomic, double());
     for (const auto strategy : strategies(true)) {
@@ -89,9 +90,12 @@ TEMPLATE_TEST_CASE("interpolation in both orders of the samples, kernels of ever
       Values values[2];
       for (const auto order : {SampleOrder::SlicesFirst, SampleOrder::SlicesLast}) {
         const bool last = order == SampleOrder::SlicesLast;
-        const Gridding<Space, 2, TestType> plan(
-            Space(), points, {29, 38},
-            {.slices = slices, .tolerance = tolerance, .strategy = GriddingStrategy::Tiles, .order = order});
+        const Gridding<Space, 2, TestType> plan(Space(), points, {29, 38},
+                                                {.slices = slices,
+                                                 .tolerance = tolerance,
+                                                 .oversampling = 2, // what is chosen depends on the order
+                                                 .strategy = GriddingStrategy::Tiles,
+                                                 .order = order});
         const auto grid = images<TestType, 2>(slices, plan.grid_shape());
         const auto field = to_device<TestType>(random_values(grid.size(), 5), 1);
         Kokkos::deep_copy(View<Kokkos::complex<TestType>*>(grid.data(), grid.size()),

@@ -151,7 +151,8 @@ struct SamplePadded {
     } else {
       // Plain: flat, nothing to bring back and no filter. In 3D such a loop is slower where elements take 8 bytes
       // or more (docs/internals/projection.md).
-      const auto sample_rows = [&](auto plain) {
+      const auto sample_rows = [&](auto known) {
+        constexpr bool plain = decltype(known)::value;
         for (; y < end; y += step, along += step, element += step * length) {
           Complex value(0);
           if (y * y <= left) {
