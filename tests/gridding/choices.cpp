@@ -78,32 +78,65 @@ TEST_CASE("on a host bins are chosen for rays and random points, as was the fast
     CHECK(Bracewell::choose_gridding_strategy({3e5, slices, 4 * n * n, 8, 2, true}) == Bins);
 }
 
-TEST_CASE("on GPUs several slices are spread by teams that own boxes where that was faster on an H200") {
+TEST_CASE("on GPUs samples in bins are spread by teams that own boxes where that was faster on an H200") {
   // docs/internals/gridding-and-tomography.md
-  const auto owned = [](double points, double slices, double largest_bin, int dimensions, int value_bytes = 4,
-                        SampleOrder order = SampleOrder::SlicesFirst, bool host = false) {
-    return Bracewell::spreads_owned_boxes({.points = points,
-                                           .slices = slices,
-                                           .largest_bin = largest_bin,
-                                           .dimensions = dimensions,
-                                           .order = order,
-                                           .value_bytes = value_bytes,
-                                           .host = host,
-                                           .lanes = 270336});
+  using enum Bracewell::BinsSpreading;
+  const Bracewell::BinsWork eight{.points = 1e6,
+                                  .slices = 8,
+                                  .largest_bin = 480,
+                                  .dimensions = 3,
+                                  .order = SampleOrder::SlicesFirst,
+                                  .value_bytes = 4,
+                                  .host = false,
+                                  .lanes = 270336,
+                                  .cells = 192. * 192 * 192,
+                                  .matrices = true};
+  const auto choice = [&](const auto& change) {
+    Bracewell::BinsWork work = eight;
+    change(work);
+    return choose_bins_spreading(work);
   };
-  for (const int dimensions : {2, 3}) {
-    for (const double slices : {4, 8, 16, 64})
-      CHECK(owned(1e6, slices, 480, dimensions));
-    CHECK(!owned(1e6, 2, 480, dimensions));
-    CHECK(!owned(1e6, 8, 1e5, dimensions)); // one team would have 26 times the share of another
-    CHECK(owned(500, 8, 500, dimensions));  // no time at all
-    CHECK(!owned(1e7, 8, 4600, dimensions));
-    CHECK(owned(1e7, 8, 4600, dimensions, 4, SampleOrder::SlicesLast));
-    CHECK(!owned(1e6, 8, 480, dimensions, 4, SampleOrder::SlicesFirst, true));
-    CHECK(owned(1e6, 4, 480, dimensions, 8) == (dimensions == 3));
-    CHECK(owned(2e6, 8, 480, dimensions, 8));
-  }
-  CHECK(!owned(1e6, 8, 480, 1));
+  const auto without = [&](bool matrices, const auto& change) {
+    return choice([&](auto& work) { work.matrices = matrices, change(work); });
+  };
+  for (const bool matrices : {false, true})
+    for (const int dimensions : {2, 3}) {
+      CAPTURE(matrices, dimensions);
+      const auto flat = [&](const auto& change) {
+        return without(matrices, [&](auto& work) { work.dimensions = dimensions, change(work); });
+      };
+      for (const double slices : {4, 8, 16, 64})
+        CHECK(flat([&](auto& work) { work.slices = slices; }) == OwnedBoxes);
+      CHECK(flat([](auto& work) { work.slices = 2; }) == (matrices && dimensions == 3 ? MatrixBoxes : Bins));
+      CHECK(flat([](auto& work) { work.largest_bin = 1e5; }) ==
+            Bins); // a team would have 26 times another's share
+      CHECK(flat([](auto& work) { work.points = work.largest_bin = 500; }) == OwnedBoxes); // no time at all
+      CHECK(flat([](auto& work) { work.points = 1e7, work.largest_bin = 4600; }) == Bins);
+      CHECK(flat([](auto& work) {
+              work.points = 1e7, work.largest_bin = 4600, work.order = SampleOrder::SlicesLast;
+            }) == OwnedBoxes);
+      CHECK(flat([](auto& work) { work.host = true; }) == Bins);
+      CHECK(flat([](auto& work) { work.slices = 4, work.value_bytes = 8; }) == (dimensions == 2 ? Bins
+                                                                                : matrices      ? MatrixBoxes
+                                                                                           : OwnedBoxes));
+      CHECK(flat([](auto& work) { work.value_bytes = 8, work.order = SampleOrder::SlicesLast; }) ==
+            OwnedBoxes);
+    }
+  CHECK(choice([](auto& work) { work.dimensions = 1; }) == Bins);
+  const auto one = [&](double points, double size, int value_bytes, double largest_bin) {
+    return choice([&](auto& work) {
+      work.slices = 1, work.points = points, work.cells = size * size * size, work.value_bytes = value_bytes,
+      work.largest_bin = largest_bin;
+    });
+  };
+  CHECK(one(1e7, 400, 4, 214) == MatrixBoxes);
+  CHECK(one(2e6, 300, 4, 108) == MatrixBoxes);
+  CHECK(one(1e7, 300, 4, 430) == Bins);
+  CHECK(one(1e7, 350, 4, 312) == Bins);
+  CHECK(one(5e6, 350, 8, 287) == MatrixBoxes);
+  CHECK(one(2e7, 350, 8, 1009) == MatrixBoxes);
+  for (const int value_bytes : {4, 8})
+    CHECK(one(1e5, 300, value_bytes, 6275) == Bins);
 }
 
 TEST_CASE("on GPUs grids may be smaller in 3D and in double") {
@@ -200,6 +233,22 @@ TEST_CASE(
     auto other = work;
     change(other);
     CHECK(choose_interpolation(other) == Samples);
+  }
+}
+
+TEMPLATE_TEST_CASE("volumes of few slices are spread by products of matrices where a GPU has units for them",
+                   "", float, double) {
+  const Space space;
+  const auto points = Points<3>::random(300);
+  for (const std::int64_t slices : {1, 3, 9}) {
+    const Gridding<Space, 3, TestType> plan(space, points.device(), {9, 9, 9},
+                                            {.slices = slices, .strategy = GriddingStrategy::Bins});
+    const View<Kokkos::complex<TestType>**> samples("samples", slices, plan.points());
+    const auto grid = images<TestType, 3>(slices, plan.grid_shape());
+    const auto spreads = Test::report([&] { plan.spread(space, samples, grid); });
+    const bool matrices = Bracewell::Impl::matrix_units && !Bracewell::Impl::is_host<Space> &&
+                          (slices < 4 || sizeof(TestType) == 8);
+    CHECK(spreads.launches("Bracewell::Gridding::spread_bins_matrices") == matrices);
   }
 }
 

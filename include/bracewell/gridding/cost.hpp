@@ -176,22 +176,39 @@ struct BinsWork {
   int value_bytes;    ///< of a real number: 4 or 8
   bool host;          ///< the execution space works in the host's memory
   double lanes;       ///< of the execution space: its concurrency
+  double cells;       ///< of one grid
+  bool matrices;      ///< whether the GPU has matrix units
 };
 
-/// Whether teams own boxes of the grid and look for their samples (GPUs, 2D and 3D, several slices), or are dealt
-/// the samples of bins, large bins in parts. Boxes are not shared, so that there must be none that takes a good
-/// part of the time of all; and they read samples several times, which takes long where the slices of many lie far
-/// apart. In 2D in double boxes pay from twice as many slices on.
-inline bool spreads_owned_boxes(const BinsWork& work) {
+/// How samples are spread where the strategy is Bins. All agree to rounding.
+enum class BinsSpreading {
+  Bins,       ///< teams are dealt the samples of bins, large bins in parts; hosts have this alone
+  OwnedBoxes, ///< teams own boxes of the grid and look for their samples, of eight slices (2D and 3D)
+  MatrixBoxes ///< the same for a slice at a time, by instructions that multiply matrices (3D)
+};
+
+/// Boxes are not shared, so that there must be none that takes a good part of the time of all. Several slices are read
+/// several times, which takes long where those of many samples lie far apart; in 2D in double boxes pay from twice as
+/// many slices on. Matrices pay in float where there are few samples for the cells of the grid, in double always.
+inline BinsSpreading choose_bins_spreading(const BinsWork& work) {
   const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  if (work.host || work.dimensions == 1)
+    return BinsSpreading::Bins;
+  const bool in_double = work.value_bytes == 8, last = work.order == SampleOrder::SlicesLast;
   const double of_team = work.points * tuning.owned_lanes / work.lanes;
+  const auto shared = [&](double share) {
+    return work.largest_bin <= std::max<double>(tuning.owned_bin, share * of_team);
+  };
   const double bytes =
       2. * work.value_bytes * work.points * std::min<double>(work.slices, Impl::slices_of_box);
-  const double least =
-      work.dimensions == 2 && work.value_bytes == 8 ? 2. * tuning.owned_slices : double(tuning.owned_slices);
-  return !work.host && work.dimensions > 1 && work.slices >= least &&
-         work.largest_bin <= std::max<double>(tuning.owned_bin, tuning.owned_share * of_team) &&
-         (work.order == SampleOrder::SlicesLast || bytes <= tuning.owned_bytes);
+  const double least = work.dimensions == 2 && in_double ? 2. * tuning.owned_slices : tuning.owned_slices;
+  const bool owned =
+      work.slices >= least && (last || bytes <= tuning.owned_bytes) && shared(tuning.owned_share);
+  const bool matrices = work.dimensions == 3 && work.matrices && shared(tuning.matrix_share) &&
+                        (in_double || work.points <= tuning.matrix_density * work.cells);
+  if (owned && !(matrices && in_double && !last))
+    return BinsSpreading::OwnedBoxes;
+  return matrices ? BinsSpreading::MatrixBoxes : BinsSpreading::Bins;
 }
 
 /// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the

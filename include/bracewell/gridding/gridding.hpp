@@ -15,6 +15,7 @@
 #include <bracewell/gridding/detail/spread_bins_gpu.hpp>
 #include <bracewell/gridding/detail/spread_bins_host.hpp>
 #include <bracewell/gridding/detail/spread_duplicated.hpp>
+#include <bracewell/gridding/detail/spread_matrix_boxes.hpp>
 #include <bracewell/gridding/detail/spread_owned_boxes.hpp>
 #include <bracewell/gridding/detail/spread_pruned.hpp>
 #include <bracewell/gridding/detail/spread_tiles_gpu.hpp>
@@ -170,11 +171,8 @@ public:
       return Impl::fill(space, "Bracewell::Gridding::zero", out.data, out.size());
     if constexpr (!host && Dim > 1)
       if (plan_.strategy == GriddingStrategy::Bins &&
-          Impl::OwnedBoxes<ExecutionSpace, T, Dim>::suit(space, plan_, count))
-        return Impl::with_bin_width<true>(width(), [&]<int MaxWidth>() {
-          Impl::SpreadOwnedBoxes<ExecutionSpace, MaxWidth, T, Dim>::launch(
-              space, plan_, count, plan_.samples(in.data, count), out.data);
-        });
+          spread_boxes(space, count, plan_.samples(in.data, count), out.data))
+        return;
     if (plan_.strategy == GriddingStrategy::Bins)
       return Impl::with_bin_width<host>(width(), [&]<int MaxWidth>() {
         using Spread = std::conditional_t<host, Impl::SpreadBinsHost<ExecutionSpace, MaxWidth, T, Dim>,
@@ -289,6 +287,33 @@ private:
       } else
         Impl::SpreadTilesGpu<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, samples, grid);
     }
+  }
+
+  /// Spreads samples in bins by teams that own boxes of the grid, if these suit.
+  bool spread_boxes(const ExecutionSpace& space, std::int64_t count,
+                    const Impl::SampleArray<const Complex>& samples, Complex* grid) const {
+    const BinsSpreading choice = choose_bins_spreading({.points = double(points()),
+                                                        .slices = double(count),
+                                                        .largest_bin = double(plan_.bins.largest),
+                                                        .dimensions = Dim,
+                                                        .order = order(),
+                                                        .value_bytes = sizeof(T),
+                                                        .host = host,
+                                                        .lanes = double(space.concurrency()),
+                                                        .cells = double(plan_.problem.grid.elements()),
+                                                        .matrices = Impl::matrix_units});
+    const auto spread = [&]<template <class, int, class, int> class Spread>() {
+      if (!Spread<ExecutionSpace, 4, T, Dim>::fits(space, plan_.bins.grid, count))
+        return false;
+      Impl::with_bin_width<true>(width(), [&]<int MaxWidth>() {
+        Spread<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, samples, grid);
+      });
+      return true;
+    };
+    if constexpr (Dim == 3 && Impl::matrix_units)
+      if (choice == BinsSpreading::MatrixBoxes)
+        return spread.template operator()<Impl::SpreadMatrixBoxes>();
+    return choice == BinsSpreading::OwnedBoxes && spread.template operator()<Impl::SpreadOwnedBoxes>();
   }
 
   void launch_interpolation(const ExecutionSpace& space, std::int64_t count, const Complex* grid,

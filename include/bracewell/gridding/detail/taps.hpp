@@ -53,16 +53,20 @@ struct TapTable {
         coefficients[powers - 1 - weights.degree + power][tap] = values[power * weights.stride + tap];
   }
 
-  KOKKOS_FUNCTION void evaluate(T offset, T (&result)[MaxWidth]) const {
+  KOKKOS_FUNCTION void evaluate(T offset, T (&result)[MaxWidth]) const { evaluate_some(offset, 0, result); }
+
+  /// Weights of `count` taps from `begin` on; those beyond the last are not defined.
+  template <int count>
+  KOKKOS_FUNCTION void evaluate_some(T offset, int begin, T (&result)[count]) const {
     const T u = 2 * offset - T(width - 1);
     BRACEWELL_UNROLL
-    for (int tap = 0; tap < MaxWidth; ++tap)
-      result[tap] = coefficients[0][tap];
+    for (int i = 0; i < count; ++i)
+      result[i] = coefficients[0][Kokkos::min(begin + i, MaxWidth - 1)];
     BRACEWELL_UNROLL
     for (int power = 1; power < powers; ++power) {
       BRACEWELL_UNROLL
-      for (int tap = 0; tap < MaxWidth; ++tap)
-        result[tap] = result[tap] * u + coefficients[power][tap];
+      for (int i = 0; i < count; ++i)
+        result[i] = result[i] * u + coefficients[power][Kokkos::min(begin + i, MaxWidth - 1)];
     }
   }
 };

@@ -62,8 +62,10 @@ struct GriddingTuning {
   double owned_share; ///< or more than this share of what one of the teams at work adds in all,
   int owned_lanes;    ///< of which there is one for so many lanes,
   double owned_bytes; ///< and where samples of eight slices that lie apart have no more bytes
-  double dense_bin;   ///< samples per cell from which InterpolateDenseBins takes over
-  double copied_bin;  ///< samples of a task from which InterpolateBinTiles takes over, in 3D
+  double matrix_share,
+      matrix_density; ///< the same share for SpreadMatrixBoxes, and how many samples a cell has at most in float
+  double dense_bin;  ///< samples per cell from which InterpolateDenseBins takes over
+  double copied_bin; ///< samples of a task from which InterpolateBinTiles takes over, in 3D
 
   // Kernels that go from sample to sample
   int slices_per_thread; ///< spread by Atomic or PrunedGather
@@ -130,6 +132,8 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .owned_share = 0,
     .owned_lanes = 1,
     .owned_bytes = 0,
+    .matrix_share = 0,
+    .matrix_density = 0,
     .dense_bin = 0, // GPUs only
     .copied_bin = 0,
     .slices_per_thread = 8,
@@ -191,6 +195,8 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .owned_share = 0.5,
     .owned_lanes = 1024,
     .owned_bytes = 3e8,
+    .matrix_share = 0.0625, // their boxes are eight times as large as those in 3D
+    .matrix_density = 0.2,
     .dense_bin = 0.5,
     .copied_bin = 64,
     .slices_per_thread = 8,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/matrix_units.hpp>
+#include <bracewell/impl/matrix_units.hpp>
 #include <bracewell/project/detail/score_outputs.hpp>
 #include <bracewell/project/detail/scoring_tables.hpp>
 #include <bracewell/project/detail/scoring_tuning.hpp>
