@@ -13,6 +13,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 using namespace TomographyTest;
 using namespace Bracewell;
@@ -20,6 +21,8 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
 namespace {
+
+std::size_t at(int value) { return static_cast<std::size_t>(value); }
 
 template <class T>
 using Frames = Kokkos::View<T**, Kokkos::LayoutRight, Space>;
@@ -134,7 +137,10 @@ TEMPLATE_TEST_CASE("sorted columns are smoothed by medians, however many angles 
     for (double& value : values)
       value = std::round(64 * value) / 64; // equal ones keep the order of their angles
     const auto view = to_device<TestType>(values, P, n);
-    StripeRemoval<Space, TestType>(space, P, n, {.window = window, .dead = 0}).execute(space, view);
+    const StripeOptions options{.window = window, .dead = 0};
+    const StripeRemoval<Space, TestType> removal(space, P, n, options);
+    CHECK(removal.memory_bytes() == StripeRemoval<Space, TestType>::bytes_needed(space, P, n, options));
+    removal.execute(space, view);
     Values expected(values.size());
     for (std::size_t s = 0; s < S; ++s) {
       std::vector<std::pair<double, int>> columns[n];
@@ -157,48 +163,180 @@ TEMPLATE_TEST_CASE("sorted columns are smoothed by medians, however many angles 
   }
 }
 
+namespace {
+
+/// The columns of [angles, width], one by one; a value that is no number as infinity.
+template <class T>
+std::vector<std::vector<std::pair<T, int>>> sorted_columns(const std::vector<T>& values, int angles) {
+  std::vector<std::vector<std::pair<T, int>>> result(values.size() / std::size_t(angles));
+  for (std::size_t k = 0; k < values.size(); ++k)
+    result[k / std::size_t(angles)].emplace_back(std::isnan(values[k]) ? T(INFINITY) : values[k],
+                                                 static_cast<int>(k) % angles);
+  for (auto& column : result)
+    std::ranges::stable_sort(column, {}, &std::pair<T, int>::first);
+  return result;
+}
+
+template <class T>
+std::vector<std::vector<std::pair<T, int>>> pairs(const std::vector<T>& values,
+                                                  const std::vector<int>& origins, int angles) {
+  std::vector<std::vector<std::pair<T, int>>> result(values.size() / std::size_t(angles));
+  for (std::size_t k = 0; k < values.size(); ++k)
+    result[k / std::size_t(angles)].emplace_back(values[k], origins[k]);
+  return result;
+}
+
+/// What a kernel asks of its team, of one lane.
+struct OneLane {
+  std::int64_t team;
+  KOKKOS_FUNCTION int rank() const { return 0; }
+  KOKKOS_FUNCTION std::int64_t number() const { return team; }
+  KOKKOS_FUNCTION void barrier() const {}
+};
+
+} // namespace
+
 TEMPLATE_TEST_CASE("columns that are too long for a team are sorted in parts, which are merged", "", float,
                    double) {
   using namespace Bracewell::Impl;
-  using Value = RankedValue<TestType>;
   using Host = Kokkos::DefaultHostExecutionSpace;
   using Teams = Kokkos::TeamPolicy<Host>;
   const Host space;
   constexpr int items = 8;
   using Sort = SortColumnByTeam<TestType, items>;
-  const int S = 2, n = 3;
+  const int columns = 6;
   for (const auto& [P, part] : {std::pair{1, 1}, {8, 8}, {9, 8}, {16, 8}, {61, 8}, {64, 8}, {129, 8}}) {
     CAPTURE(P);
-    Values values = random_values(std::size_t(S) * P * n);
-    std::vector<TestType> sinograms;
-    for (double& value : values)
-      sinograms.push_back(TestType(std::round(8 * value) / 8)); // equal ones keep the order of their angles
-    sinograms[values.size() / 2] = TestType(NAN);               // as infinity
-    std::vector<Value> from(values.size()), to(values.size());
-    const int parts = (P - 1) / part + 1;
-    Kokkos::parallel_for(
-        "test", Teams(space, S * n * parts, 1).set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(1))),
-        Sort{{sinograms.data(), P, n}, from.data(), part});
-    space.fence();
+    std::vector<TestType> values;
+    for (const double value : random_values(std::size_t(columns) * P))
+      values.push_back(TestType(std::round(8 * value) / 8)); // equal ones keep the order of their angles
+    values[values.size() / 2] = TestType(NAN);
+    const auto expected = sorted_columns(values, P);
+    std::vector<TestType> from_values(values), to_values(values.size());
+    std::vector<int> from_angles(values.size()), to_angles(values.size());
+    RankedColumns<TestType> from{from_values.data(), from_angles.data()},
+        to{to_values.data(), to_angles.data()};
+    const auto sort = [&](int teams, const Sort& kernel) {
+      Kokkos::parallel_for(
+          "test", Teams(space, teams, 1).set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(1))),
+          kernel);
+      space.fence();
+    };
+    const auto found = [&] {
+      return from.values == from_values.data() ? pairs(from_values, from_angles, P)
+                                               : pairs(to_values, to_angles, P);
+    };
+    sort(columns * ((P - 1) / part + 1), {from.values, from, P, part, {}}); // in place
     for (int length = part; length < P; length *= 2, std::swap(from, to)) {
-      const MergeSortedParts<TestType, items> merge{from.data(), to.data(), P, length};
-      for (std::int64_t thread = 0; thread < S * n * ((P - 1) / items + 1); ++thread)
+      const MergeSortedParts<TestType, items> merge{from, to, P, length};
+      for (std::int64_t thread = 0; thread < columns * ((P - 1) / items + 1); ++thread)
         merge(thread);
     }
-    for (int column = 0; column < S * n; ++column) {
-      std::vector<std::pair<TestType, int>> expected, found;
-      for (int p = 0; p < P; ++p) {
-        const TestType value = sinograms[std::size_t((column / n * P + p) * n + column % n)];
-        expected.emplace_back(std::isnan(value) ? TestType(INFINITY) : value, p);
-        found.emplace_back(from[std::size_t(column * P + p)].value, from[std::size_t(column * P + p)].angle);
-      }
-      std::ranges::stable_sort(expected, {}, &std::pair<TestType, int>::first);
-      CHECK(found == expected);
-    }
+    CHECK(found() == expected);
+    if (part < P)
+      continue;
+    // Those in a list alone, by fewer teams.
+    std::ranges::copy(values, from.values);
+    std::ranges::fill(from_angles, -1);
+    int list[] = {3, 5, 0, 2};
+    sort(2, {from.values, from, P, P, {list, list + 1}});
+    const auto result = found();
+    for (const std::size_t column : {0, 2, 5})
+      CHECK(result[column] == expected[column]);
+    CHECK(result[1].front().second == -1);
   }
   CHECK(Sort::part_of(8192) == 8192);
   CHECK(Sort::part_of(8193) == 4104);
   CHECK(Sort::part_of(3 * 8192) == 8192);
+}
+
+TEMPLATE_TEST_CASE("columns are sorted by buckets, unless many values share one", "", float, double) {
+  using namespace Bracewell::Impl;
+  constexpr int items = 700;
+  using Sort = SortColumnByBuckets<TestType, 1, items>;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double largest = std::numeric_limits<TestType>::max(),
+               smallest = std::numeric_limits<TestType>::denorm_min();
+  for (const int P : {1, 2, 3, 31, 64, 65, 699, 700}) {
+    CAPTURE(P);
+    const Values random = random_values(at(P), -1, 1), noise = random_values(at(P), -1, 1, 9);
+    const auto column = [&](const auto& value) {
+      std::vector<TestType> result;
+      for (std::size_t p = 0; p < at(P); ++p)
+        result.push_back(TestType(value(p)));
+      return result;
+    };
+    // Whether a column may be left to others: where there are many values.
+    const std::pair<std::vector<TestType>, bool> columns[] = {
+        {column([&](std::size_t p) { return random[p]; }), false},
+        {column([&](std::size_t p) { return std::round(30 * random[p]) / 30; }), false},
+        {column([&](std::size_t p) { return std::sin(0.01 * double(p)); }), false},
+        {column([&](std::size_t p) { return 0.01 * noise[p] + (random[p] > 0.8 ? 1 + random[p] : 0); }),
+         false},
+        {column([&](std::size_t p) { return 1e-3 * noise[p] + (p == 5 ? 10 : 0); }), false},
+        {column([&](std::size_t p) { return largest * random[p]; }), true},
+        {column([&](std::size_t p) { return smallest * std::round(50 * random[p]); }), true},
+        {column([&](std::size_t p) { return p % 7 == 3   ? infinity
+                                            : p % 7 == 5 ? -infinity
+                                                         : random[p]; }),
+         true},
+        {column([&](std::size_t p) { return p == 1 ? NAN : random[p]; }), true},
+        {column([&](std::size_t) { return -2.5; }), false},
+        {column([&](std::size_t p) { return p % 2 == 0 ? 0. : -0.; }), false},
+        {column([&](std::size_t p) { return random[p] < 0 ? 0 : random[p]; }), false},
+        {column([&](std::size_t p) { return random[p] < 0 ? -infinity : random[p]; }), true},
+        {column([&](std::size_t p) { return random[p] > 0 ? 0 : random[p]; }), true}};
+    std::vector<TestType> values;
+    for (const auto& [of_column, left] : columns)
+      values.insert(values.end(), of_column.begin(), of_column.end());
+    const auto expected = sorted_columns(values, P),
+               before = pairs(values, std::vector<int>(values.size(), -1), P);
+    std::vector<int> angles(values.size(), -1);
+    int list[std::size(columns) + 1] = {};
+    std::vector<double> scratch(Sort::bytes(P) / sizeof(double) + 1);
+    for (int k = 0; k < int(std::size(columns)); ++k)
+      Sort{{values.data(), angles.data()}, P, {list, list + 1}}.run(OneLane{k}, scratch.data());
+    const auto found = pairs(values, angles, P);
+    for (int k = 0; k < int(std::size(columns)); ++k) {
+      CAPTURE(k);
+      const bool left = std::find(list + 1, list + 1 + list[0], k) != list + 1 + list[0];
+      CHECK(!(left && (P <= Sort::crowd || !columns[k].second)));
+      if (!left)
+        CHECK(found[at(k)] == expected[at(k)]);
+      else
+        CHECK(found[at(k)].front().second == -1);
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("medians on the chip are those of ranks", "", float, double) {
+  using namespace Bracewell::Impl;
+  const int S = 2;
+  for (const auto& [P, n] : {std::pair{1, 1}, {7, 3}, {40, 9}, {33, 8}}) {
+    CAPTURE(P, n);
+    const auto random = random_values(std::size_t(S) * P * n);
+    std::vector<TestType> sorted(random.begin(), random.end()), expected(random.size()), found(random.size());
+    std::vector<int> angles(random.size());
+    for (std::size_t column = 0; column < std::size_t(S) * n; ++column) {
+      const auto begin = std::ptrdiff_t(column) * P;
+      std::iota(angles.begin() + begin, angles.begin() + begin + P, 0);
+      std::shuffle(angles.begin() + begin, angles.begin() + begin + P, std::mt19937(unsigned(column)));
+      for (int rank = 0; rank < P; ++rank) {
+        std::vector<TestType> around;
+        for (int k = -2; k <= 2; ++k)
+          around.push_back(
+              sorted[(column / n * n + at(mirrored_column(int(column) % n + k, n))) * P + at(rank)]);
+        std::ranges::nth_element(around, around.begin() + 2);
+        expected[(column / n * P + at(angles[at(int(begin)) + at(rank)])) * n + column % n] = around[2];
+      }
+    }
+    using Medians = MediansOnChip<TestType, 5, 4, 1, 1>;
+    std::vector<TestType> scratch(Medians::bytes(P) / sizeof(TestType));
+    const Medians medians{{found.data(), P, n}, {sorted.data(), angles.data()}};
+    for (int team = 0; team < S * ((n - 1) / Medians::columns + 1); ++team)
+      medians.run(OneLane{team}, scratch.data());
+    CHECK(found == expected);
+  }
 }
 
 TEST_CASE("offsets of detector columns are found by the equation they satisfy") {

@@ -3,10 +3,11 @@
 
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
+#include <bracewell/tomography/detail/column_sorting.hpp>
 #include <bracewell/tomography/detail/rolling_median.hpp>
 #include <bracewell/tomography/detail/stripe_columns.hpp>
 #include <bracewell/tomography/detail/stripe_detection.hpp>
-#include <bracewell/tomography/detail/stripe_ranks.hpp>
+#include <bracewell/tomography/detail/stripe_medians.hpp>
 #include <bracewell/tomography/detail/stripe_wavelet.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 #include <bracewell/tomography/stripe_options.hpp>
@@ -19,10 +20,10 @@
 namespace Bracewell {
 
 /// Removes stripes along the angles from sinograms: they become rings in the reconstruction.
-/// A plan with workspace for one slice (2 P n values, of All 3 P n, of Offset and Wavelet none), on GPUs and but for All
-/// for up to sixteen small ones, and for the columns of sixteen, of Wavelet for each frequency that it damps. GPUs sort
-/// columns of more than 16,384 angles (double: 8,192) in parts, with workspace for as many sorted values again. Movable;
-/// calls that can overlap need a plan each.
+/// A plan with workspace for one slice (P n values and P n integers, of All 2 P n values, of Offset and Wavelet none), on
+/// GPUs and but for All for up to 32 small ones, and for the columns of sixteen (GPUs: 32), of Wavelet for each frequency
+/// that it damps. GPUs sort columns of more than 16,384 angles (double: 8,192) in parts, with workspace for as many sorted values
+/// again. Movable; calls that can overlap need a plan each.
 template <class ExecutionSpace, class T>
 class StripeRemoval {
   using MemorySpace = typename ExecutionSpace::memory_space;
@@ -38,25 +39,25 @@ public:
                                       std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
     if (options.method == StripeMethod::Wavelet)
       wavelet_ = {space, slices_at_once, angles, width, options.levels, options.damping};
-    if (sorts(options))
-      ranked_ = Impl::device_vector<Ranked>(space, "Bracewell::StripeRemoval::ranked",
-                                            sorted_at_once(options, width) * angles * width);
-    merged_ = Impl::device_vector<Ranked>(space, "Bracewell::StripeRemoval::merged",
-                                          merged_values(options, angles, width));
+    if (sorts(options)) {
+      ranked_ = {space, "Bracewell::StripeRemoval::ranked",
+                 sorted_at_once(options, angles, width) * angles * width};
+      sorting_ = {space, sorted_columns(options, angles, width), long_values(options, angles, width)};
+    }
     if (options.method == StripeMethod::All) {
       medians_ =
           Impl::device_vector<T>(space, "Bracewell::StripeRemoval::medians", std::int64_t(angles) * width);
       ratios_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::ratios",
                                        slices_at_once * std::int64_t(width));
-      sorted_ratios_ = Impl::device_vector<Ranked>(space, "Bracewell::StripeRemoval::sorted_ratios",
-                                                   slices_at_once * std::int64_t(width));
+      sorted_ratios_ = {space, "Bracewell::StripeRemoval::sorted_ratios",
+                        slices_at_once * std::int64_t(width)};
     }
   }
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return Impl::bytes_of(columns_, ranked_, merged_, medians_, ratios_, sorted_ratios_) +
-           wavelet_.memory_bytes();
+    return Impl::bytes_of(columns_, medians_, ratios_) + ranked_.memory_bytes() +
+           sorted_ratios_.memory_bytes() + sorting_.memory_bytes() + wavelet_.memory_bytes();
   }
 
   /// What memory_bytes() of a plan of these arguments would be.
@@ -70,13 +71,15 @@ public:
             ? Wavelet::bytes_needed(slices_at_once, angles, width, options.levels, options.damping)
             : 0;
     const std::size_t ranked = sorts(options)
-                                   ? static_cast<std::size_t>(sorted_at_once(options, width) * angles)
+                                   ? static_cast<std::size_t>(sorted_at_once(options, angles, width) * angles)
                                    : 0,
                       ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
-    return wavelet + std::size_t(merged_values(options, angles, width)) * sizeof(Ranked) +
+    return wavelet +
+           Sorting::bytes_needed(sorted_columns(options, angles, width),
+                                 long_values(options, angles, width)) +
            std::size_t(width) *
                ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
-                (ranked + ratios) * sizeof(Ranked));
+                (ranked + ratios) * Ranked::value_bytes);
   }
 
   /// @param sinograms  [S, P, n] attenuation, changed in place; any number of slices
@@ -120,39 +123,38 @@ private:
   }
 
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  template <class... Traits>
-  using Teams = Kokkos::TeamPolicy<ExecutionSpace, Traits...>;
   using Columns = Impl::StripeColumns<T>;
   using Wavelet = Impl::WaveletStripes<ExecutionSpace, T>;
-  static constexpr int slices_at_once = 16; ///< whose columns there is workspace for
+  static constexpr int slices_at_once =
+      Impl::is_host<ExecutionSpace> ? 16 : 32; ///< whose columns there is workspace for
   static constexpr int team_threads =
       Impl::is_host<ExecutionSpace> ? 1 : 256; ///< that look at ranks together
 
-  using Ranked = Impl::RankedValue<T>;
-  static constexpr int items = sizeof(T) == 4 ? 16 : 8; ///< that a thread of a GPU sorts
-  using Sort = Impl::SortColumnByTeam<T, items>;
-
-  /// Values between merges of columns that are longer than a team can sort: of angles, and of the ratios of All.
-  static std::int64_t merged_values(const StripeOptions& options, int angles, int width) {
-    const auto long_columns = [](int length, std::int64_t columns) {
-      return !Impl::is_host<ExecutionSpace> && Sort::part_of(length) < length ? length * columns : 0;
-    };
-    if (!sorts(options))
-      return 0;
-    return std::max(long_columns(angles, sorted_at_once(options, width) * width),
-                    options.method == StripeMethod::All ? long_columns(width, slices_at_once) : 0);
-  }
+  using Ranked = Impl::RankedVectors<ExecutionSpace, T>;
+  using Sorting = Impl::ColumnSorting<ExecutionSpace, T>;
 
   static bool sorts(const StripeOptions& options) {
     return options.method == StripeMethod::Sorting || options.method == StripeMethod::All;
   }
 
   /// Slices that are sorted in one launch. All looks at them one by one.
-  static std::int64_t sorted_at_once(const StripeOptions& options, int width) {
+  static std::int64_t sorted_at_once(const StripeOptions& options, int angles, int width) {
     if (options.method == StripeMethod::All)
       return 1;
-    return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_columns / width, 1,
-                                    slices_at_once);
+    return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_values /
+                                        (std::int64_t(angles) * width),
+                                    1, slices_at_once);
+  }
+
+  /// Columns of values, or of ratios, that are sorted in one launch.
+  static std::int64_t sorted_columns(const StripeOptions& options, int angles, int width) {
+    return std::max<std::int64_t>(sorts(options) ? sorted_at_once(options, angles, width) * width : 0,
+                                  options.method == StripeMethod::All ? slices_at_once : 0);
+  }
+  static std::int64_t long_values(const StripeOptions& options, int angles, int width) {
+    const bool all = options.method == StripeMethod::All;
+    return std::max(Sorting::long_values(sorted_columns(options, angles, width), angles),
+                    all ? Sorting::long_values(slices_at_once, width) : 0);
   }
 
   Columns columns() const { return {columns_.data(), angles_, width_}; }
@@ -181,18 +183,26 @@ private:
   void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
                       std::int64_t slices) const {
     const bool all = options_.method == StripeMethod::All;
+    const bool sorting = all || options_.method == StripeMethod::Sorting;
     if (all)
-      bridge_fluctuating(space, first, slices);
+      mark_fluctuating(space, first, slices);
     else if (options_.dead > 0)
-      bridge(space, first, slices);
+      mark_dead(space, first, slices);
+    if (!sorting && options_.dead > 0)
+      Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
+                         Impl::BridgeDeadColumns<T>{first, columns()});
     if (options_.method == StripeMethod::Offset)
       return subtract(space, first, slices);
     if (options_.method == StripeMethod::Wavelet)
       return wavelet_.execute(space, first, slices, false);
-    const std::int64_t most = sorted_at_once(options_, width_);
+    const std::int64_t most = sorted_at_once(options_, angles_, width_);
     for (std::int64_t slice = 0; slice < slices; slice += most) {
       const std::int64_t count = std::min(most, slices - slice);
-      sort(space, first.next(slice), count, ranked_.data());
+      const T* const dead = all || options_.dead > 0 ? columns().dead(slice) : nullptr;
+      Impl::CopyColumns<ExecutionSpace, T>{first.next(slice), dead, columns().dead(1) - columns().dead(0),
+                                           ranked_.values.data()}
+          .launch(space, count);
+      sorting_.sort(space, ranked_.columns(), count * width_, angles_);
       if (all)
         smooth_large(space);
       smooth(space, first.next(slice), count);
@@ -200,39 +210,39 @@ private:
   }
 
   /// The first step of All.
-  void bridge_fluctuating(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
-                          std::int64_t slices) const {
+  void mark_fluctuating(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
+                        std::int64_t slices) const {
     statistics(space, first, slices);
-    Kokkos::parallel_for(
-        "Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
-        Impl::RatioOfChanges<T>{columns(), ratios_.data(), int(slices), options_.large_window});
+    Kokkos::parallel_for("Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
+                         Impl::RatioOfChanges<T>{columns(), ratios_.data(), sorted_ratios_.values.data(),
+                                                 options_.large_window});
     mark(space, static_cast<int>(slices), 2);
-    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
-                       Impl::BridgeDeadColumns<T>{first, columns()});
   }
 
   /// The second step of All, with the sorted values of one slice.
   void smooth_large(const ExecutionSpace& space) const {
     using Medians = Impl::MediansByRank<T>;
-    Impl::RollingMedian<ExecutionSpace, T, Medians>{ranked_.data(), angles_, width_, options_.large_window,
+    T* const sorted = ranked_.values.data();
+    Impl::RollingMedian<ExecutionSpace, T, Medians>{sorted, angles_, width_, options_.large_window,
                                                     Medians{medians_.data(), angles_}}
         .launch(space, "Bracewell::StripeRemoval::large_median");
-    Kokkos::parallel_for(
-        "Bracewell::StripeRemoval::ratios", Kokkos::TeamPolicy<ExecutionSpace>(space, width_, team_threads),
-        Impl::RatioOfMeans<ExecutionSpace, T>{ranked_.data(), medians_.data(), ratios_.data(), angles_});
+    Kokkos::parallel_for("Bracewell::StripeRemoval::ratios",
+                         Kokkos::TeamPolicy<ExecutionSpace>(space, width_, team_threads),
+                         Impl::RatioOfMeans<ExecutionSpace, T>{sorted, medians_.data(), ratios_.data(),
+                                                               sorted_ratios_.values.data(), angles_});
     mark(space, 1, 0);
     Kokkos::parallel_for("Bracewell::StripeRemoval::take_medians",
                          Range(space, 0, std::int64_t(angles_) * width_),
-                         Impl::TakeMedians<T>{ranked_.data(), medians_.data(), columns().dead(0), angles_});
+                         Impl::TakeMedians<T>{sorted, medians_.data(), columns().dead(0), angles_});
   }
 
-  /// Marks columns of some slices, whose ratios there are, as dead; none of `margin` at either end.
+  /// Marks columns of some slices, whose ratios there are twice, as dead; none of `margin` at either end.
   void mark(const ExecutionSpace& space, int slices, int margin) const {
-    sort(space, {ratios_.data(), width_, slices}, 1, sorted_ratios_.data());
+    sorting_.sort(space, sorted_ratios_.columns(), slices, width_);
     Kokkos::parallel_for("Bracewell::StripeRemoval::mark",
                          Kokkos::TeamPolicy<ExecutionSpace>(space, slices, team_threads),
-                         Impl::MarkStripes<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.data(),
-                                                              columns(), T(options_.ratio), slices, margin});
+                         Impl::MarkStripes<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.values.data(),
+                                                              columns(), T(options_.ratio), margin});
   }
 
   void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
@@ -243,12 +253,10 @@ private:
                          Impl::ColumnStatistics<T>{columns()});
   }
 
-  void bridge(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+  void mark_dead(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
     statistics(space, first, slices);
     Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Range(space, 0, slices * width_),
                          Impl::MarkDeadColumns<T>{columns(), T(options_.dead)});
-    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
-                       Impl::BridgeDeadColumns<T>{first, columns()});
   }
 
   void subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
@@ -257,33 +265,6 @@ private:
                          Impl::SolveOffsets<T>{columns(), T(options_.strength)});
     Impl::for_each_row(space, "Bracewell::StripeRemoval::subtract", slices * angles_,
                        Impl::SubtractOffsets<T>{first, columns()});
-  }
-
-  /// Every column of some slices.
-  void sort(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices,
-            Ranked* ranked) const {
-    const std::int64_t columns = slices * first.width;
-    if constexpr (Impl::is_host<ExecutionSpace>) {
-      Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, columns),
-                           Impl::SortColumn<T>{first, ranked});
-    } else {
-      const int part = Sort::part_of(first.angles), parts = (first.angles - 1) / part + 1,
-                threads = Sort::threads_for(part);
-      int merges = 0;
-      while ((std::int64_t(part) << merges) < first.angles)
-        ++merges;
-      // The last merge leaves the values where they shall be.
-      Ranked *from = merges % 2 == 0 ? ranked : merged_.data(),
-             *to = merges % 2 == 0 ? merged_.data() : ranked;
-      Kokkos::parallel_for("Bracewell::StripeRemoval::sort",
-                           Teams<Kokkos::LaunchBounds<Sort::most, 1>>(space, int(columns) * parts, threads)
-                               .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(threads))),
-                           Sort{first, from, part});
-      for (int merge = 0; merge < merges; ++merge, std::swap(from, to))
-        Kokkos::parallel_for("Bracewell::StripeRemoval::merge",
-                             Range(space, 0, columns * ((first.angles - 1) / items + 1)),
-                             Impl::MergeSortedParts<T, items>{from, to, first.angles, part << merge});
-    }
   }
 
   /// Medians over columns of the sorted values.
@@ -300,9 +281,9 @@ private:
       return median<9>(space, first, slices);
     default:
       for (std::int64_t slice = 0; slice < slices; ++slice) {
-        const auto* const ranked = ranked_.data() + slice * angles_ * width_;
-        Impl::RollingMedian<ExecutionSpace, T, Medians>{ranked, angles_, width_, options_.window,
-                                                        Medians{first.next(slice), ranked}}
+        const auto ranked = ranked_.columns().from(slice * angles_ * width_);
+        Impl::RollingMedian<ExecutionSpace, T, Medians>{ranked.values, angles_, width_, options_.window,
+                                                        Medians{first.next(slice), ranked.angles}}
             .launch(space, "Bracewell::StripeRemoval::median");
       }
     }
@@ -310,18 +291,37 @@ private:
 
   template <int Window>
   void median(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+    if constexpr (Impl::has_chip_memory<ExecutionSpace>) {
+      constexpr int columns = 32 / sizeof(T);
+      if (median_on_chip<Impl::MediansOnChip<T, Window, columns, 512, 2>>(space, first, slices) ||
+          median_on_chip<Impl::MediansOnChip<T, Window, columns, 1024, 1>>(space, first, slices))
+        return;
+    }
     Kokkos::parallel_for("Bracewell::StripeRemoval::median",
-                         Teams<>(space, int(slices) * width_, team_threads),
-                         Impl::MedianOfRanks<T, Window>{first, ranked_.data()});
+                         Kokkos::TeamPolicy<ExecutionSpace>(space, int(slices) * width_, team_threads),
+                         Impl::MedianOfRanks<T, Window>{first, ranked_.columns()});
+  }
+
+  /// Whether there is room for the teams.
+  template <class Medians>
+  bool median_on_chip(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
+                      std::int64_t slices) const {
+    if (Medians::chip_teams * Medians::bytes(angles_) > Impl::chip_memory(space))
+      return false;
+    Impl::launch_on_chip(space, "Bracewell::StripeRemoval::median",
+                         int(slices) * ((width_ - 1) / Medians::columns + 1), Medians::bytes(angles_),
+                         Medians{first, ranked_.columns()});
+    return true;
   }
 
   int angles_, width_;
   StripeOptions options_;
   Kokkos::View<T*, ExecutionSpace> columns_; ///< StripeColumns
-  Kokkos::View<Ranked*, ExecutionSpace> ranked_, merged_;
+  Ranked ranked_;
+  Sorting sorting_;
   Wavelet wavelet_;
   Kokkos::View<T*, ExecutionSpace> medians_, ratios_; ///< of All
-  Kokkos::View<Ranked*, ExecutionSpace> sorted_ratios_;
+  Ranked sorted_ratios_;
 };
 
 } // namespace Bracewell

@@ -18,7 +18,7 @@ struct RollingMedian {
   static constexpr int threads = is_host<ExecutionSpace> ? 1 : 128, ///< ranks of a team
       columns = is_host<ExecutionSpace> ? 512 : 64;                 ///< of a team
 
-  const RankedValue<T>* ranked; ///< [width, angles]
+  const T* sorted; ///< [width, angles]
   int angles, width, window;
   Output output;
 
@@ -32,7 +32,7 @@ struct RollingMedian {
 
   KOKKOS_FUNCTION int parts() const { return (width + columns - 1) / columns; }
   KOKKOS_FUNCTION T value(int column, int rank) const {
-    return ranked[std::int64_t(mirrored_column(column, width)) * angles + rank].value;
+    return sorted[std::int64_t(mirrored_column(column, width)) * angles + rank];
   }
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
@@ -46,34 +46,34 @@ struct RollingMedian {
     });
   }
 
-  KOKKOS_FUNCTION void walk(T* sorted, int rank, int begin, int end) const {
+  KOKKOS_FUNCTION void walk(T* own, int rank, int begin, int end) const {
     const int reach = window / 2;
     for (int k = 0; k < window; ++k)
-      put(sorted, k, value(begin - reach + k, rank), 0, k);
+      put(own, k, value(begin - reach + k, rank), 0, k);
     for (int i = begin;; ++i) {
-      output(i, rank, sorted[reach * threads]);
+      output(i, rank, own[reach * threads]);
       if (i + 1 == end)
         return;
       const T old = value(i - reach, rank);
       int low = 0, high = window - 1; // of the first value that is not below the old one: itself
       while (low < high) {
         const int middle = (low + high) / 2;
-        if (sorted[middle * threads] < old)
+        if (own[middle * threads] < old)
           low = middle + 1;
         else
           high = middle;
       }
-      put(sorted, low, value(i + 1 + reach, rank), 0, window - 1);
+      put(own, low, value(i + 1 + reach, rank), 0, window - 1);
     }
   }
 
   /// Puts a value in order among those from `first` to `last`, of which the one at `place` is not needed.
-  KOKKOS_FUNCTION void put(T* sorted, int place, T value, int first, int last) const {
-    for (; place < last && sorted[(place + 1) * threads] < value; ++place)
-      sorted[place * threads] = sorted[(place + 1) * threads];
-    for (; place > first && value < sorted[(place - 1) * threads]; --place)
-      sorted[place * threads] = sorted[(place - 1) * threads];
-    sorted[place * threads] = value;
+  KOKKOS_FUNCTION void put(T* own, int place, T value, int first, int last) const {
+    for (; place < last && own[(place + 1) * threads] < value; ++place)
+      own[place * threads] = own[(place + 1) * threads];
+    for (; place > first && value < own[(place - 1) * threads]; --place)
+      own[place * threads] = own[(place - 1) * threads];
+    own[place * threads] = value;
   }
 };
 
@@ -91,9 +91,9 @@ struct MediansByRank {
 template <class T>
 struct MediansByAngle {
   SinogramOf<T> sinogram;
-  const RankedValue<T>* ranked;
+  const int* angles; ///< [width, angles]
   KOKKOS_FUNCTION void operator()(int column, int rank, T median) const {
-    sinogram(ranked[std::int64_t(column) * sinogram.angles + rank].angle, column) = median;
+    sinogram(angles[std::int64_t(column) * sinogram.angles + rank], column) = median;
   }
 };
 

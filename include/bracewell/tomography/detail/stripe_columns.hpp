@@ -169,19 +169,31 @@ struct BridgeDeadColumns {
     const SinogramOf<T> sinogram = first.next(row / first.angles);
     const T* const dead = columns.dead(row / first.angles);
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, n), [&](int i) {
-      if (dead[i] == T(0))
-        return;
-      int left = i, right = i;
-      while (left >= 0 && dead[left] != T(0))
-        --left;
-      while (right < n && dead[right] != T(0))
-        ++right;
-      if (left < 0 && right >= n)
-        return;
-      const T part = left < 0 ? T(1) : (right >= n ? T(0) : T(i - left) / T(right - left));
-      sinogram(p, i) = (left < 0 ? T(0) : (T(1) - part) * sinogram(p, left)) +
-                       (right >= n ? T(0) : part * sinogram(p, right));
+      if (dead[i] != T(0))
+        sinogram(p, i) = bridge(dead, n, i)(sinogram, p);
     });
+  }
+
+  /// The nearest good columns to either side of a dead one, and how much the right one counts.
+  struct Bridge {
+    int left, right;
+    T part;
+
+    KOKKOS_FUNCTION T operator()(const SinogramOf<T>& sinogram, int p) const {
+      return (left < 0 ? T(0) : (T(1) - part) * sinogram(p, left)) +
+             (right >= sinogram.width ? T(0) : part * sinogram(p, right));
+    }
+  };
+  /// The column itself where all are dead.
+  KOKKOS_FUNCTION static Bridge bridge(const T* dead, int width, int i) {
+    int left = i, right = i;
+    while (left >= 0 && dead[left] != T(0))
+      --left;
+    while (right < width && dead[right] != T(0))
+      ++right;
+    if (left < 0 && right >= width)
+      return {i, width, T(0)};
+    return {left, right, left < 0 ? T(1) : (right >= width ? T(0) : T(i - left) / T(right - left))};
   }
 };
 

@@ -6,13 +6,12 @@
 
 namespace Bracewell::Impl {
 
-/// How many times more every column changes than the median of those around it, as [width, slices]. One call per slice
-/// and column.
+/// How many times more every column changes than the median of those around it, twice. One call per slice and column.
 template <class T>
 struct RatioOfChanges {
   StripeColumns<T> columns;
-  T* ratios;
-  int slices, window;
+  T *ratios, *copies; ///< [slices, width]
+  int window;
 
   KOKKOS_FUNCTION void operator()(std::int64_t item) const {
     const int n = columns.width, i = static_cast<int>(item % n);
@@ -22,7 +21,7 @@ struct RatioOfChanges {
     for (int k = 0; k < window; ++k)
       around[k] = change[mirrored_column(i + k - window / 2, n)];
     const T usual = median_of(around, window);
-    ratios[std::int64_t(i) * slices + slice] = usual > T(0) ? change[i] / usual : T(1);
+    ratios[item] = copies[item] = usual > T(0) ? change[i] / usual : T(1);
   }
 };
 
@@ -32,9 +31,9 @@ template <class ExecutionSpace, class T>
 struct RatioOfMeans {
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
 
-  const RankedValue<T>* ranked; ///< [width, angles]
-  const T* medians;             ///< likewise
-  T* ratios;
+  const T* sorted;    ///< [width, angles]
+  const T* medians;   ///< likewise
+  T *ratios, *copies; ///< [width]
   int angles;
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
@@ -43,11 +42,12 @@ struct RatioOfMeans {
     const auto ranks = Kokkos::TeamThreadRange(team, drop, angles - drop);
     T own = 0, around = 0;
     Kokkos::parallel_reduce(
-        ranks, [&](int r, T& sum) { sum += ranked[first + r].value; }, own);
+        ranks, [&](int r, T& sum) { sum += sorted[first + r]; }, own);
     Kokkos::parallel_reduce(
         ranks, [&](int r, T& sum) { sum += medians[first + r]; }, around);
+    const int i = static_cast<int>(team.league_rank());
     Kokkos::single(Kokkos::PerTeam(team),
-                   [&] { ratios[team.league_rank()] = around != T(0) ? own / around : T(1); });
+                   [&] { ratios[i] = copies[i] = around != T(0) ? own / around : T(1); });
   }
 };
 
@@ -58,35 +58,34 @@ template <class ExecutionSpace, class T>
 struct MarkStripes {
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
 
-  const T* ratios;              ///< [width, slices]
-  const RankedValue<T>* sorted; ///< [slices, width]: the ratios, in order
-  StripeColumns<T> columns;     ///< `dead` is written
+  const T* ratios;          ///< [slices, width]
+  const T* sorted;          ///< likewise, in order
+  StripeColumns<T> columns; ///< `dead` is written
   T ratio;
-  int slices, margin; ///< columns at either end that stay as they are
+  int margin; ///< columns at either end that stay as they are
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const int n = columns.width, slice = static_cast<int>(team.league_rank()), drop = n / 4, last = n - 1;
-    const RankedValue<T>* const values = sorted + std::int64_t(slice) * n;
+    const T *const own = ratios + std::int64_t(slice) * n, *const values = sorted + std::int64_t(slice) * n;
     // The line y = level + slope (k - middle) over ranks from `drop` to n - drop - 1.
     const double middle = 0.5 * last;
     const auto ranks = Kokkos::TeamThreadRange(team, drop, n - drop);
     double level = 0, slope = 0, scale = 0;
     Kokkos::parallel_reduce(
-        ranks, [&](int k, double& sum) { sum += values[k].value; }, level);
+        ranks, [&](int k, double& sum) { sum += values[k]; }, level);
     Kokkos::parallel_reduce(
-        ranks, [&](int k, double& sum) { sum += (k - middle) * values[k].value; }, slope);
+        ranks, [&](int k, double& sum) { sum += (k - middle) * values[k]; }, slope);
     Kokkos::parallel_reduce(
         ranks, [&](int k, double& sum) { sum += (k - middle) * (k - middle); }, scale);
     level /= n - 2 * drop;
     slope = scale > 0 ? slope / scale : 0;
     const double low = level - slope * middle, high = level + slope * middle,
                  noise = Kokkos::max(high - low, 1e-6);
-    const bool above = values[last].value - high >= ratio * noise,
-               below = low - values[0].value >= ratio * noise;
+    const bool above = values[last] - high >= ratio * noise, below = low - values[0] >= ratio * noise;
     const auto stands_out = [&](int i) {
       if (i < 0 || i >= n)
         return false;
-      const double value = ratios[std::int64_t(i) * slices + slice];
+      const double value = own[i];
       return (above && value > high + 0.5 * ratio * noise) || (below && value < low - 0.5 * ratio * noise);
     };
     T* const marks = columns.dead(slice);
@@ -100,14 +99,14 @@ struct MarkStripes {
 /// Medians instead of the values of marked columns.
 template <class T>
 struct TakeMedians {
-  RankedValue<T>* ranked; ///< [width, angles]
-  const T* medians;       ///< likewise
+  T* sorted;        ///< [width, angles]
+  const T* medians; ///< likewise
   const T* marks;
   int angles;
 
   KOKKOS_FUNCTION void operator()(std::int64_t item) const {
     if (marks[item / angles] != T(0))
-      ranked[item].value = medians[item];
+      sorted[item] = medians[item];
   }
 };
 

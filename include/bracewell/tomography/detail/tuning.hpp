@@ -36,8 +36,7 @@ struct GPUTomographyTuning {
 
   static constexpr std::int64_t centre_values = 1 << 22; ///< of find_centre's whole turns at once
 
-  static constexpr int sorted_columns =
-      8192; ///< that StripeRemoval sorts in one launch: a team for every place
+  static constexpr std::int64_t sorted_values = 1 << 25; ///< of slices that StripeRemoval sorts in one launch
 };
 
 /// The same on hosts, where a team is one thread: two cores of 2.6 GHz with AVX-512, 2026-11-21 and -22.
@@ -62,7 +61,7 @@ struct HostTomographyTuning {
   static constexpr std::int64_t filter_bytes(int threads) { return 128 * 1024 * std::int64_t(threads); }
 
   static constexpr std::int64_t centre_values = 1 << 22;
-  static constexpr int sorted_columns = 1; ///< of one slice, which stays in caches
+  static constexpr std::int64_t sorted_values = 1; ///< of one slice, which stays in caches
 };
 
 template <class Space>
