@@ -277,8 +277,15 @@ TEST_CASE("the path that a plan will take can be asked") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}});
   const PtychographyShape shape{{40, 42}, 16, 48};
   const PtychographyOptions plain{.counts = 10};
-  CHECK(choose_pattern_path(shape, plain) == PatternPath::Fused);
-  const auto several = Bracewell::Impl::is_host<Space> ? PatternPath::General : PatternPath::Lines;
+  constexpr bool host = Bracewell::Impl::is_host<Space>;
+  const auto several = host ? PatternPath::General : PatternPath::Lines;
+  CHECK(choose_pattern_path<EveryFusedDetector>(shape, plain) == PatternPath::Fused);
+  CHECK(choose_pattern_path(shape, plain) == (host ? PatternPath::General : PatternPath::Fused));
+  CHECK(choose_pattern_path({{400, 420}, 80, 256}, plain) == PatternPath::Fused);
+  if (host) {
+    CHECK(choose_pattern_path({{400, 420}, 130, 256}, plain) == PatternPath::General);
+    CHECK(choose_pattern_path({{400, 420}, 130, 256}, {.path = PatternPath::Fused}) == PatternPath::Fused);
+  }
   CHECK(choose_pattern_path(shape, plain, false) == several);
   CHECK(choose_pattern_path<FusedDetectors<>>(shape, plain) == several);
   CHECK(choose_pattern_path<FusedDetectors<40, 48>>(shape, plain) == PatternPath::Fused);
@@ -290,8 +297,8 @@ TEST_CASE("the path that a plan will take can be asked") {
   CHECK(choose_pattern_path(shape, {.path = PatternPath::General}) == PatternPath::General);
   CHECK(choose_pattern_path(shape, {.weights = PixelWeights::Mask}) == several);
   CHECK(choose_pattern_path(shape, {.refine_positions = true}) == PatternPath::General);
-  CHECK(choose_pattern_path(shape, {.scale = PatternScale::None, .weights = PixelWeights::Mask}) ==
-        PatternPath::Fused);
+  CHECK(choose_pattern_path<EveryFusedDetector>(
+            shape, {.scale = PatternScale::None, .weights = PixelWeights::Mask}) == PatternPath::Fused);
   CHECK(choose_pattern_path(shape, {.fresnel_number = 1.0}) == PatternPath::General);
   for (const auto& options : {plain, PtychographyOptions{.counts = 10, .path = PatternPath::General},
                               PtychographyOptions{.counts = 10, .reduced_grid = true}}) {

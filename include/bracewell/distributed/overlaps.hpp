@@ -4,6 +4,8 @@
 #include <bracewell/distributed/communicator.hpp>
 #include <bracewell/distributed/detail/add_overlaps.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <array>
 
 namespace Bracewell {

@@ -4,6 +4,8 @@
 #include <bracewell/geometry/ctf.hpp>
 #include <bracewell/impl/sums.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 namespace Bracewell {
 namespace Impl {
 

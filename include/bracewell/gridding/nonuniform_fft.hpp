@@ -6,6 +6,8 @@
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <algorithm>
 #include <numbers>
 

@@ -4,6 +4,8 @@
 #include <bracewell/gridding/detail/point_boxes.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <cmath>
 #include <memory>
 

@@ -5,6 +5,8 @@
 #include <bracewell/gridding/detail/toeplitz_plans.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <algorithm>
 #include <optional>
 

@@ -6,6 +6,8 @@
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 namespace Bracewell {
 
 /// A PreparedReference from a map: divided by the attenuation that the kernel will bring (correct_rolloff),

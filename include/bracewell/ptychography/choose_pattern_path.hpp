@@ -36,6 +36,12 @@ struct FusedDetectors {
 /// All detectors that the fused kernel can be compiled for.
 using EveryFusedDetector = FusedDetectors<40, 48, 64, 128, 160, 192, 256, 512>;
 
+/// The default of PtychographyLoss: on GPUs all; on hosts those for which the fused kernel takes less time than General,
+/// with probes of at most half the detector.
+template <class ExecutionSpace>
+using DefaultFusedDetectors =
+    std::conditional_t<Impl::is_host<ExecutionSpace>, FusedDetectors<192, 256>, EveryFusedDetector>;
+
 /// Pixels per side of the grid on which PtychographyLoss compares patterns: the detector, or with
 /// options.reduced_grid the smallest fast size that holds every lag of |Psi|^2.
 inline int compared_detector(const PtychographyShape& shape, const PtychographyOptions& options) {
@@ -87,8 +93,8 @@ inline bool transforms_lines(int n) {
 ///   General  everything
 /// @tparam Detectors, ExecutionSpace, Real  of PtychographyLoss
 /// @param whole_positions  whether all positions are whole numbers (!ScanPositions::subpixel())
-template <class Detectors = EveryFusedDetector, class ExecutionSpace = Kokkos::DefaultExecutionSpace,
-          class Real = float>
+template <class Detectors = DefaultFusedDetectors<Kokkos::DefaultExecutionSpace>,
+          class ExecutionSpace = Kokkos::DefaultExecutionSpace, class Real = float>
 PatternPath choose_pattern_path(const PtychographyShape& shape, const PtychographyOptions& options,
                                 bool whole_positions = true) {
   const int n = compared_detector(shape, options);
@@ -102,8 +108,10 @@ PatternPath choose_pattern_path(const PtychographyShape& shape, const Ptychograp
   const bool lines = Detectors::template lines<ExecutionSpace> &&
                      !(options.refine_positions && options.fresnel_number) && transforms_lines(n) &&
                      (detectors_alone || transforms_lines(shape.probe));
-  const bool fast = !lines || (Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, shape.probe) &&
-                               !Impl::lines_are_known<Detectors, ExecutionSpace, Real>(n, shape.probe));
+  const bool few_pixels = !Impl::is_host<ExecutionSpace> || 2 * shape.probe <= n;
+  const bool fast =
+      few_pixels && (!lines || (Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, shape.probe) &&
+                                !Impl::lines_are_known<Detectors, ExecutionSpace, Real>(n, shape.probe)));
   const bool automatic = options.path == PatternPath::Automatic;
   if (fused && (options.path == PatternPath::Fused || (automatic && fast)))
     return PatternPath::Fused;

@@ -9,6 +9,8 @@
 #include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -64,7 +66,8 @@ struct PtychographySolverOptions {
 /// @endcode
 /// Movable; one call at a time. A step launches kernels on the instance that it is given and neither waits
 /// nor allocates.
-template <class ExecutionSpace, class Real, class Storage = Real, class Detectors = EveryFusedDetector>
+template <class ExecutionSpace, class Real, class Storage = Real,
+          class Detectors = DefaultFusedDetectors<ExecutionSpace>>
 class PtychographySolver {
   using Memory = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<Real>;

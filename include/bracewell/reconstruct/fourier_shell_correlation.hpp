@@ -3,6 +3,8 @@
 
 #include <bracewell/reconstruct/shells.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 #include <span>
 
 namespace Bracewell {

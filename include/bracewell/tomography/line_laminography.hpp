@@ -5,8 +5,6 @@
 #include <bracewell/tomography/detail/joseph.hpp>
 #include <bracewell/tomography/options.hpp>
 
-#include <Kokkos_Profiling_ScopedRegion.hpp>
-
 namespace Bracewell {
 
 /// Projection about a tilted axis (TiltedBeamGeometry) along rays, and its exact transpose: a ray through the middle of a

@@ -4,6 +4,8 @@
 #include <bracewell/tomography/detail/view_slopes.hpp>
 #include <bracewell/tomography/fourier.hpp>
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
 namespace Bracewell {
 
 /// Derivatives of what FourierTomography projects with respect to where its views are: exact ones of the rows as

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/ptychography/choose_pattern_path.hpp>
+#include <bracewell/ptychography/detail/compare_known_rows.hpp>
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
 #include <bracewell/ptychography/detail/known_gradients.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
