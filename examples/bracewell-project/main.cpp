@@ -97,10 +97,11 @@ void project_map(const Options& options, Provenance& provenance, Timings& timing
     provenance.assume(options.star.string() + ": has pixels of " + std::to_string(image_options.pixel_size) +
                       " Angstrom, the map has voxels of " + std::to_string(*map.voxel_size) +
                       ": pixels are taken as voxels");
+  timings.phase("prepare");
+  ImageOutput output(space, particles, map.box, image_options);
   note_particles(provenance, particles, options.images.ctf);
   provenance.say();
-  timings.phase("prepare");
-  ImageOutput output(space, options.out, provenance.lines(), particles, map.box, image_options);
+  output.open(options.out, provenance.lines());
   const PreparedMap reference =
       prepared(space, sampled_spectrum(space, map, options.sampling), map.box, options.sampling.kernel);
   // RELION's largest frequency is a whole number for odd boxes too.

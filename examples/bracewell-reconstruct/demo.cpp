@@ -103,12 +103,13 @@ void simulate(const Space& space, const Demo& demo, const fs::path& folder) {
   const fs::path star = folder / "particles.star", stack = folder / "particles.mrcs";
   write_star(star, particle_table(demo));
   Particles particles = read_particles(star, {.images = false});
-  ImageOutput(space, stack, {"Bracewell, a simulation"}, particles, demo.box,
-              {.ctf = true, .signal_to_noise = demo.signal_to_noise, .pixel_size = demo.pixel_size})
-      .write([&](const Poses<float, Memory>& poses, const auto& spectra) {
-        FillMoleculeSpectra<2>{molecule, spectra.data(), 1 / static_cast<float>(demo.box * demo.box), poses}
-            .run(space, static_cast<std::int64_t>(spectra.extent(1)));
-      });
+  ImageOutput output(space, particles, demo.box,
+                     {.ctf = true, .signal_to_noise = demo.signal_to_noise, .pixel_size = demo.pixel_size});
+  output.open(stack, {"Bracewell, a simulation"});
+  output.write([&](const Poses<float, Memory>& poses, const auto& spectra) {
+    FillMoleculeSpectra<2>{molecule, spectra.data(), 1 / static_cast<float>(demo.box * demo.box), poses}.run(
+        space, static_cast<std::int64_t>(spectra.extent(1)));
+  });
   write_gallery(folder / ("particles" + demo.picture_ending), stack, demo);
 }
 

@@ -37,15 +37,9 @@ struct ImageOutputOptions {
 /// the number of particles.
 class ImageOutput {
 public:
-  /// The stack is opened first: memory for it is taken beside the rest of the work. `labels` are for its header.
-  /// Throws InputError where it cannot be written, and where the contrast transfer is asked for and cannot be computed.
-  ImageOutput(const Space& space, const std::filesystem::path& path, const std::vector<std::string>& labels,
-              Particles& particles, int box, const ImageOutputOptions& options)
-      : writer_(path, MrcWriter::Kind::Stack, box, box,
-                {.pixel_size = options.pixel_size,
-                 .labels = labels,
-                 .shared_images = static_cast<std::int64_t>(particles.count)}),
-        space_(space), particles_(particles), box_(box), options_(options),
+  /// Throws InputError where the contrast transfer is asked for and cannot be computed.
+  ImageOutput(const Space& space, Particles& particles, int box, const ImageOutputOptions& options)
+      : space_(space), particles_(particles), box_(box), options_(options),
         batch_(batch_size(options.batch, particles.count, box)), poses_(batch_),
         spectra_(allocate<Spectra>("spectra", 1, batch_, box, box / 2 + 1)),
         images_(space, batch_ * pixels() * sizeof(float), io_threads() + 1),
@@ -62,7 +56,16 @@ public:
     return slots * sizeof(float) * double(batch_size(options.batch, particles, box)) * box * box;
   }
 
-  /// Once. `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
+  /// Before the rest of the work, as memory for the stack is taken beside it. `labels` are for the header. Throws
+  /// InputError where the stack cannot be written.
+  void open(const std::filesystem::path& path, const std::vector<std::string>& labels) {
+    writer_.emplace(path, MrcWriter::Kind::Stack, box_, box_,
+                    MrcWriteOptions{.pixel_size = options_.pixel_size,
+                                    .labels = labels,
+                                    .shared_images = static_cast<std::int64_t>(particles_.count)});
+  }
+
+  /// Writes the stack that is open. `project(poses, spectra)` fills the spectra of a batch; the inverse transform does not scale.
   template <class Project>
   std::vector<StageTime> write(const Project& project) {
     const double deviation = options_.signal_to_noise ? noise_deviation(project) : 0;
@@ -99,9 +102,9 @@ public:
       const auto first = static_cast<std::int64_t>(written.front());
       const std::span images(reinterpret_cast<const float*>(images_.host(item)), written.size() * pixels());
       if constexpr (kernels_run_on_host)
-        writer_.write_at(first, images);
+        writer_->write_at(first, images);
       else
-        writer_.write_at(first, images, {moments_of(item), written.size()});
+        writer_->write_at(first, images, {moments_of(item), written.size()});
       progress.add(static_cast<std::int64_t>(written.size()));
     };
     std::vector<Stage> stages{compute};
@@ -109,7 +112,7 @@ public:
     stages.push_back(write);
     const auto items = static_cast<std::int64_t>((rows.size() + batch_ - 1) / batch_);
     const std::vector<StageTime> times = run_stages(items, stages);
-    writer_.close();
+    writer_->close();
     return times;
   }
 
@@ -152,7 +155,6 @@ private:
 
   std::size_t pixels() const { return static_cast<std::size_t>(box_) * static_cast<std::size_t>(box_); }
 
-  MrcWriter writer_;
   Space space_;
   const Particles& particles_;
   int box_;
@@ -164,6 +166,7 @@ private:
   OnHost<MrcWriter::Moments**> moments_; ///< [slots, batch], by the device where there is one
   FFT<Space, 2, Kokkos::complex<float>, float> inverse_;
   Contrast contrast_;
+  std::optional<MrcWriter> writer_;
 };
 
 } // namespace Bracewell::Examples
