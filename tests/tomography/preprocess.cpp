@@ -222,9 +222,9 @@ TEMPLATE_TEST_CASE("columns that are too long for a team are sorted in parts, wh
           kernel);
       space.fence();
     };
-    const auto found = [&] {
-      return from.values == from_values.data() ? pairs(from_values, from_angles, P)
-                                               : pairs(to_values, to_angles, P);
+    const auto found = [&, angles = P] { // clang 14 captures no structured binding
+      return from.values == from_values.data() ? pairs(from_values, from_angles, angles)
+                                               : pairs(to_values, to_angles, angles);
     };
     sort(columns * ((P - 1) / part + 1), {from.values, from, P, part, {}}); // in place
     for (int length = part; length < P; length *= 2, std::swap(from, to)) {
