@@ -9,7 +9,9 @@ namespace Bracewell::Impl {
 
 /// Boxes of cells, `box_edge` along every axis, that teams on GPUs own, and how they find the samples that reach
 /// theirs: among those of the bins around. Nothing is added by two teams, and sums have a fixed order.
-template <class Space, class T, int Dim, int box_edge>
+///
+/// A Kernel derives from it and has a Scratch, which begins at an address, and run_on_device(team, Scratch).
+template <class Kernel, class Space, class T, int Dim, int box_edge>
 struct BoxSearch {
   static_assert(Dim == 2 || Dim == 3);
   static constexpr int chip_team_size = 256, warps = chip_team_size / 32;
@@ -51,6 +53,15 @@ struct BoxSearch {
            boxes(bins.grid) <= std::numeric_limits<int>::max() / slices;
   }
 
+#if defined(KOKKOS_ENABLE_CUDA)
+  /// As a team of launch_on_chip.
+  KOKKOS_FUNCTION void operator()(void* scratch) const { run(ChipTeam<T>{nullptr}, scratch); }
+#endif
+  KOKKOS_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Space>::member_type& member) const {
+    run(PolicyTeam<typename Kokkos::TeamPolicy<Space>::member_type>{member},
+        member.team_scratch(0).get_shmem_aligned(team_scratch - 64, 32));
+  }
+
 protected:
   /// A sample that reaches the box: where it lies in the order of bins, and its number.
   struct Reaching {
@@ -78,7 +89,15 @@ protected:
       batch * sizeof(Reaching) + (32 + 2 * Dim) * sizeof(int) + (3 * most_bins + 1) * sizeof(std::uint32_t);
   static constexpr std::size_t search_bytes_of_sample = sizeof(Reaching);
 
+private:
+  template <class Team>
+  KOKKOS_FUNCTION void run([[maybe_unused]] const Team& team, [[maybe_unused]] void* scratch) const {
+    KOKKOS_IF_ON_DEVICE(
+        (static_cast<const Kernel*>(this)->run_on_device(team, typename Kernel::Scratch(scratch));))
+  }
+
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+protected:
   /// First cell of the box, and how many it has: less than others at the end of the grid.
   struct Box {
     int origin[Dim], length[Dim];

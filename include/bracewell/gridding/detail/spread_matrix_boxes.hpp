@@ -11,9 +11,9 @@ namespace Bracewell::Impl {
 /// cells of one slice, and each of its warps blocks of it, whose sums its lanes keep while they multiply matrices of
 /// the samples that reach a block, `depth` at a time (zeros where these do not).
 template <class Space, int MaxWidth, class T, int Dim>
-struct SpreadMatrixBoxes : BoxSearch<Space, T, Dim, 16> {
+struct SpreadMatrixBoxes : BoxSearch<SpreadMatrixBoxes<Space, MaxWidth, T, Dim>, Space, T, Dim, 16> {
   static_assert(Dim == 3);
-  using Search = BoxSearch<Space, T, Dim, 16>;
+  using Search = BoxSearch<SpreadMatrixBoxes, Space, T, Dim, 16>;
   using Search::chip_team_size, Search::edge, Search::problem, Search::team_scratch, Search::warps;
   using typename Search::Reaching;
   using Plan = GriddingPlan<Space, T, Dim>;
@@ -34,15 +34,8 @@ struct SpreadMatrixBoxes : BoxSearch<Space, T, Dim, 16> {
                  static_cast<int>(Search::boxes(plan.problem.grid) * slices), team_scratch, functor);
   }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  KOKKOS_FUNCTION void operator()(void* scratch) const { run(ChipTeam<T>{nullptr}, scratch); }
-#endif
-  KOKKOS_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Space>::member_type& member) const {
-    run(PolicyTeam<typename Kokkos::TeamPolicy<Space>::member_type>{member},
-        member.team_scratch(0).get_shmem_aligned(team_scratch - 64, 32));
-  }
-
 private:
+  friend Search;
   static constexpr std::size_t bytes_of_sample = stride * sizeof(T) + sizeof(Complex) + sizeof(int) +
                                                  warps * sizeof(std::uint16_t) +
                                                  Search::search_bytes_of_sample;
@@ -70,11 +63,6 @@ private:
           corners(static_cast<int*>(search.end())), lists(reinterpret_cast<std::uint16_t*>(corners + chunk)) {
     }
   };
-
-  template <class Team>
-  KOKKOS_FUNCTION void run([[maybe_unused]] const Team& team, [[maybe_unused]] void* scratch) const {
-    KOKKOS_IF_ON_DEVICE((run_on_device(team, Scratch(scratch));))
-  }
 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   using typename Search::Box;

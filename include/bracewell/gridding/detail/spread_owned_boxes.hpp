@@ -11,8 +11,9 @@ namespace Bracewell::Impl {
 /// Weights are laid out along the box, zeros where a sample does not reach, so that registers are addressed by
 /// constants.
 template <class Space, int MaxWidth, class T, int Dim>
-struct SpreadOwnedBoxes : BoxSearch<Space, T, Dim, (Dim == 3 ? 8 : 16)> {
-  using Search = BoxSearch<Space, T, Dim, (Dim == 3 ? 8 : 16)>;
+struct SpreadOwnedBoxes
+    : BoxSearch<SpreadOwnedBoxes<Space, MaxWidth, T, Dim>, Space, T, Dim, (Dim == 3 ? 8 : 16)> {
+  using Search = BoxSearch<SpreadOwnedBoxes, Space, T, Dim, (Dim == 3 ? 8 : 16)>;
   using Search::chip_team_size, Search::edge, Search::problem, Search::team_scratch, Search::warps;
   using typename Search::Reaching;
   using Plan = GriddingPlan<Space, T, Dim>;
@@ -41,15 +42,8 @@ struct SpreadOwnedBoxes : BoxSearch<Space, T, Dim, (Dim == 3 ? 8 : 16)> {
                  static_cast<int>(Search::boxes(plan.problem.grid) * chunks), team_scratch, functor);
   }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  KOKKOS_FUNCTION void operator()(void* scratch) const { run(ChipTeam<T>{nullptr}, scratch); }
-#endif
-  KOKKOS_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Space>::member_type& member) const {
-    run(PolicyTeam<typename Kokkos::TeamPolicy<Space>::member_type>{member},
-        member.team_scratch(0).get_shmem_aligned(team_scratch - 64, 32));
-  }
-
 private:
+  friend Search;
   static constexpr std::size_t tiles_bytes = warps * slices_at_once * tile_stride * sizeof(Complex);
   static constexpr std::size_t bytes_of_weights = stride * sizeof(T) + slices_at_once * sizeof(Complex);
   static constexpr std::size_t bytes_of_sample =
@@ -74,11 +68,6 @@ private:
           corners(static_cast<int*>(search.end())), lists(reinterpret_cast<std::uint16_t*>(corners + chunk)) {
     }
   };
-
-  template <class Team>
-  KOKKOS_FUNCTION void run([[maybe_unused]] const Team& team, [[maybe_unused]] void* scratch) const {
-    KOKKOS_IF_ON_DEVICE((run_on_device(team, Scratch(scratch));))
-  }
 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   using typename Search::Box;
