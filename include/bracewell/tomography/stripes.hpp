@@ -183,12 +183,11 @@ private:
   void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
                       std::int64_t slices) const {
     const bool all = options_.method == StripeMethod::All;
-    const bool sorting = all || options_.method == StripeMethod::Sorting;
     if (all)
       mark_fluctuating(space, first, slices);
     else if (options_.dead > 0)
       mark_dead(space, first, slices);
-    if (!sorting && options_.dead > 0)
+    if (!sorts(options_) && options_.dead > 0)
       Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
                          Impl::BridgeDeadColumns<T>{first, columns()});
     if (options_.method == StripeMethod::Offset)
