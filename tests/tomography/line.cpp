@@ -104,6 +104,35 @@ TEMPLATE_TEST_CASE("back-projection is the sum that defines it", "", float, doub
   }
 }
 
+TEMPLATE_TEST_CASE("two by two pixels have their areas in common with the cells around their corner", "",
+                   float, double) {
+  double worst = 0;
+  Values angles = even_angles(90, std::numbers::pi / 4, 0);
+  angles.insert(angles.end(),
+                {1e-9, std::numbers::pi / 6, std::numbers::pi / 4 - 1e-9, std::numbers::pi / 4});
+  for (const double angle : angles)
+    for (int k = -50; k <= 50; ++k) {
+      const double wide = std::cos(angle), narrow = std::sin(angle), x = k / 100.;
+      const auto shadows = Bracewell::Impl::CornerShares<TestType>::make(wide, narrow);
+      const auto check = [&](double side,
+                             const auto& found) { // the first and the third pixel, from either side
+        for (int cell = 0; cell < 4; ++cell) {
+          const double from_corner = cell - 1.5 - side * x;
+          const double first = area_in_strip(1, wide, narrow, from_corner + (wide + narrow) / 2),
+                       third = area_in_strip(1, wide, narrow, from_corner - (wide - narrow) / 2);
+          worst = std::max(worst, std::abs((cell < 3 ? double(found.first[cell]) : 0.) - first));
+          worst = std::max(worst, std::abs(double(found.third[cell ? cell - 1 : 3]) - third));
+        }
+      };
+      for (const double side : {1., -1.})
+        if (narrow > 0.5)
+          check(side, shadows.template at<true>(TestType(side * x)));
+        else
+          check(side, shadows.template at<false>(TestType(side * x)));
+    }
+  CHECK(worst < 4 * rounding<TestType>);
+}
+
 TEMPLATE_TEST_CASE("projection is the transpose of back-projection", "", float, double) {
   const Space space;
   for (const auto& [n, size, slices, centre] : {std::tuple{50, 0, 1, 24.3},

@@ -13,10 +13,10 @@ struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) SlicePack {
   T values[N];
 };
 
-/// Tiles of pixels, all of whose rays at an angle fall on a short segment of the detector: the segments of
-/// some angles are loaded by the team, several slices side by side, then every thread adds to each of its pixels
-/// the three cells that the pixel's shadow meets, by their shares of the shadow. GPUs read four cells for two
-/// neighbouring pixels: reading them is what takes the time.
+/// Tiles of pixels, all of whose rays at an angle fall on a short segment of the detector: the segments of some angles
+/// are loaded by the team, several slices side by side, then every thread adds to each of its pixels the cells that
+/// the pixel's shadow meets, by their shares of the shadow. On GPUs a thread has 2 x 2 pixels, which read the same
+/// four cells: reading them and computing the shares are what takes the time.
 template <class ExecutionSpace, class T, int Slices>
 struct LineBackproject {
   using Tuning = TomographyTuning<ExecutionSpace>;
@@ -24,29 +24,35 @@ struct LineBackproject {
   static constexpr int threads = Tuning::line_threads, slices = Slices;
   static constexpr int columns = Tuning::line_columns, rows = Tuning::line_rows,
                        pixels = columns * rows / threads;
-  static constexpr int segment = host ? 22 : 49; ///< see the assertion
-  static_assert((2 * segment - 9) * (2 * segment - 9) >=
+  static constexpr int segment = host ? 22 : 48; ///< see the assertion
+  static_assert((2 * segment - 7) * (2 * segment - 7) >=
                     4 * ((columns - 1) * (columns - 1) + (rows - 1) * (rows - 1)),
                 "A segment has room for the tile's diagonal, a cell before it and two behind.");
-  static_assert(host || (pixels == 4 && columns == 32 && threads % 32 == 0), "See block_of.");
+  static_assert(host || (pixels == 4 && columns == 32 && threads % 32 == 0), "See offset_of.");
   static constexpr int angles_at_once = Tuning::line_angles_at_once;
   /// Slices of a load. Packs of 16 bytes that follow each other are in different banks of scratch memory.
   static constexpr int packed = host ? slices : 16 / int(sizeof(T)), packs = slices / packed;
   static_assert(packed * packs == slices);
   static constexpr int stride = angles_at_once * segment; ///< between packs of a position
+  static constexpr int loaders = host ? 1 : 16;           ///< threads that load a segment
   using Pack = SlicePack<T, packed>;
   using Bounds = Kokkos::LaunchBounds<threads, resident_teams<ExecutionSpace>(Tuning::line_teams)>;
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace, Bounds>::member_type;
 
-  /// Detector coordinate, from the segment's begin, of a tile's first pixel; its steps. Of the two steps the
-  /// smaller one is not negative: where it is, the detector is seen from behind.
-  struct Ray {
+  /// Detector coordinate, from the segment's begin, of a tile's first pixel (GPUs: of the first corner that 2 x 2
+  /// pixels share, less half a cell); its steps. GPUs see the detector from behind where the sine is negative.
+  struct alignas(16) Ray {
     T start, cosine, sine;
-    Trapezoid<T> shadow;
-    bool flat_columns; ///< |sine| is the smaller one
+    int order; ///< of the four pixels along the detector, see reorder
+    bool far;
+    std::conditional_t<host, Trapezoid<T>, CornerShares<T>> shadow;
   };
   struct Offset { ///< of a thread's first pixel in the tile
     int column, row;
+  };
+  /// The same, kept in scratch memory: compilers would find it anew from the thread's number for every angle.
+  struct alignas(2 * sizeof(T)) Place {
+    T column, row;
   };
 
   BeamView<ExecutionSpace> beam;
@@ -55,7 +61,7 @@ struct LineBackproject {
   int all_slices, tiles_across;
 
   static std::size_t scratch_bytes() {
-    return packs * stride * sizeof(Pack) + angles_at_once * sizeof(Ray) + 64;
+    return packs * stride * sizeof(Pack) + angles_at_once * sizeof(Ray) + threads * sizeof(Place) + 96;
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
@@ -67,31 +73,38 @@ struct LineBackproject {
     auto* const segments = static_cast<Pack*>(scratch.get_shmem_aligned(packs * stride * sizeof(Pack), 16));
     auto* const rays = static_cast<Ray*>(scratch.get_shmem_aligned(angles_at_once * sizeof(Ray), 16));
     const Offset offset = offset_of(member.team_rank());
+    auto* const places = static_cast<Place*>(scratch.get_shmem_aligned(threads * sizeof(Place), 16));
+    places[member.team_rank()] = {T(offset.column), T(offset.row)};
 
     T sums[pixels][slices] = {};
+    [[maybe_unused]] int order = 0;
     for (int first = 0; first < beam.angles; first += angles_at_once) {
       const int angles = Kokkos::min(+angles_at_once, beam.angles - first);
       load_segments(member, first, angles, first_column, first_row, first_slice, count, segments, rays);
       member.team_barrier();
+      [[maybe_unused]] const Place place = places[member.team_rank()];
       for (int a = 0; a < angles; ++a) {
-        const Ray ray = rays[a];
         const Pack* const values = segments + a * segment;
+        const Ray& ray = rays[a];
         if constexpr (host) {
           for (int row = 0; row < rows; ++row)
             add_row(ray, row, values, sums + row * columns);
         } else {
-          const T s = ray.start + T(offset.column) * ray.cosine + T(offset.row) * ray.sine;
-          if (ray.flat_columns) {
-            add_pair(ray.shadow, s, ray.sine, values, sums[0], sums[2]);
-            add_pair(ray.shadow, s + ray.cosine, ray.sine, values, sums[1], sums[3]);
-          } else {
-            add_pair(ray.shadow, s, ray.cosine, values, sums[0], sums[1]);
-            add_pair(ray.shadow, s + ray.sine, ray.cosine, values, sums[2], sums[3]);
+          const T corner = ray.start + place.column * ray.cosine + place.row * ray.sine;
+          if (ray.order != order) {
+            reorder(order, ray.order, sums);
+            order = ray.order;
           }
+          if (ray.far)
+            add_block<true>(ray.shadow, corner, values, sums);
+          else
+            add_block<false>(ray.shadow, corner, values, sums);
         }
       }
       member.team_barrier();
     }
+    if constexpr (!host)
+      reorder(order, 0, sums);
     constexpr int across = host ? columns : 2;
     for (int k = 0; k < pixels; ++k) {
       const int x = first_column + offset.column + k % across, y = first_row + offset.row + k / across;
@@ -102,6 +115,8 @@ struct LineBackproject {
   }
 
 private:
+  using Sums = T[pixels][slices];
+
   /// GPUs: a thread has 2 x 2 pixels. Eight neighbouring threads, whose loads go together, have 8 x 4, so that their
   /// values lie within eight cells whatever the angle: in different banks.
   KOKKOS_FORCEINLINE_FUNCTION static Offset offset_of(int thread) {
@@ -111,25 +126,54 @@ private:
       return {2 * (thread % 4 + thread / 8 % 4 * 4), 2 * (thread / 4 % 2 + thread / 32 * 2)};
   }
 
-  /// A pixel at s and one at s + step, 0 <= step < 1: their cells are four at most.
-  KOKKOS_FORCEINLINE_FUNCTION static void add_pair(const Trapezoid<T>& shadow, T s, T step,
-                                                   const Pack* values, T (&sums)[slices],
-                                                   T (&next_sums)[slices]) {
-    T rest, next_rest;
-    const int i = nearest(s, rest);
-    const bool moved = nearest(s + step, next_rest) > i;
-    const T left = shadow.beyond_half_less(-rest), right = shadow.beyond_half_less(rest);
-    const T next_left = shadow.beyond_half_less(-next_rest), next_right = shadow.beyond_half_less(next_rest);
-    const T middle = T(1) - left - right, next_middle = T(1) - next_left - next_right;
-    const T weights[4] = {moved ? T(0) : next_left, moved ? next_left : next_middle,
-                          moved ? next_middle : next_right, moved ? next_right : T(0)};
+  /// Bits of the order in which pixels (0, 0), (1, 0), (0, 1), (1, 1) lie along the detector: 1, the inner two are
+  /// exchanged, as the columns' step is larger than the rows'; 2, columns run the other way.
+  KOKKOS_FORCEINLINE_FUNCTION static void reorder(int from, int to, Sums& sums) {
+    if (from & 1)
+      exchange(sums[1], sums[2]);
+    if ((from ^ to) & 2) {
+      exchange(sums[0], sums[1]);
+      exchange(sums[2], sums[3]);
+    }
+    if (to & 1)
+      exchange(sums[1], sums[2]);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static void exchange(T (&a)[slices], T (&b)[slices]) {
+    for (int z = 0; z < slices; ++z) {
+      const T value = a[z];
+      a[z] = b[z];
+      b[z] = value;
+    }
+  }
+
+  /// A multiplication and addition at a time: one instruction each.
+  template <int cells>
+  KOKKOS_FORCEINLINE_FUNCTION static void add(T& sum, const T (&shares)[cells], T a, T b, T c) {
+    sum += shares[0] * a;
+    sum += shares[1] * b;
+    sum += shares[2] * c;
+  }
+
+  /// Four pixels around the corner, by increasing detector coordinate, from the four cells next to it.
+  template <bool far>
+  KOKKOS_FORCEINLINE_FUNCTION static void add_block(const CornerShares<T>& shadow, T corner,
+                                                    const Pack* values, Sums& sums) {
+    T rest;
+    const int i = nearest(corner, rest);
+    const auto left = shadow.template at<far>(rest), right = shadow.template at<far>(-rest);
     for (int g = 0; g < packs; ++g) {
       const Pack* const cells = values + g * stride + i - 1;
       const Pack a = cells[0], b = cells[1], c = cells[2], d = cells[3];
       for (int k = 0; k < packed; ++k) {
-        sums[g * packed + k] += left * a.values[k] + middle * b.values[k] + right * c.values[k];
-        next_sums[g * packed + k] += weights[0] * a.values[k] + weights[1] * b.values[k] +
-                                     weights[2] * c.values[k] + weights[3] * d.values[k];
+        const int z = g * packed + k;
+        add(sums[0][z], left.first, a.values[k], b.values[k], c.values[k]);
+        add(sums[1][z], right.third, c.values[k], b.values[k], a.values[k]);
+        add(sums[2][z], left.third, b.values[k], c.values[k], d.values[k]);
+        add(sums[3][z], right.first, d.values[k], c.values[k], b.values[k]);
+        if constexpr (far) {
+          sums[1][z] += right.third[3] * d.values[k];
+          sums[2][z] += left.third[3] * a.values[k];
+        }
       }
     }
   }
@@ -160,35 +204,44 @@ private:
                                             int first_row, int first_slice, int count, Pack* segments,
                                             Ray* rays) const {
     const int n = beam.width, middle = beam.image / 2;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, angles * segment), [&](int item) {
-      const int a = item / segment, i = item % segment;
+    for (int a = member.team_rank() / loaders; a < angles; a += threads / loaders) {
       const BeamAngle angle = beam.data[first + a];
-      const bool flat_columns = Kokkos::abs(angle.sine) < Kokkos::abs(angle.cosine);
-      const double side = (flat_columns ? angle.sine : angle.cosine) < 0 ? -1 : 1;
-      const double cosine = side * angle.cosine, sine = side * angle.sine;
+      const double side = angle.sine < 0 ? -1 : 1, cosine = side * angle.cosine, sine = side * angle.sine;
       const double start =
           (first_column - middle) * cosine + (first_row - middle) * sine + side * angle.centre;
-      const double least =
-          start + Kokkos::min(0.0, (columns - 1) * cosine) + Kokkos::min(0.0, (rows - 1) * sine);
+      const double least = start + Kokkos::min(0.0, (columns - 1) * cosine);
       const double begin = Kokkos::floor(least) - 1;
-      if (i == 0) {
-        const double wide = Kokkos::max(Kokkos::abs(cosine), Kokkos::abs(sine));
-        const double narrow = Kokkos::min(Kokkos::abs(cosine), Kokkos::abs(sine));
-        rays[a] = {T(start - begin), T(cosine), T(sine), Trapezoid<T>::make(wide, narrow, 1 / wide),
-                   flat_columns};
-      }
-      const double cell = side * (begin + i);
-      const bool inside = cell >= 0 && cell < n;
-      for (int g = 0; g < packs; ++g) {
-        Pack pack;
-        for (int k = 0; k < packed; ++k) {
-          const int z = g * packed + k;
-          const std::int64_t row = std::int64_t(first_slice + z) * beam.angles + first + a;
-          pack.values[k] = inside && z < count ? T(angle.weight) * projections[row * n + int(cell)] : T(0);
+      if (member.team_rank() % loaders == 0) {
+        const double wide = Kokkos::max(Kokkos::abs(cosine), sine),
+                     narrow = Kokkos::min(Kokkos::abs(cosine), sine);
+        Ray& ray = rays[a];
+        ray.cosine = T(cosine), ray.sine = T(sine);
+        if constexpr (host) {
+          ray.start = T(start - begin);
+          ray.shadow = Trapezoid<T>::make(wide, narrow, 1 / wide);
+        } else {
+          ray.start = T(start - begin + (cosine + sine - 1) / 2);
+          ray.order = (Kokkos::abs(cosine) > sine ? 1 : 0) + (cosine < 0 ? 2 : 0);
+          ray.far = narrow > 0.5;
+          ray.shadow = CornerShares<T>::make(wide, narrow);
         }
-        segments[g * stride + item] = pack;
       }
-    });
+      for (int i = member.team_rank() % loaders; i < segment; i += loaders) {
+        const double cell = side * (begin + i);
+        const bool inside = cell >= 0 && cell < n;
+        const T* const from = projections + (std::int64_t(first_slice) * beam.angles + first + a) * n +
+                              (inside ? int(cell) : 0);
+        for (int g = 0; g < packs; ++g) {
+          Pack pack;
+          for (int k = 0; k < packed; ++k) {
+            const int z = g * packed + k;
+            pack.values[k] =
+                inside && z < count ? T(angle.weight) * from[std::int64_t(z) * beam.angles * n] : T(0);
+          }
+          segments[g * stride + a * segment + i] = pack;
+        }
+      }
+    }
   }
 };
 

@@ -56,4 +56,72 @@ struct Trapezoid {
   }
 };
 
+/// The areas that the shadows of two by two pixels have in common with cells. A shadow is boxes `wide` and `narrow`
+/// convolved; those of the first and last pixel along the detector are (wide + narrow) / 2 from the corner that all
+/// four share, those of the second and third (wide - narrow) / 2. None reaches further than wide + narrow < 1.5 from
+/// the corner, so that four cells, two on either side of the cell edge next to it, see all of them.
+template <class T>
+struct CornerShares {
+  T steepness, slope, half_ramp; ///< 1 / narrow, 1 / wide, narrow / (2 wide)
+  // Where ramps and flat parts of the cumulative shadows begin, in units of `narrow` and `wide`.
+  T first_ramp, first_flat, third_ramp, third_flat, second_ramp, far_ramp;
+
+  KOKKOS_FORCEINLINE_FUNCTION static CornerShares make(double wide, double ramp) {
+    const double narrow = Kokkos::max(ramp, 1e-30); // Of a ramp without width there is nothing that counts.
+    return {T(1 / narrow),
+            T(1 / wide),
+            T(narrow / (2 * wide)),
+            T((wide - 1) / narrow + 1),
+            T((wide - 1) / wide),
+            T((wide - 1) / narrow),
+            T((wide - 1 - narrow) / wide),
+            T(1 - wide / narrow),
+            T(1 - 1 / narrow)};
+  }
+
+  struct Shares {
+    T first[3]; ///< of the first pixel in the first three cells
+    T third[4]; ///< of the third pixel in the last three cells and, where it is `far`, in the first one
+  };
+
+  /// Seen from the other side, at(-x), they are those of the last and the second pixel in the cells in reverse order.
+  /// @param far  whether the second and third pixel reach all four cells: narrow > 1/2
+  /// @param x    of the corner, right of the cell edge next to it
+  template <bool far>
+  KOKKOS_FORCEINLINE_FUNCTION Shares at(T x) const {
+    const T u = x * steepness, v = x * slope;
+    Shares shares;
+    // What lies before or behind an edge is a ramp's part and a flat one's, neither above 1.
+    shares.first[0] = area(first_ramp - u) + rising(first_flat - v);
+    shares.first[2] = area(u) + rising(v - T(2) * half_ramp);
+    shares.first[1] = T(1) - shares.first[0] - shares.first[2];
+    const T before = area(T(1) - u) + rising(-v) - area(second_ramp - u);
+    shares.third[2] = area(u + third_ramp) + rising(v + third_flat);
+    shares.third[1] = T(1) - before - shares.third[2];
+    if constexpr (far) { // the first pixel's second ramp begins where the third pixel's first one does
+      shares.third[3] = area(far_ramp - u);
+      shares.third[0] = before - shares.third[3];
+      shares.first[0] -= shares.third[3];
+      shares.first[1] += shares.third[3];
+    } else {
+      shares.third[3] = T(0);
+      shares.third[0] = before;
+    }
+    return shares;
+  }
+
+private:
+  /// Of a ramp up to a point within it.
+  KOKKOS_FORCEINLINE_FUNCTION T area(T point) const {
+    const T ramp = saturate(point);
+    return (half_ramp * ramp) * ramp;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static T rising(T x) {
+    if constexpr (sizeof(T) == 4)
+      return saturate(x); // one instruction with the addition before it
+    else
+      return positive_part(x);
+  }
+};
+
 } // namespace Bracewell::Impl
