@@ -125,6 +125,11 @@ TEMPLATE_TEST_CASE("points that crowd, lie at edges, are many or few, in bins", 
   for (const auto& points : {crowd, edges, many, few})
     for (const auto& shape : {std::array{7, 9, 8}, std::array{1, 1, 5}, std::array{3, 33, 2}})
       check(points, shape, 1);
+  // On GPUs many teams share a bin, whose tiles are joined by teams.
+  Points<3> heap = Points<3>::random(20000, 0.01);
+  for (auto& [x, y, z] : heap.list)
+    x = std::abs(x), y = std::abs(y), z = std::abs(z);
+  check(heap, {2, 1, 3}, 2);
   // On GPUs teams own boxes of eight slices where no bin has more than 512 samples.
   Points<3> cell{{crowd.list.begin(), crowd.list.begin() + 500}};
   for (const auto& points : {cell, edges, many, few})
@@ -248,14 +253,58 @@ TEST_CASE("bins cover the grid, and tiles of bins of one colour do not meet") {
             CHECK((bins.first(bin, 0) <= cell && cell < bins.first(bin + 1, 0)));
           }
           std::vector<std::vector<int>> colour(static_cast<std::size_t>(size)); // of tiles on a cell
+          auto tiles = colour;                                                  // their bins
           for (int bin = 0; bin < bins.number[0]; ++bin) {
             CHECK(bins.first(bin + 1, 0) - bins.first(bin, 0) <= bins.edge[0]);
-            for (int cell = bins.first(bin, 0); cell < bins.first(bin + 1, 0) + width - 1; ++cell)
+            for (int cell = bins.first(bin, 0); cell < bins.first(bin + 1, 0) + width - 1; ++cell) {
               colour[static_cast<std::size_t>(cell % size)].push_back(bins.colour(bin));
+              tiles[static_cast<std::size_t>(cell % size)].push_back(bin);
+            }
           }
+          std::vector<std::vector<int>> neighbours(static_cast<std::size_t>(bins.number[0]));
+          for (int bin = 0; bin < bins.number[0]; ++bin)
+            for (int i = 0; i < bins.neighbours(); ++i)
+              neighbours[static_cast<std::size_t>(bin)].push_back(static_cast<int>(bins.neighbour(bin, i)));
+          bool known = true;
+          for (const auto& here : tiles)
+            for (const int bin : here)
+              for (const int other : here) {
+                const auto& all = neighbours[static_cast<std::size_t>(bin)];
+                known = known && std::find(all.begin(), all.end(), other) != all.end();
+              }
+          CHECK(known);
           for (auto& colours : colour) {
             std::sort(colours.begin(), colours.end());
             CHECK(std::adjacent_find(colours.begin(), colours.end()) == colours.end());
           }
         }
+}
+
+TEST_CASE("bins are cut into tasks that fill whole rounds of teams") {
+  using Bracewell::Impl::BinGrid;
+  using Tasks = Bracewell::Impl::BinTasks<2>;
+  const auto bins = BinGrid<2>::make({{64, 64}}, 5, {16, 16, 1}, 2, 1);
+  const std::vector<std::uint32_t> samples{7,     0, 50000, 49999, 3,    512, 513, 1,
+                                           26000, 0, 0,     100,   5000, 0,   0,   2};
+  REQUIRE(bins.count() == static_cast<std::int64_t>(samples.size()));
+  std::vector<std::uint32_t> begin(1);
+  for (const std::uint32_t count : samples)
+    begin.push_back(begin.back() + count);
+  for (const std::int64_t wanted : {60, 64, 128, 1000}) {
+    CAPTURE(wanted);
+    const Tasks::Limits limits{std::max<std::int64_t>(begin.back() / wanted, 1024), 512, wanted};
+    const auto cut = Tasks::make(bins, begin.data(), limits);
+    CHECK(cut.slots <= wanted);
+    CHECK(cut.slots > wanted * 3 / 4 - (wanted == 1000 ? 1000 : 0)); // no smaller than `most` allows
+    CHECK(cut.largest == 50000);
+    CHECK(cut.alone == 512);
+    std::vector<std::uint32_t> found(samples.size());
+    for (const auto& task : cut.tasks) {
+      CHECK((begin[task.bin] <= task.begin && task.begin < task.end && task.end <= begin[task.bin + 1]));
+      CHECK(task.end - task.begin < 2 * limits.most);
+      CHECK((task.slot < 0) == (samples[task.bin] <= 512));
+      found[task.bin] += task.end - task.begin;
+    }
+    CHECK(found == samples);
+  }
 }

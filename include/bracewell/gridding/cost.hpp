@@ -25,6 +25,7 @@ struct GriddingWork {
   double threads = 1;                           ///< of a host
   bool bins_fit = true;                         ///< whether there is a strategy Bins: for narrow kernels
   SampleOrder order = SampleOrder::SlicesFirst; ///< of samples in memory
+  bool matrices = false;                        ///< whether the GPU has matrix units
 };
 
 /// Slices of a tile that a team adds at once where the strategy is Tiles. On GPUs every one has a lane.
@@ -84,6 +85,10 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
       return tuning.bin_launch + work.cells * all * tuning.owned_cell +
              points_of_slices * (tuning.owned_sample + tuning.owned_reach * reach);
     }
+    if (work.matrices && work.dimensions == 3 && work.slices < tuning.owned_slices &&
+        work.points <= tuning.matrix_density * work.cells) // unless points crowd, by SpreadMatrixBoxes
+      return tuning.matrix_launch + work.cells * work.slices * tuning.matrix_cell +
+             points_of_slices * (tuning.matrix_sample + tuning.matrix_tap * taps);
     return writing + (1 << work.dimensions) * tuning.bin_launch +
            reached_cells(work, bin, 1) * work.slices * padding * tuning.bin_cell +
            points_of_slices * (sample + tuning.bin_tap * bin_taps(work));

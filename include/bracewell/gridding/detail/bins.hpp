@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/bin_turns.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/sample_chunks.hpp>
 #include <bracewell/gridding/detail/tuning.hpp>
@@ -96,11 +97,30 @@ struct BinGrid {
     }
   }
 
-  int colour(std::int64_t bin) const {
+  KOKKOS_FUNCTION int colour(std::int64_t bin) const {
     int result = 0;
     for (int d = 0; d < Dim; ++d) {
       result = result * turns + static_cast<int>(bin % number[d] % turns);
       bin /= number[d];
+    }
+    return result;
+  }
+
+  /// Bins whose tiles may meet that of one: number `i` of them, which may be the bin itself.
+  KOKKOS_FUNCTION int neighbours() const {
+    int product = 1;
+    for (int d = 0; d < Dim; ++d)
+      product *= 2 * turns - 1;
+    return product;
+  }
+  KOKKOS_FUNCTION std::uint32_t neighbour(std::uint32_t bin, int i) const {
+    std::uint32_t result = 0, before = 1; // bins before the next one along an axis
+    for (int d = 0; d < Dim; ++d) {
+      const int at = static_cast<int>(bin % number[d]) + i % (2 * turns - 1) - (turns - 1) + number[d];
+      result += before * static_cast<std::uint32_t>(at % number[d]);
+      before *= static_cast<std::uint32_t>(number[d]);
+      bin /= number[d];
+      i /= 2 * turns - 1;
     }
     return result;
   }
@@ -170,29 +190,34 @@ struct BinTasks {
   std::array<int, colours + 1> task_end, split_end; ///< of colour c at c + 1; before the first at 0
   int slots = 0;
   std::int64_t largest = 0; ///< samples of a bin, at most
+  std::int64_t alone = 0;   ///< samples of a bin without slots, at most
 
   struct Limits {
     std::int64_t most;  ///< samples of a task
-    std::int64_t alone; ///< samples of a bin that has no slot: a task of `most` would keep its colour waiting
+    std::int64_t alone; ///< samples of a bin that has no slot: a task of `most` would keep others waiting
+    std::int64_t tasks; ///< of bins with slots: whole rounds of the teams at work, for which `most` may grow
   };
 
   /// No task takes more samples than a small share of what one of the teams that run at once does in all:
   /// points that crowd into few bins are shared by all teams.
+  /// @param teams  at work at once
   template <class Space>
-  static Limits limits(const Space& space, std::int64_t points) {
+  static Limits limits(const Space& space, std::int64_t points, std::int64_t teams) {
     constexpr const GriddingTuning& tuning = tuning_of<Space>;
-    const std::int64_t tasks = std::int64_t(space.concurrency()) * tuning.bin_tasks / tuning.bin_lanes;
+    const std::int64_t wanted = std::int64_t(space.concurrency()) * tuning.bin_tasks / tuning.bin_lanes;
+    const std::int64_t tasks = std::max<std::int64_t>(wanted / teams, 1) * teams;
     const std::int64_t most =
         std::clamp<std::int64_t>(points / tasks, tuning.least_bin_task, tuning.most_bin_task);
-    return {most, most / tuning.bin_share_alone};
+    return {most, most / tuning.bin_share_alone, tasks};
   }
 
   /// @param begin  where the samples of every bin begin, and where the last ones end
   static BinTasks make(const BinGrid<Dim>& bins, const std::uint32_t* begin, Limits limits) {
-    const auto [most, alone] = limits;
+    const std::int64_t alone = limits.alone, most = rounded(bins, begin, limits);
     std::array<std::vector<BinTask>, colours> whole;
     std::array<std::vector<SplitBin>, colours> divided;
     BinTasks result;
+    result.alone = alone;
     for (std::int64_t bin = 0; bin < bins.count(); ++bin) {
       const std::int64_t first = begin[bin], samples = begin[bin + 1] - first;
       if (samples == 0)
@@ -222,7 +247,40 @@ struct BinTasks {
   }
 
   std::size_t bytes() const { return tasks.size() * sizeof(BinTask) + split.size() * sizeof(SplitBin); }
+
+private:
+  /// `most`, or as much more as bins with slots take to be no more tasks than wanted: a few more would be a round
+  /// of their own, in which most teams have nothing to do.
+  static std::int64_t rounded(const BinGrid<Dim>& bins, const std::uint32_t* begin, const Limits& limits) {
+    std::vector<std::int64_t> large;
+    for (std::int64_t bin = 0; bin < bins.count(); ++bin)
+      if (const std::int64_t samples = begin[bin + 1] - begin[bin]; samples > limits.alone)
+        large.push_back(samples);
+    for (std::int64_t most = limits.most; most < 2 * limits.most; most += limits.most / 64 + 1) {
+      std::int64_t tasks = 0;
+      for (const std::int64_t samples : large)
+        tasks += (samples + most - 1) / most;
+      if (tasks <= limits.tasks)
+        return most;
+    }
+    return limits.most;
+  }
 };
+
+/// Teams of SpreadBinsGpu that a GPU has at work at once; 1 elsewhere.
+template <class Space, class T, int Dim>
+std::int64_t bin_teams_at_once([[maybe_unused]] const Space& space,
+                               [[maybe_unused]] const BinGrid<Dim>& bins) {
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (has_chip_memory<Space>) {
+    const auto& gpu = space.cuda_device_prop();
+    const std::size_t bytes = bin_scratch_bytes(bins, sizeof(T)) + 64 + 1024; // 1 KB is the system's
+    const auto fit = static_cast<std::int64_t>(gpu.sharedMemPerMultiprocessor / bytes);
+    return gpu.multiProcessorCount * std::clamp<std::int64_t>(fit, 1, bin_teams(Dim, sizeof(T)));
+  }
+#endif
+  return 1;
+}
 
 /// Keys of all points, their numbers, and how many are not finite.
 template <class Points, class T, int Dim>
@@ -303,7 +361,9 @@ struct Bins {
   Vector<SplitBin> split;
   std::array<int, BinGrid<Dim>::most_colours + 1> task_end = {}, split_end = {};
   int slots = 0;
-  std::int64_t largest = 0; ///< samples of a bin, at most
+  std::int64_t largest = 0;           ///< samples of a bin, at most
+  std::int64_t alone = 0;             ///< samples of a bin without slots, at most
+  Vector<std::uint32_t> turn_of_bins; ///< [turn_count], memory of BinTurns
 
   /// Sorts the points; `locations` come in the order of bins. Memory of earlier points is used again.
   /// @return  how many are not finite: then nothing was sorted
@@ -333,11 +393,12 @@ struct Bins {
     chunks.sort(space, order.data(), points);
     std::vector<std::uint32_t> begin(static_cast<std::size_t>(grid.count() + 1));
     copy_to_host(space, first, begin.data());
-    const auto host = BinTasks<Dim>::make(grid, begin.data(), BinTasks<Dim>::limits(space, points));
+    const auto host = make_tasks(space, grid, begin.data(), points);
     task_end = host.task_end;
     split_end = host.split_end;
     slots = host.slots;
     largest = host.largest;
+    alone = host.alone;
     tasks = device_copy(space, "Bracewell::Gridding::bin_tasks", host.tasks);
     split = device_copy(space, "Bracewell::Gridding::split_bins", host.split);
     return 0;
@@ -354,10 +415,27 @@ struct Bins {
     std::vector<std::uint32_t> begin(static_cast<std::size_t>(grid.count() + 1));
     copy_to_host(space, counts, &begin[1]);
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    return BinTasks<Dim>::make(grid, begin.data(), BinTasks<Dim>::limits(space, points));
+    return make_tasks(space, grid, begin.data(), points);
+  }
+
+  /// Elements of turn_of_bins.
+  static std::int64_t turn_count(const BinGrid<Dim>& grid, std::int64_t slices) {
+    return has_chip_memory<Space> ? 1 + grid.count() * slices : 0;
+  }
+
+  /// The turns of a launch, from the first one on.
+  BinTurns turns(const Space& space, std::int64_t slices) const {
+    clear(space, "Bracewell::Gridding::turns", turn_of_bins.data(), turn_count(grid, slices));
+    return {turn_of_bins.data(), first.data(), static_cast<std::uint32_t>(alone)};
   }
 
 private:
+  static BinTasks<Dim> make_tasks(const Space& space, const BinGrid<Dim>& grid, const std::uint32_t* begin,
+                                  std::int64_t points) {
+    const std::int64_t teams = bin_teams_at_once<Space, T>(space, grid);
+    return BinTasks<Dim>::make(grid, begin, BinTasks<Dim>::limits(space, points, teams));
+  }
+
   static void copy_to_host(const Space& space, const Vector<std::uint32_t>& from, std::uint32_t* to) {
     Kokkos::deep_copy(
         space, Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(to, from.size()),
@@ -406,25 +484,36 @@ struct JoinTiles {
   std::int64_t slices;
 
   KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
-    const std::int64_t cells = bins.tile_cells();
+    const std::int64_t cells = bins.tile_cells(), bin = thread / cells;
     const auto cell = static_cast<int>(thread % cells);
-    const std::int64_t slice = thread / cells % slices;
-    const SplitBin& bin = split[thread / cells / slices];
-    const TileOnGrid<Dim> tile(bins, bin.bin);
-    const int x = cell % bins.stride;
-    const std::int64_t row = tile.row(cell / bins.stride);
-    if (row < 0 || x >= tile.length[0])
-      return;
-    const Kokkos::complex<T>* const from = partial + (bin.first * slices + slice) * cells + cell;
-    Kokkos::complex<T> sum[4] = {};
-    for (int i = 0; i < bin.count; i += 4) { // four loads on their way
+    add_to_grid(bin, cell, sum(bin, cell, 0, 1));
+  }
+
+  /// The sum over tiles begin, begin + step .. for a cell of bin `bin` of all split bins and slices.
+  KOKKOS_FUNCTION Kokkos::complex<T> sum(std::int64_t bin, int cell, int begin, int step) const {
+    const std::int64_t cells = bins.tile_cells(), slice = bin % slices;
+    Kokkos::complex<T> sums[4] = {};
+    if (cell >= cells)
+      return sums[0];
+    const SplitBin& from_bin = split[bin / slices];
+    const Kokkos::complex<T>* const from = partial + (from_bin.first * slices + slice) * cells + cell;
+    for (int i = begin; i < from_bin.count; i += 4 * step) { // four loads on their way
       BRACEWELL_UNROLL
       for (int u = 0; u < 4; ++u)
-        if (i + u < bin.count)
-          sum[u] += from[(i + u) * slices * cells];
+        if (i + u * step < from_bin.count)
+          sums[u] += from[(i + u * step) * slices * cells];
     }
-    grid[slice * bins.grid.elements() + row + tile.wrapped(tile.origin[0] + x, 0)] +=
-        (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+
+  KOKKOS_FUNCTION void add_to_grid(std::int64_t bin, int cell, const Kokkos::complex<T>& sum) const {
+    const TileOnGrid<Dim> tile(bins, split[bin / slices].bin);
+    const int x = cell % bins.stride;
+    if (cell >= bins.tile_cells() || x >= tile.length[0])
+      return;
+    const std::int64_t row = tile.row(cell / bins.stride);
+    if (row >= 0)
+      grid[bin % slices * bins.grid.elements() + row + tile.wrapped(tile.origin[0] + x, 0)] += sum;
   }
 };
 

@@ -7,6 +7,7 @@
 #include <bracewell/gridding/detail/reciprocal_transform.hpp>
 #include <bracewell/gridding/detail/tile_lists.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/matrix_units.hpp>
 
 #include <array>
 #include <limits>
@@ -94,8 +95,12 @@ struct GriddingChoice {
       least = gridding_and_fft_cost(work);
       kernel = std::move(candidate);
       grid = candidate_grid;
-      if (options.strategy == GriddingStrategy::Automatic)
-        strategy = choose_gridding_strategy(work);
+      if (options.strategy == GriddingStrategy::Automatic) {
+        // Matrix units pay where a grid has few samples for its cells: that is no reason to take a larger one.
+        GriddingWork with_matrices = work;
+        with_matrices.matrices = !is_host<Space> && matrix_units;
+        strategy = choose_gridding_strategy(with_matrices);
+      }
     }
     arguments.require(kernel || !too_wide, "options.strategy",
                       "Bins for a kernel of at most 16 grid points whose tiles scratch memory has room for",
@@ -191,6 +196,9 @@ struct GriddingPlan {
       arguments.within<std::int64_t>("options.slices", problem.slices, 0,
                                      std::numeric_limits<int>::max() / tasks, " (of a launch of bins)");
       sums = bin_sums(bins.slots, problem.slices, bins.grid);
+      const std::int64_t turns = bins.turn_count(bins.grid, problem.slices);
+      if (static_cast<std::int64_t>(bins.turn_of_bins.size()) != turns)
+        bins.turn_of_bins = device_vector<std::uint32_t>(space, "Bracewell::Gridding::turns", turns);
     } else {
       not_finite = locate(space, points);
     }
@@ -230,8 +238,9 @@ struct GriddingPlan {
   }
 
   std::size_t memory_bytes() const {
-    std::size_t bytes = bytes_of(table, locations, tiles.list, tiles.tasks, tiles.split, bins.order,
-                                 bins.first, bins.chunks.order, bins.tasks, bins.split, partial);
+    std::size_t bytes =
+        bytes_of(table, locations, tiles.list, tiles.tasks, tiles.split, bins.order, bins.first,
+                 bins.chunks.order, bins.tasks, bins.split, bins.turn_of_bins, partial);
     for (const auto& axis : rolloff)
       bytes += bytes_of(axis);
     if (rays)
@@ -257,7 +266,8 @@ struct GriddingPlan {
     if (choice.strategy == GriddingStrategy::Bins) {
       const auto grid = bin_grid<Space, T, Dim>(space, choice.grid, choice.kernel->width);
       const auto tasks = Bins<Space, T, Dim>::tasks_of(space, where, count, grid);
-      const std::int64_t numbers = count + SampleChunks<Space>::count(count) + grid.count() + 1;
+      const std::int64_t numbers = count + SampleChunks<Space>::count(count) + grid.count() + 1 +
+                                   Bins<Space, T, Dim>::turn_count(grid, options.slices);
       return bytes + static_cast<std::size_t>(numbers) * sizeof(std::uint32_t) + tasks.bytes() +
              static_cast<std::size_t>(bin_sums(tasks.slots, options.slices, grid)) * sizeof(Complex);
     }

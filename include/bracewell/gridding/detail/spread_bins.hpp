@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/join_many_tiles.hpp>
 #include <bracewell/gridding/detail/plan.hpp>
 
 namespace Bracewell::Impl {
@@ -27,25 +28,50 @@ struct SpreadBins {
         partial(plan.partial.data()) {}
 };
 
+/// Adds the tiles of the divided bins of one colour.
+template <class Space, class T, int Dim>
+void join_tiles(const Space& space, const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices,
+                Kokkos::complex<T>* grid, int colour) {
+  const Bins<Space, T, Dim>& bins = plan.bins;
+  const int first = bins.split_end[colour], count = bins.split_end[colour + 1] - first;
+  if (count == 0)
+    return;
+  const JoinTiles<T, Dim> functor{bins.grid, bins.split.data() + first, plan.partial.data(), grid, slices};
+  if constexpr (!is_host<Space>) {
+    using Teams = JoinManyTiles<Space, T, Dim>;
+    if (bins.slots >= Teams::least_tiles * static_cast<std::int64_t>(bins.split.size()))
+      return Teams::launch(space, functor, count);
+  }
+  Kokkos::parallel_for("Bracewell::Gridding::join_tiles",
+                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                           space, 0, count * slices * bins.grid.tile_cells()),
+                       functor);
+}
+
 /// GriddingStrategy::Bins: makes the grid zero, then calls launch(begin, end) for the tasks of one colour after
 /// the other (with the first colour for all that have slots) and joins the tiles of its divided bins.
 template <class Space, class T, int Dim, class Launch>
 void for_each_colour(const Space& space, const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices,
                      Kokkos::complex<T>* grid, const Launch& launch) {
   const Bins<Space, T, Dim>& bins = plan.bins;
-  fill(space, "Bracewell::Gridding::zero", grid, slices * plan.problem.grid.elements());
+  clear(space, "Bracewell::Gridding::zero", grid, slices * plan.problem.grid.elements());
   for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour) {
     const int begin = colour == 0 ? 0 : bins.task_end[colour];
     if (begin < bins.task_end[colour + 1])
       launch(begin, bins.task_end[colour + 1]);
-    const int first = bins.split_end[colour], count = bins.split_end[colour + 1] - first;
-    if (count > 0)
-      Kokkos::parallel_for(
-          "Bracewell::Gridding::join_tiles",
-          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
-              space, 0, count * slices * bins.grid.tile_cells()),
-          JoinTiles<T, Dim>{bins.grid, bins.split.data() + first, plan.partial.data(), grid, slices});
+    join_tiles(space, plan, slices, grid, colour);
   }
+}
+
+/// The same with one launch for all tasks, which wait for each other (BinTurns): no colour waits for the last
+/// task of the one before it.
+template <class Space, class T, int Dim, class Launch>
+void in_turns(const Space& space, const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices,
+              Kokkos::complex<T>* grid, const Launch& launch) {
+  clear(space, "Bracewell::Gridding::zero", grid, slices * plan.problem.grid.elements());
+  launch(0, static_cast<int>(plan.bins.tasks.size()));
+  for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour)
+    join_tiles(space, plan, slices, grid, colour);
 }
 
 } // namespace Bracewell::Impl

@@ -9,9 +9,10 @@ namespace Bracewell::Impl {
 
 /// GriddingStrategy::Bins on GPUs. A team adds the samples of a task to the tile of its bin in scratch memory,
 /// one after the other, its lanes side by side on taps, so that nothing is added atomically; then it adds the
-/// tile to the grid, in a launch of bins of one colour, or keeps it for JoinTiles. In 1D and 2D a warp is a team, and
-/// lanes keep their sums in registers from one sample to the next as long as both reach the same cells; in 3D
-/// the planes of the tile are dealt out to the warps of a team, which keep sums in double alone.
+/// tile to the grid, after those bins of earlier colours whose tiles meet it, or keeps it for JoinTiles. In 1D
+/// and 2D a warp is a team, and lanes keep their sums in registers from one sample to the next as long as both
+/// reach the same cells; in 3D the planes of the tile are dealt out to the warps of a team, which keep sums in
+/// double alone.
 template <class Space, int width, class T, int Dim>
 struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   using Base = SpreadBins<Space, width, T, Dim>;
@@ -20,8 +21,8 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   using typename Base::Complex;
   using typename Base::Plan;
   static constexpr int chip_team_size = bin_team_size(Dim, sizeof(T)), warps = chip_team_size / 32;
-  static constexpr int chip_teams = 512 / chip_team_size; ///< of a multiprocessor, by registers
-  static constexpr int batch = bin_batch(Dim, sizeof(T)); ///< samples that are prepared together
+  static constexpr int chip_teams = bin_teams(Dim, sizeof(T)); ///< of a multiprocessor, by registers
+  static constexpr int batch = bin_batch(Dim, sizeof(T));      ///< samples that are prepared together
   static constexpr int taps_of_plane = Dim == 1 ? width : width * width, passes = (taps_of_plane + 31) / 32;
   static constexpr int planes = (width + warps - 1) / warps; ///< of a sample that a warp owns in 3D
   static constexpr int rows_at_once = 8;                     ///< of the grid, on their way
@@ -30,17 +31,24 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   static constexpr bool keeps_sums = Dim < 3 || (sizeof(T) == 8 && passes * planes * sizeof(Complex) <= 128);
   static constexpr int kept = Dim < 3 ? passes : keeps_sums ? passes * planes : 1;
 
+  BinTurns turns = {};
+
   using Base::Base;
 
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Complex>& samples, Complex* grid) {
     SpreadBinsGpu functor(plan, slices, samples, grid);
-    for_each_colour(space, plan, slices, grid, [&](int begin, int end) {
+    const auto launch_tasks = [&](int begin, int end) {
       functor.tasks = plan.bins.tasks.data() + begin;
-      const int teams = (end - begin) * static_cast<int>(slices);
-      launch_teams(space, "Bracewell::Gridding::spread_bins", teams,
+      launch_teams(space, "Bracewell::Gridding::spread_bins", (end - begin) * static_cast<int>(slices),
                    bin_scratch_bytes(functor.bins, sizeof(T)) + 64, functor);
-    });
+    };
+    if constexpr (has_chip_memory<Space>) {
+      functor.turns = plan.bins.turns(space, slices);
+      in_turns(space, plan, slices, grid, launch_tasks);
+    } else {
+      for_each_colour(space, plan, slices, grid, launch_tasks);
+    }
   }
 
 #if defined(KOKKOS_ENABLE_CUDA)
@@ -93,13 +101,23 @@ private:
 
   template <class Team>
   KOKKOS_FUNCTION void run(const Team& team, Complex* tile) const {
-    const BinTask task = tasks[team.number() / problem.slices];
-    const std::int64_t slice = team.number() % problem.slices;
     const int rank = team.rank(), cells = bins.tile_cells();
+    std::int64_t number = team.number();
+    if constexpr (has_chip_memory<Space>) {
+      if (rank == 0)
+        *reinterpret_cast<std::uint32_t*>(tile) = turns.next();
+      synchronise(team);
+      number = *reinterpret_cast<std::uint32_t*>(tile);
+      synchronise(team);
+    }
+    const BinTask task = tasks[number / problem.slices];
+    const std::int64_t slice = number % problem.slices;
     const TileOnGrid<Dim> place(bins, task.bin);
     const Prepared prepared(tile + cells);
     const int axis = rank / batch, which = rank % batch;
-    Loaded next = load(task.begin + which, task.end, axis, slice);
+    // Values lie anywhere in memory: their numbers set out two batches ahead, they one.
+    Loaded next = load(task.begin + which, task.end, axis, slice, sample(task.begin + which, task.end, axis));
+    std::uint32_t next_sample = sample(task.begin + batch + which, task.end, axis);
     for (int i = rank; i < cells; i += chip_team_size)
       tile[i] = Complex(0);
 
@@ -112,18 +130,18 @@ private:
     for (std::uint32_t base = task.begin; base < task.end; base += batch) {
       const int count = static_cast<int>(Kokkos::min<std::uint32_t>(batch, task.end - base));
       if (axis < Dim)
-        prepare(next, axis, which, place, prepared);
-      if (base + batch < task.end)
-        next = load(base + batch + which, task.end, axis, slice);
-      synchronise(team);
-      if constexpr (Dim < 3) {
-        for (int i = 0; i < count; ++i)
-          add_in_plane(i, prepared, lane_taps, tile, sums, here);
-      } else if constexpr (keeps_sums) {
-        add_to_kept_planes(count, rank / 32, prepared, lane_taps, tile, sums, here, plane);
-      } else {
-        add_in_planes(count, rank / 32, prepared, lane_taps, tile);
+        prepare(next, axis, which, which < count, place, prepared);
+      if (base + batch < task.end) {
+        next = load(base + batch + which, task.end, axis, slice, next_sample);
+        next_sample = sample(base + 2 * batch + which, task.end, axis);
       }
+      synchronise(team);
+      if constexpr (Dim < 3)
+        add_to_kept_plane(prepared, lane_taps, tile, sums, here);
+      else if constexpr (keeps_sums)
+        add_to_kept_planes(count, rank / 32, prepared, lane_taps, tile, sums, here, plane);
+      else
+        add_in_planes(count, rank / 32, prepared, lane_taps, tile);
       synchronise(team);
     }
     if constexpr (Dim < 3) {
@@ -134,7 +152,18 @@ private:
         move_planes<false>(here, plane, lane_taps, tile, sums);
       synchronise(team);
     }
-    store(rank, task, slice, place, tile);
+    if (task.slot >= 0)
+      return keep(rank, task, slice, tile);
+    if constexpr (has_chip_memory<Space>) {
+      wait_for_others(rank, task.bin, slice);
+      synchronise(team);
+    }
+    add_to_grid(rank, slice, place, tile);
+    if constexpr (has_chip_memory<Space>) {
+      synchronise(team);
+      if (rank == 0)
+        turns.finish(task.bin * problem.slices + slice);
+    }
   }
 
   /// Orders what the lanes of a team read and write in scratch memory.
@@ -146,7 +175,13 @@ private:
       team.barrier();
   }
 
-  KOKKOS_FUNCTION Loaded load(std::uint32_t i, std::uint32_t end, int axis, std::int64_t slice) const {
+  /// The number of a sample, for the lane that loads its value.
+  KOKKOS_FUNCTION std::uint32_t sample(std::uint32_t i, std::uint32_t end, int axis) const {
+    return axis == 0 && i < end ? order[i] : 0u;
+  }
+
+  KOKKOS_FUNCTION Loaded load(std::uint32_t i, std::uint32_t end, int axis, std::int64_t slice,
+                              std::uint32_t number) const {
     Loaded result = {};
     if (axis >= Dim || i >= end)
       return result;
@@ -156,14 +191,14 @@ private:
       BRACEWELL_UNROLL
       for (int d = 0; d < Dim; ++d)
         result.first[d] = at.first[d];
-      result.value = samples(order[i], slice);
+      result.value = samples(number, slice);
     }
     return result;
   }
 
-  /// Weights of the taps along one axis of one sample.
-  KOKKOS_FUNCTION void prepare(const Loaded& loaded, int axis, int which, const TileOnGrid<Dim>& place,
-                               const Prepared& prepared) const {
+  /// Weights of the taps along one axis of one sample, or of none, whose value is zero.
+  KOKKOS_FUNCTION void prepare(const Loaded& loaded, int axis, int which, bool is_sample,
+                               const TileOnGrid<Dim>& place, const Prepared& prepared) const {
     T weights[width];
     taps.evaluate(loaded.offset, weights);
     T* const target = prepared.weights + which * prepared.stride + axis * width;
@@ -178,7 +213,7 @@ private:
         stride *= bins.span(d);
       }
       prepared.values[which] = loaded.value;
-      prepared.first[which] = row * bins.stride + loaded.first[0] - place.origin[0];
+      prepared.first[which] = is_sample ? row * bins.stride + loaded.first[0] - place.origin[0] : 0;
       prepared.z[which] = loaded.first[Dim - 1] - place.origin[Dim - 1]; // of use in 3D
     }
   }
@@ -195,21 +230,43 @@ private:
     }
   }
 
-  KOKKOS_FUNCTION void add_in_plane(int i, const Prepared& prepared, const LaneTaps& lane_taps, Complex* tile,
-                                    Complex (&sums)[passes], int& here) const {
-    const int first = prepared.first[i];
-    if (first != here) {
-      flush(here, lane_taps, tile, sums);
-      synchronise_lanes();
-      here = first;
-    }
-    const Complex value = prepared.values[i];
+  /// What a lane needs of a sample in 1D and 2D, read before the one before it is added.
+  struct InPlane {
+    T weight[passes];
+    int first;
+    Complex value;
+  };
+
+  KOKKOS_FUNCTION InPlane read_plane(int i, const Prepared& prepared, const LaneTaps& lane_taps) const {
     const T* const weights = prepared.weights + i * prepared.stride;
+    InPlane result;
+    result.first = prepared.first[i];
+    result.value = prepared.values[i];
     BRACEWELL_UNROLL
-    for (int p = 0; p < passes; ++p) {
-      const T weight =
+    for (int p = 0; p < passes; ++p)
+      result.weight[p] =
           Dim == 1 ? weights[lane_taps.across[p]] : weights[lane_taps.across[p]] * weights[lane_taps.down[p]];
-      sums[p] = Complex(sums[p].real() + weight * value.real(), sums[p].imag() + weight * value.imag());
+    return result;
+  }
+
+  /// Adds a batch, behind whose samples are zeros: loops of fixed length wait less for scratch memory.
+  KOKKOS_FUNCTION void add_to_kept_plane(const Prepared& prepared, const LaneTaps& lane_taps, Complex* tile,
+                                         Complex (&sums)[passes], int& here) const {
+    InPlane next = read_plane(0, prepared, lane_taps);
+    BRACEWELL_UNROLL
+    for (int i = 0; i < batch; ++i) {
+      const InPlane now = next;
+      if (i + 1 < batch)
+        next = read_plane(i + 1, prepared, lane_taps);
+      if (now.first != here) {
+        flush(here, lane_taps, tile, sums);
+        synchronise_lanes();
+        here = now.first;
+      }
+      BRACEWELL_UNROLL
+      for (int p = 0; p < passes; ++p)
+        sums[p] = Complex(sums[p].real() + now.weight[p] * now.value.real(),
+                          sums[p].imag() + now.weight[p] * now.value.imag());
     }
   }
 
@@ -328,15 +385,25 @@ private:
     }
   }
 
-  KOKKOS_FUNCTION void store(int rank, const BinTask& task, std::int64_t slice, const TileOnGrid<Dim>& place,
-                             const Complex* tile) const {
-    if (task.slot >= 0) {
-      const int cells = bins.tile_cells();
-      Complex* const target = partial + (task.slot * problem.slices + slice) * cells;
-      for (int i = rank; i < cells; i += chip_team_size)
-        target[i] = tile[i];
-      return;
+  /// Waits until bins of earlier colours whose tiles meet this one's are on the grid.
+  KOKKOS_FUNCTION void wait_for_others(int rank, std::uint32_t bin, std::int64_t slice) const {
+    const int colour = bins.colour(bin), neighbours = bins.neighbours();
+    for (int i = rank; i < neighbours; i += chip_team_size) {
+      const std::uint32_t other = bins.neighbour(bin, i);
+      if (bins.colour(other) < colour && turns.has_turn(other))
+        turns.wait_for(other * problem.slices + slice);
     }
+  }
+
+  KOKKOS_FUNCTION void keep(int rank, const BinTask& task, std::int64_t slice, const Complex* tile) const {
+    const int cells = bins.tile_cells();
+    Complex* const target = partial + (task.slot * problem.slices + slice) * cells;
+    for (int i = rank; i < cells; i += chip_team_size)
+      target[i] = tile[i];
+  }
+
+  KOKKOS_FUNCTION void add_to_grid(int rank, std::int64_t slice, const TileOnGrid<Dim>& place,
+                                   const Complex* tile) const {
     Complex* const target = grid + slice * problem.grid.elements();
     for (int x = rank % 32; x < place.length[0]; x += 32) {
       const int column = place.wrapped(place.origin[0] + x, 0);

@@ -37,6 +37,8 @@ struct GriddingTuning {
   double owned_cell; ///< an element of a grid, spread by SpreadOwnedBoxes eight slices at a time
   double owned_sample,
       owned_reach; ///< a sample of a slice, and each of the blocks' cells around that it is added to
+  double matrix_launch, matrix_cell;   ///< SpreadMatrixBoxes, and an element of a grid of a slice
+  double matrix_sample, matrix_tap;    ///< a sample of a slice, a tap of it
   double interpolated_bin_sample;      ///< a sample of a slice, interpolated in the order of bins
   double interpolated_bin_tap;         ///< a tap of it
   double interpolated_tap;             ///< a tap of a sample of a slice, interpolated sample by sample
@@ -107,6 +109,10 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .owned_cell = 0, // GPUs only
     .owned_sample = 0,
     .owned_reach = 0,
+    .matrix_launch = 0,
+    .matrix_cell = 0,
+    .matrix_sample = 0,
+    .matrix_tap = 0,
     .interpolated_bin_sample = 9,
     .interpolated_bin_tap = 0.3,
     .interpolated_tap = 2.4,
@@ -149,8 +155,8 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .interpolate_idle = 1,
 };
 
-/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23 and for owned boxes 2026-11-24; used on
-/// all GPUs.
+/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23, for owned boxes 2026-11-24 and for
+/// matrix units 2026-11-25; used on all GPUs.
 inline constexpr GriddingTuning h200_gridding_tuning{
     .write = 2e-3,
     .atomic_tap = 2e-2,
@@ -170,6 +176,10 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .owned_cell = 8.5e-3,
     .owned_sample = 0.056,
     .owned_reach = 2.4e-4,
+    .matrix_launch = 19000,
+    .matrix_cell = 4.6e-3,
+    .matrix_sample = 0.22,
+    .matrix_tap = 4e-4,
     .interpolated_bin_sample = 0.05,
     .interpolated_bin_tap = 4.5e-4,
     .interpolated_tap = 4e-3,
@@ -189,7 +199,7 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .bin_lanes = 128,
     .least_bin_task = 1024,
     .most_bin_task = 16384,
-    .bin_share_alone = 4,
+    .bin_share_alone = 2,
     .owned_slices = 4,
     .owned_bin = 512,
     .owned_share = 0.5,
@@ -229,6 +239,10 @@ KOKKOS_FUNCTION constexpr int bin_team_size(int dimensions, std::size_t value_by
 }
 KOKKOS_FUNCTION constexpr int bin_batch(int dimensions, std::size_t value_bytes) {
   return dimensions < 3 ? 16 : bin_team_size(dimensions, value_bytes) / 4;
+}
+/// Teams of SpreadBinsGpu on a multiprocessor, as their registers allow.
+KOKKOS_FUNCTION constexpr int bin_teams(int dimensions, std::size_t value_bytes) {
+  return dimensions < 3 && value_bytes == 4 ? 24 : 512 / bin_team_size(dimensions, value_bytes);
 }
 
 /// Bytes of scratch memory of a team of SpreadBinsGpu: a tile, and the samples that it prepares.
