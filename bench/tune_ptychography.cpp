@@ -118,9 +118,12 @@ void groups() {
   const Experiment experiment(n, m, host ? 8 : 64);
   std::printf("\nworkspace_bytes (in use: %zu MB, lines %zu MB), detector %d, probe %d, %d patterns\n"
               "%10s%12s%12s%12s\n",
-              Impl::PtychographyTuning::group_bytes >> 20, Impl::PtychographyTuning::line_group_bytes >> 20,
+              Impl::PtychographyTuning::group_bytes >> 20,
+              std::max(Impl::PtychographyTuning::group_bytes,
+                       Impl::device_bytes(Space()) / Impl::PtychographyTuning::line_group_part) >>
+                  20,
               n, m, experiment.patterns(), "MB", "fused us", "lines us", "general us");
-  for (std::size_t megabytes = 10; megabytes <= 1280; megabytes *= 2) {
+  for (std::size_t megabytes = 10; megabytes <= 5120; megabytes *= 2) {
     PtychographyOptions options{
         .counts = 100, .path = PatternPath::Fused, .workspace_bytes = megabytes << 20};
     std::printf("%10zu%12.3f", megabytes, 1e6 * experiment.time(options));

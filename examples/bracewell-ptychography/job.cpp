@@ -216,6 +216,8 @@ PtychographyOptions Job::loss_options() const {
   options.fresnel_number = measurement_.fresnel_number();
   options.refine_positions = options_.refine_positions;
   options.target_bytes = target_bytes_;
+  if (options_.device_memory) // leaves room for patterns
+    options.workspace_bytes = static_cast<std::size_t>(std::min(1.3e9, 1e6 * *options_.device_memory / 6));
   return options;
 }
 

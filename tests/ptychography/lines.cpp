@@ -233,6 +233,40 @@ TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no grad
   test_groups(Experiment<double>(134, 135, 128, 128, fractional, 2));
 }
 
+/// On GPUs teams go through runs of patterns with shifted probes and hold what windows share: to the right, down, up and
+/// left, at the same place, by more than a window, across corners that are multiples of its size, and at random.
+TEMPLATE_LIST_TEST_CASE("lines: runs of patterns between pixels", "", Types) {
+  const int n = sizeof(TestType) == 4 ? 64 : 128, room = Bracewell::Impl::is_host<Space> ? 8 : n + 9,
+            steps = Bracewell::Impl::is_host<Space> ? 1 : 30;
+  std::mt19937 engine(3);
+  std::uniform_real_distribution<double> uniform(0, room - 1);
+  std::vector<std::array<double, 2>> places;
+  for (const auto& [row, column] :
+       {std::array{0, 1}, {1, 0}, {0, -1}, {-1, 0}, {0, 0}, {1, 1}, {-1, -2}, {0, 16}})
+    for (int k = 0; k < 3 * steps; ++k) {
+      const auto at = [&](int step) {
+        const double place = (5 * step + 0.3) * k;
+        return place - std::floor(place / (room - 1)) * (room - 1);
+      };
+      places.push_back({at(row), at(column)});
+    }
+  for (int k = 0; k < 12 * steps; ++k)
+    places.push_back({uniform(engine), uniform(engine)});
+  const Experiment<TestType> e(n + room, n + room + 1, n, n, places);
+  PtychographyOptions options{.loss = PatternLoss::Amplitude, .counts = 10};
+  compare_paths(e, options);
+  const View<int*> subset("subset", 3 * e.count / 4);
+  const auto list = Kokkos::create_mirror_view(subset);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list(i) = static_cast<int>(i * 11 % e.count); // every one once
+  Kokkos::deep_copy(subset, list);
+  compare_paths(e, options, {}, subset);
+  options.object_gradient = ObjectGradient::Atomic;
+  compare_paths(e, options);
+  options.refine_positions = true;
+  compare_everything(e, options);
+}
+
 TEST_CASE("lines: positions to find, relaxation, factors and a background, the near field") {
   const PatternScale each = PatternScale::PerPattern, none = PatternScale::None;
   const auto test = [&](const Experiment<double>& e) {

@@ -18,6 +18,20 @@ template <class Space>
 inline constexpr bool
     is_host = bool(Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible);
 
+/// Bytes of the memory of a GPU; 0 of other spaces.
+template <class Space>
+std::size_t device_bytes([[maybe_unused]] const Space& space) {
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Space, Kokkos::Cuda>)
+    return space.cuda_device_prop().totalGlobalMem;
+#endif
+#if defined(KOKKOS_ENABLE_HIP)
+  if constexpr (std::is_same_v<Space, Kokkos::HIP>)
+    return space.hip_device_prop().totalGlobalMem;
+#endif
+  return 0;
+}
+
 /// Teams that a multiprocessor should hold at least, for Kokkos::LaunchBounds: counted in the registers of an
 /// NVIDIA GPU, so elsewhere 1, with which a compiler allots registers as it likes.
 template <class Space>

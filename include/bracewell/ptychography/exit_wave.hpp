@@ -98,9 +98,9 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
   const Impl::WaveGradients<T, T> gradients{w.data, probes.modes * n * n, n * n, n, nullptr};
   using Gather = Impl::GatherObjectGradient<ExecutionSpace, T, T>;
   if (outputs.object)
-    Impl::gather_object_gradient(
-        space, "Bracewell::exit_wave_gradients::object",
-        Gather{scan.device(), scan.tiles(), all, nullptr, probes, gradients, outputs.object.data, false});
+    Impl::gather_object_gradient(space, "Bracewell::exit_wave_gradients::object",
+                                 Gather{scan.device(), scan.tiles(), all, nullptr, probes, gradients,
+                                        outputs.object.data, false, nullptr});
   if (outputs.probe)
     Kokkos::parallel_for(
         "Bracewell::exit_wave_gradients::probe",

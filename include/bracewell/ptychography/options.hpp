@@ -77,8 +77,8 @@ struct PtychographyOptions {
   ObjectGradient object_gradient = ObjectGradient::Owned; ///< how it is summed
   PatternPath path = PatternPath::Automatic;              ///< which kernels compute patterns
   std::optional<std::size_t> workspace_bytes =
-      {}; ///< patterns are computed in groups that need about this; absent: as
-          ///< was measured to be fast, 1280 MiB in PatternPath::Lines, else 640
+      {}; ///< patterns are computed in groups that need about this; absent: as was measured to be
+          ///< fast, 640 MiB or, in PatternPath::Lines, a fortieth of the device's memory if that is more
   /// Bytes of the device that measured patterns may take. Those beyond lie in memory of the host that copies go through at
   /// full speed, and come in groups beside the work, two at a time; evaluate then waits. Absent: all are on the device.
   std::optional<std::size_t> target_bytes = {};

@@ -8,7 +8,8 @@ namespace Bracewell::Impl {
 /// From the derivatives at the detector, transformed back along the rows, to those with respect to the exit waves, G
 /// (less the wave factor times the exit wave); leaves conj(p) G, summed over the modes of a set, in place of the first of
 /// their waves, and what the gradient of the probe needs: sums of conj(O) G over slices of the patterns; or of shifted
-/// probes, of which all modes are a set, transforms of conj(O) G along its columns in place of the probes.
+/// probes, of which all modes are a set, transforms of conj(O) G along its columns in place of the probes. There a team
+/// goes through a run of patterns, and leaves each pixel's sum where the last of those that share it is (HeldRows).
 /// @tparam together  whether sets have several modes: their sums of conj(O) G wait in scratch memory
 template <class Space, class T, class Sizes, bool shifted, bool together = false>
 struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
@@ -34,13 +35,15 @@ struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
   int of_set; ///< modes
   const PatternSums<T>* patterns;
   Complex* sums; ///< [slices, modes, n, n]
+  int runs;      ///< of the patterns, about equally long
+  HeldRows* held;
   bool want_object, want_probe;
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const typename Base::Scratch memory(member.team_scratch(0), +numbers);
     Line at(member.team_rank(), memory.data(), this->table);
     if constexpr (shifted)
-      pattern(member, at, memory.data());
+      run_of_patterns(member, at, memory.data());
     else if constexpr (together)
       slice_of_set(member, at, memory.data());
     else
@@ -157,12 +160,57 @@ private:
     }
   }
 
-  /// All modes of a pattern.
-  KOKKOS_FORCEINLINE_FUNCTION void pattern(const Member& member, Line& at, Number* memory) const {
+  /// All modes of the patterns of a run.
+  KOKKOS_FORCEINLINE_FUNCTION void run_of_patterns(const Member& member, Line& at, Number* memory) const {
+    const std::int64_t number =
+        runs - 1 - member.league_rank() / Sizes::blocks; // of the run: the last one first
+    const int first = static_cast<int>(number * this->selection.count / runs),
+              last = static_cast<int>((number + 1) * this->selection.count / runs);
     Part part(this->modes, member.league_rank());
-    const int i = part.slice = this->pattern_at(member.league_rank() / Sizes::blocks);
+    const int own = part.first + at.group;
+    Number sum[per_lane] = {};
+    for (int i = first; i < last; ++i) {
+      const bool more = i + 1 < last;
+      add_pattern(member, at, memory, part, i, more, sum);
+      const Corner now = corner(i), next = corner(more ? i + 1 : i);
+      const bool stays = more && Base::unwrapped(own, now.column) == Base::unwrapped(own, next.column);
+      const HeldRows rows = stays ? rows_before(now.row, next.row) : HeldRows{0, n};
+      if (want_object) {
+        part.mode = 0;
+        Complex* const to = this->waves + this->element(at, part, i);
+        BRACEWELL_UNROLL
+        for (int j = 0; j < per_lane; ++j) {
+          const int row = Base::unwrapped(at.lane + lanes * j, now.row) - now.row;
+          if (row >= rows.begin && row < rows.end) {
+            to[lanes * j * wave_block] = Complex(sum[j].re, sum[j].im);
+            sum[j] = {0, 0};
+          }
+        }
+        if (at.lane == 0)
+          held[std::int64_t(i) * n + own] = rows;
+      }
+    }
+  }
+
+  struct Corner {
+    int row, column;
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Corner corner(int i) const {
+    const int* const position = this->scan.positions + 2 * this->selection(i);
+    return {position[0], position[1]};
+  }
+  /// Of a window that begins in `row` the rows that one which begins in `next` does not have.
+  KOKKOS_FORCEINLINE_FUNCTION static HeldRows rows_before(int row, int next) {
+    const int step = Kokkos::max(-n, Kokkos::min(+n, next - row));
+    return step >= 0 ? HeldRows{0, static_cast<std::int16_t>(step)}
+                     : HeldRows{static_cast<std::int16_t>(n + step), n};
+  }
+
+  /// Adds conj(p) G of all modes of a pattern. more: the next one follows.
+  KOKKOS_FORCEINLINE_FUNCTION void add_pattern(const Member& member, Line& at, Number* memory, Part part,
+                                               int i, bool more, Number (&sum)[per_lane]) const {
     const T factor = patterns[i].wave_factor;
-    Number o[per_lane], p[per_lane], x[per_lane], product[per_lane] = {};
+    Number o[per_lane], p[per_lane], x[per_lane];
     this->load_object(at, part, i, o);
     for (part.mode = 0; part.mode < this->modes.by(); ++part.mode) {
       Complex* const wave = this->waves + this->element(at, part, i);
@@ -170,9 +218,11 @@ private:
       Number s[outer_sums][lanes], y[outer_sums][lanes];
       Line::template load_outer<wave_block>(probe, s);
       Line::template load_outer<wave_block>(wave, y);
-      if (part.mode + 1 < this->modes.by()) {
-        this->prefetch_columns(member, this->probes, i, part.mode + 1, part.first);
-        this->prefetch_columns(member, this->waves, i, part.mode + 1, part.first);
+      const bool last = part.mode + 1 == this->modes.by();
+      if (!last || more) {
+        const int next = i + last, mode = last ? 0 : part.mode + 1;
+        this->prefetch_columns(member, this->probes, next, mode, part.first);
+        this->prefetch_columns(member, this->waves, next, mode, part.first);
       }
       use_exchange(member, at, memory, 1);
       at.outer_adjoint(s);
@@ -187,7 +237,7 @@ private:
       subtract(factor, o, p, x);
       BRACEWELL_UNROLL
       for (int j = 0; j < per_lane; ++j) {
-        product[j] = product[j] + turn<true>(x[j], p[j]);
+        sum[j] = sum[j] + turn<true>(x[j], p[j]);
         x[j] = turn<true>(x[j], o[j]);
       }
       if (want_probe) {
@@ -198,9 +248,6 @@ private:
       }
       member.team_barrier();
     }
-    part.mode = 0;
-    if (want_object)
-      Line::template store_inner<wave_block>(this->waves + this->element(at, part, i), product);
   }
 };
 

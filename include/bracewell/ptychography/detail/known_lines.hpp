@@ -48,6 +48,8 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
 };
 
 /// Blocks of columns of the waves of a mode: a team goes through a slice of the patterns.
+/// @tparam shifted  probes are shifted, and they and the waves wrapped: pixel (y, x) of the object is (y mod n, x mod n) of
+///   them wherever the window begins, which no intensity knows of. Pixels that windows share are then the same ones.
 template <class Space, class T, class Sizes, bool shifted>
 struct KnownColumns : KnownKernel<Space, T, Sizes> {
   using Base = KnownKernel<Space, T, Sizes>;
@@ -83,13 +85,23 @@ struct KnownColumns : KnownKernel<Space, T, Sizes> {
                                                  int i) const {
     return (std::int64_t(i) * this->modes.by() + part.mode) * (n * n) + at.lane * n + part.first + at.group;
   }
+  /// Along an axis, the pixel of the object in a window that begins at `corner`, from that of a wrapped wave.
+  KOKKOS_FORCEINLINE_FUNCTION static int unwrapped(int pixel, int corner) {
+    const int begin = corner % n;
+    return corner - begin + pixel + (pixel < begin ? n : 0);
+  }
   KOKKOS_FORCEINLINE_FUNCTION void load_object(const Line& at, const typename Base::Part& part, int i,
                                                Number (&o)[per_lane]) const {
-    const int columns = static_cast<int>(scan.columns);
-    const Complex* from = object + (scan.corner(selection(i)) + (at.lane * columns + part.first + at.group));
+    const std::int64_t pattern = selection(i);
+    const int row = scan.positions[2 * pattern], first = scan.positions[2 * pattern + 1],
+              columns = static_cast<int>(scan.columns), own = part.first + at.group,
+              column = shifted ? unwrapped(own, first) : first + own, begin = shifted ? row % n : 0;
+    const Complex* const from = object + ((row - begin) * scan.columns + (at.lane * columns + column));
     BRACEWELL_UNROLL
-    for (int j = 0; j < per_lane; ++j)
-      o[j] = plain(from[Line::lanes * j * columns]);
+    for (int j = 0; j < per_lane; ++j) {
+      const int pixel = Line::lanes * j;
+      o[j] = plain(from[(pixel + (shifted && at.lane + pixel < begin ? n : 0)) * columns]);
+    }
   }
   /// Lets the team's columns of wave i of a mode set out.
   KOKKOS_FORCEINLINE_FUNCTION void prefetch_columns(const typename Base::Member& member, const Complex* of,

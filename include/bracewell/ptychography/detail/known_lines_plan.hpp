@@ -5,6 +5,7 @@
 #include <bracewell/ptychography/detail/compare_known_rows.hpp>
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
 #include <bracewell/ptychography/detail/known_gradients.hpp>
+#include <bracewell/ptychography/detail/line_groups.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/sum_blocks.hpp>
 
@@ -61,12 +62,14 @@ public:
   KnownLinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
                  const PtychographyOptions& options)
       : n_(shape.detector), modes_(shape.modes), weighted_(options.weights != PixelWeights::None),
-        sizes_(sizes(positions.count(), positions.subpixel(), shape, options)),
+        sizes_(sizes(space, positions.count(), positions.subpixel(), shape, options)),
         shifted_(space, positions, shape, options, sizes_.group),
         waves_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", sizes_.waves)),
         probes_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::probes", sizes_.probes)),
         slices_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::wave_slices",
                                        sizes_.slices * modes_ * n_ * n_)),
+        held_(device_vector<HeldRows>(space, "Bracewell::PtychographyLoss::held_rows",
+                                      shifted_ ? sizes_.group * n_ : 0)),
         patterns_(
             device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", sizes_.group)),
         sums_(device_vector<double>(space, "Bracewell::PtychographyLoss::sums", sizes_.sums)) {
@@ -79,14 +82,15 @@ public:
   std::int64_t group_size() const { return sizes_.group; }
 
   std::size_t memory_bytes() const {
-    return bytes_of(waves_, probes_, slices_, patterns_, sums_, table_) + shifted_.memory_bytes();
+    return bytes_of(waves_, probes_, slices_, held_, patterns_, sums_, table_) + shifted_.memory_bytes();
   }
 
   static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
-    const Sizes needed = sizes(count, subpixel, shape, options);
+    const Sizes needed = sizes(space, count, subpixel, shape, options);
     const std::int64_t probe = std::int64_t(shape.modes) * shape.detector * shape.detector;
     return sizeof(Complex) * (needed.waves + needed.probes + needed.slices * probe + needed.table) +
+           (needed.probes > 0 ? needed.group * shape.detector * sizeof(HeldRows) : 0) +
            needed.group * sizeof(PatternSums<T>) + needed.sums * sizeof(double) +
            Shifted::bytes_needed(space, count, subpixel, shape, options, needed.group);
   }
@@ -108,7 +112,7 @@ public:
       using Columns = decltype(columns);
       ShiftedSpectra<T> spectra{};
       if (shifted_) {
-        spectra = shifted_.spectra(space, positions, inputs, selection);
+        spectra = shifted_.spectra(space, positions, inputs, selection, true);
         shift_rows<Rows>(space, spectra);
       }
       const auto run = [&](auto shifted) {
@@ -129,7 +133,7 @@ public:
           space, positions.device(), positions.tiles(), selection, {nullptr, 0, sets()},
           WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
                               std::int64_t(sizes_.of_set) * n_ * n_, wave_block, nullptr},
-          outputs.object_gradient.data);
+          outputs.object_gradient.data, shifted_ ? held_.data() : nullptr);
   }
 
 private:
@@ -143,16 +147,14 @@ private:
     int of_set;
   };
 
-  static Sizes sizes(std::int64_t count, bool subpixel, const PtychographyShape& shape,
+  static Sizes sizes(const Space& space, std::int64_t count, bool subpixel, const PtychographyShape& shape,
                      const PtychographyOptions& options) {
     using Tuning = PtychographyTuning;
     const std::int64_t modes = shape.modes, n = shape.detector;
     const bool shifted = Shifted::needed(subpixel, shape, options);
-    const std::int64_t elements = modes * n * n * (shifted ? 2 : 1),
-                       allowed = options.workspace_bytes.value_or(Tuning::line_group_bytes);
     Sizes result{};
-    const std::int64_t group = std::clamp<std::int64_t>(allowed / (std::int64_t(sizeof(Complex)) * elements),
-                                                        1, std::max<std::int64_t>(count, 1));
+    const std::int64_t group =
+        line_group(space, options, count, std::int64_t(sizeof(Complex)) * modes * n * n * (shifted ? 2 : 1));
     result.group = group;
     result.waves = group * modes * n * n;
     result.probes = shifted ? result.waves : 0;
@@ -308,12 +310,14 @@ private:
   template <class Columns, bool shifted>
   void wave_gradients(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
                       const Outputs& outputs, const Selection& selection, bool of_probes) const {
-    const std::int64_t used = shifted ? selection.count : std::min(sizes_.slices, selection.count);
+    const std::int64_t used =
+        shifted ? runs<Columns>(selection.count) : std::min(sizes_.slices, selection.count);
     const auto run = [&](auto together) {
       launch(space, "Bracewell::PtychographyLoss::wave_gradients", used * sets() * Columns::blocks,
              GradientColumns<Space, T, Columns, shifted, together>{
                  columns<Columns, shifted>(positions, inputs, selection, used), QuickDivision(sets()),
-                 sizes_.of_set, patterns_.data(), slices_.data(), bool(outputs.object_gradient), of_probes},
+                 sizes_.of_set, patterns_.data(), slices_.data(), static_cast<int>(used), held_.data(),
+                 bool(outputs.object_gradient), of_probes},
              together ? sizes_.of_set : 1);
     };
     constexpr bool several = !shifted && most_of_set<GradientColumns<Space, T, Columns, false, true>>() > 1;
@@ -323,6 +327,16 @@ private:
       run(std::false_type());
     if (!shifted && of_probes)
       sum_slices(space, outputs.probe_gradient.data, used, selection.first > 0);
+  }
+
+  /// Runs of the patterns of shifted probes: of one mode as many as keep a GPU busy for a few turns of their teams; of
+  /// several, where conj(p) G is a small part of what is written, runs of one pattern take less time.
+  template <class Columns>
+  std::int64_t runs(std::int64_t count) const {
+    using Tuning = PtychographyTuning;
+    using Kernel = GradientColumns<Space, T, Columns, true>;
+    const std::int64_t teams = Tuning::run_turns * Tuning::multiprocessors * teams_on_chip<Kernel>();
+    return modes_ > 1 ? count : std::clamp<std::int64_t>(teams / Columns::blocks, 1, count);
   }
 
   template <class Rows>
@@ -360,6 +374,7 @@ private:
   Sizes sizes_;
   Shifted shifted_;
   View<Complex> waves_, probes_, slices_;
+  View<HeldRows> held_;
   View<PatternSums<T>> patterns_;
   View<double> sums_;
   View<PlainComplex<T>> table_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
+#include <bracewell/ptychography/detail/line_groups.hpp>
 #include <bracewell/ptychography/detail/line_transforms.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/sum_blocks.hpp>
@@ -37,7 +38,7 @@ public:
         means_are_energies_(options.weights == PixelWeights::None && !options.detector_background &&
                             !options.pattern_factors),
         inverse_fresnel_(options.fresnel_number ? 1 / *options.fresnel_number : 0),
-        group_(group_size(positions.count(), positions.subpixel(), shape, options)),
+        group_(group_size(space, positions.count(), positions.subpixel(), shape, options)),
         shifted_(space, positions, shape, options, group_),
         detector_(space, "Bracewell::PtychographyLoss::table", n_),
         window_(space, "Bracewell::PtychographyLoss::table", shifted_ || last_ > 0 ? m_ : n_),
@@ -76,7 +77,8 @@ public:
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const int n = shape.detector, m = shape.probe, modes = shape.modes;
     const bool shifts = Shifted::needed(subpixel, shape, options);
-    const std::int64_t group = group_size(count, subpixel, shape, options), pixels = std::int64_t(n) * n,
+    const std::int64_t group = group_size(space, count, subpixel, shape, options),
+                       pixels = std::int64_t(n) * n,
                        windows = (shape.slices - !shifts) * std::int64_t(modes) * m * m;
     const RadixPlan<Space, T> detector(space, "Bracewell::PtychographyLoss::table", n),
         window(space, "Bracewell::PtychographyLoss::table", shifts || shape.slices > 1 ? m : n);
@@ -239,17 +241,14 @@ private:
                                         outputs.background_gradient.data, selection.first > 0});
   }
 
-  static std::int64_t group_size(std::int64_t count, bool subpixel, const PtychographyShape& shape,
-                                 const PtychographyOptions& options) {
+  static std::int64_t group_size(const Space& space, std::int64_t count, bool subpixel,
+                                 const PtychographyShape& shape, const PtychographyOptions& options) {
     const std::int64_t per_pattern =
         std::int64_t(sizeof(Complex)) * shape.modes * shape.probe *
             (shape.detector +
              (shape.slices - !Shifted::needed(subpixel, shape, options)) * std::int64_t(shape.probe)) +
         (options.detector_background ? std::int64_t(sizeof(T)) * shape.detector * shape.detector : 0);
-    return std::clamp<std::int64_t>(
-        static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::line_group_bytes)) /
-            per_pattern,
-        1, std::max<std::int64_t>(count, 1));
+    return line_group(space, options, count, per_pattern);
   }
 
   int n_, m_, modes_, last_; ///< last slice

@@ -18,6 +18,11 @@ KOKKOS_FORCEINLINE_FUNCTION int in_blocks(int column, [[maybe_unused]] int m) {
     return column;
 }
 
+/// Rows of a window whose sums a column of wrapped waves has (KnownColumns): those of the others are in later windows.
+struct HeldRows {
+  std::int16_t begin, end;
+};
+
 /// Object gradient sum_j conj(p(r - y_j)) G_j(r - y_j), by tiles of the object: a team owns a tile, goes
 /// through the windows that reach it and stores each pixel once. On GPUs the lanes of a warp are neighbouring
 /// columns and hold all rows; the warps take the windows in turn and add what they have at the end, in fixed
@@ -39,10 +44,12 @@ struct GatherObjectGradient {
   WaveGradients<T, Stored> waves;
   Kokkos::complex<T>* gradient;
   bool accumulate;
+  const HeldRows*
+      held; ///< [patterns, m] of wrapped waves in blocks, m being a multiple of the tile's sides; or null
 
-  /// A window and where the tile lies in it.
+  /// A window, where the tile lies in it, and where in its wave.
   struct Window {
-    int i, row, column;
+    int i, row, column, wave_row, wave_column;
     T factor;
   };
 
@@ -52,32 +59,43 @@ struct GatherObjectGradient {
     const std::int64_t j = tiles.windows[entry], i = (slots ? slots[j] : j) - selection.first;
     if (i < 0 || i >= selection.count)
       return false;
-    result = {static_cast<int>(i), static_cast<int>(top - scan.positions[2 * j]),
-              static_cast<int>(left - scan.positions[2 * j + 1]), waves.factor(i)};
+    const int row = static_cast<int>(top - scan.positions[2 * j]),
+              column = static_cast<int>(left - scan.positions[2 * j + 1]);
+    result = {static_cast<int>(i),
+              row,
+              column,
+              held ? static_cast<int>(top % scan.probe) : row,
+              held ? static_cast<int>(left % scan.probe) : column,
+              waves.factor(i)};
     return true;
   }
 
   /// Adds what a window has for a column of the tile.
   KOKKOS_INLINE_FUNCTION void add(const Window& window, int x, T (&re)[height], T (&im)[height]) const {
-    const int m = scan.probe, column = window.column + x;
-    const int from = Kokkos::max(0, -window.row), to = Kokkos::min(+height, m - window.row);
-    if (from >= to || column < 0 || column >= m)
+    const int m = scan.probe, column = window.column + x, wave_column = window.wave_column + x;
+    if (column < 0 || column >= m)
+      return;
+    const HeldRows rows =
+        held ? held[std::int64_t(window.i) * m + wave_column] : HeldRows{0, static_cast<std::int16_t>(m)};
+    const int from = Kokkos::max(0, rows.begin - window.row),
+              to = Kokkos::min(+height, rows.end - window.row);
+    if (from >= to)
       return;
     if (to - from == height)
-      add_rows<true>(window, column, from, to, re, im);
+      add_rows<true>(window, column, wave_column, from, to, re, im);
     else
-      add_rows<false>(window, column, from, to, re, im);
+      add_rows<false>(window, column, wave_column, from, to, re, im);
   }
 
   /// @tparam all  whether the window has all rows of the tile
   template <bool all>
-  KOKKOS_INLINE_FUNCTION void add_rows(const Window& window, int column, int from, int to, T (&re)[height],
-                                       T (&im)[height]) const {
+  KOKKOS_INLINE_FUNCTION void add_rows(const Window& window, int column, int wave_column, int from, int to,
+                                       T (&re)[height], T (&im)[height]) const {
     const int m = scan.probe, pitch = static_cast<int>(waves.row_stride);
     const Kokkos::complex<T>* p =
         block > 0 ? nullptr : probes.data + window.i * probes.stride + window.row * m + column;
-    const complex_of<Stored>* w =
-        waves.data + window.i * waves.pattern_stride + window.row * pitch + in_blocks<block>(column, m);
+    const complex_of<Stored>* w = waves.data + window.i * waves.pattern_stride + window.wave_row * pitch +
+                                  in_blocks<block>(wave_column, m);
     for (int mode = 0; mode < probes.modes; ++mode) {
       Kokkos::complex<T> probe[height], wave[height];
       BRACEWELL_UNROLL
@@ -195,11 +213,20 @@ struct ScatterObjectGradient {
   Probes<T> probes;
   WaveGradients<T, Stored> waves;
   Kokkos::complex<T>* gradient;
+  const HeldRows* held; ///< see GatherObjectGradient
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int m = scan.probe, column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
     const std::int64_t i = index / m / m;
-    const std::int64_t at = scan.corner(selection(i)) + row * scan.columns + column;
+    const int* const corner = scan.positions + 2 * selection(i);
+    int y = row, x = column; // in the window
+    if (held) {
+      y = (row - corner[0] % m + m) % m, x = (column - corner[1] % m + m) % m;
+      const HeldRows rows = held[i * m + column];
+      if (y < rows.begin || y >= rows.end)
+        return;
+    }
+    const std::int64_t at = (corner[0] + y) * scan.columns + (corner[1] + x);
     Kokkos::complex<T> sum(0);
     for (int mode = 0; mode < probes.modes; ++mode)
       if constexpr (block > 0)

@@ -25,17 +25,20 @@ struct ProbeFractions {
 };
 
 /// Phases exp(-2 pi i k f / m) of shifts by a fraction f of a pixel, [patterns, 2, m]: of the frequencies along rows,
-/// then columns.
+/// then columns. With corners f also has the corner, so that the pixel of the object (y, x) is (y mod m, x mod m) of the
+/// shifted probe.
 template <class T>
 struct ShiftPhases {
   const double* fractions; ///< [N, 2]
+  const int* corners;      ///< [N, 2] or null
   Selection selection;
   Kokkos::complex<T>* phases;
   int m;
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int k = static_cast<int>(index % m), axis = static_cast<int>(index / m % 2);
-    const double f = fractions[2 * selection(index / m / 2) + axis];
+    const std::int64_t of = 2 * selection(index / m / 2) + axis;
+    const double f = fractions[of] + (corners ? corners[of] % m : 0);
     const auto phase = unit_phase(-double(2 * k < m ? k : k - m) * f / m);
     phases[index] = Kokkos::complex<T>(static_cast<T>(phase.real()), static_cast<T>(phase.imag()));
   }

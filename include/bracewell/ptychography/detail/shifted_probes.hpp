@@ -83,8 +83,9 @@ public:
   }
 
   /// Spectra of the probes of a selection.
+  /// @param wrapped  shifts them by their windows' corners, too
   ShiftedSpectra<T> spectra(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
-                            const Selection& selection) const {
+                            const Selection& selection, bool wrapped = false) const {
     if (relaxation_ == 0) {
       const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> given(inputs.probe.data, 1, modes_,
                                                                                m_, m_);
@@ -94,9 +95,10 @@ public:
       sum(space, inputs.relaxation.data, spectra_.data() + elements(), spectra_.size() - elements(), false);
       one_->execute(space, spectra_, spectra_);
     }
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::shift_phases",
-                         Range(space, 0, selection.count * 2 * m_),
-                         ShiftPhases<T>{fractions(positions), selection, phases_.data(), m_});
+    Kokkos::parallel_for(
+        "Bracewell::PtychographyLoss::shift_phases", Range(space, 0, selection.count * 2 * m_),
+        ShiftPhases<T>{fractions(positions), wrapped ? positions.device().positions : nullptr, selection,
+                       phases_.data(), m_});
     return {{phases_.data(), selection, m_, modes_}, spectra_.data(), inputs.coefficients.data, relaxation_};
   }
 

@@ -52,6 +52,9 @@ struct PtychographyTuning {
   /// about so many others.
   static constexpr int multiprocessors = 132, slice_teams = 8192;
 
+  /// Turns of the teams of a GPU, each of which goes through a run of patterns with shifted probes.
+  static constexpr int run_turns = 4;
+
   /// Warps that share the windows of a tile of the object, their teams on a multiprocessor, and the tile, whose width is
   /// that of a warp.
   static constexpr int object_shares = 8, object_teams = 4, tile_height = 8, tile_width = 32;
@@ -67,10 +70,9 @@ struct PtychographyTuning {
   /// Blocks of a pattern in sums for its position, at most.
   static constexpr int most_blocks = 32;
 
-  /// Bytes of a group of patterns where options.workspace_bytes does not say: the sums of gradients are launched for
-  /// every group, and kernels over lines are short.
-  static constexpr std::size_t group_bytes = std::size_t(640) << 20, line_group_bytes = std::size_t(1280)
-                                                                                        << 20;
+  /// Bytes of a group of patterns where options.workspace_bytes does not say. Kernels over lines are short, and every
+  /// group launches all of them: theirs have this part of the device's memory, if that is more.
+  static constexpr std::size_t group_bytes = std::size_t(640) << 20, line_group_part = 40;
 
   /// Bytes of waves that a plan of the FFT library transforms at a time, on GPUs.
   static constexpr std::int64_t transform_bytes = std::int64_t(40) << 20;
