@@ -11,6 +11,7 @@
 #include <array>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace Bracewell::Impl {
@@ -213,49 +214,75 @@ struct BinTasks {
 
   /// @param begin  where the samples of every bin begin, and where the last ones end
   static BinTasks make(const BinGrid<Dim>& bins, const std::uint32_t* begin, Limits limits) {
-    const std::int64_t alone = limits.alone, most = rounded(bins, begin, limits);
-    std::array<std::vector<BinTask>, colours> whole;
-    std::array<std::vector<SplitBin>, colours> divided;
     BinTasks result;
-    result.alone = alone;
-    for (std::int64_t bin = 0; bin < bins.count(); ++bin) {
-      const std::int64_t first = begin[bin], samples = begin[bin + 1] - first;
-      if (samples == 0)
-        continue;
+    result.alone = limits.alone;
+    // Bins of a colour; below, where the next one of it belongs.
+    std::array<int, colours> whole = {}, divided = {};
+    std::vector<std::int64_t> large;
+    for_each_filled(bins, begin, [&](std::uint32_t, std::int64_t samples, int colour) {
       result.largest = std::max(result.largest, samples);
-      const int colour = bins.colour(bin);
-      if (samples <= alone) {
-        whole[colour].push_back({begin[bin], begin[bin + 1], std::uint32_t(bin), -1});
-        continue;
-      }
-      const std::int64_t parts = (samples + most - 1) / most;
-      divided[colour].push_back({std::uint32_t(bin), result.slots, std::int32_t(parts)});
-      for (std::int64_t i = 0; i < parts; ++i)
-        result.tasks.push_back({std::uint32_t(first + samples * i / parts),
-                                std::uint32_t(first + samples * (i + 1) / parts), std::uint32_t(bin),
-                                result.slots++});
-    }
+      ++(samples <= limits.alone ? whole : divided)[colour];
+      if (samples > limits.alone)
+        large.push_back(samples);
+    });
+    const std::int64_t most = rounded(large, limits);
+    for (const std::int64_t samples : large)
+      result.slots += static_cast<int>((samples + most - 1) / most);
     result.task_end[0] = result.slots;
     result.split_end[0] = 0;
     for (int colour = 0; colour < colours; ++colour) {
-      result.tasks.insert(result.tasks.end(), whole[colour].begin(), whole[colour].end());
-      result.split.insert(result.split.end(), divided[colour].begin(), divided[colour].end());
-      result.task_end[colour + 1] = static_cast<int>(result.tasks.size());
-      result.split_end[colour + 1] = static_cast<int>(result.split.size());
+      result.task_end[colour + 1] =
+          result.task_end[colour] + std::exchange(whole[colour], result.task_end[colour]);
+      result.split_end[colour + 1] =
+          result.split_end[colour] + std::exchange(divided[colour], result.split_end[colour]);
     }
+    result.tasks.resize(static_cast<std::size_t>(result.task_end[colours]));
+    result.split.resize(static_cast<std::size_t>(result.split_end[colours]));
+    int slot = 0;
+    for_each_filled(bins, begin, [&](std::uint32_t bin, std::int64_t samples, int colour) {
+      const std::int64_t first = begin[bin];
+      if (samples <= limits.alone) {
+        result.tasks[whole[colour]++] = {begin[bin], begin[bin + 1], bin, -1};
+        return;
+      }
+      const std::int64_t parts = (samples + most - 1) / most;
+      result.split[divided[colour]++] = {bin, slot, std::int32_t(parts)};
+      for (std::int64_t i = 0; i < parts; ++i, ++slot)
+        result.tasks[slot] = {std::uint32_t(first + samples * i / parts),
+                              std::uint32_t(first + samples * (i + 1) / parts), bin, slot};
+    });
     return result;
   }
 
   std::size_t bytes() const { return tasks.size() * sizeof(BinTask) + split.size() * sizeof(SplitBin); }
 
 private:
+  /// Calls visit(bin, samples, colour) for every bin that has samples. Colours are counted along: divisions would take
+  /// most of the time that a host needs for tens of thousands of bins.
+  template <class Visit>
+  static void for_each_filled(const BinGrid<Dim>& bins, const std::uint32_t* begin, const Visit& visit) {
+    const auto count = static_cast<std::uint32_t>(bins.count());
+    int at[Dim] = {}, turn[Dim] = {};
+    for (std::uint32_t bin = 0; bin < count; ++bin) {
+      if (const std::int64_t samples = begin[bin + 1] - begin[bin]; samples > 0) {
+        int colour = 0; // as BinGrid::colour
+        for (int d = 0; d < Dim; ++d)
+          colour = colour * bins.turns + turn[d];
+        visit(bin, samples, colour);
+      }
+      for (int d = 0; d < Dim; ++d) {
+        turn[d] = turn[d] + 1 == bins.turns ? 0 : turn[d] + 1;
+        if (++at[d] < bins.number[d])
+          break;
+        at[d] = 0; // and so is the turn: numbers are multiples of turns
+      }
+    }
+  }
+
   /// `most`, or as much more as bins with slots take to be no more tasks than wanted: a few more would be a round
   /// of their own, in which most teams have nothing to do.
-  static std::int64_t rounded(const BinGrid<Dim>& bins, const std::uint32_t* begin, const Limits& limits) {
-    std::vector<std::int64_t> large;
-    for (std::int64_t bin = 0; bin < bins.count(); ++bin)
-      if (const std::int64_t samples = begin[bin + 1] - begin[bin]; samples > limits.alone)
-        large.push_back(samples);
+  /// @param large  samples of the bins with slots
+  static std::int64_t rounded(const std::vector<std::int64_t>& large, const Limits& limits) {
     for (std::int64_t most = limits.most; most < 2 * limits.most; most += limits.most / 64 + 1) {
       std::int64_t tasks = 0;
       for (const std::int64_t samples : large)
