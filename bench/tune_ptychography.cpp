@@ -118,11 +118,8 @@ void groups() {
   const Experiment experiment(n, m, host ? 8 : 64);
   std::printf("\nworkspace_bytes (in use: %zu MB, lines %zu MB), detector %d, probe %d, %d patterns\n"
               "%10s%12s%12s%12s\n",
-              Impl::PtychographyTuning::group_bytes >> 20,
-              std::max(Impl::PtychographyTuning::group_bytes,
-                       Impl::device_bytes(Space()) / Impl::PtychographyTuning::line_group_part) >>
-                  20,
-              n, m, experiment.patterns(), "MB", "fused us", "lines us", "general us");
+              Impl::PtychographyTuning::group_bytes >> 20, Impl::line_group_bytes(Space()) >> 20, n, m,
+              experiment.patterns(), "MB", "fused us", "lines us", "general us");
   for (std::size_t megabytes = 10; megabytes <= 5120; megabytes *= 2) {
     PtychographyOptions options{
         .counts = 100, .path = PatternPath::Fused, .workspace_bytes = megabytes << 20};

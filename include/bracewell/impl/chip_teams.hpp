@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/error.hpp>
-#include <bracewell/impl/memory.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -149,22 +148,6 @@ void launch_teams(const Space& space, const std::string& label, int teams, std::
         label, Policy(space, teams, +Functor::chip_team_size).set_scratch_size(0, Kokkos::PerTeam(bytes)),
         functor);
   }
-}
-
-/// Zeros. CUDA writes them faster than a kernel does whose threads have a number each.
-template <class Space, class Value>
-void clear(const Space& space, const std::string& label, Value* values, std::int64_t size) {
-#if defined(KOKKOS_ENABLE_CUDA)
-  if constexpr (std::is_same_v<Space, Kokkos::Cuda>) {
-    cudaError_t error = cudaSetDevice(space.cuda_device());
-    if (error == cudaSuccess)
-      error = cudaMemsetAsync(static_cast<void*>(values), 0, static_cast<std::size_t>(size) * sizeof(Value),
-                              space.cuda_stream());
-    if (error != cudaSuccess)
-      throw Error(label + ": " + cudaGetErrorString(error));
-  } else
-#endif
-    fill(space, label, values, size);
 }
 
 } // namespace Bracewell::Impl

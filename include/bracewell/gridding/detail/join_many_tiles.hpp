@@ -5,8 +5,8 @@
 
 namespace Bracewell::Impl {
 
-/// JoinTiles for bins with many tiles, on GPUs: groups of lanes of a team take every so manieth tile of a bin for
-/// neighbouring cells, and one of them adds their sums in fixed order.
+/// JoinTiles for bins with many tiles, on GPUs: each group of lanes of a team takes every groups-th tile of a bin for
+/// neighbouring cells, and the first adds their sums in fixed order.
 template <class Space, class T, int Dim>
 struct JoinManyTiles {
   using Complex = Kokkos::complex<T>;

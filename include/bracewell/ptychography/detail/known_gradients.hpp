@@ -173,7 +173,7 @@ private:
     for (int i = first; i < last; ++i) {
       const bool more = i + 1 < last;
       add_pattern(member, at, memory, part, i, more, sum);
-      const Corner now = corner(i), next = corner(more ? i + 1 : i);
+      const auto now = this->corner(i), next = this->corner(more ? i + 1 : i);
       const bool stays = more && Base::unwrapped(own, now.column) == Base::unwrapped(own, next.column);
       const HeldRows rows = stays ? rows_before(now.row, next.row) : HeldRows{0, n};
       if (want_object) {
@@ -193,13 +193,6 @@ private:
     }
   }
 
-  struct Corner {
-    int row, column;
-  };
-  KOKKOS_FORCEINLINE_FUNCTION Corner corner(int i) const {
-    const int* const position = this->scan.positions + 2 * this->selection(i);
-    return {position[0], position[1]};
-  }
   /// Of a window that begins in `row` the rows that one which begins in `next` does not have.
   KOKKOS_FORCEINLINE_FUNCTION static HeldRows rows_before(int row, int next) {
     const int step = Kokkos::max(-n, Kokkos::min(+n, next - row));

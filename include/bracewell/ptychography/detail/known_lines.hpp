@@ -90,13 +90,21 @@ struct KnownColumns : KnownKernel<Space, T, Sizes> {
     const int begin = corner % n;
     return corner - begin + pixel + (pixel < begin ? n : 0);
   }
+  /// The first pixel of a pattern's window.
+  struct Corner {
+    int row, column;
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Corner corner(int i) const {
+    const int* const position = scan.positions + 2 * selection(i);
+    return {position[0], position[1]};
+  }
   KOKKOS_FORCEINLINE_FUNCTION void load_object(const Line& at, const typename Base::Part& part, int i,
                                                Number (&o)[per_lane]) const {
-    const std::int64_t pattern = selection(i);
-    const int row = scan.positions[2 * pattern], first = scan.positions[2 * pattern + 1],
-              columns = static_cast<int>(scan.columns), own = part.first + at.group,
-              column = shifted ? unwrapped(own, first) : first + own, begin = shifted ? row % n : 0;
-    const Complex* const from = object + ((row - begin) * scan.columns + (at.lane * columns + column));
+    const Corner first = corner(i);
+    const int columns = static_cast<int>(scan.columns), own = part.first + at.group,
+              column = shifted ? unwrapped(own, first.column) : first.column + own,
+              begin = shifted ? first.row % n : 0;
+    const Complex* const from = object + ((first.row - begin) * scan.columns + (at.lane * columns + column));
     BRACEWELL_UNROLL
     for (int j = 0; j < per_lane; ++j) {
       const int pixel = Line::lanes * j;

@@ -53,6 +53,9 @@ struct GatherObjectGradient {
     T factor;
   };
 
+  /// Known to the compiler to be false where waves are not in blocks.
+  KOKKOS_INLINE_FUNCTION bool wrapped() const { return block > 0 && held; }
+
   /// False for windows of patterns that were not selected.
   KOKKOS_INLINE_FUNCTION bool window(std::int64_t entry, std::int64_t top, std::int64_t left,
                                      Window& result) const {
@@ -64,8 +67,8 @@ struct GatherObjectGradient {
     result = {static_cast<int>(i),
               row,
               column,
-              held ? static_cast<int>(top % scan.probe) : row,
-              held ? static_cast<int>(left % scan.probe) : column,
+              wrapped() ? static_cast<int>(top % scan.probe) : row,
+              wrapped() ? static_cast<int>(left % scan.probe) : column,
               waves.factor(i)};
     return true;
   }
@@ -75,8 +78,8 @@ struct GatherObjectGradient {
     const int m = scan.probe, column = window.column + x, wave_column = window.wave_column + x;
     if (column < 0 || column >= m)
       return;
-    const HeldRows rows =
-        held ? held[std::int64_t(window.i) * m + wave_column] : HeldRows{0, static_cast<std::int16_t>(m)};
+    const HeldRows rows = wrapped() ? held[std::int64_t(window.i) * m + wave_column]
+                                    : HeldRows{0, static_cast<std::int16_t>(m)};
     const int from = Kokkos::max(0, rows.begin - window.row),
               to = Kokkos::min(+height, rows.end - window.row);
     if (from >= to)
