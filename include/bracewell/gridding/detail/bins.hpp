@@ -309,12 +309,12 @@ std::int64_t bin_teams_at_once([[maybe_unused]] const Space& space,
   return 1;
 }
 
-/// Keys of all points, their numbers, and how many are not finite.
+/// Keys of all points, and how many are not finite.
 template <class Points, class T, int Dim>
 struct KeysOfPoints {
   PointLocations<Points, T, Dim> where;
   BinGrid<Dim> bins;
-  std::uint32_t *keys, *order;
+  std::uint32_t* keys;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {
     Location<T, Dim> at = {};
@@ -322,7 +322,6 @@ struct KeysOfPoints {
       ++not_finite;
     else
       keys[i] = bins.key(at);
-    order[i] = static_cast<std::uint32_t>(i);
   }
 };
 
@@ -400,34 +399,39 @@ struct Bins {
     if (static_cast<std::int64_t>(order.size()) != points)
       order = device_vector<std::uint32_t>(space, "Bracewell::Gridding::order", points);
     // Keys, and what sorting needs beside them, lie where locations come afterwards.
-    static_assert(sizeof(Location<T, Dim>) >= 3 * sizeof(std::uint32_t));
-    auto* const memory = reinterpret_cast<std::uint32_t*>(locations);
-    const Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged> keys(memory,
-                                                                            static_cast<std::size_t>(points));
+    constexpr std::size_t words = sizeof(Location<T, Dim>) / sizeof(std::uint32_t);
+    static_assert(words >= 4);
+    const SortMemory<Space> memory(reinterpret_cast<std::uint32_t*>(locations),
+                                   words * static_cast<std::size_t>(points));
+    const SortMemory<Space> keys(memory.data(), static_cast<std::size_t>(points));
+    const SortMemory<Space> beside(memory.data() + points, memory.size() - keys.size());
     if (static_cast<std::int64_t>(first.size()) != grid.count() + 1)
       first = device_vector<std::uint32_t>(space, "Bracewell::Gridding::first_of_bins", grid.count() + 1);
     std::int64_t not_finite = 0;
     Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
-                            KeysOfPoints<Points, T, Dim>{where, grid, keys.data(), order.data()}, not_finite);
+                            KeysOfPoints<Points, T, Dim>{where, grid, keys.data()}, not_finite);
     if (not_finite > 0)
       return not_finite;
-    sort_keys<Space>(space, keys, order, memory + points);
+    const auto below = static_cast<std::uint32_t>(grid.count() * grid.cells_of_key());
+    const std::uint32_t* const sorted = sort_keys<Space>(space, keys, order, below, beside);
     Kokkos::parallel_for(
         "Bracewell::Gridding::first_of_bins", Range(space, 0, grid.count() + 1),
-        FirstOfBins{keys.data(), static_cast<std::uint32_t>(points), grid.cells_of_key(), first.data()});
-    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
-                         LocateInOrder<Points, T, Dim>{where, order.data(), points, locations});
-    chunks.sort(space, order.data(), points);
+        FirstOfBins{sorted, static_cast<std::uint32_t>(points), grid.cells_of_key(), first.data()});
     std::vector<std::uint32_t> begin(static_cast<std::size_t>(grid.count() + 1));
     copy_to_host(space, first, begin.data());
+    chunks.sort(space, order.data(), points, memory);
+    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
+                         LocateInOrder<Points, T, Dim>{where, order.data(), points, locations});
+    // The host makes tasks while a GPU does that.
     const auto host = make_tasks(space, grid, begin.data(), points);
     task_end = host.task_end;
     split_end = host.split_end;
     slots = host.slots;
     largest = host.largest;
     alone = host.alone;
-    tasks = device_copy(space, "Bracewell::Gridding::bin_tasks", host.tasks);
-    split = device_copy(space, "Bracewell::Gridding::split_bins", host.split);
+    copy_to_device(space, "Bracewell::Gridding::bin_tasks", host.tasks, tasks);
+    copy_to_device(space, "Bracewell::Gridding::split_bins", host.split, split);
+    space.fence("Bracewell::Gridding: tasks are copied");
     return 0;
   }
 
@@ -461,6 +465,17 @@ private:
                                   std::int64_t points) {
     const std::int64_t teams = bin_teams_at_once<Space, T>(space, grid);
     return BinTasks<Dim>::make(grid, begin, BinTasks<Dim>::limits(space, points, teams));
+  }
+
+  /// Takes other memory only where there are more or fewer values.
+  template <class Value>
+  static void copy_to_device(const Space& space, const std::string& label, const std::vector<Value>& values,
+                             Vector<Value>& to) {
+    if (to.size() != values.size())
+      to = device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
+    Kokkos::deep_copy(
+        space, to,
+        Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
   }
 
   static void copy_to_host(const Space& space, const Vector<std::uint32_t>& from, std::uint32_t* to) {

@@ -208,7 +208,7 @@ struct GriddingPlan {
       tiles = TileLists<Space, T, Dim>(space, problem);
       sums = partial_sums(tiles.slots, problem.slices);
     }
-    if (strategy != GriddingStrategy::Duplicated && static_cast<std::int64_t>(partial.size()) != sums)
+    if (strategy != GriddingStrategy::Duplicated && static_cast<std::int64_t>(partial.size()) < sums)
       partial = device_vector<Complex>(space, "Bracewell::Gridding::partial_sums", sums);
     space.fence("Bracewell::Gridding: the points are sorted");
   }

@@ -39,21 +39,24 @@ struct SampleChunks {
   static std::int64_t count(std::int64_t points) { return is_host<Space> ? 0 : (points + size - 1) / size; }
 
   /// @param sample_order  numbers of the samples in the order of bins
+  /// @param memory        for three times as many numbers as there are chunks, and more that sorting uses
   void sort([[maybe_unused]] const Space& space, [[maybe_unused]] const std::uint32_t* sample_order,
-            std::int64_t points) {
+            std::int64_t points, [[maybe_unused]] const SortMemory<Space>& memory) {
     const std::int64_t chunks = count(points);
     if (chunks == 0)
       return;
     if (static_cast<std::int64_t>(order.size()) != chunks)
       order = device_vector<std::uint32_t>(space, "Bracewell::Gridding::chunks", chunks);
-    const auto first = device_vector<std::uint32_t>(space, "Bracewell::Gridding::first_of_chunks", chunks);
+    const SortMemory<Space> first(memory.data(), static_cast<std::size_t>(chunks));
     double reach = 0;
     Kokkos::parallel_reduce("Bracewell::Gridding::first_of_chunks",
                             Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, chunks),
                             FirstOfChunks{sample_order, points, size, order.data(), first.data()}, reach);
     // Of points in any order it is a third of all samples.
-    if (reach < double(chunks) * double(points) / 8)
-      sort_keys<Space>(space, first, order, nullptr);
+    if (reach >= double(chunks) * double(points) / 8)
+      return;
+    const SortMemory<Space> beside(memory.data() + chunks, memory.size() - first.size());
+    sort_keys<Space>(space, first, order, static_cast<std::uint32_t>(points), beside);
   }
 };
 

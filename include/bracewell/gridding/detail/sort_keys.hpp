@@ -1,34 +1,105 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/execution.hpp>
+#include <bracewell/error.hpp>
+#include <bracewell/impl/memory.hpp>
 
 #include <Kokkos_Core.hpp>
-#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+#if defined(KOKKOS_ENABLE_CUDA)
+#include <cub/device/device_radix_sort.cuh>
+#elif defined(KOKKOS_ENABLE_HIP)
 #include <Kokkos_Sort.hpp>
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace Bracewell::Impl {
 
-/// Sorts keys and their numbers. Equal keys lie in an order that depends on the keys alone.
-/// @param scratch  memory of hosts for as many keys and numbers
 template <class Space>
-void sort_keys(const Space& space, const Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged>& keys,
-               const Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged>& order,
-               [[maybe_unused]] std::uint32_t* scratch) {
+using SortMemory = Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged>;
+
+/// numbers[i] = i.
+struct NumberAll {
+  std::uint32_t* numbers;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { numbers[i] = static_cast<std::uint32_t>(i); }
+};
+
+template <class Space>
+void number_all(const Space& space, std::uint32_t* numbers, std::int64_t count) {
+  Kokkos::parallel_for("Bracewell::Gridding::number_keys",
+                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+                       NumberAll{numbers});
+}
+
+#if defined(KOKKOS_ENABLE_CUDA)
+
+/// CUB's radix sort, by the bits that keys have, in the caller's memory: Kokkos' sort_by_key takes all 32 bits, and
+/// allocates what it needs at every call.
+inline const std::uint32_t* sort_keys_by_cub(const Kokkos::Cuda& space, const SortMemory<Kokkos::Cuda>& keys,
+                                             const SortMemory<Kokkos::Cuda>& order, int bits,
+                                             const SortMemory<Kokkos::Cuda>& memory) {
+  const auto check = [](cudaError_t error) {
+    if (error != cudaSuccess)
+      throw Error(std::string("Bracewell::Gridding: keys were not sorted: ") + cudaGetErrorString(error));
+  };
+  check(cudaSetDevice(space.cuda_device()));
+  const std::size_t count = keys.size();
+  std::uint32_t* const other = memory.data() + count;
+  cub::DoubleBuffer<std::uint32_t> of_keys(keys.data(), memory.data());
+  cub::DoubleBuffer<std::uint32_t> numbers(order.data(), other);
+  // Every pass, of eight bits, goes from one to the other: the last one ends in `order`.
+  if ((bits + 7) / 8 % 2 == 1)
+    std::swap(numbers.d_buffers[0], numbers.d_buffers[1]);
+  number_all(space, numbers.Current(), static_cast<std::int64_t>(count));
+  std::size_t bytes = 0;
+  const auto sort = [&](void* scratch) {
+    check(cub::DeviceRadixSort::SortPairs(scratch, bytes, of_keys, numbers, static_cast<std::uint32_t>(count),
+                                          0, bits, space.cuda_stream()));
+  };
+  sort(nullptr); // says how many bytes
+  Kokkos::View<char*, Kokkos::Cuda> more;
+  if (bytes > (memory.size() - 2 * count) * sizeof(std::uint32_t)) // of very few keys, if ever
+    more = device_vector<char>(space, "Bracewell::Gridding::sort", static_cast<std::int64_t>(bytes));
+  sort(more.size() > 0 ? static_cast<void*>(more.data()) : other + count);
+  if (numbers.Current() != order.data()) // so few keys that one pass takes them
+    Kokkos::deep_copy(space, order, SortMemory<Kokkos::Cuda>(numbers.Current(), count));
+  return of_keys.Current();
+}
+
+#endif
+
+/// Sorts keys; `order` becomes their numbers. Equal keys stay in order.
+/// @param keys    overwritten
+/// @param below   what all keys are smaller than
+/// @param memory  for twice as many keys, and more that GPUs use
+/// @return  the sorted keys: in `keys` or `memory`
+template <class Space>
+const std::uint32_t* sort_keys(const Space& space, const SortMemory<Space>& keys,
+                               const SortMemory<Space>& order, [[maybe_unused]] std::uint32_t below,
+                               [[maybe_unused]] const SortMemory<Space>& memory) {
+  if (keys.size() == 0)
+    return keys.data();
+  [[maybe_unused]] const auto count = static_cast<std::int64_t>(keys.size());
   if constexpr (!is_host<Space>) {
-#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+#if defined(KOKKOS_ENABLE_CUDA)
+    return sort_keys_by_cub(space, keys, order, std::max<int>(1, std::bit_width(below - 1)), memory);
+#else
+    number_all(space, order.data(), count);
+#if defined(KOKKOS_ENABLE_HIP)
     Kokkos::Experimental::sort_by_key(space, keys, order);
+#endif
+    return keys.data();
 #endif
   } else {
     // By digits of twelve bits, the lowest first; a thread counts and moves a part of them.
     constexpr int bits = 12, digits = 1 << bits;
-    const auto count = static_cast<std::int64_t>(keys.size());
+    number_all(space, order.data(), count);
     const std::int64_t parts = std::clamp<std::int64_t>(count / digits, 1, space.concurrency());
     std::uint32_t largest = 0;
     using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
@@ -38,8 +109,7 @@ void sort_keys(const Space& space, const Kokkos::View<std::uint32_t*, Space, Kok
         [=](std::int64_t i, std::uint32_t& most) { most = std::max(most, all[i]); },
         Kokkos::Max<std::uint32_t>(largest));
     auto from_keys = keys, from = order;
-    using Scratch = Kokkos::View<std::uint32_t*, Space, Kokkos::MemoryUnmanaged>;
-    Scratch to_keys(scratch, keys.size()), to(scratch + count, keys.size());
+    SortMemory<Space> to_keys(memory.data(), keys.size()), to(memory.data() + count, keys.size());
     std::vector<std::int64_t> counts(static_cast<std::size_t>(parts * digits));
     for (int shift = 0; shift < 32 && largest >> shift; shift += bits) {
       std::fill(counts.begin(), counts.end(), 0);
@@ -65,10 +135,9 @@ void sort_keys(const Space& space, const Kokkos::View<std::uint32_t*, Space, Kok
       std::swap(from_keys, to_keys);
       std::swap(from, to);
     }
-    if (from.data() != order.data()) {
-      Kokkos::deep_copy(space, keys, from_keys);
+    if (from.data() != order.data())
       Kokkos::deep_copy(space, order, from);
-    }
+    return from_keys.data();
   }
 }
 
