@@ -83,7 +83,7 @@ struct Problem {
     });
   }
   double owned() const {
-    using Owned = std::conditional_t<host, Impl::InsertOwnedHost<Space, Kernel, float, 2, D, Mates::Both>,
+    using Owned = std::conditional_t<host, Impl::InsertBricksHost<Space, Kernel, float, 2, D, Mates::Both>,
                                      Impl::InsertOwnedGpu<Space, Kernel, float, 2, D, Mates::Both>>;
     return median_seconds(space, [&] { Owned(amplitudes<Mates::Both>(), target()).launch(space, "owned"); });
   }

@@ -102,5 +102,5 @@ TEST_CASE("insertion is what was asked for, by the kernel for the space") {
   work.strategy = Strategy::Automatic;
   CHECK(choose_insertion(work) == Insertion::OwnedHost);
   work.strategy = Strategy::Atomic;
-  CHECK(choose_insertion(work) == Insertion::Atomic);
+  CHECK(choose_insertion(work) == Insertion::AtomicHost);
 }

@@ -195,6 +195,7 @@ std::string step_of(Sampling sampling) {
 std::string step_of(Insertion insertion) {
   switch (insertion) {
   case Insertion::Atomic:
+  case Insertion::AtomicHost:
     return "atomic";
   case Insertion::Patches:
     return "patches";

@@ -9,10 +9,12 @@
 
 namespace Bracewell {
 
-/// How samples are added to volumes; each way has a kernel, and a label, of its own.
+/// How samples are added to volumes. AtomicHost and OwnedHost are one kernel, which differs in what threads share; each
+/// other way has a kernel of its own.
 enum class Insertion {
-  Atomic,     ///< Strategy::Atomic sample by sample: `::atomic`
+  Atomic,     ///< Strategy::Atomic sample by sample, on GPUs: `::atomic`
   Patches,    ///< Strategy::Atomic of sums over patches of projections, on GPUs: `::patches`
+  AtomicHost, ///< Strategy::Atomic of sums over bricks in memory, by threads, which share poses too: `::atomic`
   OwnedHost,  ///< Strategy::Owned by threads, into bricks in memory: `::owned`
   OwnedGpu,   ///< Strategy::Owned by teams, into bricks in registers: `::owned`
   Duplicated, ///< Strategy::Duplicated, hosts: `::duplicated`, then `::sum`
@@ -46,8 +48,8 @@ constexpr bool patches_pay(const InsertionWork& work) {
 } // namespace Impl
 
 /// The kernel that backproject, and project_gradients for the gradient of the reconstruction, launch for such
-/// work. Strategy::Automatic means on hosts Owned, because an atomic addition costs more than finding the
-/// samples of a brick; on GPUs Atomic, the fastest for all kernels and sizes (measured on an H200:
+/// work. Strategy::Automatic means on hosts Owned, whose sums Atomic only shares out where bricks are fewer than
+/// threads; on GPUs Atomic, the fastest for all kernels and sizes (measured on an H200:
 /// docs/internals/projection.md). Duplicated is never chosen: it needs memory that only the caller can give, and
 /// threads of a host.
 constexpr Insertion choose_insertion(const InsertionWork& work) {
@@ -58,7 +60,9 @@ constexpr Insertion choose_insertion(const InsertionWork& work) {
     return Insertion::Duplicated;
   if (strategy == Strategy::Owned)
     return work.host ? Insertion::OwnedHost : Insertion::OwnedGpu;
-  const bool patches = !work.host && work.projection_dimensions == 2 && !work.curved &&
+  if (work.host)
+    return Insertion::AtomicHost;
+  const bool patches = work.projection_dimensions == 2 && !work.curved &&
                        work.poses <= std::numeric_limits<int>::max() && Impl::patches_pay(work);
   return patches ? Insertion::Patches : Insertion::Atomic;
 }

@@ -36,7 +36,7 @@ struct OwnedTuning {
   static constexpr int resident = resident_teams<Space>(5);
 };
 
-/// InsertOwnedHost: the buffer of a brick fits the L2 cache of a core. Intel Xeon (Sapphire Rapids), 2026-11-21,
+/// InsertBricksHost: the buffer of a brick fits the L2 cache of a core. Intel Xeon (Sapphire Rapids), 2026-11-21,
 /// bench/tune_projection.
 template <int D>
 inline constexpr int owned_edge_on_host = D == 2 ? 64 : 16;

@@ -6,7 +6,7 @@
 
 namespace Bracewell::Impl {
 
-/// Strategy::Atomic: one thread per sample, atomic additions to its taps. The order of additions, and so the
+/// Strategy::Atomic on GPUs, for few samples: one thread per sample, atomic additions to its taps. The order of additions, and so the
 /// last bits, vary.
 template <class Kernel, class T, int M, int D, Mates mates>
 struct InsertAtomic {

@@ -4,9 +4,9 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/detail/insert_atomic.hpp>
+#include <bracewell/project/detail/insert_bricks_host.hpp>
 #include <bracewell/project/detail/insert_duplicated.hpp>
 #include <bracewell/project/detail/insert_owned_gpu.hpp>
-#include <bracewell/project/detail/insert_owned_host.hpp>
 #include <bracewell/project/detail/insert_patches.hpp>
 #include <bracewell/project/detail/label.hpp>
 #include <bracewell/project/detail/problem.hpp>
@@ -41,7 +41,8 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
   switch (insertion) {
   case Insertion::Atomic:
     begin();
-    InsertAtomic<Kernel, T, M, D, mates>{amplitudes, target}.launch(space, label_of(label, "::atomic"));
+    if constexpr (!host)
+      InsertAtomic<Kernel, T, M, D, mates>{amplitudes, target}.launch(space, label_of(label, "::atomic"));
     break;
   case Insertion::Patches:
     begin();
@@ -54,16 +55,21 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
             .launch(space, label_of(label, "::patches"));
     }
     break;
+  case Insertion::AtomicHost:
   case Insertion::OwnedHost:
   case Insertion::OwnedGpu: {
-    using Owned = std::conditional_t<host, InsertOwnedHost<ExecutionSpace, Kernel, T, M, D, mates>,
-                                     InsertOwnedGpu<ExecutionSpace, Kernel, T, M, D, mates>>;
-    const Owned functor(amplitudes, target);
+    using Bricks = std::conditional_t<host, InsertBricksHost<ExecutionSpace, Kernel, T, M, D, mates>,
+                                      InsertOwnedGpu<ExecutionSpace, Kernel, T, M, D, mates>>;
+    Bricks functor(amplitudes, target);
     const std::int64_t league = target.batches * functor.bricks.count();
     if (league > std::numeric_limits<int>::max())
       fail(arguments.function, "options.strategy", "at most 2^31 bricks", number(league));
     begin();
-    functor.launch(space, label_of(label, "::owned"));
+    const bool atomic = insertion == Insertion::AtomicHost;
+    if constexpr (host)
+      if (atomic)
+        functor.share(space);
+    functor.launch(space, label_of(label, atomic ? "::atomic" : "::owned"));
     break;
   }
   case Insertion::Duplicated:

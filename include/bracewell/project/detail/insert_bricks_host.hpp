@@ -17,10 +17,12 @@
 
 namespace Bracewell::Impl {
 
-/// Strategy::Owned on hosts: a thread owns a brick of the stored half spectrum, finds the samples whose
-/// windows reach it, a block of neighbours at a time, and adds their taps to a buffer, in fixed order.
+/// Strategy::Owned and Strategy::Atomic on hosts: a thread takes a brick of the stored half spectrum, finds the samples
+/// whose windows reach it, a block of neighbours at a time, and adds their taps to a buffer, in fixed order. Owned: it
+/// takes all poses. Atomic: where bricks are few for the threads, it takes a share of them, and adds the buffer to the
+/// volume by atomic additions.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
-struct InsertOwnedHost {
+struct InsertBricksHost {
   static constexpr int width = Kernel::width, edge = owned_edge_on_host<D>;
   static constexpr int margin = width - 1, stride = edge + 2 * margin; ///< rows of windows need no clipping
   static constexpr int lines = D == 2 ? edge : edge * edge, voxels = lines * stride;
@@ -36,30 +38,41 @@ struct InsertOwnedHost {
   Amplitudes<T, M, D, mates> amplitudes;
   InsertionTarget<T> target;
   Bricks<D> bricks;
+  std::int64_t shares = 1; ///< of the poses of a volume
 
-  InsertOwnedHost(const Amplitudes<T, M, D, mates>& amplitudes_, const InsertionTarget<T>& target_)
+  InsertBricksHost(const Amplitudes<T, M, D, mates>& amplitudes_, const InsertionTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_), bricks{amplitudes_.samples.reconstruction, {}} {
     for (int& e : bricks.edge)
       e = edge;
   }
 
-  /// Adds to all volumes.
-  void launch(const Space& space, const std::string& label) const {
-    launch_host_tasks(space, label, target.batches * bricks.count(), *this);
+  std::int64_t bricks_of_all() const { return target.batches * bricks.count(); }
+  /// Poses that are added to a volume.
+  std::int64_t poses_of_volume() const {
+    return (target.batches == 1 ? amplitudes.samples.batches : 1) * amplitudes.samples.poses;
   }
 
-  void operator()(std::int64_t brick) const {
-    const auto& samples = amplitudes.samples;
+  /// As many shares as keep all threads busy.
+  void share(const Space& space) {
+    const std::int64_t tasks = space.concurrency() == 1 ? 1 : 4 * std::int64_t(space.concurrency());
+    shares = std::clamp<std::int64_t>(tasks / bricks_of_all(), 1, poses_of_volume());
+  }
+
+  /// Adds to all volumes.
+  void launch(const Space& space, const std::string& label) const {
+    launch_host_tasks(space, label, shares * bricks_of_all(), *this);
+  }
+
+  void operator()(std::int64_t task) const {
     alignas(64) T sums[parts * voxels]; // at most 135 KB
-    const std::int64_t volume = brick / bricks.count();
+    const std::int64_t share = task / bricks_of_all(), brick = task % bricks_of_all();
+    const std::int64_t volume = brick / bricks.count(), poses = poses_of_volume();
     int first[D];
     bricks.first(static_cast<int>(brick % bricks.count()), first);
     bool touched = false;
-    const bool one_for_all = target.batches == 1;
-    const std::int64_t begin = one_for_all ? 0 : volume * samples.poses;
-    const std::int64_t end = one_for_all ? samples.batches * samples.poses : begin + samples.poses;
-    for (std::int64_t flat = begin; flat < end; ++flat)
-      add_pose(flat, first, sums, touched);
+    const std::int64_t begin = volume * poses;
+    for (std::int64_t i = poses * share / shares; i < poses * (share + 1) / shares; ++i)
+      add_pose(begin + i, first, sums, touched);
     if (touched)
       store(volume, first, sums);
   }
@@ -305,11 +318,25 @@ struct InsertOwnedHost {
       const std::int64_t begin = volume * target.batch_stride + layout.row(tap) + first[0];
       const T* const sum = sums + parts * (line * stride + margin);
       const int columns = Kokkos::min(int(edge), layout.columns() - first[0]);
+      if (shares > 1) {
+        add_atomically(begin, columns, sum);
+        continue;
+      }
       for (int x = 0; x < columns; ++x) {
         target.data[begin + x] += Kokkos::complex<T>(sum[parts * x], sum[parts * x + 1]);
         if (parts == 3 && target.weight)
           target.weight[begin + x] += sum[parts * x + 2];
       }
+    }
+  }
+
+  [[gnu::noinline]] void add_atomically(std::int64_t begin, int columns, const T* sum) const {
+    T* const data = reinterpret_cast<T*>(target.data + begin);
+    for (int x = 0; x < columns; ++x, sum += parts) {
+      Kokkos::atomic_add(data + 2 * x, sum[0]);
+      Kokkos::atomic_add(data + 2 * x + 1, sum[1]);
+      if (parts == 3 && target.weight)
+        Kokkos::atomic_add(target.weight + begin + x, sum[2]);
     }
   }
 };
