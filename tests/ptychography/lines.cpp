@@ -233,11 +233,9 @@ TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no grad
   test_groups(Experiment<double>(134, 135, 128, 128, fractional, 2));
 }
 
-/// On GPUs teams go through runs of patterns with shifted probes and hold what windows share: to the right, down, up and
-/// left, at the same place, by more than a window, across corners that are multiples of its size, and at random.
-TEMPLATE_LIST_TEST_CASE("lines: runs of patterns between pixels", "", Types) {
-  const int n = sizeof(TestType) == 4 ? 64 : 128, room = Bracewell::Impl::is_host<Space> ? 8 : n + 9,
-            steps = Bracewell::Impl::is_host<Space> ? 1 : 30;
+/// Positions for windows of n pixels that teams on GPUs go through in runs, holding what windows share: to the right, down,
+/// up and left, at the same place, by more than a window, across corners that are multiples of its size, and at random.
+std::vector<std::array<double, 2>> walk(int room, int steps, double fraction) {
   std::mt19937 engine(3);
   std::uniform_real_distribution<double> uniform(0, room - 1);
   std::vector<std::array<double, 2>> places;
@@ -245,26 +243,58 @@ TEMPLATE_LIST_TEST_CASE("lines: runs of patterns between pixels", "", Types) {
        {std::array{0, 1}, {1, 0}, {0, -1}, {-1, 0}, {0, 0}, {1, 1}, {-1, -2}, {0, 16}})
     for (int k = 0; k < 3 * steps; ++k) {
       const auto at = [&](int step) {
-        const double place = (5 * step + 0.3) * k;
+        const double place = (5 * step + fraction) * k;
         return place - std::floor(place / (room - 1)) * (room - 1);
       };
       places.push_back({at(row), at(column)});
     }
   for (int k = 0; k < 12 * steps; ++k)
     places.push_back({uniform(engine), uniform(engine)});
-  const Experiment<TestType> e(n + room, n + room + 1, n, n, places);
-  PtychographyOptions options{.loss = PatternLoss::Amplitude, .counts = 10};
-  compare_paths(e, options);
-  const View<int*> subset("subset", 3 * e.count / 4);
+  return places;
+}
+
+/// Three quarters of the patterns, each once, in another order.
+View<int*> without_order(int count) {
+  const View<int*> subset("subset", 3 * count / 4);
   const auto list = Kokkos::create_mirror_view(subset);
   for (std::size_t i = 0; i < list.size(); ++i)
-    list(i) = static_cast<int>(i * 11 % e.count); // every one once
+    list(i) = static_cast<int>(i * 11 % count);
   Kokkos::deep_copy(subset, list);
-  compare_paths(e, options, {}, subset);
+  return subset;
+}
+
+TEMPLATE_LIST_TEST_CASE("lines: runs of patterns between pixels", "", Types) {
+  const int n = sizeof(TestType) == 4 ? 64 : 128, room = Bracewell::Impl::is_host<Space> ? 8 : n + 9,
+            steps = Bracewell::Impl::is_host<Space> ? 1 : 30;
+  const Experiment<TestType> e(n + room, n + room + 1, n, n, walk(room, steps, 0.3));
+  PtychographyOptions options{.loss = PatternLoss::Amplitude, .counts = 10};
+  compare_paths(e, options);
+  compare_paths(e, options, {}, without_order(e.count));
   options.object_gradient = ObjectGradient::Atomic;
   compare_paths(e, options);
   options.refine_positions = true;
   compare_everything(e, options);
+}
+
+/// WindowGradients, which GPUs have.
+TEST_CASE("lines: runs of patterns at whole positions") {
+  if constexpr (!Bracewell::Impl::is_host<Space>) {
+    constexpr int n = 128, room = n + 9;
+    auto places = walk(room, 30, 0);
+    for (auto& place : places)
+      place = {std::floor(place[0]), std::floor(place[1])};
+    const Experiment<float> e(n + room, n + room + 1, n, n, places);
+    PtychographyOptions options{.loss = PatternLoss::Amplitude};
+    compare_paths(e, options);
+    options.counts = 10;
+    compare_paths(e, options);
+    compare_paths(e, options, {}, without_order(e.count));
+    options.workspace_bytes =
+        std::size_t(300) * n * n * sizeof(Kokkos::complex<float>); // and a group that is too short
+    compare_paths(e, options);
+    options.object_gradient = ObjectGradient::Atomic;
+    compare_paths(e, options);
+  }
 }
 
 TEST_CASE("lines: positions to find, relaxation, factors and a background, the near field") {

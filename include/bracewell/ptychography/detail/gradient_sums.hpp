@@ -47,21 +47,21 @@ public:
 
   /// @tparam block     see GatherObjectGradient
   /// @param probes     of the selection
-  /// @param held       see GatherObjectGradient
+  /// @param held, wraps  see GatherObjectGradient
   template <int block = 0, class Stored>
   void add_object(const Space& space, const Scan& scan, const ScanTiles& tiles, const Selection& selection,
                   const Probes<T>& probes, const WaveGradients<T, Stored>& waves, Complex* gradient,
-                  const HeldRows* held = nullptr) const {
+                  const HeldRows* held = nullptr, bool wraps = false) const {
     if (atomic_)
       Kokkos::parallel_for(
           "Bracewell::PtychographyLoss::scatter_object_gradient",
           Range(space, 0, selection.count * scan.probe * scan.probe),
-          ScatterObjectGradient<T, Stored, block>{scan, selection, probes, waves, gradient, held});
+          ScatterObjectGradient<T, Stored, block>{scan, selection, probes, waves, gradient, held, wraps});
     else
       gather_object_gradient(space, "Bracewell::PtychographyLoss::gather_object_gradient",
                              GatherObjectGradient<Space, T, Stored, block>{
                                  scan, tiles, selection, selection.patterns ? slots_.data() : nullptr, probes,
-                                 waves, gradient, selection.first > 0, held});
+                                 waves, gradient, selection.first > 0, held, wraps});
   }
 
   /// @param probes  as given: the same for all patterns

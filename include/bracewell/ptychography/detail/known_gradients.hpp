@@ -6,6 +6,14 @@
 
 namespace Bracewell::Impl {
 
+/// Of a window of n rows that begins in `row` the rows that one which begins in `next` does not have.
+template <int n>
+KOKKOS_FORCEINLINE_FUNCTION HeldRows rows_before(int row, int next) {
+  const int step = Kokkos::max(-n, Kokkos::min(+n, next - row));
+  return step >= 0 ? HeldRows{0, static_cast<std::int16_t>(step)}
+                   : HeldRows{static_cast<std::int16_t>(n + step), n};
+}
+
 /// From the derivatives at the detector, transformed back along the rows, to those with respect to the exit waves, G
 /// (less the wave factor times the exit wave); leaves conj(p) G, summed over the modes of a set, in place of the first of
 /// their waves, and what the gradient of the probe needs: sums of conj(O) G over slices of the patterns; or of shifted
@@ -175,7 +183,7 @@ private:
       add_pattern(member, at, memory, part, i, more, sum);
       const auto now = this->corner(i), next = this->corner(more ? i + 1 : i);
       const bool stays = more && Base::unwrapped(own, now.column) == Base::unwrapped(own, next.column);
-      const HeldRows rows = stays ? rows_before(now.row, next.row) : HeldRows{0, n};
+      const HeldRows rows = stays ? rows_before<n>(now.row, next.row) : HeldRows{0, n};
       if (want_object) {
         part.mode = 0;
         Complex* const to = this->waves + this->element(at, part, i);
@@ -191,13 +199,6 @@ private:
           held[std::int64_t(i) * n + own] = rows;
       }
     }
-  }
-
-  /// Of a window that begins in `row` the rows that one which begins in `next` does not have.
-  KOKKOS_FORCEINLINE_FUNCTION static HeldRows rows_before(int row, int next) {
-    const int step = Kokkos::max(-n, Kokkos::min(+n, next - row));
-    return step >= 0 ? HeldRows{0, static_cast<std::int16_t>(step)}
-                     : HeldRows{static_cast<std::int16_t>(n + step), n};
   }
 
   /// Adds conj(p) G of all modes of a pattern. more: the next one follows.

@@ -30,10 +30,10 @@ struct RowSizes : FusedSizes<lanes_, per_lane_, per_lane_> {
 };
 
 /// Columns: neighbouring threads have neighbouring columns, and a team exchanges numbers.
-template <int lanes_, int per_lane_>
+template <int lanes_, int per_lane_, int lines_ = wave_block>
 struct ColumnSizes : FusedSizes<lanes_, per_lane_, per_lane_> {
   using Sizes = FusedSizes<lanes_, per_lane_, per_lane_>;
-  static constexpr int lines = wave_block, threads = lines * lanes_, blocks = Sizes::n / lines; ///< of a team
+  static constexpr int lines = lines_, threads = lines * lanes_, blocks = Sizes::n / lines; ///< of a team
   static constexpr int stride = lines, pitch = lanes_ * lines + lines % 16; ///< even and odd k: other banks
   static constexpr int exchange = per_lane_ * pitch;
   static_assert(Sizes::n % lines == 0);
@@ -69,6 +69,17 @@ struct KnownLine : FusedTransforms<false, T, Sizes>::LaneGroup {
   }
   KOKKOS_FORCEINLINE_FUNCTION void inner_adjoint(Number (&x)[per_lane]) const {
     Transforms::inner_adjoint(*this, this->lane, x);
+  }
+  /// The same of a thread that has numbers (first + lanes j) mod n, x[j], in two parts.
+  KOKKOS_FORCEINLINE_FUNCTION void read_inner(int first, Number (&x)[per_lane]) const {
+    BRACEWELL_UNROLL
+    for (int k = 0; k < per_lane; ++k)
+      x[k] = this->exchange[k * Sizes::pitch + first % lanes * Sizes::stride];
+  }
+  /// @param factors  [n, inner_factors]: of all numbers
+  KOKKOS_FORCEINLINE_FUNCTION static void inner_adjoint_from(int first, const Number* factors,
+                                                             Number (&x)[per_lane]) {
+    RegisterFFT<per_lane, true>::run_shifted(x, factors + first * Sizes::inner_factors);
   }
   /// The second half of a transform: use(c, y).
   template <class Use>

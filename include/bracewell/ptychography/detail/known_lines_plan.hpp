@@ -8,6 +8,7 @@
 #include <bracewell/ptychography/detail/line_groups.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/sum_blocks.hpp>
+#include <bracewell/ptychography/detail/window_gradients.hpp>
 
 namespace Bracewell::Impl {
 
@@ -68,30 +69,34 @@ public:
         probes_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::probes", sizes_.probes)),
         slices_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::wave_slices",
                                        sizes_.slices * modes_ * n_ * n_)),
-        held_(device_vector<HeldRows>(space, "Bracewell::PtychographyLoss::held_rows",
-                                      shifted_ ? sizes_.group * n_ : 0)),
+        held_(device_vector<HeldRows>(space, "Bracewell::PtychographyLoss::held_rows", sizes_.held)),
         patterns_(
             device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", sizes_.group)),
         sums_(device_vector<double>(space, "Bracewell::PtychographyLoss::sums", sizes_.sums)) {
     fill(space, "Bracewell::PtychographyLoss::unscaled", patterns_.data(), sizes_.group,
          PatternSums<T>{1, 0, 0});
-    visit_line_sizes<Detectors, Space, T>(
-        n_, [&](auto rows, auto) { table_ = make_fused_table<T>(space, typename decltype(rows)::Sizes()); });
+    visit_line_sizes<Detectors, Space, T>(n_, [&](auto rows, auto columns) {
+      table_ = make_fused_table<T>(space, typename decltype(rows)::Sizes());
+      if (sizes_.rotations > 0)
+        rotations_ = make_rotations<T>(space, columns);
+    });
   }
 
   std::int64_t group_size() const { return sizes_.group; }
 
   std::size_t memory_bytes() const {
-    return bytes_of(waves_, probes_, slices_, held_, patterns_, sums_, table_) + shifted_.memory_bytes();
+    return bytes_of(waves_, probes_, slices_, held_, patterns_, sums_, table_, rotations_) +
+           shifted_.memory_bytes();
   }
 
   static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const Sizes needed = sizes(space, count, subpixel, shape, options);
     const std::int64_t probe = std::int64_t(shape.modes) * shape.detector * shape.detector;
-    return sizeof(Complex) * (needed.waves + needed.probes + needed.slices * probe + needed.table) +
-           (needed.probes > 0 ? needed.group * shape.detector * sizeof(HeldRows) : 0) +
-           needed.group * sizeof(PatternSums<T>) + needed.sums * sizeof(double) +
+    return sizeof(Complex) *
+               (needed.waves + needed.probes + needed.slices * probe + needed.table + needed.rotations) +
+           needed.held * sizeof(HeldRows) + needed.group * sizeof(PatternSums<T>) +
+           needed.sums * sizeof(double) +
            Shifted::bytes_needed(space, count, subpixel, shape, options, needed.group);
   }
 
@@ -133,7 +138,8 @@ public:
           space, positions.device(), positions.tiles(), selection, {nullptr, 0, sets()},
           WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
                               std::int64_t(sizes_.of_set) * n_ * n_, wave_block, nullptr},
-          outputs.object_gradient.data, shifted_ ? held_.data() : nullptr);
+          outputs.object_gradient.data, shifted_ || by_windows(selection.count) ? held_.data() : nullptr,
+          bool(shifted_));
   }
 
 private:
@@ -143,7 +149,8 @@ private:
 
   /// Numbers of elements; and the modes of a set.
   struct Sizes {
-    std::int64_t group, waves, probes, slices, sums, table;
+    std::int64_t group, waves, probes, held, slices, sums, table, rotations;
+    std::int64_t windows; ///< runs of WindowGradients, or 0
     int of_set;
   };
 
@@ -174,12 +181,39 @@ private:
           : result.of_set > 1
               ? slices_of(std::type_identity<Together>(), sets(shape.modes, result.of_set))
               : slices_of(std::type_identity<GradientColumns<Space, T, Columns, false>>(), shape.modes);
+      if constexpr (knows_windows<Columns>)
+        if (!shifted && modes == 1 && chip_memory(space) >= Windows<Columns>::bytes) {
+          result.windows = Tuning::multiprocessors / WindowSizes<Columns>::blocks;
+          if (group >= least_run * result.windows) {
+            result.slices = std::max(result.slices, result.windows * WindowSizes<Columns>::blocks);
+            result.rotations = n * Columns::inner_factors;
+          } else {
+            result.windows = 0;
+          }
+        }
+      result.held = shifted || result.windows > 0 ? group * n : 0;
       result.sums = 2 * group *
                     std::max<std::int64_t>(modes * columns.blocks,
                                            (options.refine_positions ? modes : 1) * rows.blocks);
       result.table = rows.table;
     });
     return result;
+  }
+
+  /// Columns for WindowGradients.
+  template <class Columns>
+  using WindowSizes = ColumnSizes<Columns::lanes, Columns::per_lane, PtychographyTuning::window_columns>;
+  template <class Columns>
+  using Windows = WindowGradients<Space, T, WindowSizes<Columns>>;
+  template <class Columns>
+  static constexpr bool
+      knows_windows = has_chip_memory<Space> &&
+                      sizeof(T) == sizeof(float) && Columns::n == PtychographyTuning::window_size;
+  /// Patterns of a run that pay for the sums that it leaves.
+  static constexpr int least_run = 4;
+
+  bool by_windows(std::int64_t count) const {
+    return sizes_.windows > 0 && count >= least_run * sizes_.windows;
   }
 
   /// Numbers that a team has in scratch memory, for `together` modes or exchanges.
@@ -310,6 +344,20 @@ private:
   template <class Columns, bool shifted>
   void wave_gradients(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
                       const Outputs& outputs, const Selection& selection, bool of_probes) const {
+    if constexpr (!shifted && knows_windows<Columns>)
+      if (by_windows(selection.count)) {
+        using Kernel = Windows<Columns>;
+        using Wide = WindowSizes<Columns>;
+        const auto teams = static_cast<int>(sizes_.windows * modes_ * Wide::blocks);
+        launch_on_chip(space, "Bracewell::PtychographyLoss::window_gradients", teams, Kernel::bytes,
+                       Kernel{columns<Wide, false>(positions, inputs, selection, sizes_.windows),
+                              rotations_.data(), patterns_.data(), slices_.data(),
+                              static_cast<int>(sizes_.windows), held_.data(), bool(outputs.object_gradient),
+                              of_probes});
+        if (of_probes)
+          sum_slices(space, outputs.probe_gradient.data, sizes_.windows * Wide::blocks, selection.first > 0);
+        return;
+      }
     const std::int64_t used =
         shifted ? runs<Columns>(selection.count) : std::min(sizes_.slices, selection.count);
     const auto run = [&](auto together) {
@@ -377,7 +425,7 @@ private:
   View<HeldRows> held_;
   View<PatternSums<T>> patterns_;
   View<double> sums_;
-  View<PlainComplex<T>> table_;
+  View<PlainComplex<T>> table_, rotations_;
 };
 
 } // namespace Bracewell::Impl

@@ -44,8 +44,8 @@ struct GatherObjectGradient {
   WaveGradients<T, Stored> waves;
   Kokkos::complex<T>* gradient;
   bool accumulate;
-  const HeldRows*
-      held; ///< [patterns, m] of wrapped waves in blocks, m being a multiple of the tile's sides; or null
+  const HeldRows* held; ///< [patterns, m] of waves in blocks, or null
+  bool wraps;           ///< waves are wrapped, m being a multiple of the tile's sides
 
   /// A window, where the tile lies in it, and where in its wave.
   struct Window {
@@ -54,7 +54,7 @@ struct GatherObjectGradient {
   };
 
   /// Known to the compiler to be false where waves are not in blocks.
-  KOKKOS_INLINE_FUNCTION bool wrapped() const { return block > 0 && held; }
+  KOKKOS_INLINE_FUNCTION bool wrapped() const { return block > 0 && wraps; }
 
   /// False for windows of patterns that were not selected.
   KOKKOS_INLINE_FUNCTION bool window(std::int64_t entry, std::int64_t top, std::int64_t left,
@@ -70,7 +70,21 @@ struct GatherObjectGradient {
               wrapped() ? static_cast<int>(top % scan.probe) : row,
               wrapped() ? static_cast<int>(left % scan.probe) : column,
               waves.factor(i)};
-    return true;
+    return has_sums(result);
+  }
+
+  /// Whether a wave holds sums of the tile. Columns that hold other rows than most are the first ones of the window or the
+  /// last, so that of the tile's columns the first and the last in the window tell.
+  KOKKOS_INLINE_FUNCTION bool has_sums(const Window& window) const {
+    if (block == 0 || !held)
+      return true;
+    const HeldRows* const rows = held + (std::int64_t(window.i) * scan.probe + window.wave_column);
+    const int first = Kokkos::max(0, -window.column),
+              last = Kokkos::min(+width, scan.probe - window.column) - 1;
+    const auto in_tile = [&](int x) {
+      return Kokkos::max(0, rows[x].begin - window.row) < Kokkos::min(+height, rows[x].end - window.row);
+    };
+    return first <= last && (in_tile(first) || in_tile(last));
   }
 
   /// Adds what a window has for a column of the tile.
@@ -78,8 +92,8 @@ struct GatherObjectGradient {
     const int m = scan.probe, column = window.column + x, wave_column = window.wave_column + x;
     if (column < 0 || column >= m)
       return;
-    const HeldRows rows = wrapped() ? held[std::int64_t(window.i) * m + wave_column]
-                                    : HeldRows{0, static_cast<std::int16_t>(m)};
+    const HeldRows rows = block > 0 && held ? held[std::int64_t(window.i) * m + wave_column]
+                                            : HeldRows{0, static_cast<std::int16_t>(m)};
     const int from = Kokkos::max(0, rows.begin - window.row),
               to = Kokkos::min(+height, rows.end - window.row);
     if (from >= to)
@@ -217,14 +231,16 @@ struct ScatterObjectGradient {
   WaveGradients<T, Stored> waves;
   Kokkos::complex<T>* gradient;
   const HeldRows* held; ///< see GatherObjectGradient
+  bool wraps;
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int m = scan.probe, column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
     const std::int64_t i = index / m / m;
     const int* const corner = scan.positions + 2 * selection(i);
     int y = row, x = column; // in the window
-    if (held) {
+    if (wraps)
       y = (row - corner[0] % m + m) % m, x = (column - corner[1] % m + m) % m;
+    if (held) {
       const HeldRows rows = held[i * m + column];
       if (y < rows.begin || y >= rows.end)
         return;

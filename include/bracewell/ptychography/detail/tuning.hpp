@@ -52,6 +52,9 @@ struct PtychographyTuning {
   /// about so many others.
   static constexpr int multiprocessors = 132, slice_teams = 8192;
 
+  /// Detector, in float, whose sums for a probe have room on the chip beside the exchange of so many columns of a team.
+  static constexpr int window_size = 128, window_columns = 64;
+
   /// Turns of the teams of a GPU, each of which goes through a run of patterns with shifted probes.
   static constexpr int run_turns = 4;
 
