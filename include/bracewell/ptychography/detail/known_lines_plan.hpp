@@ -138,7 +138,7 @@ public:
           space, positions.device(), positions.tiles(), selection, {nullptr, 0, sets()},
           WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
                               std::int64_t(sizes_.of_set) * n_ * n_, wave_block, nullptr},
-          outputs.object_gradient.data, shifted_ || by_windows(selection.count) ? held_.data() : nullptr,
+          outputs.object_gradient.data, shifted_ || by_windows(positions, selection) ? held_.data() : nullptr,
           bool(shifted_));
   }
 
@@ -212,8 +212,10 @@ private:
   /// Patterns of a run that pay for the sums that it leaves.
   static constexpr int least_run = 4;
 
-  bool by_windows(std::int64_t count) const {
-    return sizes_.windows > 0 && count >= least_run * sizes_.windows;
+  /// Whether runs pay: those of a subset may have any order.
+  bool by_windows(const ScanPositions<Space>& positions, const Selection& selection) const {
+    return sizes_.windows > 0 && selection.count >= least_run * sizes_.windows && !selection.patterns &&
+           positions.overlap() >= PtychographyTuning::window_overlap;
   }
 
   /// Numbers that a team has in scratch memory, for `together` modes or exchanges.
@@ -345,7 +347,7 @@ private:
   void wave_gradients(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
                       const Outputs& outputs, const Selection& selection, bool of_probes) const {
     if constexpr (!shifted && knows_windows<Columns>)
-      if (by_windows(selection.count)) {
+      if (by_windows(positions, selection)) {
         using Kernel = Windows<Columns>;
         using Wide = WindowSizes<Columns>;
         const auto teams = static_cast<int>(sizes_.windows * modes_ * Wide::blocks);

@@ -75,7 +75,7 @@ struct SumSlices {
   KOKKOS_FUNCTION void operator()(std::int64_t element) const {
     Kokkos::complex<T> sum(0);
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-#pragma unroll 8
+#pragma unroll 16
 #endif
     for (std::int64_t slice = 0; slice < count; ++slice)
       sum += slices[slice * elements + element];
