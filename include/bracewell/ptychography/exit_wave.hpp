@@ -100,7 +100,7 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
   if (outputs.object)
     Impl::gather_object_gradient(space, "Bracewell::exit_wave_gradients::object",
                                  Gather{scan.device(), scan.tiles(), all, nullptr, probes, gradients,
-                                        outputs.object.data, false, nullptr});
+                                        outputs.object.data, false, nullptr, false});
   if (outputs.probe)
     Kokkos::parallel_for(
         "Bracewell::exit_wave_gradients::probe",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/error.hpp>
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <Kokkos_Core.hpp>
