@@ -285,7 +285,7 @@ TEST_CASE("lines: runs of patterns at whole positions") {
       place = {std::floor(place[0]), std::floor(place[1])};
     const Experiment<float> e(n + room, n + room + 1, n, n, places);
     const Bracewell::ScanPositions<Space> scan(e.space, e.positions(), {n + room, n + room + 1}, n);
-    REQUIRE(scan.overlap() > Bracewell::Impl::PtychographyTuning::window_overlap);
+    REQUIRE(scan.shared_with_next() > Bracewell::Impl::PtychographyTuning::window_shared);
     PtychographyOptions options{.loss = PatternLoss::Amplitude};
     compare_paths(e, options);
     options.counts = 10;

@@ -140,7 +140,7 @@ public:
   }
 
   /// The part of a window that the next one has, too, in the mean over the scan in its order; 0 of fewer than two positions.
-  double overlap() const { return overlap_; }
+  double shared_with_next() const { return shared_with_next_; }
 
   /// Bytes that the positions take.
   std::size_t memory_bytes() const {
@@ -238,7 +238,7 @@ private:
       for_each_tile(j, [&](std::int64_t tile) { windows_host_[next[tile]++] = static_cast<int>(j); });
   }
 
-  double mean_overlap() const {
+  double mean_shared_with_next() const {
     if (scan_.count < 2)
       return 0;
     const double side = scan_.probe;
@@ -253,7 +253,7 @@ private:
   }
 
   void copy(const ExecutionSpace& space) {
-    overlap_ = mean_overlap();
+    shared_with_next_ = mean_shared_with_next();
     const auto to_device = [&](const char* label, const auto& values) {
       using Value = typename std::remove_cvref_t<decltype(values)>::value_type;
       const auto view = Impl::device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
@@ -276,7 +276,7 @@ private:
   Impl::Scan scan_;
   Impl::ScanTiles tile_lists_ = {};
   bool fractional_ = false;
-  double overlap_ = 0;
+  double shared_with_next_ = 0;
   std::vector<int> corners_, windows_host_;
   std::vector<std::int64_t> first_host_;
   std::vector<double> fractions_host_;

@@ -6,8 +6,8 @@
 
 namespace Bracewell::Impl {
 
-/// Strategy::Atomic on GPUs, for few samples: one thread per sample, atomic additions to its taps. The order of additions, and so the
-/// last bits, vary.
+/// Strategy::Atomic on GPUs, for few samples: one thread per sample, atomic additions to its taps. The order of
+/// additions, and so the last bits, vary.
 template <class Kernel, class T, int M, int D, Mates mates>
 struct InsertAtomic {
   Amplitudes<T, M, D, mates> amplitudes;

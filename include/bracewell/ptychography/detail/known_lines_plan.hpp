@@ -181,16 +181,15 @@ private:
           : result.of_set > 1
               ? slices_of(std::type_identity<Together>(), sets(shape.modes, result.of_set))
               : slices_of(std::type_identity<GradientColumns<Space, T, Columns, false>>(), shape.modes);
-      if constexpr (knows_windows<Columns>)
-        if (!shifted && modes == 1 && chip_memory(space) >= Windows<Columns>::bytes) {
-          result.windows = Tuning::multiprocessors / WindowSizes<Columns>::blocks;
-          if (group >= least_run * result.windows) {
-            result.slices = std::max(result.slices, result.windows * WindowSizes<Columns>::blocks);
-            result.rotations = n * Columns::inner_factors;
-          } else {
-            result.windows = 0;
-          }
+      if constexpr (knows_windows<Columns>) {
+        constexpr std::int64_t blocks = WindowSizes<Columns>::blocks, runs = Tuning::multiprocessors / blocks;
+        if (!shifted && modes == 1 && group >= least_run * runs &&
+            chip_memory(space) >= Windows<Columns>::bytes) {
+          result.windows = runs;
+          result.slices = std::max(result.slices, runs * blocks);
+          result.rotations = n * Columns::inner_factors;
         }
+      }
       result.held = shifted || result.windows > 0 ? group * n : 0;
       result.sums = 2 * group *
                     std::max<std::int64_t>(modes * columns.blocks,
@@ -215,7 +214,7 @@ private:
   /// Whether runs pay: those of a subset may have any order.
   bool by_windows(const ScanPositions<Space>& positions, const Selection& selection) const {
     return sizes_.windows > 0 && selection.count >= least_run * sizes_.windows && !selection.patterns &&
-           positions.overlap() >= PtychographyTuning::window_overlap;
+           positions.shared_with_next() >= PtychographyTuning::window_shared;
   }
 
   /// Numbers that a team has in scratch memory, for `together` modes or exchanges.

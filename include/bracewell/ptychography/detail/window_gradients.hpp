@@ -62,6 +62,7 @@ private:
                                             ((at.lane + lanes * c) * Sizes::pitch + g * Sizes::stride)),
                  from + Line::outer(c, g) * wave_block);
   }
+
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* memory) const {
     const Part part(this->modes, static_cast<int>(team.number()));
