@@ -68,7 +68,7 @@ public:
         waves_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", sizes_.waves)),
         probes_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::probes", sizes_.probes)),
         slices_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::wave_slices",
-                                       sizes_.slices * modes_ * n_ * n_)),
+                                       sizes_.all_slices() * modes_ * n_ * n_)),
         held_(device_vector<HeldRows>(space, "Bracewell::PtychographyLoss::held_rows", sizes_.held)),
         patterns_(
             device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", sizes_.group)),
@@ -93,8 +93,8 @@ public:
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const Sizes needed = sizes(space, count, subpixel, shape, options);
     const std::int64_t probe = std::int64_t(shape.modes) * shape.detector * shape.detector;
-    return sizeof(Complex) *
-               (needed.waves + needed.probes + needed.slices * probe + needed.table + needed.rotations) +
+    return sizeof(Complex) * (needed.waves + needed.probes + needed.all_slices() * probe + needed.table +
+                              needed.rotations) +
            needed.held * sizeof(HeldRows) + needed.group * sizeof(PatternSums<T>) +
            needed.sums * sizeof(double) +
            Shifted::bytes_needed(space, count, subpixel, shape, options, needed.group);
@@ -150,8 +150,10 @@ private:
   /// Numbers of elements; and the modes of a set.
   struct Sizes {
     std::int64_t group, waves, probes, held, slices, sums, table, rotations;
-    std::int64_t windows; ///< runs of WindowGradients, or 0
+    std::int64_t windows, window_slices; ///< runs of WindowGradients and the sums that they leave, or 0
     int of_set;
+
+    std::int64_t all_slices() const { return std::max(slices, window_slices); }
   };
 
   static Sizes sizes(const Space& space, std::int64_t count, bool subpixel, const PtychographyShape& shape,
@@ -186,7 +188,7 @@ private:
         if (!shifted && modes == 1 && group >= least_run * runs &&
             chip_memory(space) >= Windows<Columns>::bytes) {
           result.windows = runs;
-          result.slices = std::max(result.slices, runs * blocks);
+          result.window_slices = runs * blocks;
           result.rotations = n * Columns::inner_factors;
         }
       }
