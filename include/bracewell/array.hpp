@@ -124,7 +124,13 @@ struct ArrayShape {
   void forget_view() { keep_.view.reset(); }
 
   /// "[2, 3, 8, 5]", for messages.
-  std::string shape() const { return list(extents); }
+  std::string shape() const { return list(extents).characters; }
+
+  /// The same in memory of its own.
+  struct Text {
+    char characters[24 * max_rank];
+  };
+  Text shape_text() const { return list(extents); }
 
 protected:
   /// A View without a name. Its end is no part of its callers', which have many arguments.
@@ -140,39 +146,47 @@ protected:
   };
   Kept keep_;
 
-  /// What is left to do where extents are those of a View.
-  /// @throws Error where the strides are not those of rows without gaps
-  void finish(const std::int64_t* strides, const std::string& label) {
-    std::int64_t expected[max_rank], step = 1;
+  /// What is left to do where extents are those of a View; whether the strides are those of rows without gaps.
+  bool finish(const std::int64_t* strides) {
+    std::int64_t step = 1;
     bool without_gaps = true;
     for (int axis = rank - 1; axis >= 0; --axis) {
-      expected[axis] = step;
       without_gaps = without_gaps && (extents[axis] <= 1 || strides[axis] == step);
       given = given || extents[axis] != 0;
       step *= extents[axis];
     }
     if (rank > 0)
       width = 2 * (extents[rank - 1] - 1);
-    if (!without_gaps && step != 0)
-      throw Error(std::string("Bracewell: View '")
-                      .append(label)
-                      .append("' ")
-                      .append(shape())
-                      .append(": expected rows without gaps, strides ")
-                      .append(list(expected))
-                      .append(", found strides ")
-                      .append(list(strides)));
+    return without_gaps || step == 0;
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_gaps(const std::string& label,
+                                                          const std::int64_t* strides) const {
+    std::int64_t expected[max_rank], step = 1;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      expected[axis] = step;
+      step *= extents[axis];
+    }
+    throw Error(std::string("Bracewell: View '")
+                    .append(label)
+                    .append("' ")
+                    .append(shape_text().characters)
+                    .append(": expected rows without gaps, strides ")
+                    .append(list(expected).characters)
+                    .append(", found strides ")
+                    .append(list(strides).characters));
   }
 
 private:
-  std::string list(const std::int64_t* values) const {
-    std::string text = "[";
-    for (int axis = 0; axis < rank; ++axis) {
-      char number[24];
-      std::snprintf(number, sizeof number, axis ? ", %lld" : "%lld", static_cast<long long>(values[axis]));
-      text.append(number);
-    }
-    return text.append("]");
+  Text list(const std::int64_t* values) const {
+    Text text = {"["};
+    int length = 1;
+    for (int axis = 0; axis < rank; ++axis)
+      length += std::snprintf(text.characters + length, 23, axis ? ", %lld" : "%lld",
+                              static_cast<long long>(values[axis]));
+    text.characters[length] = ']';
+    text.characters[length + 1] = '\0';
+    return text;
   }
 };
 
@@ -221,7 +235,7 @@ struct Array : Impl::ArrayShape {
 
 private:
   template <class View>
-  void refer(const View& view) {
+  [[gnu::cold]] void refer(const View& view) {
     using Wanted = std::remove_const_t<Value>;
     using Found = typename View::non_const_value_type;
     using Real = typename Impl::RealOf<Wanted>::type;
@@ -262,7 +276,8 @@ private:
         strides[axis] = static_cast<std::int64_t>(view.stride(axis));
       }
       given = view.data() != nullptr || view.use_count() > 0;
-      finish(strides, view.label());
+      if (!finish(strides))
+        refuse_gaps(view.label(), strides);
     }
   }
 };

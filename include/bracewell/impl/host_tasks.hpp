@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/label.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
-#include <string>
 
 namespace Bracewell::Impl {
 
@@ -18,7 +19,7 @@ struct HostTask {
 
 /// task(i) for 0 <= i < count, as threads become free. One function per space, not a part of its callers.
 template <class Space>
-[[gnu::noinline]] void launch_host_task(const Space& space, const std::string& label, std::int64_t count,
+[[gnu::noinline]] void launch_host_task(const Space& space, const Label& label, std::int64_t count,
                                         const HostTask& task) {
   using Policy =
       Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
@@ -29,8 +30,7 @@ template <class Space>
 /// functors share one kernel: each of its own takes a compiler 0.3 s. Each call works on a copy, of which compilers know
 /// that nothing else writes to it. Serial and OpenMP return when the kernel has ended, before the functor does.
 template <class Space, class Functor>
-void launch_host_tasks(const Space& space, const std::string& label, std::int64_t count,
-                       const Functor& functor) {
+void launch_host_tasks(const Space& space, const Label& label, std::int64_t count, const Functor& functor) {
   launch_host_task(space, label, count, {&functor, [](const void* task, std::int64_t i) {
                                            const Functor copy = *static_cast<const Functor*>(task);
                                            copy(i);

@@ -49,14 +49,17 @@ using BackprojectGradientsFor =
 
 namespace Impl {
 
+// Doors are `cold`: their time is that of the kernels that they launch, and small code is compiled faster.
+
 template <class ExecutionSpace, class Projections>
 using ProjectionsArray =
     Array<const Kokkos::complex<real_of<Projections>>, typename ExecutionSpace::memory_space>;
 
 template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>
-void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<T>, MemorySpace>& projections,
-                 const Poses<T, MemorySpace>& poses, const Backprojection<T, MemorySpace, D>& target,
-                 const ProjectionOptions& options) {
+[[gnu::cold]] void
+backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<T>, MemorySpace>& projections,
+            const Poses<T, MemorySpace>& poses, const Backprojection<T, MemorySpace, D>& target,
+            const ProjectionOptions& options) {
   Kokkos::Profiling::ScopedRegion region("Bracewell::backproject");
   const ProjectionArguments arguments{{"backproject"}};
   const auto samples =
@@ -85,11 +88,11 @@ void backproject(const ExecutionSpace& space, const Array<const Kokkos::complex<
 }
 
 template <class Kernel, int M, int D, class ExecutionSpace, class Reference, class T, class MemorySpace>
-void backproject_gradients(const ExecutionSpace& space, const Reference& data,
-                           const Array<const Kokkos::complex<T>, MemorySpace>& projections,
-                           const Poses<T, MemorySpace>& poses,
-                           const BackprojectGradients<T, MemorySpace, D>& gradients,
-                           ProjectionOptions options) {
+[[gnu::cold]] void backproject_gradients(const ExecutionSpace& space, const Reference& data,
+                                         const Array<const Kokkos::complex<T>, MemorySpace>& projections,
+                                         const Poses<T, MemorySpace>& poses,
+                                         const BackprojectGradients<T, MemorySpace, D>& gradients,
+                                         ProjectionOptions options) {
   using Stored = typename Reference::Stored;
   Kokkos::Profiling::ScopedRegion region("Bracewell::backproject_gradients");
   const ProjectionArguments arguments{{"backproject_gradients"}};
@@ -140,11 +143,11 @@ void backproject_gradients(const ExecutionSpace& space, const Reference& data,
 }
 
 template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>
-void backproject_gradients(const ExecutionSpace& space,
-                           const Array<const Kokkos::complex<T>, MemorySpace>& projections,
-                           const Poses<T, MemorySpace>& poses,
-                           const BackprojectGradients<T, MemorySpace, D>& gradients,
-                           const ProjectionOptions& options) {
+[[gnu::cold]] void backproject_gradients(const ExecutionSpace& space,
+                                         const Array<const Kokkos::complex<T>, MemorySpace>& projections,
+                                         const Poses<T, MemorySpace>& poses,
+                                         const BackprojectGradients<T, MemorySpace, D>& gradients,
+                                         const ProjectionOptions& options) {
   backproject_gradients<Kernel, M, D>(space,
                                       reference_to<Kokkos::complex<T>, MemorySpace>("data", gradients.data),
                                       projections, poses, gradients, options);

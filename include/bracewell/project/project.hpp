@@ -27,9 +27,12 @@ struct ProjectGradients {
 
 namespace Impl {
 
+// Doors are `cold`: their time is that of the kernels that they launch, and small code is compiled faster.
+
 template <class Kernel, int M, int D, class ExecutionSpace, class Reference, class T, class Memory>
-void project(const ExecutionSpace& space, const Reference& reference, const Poses<T, Memory>& poses,
-             const Array<Kokkos::complex<T>, Memory>& output, ProjectionOptions options) {
+[[gnu::cold]] void project(const ExecutionSpace& space, const Reference& reference,
+                           const Poses<T, Memory>& poses, const Array<Kokkos::complex<T>, Memory>& output,
+                           ProjectionOptions options) {
   using Stored = typename Reference::Stored;
   Kokkos::Profiling::ScopedRegion region("Bracewell::project");
   const ProjectionArguments arguments{{"project"}};
@@ -51,9 +54,10 @@ void project(const ExecutionSpace& space, const Reference& reference, const Pose
 }
 
 template <class Kernel, int M, int D, class ExecutionSpace, class Reference, class T, class Memory>
-void project_gradients(const ExecutionSpace& space, const Reference& reference, const Poses<T, Memory>& poses,
-                       const Array<const Kokkos::complex<T>, Memory>& slopes,
-                       const ProjectGradients<T, Memory>& gradients, ProjectionOptions options) {
+[[gnu::cold]] void
+project_gradients(const ExecutionSpace& space, const Reference& reference, const Poses<T, Memory>& poses,
+                  const Array<const Kokkos::complex<T>, Memory>& slopes,
+                  const ProjectGradients<T, Memory>& gradients, ProjectionOptions options) {
   using Stored = typename Reference::Stored;
   Kokkos::Profiling::ScopedRegion region("Bracewell::project_gradients");
   const ProjectionArguments arguments{{"project_gradients"}};

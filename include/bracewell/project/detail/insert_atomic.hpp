@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/atomic.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
 
 namespace Bracewell::Impl {
@@ -33,7 +34,7 @@ struct InsertAtomic {
   }
 
   template <class ExecutionSpace>
-  void launch(const ExecutionSpace& space, const std::string& label) const {
+  void launch(const ExecutionSpace& space, const Label& label) const {
     const std::int64_t poses = amplitudes.samples.batches * amplitudes.samples.poses;
     launch_tiles(space, label, *this, Tiles<M>::make(space, amplitudes.samples.projection, poses), poses);
   }

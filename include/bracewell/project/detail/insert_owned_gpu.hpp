@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
 #include <bracewell/project/detail/brick_tuning.hpp>
@@ -66,7 +67,7 @@ struct InsertOwnedGpu {
   }
 
   /// Adds to all volumes.
-  void launch(const Space& space, const std::string& label) const {
+  void launch(const Space& space, const Label& label) const {
     const int league = static_cast<int>(target.batches * bricks.count());
     Kokkos::TeamPolicy<Space, Bounds> policy(space, league, team_size, host ? 1 : lanes);
     policy.set_scratch_size(+scratch_level, Kokkos::PerTeam(static_cast<int>(scratch_bytes())));

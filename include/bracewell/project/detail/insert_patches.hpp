@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/atomic.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 
 namespace Bracewell::Impl {
 
@@ -52,7 +52,7 @@ struct InsertPatches {
 
   /// Teams that run at the same time take the same patch of different poses: what they reach is a part of the
   /// reconstruction that caches can hold. More teams than a league can count are launched one after another.
-  void launch(const Space& space, const std::string& label) {
+  void launch(const Space& space, const Label& label) {
     const std::int64_t poses = amplitudes.samples.poses, strips = amplitudes.samples.batches * across * down;
     const std::int64_t most = std::numeric_limits<int>::max() / poses;
     for (; first_strip < strips; first_strip += most) {

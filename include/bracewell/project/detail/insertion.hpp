@@ -8,7 +8,6 @@
 #include <bracewell/project/detail/insert_duplicated.hpp>
 #include <bracewell/project/detail/insert_owned_gpu.hpp>
 #include <bracewell/project/detail/insert_patches.hpp>
-#include <bracewell/project/detail/label.hpp>
 #include <bracewell/project/detail/problem.hpp>
 #include <bracewell/project/memory.hpp>
 
@@ -42,17 +41,17 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
   case Insertion::Atomic:
     begin();
     if constexpr (!host)
-      InsertAtomic<Kernel, T, M, D, mates>{amplitudes, target}.launch(space, label_of(label, "::atomic"));
+      InsertAtomic<Kernel, T, M, D, mates>{amplitudes, target}.launch(space, {label, "::atomic"});
     break;
   case Insertion::Patches:
     begin();
     if constexpr (M == 2 && !host) {
       if (!target.weight)
         InsertPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
-            .launch(space, label_of(label, "::patches"));
+            .launch(space, {label, "::patches"});
       else if constexpr (mates == Mates::Both)
         InsertPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
-            .launch(space, label_of(label, "::patches"));
+            .launch(space, {label, "::patches"});
     }
     break;
   case Insertion::AtomicHost:
@@ -63,13 +62,13 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
     Bricks functor(amplitudes, target);
     const std::int64_t league = target.batches * functor.bricks.count();
     if (league > std::numeric_limits<int>::max())
-      fail(arguments.function, "options.strategy", "at most 2^31 bricks", number(league));
+      arguments.refuse("options.strategy", "at most 2^31 bricks, found %lld", static_cast<long long>(league));
     begin();
     const bool atomic = insertion == Insertion::AtomicHost;
     if constexpr (host)
       if (atomic)
         functor.share(space);
-    functor.launch(space, label_of(label, atomic ? "::atomic" : "::owned"));
+    functor.launch(space, {label, atomic ? "::atomic" : "::owned"});
     break;
   }
   case Insertion::Duplicated:
@@ -81,8 +80,9 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
                                                target.weight != nullptr);
       arguments.scratch("scratch", scratch, needed, "for Strategy::Duplicated");
       begin();
-      InsertDuplicated<Kernel, T, M, D, mates>(space, amplitudes, target, scratch.data, needed)
-          .launch(space, label_of(label, "::duplicated"), label_of(label, "::sum"));
+      const std::int64_t copies = space.concurrency();
+      InsertDuplicated<Kernel, T, M, D, mates>{amplitudes, target, scratch.data, copies, needed / copies}
+          .launch(space, label);
     }
     break;
   }

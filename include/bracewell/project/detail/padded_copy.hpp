@@ -2,11 +2,10 @@
 #pragma once
 
 #include <bracewell/half.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/padded_order.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/taps.hpp>
-
-#include <string>
 
 namespace Bracewell::Impl {
 
@@ -78,8 +77,8 @@ private:
 
 /// Launches the copy of `count` spectra to copies that have memory and an order.
 template <Mates mates, class ExecutionSpace, class From, class Stored, int D, int width>
-void copy_to_padded(const ExecutionSpace& space, const std::string& label,
-                    const HalfSpectrumLayout<D>& layout, const StoredSpectra<From>& from, std::int64_t count,
+void copy_to_padded(const ExecutionSpace& space, const Label& label, const HalfSpectrumLayout<D>& layout,
+                    const StoredSpectra<From>& from, std::int64_t count,
                     const PaddedSpectra<Stored, D, width>& to, const Gain<Stored>& scale = {}) {
   using Copy = CopyToPadded<From, Stored, D, width, mates>;
   Kokkos::parallel_for(label,

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/padded_windows.hpp>
 #include <bracewell/project/detail/sample_tiles.hpp>
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <type_traits>
 
 namespace Bracewell {
@@ -69,7 +69,7 @@ struct SamplePoseSums {
 
   /// One team per pose, or more for few poses, in as few launches as a league of 2^31 teams allows.
   template <class ExecutionSpace>
-  void launch(const ExecutionSpace& space, const std::string& label) {
+  void launch(const ExecutionSpace& space, const Label& label) {
     constexpr bool host = is_host<ExecutionSpace>;
     constexpr int team_size = host ? 1 : ProjectionTuning::pose_sum_threads;
     constexpr int resident = ProjectionTuning::pose_sum_teams(width);

@@ -37,7 +37,8 @@ struct ProjectionArguments : Arguments {
   /// An optional output with the shape of another array.
   void same_if_given(const char* argument, const ArrayShape& array, const ArrayShape& like) const {
     if (array && !like)
-      fail(function, argument, "no gradient of an argument that is not given", array.shape());
+      refuse(argument, "no gradient of an argument that is not given, found %s",
+             array.shape_text().characters);
     if (array)
       same_spectrum(argument, array, like);
   }
@@ -47,8 +48,8 @@ struct ProjectionArguments : Arguments {
   PerPose<T> per_projection(const char* argument, const Array<const T, MemorySpace>& array,
                             const ArrayShape& projections) const {
     if (array.width != projections.width)
-      fail(function, argument, text("width %lld", static_cast<long long>(projections.width)),
-           text("width %lld", static_cast<long long>(array.width)));
+      refuse(argument, "width %lld, found width %lld", static_cast<long long>(projections.width),
+             static_cast<long long>(array.width));
     return per_pose(argument, array, projections.extents[0], projections.extents[1], projections.rank - 2,
                     projections.extents + 2);
   }
@@ -71,17 +72,18 @@ struct ProjectionArguments : Arguments {
   }
 
   template <int M, int D, class T, class MemorySpace>
-  Samples<T, M, D> samples(const char* reconstruction_name, const ArrayShape& reconstruction,
-                           const char* projections_name, const ArrayShape& projections,
-                           const Poses<T, MemorySpace>& poses, const ProjectionOptions& options) const {
+  [[gnu::cold]] Samples<T, M, D> samples(const char* reconstruction_name, const ArrayShape& reconstruction,
+                                         const char* projections_name, const ArrayShape& projections,
+                                         const Poses<T, MemorySpace>& poses,
+                                         const ProjectionOptions& options) const {
     Samples<T, M, D> result;
     this->reconstruction<D>(reconstruction_name, reconstruction, result.reconstruction.size);
     spectrum(projections_name, projections, 2, 1, M, result.projection.size);
     result.batches = projections.extents[0];
     result.poses = projections.extents[1];
     if (reconstruction.extents[0] != 1 && reconstruction.extents[0] != result.batches)
-      fail(function, reconstruction_name,
-           text("batch axis of 1 or %lld", static_cast<long long>(result.batches)), reconstruction.shape());
+      refuse(reconstruction_name, "batch axis of 1 or %lld, found %s", static_cast<long long>(result.batches),
+             reconstruction.shape_text().characters);
 
     given("poses.matrices", poses.matrices);
     const std::int64_t matrix[] = {D, D}, shift[] = {M};
@@ -94,10 +96,9 @@ struct ProjectionArguments : Arguments {
     const double n = *std::min_element(result.projection.size, result.projection.size + M);
     const double N = *std::min_element(result.reconstruction.size, result.reconstruction.size + D);
     if (!options.oversampling && n != N)
-      fail(function, "options.oversampling",
-           text("a value where boxes differ, for instance %.6g for boxes padded from %.6g to %.6g", N / n, n,
-                N),
-           "none");
+      refuse("options.oversampling",
+             "a value where boxes differ, for instance %.6g for boxes padded from %.6g to %.6g, found none",
+             N / n, n, N);
     const double oversampling = options.oversampling.value_or(1);
     double curvature = 0;
     result.squared_radius = limits(options, oversampling, n, N, M, D, curvature);
@@ -111,22 +112,20 @@ struct ProjectionArguments : Arguments {
 
 private:
   /// The sizes of a half spectrum of `dimensions` axes behind `leading` batch axes.
-  void spectrum(const char* argument, const ArrayShape& array, int leading, int least, int dimensions,
-                int* sizes) const {
+  [[gnu::cold, gnu::noinline]] void spectrum(const char* argument, const ArrayShape& array, int leading,
+                                             int least, int dimensions, int* sizes) const {
     given(argument, array);
     if (array.rank != leading + dimensions)
-      fail(function, argument, text("%d axes", leading + dimensions), array.shape());
+      refuse(argument, "%d axes, found %s", leading + dimensions, array.shape_text().characters);
     clear_width(argument, array, dimensions);
     const std::int64_t columns = array.width / 2 + 1;
     if (columns != array.extents[array.rank - 1])
-      fail(function, argument,
-           text("%lld columns for width %lld", static_cast<long long>(columns),
-                static_cast<long long>(array.width)),
-           array.shape());
+      refuse(argument, "%lld columns for width %lld, found %s", static_cast<long long>(columns),
+             static_cast<long long>(array.width), array.shape_text().characters);
     for (int d = 0; d < dimensions; ++d) {
       const std::int64_t size = d == 0 ? array.width : array.extents[array.rank - 1 - d];
       if (size < least || size > 32768)
-        fail(function, argument, text("axes of %d to 32768 elements", least), array.shape());
+        refuse(argument, "axes of %d to 32768 elements, found %s", least, array.shape_text().characters);
       sizes[d] = static_cast<int>(size);
     }
   }
@@ -142,36 +141,35 @@ private:
     return {array.data, array.extents[0] == 1 ? 0 : array.extents[1] * elements,
             array.extents[1] == 1 ? 0 : elements};
   }
-  void check_per_pose(const char* argument, const ArrayShape& array, std::int64_t batches, std::int64_t poses,
-                      int axes, const std::int64_t* rest) const {
+  [[gnu::cold, gnu::noinline]] void check_per_pose(const char* argument, const ArrayShape& array,
+                                                   std::int64_t batches, std::int64_t poses, int axes,
+                                                   const std::int64_t* rest) const {
     bool fits = array.rank == 2 + axes && (array.extents[0] == 1 || array.extents[0] == batches) &&
                 (array.extents[1] == 1 || array.extents[1] == poses);
     for (int axis = 0; fits && axis < axes; ++axis)
       fits = array.extents[2 + axis] == rest[axis];
     if (fits)
       return;
-    std::string expected =
-        text("[1|%lld, 1|%lld", static_cast<long long>(batches), static_cast<long long>(poses));
-    for (int axis = 0; axis < axes; ++axis)
-      expected += text(", %lld", static_cast<long long>(rest[axis]));
-    expected += "]";
-    fail(function, argument, expected, array.shape());
+    char expected[64] = "";
+    for (int axis = 0, length = 0; axis < axes; ++axis)
+      length += std::snprintf(expected + length, 21, ", %d", static_cast<int>(rest[axis]));
+    refuse(argument, "[1|%lld, 1|%lld%s], found %s", static_cast<long long>(batches),
+           static_cast<long long>(poses), expected, array.shape_text().characters);
   }
 
   /// The largest |k|^2, an integer of at most 3 * 16384^2, and the curvature 1 / (2 Ewald radius).
-  int limits(const ProjectionOptions& options, double oversampling, double n, double N, int M, int D,
-             double& curvature) const {
+  [[gnu::cold]] int limits(const ProjectionOptions& options, double oversampling, double n, double N, int M,
+                           int D, double& curvature) const {
     positive("options.oversampling", oversampling);
     const double radius = options.radius.value_or(std::min(n / 2, N / (2 * oversampling)));
     if (!(radius >= 0 && radius <= 1e9))
-      fail(function, "options.radius", "a value in [0, 1e9]", number(radius));
+      refuse("options.radius", "a value in [0, 1e9], found %.6g", radius);
     if (options.ewald_radius) {
       const double ewald = *options.ewald_radius;
       if (!(std::abs(ewald) >= 1))
-        fail(function, "options.ewald_radius", "|R| >= 1", number(ewald));
+        refuse("options.ewald_radius", "|R| >= 1, found %.6g", ewald);
       if (M != 2 || D != 3)
-        fail(function, "options.ewald_radius", "3D -> 2D where an Ewald sphere is given",
-             text("%dD -> %dD", D, M));
+        refuse("options.ewald_radius", "3D -> 2D where an Ewald sphere is given, found %dD -> %dD", D, M);
       curvature = 1 / (2 * ewald);
     }
     // The limit is inclusive whatever the rounding of the radius.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
 #include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/sample_tiles.hpp>
@@ -41,11 +42,11 @@ struct SampleBricks {
   };
 
   /// Batches of more bricks than a league can count are launched one after another.
-  void launch(const Space& space, const std::string& label) {
+  void launch(const Space& space, const Label& label) {
     const auto& samples = gather.amplitudes.samples;
     using Outside = FillRest<tile_lanes<Space>>;
     const std::int64_t threads = samples.batches * samples.poses * Outside::parts * tile_lanes<Space>;
-    Kokkos::parallel_for(label + "::fill",
+    Kokkos::parallel_for(Label(label.function, "::fill"),
                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, threads),
                          Outside{gather});
     pieces = (samples.poses + poses_per_team - 1) / poses_per_team;
@@ -56,7 +57,7 @@ struct SampleBricks {
       Policy policy(space, static_cast<int>(league), team_size, host ? 1 : lanes);
       policy.set_scratch_size(+scratch_level,
                               Kokkos::PerTeam(static_cast<int>(sizeof(Workspace) + alignof(Workspace))));
-      Kokkos::parallel_for(label + "::bricks", policy, *this);
+      Kokkos::parallel_for(Label(label.function, "::bricks"), policy, *this);
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/divisor.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/amplitudes.hpp>
 #include <bracewell/project/detail/padded_copy.hpp>
 #include <bracewell/project/detail/padded_windows.hpp>
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <type_traits>
 
 namespace Bracewell::Impl {
@@ -53,7 +53,7 @@ struct SamplePadded {
 
   /// In as few launches as 2^31 tiles allow.
   template <class ExecutionSpace>
-  void launch(const ExecutionSpace& space, const std::string& label) {
+  void launch(const ExecutionSpace& space, const Label& label) {
     const auto& size = samples.projection.size;
     const std::int64_t all_poses = samples.batches * samples.poses, planes = M == 3 ? size[M - 1] : 1;
     across = Divisor((samples.projection.columns() + (by_sectors ? sector - 1 : 0) + columns - 1) / columns);

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <bracewell/impl/host_tasks.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/sample_tiles.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
 
 namespace Bracewell::Impl {
 
@@ -22,7 +22,7 @@ struct SampleRows {
 
   /// In a few work items per thread or more.
   template <class ExecutionSpace>
-  void launch(const ExecutionSpace& space, const std::string& label) {
+  void launch(const ExecutionSpace& space, const Label& label) {
     const auto& samples = gather.amplitudes.samples;
     const std::int64_t rows = samples.projection.elements() / samples.projection.columns(),
                        poses = samples.batches * samples.poses;
@@ -53,11 +53,7 @@ private:
   void add_row(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose, int (&k)[M],
                std::int64_t begin) const {
     const auto& samples = gather.amplitudes.samples;
-    int left = samples.squared_radius;
-    for (int c = 1; c < M; ++c)
-      left -= k[c] * k[c];
-    const int columns = samples.projection.columns();
-    const int last = left < 0 ? -1 : std::min(columns - 1, static_cast<int>(std::sqrt(double(left))));
+    const int columns = samples.projection.columns(), last = samples.last_column(k);
     for (; k[0] <= last; k[0] += Block::size)
       add_block(batch, index, pose, k, last, begin + k[0]);
     const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + begin;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/amplitudes.hpp>
 #include <bracewell/project/detail/stencil.hpp>
@@ -76,7 +77,7 @@ struct SampleTiles {
 
   /// On GPUs; the other kernels of this folder that sample read the members above, and launch themselves.
   template <class ExecutionSpace>
-  void launch(const ExecutionSpace& space, const std::string& label) const {
+  void launch(const ExecutionSpace& space, const Label& label) const {
     constexpr bool light = sizeof(T) == 4 && (D == 2 || mates == Mates::Single);
     constexpr auto tuning = ProjectionTuning::tiles(D, Kernel::width, light);
     const std::int64_t poses = amplitudes.samples.batches * amplitudes.samples.poses;

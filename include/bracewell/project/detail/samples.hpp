@@ -6,6 +6,10 @@
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/rfft/layout.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
 namespace Bracewell::Impl {
 
 template <class T, int M, int D>
@@ -166,6 +170,14 @@ struct Samples {
     for (int c = 1; c < M; ++c)
       sum += k[c] * k[c];
     return sum <= squared_radius;
+  }
+
+  /// The last column of the row of k, whatever k[0] is, with |k|^2 within the limit; -1 where there is none. For hosts.
+  int last_column(const int (&k)[M]) const {
+    int left = squared_radius;
+    for (int c = 1; c < M; ++c)
+      left -= k[c] * k[c];
+    return left < 0 ? -1 : std::min(projection.columns() - 1, static_cast<int>(std::sqrt(double(left))));
   }
 
   /// The other of the two stored elements of a Friedel pair on column 0: negative on the slowest axis that is

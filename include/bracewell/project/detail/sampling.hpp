@@ -3,7 +3,6 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/project/choose_sampling.hpp>
-#include <bracewell/project/detail/label.hpp>
 #include <bracewell/project/detail/pose_sums.hpp>
 #include <bracewell/project/detail/problem.hpp>
 #include <bracewell/project/detail/reference.hpp>
@@ -52,11 +51,11 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
   switch (sampling) {
   case Sampling::Rows:
     if constexpr (host)
-      SampleRows<Kernel, T, M, D, mates, Stored>{samples}.launch(space, label_of(label, "::rows"));
+      SampleRows<Kernel, T, M, D, mates, Stored>{samples}.launch(space, {label, "::rows"});
     break;
   case Sampling::Tiles:
     if constexpr (!host)
-      samples.launch(space, label_of(label, "::tiles"));
+      samples.launch(space, {label, "::tiles"});
     break;
   case Sampling::Bricks:
     if constexpr (!host && M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
@@ -72,7 +71,7 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
     if constexpr (std::is_same_v<Beside, PoseGradients<T>>)
       SamplePoseSums<Kernel, T, M, D, mates, Stored, StoredSpectra<Stored>>(space, samples, spectra,
                                                                             beside.matrices, beside.shifts)
-          .launch(space, label_of(label, "::poses"));
+          .launch(space, {label, "::poses"});
     break;
   }
 }
@@ -87,16 +86,16 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
     if (sampling == Sampling::PoseSums) {
       SamplePoseSums<Kernel, T, M, D, mates, Stored, PaddedSpectra<Stored, D, Kernel::width>>(
           space, samples, spectra, beside.matrices, beside.shifts)
-          .launch(space, label_of(label, "::poses"));
+          .launch(space, {label, "::poses"});
       return;
     }
   if (samples.values)
     SamplePadded<Kernel, T, M, D, mates, Stored>(samples.amplitudes.samples, spectra, samples.values)
-        .launch(space, label_of(label, "::padded"));
+        .launch(space, {label, "::padded"});
   samples.values = nullptr;
   if constexpr (mates == Mates::Both)
     if (samples.weights)
-      samples.launch(space, label_of(label, "::tiles"));
+      samples.launch(space, {label, "::tiles"});
 }
 
 } // namespace Bracewell::Impl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/host_tasks.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/product_block.hpp>
 #include <bracewell/project/detail/score_outputs.hpp>
 #include <bracewell/project/detail/scoring_tables.hpp>
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
 namespace Bracewell::Impl {
 
@@ -74,7 +74,7 @@ struct ScoreBlocks {
   int tile_images = 0, tile_poses = 0;
 
   template <class Space>
-  void launch(const Space& space, const std::string& label) {
+  void launch(const Space& space, const Label& label) {
     // Tiles enough for all threads: of fewer images, or else of fewer poses.
     const auto ratio = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     tasks = space.concurrency();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/matrix_units.hpp>
 #include <bracewell/project/detail/score_outputs.hpp>
 #include <bracewell/project/detail/scoring_tables.hpp>
 #include <bracewell/project/detail/scoring_tuning.hpp>
-
-#include <string>
 
 namespace Bracewell::Impl {
 
@@ -54,7 +53,7 @@ struct ScoreMatrices {
   std::int64_t power_stride;
   bool one_power; ///< all images have the same filter
 
-  void launch(const Space& space, const std::string& label) const {
+  void launch(const Space& space, const Label& label) const {
     const std::int64_t league = tile_rows.tiles() * ((count + poses - 1) / poses);
     Kokkos::TeamPolicy<Space, Bounds> policy(space, static_cast<int>(league), threads, 1);
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(sizeof(Scratch) + alignof(Scratch))));

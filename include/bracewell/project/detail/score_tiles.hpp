@@ -2,12 +2,11 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/score_outputs.hpp>
 #include <bracewell/project/detail/scoring_tables.hpp>
 #include <bracewell/project/detail/scoring_tuning.hpp>
-
-#include <string>
 
 namespace Bracewell::Impl {
 
@@ -55,7 +54,7 @@ struct ScoreTiles {
   std::int64_t power_stride;
   bool one_power; ///< all images have the same filter
 
-  void launch(const Space& space, const std::string& label) const {
+  void launch(const Space& space, const Label& label) const {
     const std::int64_t league = tile_rows.tiles() * ((count + poses - 1) / poses);
     Kokkos::TeamPolicy<Space, Bounds> policy(space, static_cast<int>(league), host ? 1 : threads, 1);
     policy.set_scratch_size(+scratch_level,

@@ -51,12 +51,12 @@ struct TapWindow {
   KOKKOS_INLINE_FUNCTION void read(const Stored* spectrum, const int (&row)[Dim - 1],
                                    Value (&value)[Width]) const {
     if constexpr (is_direct) {
-      const Stored* const taps = start<1>(spectrum, row, first[0]);
+      const Stored* const taps = spectrum + offset<1>(row, first[0]);
       for (int i = 0; i < Width; ++i)
         value[i] = taps[i];
     } else {
-      const Stored* const own = start<1>(spectrum, row, 0);
-      const Stored* const opposite = start<-1>(spectrum, row, 0);
+      const Stored* const own = spectrum + offset<1>(row, 0);
+      const Stored* const opposite = spectrum + offset<-1>(row, 0);
       for (int i = 0; i < Width; ++i) {
         value[i] = stands_for_itself(i) ? Value(own[first[0] + i]) : Value(0);
         if (stands_for_mate(i))
@@ -70,29 +70,37 @@ struct TapWindow {
   KOKKOS_INLINE_FUNCTION void add(Value* spectrum, const int (&row)[Dim - 1], const Value (&value)[Width],
                                   const Add& add_run) const {
     if constexpr (is_direct) {
-      add_run(start<1>(spectrum, row, first[0]), value);
+      add_run(spectrum + offset<1>(row, first[0]), value);
     } else {
-      Value* const own = start<1>(spectrum, row, 0);
-      Value* const opposite = start<-1>(spectrum, row, 0);
-      for (int i = 0; i < Width; ++i) {
-        const Value one[1] = {value[i]}, mated[1] = {conjugate(value[i])};
-        if (stands_for_itself(i))
-          add_run(own + first[0] + i, one);
-        if (stands_for_mate(i))
-          add_run(opposite + mate(i), mated);
-      }
+      for_each_stored(row, [&](std::int64_t element, int i, bool mated) {
+        const Value one[1] = {mated ? conjugate(value[i]) : value[i]};
+        add_run(spectrum + element, one);
+      });
+    }
+  }
+
+  /// Calls visit(element, i, mated) for each stored element that tap i of a row is, or (mated) whose mate it is.
+  template <class Visit>
+  KOKKOS_INLINE_FUNCTION void for_each_stored(const int (&row)[Dim - 1], const Visit& visit) const {
+    const std::int64_t own = offset<1>(row, 0), opposite = offset<-1>(row, 0);
+    for (int i = 0; i < Width; ++i) {
+      if (stands_for_itself(i))
+        visit(own + first[0] + i, i, false);
+      if (stands_for_mate(i))
+        visit(opposite + mate(i), i, true);
     }
   }
 
 private:
   /// A column of a row of taps, or (side = -1) of the row of their Friedel mates.
-  template <int side, class Value>
-  KOKKOS_INLINE_FUNCTION Value* start(Value* spectrum, const int (&row)[Dim - 1], int column) const {
+  template <int side>
+  KOKKOS_INLINE_FUNCTION std::int64_t offset(const int (&row)[Dim - 1], int column) const {
+    std::int64_t begin = 0;
     if constexpr (Dim == 3) {
       const unsigned plane = layout.size[1] * layout.columns(); // less than 2^30
-      spectrum += std::uint64_t(unsigned(layout.wrap(side * (first[2] + row[1]), layout.size[2]))) * plane;
+      begin = std::uint64_t(unsigned(layout.wrap(side * (first[2] + row[1]), layout.size[2]))) * plane;
     }
-    return spectrum +
+    return begin +
            unsigned(layout.wrap(side * (first[1] + row[0]), layout.size[1]) * layout.columns() + column);
   }
 

@@ -3,11 +3,11 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/host_tasks.hpp>
+#include <bracewell/impl/label.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <type_traits>
 
 namespace Bracewell::Impl {
@@ -110,7 +110,7 @@ struct TileLoop {
 /// Runs a TileLoop. `resident`: blocks of `threads` threads that a multiprocessor of an NVIDIA GPU should hold
 /// at least (threads = 0: as registers allow).
 template <int threads = 0, int resident = 0, class Space, class Functor, int M, int columns>
-void launch_tiles(const Space& space, const std::string& label, const Functor& functor,
+void launch_tiles(const Space& space, const Label& label, const Functor& functor,
                   const Tiles<M, columns>& tiles, std::int64_t poses) {
   constexpr int lanes = tile_lanes<Space>;
   const TileLoop<Functor, M, columns, lanes> loop{functor, tiles};

@@ -16,7 +16,7 @@ namespace Bracewell::Impl {
 /// Windows of taps around neighbouring samples of a row. Every array has the samples as its last axis, and
 /// loops over them are plain and of fixed length, so that compilers vectorise them.
 template <class Kernel, class T, int M, int D, Mates mates>
-struct WindowBlock {
+struct alignas(64) WindowBlock {
   static constexpr int width = Kernel::width, size = 64 / sizeof(T); ///< the widest vectors of CPUs
 
   T side[size]; ///< -1 where the window is that of -q (TapWindow::mirrored)
