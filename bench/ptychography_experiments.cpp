@@ -11,6 +11,9 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <random>
@@ -51,76 +54,111 @@ void fill(const Made& view, const Make& make) {
   Kokkos::deep_copy(view, host);
 }
 
+using Model = PtychographyLoss<Space, float, float, Detectors>;
+using Inputs = PtychographyInputs<float, Space::memory_space>;
+using Outputs = PtychographyOutputs<float, Space::memory_space>;
+
+/// Positions and model of an experiment.
+struct Experiment {
+  int size, count, relaxation;
+  bool detector;
+  Kokkos::View<double* [2], Kokkos::HostSpace> positions;
+
+  explicit Experiment(const Settings& s)
+      : size(s.raster * 4 + 256 + (s.n > 128 ? s.n : 0)), count(s.raster * s.raster),
+        relaxation(s.extra == Extra::Relaxed ? 2 : 0), detector(s.extra == Extra::Detector),
+        positions("positions", count) {
+    for (int j = 0; j < count; ++j)
+      for (int axis = 0; axis < 2; ++axis)
+        positions(j, axis) = (axis == 0 ? j / s.raster : j % s.raster) * (size - s.m - 2) / s.raster +
+                             (s.fraction ? 0.1 + 0.3 * (j % 2) : 0.0);
+  }
+
+  Model model(const Space& space, const Settings& s) const {
+    return Model(space, {{size, size}, s.m, s.n, s.modes, 1, relaxation}, positions,
+                 {.loss = PatternLoss::Amplitude,
+                  .scale = PatternScale::None,
+                  .weights = s.mask ? PixelWeights::Mask : PixelWeights::None,
+                  .fresnel_number = s.extra == Extra::Near ? std::optional(100.0) : std::nullopt,
+                  .refine_positions = s.extra == Extra::Find,
+                  .pattern_factors = detector,
+                  .detector_background = detector,
+                  .path = s.general ? PatternPath::General : PatternPath::Automatic,
+                  .target_bytes = s.room > 0 ? std::optional(std::size_t(s.room) * 1000000) : std::nullopt});
+  }
+};
+
+/// What an evaluation takes and gives beside object and probe.
+struct Extras {
+  View<float**> position_gradient, background, background_gradient;
+  View<float*> factors, factor_gradient;
+  View<Complex**> coefficients, coefficient_gradient;
+  View<Complex***> modes, modes_gradient;
+
+  template <class Make>
+  Extras(const Settings& s, const Experiment& e, const Make& random, Inputs& inputs, Outputs& outputs)
+      : position_gradient("position gradient", e.count, 2), background("background", s.n, s.n),
+        background_gradient("background gradient", s.n, s.n), factors("factors", e.count),
+        factor_gradient("factor gradient", e.count), coefficients("coefficients", e.count, e.relaxation),
+        coefficient_gradient("coefficient gradient", e.count, e.relaxation),
+        modes("relaxation", e.relaxation, s.m, s.m),
+        modes_gradient("relaxation gradient", e.relaxation, s.m, s.m) {
+    if (s.extra == Extra::Find)
+      outputs.position_gradient = position_gradient;
+    if (e.detector) {
+      Kokkos::deep_copy(factors, 1.1f);
+      Kokkos::deep_copy(background, 2.0f);
+      inputs.factors = factors, inputs.detector_background = background;
+      outputs.factor_gradient = factor_gradient, outputs.background_gradient = background_gradient;
+    }
+    if (e.relaxation > 0) {
+      fill(coefficients, random);
+      fill(modes, random);
+      inputs.coefficients = coefficients, inputs.relaxation = modes;
+      outputs.coefficient_gradient = coefficient_gradient, outputs.relaxation_gradient = modes_gradient;
+    }
+  }
+};
+
+/// Patterns, and the mask that goes with them.
+template <class Engine>
+void set_patterns(const Space& space, Model& model, const Settings& s, int count, Engine& engine) {
+  const int group = std::min(count, 64);
+  const View<std::uint16_t***> patterns("patterns", group, s.n, s.n);
+  std::poisson_distribution<int> counts(20);
+  fill(patterns, [&](std::size_t) { return static_cast<std::uint16_t>(counts(engine)); });
+  const View<float**> weights("mask", s.n, s.n);
+  fill(weights, [](std::size_t i) { return i % 7 == 3 ? 0.0f : 1.0f; });
+  Array<const float, Space::memory_space> mask;
+  if (s.mask)
+    mask = weights;
+  for (int first = 0; first < count; first += group)
+    model.set_patterns(space, first, patterns, mask);
+}
+
 void experiment(benchmark::State& state, const Settings& settings) {
-  const auto [raster, n, m, modes, fraction, mask, batch, extra, general, room] = settings;
-  const int size = raster * 4 + 256 + (n > 128 ? n : 0), count = raster * raster;
+  const Experiment made(settings);
+  const int size = made.size, modes = settings.modes, m = settings.m, batch = settings.batch;
   const Space space;
   std::mt19937 engine(1);
   std::normal_distribution<float> normal;
+  const auto random = [&](std::size_t) { return Complex(normal(engine), normal(engine)); };
   const View<Complex**> object("object", size, size), object_gradient("object gradient", size, size);
   const View<Complex***> probe("probe", modes, m, m), probe_gradient("probe gradient", modes, m, m);
   fill(object, [&](std::size_t) { return Complex(1 + 0.1f * normal(engine), 0.1f * normal(engine)); });
-  fill(probe, [&](std::size_t) { return Complex(normal(engine), normal(engine)); });
-  const Kokkos::View<double* [2], Kokkos::HostSpace> positions("positions", count);
-  for (int j = 0; j < count; ++j)
-    for (int axis = 0; axis < 2; ++axis)
-      positions(j, axis) = (axis == 0 ? j / raster : j % raster) * (size - m - 2) / raster +
-                           (fraction ? 0.1 + 0.3 * (j % 2) : 0.0);
-  const int relaxation = extra == Extra::Relaxed ? 2 : 0;
-  const bool detector = extra == Extra::Detector;
-  PtychographyLoss<Space, float, float, Detectors> model(
-      space, {{size, size}, m, n, modes, 1, relaxation}, positions,
-      {.loss = PatternLoss::Amplitude,
-       .scale = PatternScale::None,
-       .weights = mask ? PixelWeights::Mask : PixelWeights::None,
-       .fresnel_number = extra == Extra::Near ? std::optional(100.0) : std::nullopt,
-       .refine_positions = extra == Extra::Find,
-       .pattern_factors = detector,
-       .detector_background = detector,
-       .path = general ? PatternPath::General : PatternPath::Automatic,
-       .target_bytes = room > 0 ? std::optional(std::size_t(room) * 1000000) : std::nullopt});
-  const int group = std::min(count, 64);
-  const View<std::uint16_t***> patterns("patterns", group, n, n);
-  std::poisson_distribution<int> counts(20);
-  fill(patterns, [&](std::size_t) { return static_cast<std::uint16_t>(counts(engine)); });
-  const View<float**> weights("mask", n, n);
-  fill(weights, [](std::size_t i) { return i % 7 == 3 ? 0.0f : 1.0f; });
-  for (int first = 0; first < count; first += group)
-    model.set_patterns(space, first, patterns,
-                       mask ? Array<const float, Space::memory_space>(weights)
-                            : Array<const float, Space::memory_space>());
+  fill(probe, random);
+  Model model = made.model(space, settings);
+  set_patterns(space, model, settings, made.count, engine);
   const View<int*> subset("subset", batch);
-  fill(subset, [&](std::size_t i) { return static_cast<int>(i * 61 % count); });
+  fill(subset, [&](std::size_t i) { return static_cast<int>(i * 61 % made.count); });
   const View<double> loss("loss");
-  PtychographyInputs<float, Space::memory_space> inputs{.object = object, .probe = probe};
-  PtychographyOutputs<float, Space::memory_space> outputs{
-      .loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient};
-  const View<float**> position_gradient("position gradient", count, 2), background("background", n, n),
-      background_gradient("background gradient", n, n);
-  const View<float*> factors("factors", count), factor_gradient("factor gradient", count);
-  const View<Complex**> coefficients("coefficients", count, relaxation),
-      coefficient_gradient("coefficient gradient", count, relaxation);
-  const View<Complex***> modes_of_relaxation("relaxation", relaxation, m, m),
-      relaxation_gradient("relaxation gradient", relaxation, m, m);
-  if (extra == Extra::Find)
-    outputs.position_gradient = position_gradient;
-  if (detector) {
-    Kokkos::deep_copy(factors, 1.1f);
-    Kokkos::deep_copy(background, 2.0f);
-    inputs.factors = factors, inputs.detector_background = background;
-    outputs.factor_gradient = factor_gradient, outputs.background_gradient = background_gradient;
-  }
-  if (relaxation > 0) {
-    fill(coefficients, [&](std::size_t) { return Complex(normal(engine), normal(engine)); });
-    fill(modes_of_relaxation, [&](std::size_t) { return Complex(normal(engine), normal(engine)); });
-    inputs.coefficients = coefficients, inputs.relaxation = modes_of_relaxation;
-    outputs.coefficient_gradient = coefficient_gradient, outputs.relaxation_gradient = relaxation_gradient;
-  }
-  const auto run = [&] {
-    model.evaluate(space, inputs, outputs,
-                   batch > 0 ? Array<const int, Space::memory_space>(subset)
-                             : Array<const int, Space::memory_space>());
-  };
+  Inputs inputs{.object = object, .probe = probe};
+  Outputs outputs{.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient};
+  const Extras extras(settings, made, random, inputs, outputs);
+  Array<const int, Space::memory_space> some;
+  if (batch > 0)
+    some = subset;
+  const auto run = [&] { model.evaluate(space, inputs, outputs, some); };
   run();
   space.fence();
   // Several evaluations between fences: the host runs ahead, as a solver lets it.
@@ -177,22 +215,18 @@ void add_experiments() {
     const Settings& s = settings[i];
     if (host && s.general) // the others are, too
       continue;
+    Settings used = s;
+    used.batch = host && s.batch ? 4 : s.batch;
     const auto text = [](const char* name, int value) {
       return std::string("/") + name + ":" + std::to_string(value);
     };
     const std::string name =
         i < plain ? "ptychography/experiment" + text("n", s.n) + text("m", s.m) + text("modes", s.modes) +
-                        text("fraction", s.fraction) + text("mask", s.mask) +
-                        text("batch", host && s.batch ? 4 : s.batch) +
+                        text("fraction", s.fraction) + text("mask", s.mask) + text("batch", used.batch) +
                         extra_names[static_cast<int>(s.extra)] + (s.general ? "/general" : "")
                   : "ptychography/streamed" + text("n", s.n) + text("m", s.m) + text("modes", s.modes) +
                         text("patterns", s.raster * s.raster) + text("room_MB", s.room);
-    benchmark::RegisterBenchmark(name.c_str(),
-                                 [s, host](benchmark::State& state) {
-                                   Settings used = s;
-                                   used.batch = host && s.batch ? 4 : s.batch;
-                                   experiment(state, used);
-                                 })
+    benchmark::RegisterBenchmark(name.c_str(), [used](benchmark::State& state) { experiment(state, used); })
         ->UseRealTime()
         ->Unit(benchmark::kMillisecond);
   }

@@ -141,7 +141,7 @@ namespace {
 
 /// A scan of an object near 1 and what its detector counts, by sums that are written out.
 struct Scan {
-  static constexpr int size = 64, m = 16, n = 40, N = 36;
+  static constexpr int m = 16, n = 40, N = 36;
   View<double**> positions{"positions", N, 2};
   View<float***> patterns{"patterns", N, n, n};
   View<Kokkos::complex<float>***> probe{"probe", 1, m, m};

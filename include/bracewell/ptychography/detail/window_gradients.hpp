@@ -71,21 +71,11 @@ private:
     const std::int64_t count = this->selection.count;
     const int begin = static_cast<int>(part.slice * count / runs),
               end = static_cast<int>((part.slice + 1) * count / runs);
-    Number* const probe_sums = memory + Sizes::exchange;
-    for (int k = team.rank(); k < n * n; k += chip_team_size)
-      probe_sums[k] = {0, 0};
-    Number* const factors = probe_sums + n * n;
-    for (int k = team.rank(); k < n * Sizes::inner_factors; k += chip_team_size)
-      factors[k] = rotations[k];
-    const int columns = static_cast<int>(this->scan.columns);
+    Number *const probe_sums = memory + Sizes::exchange, *const factors = probe_sums + n * n;
+    set_up(team.rank(), probe_sums, factors);
     Number o[per_lane], sum[per_lane] = {};
     auto now = this->corner(begin);
-    {
-      const Complex* const object = this->object + Base::unwrapped(own, now.column);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j)
-        o[j] = plain(object[Base::unwrapped(at.lane + lanes * j, now.row) * columns]);
-    }
+    read_object(at, own, now, o);
     fetch(at, column_of(begin, part, own, now.column));
     for (int i = begin; i < end; ++i) {
       const bool more = i + 1 < end;
@@ -94,16 +84,7 @@ private:
       const int column = Base::unwrapped(own, now.column) - now.column,
                 first = Base::unwrapped(at.lane, now.row) - now.row;
       Complex* const wave = column_of(i, part, own, now.column);
-      {
-        Number y[outer_sums][lanes];
-        wait_for_copies();
-        BRACEWELL_UNROLL
-        for (int c = 0; c < outer_sums; ++c)
-          BRACEWELL_UNROLL
-        for (int g = 0; g < lanes; ++g)
-          y[c][g] = at.exchange[(at.lane + lanes * c) * Sizes::pitch + g * Sizes::stride];
-        at.outer_adjoint(y);
-      }
+      take_wave(at);
       if (i + 2 < end)
         prefetch_wave(team, i + 2, part, this->corner(i + 2).column);
       Number x[per_lane];
@@ -115,43 +96,10 @@ private:
       Line::inner_adjoint_from(first, factors, x);
       const Complex* const probe = this->probes + part.mode * (n * n);
       const unsigned pixel = first * n + column;
-      BRACEWELL_UNROLL
-      for (int from = 0; from < per_lane; from += together) {
-        Number p[together];
-        BRACEWELL_UNROLL
-        for (int k = 0; k < together; ++k)
-          p[k] = plain(probe[pixel_of(pixel, from + k)]);
-        if (factor != 0) {
-          BRACEWELL_UNROLL
-          for (int k = 0; k < together; ++k) {
-            const int j = from + k;
-            const Number psi = turn<false>(o[j], p[k]);
-            x[j] = {x[j].re - factor * psi.re, x[j].im - factor * psi.im};
-          }
-        }
-        BRACEWELL_UNROLL
-        for (int k = 0; k < together; ++k) {
-          const int j = from + k;
-          sum[j] = sum[j] + turn<true>(x[j], p[k]);
-          Number& of_probe = probe_sums[pixel_of(pixel, j)];
-          of_probe = of_probe + turn<true>(x[j], o[j]);
-        }
-      }
+      add_products(probe, pixel, factor, o, x, sum, probe_sums);
       const bool stays = more && Base::unwrapped(own, now.column) == Base::unwrapped(own, next.column);
       const HeldRows rows = stays ? rows_before<n>(now.row, next.row) : HeldRows{0, n};
-      if (rows.begin < rows.end) {
-        const Complex* const object = this->object + Base::unwrapped(own, next.column);
-        BRACEWELL_UNROLL
-        for (int j = 0; j < per_lane; ++j) {
-          const int row = row_of(first, j);
-          if (row < rows.begin || row >= rows.end)
-            continue;
-          if (want_object)
-            wave[row * wave_block] = Complex(sum[j].re, sum[j].im);
-          sum[j] = {0, 0};
-          o[j] = plain(object[Base::unwrapped(at.lane + lanes * j, next.row) * columns]);
-        }
-      }
+      leave_rows(at, own, next, first, rows, wave, o, sum);
       if (want_object && part.mode == 0 && at.lane == 0)
         held[std::int64_t(i) * n + column] = rows;
       now = next;
@@ -165,6 +113,85 @@ private:
                    (n * n);
     for (int k = team.rank(); k < n * n; k += chip_team_size)
       to[k] = Complex(probe_sums[k].re, probe_sums[k].im);
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void set_up(int rank, Number* probe_sums, Number* factors) const {
+    for (int k = rank; k < n * n; k += chip_team_size)
+      probe_sums[k] = {0, 0};
+    for (int k = rank; k < n * Sizes::inner_factors; k += chip_team_size)
+      factors[k] = rotations[k];
+  }
+
+  /// The object's numbers of a thread in the window that begins at `corner`.
+  template <class Corner>
+  KOKKOS_FORCEINLINE_FUNCTION void read_object(const Line& at, int own, const Corner& corner,
+                                               Number (&o)[per_lane]) const {
+    const Complex* const object = this->object + Base::unwrapped(own, corner.column);
+    const int columns = static_cast<int>(this->scan.columns);
+    BRACEWELL_UNROLL
+    for (int j = 0; j < per_lane; ++j)
+      o[j] = plain(object[Base::unwrapped(at.lane + lanes * j, corner.row) * columns]);
+  }
+
+  /// The outer part of the transform of the wave that has arrived.
+  KOKKOS_FORCEINLINE_FUNCTION static void take_wave(const Line& at) {
+    Number y[outer_sums][lanes];
+    wait_for_copies();
+    BRACEWELL_UNROLL
+    for (int c = 0; c < outer_sums; ++c)
+      BRACEWELL_UNROLL
+    for (int g = 0; g < lanes; ++g)
+      y[c][g] = at.exchange[(at.lane + lanes * c) * Sizes::pitch + g * Sizes::stride];
+    at.outer_adjoint(y);
+  }
+
+  /// Adds conj(p) G to `sum` and conj(O) G to those of the probe, whose pixel of number 0 is `pixel`.
+  KOKKOS_FORCEINLINE_FUNCTION static void add_products(const Complex* probe, unsigned pixel, T factor,
+                                                       const Number (&o)[per_lane], Number (&x)[per_lane],
+                                                       Number (&sum)[per_lane], Number* probe_sums) {
+    BRACEWELL_UNROLL
+    for (int from = 0; from < per_lane; from += together) {
+      Number p[together];
+      BRACEWELL_UNROLL
+      for (int k = 0; k < together; ++k)
+        p[k] = plain(probe[pixel_of(pixel, from + k)]);
+      if (factor != 0) {
+        BRACEWELL_UNROLL
+        for (int k = 0; k < together; ++k) {
+          const int j = from + k;
+          const Number psi = turn<false>(o[j], p[k]);
+          x[j] = {x[j].re - factor * psi.re, x[j].im - factor * psi.im};
+        }
+      }
+      BRACEWELL_UNROLL
+      for (int k = 0; k < together; ++k) {
+        const int j = from + k;
+        sum[j] = sum[j] + turn<true>(x[j], p[k]);
+        Number& of_probe = probe_sums[pixel_of(pixel, j)];
+        of_probe = of_probe + turn<true>(x[j], o[j]);
+      }
+    }
+  }
+
+  /// Leaves the sums of rows that the next window has no more in the wave, and begins with the object's rows that come.
+  template <class Corner>
+  KOKKOS_FORCEINLINE_FUNCTION void leave_rows(const Line& at, int own, const Corner& next, int first,
+                                              const HeldRows& rows, Complex* wave, Number (&o)[per_lane],
+                                              Number (&sum)[per_lane]) const {
+    if (rows.begin >= rows.end)
+      return;
+    const Complex* const object = this->object + Base::unwrapped(own, next.column);
+    const int columns = static_cast<int>(this->scan.columns);
+    BRACEWELL_UNROLL
+    for (int j = 0; j < per_lane; ++j) {
+      const int row = row_of(first, j);
+      if (row < rows.begin || row >= rows.end)
+        continue;
+      if (want_object)
+        wave[row * wave_block] = Complex(sum[j].re, sum[j].im);
+      sum[j] = {0, 0};
+      o[j] = plain(object[Base::unwrapped(at.lane + lanes * j, next.row) * columns]);
+    }
   }
 
   /// Lets the team's columns of a wave set out.
