@@ -7,8 +7,9 @@
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
 #include <bracewell/ptychography/detail/check_solver.hpp>
-#include <bracewell/ptychography/detail/displacements.hpp>
+#include <bracewell/ptychography/detail/host_lists.hpp>
 #include <bracewell/ptychography/detail/projection_steps.hpp>
+#include <bracewell/ptychography/detail/refined_positions.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/options.hpp>
@@ -48,6 +49,7 @@ template <class ExecutionSpace, class Real, class Storage = Real,
 class PtychographySolver {
   using Memory = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<Real>;
+  using Positions = Impl::RefinedPositions<ExecutionSpace, Real>;
   template <class Value>
   using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
 
@@ -81,12 +83,8 @@ public:
                            options.steps == PtychographySteps::LeastSquares);
     }
     if (refines_positions()) {
-      first_positions_ = zeros<double**>(space, "first_positions", loss_.count(), 2);
-      positions_ = zeros<double**>(space, "positions", loss_.count(), 2);
-      displacements_ = zeros<Real**>(space, "displacements", loss_.count(), 2);
-      position_gradient_ = zeros<Real**>(space, "position_gradient", loss_.count(), 2);
-      position_sums_ = zeros<double*>(space, "position_sums", 6);
-      loss_.positions(space, first_positions_);
+      positions_ = Positions(space, loss_.count());
+      loss_.positions(space, positions_.first());
       find_common_moves(space);
     }
     if (Impl::trains_probe(options_))
@@ -103,7 +101,7 @@ public:
   /// [N, 2], pixels that the positions were moved by; without options.position_rate there are none. Their affine
   /// part is zero: patterns do not tell when object and positions move together, and hardly a scale, shear or
   /// turn of the whole scan, which the probe's curvature and the object follow.
-  const View<Real**>& displacements() const { return displacements_; }
+  const View<Real**>& displacements() const { return positions_.displacements(); }
   /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
   View<const double*> step_lengths() const {
     return projections_ ? View<const double*>(projections_->lengths()) : View<const double*>();
@@ -158,7 +156,7 @@ public:
     if (Impl::trains_probe(options_))
       outputs.probe_gradient = probe_gradient_;
     if (refines_positions())
-      outputs.position_gradient = position_gradient_;
+      outputs.position_gradient = positions_.gradient();
     evaluate(space, outputs, subset, used);
     if (options_.object_rate > 0 && !projections_)
       complex_object_gradients(space, amplitude_, phase_, object_gradient_,
@@ -187,7 +185,7 @@ public:
                                       {"phase()", Reals(phase_)},
                                       {"probe()", Array<Complex, Memory>(probe_)},
                                       {"aberrations()", Reals(aberrations_)},
-                                      {"displacements()", Reals(displacements_)}});
+                                      {"displacements()", Reals(displacements())}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::evaluate");
     evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset, patterns_of(subset, of_all));
   }
@@ -197,8 +195,8 @@ public:
   void move_windows(const ExecutionSpace& space) {
     if (!refines_positions())
       return;
-    move_positions(space);
-    loss_.move_windows(space, positions_);
+    positions_.move(space);
+    loss_.move_windows(space, positions_.positions());
   }
 
   /// Lets the first patterns of the next step set out from the host (PtychographyLoss::prefetch).
@@ -232,7 +230,7 @@ public:
     state.adam.steps = steps_;
     for_each_value(state, [&](auto& kept, const auto& view) {
       kept.resize(view.size());
-      Kokkos::deep_copy(space, host_view(kept), device_list(view));
+      Kokkos::deep_copy(space, Impl::host_list(kept), Impl::device_list(view));
     });
     space.fence("Bracewell::PtychographySolver::state");
     if (refines_positions())
@@ -259,18 +257,18 @@ public:
     if (adam_)
       adam_->restore(space, state.adam);
     for_each_value(state, [&](const auto& kept, const auto& view) {
-      Kokkos::deep_copy(space, device_list(view), host_view(kept));
+      Kokkos::deep_copy(space, Impl::device_list(view), Impl::host_list(kept));
     });
     std::vector<double> ring(history_.size());
     for (std::int64_t i = 0; i < kept_losses; ++i)
       ring[static_cast<std::size_t>((steps - kept_losses + i) % options_.history)] =
           state.losses[static_cast<std::size_t>(i)];
-    Kokkos::deep_copy(space, history_, host_view(ring));
+    Kokkos::deep_copy(space, history_, Impl::host_list(ring));
     space.fence("Bracewell::PtychographySolver::restore"); // the host's copies may go
     steps_ = steps;
     if (refines_positions()) {
-      move_positions(space);
-      loss_.set_windows(space, state.windows, positions_);
+      positions_.move(space);
+      loss_.set_windows(space, state.windows, positions_.positions());
     }
   }
 
@@ -292,11 +290,9 @@ public:
   /// Bytes that the solver holds, its loss and the measured patterns included.
   std::size_t memory_bytes() const {
     return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
-           (projections_ ? projections_->memory_bytes() : 0) +
+           (projections_ ? projections_->memory_bytes() : 0) + positions_.memory_bytes() +
            Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
-                          probe_, probe_gradient_, aberrations_, aberration_gradients_, history_,
-                          first_positions_, positions_, displacements_, position_gradient_, common_moves_,
-                          position_sums_);
+                          probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
   }
 
   /// What memory_bytes() of a solver would be, of a loss of these positions and options.
@@ -322,7 +318,7 @@ public:
       bytes += Impl::ProjectionSteps<ExecutionSpace, Real>::bytes_needed(
           shape, options.steps == PtychographySteps::LeastSquares);
     if (options.position_rate > 0)
-      bytes += count * (7 * sizeof(double) + 4 * sizeof(Real)) + 6 * sizeof(double);
+      bytes += Positions::bytes_needed(count);
     if (options.optics)
       bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
                                                                   *options.optics);
@@ -343,55 +339,23 @@ private:
     visit(state.phase, phase_);
     visit(state.probe, probe_);
     visit(state.aberrations, aberrations_);
-    visit(state.displacements, displacements_);
-  }
-
-  /// Views of one dimension of a vector, and of a View's values.
-  template <class Values>
-  static auto host_view(Values& values) {
-    return Kokkos::View<std::remove_reference_t<decltype(*values.data())>*, Kokkos::LayoutRight,
-                        Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
-  }
-  template <class Values>
-  static auto device_list(const Values& view) {
-    return Kokkos::View<typename Values::non_const_value_type*, Kokkos::LayoutRight, Memory,
-                        Kokkos::MemoryUnmanaged>(view.data(), view.size());
+    visit(state.displacements, displacements());
   }
 
   bool refines_positions() const { return options_.position_rate > 0; }
 
+  /// Of the positions of all processes.
   void find_common_moves(const ExecutionSpace& space) {
-    std::vector<double> first(first_positions_.size());
-    const auto to_host = [&](auto& values, const auto& view) {
-      Kokkos::deep_copy(space, host_view(values), device_list(view));
-      space.fence("Bracewell::PtychographySolver: positions are on the host");
-    };
-    to_host(first, first_positions_);
-    for (std::size_t i = 0; reduction_ && i < first.size(); ++i)
-      first[i] += double(reduction_->origin[i % 2]);
-    const auto sum = [&](double* numbers, std::size_t count) {
-      if (!reduction_)
-        return;
-      std::vector<double> values(numbers, numbers + count);
-      const View<double*> on_device(position_sums_.data(), count);
-      Kokkos::deep_copy(space, on_device, host_view(values));
-      sum_numbers(space, on_device);
-      to_host(values, on_device);
-      std::ranges::copy(values, numbers);
-    };
-    common_moves_ = Impl::device_copy(space, "Bracewell::PtychographySolver::common_moves",
-                                      Impl::common_moves(first, sum));
+    positions_.find_common_moves(space, reduction_ ? reduction_->origin : std::array<std::int64_t, 2>{},
+                                 sum_of_numbers());
   }
 
-  void sum_numbers(const ExecutionSpace& space, const View<double*>& numbers) const {
-    reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
-  }
-
-  void move_positions(const ExecutionSpace& space) const {
-    Kokkos::parallel_for(
-        "Bracewell::PtychographySolver::move_positions",
-        Kokkos::RangePolicy<ExecutionSpace>(space, 0, positions_.size()),
-        Impl::MovePositions<Real>{first_positions_.data(), displacements_.data(), positions_.data()});
+  typename Positions::Sum sum_of_numbers() const {
+    if (!reduction_)
+      return {};
+    return [this](const ExecutionSpace& space, const View<double*>& numbers) {
+      reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
+    };
   }
 
   View<double*> loss_of_step(std::int64_t step) const {
@@ -411,8 +375,8 @@ private:
     complex_object(space, amplitude_, phase_, object_);
     typename Loss::Inputs inputs{.object = object_, .probe = probe_, .mean_of = mean_of};
     if (refines_positions()) {
-      move_positions(space);
-      inputs.positions = positions_;
+      positions_.move(space);
+      inputs.positions = positions_.positions();
     }
     loss_.evaluate(space, inputs, outputs, subset);
     if (reduction_)
@@ -449,23 +413,11 @@ private:
     else if (!projections_ && Impl::trains_probe(options_))
       all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
     if (refines_positions())
-      all.push_back({displacements_, position_gradient_, rate_factor_ * options_.position_rate});
+      all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});
     if (adam_)
       adam_->step(space, all);
-    if (!refines_positions())
-      return;
-    using Sum = Impl::SumCommonMoves<ExecutionSpace, Real>;
-    Kokkos::parallel_for(
-        "Bracewell::PtychographySolver::sum_common_moves",
-        Kokkos::TeamPolicy<ExecutionSpace>(space, 1, +Sum::team_size),
-        Sum{displacements_.data(), common_moves_.data(), loss_.count(), position_sums_.data()});
-    if (reduction_)
-      sum_numbers(space, position_sums_);
-    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
-                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, std::int64_t(displacements_.size())),
-                         Impl::LimitDisplacements<Real>{displacements_.data(), common_moves_.data(),
-                                                        position_sums_.data(),
-                                                        static_cast<Real>(options_.position_limit)});
+    if (refines_positions())
+      positions_.limit(space, options_.position_limit, sum_of_numbers());
   }
 
   PtychographySolverOptions options_;
@@ -478,10 +430,7 @@ private:
   View<Complex***> probe_, probe_gradient_;
   View<Real*> aberrations_, aberration_gradients_;
   View<double*> history_;
-  View<double**> first_positions_, positions_;
-  View<Real**> displacements_, position_gradient_;
-  Kokkos::View<double*, ExecutionSpace> common_moves_;
-  View<double*> position_sums_;
+  Positions positions_; ///< with options.position_rate
   std::optional<Reduction> reduction_;
   std::int64_t steps_ = 0;
   double rate_factor_ = 1;
