@@ -6,7 +6,7 @@
 #include "tuning.hpp"
 
 #include <bracewell/ptychography/detail/fused_plan.hpp>
-#include <bracewell/ptychography/detail/line_passes.hpp>
+#include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
 
 namespace {

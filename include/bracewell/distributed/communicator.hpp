@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/array.hpp>
 #include <bracewell/distributed/detail/collectives.hpp>
+#include <bracewell/distributed/detail/exchanged_array.hpp>
 #include <bracewell/distributed/detail/processes.hpp>
+#include <bracewell/distributed/detail/staged_pieces.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
@@ -12,9 +13,9 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <memory>
-#include <type_traits>
+#include <string>
 #include <vector>
 
 namespace Bracewell {
@@ -35,66 +36,6 @@ struct Share {
   /// How many there are.
   std::int64_t size() const { return end - begin; }
 };
-
-namespace Impl {
-
-/// Elements of a View that processes exchange: real numbers, or bytes.
-template <class Space>
-struct ExchangedArray {
-  /// Memory of the host that a device copies from and to at full speed.
-#if defined(KOKKOS_HAS_SHARED_HOST_PINNED_SPACE)
-  using Staging = Kokkos::SharedHostPinnedSpace;
-#else
-  using Staging = Kokkos::HostSpace;
-#endif
-  template <class Memory>
-  using Bytes = Kokkos::View<char*, Memory, Kokkos::MemoryUnmanaged>;
-
-  char* data;
-  std::int64_t size; ///< elements
-  int bytes;         ///< of one
-  bool on_host;
-  void (*copy)(const Space&, char* data, char* host, std::int64_t bytes, bool to_host);
-
-  template <class View>
-  static ExchangedArray of_bytes(const View& view) {
-    using Value = typename View::non_const_value_type;
-    using Memory = typename View::memory_space;
-    static_assert(
-        std::is_trivially_copyable_v<Value>,
-        "Bracewell::Communicator: expected a View of values that may be copied as bytes, found others.");
-    const Array<Value, Memory> array(view);
-    return {reinterpret_cast<char*>(array.data), array.size() * std::int64_t(sizeof(Value)), 1,
-            is_host<Memory>, copy_bytes<Memory>};
-  }
-
-  template <class View>
-  static ExchangedArray of_numbers(const View& view) {
-    using Real = real_of<View>;
-    static_assert(
-        std::is_same_v<Real, float> || std::is_same_v<Real, double>,
-        "Bracewell::Communicator: expected a View of float, double or complex numbers of them, found "
-        "another type of values.");
-    ExchangedArray array = of_bytes(view);
-    array.size /= std::int64_t(sizeof(Real));
-    array.bytes = sizeof(Real);
-    return array;
-  }
-
-  /// In the order of the instance, except for memory of the host, which is copied at once.
-  template <class Memory>
-  static void copy_bytes(const Space& space, char* data, char* host, std::int64_t bytes, bool to_host) {
-    const auto count = static_cast<std::size_t>(bytes);
-    if constexpr (is_host<Memory>)
-      std::memcpy(to_host ? host : data, to_host ? data : host, count);
-    else if (to_host)
-      Kokkos::deep_copy(space, Bytes<Staging>(host, count), Bytes<Memory>(data, count));
-    else
-      Kokkos::deep_copy(space, Bytes<Memory>(data, count), Bytes<Staging>(host, count));
-  }
-};
-
-} // namespace Impl
 
 /// The processes that work on one problem, each on its part and on a device of its own: which one this is, which
 /// part is its, and the sums in which the parts meet. Operators know nothing of it. Built without MPI, or without an
@@ -129,8 +70,8 @@ public:
   ///   numbers to what is known, and where MPI fails
   Communicator(const ExecutionSpace& space, MPI_Comm communicator, Transport transport = Transport::Automatic)
       : processes_(std::make_shared<const Impl::Processes>(communicator)) {
-    for (Piece* piece : {&staging_[0], &staging_[1], &received_})
-      *piece = Piece("Bracewell::Communicator::staging", piece_bytes);
+    staging_.allocate("Bracewell::Communicator::staging");
+    received_ = Piece("Bracewell::Communicator::staging", piece_bytes);
     choose(transport);
     test(space);
   }
@@ -180,7 +121,7 @@ public:
     Impl::Arguments{function}.within("root", root, 0, size() - 1);
     const Exchanged array = Exchanged::of_bytes(view);
     if (size() > 1)
-      in_pieces(space, {array}, 1, [&](char* piece, std::int64_t count) {
+      staging_.through(space, {array}, 1, [&](char* piece, std::int64_t count) {
         processes_->broadcast(function, piece, count, root);
       });
   }
@@ -192,13 +133,14 @@ public:
   }
 
   /// Bytes of the host that sums go through, in memory from which devices copy.
-  std::size_t memory_bytes() const { return staging_[0].size() + staging_[1].size() + received_.size(); }
+  std::size_t memory_bytes() const { return staging_.memory_bytes() + received_.size(); }
 
 private:
   template <class Space, class Value>
   friend class Overlaps;
 
-  using Piece = Kokkos::View<char*, typename Exchanged::Staging>;
+  using Staging = Impl::StagedPieces<ExecutionSpace, piece_bytes>;
+  using Piece = typename Staging::Piece;
 
 #if defined(BRACEWELL_ENABLE_MPI)
   void choose(Transport wanted) {
@@ -265,7 +207,7 @@ private:
       collectives_->add(function, space, direct);
 #endif
     for (const int bytes : {4, 8})
-      in_pieces(space, through_host, bytes, [&](char* piece, std::int64_t count) {
+      staging_.through(space, through_host, bytes, [&](char* piece, std::int64_t count) {
         if (!in_order)
           processes_->add(function, piece, count, bytes);
         else if (bytes == 4)
@@ -295,58 +237,6 @@ private:
                              reinterpret_cast<Real*>(received_.data()), count);
   }
 
-  /// Takes the arrays of numbers of so many bytes to the host, a piece at a time and many arrays to a piece, and back
-  /// from it after `exchange`(piece, count), while the next piece is on its way.
-  template <class Exchange>
-  void in_pieces(const ExecutionSpace& space, const std::vector<Exchanged>& arrays, int bytes,
-                 const Exchange& exchange) const {
-    struct Segment {
-      const Exchanged* array;
-      std::int64_t begin, count;
-    };
-    std::vector<Segment> segments[2]; // of the two pieces
-    std::size_t array = 0;
-    std::int64_t begin = 0; // where the next segment begins, in this array
-    const auto take = [&](int piece) {
-      const std::int64_t capacity = piece_bytes / bytes;
-      std::int64_t filled = 0;
-      segments[piece].clear();
-      while (array < arrays.size() && filled < capacity) {
-        const Exchanged& from = arrays[array];
-        if (from.bytes != bytes || begin == from.size) {
-          ++array;
-          begin = 0;
-          continue;
-        }
-        const std::int64_t count = std::min(from.size - begin, capacity - filled);
-        from.copy(space, from.data + begin * bytes, staging_[piece].data() + filled * bytes, count * bytes,
-                  true);
-        segments[piece].push_back({&from, begin, count});
-        begin += count;
-        filled += count;
-      }
-      return filled;
-    };
-    if (std::ranges::none_of(arrays,
-                             [&](const Exchanged& one) { return one.bytes == bytes && one.size > 0; }))
-      return;
-    space.fence("Bracewell::Communicator: what is summed was computed");
-    std::int64_t count = take(0);
-    for (int piece = 0; count > 0; piece = 1 - piece) {
-      space.fence("Bracewell::Communicator: a piece is on the host");
-      const std::int64_t next = take(1 - piece);
-      exchange(staging_[piece].data(), count);
-      std::int64_t at = 0;
-      for (const Segment& segment : segments[piece]) {
-        segment.array->copy(space, segment.array->data + segment.begin * bytes, staging_[piece].data() + at,
-                            segment.count * bytes, false);
-        at += segment.count * bytes;
-      }
-      count = next;
-    }
-    space.fence("Bracewell::Communicator: sums are where the summands were");
-  }
-
   std::shared_ptr<const Impl::Processes> processes_; // none: one process
 #if defined(BRACEWELL_ENABLE_NCCL)
   std::shared_ptr<const Impl::Collectives> collectives_;
@@ -354,7 +244,8 @@ private:
   static constexpr bool collectives_ = false;
 #endif
   Transport transport_ = Transport::Host;
-  Piece staging_[2], received_; // pieces of this process, and one of another for sums in order
+  Staging staging_;
+  Piece received_; // of another process, for sums in order
 };
 
 } // namespace Bracewell

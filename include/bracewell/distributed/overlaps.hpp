@@ -3,6 +3,7 @@
 
 #include <bracewell/distributed/communicator.hpp>
 #include <bracewell/distributed/detail/add_overlaps.hpp>
+#include <bracewell/distributed/detail/exchanged_array.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/array.hpp>
+#include <bracewell/gridding/detail/kernel.hpp>
+#include <bracewell/gridding/detail/nonuniform_boxes.hpp>
+#include <bracewell/gridding/detail/plan.hpp>
 #include <bracewell/gridding/detail/point_boxes.hpp>
+#include <bracewell/gridding/detail/reciprocal_transform.hpp>
+#include <bracewell/gridding/gridding.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
+#include <bracewell/gridding/options.hpp>
+#include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/impl/sample_array.hpp>
 
+#include <Kokkos_Core.hpp>
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <type_traits>
 
 namespace Bracewell {
 
@@ -38,6 +54,7 @@ class NonuniformSums {
       std::conditional_t<Dim == 1, Complex**, std::conditional_t<Dim == 2, Complex***, Complex****>>>;
   using Plan = Gridding<ExecutionSpace, Dim, T>;
   using Transform = NonuniformFFT<ExecutionSpace, Dim, T>;
+  using Boxes = Impl::NonuniformBoxes<Dim>;
   using Moved = Kokkos::View<double**, Kokkos::LayoutRight, MemorySpace>;
 
 public:
@@ -84,7 +101,7 @@ public:
                                   const GriddingOptions& options = {}) {
     constexpr Impl::Arguments arguments{"NonuniformSums::bytes_needed"};
     const NonuniformSums sums(options);
-    const Boxes boxes = sums.boxes(space, points, targets, arguments);
+    const auto boxes = Boxes::make(space, points, targets, sums.oversampling(), sums.room(), arguments);
     const Shape grid = Plan::grid_shape(space, points, boxes.shape, sums.of_points(), arguments);
     std::int64_t complex = sums.slices();
     for (const int size : grid)
@@ -165,49 +182,13 @@ private:
 
   double oversampling() const { return options_.oversampling.value_or(2); }
 
-  /// Where points and targets lie, and the shape whose grid has room for the points: a cell is 1 / (2 oversampling
-  /// reach of targets) wide.
-  struct Boxes {
-    Impl::PointBox<Dim> from, to;
-    Shape shape;
-    double cells[Dim]; ///< of the grid, at least, fastest axis first
-  };
-  template <class Points, class Targets>
-  Boxes boxes(const ExecutionSpace& space, const Points& points, const Targets& targets,
-              const Impl::Arguments& arguments) const {
-    check_points("points", points, arguments);
-    check_points("targets", targets, arguments);
-    std::int64_t bad_points = 0, bad_targets = 0;
-    Boxes result{Impl::PointBox<Dim>::make(space, points, bad_points),
-                 Impl::PointBox<Dim>::make(space, targets, bad_targets),
-                 {},
-                 {}};
-    arguments.require(bad_points == 0, "points", "finite positions",
-                      [&] { return Impl::number(bad_points) + " that are not"; });
-    arguments.require(bad_targets == 0, "targets", "finite frequencies",
-                      [&] { return Impl::number(bad_targets) + " that are not"; });
-    constexpr double most = Dim == 1 ? 6e7 : 29000; // of NonuniformFFT, less what fast sizes of FFTs add
-    for (int d = 0; d < Dim; ++d) {
-      const double cycles = 4 * result.from.reach[d] * result.to.reach[d];
-      result.cells[d] = oversampling() * cycles + room();
-      arguments.require(
-          result.cells[d] <= most, "points, targets",
-          [&] {
-            return "boxes whose lengths' product along an axis is at most " +
-                   Impl::number((most - room()) / oversampling());
-          },
-          [&] { return Impl::number(cycles); });
-      result.shape[Dim - 1 - d] = static_cast<int>(std::ceil(result.cells[d] / oversampling()));
-    }
-    return result;
-  }
-
   /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
   template <class Points, class Targets>
   void plan(const ExecutionSpace& space, const Points& points, const Targets& targets,
             const Impl::Arguments& arguments) {
     Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
-    const auto [from, to, shape, cells] = boxes(space, points, targets, arguments);
+    const auto [from, to, shape, cells] =
+        Boxes::make(space, points, targets, oversampling(), room(), arguments);
     bool fits = gridding_ && this->points() == count(points) && this->targets() == count(targets);
     for (int d = 0; d < Dim; ++d)
       fits = fits && cells[d] <= grid_shape()[Dim - 1 - d];
@@ -255,17 +236,6 @@ private:
   template <class Points>
   static std::int64_t count(const Points& points) {
     return static_cast<std::int64_t>(points.extent(0));
-  }
-
-  template <class Points>
-  static void check_points(const char* argument, const Points& points, const Impl::Arguments& arguments) {
-    static_assert(
-        Points::rank() == 2 && std::is_same_v<typename Points::non_const_value_type, double>,
-        "Bracewell::NonuniformSums: points, targets: expected a View [points, axes] of double, found "
-        "another.");
-    arguments.require(
-        points.extent(1) == Dim, argument, [] { return Impl::number(Dim) + " columns"; },
-        [&] { return Impl::number(points.extent(1)); });
   }
 
   /// Cells that samples at the ends of a grid reach beyond it, and rounding.

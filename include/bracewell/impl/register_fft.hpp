@@ -2,34 +2,12 @@
 #pragma once
 
 #include <bracewell/impl/lanes.hpp>
+#include <bracewell/impl/plain_complex.hpp>
 
 #include <cmath>
 #include <utility>
 
 namespace Bracewell::Impl {
-
-/// A complex number that is nothing but its parts: T may be a group of numbers.
-template <class T>
-struct alignas(2 * sizeof(T)) PlainComplex {
-  T re, im;
-};
-
-template <class T>
-KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator+(const PlainComplex<T>& a, const PlainComplex<T>& b) {
-  return {a.re + b.re, a.im + b.im};
-}
-template <class T>
-KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator-(const PlainComplex<T>& a, const PlainComplex<T>& b) {
-  return {a.re - b.re, a.im - b.im};
-}
-/// a b, or a conj(b): b is a factor of modulus 1.
-template <bool conjugate, class T, class U>
-KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> turn(const PlainComplex<T>& a, const PlainComplex<U>& b) {
-  if constexpr (conjugate)
-    return {a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im};
-  else
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
 
 /// cos and sin of 2 pi k / n for 0 <= k / n <= 1/8, by their series: constants of the code below.
 KOKKOS_INLINE_FUNCTION constexpr double cosine_series(double x) {

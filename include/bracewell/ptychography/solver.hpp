@@ -1,60 +1,38 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/array.hpp>
+#include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/memory.hpp>
 #include <bracewell/optimize/adam.hpp>
-#include <bracewell/ptychography/detail/displacements.hpp>
+#include <bracewell/ptychography/detail/check_loss.hpp>
+#include <bracewell/ptychography/detail/check_solver.hpp>
+#include <bracewell/ptychography/detail/host_lists.hpp>
 #include <bracewell/ptychography/detail/projection_steps.hpp>
+#include <bracewell/ptychography/detail/refined_positions.hpp>
+#include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/object.hpp>
+#include <bracewell/ptychography/options.hpp>
 #include <bracewell/ptychography/pattern_batches.hpp>
 #include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
+#include <bracewell/ptychography/solver_options.hpp>
 
+#include <Kokkos_Core.hpp>
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace Bracewell {
-
-/// How object and probe take a step. Positions go by Adam.
-enum class PtychographySteps {
-  /// Along the gradients of any loss (Kingma and Ba, arXiv:1412.6980)
-  Adam,
-  /// ePIE (Maiden and Rodenburg, Ultramicroscopy 109, 1256 (2009)) and rPIE (Maiden, Johnson and Li, Optica 4, 736 (2017))
-  /// for the patterns of a step together: with psi'_j the exit wave whose modulus on the detector is the measured one, and
-  /// S(r) = sum_j |p(r - y_j)|^2,
-  ///   O += rate sum_j conj(p) (psi'_j - psi_j) / ((1 - alpha) S + alpha max S),
-  /// and the probe likewise from the same psi_j, with O for p. Of one pattern this is the step of the papers, ePIE with alpha
-  /// = options.regularisation = 1. Modes are summed in S.
-  Projections,
-  /// The same directions, with the lengths of LSQ-ML (Odstrcil, Menzel and Guizar-Sicairos, Optics Express 26, 3108 (2018)),
-  /// common to the patterns of the step: directions dO and dp times rate times the lengths a, b that make least
-  ///   sum_j ||psi'_j - psi_j - a dO p - b O dp||^2.
-  LeastSquares
-};
-
-/// What a step changes, and by how much at most.
-struct PtychographySolverOptions {
-  PtychographySteps steps = PtychographySteps::Adam; ///< others: the amplitude loss on patterns as counted
-  double object_rate =
-      0.01; ///< of amplitude and phase (Adam), or of the object's step, about 1; 0: they stay
-  double probe_rate = 0.001; ///< of probe pixels (without optics); 0: they stay
-  double regularisation = 1; ///< alpha in (0, 1] of steps other than Adam
-  /// Given, the probe is that of a lens with five parameters (AberratedProbe), which are trained in place of
-  /// its pixels.
-  std::optional<ProbeOptics> optics = std::nullopt;
-  /// Learning rates of the five parameters, each in its own unit, in the order of ProbeParameter; 0: it stays
-  std::array<double, probe_parameter_count> aberration_rates = {1e-3, 1e-3, 1e-3, 1e-3, 1e-3};
-  /// Pixels by which a step moves positions, about; 0: they stay. Else the loss is made with
-  /// options.refine_positions.
-  double position_rate = 0;
-  double position_limit = 5;    ///< pixels that a position may be moved by on each axis
-  AdamOptions adam = {};        ///< constants of the optimiser
-  std::int64_t history = 10000; ///< the losses of so many steps are kept
-};
 
 /// Reconstruction by PtychographySteps: Adam along the exact gradients of PtychographyLoss with respect to the object's
 /// amplitude and phase, the probe's pixels or aberrations, and the positions, or projections. What is sought lies in Views
@@ -71,6 +49,7 @@ template <class ExecutionSpace, class Real, class Storage = Real,
 class PtychographySolver {
   using Memory = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<Real>;
+  using Positions = Impl::RefinedPositions<ExecutionSpace, Real>;
   template <class Value>
   using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
 
@@ -85,7 +64,7 @@ public:
   ///   with steps other than Adam also on optics and on another loss than the amplitude's on patterns as counted
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {})
-      : options_(check(shape, loss, options)), loss_(std::move(loss)),
+      : options_(Impl::check_solver(shape, loss, options)), loss_(std::move(loss)),
         amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
         phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
         object_(zeros<Complex**>(space, "object", shape.object[0], shape.object[1])),
@@ -94,7 +73,7 @@ public:
         aberrations_(zeros<Real*>(space, "aberrations", probe_parameter_count)),
         aberration_gradients_(zeros<Real*>(space, "aberration_gradients", probe_parameter_count)),
         history_(zeros<double*>(space, "losses", options.history)) {
-    if (const auto adams = sizes(shape, loss_.count(), options); !adams.empty())
+    if (const auto adams = Impl::solver_sizes(shape, loss_.count(), options); !adams.empty())
       adam_.emplace(space, adams, options.adam);
     if (options.steps == PtychographySteps::Adam) {
       amplitude_gradient_ = zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1]);
@@ -104,15 +83,11 @@ public:
                            options.steps == PtychographySteps::LeastSquares);
     }
     if (refines_positions()) {
-      first_positions_ = zeros<double**>(space, "first_positions", loss_.count(), 2);
-      positions_ = zeros<double**>(space, "positions", loss_.count(), 2);
-      displacements_ = zeros<Real**>(space, "displacements", loss_.count(), 2);
-      position_gradient_ = zeros<Real**>(space, "position_gradient", loss_.count(), 2);
-      position_sums_ = zeros<double*>(space, "position_sums", 6);
-      loss_.positions(space, first_positions_);
+      positions_ = Positions(space, loss_.count());
+      loss_.positions(space, positions_.first());
       find_common_moves(space);
     }
-    if (trains_probe(options_))
+    if (Impl::trains_probe(options_))
       probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
     if (options.optics)
       lens_.emplace(space, shape.probe, shape.detector, *options.optics);
@@ -126,7 +101,7 @@ public:
   /// [N, 2], pixels that the positions were moved by; without options.position_rate there are none. Their affine
   /// part is zero: patterns do not tell when object and positions move together, and hardly a scale, shear or
   /// turn of the whole scan, which the probe's curvature and the object follow.
-  const View<Real**>& displacements() const { return displacements_; }
+  const View<Real**>& displacements() const { return positions_.displacements(); }
   /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
   View<const double*> step_lengths() const {
     return projections_ ? View<const double*>(projections_->lengths()) : View<const double*>();
@@ -178,15 +153,15 @@ public:
     PtychographyOutputs<Real, Memory> outputs{.loss = loss_of_step(steps_)};
     if (options_.object_rate > 0)
       outputs.object_gradient = object_gradient_;
-    if (trains_probe(options_))
+    if (Impl::trains_probe(options_))
       outputs.probe_gradient = probe_gradient_;
     if (refines_positions())
-      outputs.position_gradient = position_gradient_;
+      outputs.position_gradient = positions_.gradient();
     evaluate(space, outputs, subset, used);
     if (options_.object_rate > 0 && !projections_)
       complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                                {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
-    if (lens_ && trains_probe(options_))
+    if (lens_ && Impl::trains_probe(options_))
       lens_->gradients(space, aberrations_, probe_gradient_, aberration_gradients_);
     if (projections_)
       project(space, subset, used);
@@ -210,7 +185,7 @@ public:
                                       {"phase()", Reals(phase_)},
                                       {"probe()", Array<Complex, Memory>(probe_)},
                                       {"aberrations()", Reals(aberrations_)},
-                                      {"displacements()", Reals(displacements_)}});
+                                      {"displacements()", Reals(displacements())}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::evaluate");
     evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset, patterns_of(subset, of_all));
   }
@@ -220,8 +195,8 @@ public:
   void move_windows(const ExecutionSpace& space) {
     if (!refines_positions())
       return;
-    move_positions(space);
-    loss_.move_windows(space, positions_);
+    positions_.move(space);
+    loss_.move_windows(space, positions_.positions());
   }
 
   /// Lets the first patterns of the next step set out from the host (PtychographyLoss::prefetch).
@@ -255,7 +230,7 @@ public:
     state.adam.steps = steps_;
     for_each_value(state, [&](auto& kept, const auto& view) {
       kept.resize(view.size());
-      Kokkos::deep_copy(space, host_view(kept), device_list(view));
+      Kokkos::deep_copy(space, Impl::host_list(kept), Impl::device_list(view));
     });
     space.fence("Bracewell::PtychographySolver::state");
     if (refines_positions())
@@ -282,18 +257,18 @@ public:
     if (adam_)
       adam_->restore(space, state.adam);
     for_each_value(state, [&](const auto& kept, const auto& view) {
-      Kokkos::deep_copy(space, device_list(view), host_view(kept));
+      Kokkos::deep_copy(space, Impl::device_list(view), Impl::host_list(kept));
     });
     std::vector<double> ring(history_.size());
     for (std::int64_t i = 0; i < kept_losses; ++i)
       ring[static_cast<std::size_t>((steps - kept_losses + i) % options_.history)] =
           state.losses[static_cast<std::size_t>(i)];
-    Kokkos::deep_copy(space, history_, host_view(ring));
+    Kokkos::deep_copy(space, history_, Impl::host_list(ring));
     space.fence("Bracewell::PtychographySolver::restore"); // the host's copies may go
     steps_ = steps;
     if (refines_positions()) {
-      move_positions(space);
-      loss_.set_windows(space, state.windows, positions_);
+      positions_.move(space);
+      loss_.set_windows(space, state.windows, positions_.positions());
     }
   }
 
@@ -315,11 +290,9 @@ public:
   /// Bytes that the solver holds, its loss and the measured patterns included.
   std::size_t memory_bytes() const {
     return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
-           (projections_ ? projections_->memory_bytes() : 0) +
+           (projections_ ? projections_->memory_bytes() : 0) + positions_.memory_bytes() +
            Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
-                          probe_, probe_gradient_, aberrations_, aberration_gradients_, history_,
-                          first_positions_, positions_, displacements_, position_gradient_, common_moves_,
-                          position_sums_);
+                          probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
   }
 
   /// What memory_bytes() of a solver would be, of a loss of these positions and options.
@@ -332,9 +305,9 @@ public:
                object = static_cast<std::size_t>(shape.object[0]) * static_cast<std::size_t>(shape.object[1]),
                probe = static_cast<std::size_t>(shape.modes) * static_cast<std::size_t>(shape.probe) *
                        static_cast<std::size_t>(shape.probe),
-               probes = trains_probe(options) ? std::size_t(2) : std::size_t(1);
+               probes = Impl::trains_probe(options) ? std::size_t(2) : std::size_t(1);
     const bool adam = options.steps == PtychographySteps::Adam;
-    const auto adams = sizes(shape, static_cast<std::int64_t>(count), options);
+    const auto adams = Impl::solver_sizes(shape, static_cast<std::int64_t>(count), options);
     std::size_t bytes =
         Loss::bytes_needed(space, shape, positions, of_loss) +
         sizeof(Real) * ((adam ? 8 : 6) * object + 2 * probes * probe + 2 * probe_parameter_count) +
@@ -345,7 +318,7 @@ public:
       bytes += Impl::ProjectionSteps<ExecutionSpace, Real>::bytes_needed(
           shape, options.steps == PtychographySteps::LeastSquares);
     if (options.position_rate > 0)
-      bytes += count * (7 * sizeof(double) + 4 * sizeof(Real)) + 6 * sizeof(double);
+      bytes += Positions::bytes_needed(count);
     if (options.optics)
       bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
                                                                   *options.optics);
@@ -353,68 +326,6 @@ public:
   }
 
 private:
-  static const PtychographySolverOptions& check(const PtychographyShape& shape, const Loss& loss,
-                                                const PtychographySolverOptions& options) {
-    const Impl::Arguments check{"PtychographySolver"};
-    check.require(shape == loss.sizes(), "shape", "the sizes that the loss was made with", "others");
-    check.require(shape.slices == 1 && shape.relaxation == 0, "shape", "one slice and no relaxation",
-                  "others");
-    const auto rate = [&](const char* argument, double value) {
-      check.require(value >= 0 && value <= 1e30, argument, "learning rates that are finite and >= 0",
-                    [&] { return Impl::number(value); });
-    };
-    rate("options.object_rate", options.object_rate);
-    rate("options.probe_rate", options.probe_rate);
-    rate("options.position_rate", options.position_rate);
-    check.positive("options.position_limit", options.position_limit);
-    check.require(options.position_rate == 0 || loss.refines_positions(), "options.position_rate",
-                  "0, as the loss was made without options.refine_positions",
-                  [&] { return Impl::number(options.position_rate); });
-    for (const double value : options.aberration_rates)
-      rate("options.aberration_rates", value);
-    const auto decay = [&](const char* argument, double value) {
-      check.require(value >= 0 && value < 1, argument, "a value in [0, 1)",
-                    [&] { return Impl::number(value); });
-    };
-    decay("options.adam.beta1", options.adam.beta1);
-    decay("options.adam.beta2", options.adam.beta2);
-    check.positive("options.adam.epsilon", options.adam.epsilon);
-    check.at_least<std::int64_t>("options.history", options.history, 1);
-    check.require(options.regularisation > 0 && options.regularisation <= 1, "options.regularisation",
-                  "a value in (0, 1]", [&] { return Impl::number(options.regularisation); });
-    check.require(options.steps == PtychographySteps::Adam ||
-                      (!options.optics && loss.options().loss == PatternLoss::Amplitude &&
-                       loss.options().scale == PatternScale::None),
-                  "options.steps",
-                  "PtychographySteps::Adam, but for pixels of the probe and the amplitude loss without scale",
-                  "others");
-    if (!options.optics)
-      return options;
-    check.require(shape.modes == 1, "options.optics", "one probe mode",
-                  [&] { return Impl::number(shape.modes); });
-    Impl::check_optics(check, *options.optics);
-    return options;
-  }
-
-  /// Real numbers of what Adam changes, in the order of update().
-  static std::vector<std::size_t> sizes(const PtychographyShape& shape, std::int64_t count,
-                                        const PtychographySolverOptions& options) {
-    const auto object = static_cast<std::size_t>(shape.object[0] * shape.object[1]);
-    const bool adam = options.steps == PtychographySteps::Adam;
-    std::vector<std::size_t> all;
-    all.reserve(3 + probe_parameter_count); // without it GCC 12 warns of an array's end
-    if (adam)
-      all.assign(2, object);
-    if (options.optics)
-      all.insert(all.end(), probe_parameter_count, 1);
-    else if (adam && options.probe_rate > 0)
-      all.push_back(2 * static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe) *
-                    static_cast<std::size_t>(shape.modes));
-    if (options.position_rate > 0)
-      all.push_back(2 * static_cast<std::size_t>(count));
-    return all;
-  }
-
   template <class Value, class... Extents>
   static View<Value> zeros(const ExecutionSpace& space, const char* name, Extents... extents) {
     return Impl::device_zeros<Value>(space, std::string("Bracewell::PtychographySolver::") + name,
@@ -428,59 +339,23 @@ private:
     visit(state.phase, phase_);
     visit(state.probe, probe_);
     visit(state.aberrations, aberrations_);
-    visit(state.displacements, displacements_);
-  }
-
-  /// Views of one dimension of a vector, and of a View's values.
-  template <class Values>
-  static auto host_view(Values& values) {
-    return Kokkos::View<std::remove_reference_t<decltype(*values.data())>*, Kokkos::LayoutRight,
-                        Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
-  }
-  template <class Values>
-  static auto device_list(const Values& view) {
-    return Kokkos::View<typename Values::non_const_value_type*, Kokkos::LayoutRight, Memory,
-                        Kokkos::MemoryUnmanaged>(view.data(), view.size());
+    visit(state.displacements, displacements());
   }
 
   bool refines_positions() const { return options_.position_rate > 0; }
 
+  /// Of the positions of all processes.
   void find_common_moves(const ExecutionSpace& space) {
-    std::vector<double> first(first_positions_.size());
-    const auto to_host = [&](auto& values, const auto& view) {
-      Kokkos::deep_copy(space, host_view(values), device_list(view));
-      space.fence("Bracewell::PtychographySolver: positions are on the host");
+    positions_.find_common_moves(space, reduction_ ? reduction_->origin : std::array<std::int64_t, 2>{},
+                                 sum_of_numbers());
+  }
+
+  typename Positions::Sum sum_of_numbers() const {
+    if (!reduction_)
+      return {};
+    return [this](const ExecutionSpace& space, const View<double*>& numbers) {
+      reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
     };
-    to_host(first, first_positions_);
-    for (std::size_t i = 0; reduction_ && i < first.size(); ++i)
-      first[i] += double(reduction_->origin[i % 2]);
-    const auto sum = [&](double* numbers, std::size_t count) {
-      if (!reduction_)
-        return;
-      std::vector<double> values(numbers, numbers + count);
-      const View<double*> on_device(position_sums_.data(), count);
-      Kokkos::deep_copy(space, on_device, host_view(values));
-      sum_numbers(space, on_device);
-      to_host(values, on_device);
-      std::ranges::copy(values, numbers);
-    };
-    common_moves_ = Impl::device_copy(space, "Bracewell::PtychographySolver::common_moves",
-                                      Impl::common_moves(first, sum));
-  }
-
-  void sum_numbers(const ExecutionSpace& space, const View<double*>& numbers) const {
-    reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
-  }
-
-  void move_positions(const ExecutionSpace& space) const {
-    Kokkos::parallel_for(
-        "Bracewell::PtychographySolver::move_positions",
-        Kokkos::RangePolicy<ExecutionSpace>(space, 0, positions_.size()),
-        Impl::MovePositions<Real>{first_positions_.data(), displacements_.data(), positions_.data()});
-  }
-
-  static bool trains_probe(const PtychographySolverOptions& options) {
-    return options.optics ? std::ranges::max(options.aberration_rates) > 0 : options.probe_rate > 0;
   }
 
   View<double*> loss_of_step(std::int64_t step) const {
@@ -500,8 +375,8 @@ private:
     complex_object(space, amplitude_, phase_, object_);
     typename Loss::Inputs inputs{.object = object_, .probe = probe_, .mean_of = mean_of};
     if (refines_positions()) {
-      move_positions(space);
-      inputs.positions = positions_;
+      positions_.move(space);
+      inputs.positions = positions_.positions();
     }
     loss_.evaluate(space, inputs, outputs, subset);
     if (reduction_)
@@ -535,26 +410,14 @@ private:
       for (int c = 0; c < probe_parameter_count; ++c)
         all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
                        rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
-    else if (!projections_ && trains_probe(options_))
+    else if (!projections_ && Impl::trains_probe(options_))
       all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
     if (refines_positions())
-      all.push_back({displacements_, position_gradient_, rate_factor_ * options_.position_rate});
+      all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});
     if (adam_)
       adam_->step(space, all);
-    if (!refines_positions())
-      return;
-    using Sum = Impl::SumCommonMoves<ExecutionSpace, Real>;
-    Kokkos::parallel_for(
-        "Bracewell::PtychographySolver::sum_common_moves",
-        Kokkos::TeamPolicy<ExecutionSpace>(space, 1, +Sum::team_size),
-        Sum{displacements_.data(), common_moves_.data(), loss_.count(), position_sums_.data()});
-    if (reduction_)
-      sum_numbers(space, position_sums_);
-    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
-                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, std::int64_t(displacements_.size())),
-                         Impl::LimitDisplacements<Real>{displacements_.data(), common_moves_.data(),
-                                                        position_sums_.data(),
-                                                        static_cast<Real>(options_.position_limit)});
+    if (refines_positions())
+      positions_.limit(space, options_.position_limit, sum_of_numbers());
   }
 
   PtychographySolverOptions options_;
@@ -567,10 +430,7 @@ private:
   View<Complex***> probe_, probe_gradient_;
   View<Real*> aberrations_, aberration_gradients_;
   View<double*> history_;
-  View<double**> first_positions_, positions_;
-  View<Real**> displacements_, position_gradient_;
-  Kokkos::View<double*, ExecutionSpace> common_moves_;
-  View<double*> position_sums_;
+  Positions positions_; ///< with options.position_rate
   std::optional<Reduction> reduction_;
   std::int64_t steps_ = 0;
   double rate_factor_ = 1;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/bin_grid.hpp>
+#include <bracewell/gridding/detail/bin_tasks.hpp>
 #include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/tile_on_grid.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/lanes.hpp>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/bins.hpp>
+#include <bracewell/gridding/detail/bin_grid.hpp>
+#include <bracewell/gridding/detail/join_tiles.hpp>
+#include <bracewell/impl/chip_teams.hpp>
 
 namespace Bracewell::Impl {
 

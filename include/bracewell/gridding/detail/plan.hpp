@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/cost.hpp>
+#include <bracewell/gridding/detail/bin_grid.hpp>
 #include <bracewell/gridding/detail/bins.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
 #include <bracewell/gridding/detail/reciprocal_transform.hpp>

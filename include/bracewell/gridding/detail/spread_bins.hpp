@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/bin_grid.hpp>
+#include <bracewell/gridding/detail/bin_tasks.hpp>
 #include <bracewell/gridding/detail/join_many_tiles.hpp>
+#include <bracewell/gridding/detail/join_tiles.hpp>
 #include <bracewell/gridding/detail/plan.hpp>
 
 namespace Bracewell::Impl {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/bin_tasks.hpp>
 #include <bracewell/gridding/detail/spread_bins.hpp>
 #include <bracewell/gridding/detail/tap_vectors.hpp>
+#include <bracewell/gridding/detail/tile_on_grid.hpp>
 
 namespace Bracewell::Impl {
 

@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/divisor.hpp>
 #include <bracewell/ptychography/detail/sum_blocks.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 
 namespace Bracewell::Impl {
 

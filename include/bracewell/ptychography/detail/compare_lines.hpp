@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/ptychography/detail/compare_patterns.hpp>
 #include <bracewell/ptychography/detail/line_passes.hpp>
+#include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/selection.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 
 namespace Bracewell::Impl {
 

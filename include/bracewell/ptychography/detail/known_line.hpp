@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/quick_division.hpp>
 #include <bracewell/ptychography/detail/fused_transforms.hpp>
 

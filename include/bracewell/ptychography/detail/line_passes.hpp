@@ -2,49 +2,16 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/plain_complex.hpp>
+#include <bracewell/impl/quick_division.hpp>
 #include <bracewell/impl/radix_passes.hpp>
-#include <bracewell/ptychography/detail/tuning.hpp>
+#include <bracewell/impl/register_fft.hpp>
+#include <bracewell/impl/unroll.hpp>
+#include <bracewell/ptychography/detail/line_teams.hpp>
 
-#include <algorithm>
+#include <Kokkos_Core.hpp>
 
 namespace Bracewell::Impl {
-
-/// How a team shares out the lines (rows or columns) of a wave whose transforms it does side by side.
-struct LineTeams {
-  QuickDivision lines;  ///< of a team
-  QuickDivision blocks; ///< teams of a wave
-  int threads;
-
-  /// Of the memory between passes: hosts have little on level 0.
-  template <class Space>
-  KOKKOS_INLINE_FUNCTION static constexpr int scratch_level() {
-    return is_host<Space> ? 1 : 0;
-  }
-
-  /// @param sums  of numbers of T that a team keeps for every element of its lines
-  template <class Space, class T>
-  static LineTeams choose(const RadixPasses<T>& passes, int lines_of_wave, int sums) {
-    using Tuning = PtychographyTuning;
-    const int butterflies = passes.most_butterflies();
-    const std::size_t line = bytes<Space>(passes, 1, sums);
-    int lines = std::min(Tuning::line_threads / butterflies, static_cast<int>(Tuning::line_bytes / line));
-    if (lines >= 4)
-      lines -= lines % 4;
-    lines = std::clamp(lines, 1, lines_of_wave);
-    return {QuickDivision(lines), QuickDivision((lines_of_wave + lines - 1) / lines),
-            is_host<Space> ? 1 : (lines * butterflies + 31) / 32 * 32};
-  }
-
-  /// Of numbers that are kept for the elements of lines: lanes in neighbouring lines write to different banks.
-  KOKKOS_INLINE_FUNCTION static constexpr int pitch(int n) { return n + 16; }
-
-  template <class Space, class T>
-  KOKKOS_INLINE_FUNCTION static constexpr std::size_t bytes(const RadixPasses<T>& passes, int lines,
-                                                            int sums) {
-    return std::size_t(lines) * (passes.length * sizeof(PlainComplex<T>) * (is_host<Space> ? 2 : 1) +
-                                 sums * pitch(passes.n) * sizeof(T));
-  }
-};
 
 /// The passes of transforms along lines, by all threads of a team together: a thread does a butterfly of every pass,
 /// and between passes the numbers lie in scratch memory. On hosts the one thread does all butterflies, from one buffer
@@ -260,11 +227,6 @@ struct LinePasses {
   }
 };
 
-template <class T>
-KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> plain(const Kokkos::complex<T>& value) {
-  return {value.real(), value.imag()};
-}
-
 /// The spectrum of a line times what is transferred, or the conjugate of it.
 template <class T>
 struct TransferLine {
@@ -279,74 +241,6 @@ struct TransferLine {
       const PlainComplex<T> phase = plain(phases[at.j + apart * q]);
       x[q] = turn<false>(x[q], PlainComplex<T>{phase.re, conjugate ? -phase.im : phase.im});
     }
-  }
-};
-
-/// Sums of two numbers of every thread of a team, in a fixed order; the first thread writes them.
-template <class Space, class Member>
-KOKKOS_FORCEINLINE_FUNCTION void write_team_sums(const Member& member, double first, double second,
-                                                 double* to) {
-  double sums[2] = {0, 0};
-  Kokkos::parallel_reduce(
-      Kokkos::TeamThreadRange(member, member.team_size()),
-      [&](int, double& a, double& b) {
-        a += first;
-        b += second;
-      },
-      sums[0], sums[1]);
-  if (member.team_rank() == 0) {
-    to[0] = sums[0];
-    to[1] = sums[1];
-  }
-}
-
-/// Transforms all lines of waves: store.of(wave)(line, index, DFT of load.of(wave)(line, index)). A team does a block
-/// of lines; it reads all of them before it writes, so that it may work in place.
-/// @tparam transfers  whether spectra are multiplied by phases, and transformed back
-template <class Space, class T, bool adjacent, bool inverse, class Load, class Store, bool transfers = false>
-struct TransformLines {
-  static constexpr int resident = 3; ///< teams on a multiprocessor, at least
-  using Number = PlainComplex<T>;
-  using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
-  using Member = typename Kokkos::TeamPolicy<Space>::member_type;
-
-  RadixPasses<T> passes, passes_back; ///< the latter where it transfers
-  LineTeams teams;
-  int lines; ///< of a wave
-  Load load;
-  Store store;
-  double* energies;                 ///< [waves, blocks, 2]: energy of what is loaded, or null
-  const Kokkos::complex<T>* phases; ///< TransferPhases, of this axis
-  QuickDivision sharing;            ///< waves that have the same phases
-  bool conjugate;
-
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(const Member& member) const {
-    const int wave = teams.blocks.quotient(member.league_rank());
-    const int begin = teams.blocks.remainder(member.league_rank()) * teams.lines.by();
-    const int own = Kokkos::min(teams.lines.by(), lines - begin);
-    const Scratch scratch(member.team_scratch(LineTeams::scratch_level<Space>()),
-                          LineTeams::bytes<Space>(passes, teams.lines.by(), 0) / sizeof(Number));
-    const LinePasses<Space, Member, T, adjacent> work(member, teams, own, passes, scratch.data());
-    const auto source = load.of(wave, begin);
-    const auto target = store.of(wave, begin);
-    T energy = 0;
-    work.template first<inverse>(passes, [&](int line, int index) {
-      const Number value = source(line, index);
-      energy += value.re * value.re + value.im * value.im;
-      return value;
-    });
-    work.template middle<inverse>(passes);
-    if constexpr (transfers) {
-      const Kokkos::complex<T>* const own_phases =
-          phases + std::int64_t(2) * sharing.quotient(wave) * passes.n;
-      work.template turn_back<inverse>(passes, TransferLine<T>{own_phases, conjugate});
-      work.template middle<!inverse>(passes_back);
-      work.template last<!inverse>(passes_back, target);
-    } else {
-      work.template last<inverse>(passes, target);
-    }
-    if (energies)
-      write_team_sums<Space>(member, energy, 0, energies + 2 * member.league_rank());
   }
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/radix_passes.hpp>
+#include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/line_waves.hpp>
+#include <bracewell/ptychography/detail/transform_lines.hpp>
 
 namespace Bracewell::Impl {
 

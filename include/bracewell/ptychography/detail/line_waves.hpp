@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/ptychography/detail/compare_lines.hpp>
 #include <bracewell/ptychography/detail/exit_waves.hpp>

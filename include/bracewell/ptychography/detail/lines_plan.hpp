@@ -3,6 +3,7 @@
 
 #include <bracewell/ptychography/detail/gradient_sums.hpp>
 #include <bracewell/ptychography/detail/line_groups.hpp>
+#include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/line_transforms.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/sum_blocks.hpp>

@@ -5,7 +5,7 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/ptychography/detail/exit_waves.hpp>
-#include <bracewell/ptychography/detail/line_passes.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <type_traits>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/ptychography/detail/known_gradients.hpp>
 
 namespace Bracewell::Impl {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/toeplitz_blocks.hpp>
+#include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/line_dft.hpp>
+#include <bracewell/impl/register_fft.hpp>
+#include <bracewell/impl/unroll.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace Bracewell::Impl {
+
+/// How a team has some neighbouring columns of `Steps::n` numbers on the chip.
+template <class T, class Steps, int columns_>
+struct ToeplitzColumnTeam {
+  static constexpr int columns = columns_;
+  /// Lanes that have neighbouring columns meet in no memory bank.
+  static constexpr int line = Steps::place(Steps::n) + 128 / (columns * int(sizeof(PlainComplex<T>)));
+  static constexpr std::size_t bytes = columns * line * sizeof(PlainComplex<T>),
+                               chip = 232448; ///< of an H100
+
+  /// Fewer lanes, so that registers are left for a second team where there is the memory for one.
+  static constexpr int lanes() {
+    constexpr int most = 65536 / Steps::template registers<T>, twice = 2 * (bytes + 1024) <= chip ? 2 : 1;
+    int result = columns * Steps::team_size;
+    while (twice * result > most)
+      result /= 2;
+    return result;
+  }
+  static constexpr int team_size = lanes();
+  static constexpr int teams =
+      std::clamp(int(chip / (bytes + 1024)), 1, Steps::template resident<T>(team_size));
+};
+
+/// As many columns as fill a sector of memory, 32 bytes, or fewer where a multiprocessor has no room for them: with two
+/// columns of 4096 numbers the team takes less time, but rows more, whose teams write parts of sectors (NVIDIA H100,
+/// 2026-11-24).
+template <class T, class Steps>
+constexpr int toeplitz_columns() {
+  constexpr int most = 32 / sizeof(PlainComplex<T>);
+  using Half = ToeplitzColumnTeam<T, Steps, most / 2>;
+  return ToeplitzColumnTeam<T, Steps, most>::bytes <= Half::chip ? most : most / 2;
+}
+
+/// Columns of the spectra of rows, on to the spectra of images, times the transfer function, and back: a team has some
+/// neighbouring ones.
+template <class T, class Steps, int columns>
+struct ToeplitzColumns {
+  using ColumnTeam = ToeplitzColumnTeam<T, Steps, columns>;
+  using Number = PlainComplex<T>;
+  using DFT = LineDFT<T, Steps>;
+  static constexpr int first = Steps::first, second = Steps::second, third = Steps::third, n = Steps::n,
+                       groups = Steps::groups;
+  static constexpr int chip_team_size = ColumnTeam::team_size, chip_teams = ColumnTeam::teams;
+
+  Number* spectra;  ///< [images, blocks]
+  const T* factors; ///< [columns, n], in the order of the steps
+  std::int64_t
+      images; ///< neighbouring teams have the same columns of all of them, so that factors are read once
+  int height; ///< at most n / 2
+  ToeplitzBlocks blocks;
+  const Number* table; ///< LineDFT's roots
+
+#if defined(KOKKOS_ENABLE_CUDA)
+  /// As a team of launch_on_chip.
+  KOKKOS_FUNCTION void operator()(void* scratch) const {
+    run<chip_team_size>(ChipTeam<T>{nullptr}, static_cast<Number*>(scratch));
+  }
+#endif
+
+  template <int lanes, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* lines) const {
+    const std::int64_t own = team.number() / images * columns;
+    Number* const spectrum = spectra + team.number() % images * blocks.size(height) + own * blocks.rows;
+    const T* const transfer = factors + own * n;
+    const std::int64_t apart = std::int64_t(n / first) * blocks.row_length;
+    for (int i = team.rank(); i < columns * (n / first); i += lanes) {
+      const int j = i / columns;
+      const Number* const from = spectrum + blocks.row(j) + i % columns;
+      Number x[first];
+      BRACEWELL_UNROLL
+      for (int q = 0; q < first / 2; ++q)
+        x[q] = j + q * (n / first) < height ? from[q * apart] : Number{0, 0};
+      DFT::template begin<first / 2>(x, j, lines + i % columns * ColumnTeam::line);
+    }
+    team.barrier();
+    second_step<false, lanes>(team.rank(), lines);
+    team.barrier();
+    for (int i = team.rank(); i < columns * groups; i += lanes) {
+      const int column = i / groups, group = i % groups;
+      Number* const line = lines + column * ColumnTeam::line;
+      Number x[third];
+      DFT::end(x, group, line, table);
+      BRACEWELL_UNROLL
+      for (int q = 0; q < third; ++q) {
+        const T factor = transfer[column * n + q * groups + group];
+        x[q] = {x[q].re * factor, x[q].im * factor};
+      }
+      DFT::begin_back(x, group, line);
+    }
+    team.barrier();
+    second_step<true, lanes>(team.rank(), lines);
+    team.barrier();
+    for (int i = team.rank(); i < columns * (n / first); i += lanes) {
+      const int j = i / columns;
+      Number* const to = spectrum + blocks.row(j) + i % columns;
+      Number x[first];
+      DFT::end_back(x, j, lines + i % columns * ColumnTeam::line, table);
+      BRACEWELL_UNROLL
+      for (int q = 0; q < first / 2; ++q)
+        if (j + q * (n / first) < height)
+          to[q * apart] = x[q];
+    }
+  }
+
+private:
+  template <bool inverse, int lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void second_step(int rank, Number* lines) const {
+    constexpr int each = n / second;
+    for (int i = rank; i < columns * each; i += lanes)
+      DFT::template go_on<inverse>(i % each, lines + i / each * ColumnTeam::line, table);
+  }
+};
+
+} // namespace Bracewell::Impl

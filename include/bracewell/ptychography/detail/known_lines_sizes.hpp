@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/ptychography/choose_pattern_path.hpp>
+#include <bracewell/ptychography/detail/known_gradients.hpp>
+#include <bracewell/ptychography/detail/known_line_teams.hpp>
+#include <bracewell/ptychography/detail/known_lines.hpp>
+#include <bracewell/ptychography/detail/line_groups.hpp>
+#include <bracewell/ptychography/detail/shifted_probes.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+#include <bracewell/ptychography/detail/window_gradients.hpp>
+#include <bracewell/ptychography/options.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+
+namespace Bracewell::Impl {
+
+/// Calls action(RowSizes, ColumnSizes) for patterns of n x n pixels, if n is one of the detectors and of
+/// PtychographyTuning::line_sizes; returns whether it is.
+template <class Detectors, class Space, class T, class Action>
+bool visit_line_sizes(int n, const Action& action) {
+  const auto visit = [&](auto index) {
+    constexpr FusedSize size = PtychographyTuning::line_sizes[decltype(index)::value];
+    if constexpr (lines_are_known<Detectors, Space, T>(size.n, size.n))
+      if (n == size.n) {
+        action(RowSizes<size.lanes, size.n / size.lanes>(), ColumnSizes<size.lanes, size.n / size.lanes>());
+        return true;
+      }
+    return false;
+  };
+  return [&]<std::size_t... index>(std::index_sequence<index...>) {
+    return (visit(std::integral_constant<std::size_t, index>()) || ...);
+  }
+  (std::make_index_sequence<std::size(PtychographyTuning::line_sizes)>());
+}
+
+/// Columns for WindowGradients.
+template <class Columns>
+using WindowColumns = ColumnSizes<Columns::lanes, Columns::per_lane, PtychographyTuning::window_columns>;
+template <class Space, class T, class Columns>
+using KnownWindowGradients = WindowGradients<Space, T, WindowColumns<Columns>>;
+template <class Space, class T, class Columns>
+inline constexpr bool
+    knows_windows = has_chip_memory<Space> &&
+                    sizeof(T) == sizeof(float) && Columns::n == PtychographyTuning::window_size;
+/// Patterns of a run that pay for the sums that it leaves.
+inline constexpr int least_window_run = 4;
+
+/// Numbers of elements that a KnownLinesPlan has; and the modes of a set, whose conj(p) G are summed.
+template <class Space, class T, class Detectors>
+struct KnownLinesSizes {
+  std::int64_t group, waves, probes, held, slices, sums, table, rotations;
+  std::int64_t windows, window_slices; ///< runs of WindowGradients and the sums that they leave, or 0
+  int of_set;
+
+  std::int64_t all_slices() const { return std::max(slices, window_slices); }
+
+  /// Sets of modes.
+  static int sets(int modes, int of_set) { return (modes + of_set - 1) / of_set; }
+
+  static KnownLinesSizes make(const Space& space, std::int64_t count, bool subpixel,
+                              const PtychographyShape& shape, const PtychographyOptions& options) {
+    using Tuning = PtychographyTuning;
+    const std::int64_t modes = shape.modes, n = shape.detector;
+    const bool shifted = ShiftedProbes<Space, T>::needed(subpixel, shape, options);
+    KnownLinesSizes result{};
+    const std::int64_t group = line_group(
+        space, options, count, std::int64_t(sizeof(Kokkos::complex<T>)) * modes * n * n * (shifted ? 2 : 1));
+    result.group = group;
+    result.waves = group * modes * n * n;
+    result.probes = shifted ? result.waves : 0;
+    visit_line_sizes<Detectors, Space, T>(shape.detector, [&](auto rows, auto columns) {
+      using Rows = decltype(rows);
+      using Columns = decltype(columns);
+      using Together = GradientColumns<Space, T, Columns, false, true>;
+      const int most = shifted ? shape.modes : std::min(most_of_set<T, Together>(), shape.modes);
+      result.of_set = sets(shape.modes, sets(shape.modes, most)); // all of about the same size
+      const auto slices_of = [&](auto kernel, int of_pattern) {
+        using Kernel = typename decltype(kernel)::type;
+        return slices_of_patterns<Kernel>(Tuning::multiprocessors * teams_on_chip<T, Kernel>(result.of_set),
+                                          of_pattern, group);
+      };
+      result.slices =
+          shifted ? slices_of(std::type_identity<SumShiftedRows<Space, T, Rows>>(), shape.modes)
+          : result.of_set > 1
+              ? slices_of(std::type_identity<Together>(), sets(shape.modes, result.of_set))
+              : slices_of(std::type_identity<GradientColumns<Space, T, Columns, false>>(), shape.modes);
+      if constexpr (knows_windows<Space, T, Columns>) {
+        constexpr std::int64_t blocks = WindowColumns<Columns>::blocks,
+                               runs = Tuning::multiprocessors / blocks;
+        if (!shifted && modes == 1 && group >= least_window_run * runs &&
+            chip_memory(space) >= KnownWindowGradients<Space, T, Columns>::bytes) {
+          result.windows = runs;
+          result.window_slices = runs * blocks;
+          result.rotations = n * Columns::inner_factors;
+        }
+      }
+      result.held = shifted || result.windows > 0 ? group * n : 0;
+      result.sums = 2 * group *
+                    std::max<std::int64_t>(modes * columns.blocks,
+                                           (options.refine_positions ? modes : 1) * rows.blocks);
+      result.table = rows.table;
+    });
+    return result;
+  }
+};
+
+} // namespace Bracewell::Impl
