@@ -86,14 +86,7 @@ private:
   template <class Team>
   KOKKOS_FUNCTION void run(const Team& team, Complex* tile) const {
     const int rank = team.rank(), cells = bins.tile_cells();
-    std::int64_t number = team.number();
-    if constexpr (has_chip_memory<Space>) {
-      if (rank == 0)
-        *reinterpret_cast<std::uint32_t*>(tile) = turns.next();
-      synchronise(team);
-      number = *reinterpret_cast<std::uint32_t*>(tile);
-      synchronise(team);
-    }
+    const std::int64_t number = take_number(team, tile);
     const BinTask task = tasks[number / problem.slices];
     const std::int64_t slice = number % problem.slices;
     const TileOnGrid<Dim> place(bins, task.bin);
@@ -137,17 +130,23 @@ private:
       synchronise(team);
     }
     if (task.slot >= 0)
-      return keep(rank, task, slice, tile);
+      keep(rank, task, slice, tile);
+    else
+      add_in_turn(team, task.bin, slice, place, tile);
+  }
+
+  /// The number of a task and slice: the next one, where teams wait for those before them.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t take_number(const Team& team, Complex* tile) const {
+    std::int64_t number = team.number();
     if constexpr (has_chip_memory<Space>) {
-      wait_for_others(rank, task.bin, slice);
+      if (team.rank() == 0)
+        *reinterpret_cast<std::uint32_t*>(tile) = turns.next();
+      synchronise(team);
+      number = *reinterpret_cast<std::uint32_t*>(tile);
       synchronise(team);
     }
-    add_to_grid(rank, slice, place, tile);
-    if constexpr (has_chip_memory<Space>) {
-      synchronise(team);
-      if (rank == 0)
-        turns.finish(task.bin * problem.slices + slice);
-    }
+    return number;
   }
 
   /// Orders what the lanes of a team read and write in scratch memory.
@@ -217,6 +216,22 @@ private:
     Complex* const target = partial + (task.slot * problem.slices + slice) * cells;
     for (int i = rank; i < cells; i += chip_team_size)
       target[i] = tile[i];
+  }
+
+  /// Adds the tile to the grid when its turn has come.
+  template <class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void add_in_turn(const Team& team, std::uint32_t bin, std::int64_t slice,
+                                               const TileOnGrid<Dim>& place, const Complex* tile) const {
+    if constexpr (has_chip_memory<Space>) {
+      wait_for_others(team.rank(), bin, slice);
+      synchronise(team);
+    }
+    add_to_grid(team.rank(), slice, place, tile);
+    if constexpr (has_chip_memory<Space>) {
+      synchronise(team);
+      if (team.rank() == 0)
+        turns.finish(bin * problem.slices + slice);
+    }
   }
 
   KOKKOS_FUNCTION void add_to_grid(int rank, std::int64_t slice, const TileOnGrid<Dim>& place,

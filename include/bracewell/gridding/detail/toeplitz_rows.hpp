@@ -48,51 +48,71 @@ struct ToeplitzRows {
     const auto pixels = images + ((real ? 2 : 1) * image * height + y) * width;
     const auto partner = pixels + (real && 2 * image + 1 < slices ? std::int64_t(height) * width : 0);
     if constexpr (back)
-      for (int group = team.rank(); group < groups; group += lanes) {
-        Number x[third];
-        const int own = blocks.column(group), apart = groups * blocks.rows;
-        BRACEWELL_UNROLL
-        for (int q = 0; q < third; ++q)
-          x[q] = spectrum[own + q * apart];
-        DFT::begin_back(x, group, line);
-      }
+      read_spectrum<lanes>(team.rank(), spectrum, line);
     else
-      for (int j = team.rank(); j < n / first; j += lanes) {
-        Number x[first];
-        BRACEWELL_UNROLL
-        for (int q = 0; q < first / 2; ++q) {
-          const int i = j + q * (n / first);
-          x[q] = i < width ? load(pixels, partner, i) : Number{0, 0};
-        }
-        DFT::template begin<first / 2>(x, j, line);
-      }
+      read_pixels<lanes>(team.rank(), pixels, partner, line);
     team.barrier();
     for (int b = team.rank(); b < n / Steps::second; b += lanes)
       DFT::template go_on<back>(b, line, table);
     team.barrier();
     if constexpr (back)
-      for (int j = team.rank(); j < n / first; j += lanes) {
-        Number x[first];
-        DFT::end_back(x, j, line, table);
-        BRACEWELL_UNROLL
-        for (int q = 0; q < first / 2; ++q) {
-          const int i = j + q * (n / first);
-          if (i < width)
-            store(pixels, partner, i, x[q]);
-        }
-      }
+      write_pixels<lanes>(team.rank(), pixels, partner, line);
     else
-      for (int group = team.rank(); group < groups; group += lanes) {
-        Number x[third];
-        DFT::end(x, group, line, table);
-        const int own = blocks.column(group), apart = groups * blocks.rows;
-        BRACEWELL_UNROLL
-        for (int q = 0; q < third; ++q)
-          spectrum[own + q * apart] = x[q];
-      }
+      write_spectrum<lanes>(team.rank(), spectrum, line);
   }
 
 private:
+  template <int lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void read_pixels(int rank, const Value* pixels, const Value* partner,
+                                               Number* line) const {
+    for (int j = rank; j < n / first; j += lanes) {
+      Number x[first];
+      BRACEWELL_UNROLL
+      for (int q = 0; q < first / 2; ++q) {
+        const int i = j + q * (n / first);
+        x[q] = i < width ? load(pixels, partner, i) : Number{0, 0};
+      }
+      DFT::template begin<first / 2>(x, j, line);
+    }
+  }
+  template <int lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void write_spectrum(int rank, Number* spectrum, const Number* line) const {
+    for (int group = rank; group < groups; group += lanes) {
+      Number x[third];
+      DFT::end(x, group, line, table);
+      const int own = blocks.column(group), apart = groups * blocks.rows;
+      BRACEWELL_UNROLL
+      for (int q = 0; q < third; ++q)
+        spectrum[own + q * apart] = x[q];
+    }
+  }
+
+  template <int lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void read_spectrum(int rank, const Number* spectrum, Number* line) const {
+    for (int group = rank; group < groups; group += lanes) {
+      Number x[third];
+      const int own = blocks.column(group), apart = groups * blocks.rows;
+      BRACEWELL_UNROLL
+      for (int q = 0; q < third; ++q)
+        x[q] = spectrum[own + q * apart];
+      DFT::begin_back(x, group, line);
+    }
+  }
+  template <int lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void write_pixels(int rank, Value* pixels, Value* partner,
+                                                const Number* line) const {
+    for (int j = rank; j < n / first; j += lanes) {
+      Number x[first];
+      DFT::end_back(x, j, line, table);
+      BRACEWELL_UNROLL
+      for (int q = 0; q < first / 2; ++q) {
+        const int i = j + q * (n / first);
+        if (i < width)
+          store(pixels, partner, i, x[q]);
+      }
+    }
+  }
+
   /// Without a partner the image stands for it, too: what comes of that is not stored.
   KOKKOS_FORCEINLINE_FUNCTION static Number load(const Value* pixels, const Value* partner, int i) {
     if constexpr (real)
