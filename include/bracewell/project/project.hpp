@@ -25,6 +25,11 @@ struct ProjectGradients {
       {}; ///< only for Strategy::Duplicated: scratch_size(space, strategy, elements, weight)
 };
 
+/// The ProjectGradients that fit a reconstruction of a type, for operators that run on ExecutionSpace.
+template <class ExecutionSpace, class Reconstruction>
+using ProjectGradientsFor =
+    ProjectGradients<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>;
+
 namespace Impl {
 
 // Doors are `cold`: their time is that of the kernels that they launch, and small code is compiled faster.
@@ -201,11 +206,10 @@ void project(const ExecutionSpace& space,
 /// @throws Error as project does, and where nothing is asked for. Where project gives NaN, nothing is added
 /// to the gradient of the reconstruction, and the pose gets NaN.
 template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction, class Projections>
-void project_gradients(
-    const ExecutionSpace& space, const Reconstruction& reconstruction,
-    const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& cotangent,
-    const ProjectGradients<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>& gradients,
-    const ProjectionOptions& options = {}) {
+void project_gradients(const ExecutionSpace& space, const Reconstruction& reconstruction,
+                       const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& cotangent,
+                       const ProjectGradientsFor<ExecutionSpace, Reconstruction>& gradients,
+                       const ProjectionOptions& options = {}) {
   constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1,
                 M = int(Impl::view_of<Projections>::rank()) - 2;
   constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_spectrum<Reconstruction>,

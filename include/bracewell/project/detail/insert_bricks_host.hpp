@@ -181,9 +181,9 @@ struct InsertBricksHost {
     for (int d = 0; d < D; ++d)
       for (int i = 0; i < Block::size; ++i)
         first[d][i] -= origin[d];
-    for (int d = 0; d < D; ++d)
+    for (int d = 0; d < D; ++d) // a loop of its own, which GCC vectorises
       for (int i = 0; i < Block::size; ++i)
-        usable[i] &= unsigned(first[d][i] + width - 1) < unsigned(edge + width - 1) ? 1 : 0;
+        usable[i] &= unsigned(first[d][i] + width - 1) < unsigned(edge + width - 1); // -width < first < edge
   }
 
   /// Of the mates of samples, where frequencies of self-mated columns are stored themselves.
