@@ -43,6 +43,9 @@ struct InsertBricksHost {
     return (target.batches == 1 ? amplitudes.samples.batches : 1) * amplitudes.samples.poses;
   }
 
+  /// Mates::Single has none, which compilers are told: there is no room for them.
+  bool weighted() const { return mates == Mates::Both && target.weight; }
+
   /// As many shares as keep all threads busy.
   void share(const Space& space) {
     const std::int64_t tasks = space.concurrency() == 1 ? 1 : 4 * std::int64_t(space.concurrency());
@@ -169,7 +172,7 @@ struct InsertBricksHost {
       if (mates == Mates::Single && candidate.sign < 0)
         leave_out_mates(first_column + first[0][i], block.data[i]);
       if (!touched)
-        std::fill(sums, sums + (target.weight ? 3 : 2) * voxels, T(0));
+        std::fill(sums, sums + (weighted() ? 3 : 2) * voxels, T(0));
       touched = true;
       add_taps(block, i, sums);
     }
@@ -200,7 +203,7 @@ struct InsertBricksHost {
       from[d] = std::max(0, -first[d][i]);
       to[d] = std::min(width, edge - first[d][i]);
     }
-    block.add(i, from, to, target.absolute, sums, target.weight ? sums + 2 * voxels : nullptr,
+    block.add(i, from, to, target.absolute, sums, weighted() ? sums + 2 * voxels : nullptr,
               [&](int y, [[maybe_unused]] int z) {
                 int line = first[1][i] + y;
                 if constexpr (D == 3)
@@ -225,7 +228,7 @@ struct InsertBricksHost {
       const int sum = line * stride + margin;
       const int columns = Kokkos::min(int(edge), layout.columns() - first[0]);
       add_row(reinterpret_cast<T*>(target.data + begin), sums + 2 * sum, 2 * columns);
-      if (target.weight)
+      if (weighted())
         add_row(target.weight + begin, sums + 2 * voxels + sum, columns);
     }
   }
