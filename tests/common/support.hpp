@@ -25,6 +25,19 @@
 /// What the tests of files share.
 namespace IoTest {
 
+/// Whether a sanitizer takes memory and addresses beside the program's.
+#if defined(__has_feature) // clang's way
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 namespace fs = std::filesystem;
 
 /// A folder of its own for a test, removed at the end.

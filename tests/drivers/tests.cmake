@@ -9,6 +9,9 @@ endif()
 add_library(test_drivers_faults SHARED ${CMAKE_CURRENT_LIST_DIR}/faults/faults.cpp)
 target_compile_features(test_drivers_faults PRIVATE cxx_std_20)
 target_link_libraries(test_drivers_faults PRIVATE bracewell_warnings ${CMAKE_DL_LIBS})
+# `env` loads it, too, which has no sanitizer.
+target_compile_options(test_drivers_faults PRIVATE -fno-sanitize=all)
+target_link_options(test_drivers_faults PRIVATE -fno-sanitize=all)
 
 file(GLOB driver_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/programs/*.cpp)
 foreach(source ${driver_sources})

@@ -22,12 +22,8 @@ namespace {
 
 /// Memory that no small file may ask for is not there.
 [[maybe_unused]] const int limited = [] {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which take terabytes of addresses
   const rlimit two_gigabytes{std::uint64_t(2) << 30, RLIM_INFINITY};
-  return ::setrlimit(RLIMIT_AS, &two_gigabytes);
-#else
-  return 0;
-#endif
+  return sanitized ? 0 : ::setrlimit(RLIMIT_AS, &two_gigabytes); // sanitizers take terabytes of addresses
 }();
 
 /// The seeds, as they are and cut short, and the files that were found.

@@ -87,7 +87,7 @@ struct SetZero {
   }
 };
 
-/// Sets arrays to zero in one launch, none where all are empty.
+/// Sets arrays to zero in one launch, none where all are empty; on CUDA those of a megabyte or more before it, by `clear`.
 template <class Space, class Value, std::size_t count>
 void set_zero(const Space& space, const std::string& label,
               const std::array<std::span<Value>, count>& arrays) {
@@ -95,7 +95,14 @@ void set_zero(const Space& space, const std::string& label,
   std::int64_t total = 0;
   for (std::size_t a = 0; a < count; ++a) {
     zeros.values[a] = arrays[a].data();
-    total += zeros.sizes[a] = static_cast<std::int64_t>(arrays[a].size());
+    zeros.sizes[a] = static_cast<std::int64_t>(arrays[a].size());
+#if defined(KOKKOS_ENABLE_CUDA)
+    if (std::is_same_v<Space, Kokkos::Cuda> && arrays[a].size_bytes() >= std::size_t(1) << 20) {
+      clear(space, label, zeros.values[a], zeros.sizes[a]);
+      zeros.sizes[a] = 0;
+    }
+#endif
+    total += zeros.sizes[a];
   }
   if (total != 0)
     Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, total),

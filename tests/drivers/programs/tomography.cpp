@@ -90,6 +90,8 @@ double number_after(const std::string& text, const std::string& word) {
 
 /// Largest resident set of a command, bytes.
 double peak_memory(const TemporaryFolder& folder, const std::string& command) {
+  if (IoTest::sanitized)
+    SKIP("a sanitizer takes memory of its own");
   const pid_t child = ::fork();
   if (child == 0) {
     if (::chdir(folder.path().c_str()) == 0)
