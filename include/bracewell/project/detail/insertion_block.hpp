@@ -80,6 +80,8 @@ struct alignas(64) InsertionBlock {
         weight[i][x] =
             (absolute ? std::abs(windows.weight[0][x][i]) : windows.weight[0][x][i]) * sample_weight;
     }
+    // g++ 12.2 -O3 loses track of where these stores go, takes this function for one without effect, and drops its calls.
+    asm volatile("" ::: "memory");
   }
 
   /// Adds rows y, from[1] <= y < to[1], of planes z of the window of sample i; place(y, z): the element of the sums that its
