@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
 
 namespace Bracewell {
@@ -109,7 +110,7 @@ public:
     for (std::int64_t first = 0; first < slices; first += sizes_.slices) {
       const std::int64_t count = std::min(sizes_.slices, slices - first), pairs = (count + 1) / 2;
       const T* values = in.data + first * sizes_.row_values();
-      if (count < sizes_.slices) { // FFTs transform all slices of a pass
+      if (!fits_transforms(values, count)) {
         Impl::copy_padded(space, "Bracewell::FourierTomography::fill", values, count * sizes_.row_values(),
                           all_rows(), sizes_.slices * sizes_.row_values());
         values = all_rows();
@@ -152,7 +153,7 @@ public:
       Impl::spectra_from_samples(space, layout_.view(layout_.projected, filter.data), sample_array(pairs),
                                  count, spectra().data());
       T* const values = out.data + first * sizes_.row_values();
-      if (count == sizes_.slices) {
+      if (fits_transforms(values, count)) {
         to_detector_.execute(space, spectra(), rows(values), workspace_);
         continue;
       }
@@ -226,6 +227,12 @@ private:
   template <class Value>
   Unmanaged<Value**> rows(Value* data) const {
     return Unmanaged<Value**>(data, sizes_.rows(), sizes_.width);
+  }
+  /// Whether FFTs can take the rows of a pass where they lie: they transform all slices of one, and those of GPUs take real
+  /// numbers from where complex ones could lie.
+  bool fits_transforms(const T* values, std::int64_t count) const {
+    return count == sizes_.slices &&
+           (Impl::is_host<ExecutionSpace> || reinterpret_cast<std::uintptr_t>(values) % sizeof(Complex) == 0);
   }
   /// Rows of a whole pass lie where the samples do, which are not in use at the same time.
   T* all_rows() const { return reinterpret_cast<T*>(samples_.data()); }
