@@ -21,7 +21,8 @@ std::string four_digits(double value) {
 
 Job::Job(const Space& space, const RunOptions& options, Provenance& provenance)
     : space_(space), options_(options), provenance_(provenance),
-      measurement_(options.data[0], options.measurement, provenance), aberrations_(options.aberrations) {
+      measurement_(options.data[0], options.measurement, provenance), aberrations_(options.aberrations),
+      device_memory_(options.device_memory) {
   append_scans();
   choose_algorithm();
   choose_optics();
@@ -216,8 +217,8 @@ PtychographyOptions Job::loss_options() const {
   options.fresnel_number = measurement_.fresnel_number();
   options.refine_positions = options_.refine_positions;
   options.target_bytes = target_bytes_;
-  if (options_.device_memory) // leaves room for patterns
-    options.workspace_bytes = static_cast<std::size_t>(std::min(1.3e9, 1e6 * *options_.device_memory / 6));
+  if (device_memory_) // leaves room for patterns
+    options.workspace_bytes = static_cast<std::size_t>(std::min(1.3e9, 1e6 * *device_memory_ / 6));
   return options;
 }
 

@@ -100,8 +100,9 @@ private:
   std::array<std::int64_t, 2> object_{};                  ///< the whole
   std::optional<ProbeOptics> optics_;
   std::vector<std::array<double, 2>> positions_;
-  std::vector<Tile> tiles_;           ///< of all processes
-  std::vector<double> own_positions_; ///< [N, 2], in the tile
+  std::vector<Tile> tiles_;             ///< of all processes
+  std::vector<double> own_positions_;   ///< [N, 2], in the tile
+  std::optional<double> device_memory_; ///< megabytes
   std::optional<std::size_t> target_bytes_;
   std::optional<Reconstruction> reference_;
 };

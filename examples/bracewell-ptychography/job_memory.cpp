@@ -22,18 +22,22 @@ double Job::solver_bytes(const std::optional<std::size_t>& target_bytes) const {
 }
 
 void Job::choose_target_bytes() {
-  if (!options_.device_memory)
+  if (!device_memory_)
     return;
   const double values =
       double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
   // Patterns that are read; the states before a pass and of the best.
-  const double others = solver_bytes(0) + overlap_bytes() + bytes_for_groups(measurement_, own_count()) +
-                        2 * 8 * values,
-               left = 1e6 * *options_.device_memory - others;
-  if (left < 0)
+  const auto left = [&] {
+    return 1e6 * *device_memory_ - solver_bytes(0) - overlap_bytes() -
+           bytes_for_groups(measurement_, own_count()) - 2 * 8 * values;
+  };
+  while (left() < 0) // of more memory the solver takes more
+    device_memory_ = std::ceil(*device_memory_ - left() / 1e6);
+  if (device_memory_ != options_.device_memory)
     throw InputError("--device-memory " + four_digits(*options_.device_memory) + ": expected at least " +
-                     four_digits(std::ceil(others / 1e6)) + " megabytes, which all but the patterns take");
-  target_bytes_ = static_cast<std::size_t>(left);
+                     std::to_string(std::int64_t(*device_memory_)) +
+                     " megabytes, which all but the patterns take");
+  target_bytes_ = static_cast<std::size_t>(left());
 }
 
 void Job::check_memory() {
