@@ -417,7 +417,9 @@ TEST_CASE("very many chunks are read as few are") {
   std::vector<double> values(160 * 140);
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = double(i * 37 % 251);
-  write_stored(folder / "a.h5", {"pixel by pixel", H5T_STD_U8LE, {1, 1, 1}}, shape, values);
+  // A name, since nvcc does not take what it holds as an argument.
+  const Storage pixel_by_pixel{"pixel by pixel", H5T_STD_U8LE, {1, 1, 1}};
+  write_stored(folder / "a.h5", pixel_by_pixel, shape, values);
   const Hdf5Reader reader(folder / "a.h5");
   const Hdf5Blocks blocks(reader, "/data");
   CHECK(blocks.format().type == StoredType::UInt8); // not converted by the library
@@ -434,7 +436,8 @@ TEST_CASE("damaged chunks are an error") {
   const TemporaryFolder folder;
   const Hdf5Shape shape{6, 7, 9};
   const std::vector<double> values(378, 3);
-  write_stored(folder / "a.h5", {"deflated", H5T_STD_I32LE, {2, 7, 9}, false, true}, shape, values);
+  const Storage deflated{"deflated", H5T_STD_I32LE, {2, 7, 9}, false, true};
+  write_stored(folder / "a.h5", deflated, shape, values);
   std::string text = read_text(folder / "a.h5");
   // What zlib writes begins with these bytes at level 4.
   std::size_t damaged = 0;

@@ -12,6 +12,8 @@
 
 #include "common/signals.hpp"
 
+#include <bracewell/impl/execution.hpp>
+
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -23,7 +25,9 @@ namespace {
 /// Memory that no small file may ask for is not there.
 [[maybe_unused]] const int limited = [] {
   const rlimit two_gigabytes{std::uint64_t(2) << 30, RLIM_INFINITY};
-  return sanitized ? 0 : ::setrlimit(RLIMIT_AS, &two_gigabytes); // sanitizers take terabytes of addresses
+  // Sanitizers take terabytes of addresses, and so does CUDA.
+  constexpr bool unlimited = sanitized || !Bracewell::Impl::is_host<Kokkos::DefaultExecutionSpace>;
+  return unlimited ? 0 : ::setrlimit(RLIMIT_AS, &two_gigabytes);
 }();
 
 /// The seeds, as they are and cut short, and the files that were found.

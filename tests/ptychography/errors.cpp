@@ -7,6 +7,7 @@
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/solver.hpp>
 
+#include <cmath>
 #include <limits>
 
 using namespace Test;
@@ -286,7 +287,8 @@ TEST_CASE("the path that a plan will take can be asked") {
     CHECK(choose_pattern_path({{400, 420}, 130, 256}, plain) == PatternPath::General);
     CHECK(choose_pattern_path({{400, 420}, 130, 256}, {.path = PatternPath::Fused}) == PatternPath::Fused);
   }
-  CHECK(choose_pattern_path(shape, plain, false) == several);
+  CHECK(choose_pattern_path(shape, plain, false) == PatternPath::General); // 16 is no product of radices
+  CHECK(choose_pattern_path({{40, 42}, 20, 48}, plain, false) == several);
   CHECK(choose_pattern_path<FusedDetectors<>>(shape, plain) == several);
   CHECK(choose_pattern_path<FusedDetectors<40, 48>>(shape, plain) == PatternPath::Fused);
   const PtychographyLoss<Space, float, float, FusedDetectors<40>> of_another_size(Space(), shape,
@@ -299,11 +301,49 @@ TEST_CASE("the path that a plan will take can be asked") {
   CHECK(choose_pattern_path(shape, {.refine_positions = true}) == PatternPath::General);
   CHECK(choose_pattern_path<EveryFusedDetector>(
             shape, {.scale = PatternScale::None, .weights = PixelWeights::Mask}) == PatternPath::Fused);
-  CHECK(choose_pattern_path(shape, {.fresnel_number = 1.0}) == PatternPath::General);
+  CHECK(choose_pattern_path(shape, {.fresnel_number = 1.0}) == several);
+  CHECK(choose_pattern_path({{40, 42}, 20, 48}, {.refine_positions = true}) == several);
+  CHECK(choose_pattern_path({{40, 42}, 20, 48}, {.fresnel_number = 1.0, .refine_positions = true}) ==
+        PatternPath::General);
   for (const auto& options : {plain, PtychographyOptions{.counts = 10, .path = PatternPath::General},
                               PtychographyOptions{.counts = 10, .reduced_grid = true}}) {
     const PtychographyLoss<Space, float, float, TestDetectors> model(e.space, shape, e.positions(), options);
     CHECK(model.is_fused() == (choose_pattern_path<TestDetectors>(shape, options) == PatternPath::Fused));
     CHECK(model.compared_detector() == compared_detector(shape, options));
   }
+}
+
+TEST_CASE("PtychographyLoss refuses what it cannot compute, in one sentence") {
+  const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
+  const auto plan = [&](const PtychographyShape& shape, const PtychographyOptions& options) {
+    return PtychographyLoss<Space, float, float, TestDetectors>(e.space, shape, e.positions(), options);
+  };
+  const PtychographyShape shape{{40, 42}, 16, 48};
+  CHECK_THROWS_WITH(plan({{40, 41}, 16, 48}, {}), ContainsSubstring("columns from -0.5 to below 25.5"));
+  CHECK_THROWS_WITH(plan({{40, 42}, 49, 48}, {}), ContainsSubstring("shape.probe"));
+  CHECK_THROWS_WITH(plan(shape, {.counts = 0}), ContainsSubstring("options.counts"));
+  CHECK_THROWS_WITH(plan(shape, {.loss = PatternLoss::Poisson, .reduced_grid = true}),
+                    ContainsSubstring("options.reduced_grid"));
+  CHECK_THROWS_WITH(plan(shape, {.fresnel_number = 1.0}), ContainsSubstring("near field"));
+  CHECK_THROWS_WITH(plan({{40, 42}, 16, 47}, {.path = PatternPath::Fused}),
+                    ContainsSubstring("options.path"));
+  auto model = plan(shape, {.counts = 10});
+  CHECK_THROWS_WITH(model.set_patterns(e.space, 1, e.patterns), ContainsSubstring("first: expected"));
+  CHECK_THROWS_WITH(model.set_patterns(e.space, 0, View<float***>("p", 3, 47, 48)),
+                    ContainsSubstring("patterns: expected [3, 48, 48], found [3, 47, 48]"));
+  CHECK_THROWS_WITH(model.set_patterns(e.space, 0, e.patterns, View<float**>("w", 48, 48)),
+                    ContainsSubstring("weights: expected none"));
+  for (const float wrong : {-1.0f, NAN, INFINITY}) {
+    const auto patterns = Kokkos::create_mirror(Kokkos::HostSpace(), e.patterns);
+    Kokkos::deep_copy(patterns, 1.0f);
+    patterns(2, 3, 4) = wrong;
+    CHECK_THROWS_WITH(model.set_patterns(e.space, 0, patterns), ContainsSubstring("pattern 2"));
+  }
+  const View<Kokkos::complex<float>**> small("small", 40, 40);
+  CHECK_THROWS_WITH(model.evaluate(e.space, small, e.probe, {}),
+                    ContainsSubstring("object: expected [40, 42]"));
+  CHECK_THROWS_WITH(model.evaluate(e.space, e.object, e.probe, {.object_gradient = small}),
+                    ContainsSubstring("outputs.object_gradient"));
+  CHECK_THROWS_WITH(model.evaluate(e.space, e.object, e.probe, {.object_gradient = e.object}),
+                    ContainsSubstring("memory of its own"));
 }

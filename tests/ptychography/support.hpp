@@ -25,7 +25,7 @@ auto on_host(const Source& view) {
   return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
 }
 
-/// The fused kernel for two sizes is enough for most tests; storage.cpp has others.
+/// The fused kernel for two sizes is enough for most tests; storage.cpp and page.cpp have others.
 using TestDetectors = FusedDetectors<40, 48>;
 
 /// Object near 1, a smooth probe, intensities of the order of what they model.

@@ -1,1 +1,1 @@
-target_compile_definitions(test_ptychography_storage PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_definitions(test_ptychography_page PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -157,13 +157,13 @@ TEST_CASE("iterations") {
   };
   // cgls]
   // [sirt
+  const auto divide = [&](const Values& a, const Values& sums) { // nothing where next to no ray or pixel is
+    Kokkos::parallel_for(Kokkos::RangePolicy(space, 0, a.size()), KOKKOS_LAMBDA(std::size_t i) {
+      a.data()[i] = sums.data()[i] > 0.1 ? a.data()[i] / sums.data()[i] : 0.0;
+    });
+  };
   const auto sirt = [&](const auto& tomography, const Values& image, int iterations) {
     const Values rows("rows", 1, P, n), columns("columns", 1, n, n), residual("residual", 1, P, n), change("change", 1, n, n);
-    const auto divide = [&](const Values& a, const Values& sums) { // nothing where next to no ray or pixel is
-      Kokkos::parallel_for(Kokkos::RangePolicy(space, 0, a.size()), KOKKOS_LAMBDA(std::size_t i) {
-        a.data()[i] = sums.data()[i] > 0.1 ? a.data()[i] / sums.data()[i] : 0.0;
-      });
-    };
     Kokkos::deep_copy(space, change, 1.0);
     Kokkos::deep_copy(space, residual, 1.0);
     tomography.project(space, change, rows);

@@ -190,7 +190,7 @@ TEST_CASE("--class selects particles, without it a mixture is a warning") {
   write_text(scene.folder / "mixed.star", add_class(star, true));
   alone.resize(alone.find(" 30@images.mrcs") + 16);
   write_text(scene.folder / "alone.star", alone);
-  const std::string command = reconstruct + " --no-ctf --star ";
+  const std::string command = reconstruct + " --no-ctf --reproducible --star ";
   const Outcome mixture = run(scene.folder, command + "mixed.star --out mixture.mrc");
   CHECK(mixture.err.find("2 classes") != std::string::npos);
   const Outcome one = run(scene.folder, command + "mixed.star --class 1 --out one.mrc");
@@ -334,8 +334,9 @@ TEST_CASE("images with an offset of 20 sigma are noticed, and --normalise subtra
 
 TEST_CASE("few particles get the kernel that is better for them") {
   const Scene scene(32, 60);
-  const double best = scene.error("particles.star", "--no-ctf --kernel linear --oversampling 2");
-  CHECK(scene.error("particles.star", "--no-ctf") == best);
+  const double best =
+      scene.error("particles.star", "--no-ctf --reproducible --kernel linear --oversampling 2");
+  CHECK(scene.error("particles.star", "--no-ctf --reproducible") == best);
   const Outcome chosen =
       run(scene.folder, reconstruct + " --star particles.star --no-ctf --kernel catmull_rom --out out.mrc");
   CHECK(chosen.err.find("60 particles are few") != std::string::npos);

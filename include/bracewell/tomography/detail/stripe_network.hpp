@@ -89,7 +89,7 @@ private:
         BRACEWELL_UNROLL
         for (int k = 0; k < items; ++k)
           if ((k & distance) == 0)
-            order(mine[k], mine[k + distance], (k & sorted) == 0);
+            order(mine[k], mine[k | distance], (k & sorted) == 0);
       }
     }
     merge(mine, (thread & 1) == 0);
