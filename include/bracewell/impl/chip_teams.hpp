@@ -63,9 +63,8 @@ std::size_t chip_memory([[maybe_unused]] const Space& space) {
 #if defined(KOKKOS_ENABLE_CUDA)
 
 /// The same asked of a team of launch_on_chip, of a power of two of warps.
-template <class T>
 struct ChipTeam {
-  TeamSums<T>* partials; ///< [2, warps]
+  void* partials = nullptr; ///< memory on the chip for sums: [2, warps] of them
   mutable int parity = 0;
 
   KOKKOS_FUNCTION int rank() const {
@@ -82,15 +81,18 @@ struct ChipTeam {
   }
   KOKKOS_FUNCTION void barrier() const { KOKKOS_IF_ON_DEVICE((__syncthreads();)) }
   /// The partial sums of two calls lie apart, so that one barrier is enough.
+  template <class T>
   KOKKOS_FUNCTION TeamSums<T> sum(TeamSums<T> own) const {
     KOKKOS_IF_ON_DEVICE((const int warps = blockDim.x / 32;
-                         TeamSums<T>* const of_warps = partials + parity * warps; add_lanes(own, 32);
-                         if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = own; __syncthreads();
-                         own = of_warps[threadIdx.x % warps]; add_lanes(own, warps); parity = 1 - parity;))
+                         TeamSums<T>* const of_warps = static_cast<TeamSums<T>*>(partials) + parity * warps;
+                         add_lanes(own, 32); if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = own;
+                         __syncthreads(); own = of_warps[threadIdx.x % warps]; add_lanes(own, warps);
+                         parity = 1 - parity;))
     return own;
   }
 
 private:
+  template <class T>
   KOKKOS_FUNCTION static void add_lanes([[maybe_unused]] TeamSums<T>& sums, [[maybe_unused]] int lanes) {
     KOKKOS_IF_ON_DEVICE((for (int distance = lanes / 2; distance > 0; distance /= 2) {
       sums.first += __shfl_xor_sync(~0u, sums.first, distance);
@@ -99,54 +101,72 @@ private:
   }
 };
 
-template <class Functor>
-__global__ void __launch_bounds__(Functor::chip_team_size, Functor::chip_teams)
-    run_on_chip(const Functor functor) {
+/// A function of its own: nvcc 13 compiles run() to other code within a kernel.
+template <class Kernel>
+KOKKOS_FUNCTION void run_chip_team(const Kernel& kernel, void* scratch) {
+  kernel.run(ChipTeam{}, scratch);
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::chip_team_size, Kernel::chip_teams)
+    run_on_chip(const Kernel kernel) {
   extern __shared__ double2 chip_scratch[];
-  functor(chip_scratch);
+  run_chip_team(kernel, chip_scratch);
 }
 
 #endif
 
-/// Runs functor(scratch) by `teams` teams of Functor::chip_team_size lanes with `bytes` of memory on the chip
-/// each, Functor::chip_teams of them on a multiprocessor. Where chip_memory is not 0.
-template <class Space, class Functor>
+/// Runs kernel.run(team, scratch) by `teams` teams of Kernel::chip_team_size lanes with `bytes` of memory on the chip
+/// each, Kernel::chip_teams of them on a multiprocessor. Where chip_memory is not 0.
+template <class Space, class Kernel>
 void launch_on_chip([[maybe_unused]] const Space& space, [[maybe_unused]] const std::string& label,
                     [[maybe_unused]] int teams, [[maybe_unused]] std::size_t bytes,
-                    [[maybe_unused]] const Functor& functor) {
+                    [[maybe_unused]] const Kernel& kernel) {
 #if defined(KOKKOS_ENABLE_CUDA)
   if constexpr (std::is_same_v<Space, Kokkos::Cuda>) {
     const auto check = [&](cudaError_t error) {
       if (error != cudaSuccess)
         throw Error(label + ": " + cudaGetErrorString(error));
     };
-    std::uint64_t kernel = 0;
-    Kokkos::Tools::beginParallelFor(label, Kokkos::Tools::Experimental::device_id(space), &kernel);
+    std::uint64_t number = 0;
+    Kokkos::Tools::beginParallelFor(label, Kokkos::Tools::Experimental::device_id(space), &number);
     check(cudaSetDevice(space.cuda_device()));
-    check(cudaFuncSetAttribute(run_on_chip<Functor>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    check(cudaFuncSetAttribute(run_on_chip<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(bytes)));
     const std::size_t all = space.cuda_device_prop().sharedMemPerMultiprocessor;
-    const std::size_t share = 100 * Functor::chip_teams * (bytes + 1024) / all + 1; // 1 KB is the system's
-    check(cudaFuncSetAttribute(run_on_chip<Functor>, cudaFuncAttributePreferredSharedMemoryCarveout,
+    const std::size_t share = 100 * Kernel::chip_teams * (bytes + 1024) / all + 1; // 1 KB is the system's
+    check(cudaFuncSetAttribute(run_on_chip<Kernel>, cudaFuncAttributePreferredSharedMemoryCarveout,
                                static_cast<int>(std::min<std::size_t>(share, 100))));
-    run_on_chip<<<teams, Functor::chip_team_size, bytes, space.cuda_stream()>>>(functor);
+    run_on_chip<<<teams, Kernel::chip_team_size, bytes, space.cuda_stream()>>>(kernel);
     check(cudaGetLastError());
-    Kokkos::Tools::endParallelFor(kernel);
+    Kokkos::Tools::endParallelFor(number);
   }
 #endif
 }
 
-/// The same on any GPU, by a policy of Kokkos where there is no launch_on_chip: functor(member) runs there.
-template <class Space, class Functor>
+/// A kernel of launch_teams for a policy of Kokkos.
+template <class Kernel>
+struct RunByPolicy {
+  Kernel kernel;
+  std::size_t bytes;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    kernel.run(PolicyTeam<Member>{member}, member.team_scratch(0).get_shmem_aligned(bytes, 32));
+  }
+};
+
+/// The same on any GPU, by a policy of Kokkos where there is no launch_on_chip. 64 of the bytes are for alignment.
+template <class Space, class Kernel>
 void launch_teams(const Space& space, const std::string& label, int teams, std::size_t bytes,
-                  const Functor& functor) {
+                  const Kernel& kernel) {
   if constexpr (has_chip_memory<Space>) {
-    launch_on_chip(space, label, teams, bytes, functor);
+    launch_on_chip(space, label, teams, bytes, kernel);
   } else {
-    using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Functor::chip_team_size, 1>>;
+    using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Kernel::chip_team_size, 1>>;
     Kokkos::parallel_for(
-        label, Policy(space, teams, +Functor::chip_team_size).set_scratch_size(0, Kokkos::PerTeam(bytes)),
-        functor);
+        label, Policy(space, teams, +Kernel::chip_team_size).set_scratch_size(0, Kokkos::PerTeam(bytes)),
+        RunByPolicy<Kernel>{kernel, bytes - 64});
   }
 }
 

@@ -54,13 +54,10 @@ struct BoxSearch {
            boxes(bins.grid) <= std::numeric_limits<int>::max() / slices;
   }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  /// As a team of launch_on_chip.
-  KOKKOS_FUNCTION void operator()(void* scratch) const { run(ChipTeam<T>{nullptr}, scratch); }
-#endif
-  KOKKOS_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Space>::member_type& member) const {
-    run(PolicyTeam<typename Kokkos::TeamPolicy<Space>::member_type>{member},
-        member.team_scratch(0).get_shmem_aligned(team_scratch - 64, 32));
+  template <class Team>
+  KOKKOS_FUNCTION void run([[maybe_unused]] const Team& team, [[maybe_unused]] void* scratch) const {
+    KOKKOS_IF_ON_DEVICE(
+        (static_cast<const Kernel*>(this)->run_on_device(team, typename Kernel::Scratch(scratch));))
   }
 
 protected:
@@ -90,15 +87,7 @@ protected:
       batch * sizeof(Reaching) + (32 + 2 * Dim) * sizeof(int) + (3 * most_bins + 1) * sizeof(std::uint32_t);
   static constexpr std::size_t search_bytes_of_sample = sizeof(Reaching);
 
-private:
-  template <class Team>
-  KOKKOS_FUNCTION void run([[maybe_unused]] const Team& team, [[maybe_unused]] void* scratch) const {
-    KOKKOS_IF_ON_DEVICE(
-        (static_cast<const Kernel*>(this)->run_on_device(team, typename Kernel::Scratch(scratch));))
-  }
-
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-protected:
   /// First cell of the box, and how many it has: less than others at the end of the grid.
   struct Box {
     int origin[Dim], length[Dim];

@@ -44,10 +44,9 @@ struct InterpolateBinTiles {
                  plan.bins.grid.tile_cells() * sizeof(Complex) + 64, functor);
   }
 
-  /// @param tile  memory of the team
   template <class Team>
-  KOKKOS_FUNCTION void run([[maybe_unused]] const Team& team, [[maybe_unused]] Complex* tile) const {
-    KOKKOS_IF_ON_DEVICE((run_on_device(team, tile);))
+  KOKKOS_FUNCTION void run([[maybe_unused]] const Team& team, [[maybe_unused]] void* scratch) const {
+    KOKKOS_IF_ON_DEVICE((run_on_device(team, static_cast<Complex*>(scratch));))
   }
 
 private:
@@ -158,18 +157,6 @@ private:
     }
   }
 #endif
-
-public:
-#if defined(KOKKOS_ENABLE_CUDA)
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    run(ChipTeam<T>{nullptr}, static_cast<Complex*>(scratch));
-  }
-#endif
-  KOKKOS_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Space>::member_type& member) const {
-    run(PolicyTeam<typename Kokkos::TeamPolicy<Space>::member_type>{member},
-        static_cast<Complex*>(
-            member.team_scratch(0).get_shmem_aligned(bins.tile_cells() * sizeof(Complex), 32)));
-  }
 };
 
 } // namespace Bracewell::Impl

@@ -25,24 +25,9 @@ struct JoinManyTiles {
                  chip_team_size * sizeof(Complex) + 64, JoinManyTiles{tiles});
   }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    run(ChipTeam<T>{nullptr}, static_cast<Complex*>(scratch));
-  }
-#endif
-  KOKKOS_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Space>::member_type& member) const {
-    run(PolicyTeam<typename Kokkos::TeamPolicy<Space>::member_type>{member},
-        static_cast<Complex*>(
-            member.team_scratch(0).get_shmem_aligned(chip_team_size * sizeof(Complex), 32)));
-  }
-
-private:
-  KOKKOS_FUNCTION static int parts(const BinGrid<Dim>& bins) {
-    return (bins.tile_cells() + cells_at_once - 1) / cells_at_once;
-  }
-
   template <class Team>
-  KOKKOS_FUNCTION void run(const Team& team, Complex* sums) const {
+  KOKKOS_FUNCTION void run(const Team& team, void* scratch) const {
+    Complex* const sums = static_cast<Complex*>(scratch);
     const int lane = team.rank() % cells_at_once, group = team.rank() / cells_at_once;
     const std::int64_t bin = team.number() / parts(tiles.bins);
     const int cell = static_cast<int>(team.number() % parts(tiles.bins)) * cells_at_once + lane;
@@ -54,6 +39,11 @@ private:
     for (int i = 0; i < groups; ++i)
       sum += sums[i * cells_at_once + lane];
     tiles.add_to_grid(bin, cell, sum);
+  }
+
+private:
+  KOKKOS_FUNCTION static int parts(const BinGrid<Dim>& bins) {
+    return (bins.tile_cells() + cells_at_once - 1) / cells_at_once;
   }
 };
 

@@ -64,27 +64,9 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
     }
   }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    run(ChipTeam<T>{nullptr}, static_cast<Complex*>(scratch));
-  }
-#endif
-  KOKKOS_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Space>::member_type& member) const {
-    run(PolicyTeam<typename Kokkos::TeamPolicy<Space>::member_type>{member},
-        static_cast<Complex*>(
-            member.team_scratch(0).get_shmem_aligned(bin_scratch_bytes(bins, sizeof(T)), 32)));
-  }
-
-private:
-  /// What a lane knows of its sample before it is prepared.
-  struct Loaded {
-    T offset;
-    int first[Dim];
-    Complex value;
-  };
-
   template <class Team>
-  KOKKOS_FUNCTION void run(const Team& team, Complex* tile) const {
+  KOKKOS_FUNCTION void run(const Team& team, void* scratch) const {
+    Complex* const tile = static_cast<Complex*>(scratch);
     const int rank = team.rank(), cells = bins.tile_cells();
     const std::int64_t number = take_number(team, tile);
     const BinTask task = tasks[number / problem.slices];
@@ -134,6 +116,14 @@ private:
     else
       add_in_turn(team, task.bin, slice, place, tile);
   }
+
+private:
+  /// What a lane knows of its sample before it is prepared.
+  struct Loaded {
+    T offset;
+    int first[Dim];
+    Complex value;
+  };
 
   /// The number of a task and slice: the next one, where teams wait for those before them.
   template <class Team>

@@ -66,15 +66,9 @@ struct ToeplitzColumns {
   ToeplitzBlocks blocks;
   const Number* table; ///< LineDFT's roots
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  /// As a team of launch_on_chip.
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    run<chip_team_size>(ChipTeam<T>{nullptr}, static_cast<Number*>(scratch));
-  }
-#endif
-
-  template <int lanes, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* lines) const {
+  template <int lanes = chip_team_size, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
+    Number* const lines = static_cast<Number*>(scratch);
     const std::int64_t own = team.number() / images * columns;
     Number* const spectrum = spectra + team.number() % images * blocks.size(height) + own * blocks.rows;
     const T* const transfer = factors + own * n;

@@ -33,15 +33,9 @@ struct ToeplitzRows {
   ToeplitzBlocks blocks;
   const Number* table; ///< LineDFT's roots
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  /// As a team of launch_on_chip.
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    run<chip_team_size>(ChipTeam<T>{nullptr}, static_cast<Number*>(scratch));
-  }
-#endif
-
-  template <int lanes, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* line) const {
+  template <int lanes = chip_team_size, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
+    Number* const line = static_cast<Number*>(scratch);
     const std::int64_t image = team.number() / height;
     const int y = static_cast<int>(team.number() % height);
     const auto spectrum = spectra + image * blocks.size(height) + blocks.row(y);

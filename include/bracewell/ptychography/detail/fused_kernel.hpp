@@ -108,11 +108,11 @@ struct FusedKernel {
 
 #if defined(KOKKOS_ENABLE_CUDA)
   /// As a team of launch_on_chip.
-  KOKKOS_FUNCTION void operator()(double2* memory) const {
-    Number* const exchange = reinterpret_cast<Number*>(memory);
+  KOKKOS_FUNCTION void run(ChipTeam team, void* memory) const {
+    Number* const exchange = static_cast<Number*>(memory);
     Number* const partials = exchange + warps * Sizes::exchange;
     Number* const own_table = partials + 2 * warps;
-    const ChipTeam<T> team{reinterpret_cast<TeamSums<T>*>(partials)};
+    team.partials = partials;
     if constexpr (Transforms::own_factors) {
       run(team, exchange, own_table, table);
     } else {

@@ -31,41 +31,9 @@ struct WindowGradients : KnownColumns<Space, T, Sizes, false> {
   HeldRows* held;
   bool want_object, want_probe;
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    run(ChipTeam<T>{nullptr}, static_cast<Number*>(scratch));
-  }
-#endif
-
-private:
-  /// Row of the window of number j of a thread, whose first is in row `first`; and the pixel, if it is pixel `first`.
-  KOKKOS_FORCEINLINE_FUNCTION static int row_of(int first, int j) {
-    return static_cast<int>(static_cast<unsigned>(first + lanes * j) % n);
-  }
-  KOKKOS_FORCEINLINE_FUNCTION static unsigned pixel_of(unsigned first, int j) {
-    return (first + lanes * n * j) % (n * n);
-  }
-
-  /// The column of a wave that is over the object's column of a thread, in the window that begins in column `corner`.
-  KOKKOS_FORCEINLINE_FUNCTION Complex* column_of(int i, const Part& part, int own, int corner) const {
-    return this->waves + ((std::int64_t(i) * this->modes.by() + part.mode) * (n * n) +
-                          in_blocks<wave_block>(Base::unwrapped(own, corner) - corner, n));
-  }
-
-  /// Copies what a thread has of a wave to its places in the exchange.
-  KOKKOS_FORCEINLINE_FUNCTION static void fetch(const Line& at, const Complex* wave) {
-    const Complex* const from = wave + at.lane * wave_block;
-    BRACEWELL_UNROLL
-    for (int c = 0; c < outer_sums; ++c)
-      BRACEWELL_UNROLL
-    for (int g = 0; g < lanes; ++g)
-      copy_ahead(reinterpret_cast<Complex*>(at.exchange +
-                                            ((at.lane + lanes * c) * Sizes::pitch + g * Sizes::stride)),
-                 from + Line::outer(c, g) * wave_block);
-  }
-
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* memory) const {
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
+    Number* const memory = static_cast<Number*>(scratch);
     const Part part(this->modes, static_cast<int>(team.number()));
     const Line at(team.rank(), memory, this->table);
     const int own = part.first + at.group;
@@ -114,6 +82,33 @@ private:
                    (n * n);
     for (int k = team.rank(); k < n * n; k += chip_team_size)
       to[k] = Complex(probe_sums[k].re, probe_sums[k].im);
+  }
+
+private:
+  /// Row of the window of number j of a thread, whose first is in row `first`; and the pixel, if it is pixel `first`.
+  KOKKOS_FORCEINLINE_FUNCTION static int row_of(int first, int j) {
+    return static_cast<int>(static_cast<unsigned>(first + lanes * j) % n);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static unsigned pixel_of(unsigned first, int j) {
+    return (first + lanes * n * j) % (n * n);
+  }
+
+  /// The column of a wave that is over the object's column of a thread, in the window that begins in column `corner`.
+  KOKKOS_FORCEINLINE_FUNCTION Complex* column_of(int i, const Part& part, int own, int corner) const {
+    return this->waves + ((std::int64_t(i) * this->modes.by() + part.mode) * (n * n) +
+                          in_blocks<wave_block>(Base::unwrapped(own, corner) - corner, n));
+  }
+
+  /// Copies what a thread has of a wave to its places in the exchange.
+  KOKKOS_FORCEINLINE_FUNCTION static void fetch(const Line& at, const Complex* wave) {
+    const Complex* const from = wave + at.lane * wave_block;
+    BRACEWELL_UNROLL
+    for (int c = 0; c < outer_sums; ++c)
+      BRACEWELL_UNROLL
+    for (int g = 0; g < lanes; ++g)
+      copy_ahead(reinterpret_cast<Complex*>(at.exchange +
+                                            ((at.lane + lanes * c) * Sizes::pitch + g * Sizes::stride)),
+                 from + Line::outer(c, g) * wave_block);
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void set_up(int rank, Number* probe_sums, Number* factors) const {

@@ -58,15 +58,9 @@ struct FilterLine {
     return result;
   }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  /// As a team of launch_on_chip.
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    run<chip_team_size>(ChipTeam<T>{nullptr}, static_cast<Number*>(scratch));
-  }
-#endif
-
-  template <int lanes, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* values) const {
+  template <int lanes = chip_team_size, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
+    Number* const values = static_cast<Number*>(scratch);
     const std::int64_t row = 2 * team.number();
     const bool both = row + 1 < rows;
     for (int j = team.rank(); j < n / first; j += lanes) {

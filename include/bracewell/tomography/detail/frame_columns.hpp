@@ -35,10 +35,8 @@ struct FilterFrameColumns {
     return 0;
   }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  /// As a team of launch_on_chip.
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    const ChipTeam<T> team{nullptr};
+  template <class Team>
+  KOKKOS_FUNCTION void run(const Team& team, void* scratch) const {
     const int size = forward.n, blocks = (columns + columns_of_team - 1) / columns_of_team,
               first = static_cast<int>(team.number() % blocks) * columns_of_team,
               own = Kokkos::min(columns_of_team, columns - first);
@@ -105,8 +103,8 @@ private:
   };
 
   /// All passes of a transform, which leave its values in `from`.
-  template <bool backward>
-  KOKKOS_FORCEINLINE_FUNCTION void pass(const ChipTeam<T>& team, const RadixPasses<T>& passes, Number*& from,
+  template <bool backward, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void pass(const Team& team, const RadixPasses<T>& passes, Number*& from,
                                         Number*& to) const {
     for (int p = 0; p < passes.count; ++p) {
       visit_radix(passes.pass[p].radix, Pass<backward>{*this, passes, p, team.rank(), from, to});
@@ -115,7 +113,6 @@ private:
       to = from, from = left;
     }
   }
-#endif
 };
 
 /// The machine of PhaseRetrieval where teams have columns on the chip.

@@ -55,11 +55,6 @@ struct SortColumnByBuckets {
            std::size_t(length) * (sizeof(Places) + sizeof(unsigned short));
   }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  /// As a team of launch_on_chip.
-  KOKKOS_FUNCTION void operator()(void* scratch) const { run(ChipTeam<T>{nullptr}, scratch); }
-#endif
-
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
     const Scratch on_chip(scratch, length);

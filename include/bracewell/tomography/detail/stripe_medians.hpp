@@ -63,15 +63,9 @@ struct MediansOnChip {
   }
   static std::size_t bytes(int angles) { return std::size_t(columns) * stride(angles) * sizeof(T); }
 
-#if defined(KOKKOS_ENABLE_CUDA)
-  /// As a team of launch_on_chip.
-  KOKKOS_FUNCTION void operator()(void* scratch) const {
-    run(ChipTeam<T>{nullptr}, static_cast<T*>(scratch));
-  }
-#endif
-
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, T* medians) const {
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
+    T* const medians = static_cast<T*>(scratch);
     const int P = first.angles, n = first.width, blocks = (n - 1) / columns + 1, apart = stride(P),
               begin = static_cast<int>(team.number() % blocks) * columns;
     const std::int64_t slice = team.number() / blocks;
