@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
-  add_reproducible(app, options.reproducible);
+  add_reproducible(app, refinement.reproducible);
   add_memory_limit(app, options.memory_limit);
   add_picture_format(app, options.picture_ending);
   add_checkpoint_options(app, options.checkpoint);

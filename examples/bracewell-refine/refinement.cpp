@@ -265,7 +265,8 @@ void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> s
   Kokkos::deep_copy(space_, poses_.shifts, poses_.host_shifts);
   Kokkos::deep_copy(space_, active_, host_active_);
 
-  const ProjectionOptions projection{.radius = radius};
+  const ProjectionOptions projection{
+      .radius = radius, .strategy = options_.reproducible ? Strategy::Owned : Strategy::Automatic};
   const auto poses = poses_.part(0, count);
   const HalfSpectrum projections{range(projections_, 0, count), box};
   const HalfSpectrum cotangents{range(cotangents_, 0, count), box};

@@ -27,6 +27,7 @@ struct RefinementOptions {
   bool no_ctf = false;               ///< compare with bare projections, whatever the STAR file has
   int iterations = 20;               ///< evaluations of the loss per stage, at most
   std::size_t batch = 0;             ///< images at a time; 0: chosen
+  bool reproducible = false;         ///< poses, and half maps, with the same bits in every run
 };
 
 /// How well a particle fits a reference. Losses as fractions of the image's power, at the last stage's radius.

@@ -118,7 +118,7 @@ public:
     }
     require_memory_for_reconstruction(particles_, reconstruction_, memory_limit(options.memory_limit));
     reconstruction_.normalise = options.normalise;
-    reconstruction_.reproducible = options.reproducible;
+    reconstruction_.reproducible = options.refinement.reproducible;
     reconstruction_.batch = options.refinement.batch;
     reconstruction_.ctf = refinement_.uses_ctf();
     fits_.resize(particles_.count);

@@ -21,7 +21,6 @@ struct RunOptions {
   std::optional<double> radius;        ///< periods per box; absent: where the half maps' correlation ends
   std::optional<double> mask_diameter; ///< Angstrom; absent: that of the sphere that fits the box
   bool normalise = false;              ///< subtract the background of images before they are inserted
-  bool reproducible = false;           ///< half maps with the same bits in every run
   std::optional<double> pixel_size;    ///< Angstrom, instead of what the STAR file says
   std::optional<std::int64_t> class_number; ///< only the particles of this class
   std::optional<double> memory_limit;       ///< megabytes, see memory_limit()

@@ -226,7 +226,7 @@ void compare_gradients(double tolerance) {
                                   .weight_volumes = {both ? weight_volume.data() : nullptr, 0},
                                   .values = one.values.data(),
                                   .weights = both && (sums || !padded) ? one.weights.data() : nullptr},
-                              Impl::PoseGradients<T>{one.matrices.data(), one.shifts.data()});
+                              Impl::PoseGradients<T>{one.matrices.data(), one.shifts.data(), false});
       };
       const Sampling direct = Impl::is_host<Space> ? Sampling::Rows : Sampling::Tiles;
       if (padded)

@@ -22,15 +22,15 @@ bool same_bits(const Tensor<Value>& a, const Tensor<Value>& b) {
   return a.size() == b.size() && std::memcmp(a.values.data(), b.values.data(), a.size() * sizeof(Value)) == 0;
 }
 
-/// Everything that Owned accumulates.
+/// Everything that Owned accumulates; `matrices` and `shifts` of one pose, which threads could share.
 struct Result {
   Tensor<complex<double>> data, gradient;
-  Tensor<double> weight;
+  Tensor<double> weight, matrices, shifts;
 };
 Result owned(const Shape& shape, const std::string& kernel) {
   Problem<double> problem(shape, kernel, 2, 20);
   problem.options.strategy = Strategy::Owned;
-  Result result{spectra<complex<double>>({1}, shape.volume), {}, spectra<double>({1}, shape.volume)};
+  Result result{spectra<complex<double>>({1}, shape.volume), {}, spectra<double>({1}, shape.volume), {}, {}};
   problem.operators.backproject(problem.projections, problem.poses, result.data, result.weight,
                                 problem.weights, problem.options);
   Operators<double>::ProjectGradients gradients;
@@ -38,6 +38,15 @@ Result owned(const Shape& shape, const std::string& kernel) {
   problem.operators.project_gradients(problem.reconstruction, problem.poses, problem.projections, gradients,
                                       problem.options);
   result.gradient = gradients.reconstruction;
+
+  Problem<double> one(shape, kernel, 1, 1);
+  one.options.strategy = Strategy::Owned;
+  Operators<double>::ProjectGradients of_pose;
+  of_pose.matrices = zero_like(one.poses.matrices);
+  of_pose.shifts = zero_like(one.poses.shifts);
+  one.operators.project_gradients(one.reconstruction, one.poses, one.projections, of_pose, one.options);
+  result.matrices = of_pose.matrices;
+  result.shifts = of_pose.shifts;
   return result;
 }
 
@@ -57,11 +66,14 @@ TEST_CASE("Owned gives the same bits in every run") {
   CAPTURE(kernel, describe(shape));
   const Result first = owned(shape, kernel);
   CHECK(norm(first.data) > 0);
+  CHECK(norm(first.matrices) > 0);
   for (int run = 0; run < 3; ++run) {
     const Result again = owned(shape, kernel);
     CHECK(same_bits(again.data, first.data));
     CHECK(same_bits(again.weight, first.weight));
     CHECK(same_bits(again.gradient, first.gradient));
+    CHECK(same_bits(again.matrices, first.matrices));
+    CHECK(same_bits(again.shifts, first.shifts));
   }
 }
 
@@ -73,6 +85,8 @@ TEST_CASE("hash of what Owned gives", "[.hash]") { // run with several numbers o
       hash(result.data, state);
       hash(result.weight, state);
       hash(result.gradient, state);
+      hash(result.matrices, state);
+      hash(result.shifts, state);
     }
   std::printf("threads %d hash %016llx\n", Kokkos::DefaultExecutionSpace().concurrency(),
               static_cast<unsigned long long>(state));

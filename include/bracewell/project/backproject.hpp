@@ -132,6 +132,8 @@ template <class Kernel, int M, int D, class ExecutionSpace, class Reference, cla
     return;
 
   const std::int64_t stride = data.shape.extents[0] == 1 ? 0 : samples.reconstruction.elements();
+  const PoseGradients<T> of_poses{gradients.matrices.data, gradients.shifts.data,
+                                  options.strategy == Strategy::Owned};
   launch_sampling(space, "Bracewell::backproject_gradients", choose_sampling(work), data.spectra,
                   SampleTiles<Kernel, T, M, D, Mates::Both, Stored>{
                       .amplitudes = amplitudes,
@@ -139,7 +141,7 @@ template <class Kernel, int M, int D, class ExecutionSpace, class Reference, cla
                       .absolute = options.kernel_weights == KernelWeights::Absolute,
                       .values = gradients.projections.data,
                       .weights = gradients.projection_weights.data},
-                  PoseGradients<T>{gradients.matrices.data, gradients.shifts.data});
+                  of_poses);
 }
 
 template <class Kernel, int M, int D, class ExecutionSpace, class T, class MemorySpace>

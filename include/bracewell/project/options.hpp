@@ -27,7 +27,9 @@ struct ProjectionOptions {
   /// other way; a flat slice by default.
   std::optional<double> ewald_radius = std::nullopt;
   KernelWeights kernel_weights = KernelWeights::Signed; ///< what carries weights into the weight volume
-  Strategy strategy = Strategy::Automatic;              ///< of insertion
+  /// Of insertion. Owned also sums what the samples of a pose give to the gradients of its matrix and shift in one order,
+  /// where few poses are slower (matrices and shifts of several poses are still added up in any).
+  Strategy strategy = Strategy::Automatic;
   /// project_gradients only: leave out the samples on column 0 whose Friedel mate is stored too
   /// (torch-projectors paper, section 2.3): right for a loss written on the full spectrum whose cotangent
   /// counts every frequency once.

@@ -113,7 +113,8 @@ project_gradients(const ExecutionSpace& space, const Reference& reference, const
     launch_sampling(space, "Bracewell::project_gradients", choose_sampling(work), reference.spectra,
                     SampleTiles<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = amplitudes,
                                                                         .values = gradients.projections.data},
-                    PoseGradients<T>{gradients.matrices.data, gradients.shifts.data});
+                    PoseGradients<T>{gradients.matrices.data, gradients.shifts.data,
+                                     options.strategy == Strategy::Owned});
 }
 
 /// What operators on ExecutionSpace read of a View.

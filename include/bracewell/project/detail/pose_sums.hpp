@@ -42,6 +42,13 @@ struct Kokkos::reduction_identity<Bracewell::Impl::PoseSums<T, M, D>> {
 
 namespace Bracewell::Impl {
 
+/// Where SamplePoseSums adds the gradients.
+template <class T>
+struct PoseGradients {
+  T *matrices, *shifts; ///< like those of Samples; null: not wanted
+  bool in_order;        ///< the samples of a pose are summed in one order, whatever the threads
+};
+
 /// SampleTiles, and with it the gradients with respect to matrices and shifts: both are sums over the samples
 /// of a pose of Re(conj(amplitude) dF) with dF the sampled volume's gradient, times k and times -2 pi i k / n.
 /// Spectra are stored ones, or padded copies.
@@ -53,28 +60,30 @@ struct SamplePoseSums {
   SampleTiles<Kernel, T, M, D, mates, Stored> gather; ///< its `volumes` are not used
   CopiedPositions<width, T, D> copied;
   Spectra spectra;
+  PoseGradients<T> gradients;
   Tiles<M> tiles;
   std::int64_t first_pose = 0; ///< of batch and pose axes in one sequence
   int parts = 1;               ///< teams that share a pose
-  T* matrices;                 ///< like Samples::matrices, accumulated; null: not wanted
-  T* shifts;                   ///< like Samples::shifts, accumulated; null: not wanted
 
   template <class ExecutionSpace>
   SamplePoseSums(const ExecutionSpace& space, const SampleTiles<Kernel, T, M, D, mates, Stored>& gather_,
-                 const Spectra& spectra_, T* matrices_, T* shifts_)
+                 const Spectra& spectra_, const PoseGradients<T>& gradients_)
       : gather(gather_), copied(gather_.amplitudes.samples.reconstruction), spectra(spectra_),
-        tiles(Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
-                             ProjectionTuning::pose_sum_most_rows)),
-        matrices(matrices_), shifts(shifts_) {}
+        gradients(gradients_),
+        tiles(gradients.in_order ? Tiles<M>::of_rows(gather.amplitudes.samples.projection,
+                                                     ProjectionTuning::pose_sum_most_rows)
+                                 : Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
+                                                  ProjectionTuning::pose_sum_most_rows)) {}
 
-  /// One team per pose, or more for few poses, in as few launches as a league of 2^31 teams allows.
+  /// One team per pose, or more for few poses unless sums are in order, in as few launches as a league of 2^31 teams allows.
   template <class ExecutionSpace>
   void launch(const ExecutionSpace& space, const Label& label) {
     constexpr bool host = is_host<ExecutionSpace>;
     constexpr int team_size = host ? 1 : ProjectionTuning::pose_sum_threads;
     constexpr int resident = ProjectionTuning::pose_sum_teams(width);
     const std::int64_t teams = space.concurrency() / (host ? 1 : 128);
-    parts = static_cast<int>(std::clamp<std::int64_t>(teams / poses(), 1, tiles.per_pose));
+    if (!gradients.in_order)
+      parts = static_cast<int>(std::clamp<std::int64_t>(teams / poses(), 1, tiles.per_pose));
     const std::int64_t most = std::numeric_limits<int>::max() / parts;
     for (; first_pose < poses(); first_pose += most) {
       const int league = static_cast<int>(std::min(most, poses() - first_pose)) * parts;
@@ -206,8 +215,8 @@ private:
   KOKKOS_INLINE_FUNCTION void add_to_gradients(std::int64_t batch, std::int64_t index,
                                                const PoseSums<T, M, D>& sums) const {
     const auto& samples = gather.amplitudes.samples;
-    if (matrices) {
-      T* const m = matrices + samples.matrices.offset(batch, index);
+    if (gradients.matrices) {
+      T* const m = gradients.matrices + samples.matrices.offset(batch, index);
       for (int d = 0; d < D; ++d) {
         for (int c = 0; c < M; ++c)
           Kokkos::atomic_add(m + d * D + c, samples.oversampling * sums.matrix[d][c]);
@@ -215,8 +224,8 @@ private:
           Kokkos::atomic_add(m + d * D + D - 1, samples.oversampling * samples.curvature * sums.bend[d]);
       }
     }
-    if (shifts) {
-      T* const s = shifts + samples.shifts.offset(batch, index);
+    if (gradients.shifts) {
+      T* const s = gradients.shifts + samples.shifts.offset(batch, index);
       for (int c = 0; c < M; ++c)
         Kokkos::atomic_add(s + M - 1 - c,
                            2 * Kokkos::numbers::pi_v<T> * samples.inverse_size[c] * sums.shift[c]);

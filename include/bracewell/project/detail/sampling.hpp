@@ -33,12 +33,8 @@ SamplingWork sampling_work(const ProjectionArguments& arguments, const Samples<T
           .prepared = Reference::prepared};
 }
 
-/// What an operator can ask for beside samples; a kernel for it is compiled only then.
+/// What an operator can ask for beside samples: these, or PoseGradients. A kernel for them is compiled only then.
 struct SamplesAlone {};
-template <class T>
-struct PoseGradients {
-  T *matrices, *shifts; ///< added to; null: not wanted
-};
 
 /// Launches the kernel that choose_sampling has named for stored spectra.
 template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Stored, class Beside>
@@ -69,8 +65,7 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
     break;
   case Sampling::PoseSums:
     if constexpr (std::is_same_v<Beside, PoseGradients<T>>)
-      SamplePoseSums<Kernel, T, M, D, mates, Stored, StoredSpectra<Stored>>(space, samples, spectra,
-                                                                            beside.matrices, beside.shifts)
+      SamplePoseSums<Kernel, T, M, D, mates, Stored, StoredSpectra<Stored>>(space, samples, spectra, beside)
           .launch(space, {label, "::poses"});
     break;
   }
@@ -84,8 +79,8 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
                      [[maybe_unused]] const Beside& beside) {
   if constexpr (std::is_same_v<Beside, PoseGradients<T>>)
     if (sampling == Sampling::PoseSums) {
-      SamplePoseSums<Kernel, T, M, D, mates, Stored, PaddedSpectra<Stored, D, Kernel::width>>(
-          space, samples, spectra, beside.matrices, beside.shifts)
+      SamplePoseSums<Kernel, T, M, D, mates, Stored, PaddedSpectra<Stored, D, Kernel::width>>(space, samples,
+                                                                                              spectra, beside)
           .launch(space, {label, "::poses"});
       return;
     }

@@ -24,20 +24,24 @@ struct Tiles {
   static constexpr int columns = columns_;
 
   HalfSpectrumLayout<M> layout;
-  int rows = 4, across = 0, per_pose = 0;
+  int rows, across, per_pose;
 
   /// As high as there is work enough for all threads: what a lane prepares once then serves more samples.
   template <class Space>
   static Tiles make(const Space& space, const HalfSpectrumLayout<M>& layout, std::int64_t poses,
                     int most_rows = 64) {
     const std::int64_t all_rows = layout.elements() / layout.columns();
-    Tiles tiles{.layout = layout};
-    tiles.across = (layout.columns() + columns - 1) / columns;
+    Tiles tiles = of_rows(layout, 4);
     while (tiles.rows < most_rows && tiles.rows < all_rows &&
            poses * tiles.across * (all_rows / tiles.rows / 2) * tile_lanes<Space> >= 2 * space.concurrency())
-      tiles.rows *= 2;
-    tiles.per_pose = tiles.across * static_cast<int>((all_rows + tiles.rows - 1) / tiles.rows);
+      tiles = of_rows(layout, 2 * tiles.rows);
     return tiles;
+  }
+
+  static Tiles of_rows(const HalfSpectrumLayout<M>& layout, int rows) {
+    const std::int64_t all_rows = layout.elements() / layout.columns();
+    const int across = (layout.columns() + columns - 1) / columns;
+    return {layout, rows, across, across * static_cast<int>((all_rows + rows - 1) / rows)};
   }
 
   struct Tile {
