@@ -14,12 +14,7 @@
 #include <filesystem>
 #include <functional>
 
-using namespace Bracewell;
-using Test::Experiment;
-using Test::on_host;
-using Space = Kokkos::DefaultExecutionSpace;
-template <class Value>
-using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
+using namespace Test;
 
 TEST_CASE("the example of the page on ptychography") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}, {3, 11}, {9, 2}});
@@ -321,6 +316,6 @@ TEST_CASE("the tutorial's L-BFGS") {
 // clang-format on
 TEST_CASE("the pages on ptychography show this code") {
   const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
-  Test::check_page_examples(root / "tests/ptychography/page.cpp",
-                            {root / "docs/ptychography.md", root / "docs/ptychography-tutorial.md"});
+  check_page_examples(root / "tests/ptychography/page.cpp",
+                      {root / "docs/ptychography.md", root / "docs/ptychography-tutorial.md"});
 }

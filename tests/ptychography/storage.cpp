@@ -5,12 +5,7 @@
 
 #include <bracewell/ptychography/probe.hpp>
 
-using namespace Bracewell;
-using Test::Experiment;
-using Test::relative_difference;
-using Space = Kokkos::DefaultExecutionSpace;
-template <class Value>
-using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
+using namespace Test;
 
 namespace {
 
@@ -71,9 +66,9 @@ TEST_CASE(
 }
 
 TEST_CASE("patterns in half precision that come from the host") {
-  Test::check_streamed<Half, HalfDetectors>(measured<float>(17, 64, 1), {});
-  Test::check_streamed<Half, HalfDetectors>(measured<float>(17, 64, 300),
-                                            {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+  check_streamed<Half, HalfDetectors>(measured<float>(17, 64, 1), {});
+  check_streamed<Half, HalfDetectors>(measured<float>(17, 64, 300),
+                                      {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
 }
 
 TEST_CASE("ptychography as tools see it: labels, instances; no fences, copies or allocations") {
@@ -99,7 +94,7 @@ TEST_CASE("ptychography as tools see it: labels, instances; no fences, copies or
         };
         call();
         space.fence();
-        const Test::Report seen = Test::report(call);
+        const Report seen = report(call);
         CHECK_FALSE(seen.kernels.empty());
         for (const auto& kernel : seen.kernels) {
           INFO(kernel.label);

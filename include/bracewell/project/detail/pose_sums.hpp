@@ -75,7 +75,8 @@ struct SamplePoseSums {
                                  : Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
                                                   ProjectionTuning::pose_sum_most_rows)) {}
 
-  /// One team per pose, or more for few poses unless sums are in order, in as few launches as a league of 2^31 teams allows.
+  /// One team per pose, or more for few poses unless sums are in order, in as few launches as a league of 2^31
+  /// teams allows.
   template <class ExecutionSpace>
   void launch(const ExecutionSpace& space, const Label& label) {
     constexpr bool host = is_host<ExecutionSpace>;
