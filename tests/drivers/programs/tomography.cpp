@@ -445,7 +445,7 @@ TEST_CASE("what a beam and a detector did is undone: drift, hardening, zingers, 
     CHECK(error(without) > 0.02);
   // A part of the detector, and slices that are wider than it.
   CHECK(error(3, "--centre 40 --columns 8:92 --size 96") < 0.01);
-  CHECK(error(3, "--centre 40 --columns 8:92 --size 96 --method line --memory-limit 200") < 0.01);
+  CHECK(error(3, "--centre 40 --columns 8:92 --size 96 --method line --memory-limit 400") < 0.01);
 }
 
 TEST_CASE("half acquisition: a disc that is wider than the detector comes back whole") {
