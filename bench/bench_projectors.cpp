@@ -537,17 +537,15 @@ void register_operators(const std::string& suffix) {
     const std::string tail = name;
     add("backproject" + tail, false,
         [tag](benchmark::State& state) { backproject_benchmark<Kernel, T, M, D>(state, tag); });
-    for (const auto& [wanted, which] :
-         {std::pair{Gradients::Reconstruction, "reconstruction"}, {Gradients::All, "all"}}) {
+    for (const auto& [wanted, which] : {std::pair{Gradients::Reconstruction, "reconstruction"},
+                                        {Gradients::Poses, "poses"},
+                                        {Gradients::All, "all"}}) {
       const auto gradients = wanted;
       add("project_gradients_" + (which + tail), true, [tag, gradients](benchmark::State& state) {
         project_gradients_benchmark<Kernel, T, M, D>(state, gradients, tag);
       });
     }
   }
-  add("project_gradients_poses", true, [](benchmark::State& state) {
-    project_gradients_benchmark<Kernel, T, M, D>(state, Gradients::Poses, Strategy::Automatic);
-  });
   add("backproject_gradients", false, backproject_gradients_benchmark<Kernel, T, M, D>);
 }
 
