@@ -52,7 +52,7 @@ void Job::check_memory() {
   require_memory("reconstructing " + std::to_string(own_count()) + " patterns and an object of " +
                      std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) + " pixels",
                  resident_bytes() + solver + overlap_bytes() + bytes_for_groups(measurement_, own_count()) +
-                     2 * 8 * values + std::max(24 * values, 40 * pictured) + 12e6,
+                     2 * 8 * values + std::max(24 * values, 40 * pictured) + library_bytes,
                  memory_limit(options_.memory_limit));
 }
 

@@ -88,11 +88,9 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
                means = double(job.slices) * job.width *
                        (8.0 * double(scan.has_flat() * scan.flat_sets() + scan.has_dark()) + 12 * bin);
   const double prepared = prepared_bytes(space, job, share_of(job.slices).size());
-  // What libraries, and a GPU's kernels, take once they are used: 41 MB on an H100 with CUDA 13 (2026-11-25).
-  const double libraries = kernels_run_on_host ? 12e6 : 64e6;
   const auto needed = [&](std::int64_t count) {
     // Three images are the picture's.
-    return occupied + stripes + means + prepared + 3 * image + libraries + per_row * double(count) +
+    return occupied + stripes + means + prepared + 3 * image + library_bytes + per_row * double(count) +
            per_slice * double(place.slices(count)) +
            double(reconstructor_bytes(space, options, views, place, count));
   };
