@@ -5,10 +5,10 @@
 #include "common/input_error.hpp"
 #include "common/processes.hpp"
 
-#include <array>
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <string_view>
 
 namespace {
 
@@ -259,19 +259,16 @@ void main_job(Options& options, Provenance& provenance, Timings& timings) {
 }
 
 /// What the library says of an argument, said of the option or the file that it comes from.
-std::string of_options(const std::string& message, const std::string& scan) {
-  const std::array<std::pair<std::string, std::string>, 6> names{{{"geometry.angles", scan + ": angles"},
-                                                                  {"angles", scan + ": angles"},
-                                                                  {"geometry.width", scan + ": width"},
-                                                                  {"sinogram", scan + ": projections"},
-                                                                  {"geometry.centre", "--centre"},
-                                                                  {"options.tolerance", "--tolerance"}}};
-  const std::size_t function = message.find(": ");
-  for (const auto& [argument, name] : names)
-    if (function != std::string::npos &&
-        message.compare(function + 2, argument.size() + 2, argument + ": ") == 0)
-      return name + message.substr(function + 2 + argument.size());
-  return message;
+std::string of_options(const Bracewell::Error& error, const std::string& scan) {
+  const std::map<std::string_view, std::string> names{
+      {"geometry.angles", scan + ": angles"}, {"angles", scan + ": angles"},
+      {"geometry.width", scan + ": width"},   {"sinogram", scan + ": projections"},
+      {"geometry.centre", "--centre"},        {"options.tolerance", "--tolerance"}};
+  const auto named = names.find(error.argument());
+  if (named == names.end())
+    return error.what();
+  return named->second + ": expected " + std::string(error.expected()) + ", found " +
+         std::string(error.found());
 }
 
 /// What is read, and how it is taken.
@@ -550,7 +547,7 @@ int main(int argc, char** argv) {
     try {
       main_job(options, provenance, timings);
     } catch (const Bracewell::Error& error) {
-      throw Bracewell::Error(of_options(error.what(), options.run.scan.file.string()));
+      throw Bracewell::Error(of_options(error, options.run.scan.file.string()));
     }
   });
 }

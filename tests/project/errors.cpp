@@ -499,3 +499,25 @@ TEST_CASE("no poses: nothing is done") {
     }
   }
 }
+
+TEST_CASE("an error gives its parts, and copies keep them") {
+  Arguments arguments;
+  arguments.options.oversampling = -1;
+  const auto parts = [](const Error& error) {
+    return std::string(error.function()) + '|' + std::string(error.argument()) + '|' +
+           std::string(error.expected()) + '|' + std::string(error.found());
+  };
+  for (const auto& [name, call] : operators) {
+    try {
+      (arguments.*call)();
+      FAIL("no error");
+    } catch (const Error& error) {
+      const Error copy = error;
+      CHECK(std::string(error.what()) == "Bracewell::" + name + ": options.oversampling: expected " +
+                                             std::string(copy.expected()) + ", found -1");
+      CHECK(parts(copy) == name + "|options.oversampling|" + std::string(error.expected()) + "|-1");
+      CHECK(!error.expected().empty());
+    }
+  }
+  CHECK(parts(Error("cuFFT could not plan")) == "|||");
+}

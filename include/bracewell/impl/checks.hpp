@@ -10,6 +10,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace Bracewell::Impl {
@@ -78,12 +79,11 @@ struct Arguments {
     va_start(values, expected_and_found);
     std::vsnprintf(buffer, sizeof buffer, expected_and_found, values);
     va_end(values);
-    throw Error(std::string("Bracewell::")
-                    .append(function)
-                    .append(": ")
-                    .append(argument)
-                    .append(": expected ")
-                    .append(buffer));
+    const std::string_view words = buffer, between = ", found ";
+    const std::size_t end = words.find(between);
+    const bool both = end != words.npos;
+    throw Error(function, argument, std::string(words.substr(0, end)),
+                both ? std::string(words.substr(end + between.size())) : "");
   }
 
   void given(const char* argument, const ArrayShape& array) const {
