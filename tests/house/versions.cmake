@@ -1,5 +1,6 @@
 # cmake -DROOT=<repository> -P versions.cmake
-# The changelog, Debian's and the citation file have the version of version.hpp, and say alike whether and when it was released.
+# The changelog, Debian's and the citation file have the version of version.hpp, and say alike whether and when it was
+# released. While it is not, the top section of the changelog is "Unreleased".
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -38,9 +39,18 @@ if(suffix STREQUAL "")
   first_line(CITATION.cff "^date-released:" released)
   expect(CITATION.cff "${released}" "date-released: ${date}")
 else()
-  expect(CHANGELOG.md "${changes}" "## ${version}, not released")
+  # What is new stands above the last release, which had a lower version.
+  expect(CHANGELOG.md "${changes}" "## Unreleased")
+  file(STRINGS ${ROOT}/CHANGELOG.md sections REGEX "^## ")
+  list(GET sections 1 changes)
+  expect(CHANGELOG.md "${changes}" "## ([0-9.]+), (20[0-9][0-9]-[01][0-9]-[0-3][0-9])")
+  if(NOT version VERSION_GREATER CMAKE_MATCH_1)
+    string(APPEND errors "  version.hpp: expected a version above ${CMAKE_MATCH_1}, found ${version}\n")
+  endif()
   expect(packaging/debian/changelog "${debian}" "bracewell [(]${version}~dev[)] UNRELEASED.*")
   expect(CITATION.cff "${citation}" "version: ${version}${suffix}")
+  file(STRINGS ${ROOT}/CITATION.cff released REGEX "^date-released:")
+  expect(CITATION.cff "${released}" "")
 endif()
 if(errors)
   message(FATAL_ERROR "Versions differ:\n${errors}")
