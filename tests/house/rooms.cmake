@@ -1,6 +1,7 @@
 # cmake -DROOT=<repository> -P rooms.cmake
 # Includes keep to the order of docs/rooms.txt: no header includes another room's detail/, none includes a room on
 # its own line or above it, no includes run in circles, and none of docs/ and examples/ includes internal headers.
+# Within the detail/ of a room they keep to the order of its shelves in docs/shelves.txt.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -19,6 +20,42 @@ foreach(line IN LISTS lines)
     set(floor_of_${room} ${floor})
   endforeach()
 endforeach()
+
+# Height of each shelf of a room, in height_of_<room>/<shelf>.
+set(rooms_with_shelves "")
+set(shelves "")
+file(STRINGS ${ROOT}/docs/shelves.txt lines REGEX "^[^#]")
+foreach(line IN LISTS lines)
+  if(NOT line MATCHES "^([a-z_]+): ([a-z_.| ]+)$")
+    complain("docs/shelves.txt: expected `room: a b | c`, found `${line}`")
+    continue()
+  endif()
+  set(room ${CMAKE_MATCH_1})
+  if(room IN_LIST rooms_with_shelves OR NOT DEFINED floor_of_${room})
+    complain("docs/shelves.txt: ${room} is no room, or has two lines")
+  endif()
+  list(APPEND rooms_with_shelves ${room})
+  set(height 0)
+  string(REGEX MATCHALL "[^ ]+" names "${CMAKE_MATCH_2}")
+  foreach(name IN LISTS names)
+    if(name STREQUAL "|")
+      math(EXPR height "${height} + 1")
+    else()
+      set(height_of_${room}/${name} ${height})
+      list(APPEND shelves ${room}/${name})
+    endif()
+  endforeach()
+endforeach()
+
+# shelf_of(path of a header in include/bracewell, variable): <room>/<shelf> of a header in detail/, of others nothing.
+function(shelf_of header result)
+  set(${result} "" PARENT_SCOPE)
+  if(header MATCHES "^([^/]+)/detail/([^/]+)/")
+    set(${result} ${CMAKE_MATCH_1}/${CMAKE_MATCH_2} PARENT_SCOPE)
+  elseif(header MATCHES "^([^/]+)/detail/")
+    set(${result} ${CMAKE_MATCH_1}/. PARENT_SCOPE)
+  endif()
+endfunction()
 
 # room_of(path of a header in include/bracewell, variable)
 function(room_of header result)
@@ -46,6 +83,14 @@ foreach(header IN LISTS headers)
     complain("${header}: includes a header in quotes, not as <bracewell/...>")
   endif()
 
+  shelf_of(${header} shelf)
+  if(shelf)
+    list(REMOVE_ITEM shelves ${shelf}) # those that remain are empty
+    if(NOT DEFINED height_of_${shelf} AND (room IN_LIST rooms_with_shelves OR NOT shelf STREQUAL "${room}/."))
+      complain("${header}: the shelf ${shelf} does not stand in docs/shelves.txt")
+    endif()
+  endif()
+
   includes_of(${include}/${header} includes_of_${header})
   foreach(other IN LISTS includes_of_${header})
     room_of(${other} room_of_other)
@@ -58,8 +103,17 @@ foreach(header IN LISTS headers)
       if(NOT floor_of_${room_of_other} LESS floor_of_${room})
         complain("${header}: includes <bracewell/${other}>, which does not lie below it in docs/rooms.txt")
       endif()
+    else()
+      shelf_of(${other} other_shelf)
+      if(DEFINED height_of_${shelf} AND DEFINED height_of_${other_shelf} AND NOT shelf STREQUAL other_shelf
+          AND NOT height_of_${other_shelf} LESS height_of_${shelf})
+        complain("${header}: includes <bracewell/${other}>, which does not lie left of it in docs/shelves.txt")
+      endif()
     endif()
   endforeach()
+endforeach()
+foreach(shelf IN LISTS shelves)
+  complain("docs/shelves.txt: no header lies on ${shelf}")
 endforeach()
 
 # Headers are struck off once all that they include are; those that remain include each other in circles. A struck
@@ -113,4 +167,4 @@ list(LENGTH headers count)
 if(errors OR count EQUAL 0)
   message(FATAL_ERROR "${count} headers\n${errors}")
 endif()
-message(STATUS "${count} headers keep to the order of docs/rooms.txt.")
+message(STATUS "${count} headers keep to the order of docs/rooms.txt and docs/shelves.txt.")
