@@ -6,38 +6,10 @@
 #include <cstdint>
 
 namespace Bracewell {
+
 namespace Impl {
-
-/// The float that equals an IEEE 754 half-precision number given by its bits.
-KOKKOS_INLINE_FUNCTION float widen(std::uint16_t bits) {
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-  return __half2float(__ushort_as_half(bits));
-#else
-  // Moving the exponent divides by 2^112, subnormal numbers included; only infinity and NaN are special.
-  const float magnitude = Kokkos::bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
-  const std::uint32_t special = magnitude >= 0x1p16f ? 0x7f800000u : 0u;
-  return Kokkos::bit_cast<float>(Kokkos::bit_cast<std::uint32_t>(magnitude) | special |
-                                 (bits & 0x8000u) << 16);
-#endif
-}
-
-/// Bits of the nearest half-precision number, of the even one of two; infinite from 65520 on.
-KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value) {
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-  return __half_as_ushort(__float2half_rn(value));
-#else
-  const auto bits = Kokkos::bit_cast<std::uint32_t>(value);
-  std::uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude >= 0x47800000u) // 2^16, infinity, NaN
-    magnitude = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
-  else if (magnitude < 0x38800000u) // below 2^-14: adding 1/2 rounds to the steps of subnormal numbers
-    magnitude = Kokkos::bit_cast<std::uint32_t>(Kokkos::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
-  else // drops 13 bits of the fraction and 112 of the exponent
-    magnitude = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-  return static_cast<std::uint16_t>(magnitude | (bits >> 16 & 0x8000u));
-#endif
-}
-
+KOKKOS_INLINE_FUNCTION float widen(std::uint16_t bits);
+KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value);
 } // namespace Impl
 
 /// A number stored in IEEE 754 half precision, 2 bytes on every backend (Kokkos' half_t is a float on hosts);
@@ -77,6 +49,36 @@ struct HalfComplex {
 };
 
 namespace Impl {
+
+/// The float that equals an IEEE 754 half-precision number given by its bits.
+KOKKOS_INLINE_FUNCTION float widen(std::uint16_t bits) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return __half2float(__ushort_as_half(bits));
+#else
+  // Moving the exponent divides by 2^112, subnormal numbers included; only infinity and NaN are special.
+  const float magnitude = Kokkos::bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
+  const std::uint32_t special = magnitude >= 0x1p16f ? 0x7f800000u : 0u;
+  return Kokkos::bit_cast<float>(Kokkos::bit_cast<std::uint32_t>(magnitude) | special |
+                                 (bits & 0x8000u) << 16);
+#endif
+}
+
+/// Bits of the nearest half-precision number, of the even one of two; infinite from 65520 on.
+KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return __half_as_ushort(__float2half_rn(value));
+#else
+  const auto bits = Kokkos::bit_cast<std::uint32_t>(value);
+  std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude >= 0x47800000u) // 2^16, infinity, NaN
+    magnitude = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  else if (magnitude < 0x38800000u) // below 2^-14: adding 1/2 rounds to the steps of subnormal numbers
+    magnitude = Kokkos::bit_cast<std::uint32_t>(Kokkos::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  else // drops 13 bits of the fraction and 112 of the exponent
+    magnitude = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  return static_cast<std::uint16_t>(magnitude | (bits >> 16 & 0x8000u));
+#endif
+}
 
 /// What a stored value is computed with.
 template <class Stored>
