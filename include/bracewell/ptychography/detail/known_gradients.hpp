@@ -62,7 +62,7 @@ struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
 private:
   KOKKOS_FORCEINLINE_FUNCTION static void use_exchange(const Member& member, Line& at, Number* memory,
                                                        int number) {
-    at.exchange = memory + (Sizes::place(member.team_rank()) + number % exchanges * Sizes::exchange);
+    at.exchange = memory + (Sizes::begin(member.team_rank()) + number % exchanges * Sizes::exchange);
   }
 
   /// x: G of a thread, less the wave factor times its exit wave o p.

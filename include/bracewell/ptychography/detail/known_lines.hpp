@@ -145,7 +145,7 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
     for (int t = part.slice, number = 0; t < count; t += this->slices, ++number) {
       const int i = this->pattern_at(t);
       at.exchange =
-          memory.data() + (Sizes::place(member.team_rank()) + number % Base::exchanges * Sizes::exchange);
+          memory.data() + (Sizes::begin(member.team_rank()) + number % Base::exchanges * Sizes::exchange);
       if constexpr (shifted) {
         Number y[Line::outer_sums][Line::lanes];
         Line::template load_outer<wave_block>(this->probes + this->element(at, part, i), y);
