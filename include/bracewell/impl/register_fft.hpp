@@ -111,14 +111,14 @@ struct RegisterFFT {
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void expand_factors(const PlainComplex<T>& root, PlainComplex<T>* w) {
     expand(root, w, std::make_integer_sequence<int, own_factors>());
-    Half::expand_factors(turn<false>(root, root), w + own_factors);
+    Half::expand_factors(times<false>(root, root), w + own_factors);
   }
 
 private:
   template <class T, int... k>
   BRACEWELL_REGISTER_FUNCTION static void expand(const PlainComplex<T>& root, PlainComplex<T>* w,
                                                  std::integer_sequence<int, k...>) {
-    ((w[k] = turn<false>(root, constant_root<T, k>())), ...);
+    ((w[k] = times<false>(root, constant_root<T, k>())), ...);
   }
 
   /// exp(-2 pi i k / N)
@@ -186,7 +186,7 @@ struct OddFFT {
   BRACEWELL_REGISTER_FUNCTION static void run_shifted(PlainComplex<T> (&x)[N], const PlainComplex<T>* w) {
     BRACEWELL_UNROLL
     for (int i = 1; i < N; ++i)
-      x[i] = turn<inverse>(x[i], w[i - 1]);
+      x[i] = times<inverse>(x[i], w[i - 1]);
     run_leading<N>(x);
   }
   template <class T>
@@ -198,7 +198,7 @@ struct OddFFT {
   BRACEWELL_REGISTER_FUNCTION static void expand_factors(const PlainComplex<T>& root, PlainComplex<T>* w) {
     PlainComplex<T> power = root;
     BRACEWELL_UNROLL
-    for (int i = 1; i < N; ++i, power = turn<false>(power, root))
+    for (int i = 1; i < N; ++i, power = times<false>(power, root))
       w[i - 1] = power;
   }
 

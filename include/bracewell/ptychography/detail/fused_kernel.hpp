@@ -92,7 +92,7 @@ struct FusedKernel {
       if (!has(j))
         return {0, 0};
       const Kokkos::complex<T> o = object[lanes * j], p = probe[lanes * j];
-      return turn<false>(Number{o.real(), o.imag()}, Number{p.real(), p.imag()});
+      return times<false>(Number{o.real(), o.imag()}, Number{p.real(), p.imag()});
     }
   };
   KOKKOS_FORCEINLINE_FUNCTION Row exit_wave(const Context& at, int y, int lane) const {

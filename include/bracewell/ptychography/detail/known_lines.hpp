@@ -37,7 +37,7 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
       for (int c = 0; c < Line::outer_sums; ++c)
         BRACEWELL_UNROLL
       for (int g = 0; g < Line::lanes; ++g)
-        y[c][g] = turn<false>(given[c][g], turn<false>(own, y[c][g]));
+        y[c][g] = times<false>(given[c][g], times<false>(own, y[c][g]));
       at.outer_adjoint(y);
       synchronise_lanes();
       Number x[Line::per_lane];
@@ -155,7 +155,7 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
       }
       BRACEWELL_UNROLL
       for (int j = 0; j < per_lane; ++j)
-        x[j] = turn<false>(o[j], p[j]);
+        x[j] = times<false>(o[j], p[j]);
       if (energies) {
         T energy = 0;
         BRACEWELL_UNROLL
@@ -218,10 +218,10 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
         BRACEWELL_UNROLL
         for (int g = 0; g < Line::lanes; ++g) {
           const int column = Line::outer(c, g);
-          const Number term = turn<true>(y[g], turn<false>(own, plain(of_columns[column])));
+          const Number term = times<true>(y[g], times<false>(own, plain(of_columns[column])));
           sum[c][g] = sum[c][g] + term;
           if (moments) {
-            const T product = turn<true>(plain(of_row[column]), term).im;
+            const T product = times<true>(plain(of_row[column]), term).im;
             along_row += frequency(at.lane + column) * product;
             across += product;
           }

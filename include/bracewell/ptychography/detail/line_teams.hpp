@@ -95,7 +95,7 @@ struct TransferLine {
     BRACEWELL_UNROLL
     for (int q = 0; q < radix; ++q) {
       const PlainComplex<T> phase = plain(phases[at.j + apart * q]);
-      x[q] = turn<false>(x[q], PlainComplex<T>{phase.re, conjugate ? -phase.im : phase.im});
+      x[q] = times<false>(x[q], PlainComplex<T>{phase.re, conjugate ? -phase.im : phase.im});
     }
   }
 };

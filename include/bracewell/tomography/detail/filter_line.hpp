@@ -73,7 +73,7 @@ struct FilterLine {
     line.template use_transform<false>(passes, [&](const LineButterfly& at, int apart, Number(&x)[third]) {
       BRACEWELL_UNROLL
       for (int q = 0; q < third; ++q)
-        x[q] = turn<false>(x[q], tables[Passes::roots + q * apart + at.j]);
+        x[q] = times<false>(x[q], tables[Passes::roots + q * apart + at.j]);
     });
     line.template middle<true>(passes);
     line.template last<true, 2>(passes, [&](int, int i, const Number& value) {

@@ -82,11 +82,11 @@ private:
   KOKKOS_FORCEINLINE_FUNCTION static void turn_all(Number (&x)[R], const Number& root) {
     Number power[R];
     power[1] = root;
-    x[1] = turn<conjugate>(x[1], root);
+    x[1] = times<conjugate>(x[1], root);
     BRACEWELL_UNROLL
     for (int q = 2; q < R; ++q) {
-      power[q] = turn<false>(power[q / 2], power[q - q / 2]);
-      x[q] = turn<conjugate>(x[q], power[q]);
+      power[q] = times<false>(power[q / 2], power[q - q / 2]);
+      x[q] = times<conjugate>(x[q], power[q]);
     }
   }
 
@@ -138,7 +138,7 @@ private:
       RegisterFFT<third, false>::run(x);
       BRACEWELL_UNROLL
       for (int q = 0; q < third; ++q)
-        x[q] = turn<transposed>(x[q], factors[column * N + q * (N / third) + group]);
+        x[q] = times<transposed>(x[q], factors[column * N + q * (N / third) + group]);
       RegisterFFT<third, true>::run(x);
       BRACEWELL_UNROLL
       for (int m = 0; m < third; ++m)
