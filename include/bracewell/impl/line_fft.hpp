@@ -57,7 +57,7 @@ struct ManyLines {
 /// transforms and stores what the last one leaves.
 ///   passes     the length: RadixPasses, known at run time, or StepPasses, known to the compiler: radices, places of numbers
 ///              between passes, and where factors between passes come from
-///   lines      how the threads of the team share the butterflies, and where lines lie: ManyLines, OneLine
+///   lines      how the threads of the team share the butterflies, and where lines lie: ManyLines, StepLines
 ///   exchange   LineExchange
 /// Kernels whose threads keep numbers in registers between transforms use the steps of StepPasses themselves.
 /// @tparam lanes  threads of the team that have butterflies (not of LineExchange::Registers: as many as there are)

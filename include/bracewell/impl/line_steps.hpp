@@ -119,17 +119,23 @@ private:
   }
 };
 
-/// A line that a team has alone.
-struct OneLine {
-  template <bool, class Passes, class P>
-  KOKKOS_FORCEINLINE_FUNCTION static LineButterfly butterfly(const Passes&, P, int b, int) {
-    return {0, b};
+/// The lines of a team, a number of them that the compiler knows. Neighbouring threads have neighbouring lines in the pass
+/// that loads or stores them.
+/// @tparam pitch  places from one line to the next
+template <int count = 1, int pitch = 0>
+struct StepLines {
+  template <bool outside, class Passes, class P>
+  KOKKOS_FORCEINLINE_FUNCTION static LineButterfly butterfly(const Passes&, P, int b, int each) {
+    if constexpr (count == 1)
+      return {0, b};
+    else
+      return outside ? LineButterfly{b % count, b / count} : LineButterfly{b / each, b % each};
   }
-  KOKKOS_FORCEINLINE_FUNCTION static int all(int each) { return each; }
+  KOKKOS_FORCEINLINE_FUNCTION static int all(int each) { return count * each; }
   KOKKOS_FORCEINLINE_FUNCTION static bool has(const LineButterfly&, int) { return true; }
   template <class T>
-  KOKKOS_FORCEINLINE_FUNCTION static T* memory(T* of_team, int) {
-    return of_team;
+  KOKKOS_FORCEINLINE_FUNCTION static T* memory(T* of_team, int line) {
+    return of_team + line * pitch;
   }
 };
 

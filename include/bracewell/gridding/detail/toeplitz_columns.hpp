@@ -47,23 +47,6 @@ constexpr int toeplitz_columns() {
   return ToeplitzColumnTeam<T, Steps, most>::bytes <= Half::chip ? most : most / 2;
 }
 
-/// The lines of such a team: neighbouring threads have neighbouring columns in the step that loads and stores them.
-template <class ColumnTeam>
-struct ToeplitzTeamLines {
-  static constexpr int columns = ColumnTeam::columns;
-
-  template <bool outside, class Passes, class Pass>
-  KOKKOS_FORCEINLINE_FUNCTION static LineButterfly butterfly(const Passes&, Pass, int b, int each) {
-    return outside ? LineButterfly{b % columns, b / columns} : LineButterfly{b / each, b % each};
-  }
-  KOKKOS_FORCEINLINE_FUNCTION static int all(int each) { return columns * each; }
-  KOKKOS_FORCEINLINE_FUNCTION static bool has(const LineButterfly&, int) { return true; }
-  template <class T>
-  KOKKOS_FORCEINLINE_FUNCTION static T* memory(T* of_team, int column) {
-    return of_team + column * ColumnTeam::line;
-  }
-};
-
 /// Columns of the spectra of rows, on to the spectra of images, times the transfer function, and back: a team has some
 /// neighbouring ones.
 template <class T, class Steps, int columns>
@@ -88,7 +71,7 @@ struct ToeplitzColumns {
     Number* const spectrum = spectra + team.number() % images * blocks.size(height) + own * blocks.rows;
     const T* const transfer = factors + own * n;
     const std::int64_t apart = std::int64_t(n / first) * blocks.row_length;
-    const LineFFT<T, Team, ToeplitzTeamLines<ColumnTeam>, LineExchange::InPlace, lanes> line{
+    const LineFFT<T, Team, StepLines<columns, ColumnTeam::line>, LineExchange::InPlace, lanes> line{
         team, {}, values, values};
     const StepPasses<T, Steps> passes{table};
     line.template first<false, 2>(passes, [&](const LineButterfly& at, int rows, Number(&x)[first]) {

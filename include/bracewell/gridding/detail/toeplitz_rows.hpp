@@ -40,7 +40,7 @@ struct ToeplitzRows {
     const auto spectrum = spectra + image * blocks.size(height) + blocks.row(y);
     const auto pixels = images + ((real ? 2 : 1) * image * height + y) * width;
     const auto partner = pixels + (real && 2 * image + 1 < slices ? std::int64_t(height) * width : 0);
-    const LineFFT<T, Team, OneLine, LineExchange::InPlace, lanes> line{team, {}, values, values};
+    const LineFFT<T, Team, StepLines<>, LineExchange::InPlace, lanes> line{team, {}, values, values};
     const StepPasses<T, Steps> passes{table};
     if constexpr (back) {
       line.template first<true>(passes, [&](const LineButterfly& at, int apart, Number(&x)[third]) {

@@ -84,6 +84,17 @@ struct KnownLine : FusedLine<false, T, Sizes> {
       Base::outer_adjoint(this->lane + lanes * c, y[c]);
   }
 
+  /// use(c, g) for the numbers that a thread has after a transform.
+  template <class Use>
+  KOKKOS_FORCEINLINE_FUNCTION static void for_outer(const Use& use) {
+    BRACEWELL_UNROLL
+    for (int c = 0; c < outer_sums; ++c) {
+      BRACEWELL_UNROLL
+      for (int g = 0; g < lanes; ++g)
+        use(c, g);
+    }
+  }
+
   /// Numbers of the line, the lane's of which is *from, before a transform and after it.
   template <int apart = 1>
   KOKKOS_FORCEINLINE_FUNCTION static void load_inner(const Kokkos::complex<T>* from, Number (&x)[per_lane]) {
@@ -100,11 +111,7 @@ struct KnownLine : FusedLine<false, T, Sizes> {
   template <int apart = 1>
   KOKKOS_FORCEINLINE_FUNCTION static void load_outer(const Kokkos::complex<T>* from,
                                                      Number (&y)[outer_sums][lanes]) {
-    BRACEWELL_UNROLL
-    for (int c = 0; c < outer_sums; ++c)
-      BRACEWELL_UNROLL
-    for (int g = 0; g < lanes; ++g)
-      y[c][g] = plain(from[outer(c, g) * apart]);
+    for_outer([&](int c, int g) { y[c][g] = plain(from[outer(c, g) * apart]); });
   }
   template <int apart = 1>
   KOKKOS_FORCEINLINE_FUNCTION static void store_outer(Kokkos::complex<T>* to, int c,

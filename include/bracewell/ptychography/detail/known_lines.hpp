@@ -33,11 +33,7 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
       Number y[Line::outer_sums][Line::lanes];
       Line::load_outer(phase + (n + at.lane), y);
       const Number own = plain(phase[row] * (T(1) / T(n * n)));
-      BRACEWELL_UNROLL
-      for (int c = 0; c < Line::outer_sums; ++c)
-        BRACEWELL_UNROLL
-      for (int g = 0; g < Line::lanes; ++g)
-        y[c][g] = times<false>(given[c][g], times<false>(own, y[c][g]));
+      Line::for_outer([&](int c, int g) { y[c][g] = times<false>(given[c][g], times<false>(own, y[c][g])); });
       at.outer_adjoint(y);
       synchronise_lanes();
       Number x[Line::per_lane];

@@ -64,7 +64,7 @@ struct FilterLine {
     Number* const values = static_cast<Number*>(scratch);
     const std::int64_t row = 2 * team.number();
     const bool both = row + 1 < rows;
-    const LineFFT<T, Team, OneLine, LineExchange::InPlace, lanes> line{team, {}, values, values};
+    const LineFFT<T, Team, StepLines<>, LineExchange::InPlace, lanes> line{team, {}, values, values};
     const Passes passes{tables};
     line.template first<false>(passes, [&](int, int i) {
       return Number{padded(in + row * width, i), both ? padded(in + (row + 1) * width, i) : T(0)};
