@@ -28,6 +28,11 @@ struct StepRadices {
   /// The product of the radices before step s, and of those behind it: numbers of a butterfly lie so far apart.
   static constexpr int done(int s) { return s == 0 ? 1 : done(s - 1) * radix(s - 1); }
   static constexpr int apart(int s) { return n / done(s) / radix(s); }
+  /// The first number of butterfly b of a step.
+  template <int step>
+  KOKKOS_FORCEINLINE_FUNCTION static int first_number(int b) {
+    return step == 0 ? b : b / apart(step) * (apart(step) * radix(step)) + b % apart(step);
+  }
   /// Butterflies of the last step.
   static constexpr int groups = done(steps - 1);
   /// The first frequency that butterfly `group` of the last step leaves: the others lie `groups` apart.
@@ -121,15 +126,16 @@ private:
 
 /// The lines of a team, a number of them that the compiler knows. Neighbouring threads have neighbouring lines in the pass
 /// that loads or stores them.
-/// @tparam pitch  places from one line to the next
-template <int count = 1, int pitch = 0>
+/// @tparam pitch     places from one line to the next
+/// @tparam adjacent  whether they have in all passes
+template <int count = 1, int pitch = 0, bool adjacent = false>
 struct StepLines {
   template <bool outside, class Passes, class P>
   KOKKOS_FORCEINLINE_FUNCTION static LineButterfly butterfly(const Passes&, P, int b, int each) {
     if constexpr (count == 1)
       return {0, b};
     else
-      return outside ? LineButterfly{b % count, b / count} : LineButterfly{b / each, b % each};
+      return outside || adjacent ? LineButterfly{b % count, b / count} : LineButterfly{b / each, b % each};
   }
   KOKKOS_FORCEINLINE_FUNCTION static int all(int each) { return count * each; }
   KOKKOS_FORCEINLINE_FUNCTION static bool has(const LineButterfly&, int) { return true; }
@@ -153,8 +159,7 @@ struct LineSteps : StepRadices<first_, second_, third_> {
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int place(int i) { return i + i / 16; }
   template <int step>
   KOKKOS_FORCEINLINE_FUNCTION static int first_place(int b) {
-    constexpr int apart = Radices::apart(step), all = apart * Radices::radix(step);
-    return place(step == 0 ? b : b / apart * all + b % apart);
+    return place(Radices::template first_number<step>(b));
   }
   template <class T>
   static constexpr std::size_t bytes = place(n) * sizeof(PlainComplex<T>);
