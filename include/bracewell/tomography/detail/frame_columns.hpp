@@ -30,24 +30,24 @@ struct FilterFrameColumns {
   static std::size_t bytes(int padded_rows, int columns_of_team) {
     return std::size_t(2) * padded_rows * columns_of_team * sizeof(Number);
   }
-  /// Columns of a team, four of which shall share a multiprocessor's memory on the chip; 0 where they cannot: with one
+  /// Columns of two passes or more for a team, four of which shall share a multiprocessor's memory on the chip; 0 where they cannot: with one
   /// team of 2048 rows FFT plans were faster (NVIDIA H200, 2026-11-24).
   static int choose_columns(int padded_rows, std::size_t chip) {
-    if (!choose_radices(padded_rows, Passes::most).empty())
+    if (choose_radices(padded_rows, Passes::most).size() > 1)
       for (const int result : {16, 8, 4})
         if (chip_teams * bytes(padded_rows, result) <= chip)
           return result;
     return 0;
   }
 
-  template <class Team>
+  template <int lanes = chip_team_size, class Team>
   KOKKOS_FUNCTION void run(const Team& team, void* scratch) const {
     const int size = forward.n, width = columns_of_team.by(), blocks = (columns + width - 1) / width,
               first = static_cast<int>(team.number() % blocks) * width,
               own = Kokkos::min(width, columns - first);
     Number* const frame = spectra + team.number() / blocks * rows * columns + first;
     Number* const memory = static_cast<Number*>(scratch);
-    const LineFFT<T, Team, ManyLines<true>, LineExchange::Buffers, chip_team_size> lines{
+    const LineFFT<T, Team, ManyLines<true>, LineExchange::Buffers, lanes> lines{
         team, {columns_of_team, own, 0}, memory, memory + size * width};
     lines.template first<false>(forward, [&](int column, int y) {
       return y < rows || !transpose ? frame[std::int64_t(repeated_index(y, rows, size)) * columns + column]
@@ -71,15 +71,16 @@ struct FilterFrameColumns {
     });
     if (transpose) {
       team.barrier();
-      fold(team.rank(), padded, own, frame);
+      fold<lanes>(team.rank(), padded, own, frame);
     }
   }
 
 private:
   /// Adds what the filter has left beyond the ends to the values next to it.
+  template <int lanes>
   KOKKOS_FORCEINLINE_FUNCTION void fold(int rank, const Number* padded, int own, Number* frame) const {
     const int width = columns_of_team.by();
-    for (int i = rank; i < rows * width; i += chip_team_size) {
+    for (int i = rank; i < rows * width; i += lanes) {
       const int y = i / width, column = i % width;
       const auto same = FoldFrames<T>::repeats(y, rows, forward.n);
       Number sum = padded[i];
