@@ -202,8 +202,8 @@ void check_lines(int height, int width, std::int64_t slices) {
   const ToeplitzBlocks blocks{nx, columns};
   std::vector<Number> spectra(static_cast<std::size_t>(images * blocks.size(height)), {NAN, NAN}),
       lines(std::max<std::size_t>(Team::bytes, RowSteps::template bytes<T>) / sizeof(Number));
-  const auto row_roots = LineDFT<T, RowSteps>::write_roots(),
-             column_roots = LineDFT<T, ColumnSteps>::write_roots();
+  const auto row_roots = StepPasses<T, RowSteps>::write_roots(),
+             column_roots = StepPasses<T, ColumnSteps>::write_roots();
   for (std::int64_t team = 0; team < images * height; ++team)
     ToeplitzRows<Value, RowSteps, false>{values.data(), spectra.data(), slices,          height,
                                          width,         blocks,         row_roots.data()}

@@ -24,9 +24,9 @@ template <class T>
 KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator-(const PlainComplex<T>& a, const PlainComplex<T>& b) {
   return {a.re - b.re, a.im - b.im};
 }
-/// a b, or a conj(b): b is a factor of modulus 1.
+/// a b, or a conj(b).
 template <bool conjugate, class T, class U>
-KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> turn(const PlainComplex<T>& a, const PlainComplex<U>& b) {
+KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> times(const PlainComplex<T>& a, const PlainComplex<U>& b) {
   if constexpr (conjugate)
     return {a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im};
   else

@@ -4,23 +4,67 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/quick_division.hpp>
 #include <bracewell/impl/register_fft.hpp>
+#include <bracewell/impl/unroll.hpp>
 
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace Bracewell::Impl {
 
-/// A DFT of n numbers as passes of butterflies of `radix` numbers in registers (Stockham: input and output in
-/// natural order), for kernels. With s = n / radix and d = `done`, butterfly j < s of a pass is
+/// Numbers of a line in scratch memory, `apart` from each other there.
+template <class T>
+struct LineMemory {
+  PlainComplex<T>* numbers;
+  int apart;
+
+  /// Those from place `first` of the line on, with `step` places from one to the next.
+  template <int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void get(int first, int step, PlainComplex<T> (&x)[radix]) const {
+    const PlainComplex<T>* const from = numbers + first * apart;
+    BRACEWELL_UNROLL
+    for (int q = 0; q < radix; ++q)
+      x[q] = from[apart * step * q];
+  }
+  template <int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void put(int first, int step, const PlainComplex<T> (&x)[radix]) const {
+    PlainComplex<T>* const to = numbers + first * apart;
+    BRACEWELL_UNROLL
+    for (int q = 0; q < radix; ++q)
+      to[apart * step * q] = x[q];
+  }
+};
+
+/// Radices of passes, and action(constant of the radix, p) for one of them.
+inline constexpr std::array pass_radices{16, 12, 10, 8, 7, 6, 5, 4, 3, 2};
+template <class Action, std::size_t... index>
+KOKKOS_FORCEINLINE_FUNCTION void visit_radix(int radix, int p, const Action& action,
+                                             std::index_sequence<index...>) {
+  (void)((radix == pass_radices[index] &&
+          (action(std::integral_constant<int, pass_radices[index]>(), p), true)) ||
+         ...);
+}
+template <class Action>
+KOKKOS_FORCEINLINE_FUNCTION void visit_radix(int radix, int p, const Action& action) {
+  visit_radix(radix, p, action, std::make_index_sequence<pass_radices.size()>());
+}
+
+/// The passes of LineFFT for a length that is known at run time (Stockham: input and output in natural order). With
+/// s = n / radix and d = `done`, butterfly j < s of a pass is
 ///   y_k = sum_q exp(-2 pi i (k + (j mod d) / d) q / radix) x(j + s q),
 /// which becomes number (j div d) d radix + j mod d + d k of the next pass; of the last pass d = s, and y_k is
 /// X(j + s k). So the first pass reads, and the last one leaves, numbers that lie s apart; the passes of the inverse
 /// have the opposite order, so that a butterfly of its first pass needs what one of the last pass of the DFT left.
-template <class T>
+/// A pass writes other places than it reads.
+/// @tparam gaps  whether places are left out in scratch memory, so that neighbouring lanes meet in no bank: not where they
+///   have neighbouring lines
+template <class T, bool gaps = true>
 struct RadixPasses {
+  using Number = PlainComplex<T>;
+  using Memory = LineMemory<T>;
   static constexpr int most = 5;
   /// `factors`: where the table of a pass begins.
   struct Pass {
@@ -32,12 +76,12 @@ struct RadixPasses {
   QuickDivision
       gap; ///< where numbers lie in scratch memory between passes, place(): a number is left out after so many
   int length; ///< that a line takes there
-  const PlainComplex<T>* table;
+  const Number* table;
 
   /// Butterflies of the first pass write `radix` numbers each. If this is even, the gap after each lets neighbouring
   /// lanes write to different banks. All later passes read and write numbers whose distance is a multiple of the gap's:
   /// `place` is linear in it.
-  KOKKOS_INLINE_FUNCTION int place(int x) const { return x + gap.quotient(x); }
+  KOKKOS_INLINE_FUNCTION int place(int x) const { return gaps ? x + gap.quotient(x) : x; }
 
   /// Butterflies of the pass that has most of them.
   int most_butterflies() const {
@@ -46,10 +90,45 @@ struct RadixPasses {
       least = std::min(least, pass[p].radix);
     return n / least;
   }
-};
 
-/// Radices of passes; visit_radix has a case for each.
-inline constexpr std::array pass_radices{16, 12, 10, 8, 7, 6, 5, 4, 3, 2};
+  /// action(constant of the radix, p) for the first pass, those between, and the last one.
+  template <bool, class Action>
+  KOKKOS_FORCEINLINE_FUNCTION void visit_first(const Action& action) const {
+    visit_radix(pass[0].radix, 0, action);
+  }
+  template <bool, class Action>
+  KOKKOS_FORCEINLINE_FUNCTION void visit_middle(const Action& action) const {
+    for (int p = 1; p + 1 < count; ++p)
+      visit_radix(pass[p].radix, p, action);
+  }
+  template <bool, class Action>
+  KOKKOS_FORCEINLINE_FUNCTION void visit_last(const Action& action) const {
+    visit_radix(pass[count - 1].radix, count - 1, action);
+  }
+
+  /// Which line butterfly b of a pass belongs to, where lines follow each other.
+  KOKKOS_FORCEINLINE_FUNCTION int line(int p, int b) const { return pass[p].butterflies.quotient(b); }
+
+  /// What butterfly j of the first pass leaves.
+  template <bool, int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void put_first(const Memory& to, int j, const Number (&x)[radix]) const {
+    to.put(j * (radix + (gaps && radix % 2 == 0)), 1, x);
+  }
+  /// What butterfly j of a later pass needs, transformed.
+  template <bool inverse, int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void transform(const Memory& from, int p, int j, Number (&x)[radix]) const {
+    using FFT = RegisterFFT<radix, inverse>;
+    from.get(place(j), place(n / radix), x);
+    FFT::run_shifted(x, table + pass[p].factors + pass[p].done.remainder(j) * FFT::factors);
+  }
+  /// What butterfly j of a pass between the first and the last leaves.
+  template <bool, int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void put(const Memory& to, int p, int j, const Number (&x)[radix]) const {
+    const QuickDivision& done = pass[p].done;
+    const int before = done.quotient(j) * done.by();
+    to.put(place(before * radix + j - before), place(done.by()), x);
+  }
+};
 
 /// The fewest radices, and among them those of the least sum, whose product is n, the largest first and last; none
 /// where n has other prime factors than 2, 3, 5 and 7, or needs more than `most` passes.
@@ -76,43 +155,17 @@ inline std::vector<int> choose_radices(int n, int most) {
   return best;
 }
 
-/// Calls action.template run<radix>().
-template <class Action>
-KOKKOS_FORCEINLINE_FUNCTION void visit_radix(int radix, const Action& action) {
-  switch (radix) {
-  case 16:
-    return action.template run<16>();
-  case 12:
-    return action.template run<12>();
-  case 10:
-    return action.template run<10>();
-  case 8:
-    return action.template run<8>();
-  case 7:
-    return action.template run<7>();
-  case 6:
-    return action.template run<6>();
-  case 5:
-    return action.template run<5>();
-  case 4:
-    return action.template run<4>();
-  case 3:
-    return action.template run<3>();
-  case 2:
-    return action.template run<2>();
-  }
-}
-
 /// The passes of a DFT of n numbers and of its inverse, with their tables.
-template <class Space, class T>
+template <class Space, class T, bool gaps = true>
 class RadixPlan {
+  using Passes = RadixPasses<T, gaps>;
   using Number = PlainComplex<T>;
   using Memory = typename Space::memory_space;
 
 public:
   /// @param n  a product of powers of 2, 3, 5 and 7 (choose_radices)
   RadixPlan(const Space& space, const char* label, int n) {
-    std::vector<int> radices = choose_radices(n, RadixPasses<T>::most);
+    std::vector<int> radices = choose_radices(n, Passes::most);
     std::vector<Number> numbers;
     forward_passes_ = make(n, radices, numbers);
     std::reverse(radices.begin(), radices.end());
@@ -121,14 +174,14 @@ public:
     forward_passes_.table = inverse_passes_.table = table_.data();
   }
 
-  const RadixPasses<T>& forward() const { return forward_passes_; }
-  const RadixPasses<T>& inverse() const { return inverse_passes_; }
+  const Passes& forward() const { return forward_passes_; }
+  const Passes& inverse() const { return inverse_passes_; }
   std::size_t memory_bytes() const { return bytes_of(table_); }
 
 private:
-  static RadixPasses<T> make(int n, const std::vector<int>& radices, std::vector<Number>& numbers) {
-    const auto gap = [&](int radix) { return radix % 2 == 0 ? radix : n; };
-    RadixPasses<T> result{};
+  static Passes make(int n, const std::vector<int>& radices, std::vector<Number>& numbers) {
+    const auto gap = [&](int radix) { return gaps && radix % 2 == 0 ? radix : n; };
+    Passes result{};
     result.n = n;
     result.gap = QuickDivision(gap(radices.front()));
     const int used = n + n / std::min(gap(radices.front()), gap(radices.back()));
@@ -138,27 +191,19 @@ private:
       result.pass[result.count++] = {radix, static_cast<int>(numbers.size()), QuickDivision(done),
                                      QuickDivision(n / radix)};
       if (done > 1)
-        for (int j = 0; j < done; ++j)
-          append_factors(radix, double(j) / done, numbers, std::make_index_sequence<pass_radices.size()>());
+        visit_radix(radix, done, [&](auto known, int count) {
+          using FFT = RegisterFFT<decltype(known)::value, false>;
+          for (int j = 0; j < count; ++j) {
+            numbers.resize(numbers.size() + FFT::factors);
+            FFT::write_factors(double(j) / count, numbers.data() + numbers.size() - FFT::factors);
+          }
+        });
       done *= radix;
     }
     return result;
   }
 
-  template <std::size_t... index>
-  static void append_factors(int radix, double shift, std::vector<Number>& numbers,
-                             std::index_sequence<index...>) {
-    const auto append = [&](auto known) {
-      using FFT = RegisterFFT<decltype(known)::value, false>;
-      if (radix != decltype(known)::value)
-        return;
-      numbers.resize(numbers.size() + FFT::factors);
-      FFT::write_factors(shift, numbers.data() + numbers.size() - FFT::factors);
-    };
-    (append(std::integral_constant<int, pass_radices[index]>()), ...);
-  }
-
-  RadixPasses<T> forward_passes_, inverse_passes_;
+  Passes forward_passes_, inverse_passes_;
   Kokkos::View<Number*, Kokkos::LayoutRight, Memory> table_;
 };
 

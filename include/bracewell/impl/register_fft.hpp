@@ -43,14 +43,6 @@ PlainComplex<T> unit_root(double turns) {
   return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
 }
 
-/// Zeros in place of numbers that are not given.
-template <int given, int N, class T>
-KOKKOS_FORCEINLINE_FUNCTION void fill_zeros(PlainComplex<T> (&x)[N]) {
-  BRACEWELL_UNROLL
-  for (int i = given; i < N; ++i)
-    x[i] = {0, 0};
-}
-
 /// a + w b and a - w b, six multiply-adds; w or its conjugate.
 template <bool conjugate, class T, class U>
 KOKKOS_FORCEINLINE_FUNCTION void butterfly(const PlainComplex<T>& a, const PlainComplex<T>& b, U re, U im,
@@ -119,14 +111,14 @@ struct RegisterFFT {
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void expand_factors(const PlainComplex<T>& root, PlainComplex<T>* w) {
     expand(root, w, std::make_integer_sequence<int, own_factors>());
-    Half::expand_factors(turn<false>(root, root), w + own_factors);
+    Half::expand_factors(times<false>(root, root), w + own_factors);
   }
 
 private:
   template <class T, int... k>
   BRACEWELL_REGISTER_FUNCTION static void expand(const PlainComplex<T>& root, PlainComplex<T>* w,
                                                  std::integer_sequence<int, k...>) {
-    ((w[k] = turn<false>(root, constant_root<T, k>())), ...);
+    ((w[k] = times<false>(root, constant_root<T, k>())), ...);
   }
 
   /// exp(-2 pi i k / N)
@@ -172,17 +164,30 @@ private:
   }
 };
 
-/// Transforms of odd size at shifted frequencies: first every number is turned by its share of the shift.
+/// DFT of an odd size, by sums and differences of numbers at opposite places. At shifted frequencies every number is first
+/// turned by its share of the shift.
 template <int N, bool inverse>
-struct OddShifted {
-  static constexpr int factors = N - 1;
+struct OddFFT {
+  static constexpr int factors = N - 1, pairs = N == 1 ? 1 : N / 2;
 
+  template <class T>
+  BRACEWELL_REGISTER_FUNCTION static void run(PlainComplex<T> (&x)[N]) {
+    run_leading<N>(x);
+  }
+  template <int leading, class T>
+  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[N]) {
+    BRACEWELL_UNROLL
+    for (int i = leading; i < N; ++i)
+      x[i] = {0, 0};
+    if constexpr (N > 1)
+      transform(x, std::make_integer_sequence<int, pairs>());
+  }
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void run_shifted(PlainComplex<T> (&x)[N], const PlainComplex<T>* w) {
     BRACEWELL_UNROLL
     for (int i = 1; i < N; ++i)
-      x[i] = turn<inverse>(x[i], w[i - 1]);
-    RegisterFFT<N, inverse>::template run_leading<N>(x);
+      x[i] = times<inverse>(x[i], w[i - 1]);
+    run_leading<N>(x);
   }
   template <class T>
   static void write_factors(double shift, PlainComplex<T>* w) {
@@ -193,98 +198,47 @@ struct OddShifted {
   BRACEWELL_REGISTER_FUNCTION static void expand_factors(const PlainComplex<T>& root, PlainComplex<T>* w) {
     PlainComplex<T> power = root;
     BRACEWELL_UNROLL
-    for (int i = 1; i < N; ++i, power = turn<false>(power, root))
+    for (int i = 1; i < N; ++i, power = times<false>(power, root))
       w[i - 1] = power;
-  }
-};
-
-template <bool inverse>
-struct RegisterFFT<1, inverse> : OddShifted<1, inverse> {
-  template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&)[1]) {}
-};
-
-template <bool inverse>
-struct RegisterFFT<3, inverse> : OddShifted<3, inverse> {
-  template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(PlainComplex<T> (&x)[3]) {
-    run_leading<3>(x);
-  }
-  template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[3]) {
-    fill_zeros<leading>(x);
-    constexpr double s = inverse ? 0.866025403784438646764 : -0.866025403784438646764;
-    const PlainComplex<T> sum = x[1] + x[2], difference = x[1] - x[2];
-    const PlainComplex<T> middle{x[0].re - sum.re * T(0.5), x[0].im - sum.im * T(0.5)};
-    x[0] = x[0] + sum;
-    x[1] = {middle.re - difference.im * T(s), middle.im + difference.re * T(s)};
-    x[2] = {middle.re + difference.im * T(s), middle.im - difference.re * T(s)};
-  }
-};
-
-template <bool inverse>
-struct RegisterFFT<5, inverse> : OddShifted<5, inverse> {
-  template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(PlainComplex<T> (&x)[5]) {
-    run_leading<5>(x);
-  }
-  template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[5]) {
-    fill_zeros<leading>(x);
-    constexpr double c1 = 0.309016994374947424102, c2 = -0.809016994374947424102;
-    constexpr double s1 = inverse ? 0.951056516295153572116 : -0.951056516295153572116;
-    constexpr double s2 = inverse ? 0.587785252292473129169 : -0.587785252292473129169;
-    const PlainComplex<T> p = x[1] + x[4], q = x[2] + x[3], r = x[1] - x[4], t = x[2] - x[3];
-    const PlainComplex<T> a{x[0].re + p.re * T(c1) + q.re * T(c2), x[0].im + p.im * T(c1) + q.im * T(c2)};
-    const PlainComplex<T> b{x[0].re + p.re * T(c2) + q.re * T(c1), x[0].im + p.im * T(c2) + q.im * T(c1)};
-    const PlainComplex<T> u{r.re * T(s1) + t.re * T(s2), r.im * T(s1) + t.im * T(s2)};
-    const PlainComplex<T> v{r.re * T(s2) - t.re * T(s1), r.im * T(s2) - t.im * T(s1)};
-    x[0] = x[0] + p + q;
-    x[1] = {a.re - u.im, a.im + u.re};
-    x[4] = {a.re + u.im, a.im - u.re};
-    x[2] = {b.re - v.im, b.im + v.re};
-    x[3] = {b.re + v.im, b.im - v.re};
-  }
-};
-
-template <bool inverse>
-struct RegisterFFT<7, inverse> : OddShifted<7, inverse> {
-  template <class T>
-  BRACEWELL_REGISTER_FUNCTION static void run(PlainComplex<T> (&x)[7]) {
-    run_leading<7>(x);
-  }
-  template <int leading, class T>
-  BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[7]) {
-    fill_zeros<leading>(x);
-    const PlainComplex<T> sum[3]{x[1] + x[6], x[2] + x[5], x[3] + x[4]};
-    const PlainComplex<T> difference[3]{x[1] - x[6], x[2] - x[5], x[3] - x[4]};
-    const PlainComplex<T> first = x[0];
-    x[0] = first + sum[0] + sum[1] + sum[2];
-    pair<1>(first, sum, difference, x[1], x[6]);
-    pair<2>(first, sum, difference, x[2], x[5]);
-    pair<3>(first, sum, difference, x[3], x[4]);
   }
 
 private:
+  template <class T, int... i>
+  BRACEWELL_REGISTER_FUNCTION static void transform(PlainComplex<T> (&x)[N],
+                                                    std::integer_sequence<int, i...> all) {
+    const PlainComplex<T> first = x[0], sum[]{x[i + 1] + x[N - 1 - i]...},
+                          difference[]{x[i + 1] - x[N - 1 - i]...};
+    ((x[0] = x[0] + sum[i]), ...);
+    (pair<i + 1>(first, sum, difference, x[i + 1], x[N - 1 - i], all), ...);
+  }
   /// Frequencies k and -k.
-  template <int k, class T>
-  BRACEWELL_REGISTER_FUNCTION static void pair(const PlainComplex<T>& first, const PlainComplex<T> (&sum)[3],
-                                               const PlainComplex<T> (&difference)[3], PlainComplex<T>& plus,
-                                               PlainComplex<T>& minus) {
-    constexpr T c[3]{T(turn_cosine(k, 7)), T(turn_cosine(2 * k, 7)), T(turn_cosine(3 * k, 7))};
-    constexpr T s[3]{T(turn_cosine(4 * k + 7, 28)), T(turn_cosine(8 * k + 7, 28)),
-                     T(turn_cosine(12 * k + 7, 28))};
-    PlainComplex<T> even = first, odd{0, 0};
+  template <int k, class T, int... i>
+  BRACEWELL_REGISTER_FUNCTION static void
+  pair(const PlainComplex<T>& first, const PlainComplex<T> (&sum)[pairs],
+       const PlainComplex<T> (&difference)[pairs], PlainComplex<T>& plus, PlainComplex<T>& minus,
+       std::integer_sequence<int, i...>) {
+    constexpr T c[]{T(turn_cosine(k * (i + 1), N))...};
+    constexpr T s[]{
+        T(inverse ? -turn_cosine(4 * k * (i + 1) + N, 4 * N) : turn_cosine(4 * k * (i + 1) + N, 4 * N))...};
+    PlainComplex<T> even{first.re + c[0] * sum[0].re, first.im + c[0] * sum[0].im},
+        odd{s[0] * difference[0].re, s[0] * difference[0].im};
     BRACEWELL_UNROLL
-    for (int i = 0; i < 3; ++i) {
-      even = {even.re + c[i] * sum[i].re, even.im + c[i] * sum[i].im};
-      odd = {odd.re + s[i] * difference[i].re, odd.im + s[i] * difference[i].im};
+    for (int j = 1; j < pairs; ++j) {
+      even = {even.re + c[j] * sum[j].re, even.im + c[j] * sum[j].im};
+      odd = {odd.re + s[j] * difference[j].re, odd.im + s[j] * difference[j].im};
     }
-    const PlainComplex<T> turned =
-        inverse ? PlainComplex<T>{odd.im, -odd.re} : PlainComplex<T>{-odd.im, odd.re};
-    plus = even + turned;
-    minus = even - turned;
+    plus = {even.re - odd.im, even.im + odd.re};
+    minus = {even.re + odd.im, even.im - odd.re};
   }
 };
+
+template <bool inverse>
+struct RegisterFFT<1, inverse> : OddFFT<1, inverse> {};
+template <bool inverse>
+struct RegisterFFT<3, inverse> : OddFFT<3, inverse> {};
+template <bool inverse>
+struct RegisterFFT<5, inverse> : OddFFT<5, inverse> {};
+template <bool inverse>
+struct RegisterFFT<7, inverse> : OddFFT<7, inverse> {};
 
 } // namespace Bracewell::Impl

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numbers>
 #include <string>
 #include <vector>
 
@@ -45,10 +44,7 @@ public:
       : grid_(Grid::make(Impl::Arguments{"LogPolarTomography"}, geometry, options)),
         sizes_(grid_, options.slices),
         scale_(options.units == ProjectionUnits::LineIntegrals ? grid_.row_upsampling / grid_.angle_step : 1),
-        symbol_(make_symbol(space)),
-        roots_(table<Complex>(
-            space, "roots", grid_.period,
-            [&](int j) { return Kokkos::polar(1.0, -2 * std::numbers::pi * j / grid_.period); })),
+        symbol_(make_symbol(space)), roots_(make_roots(space)),
         directions_(table<Complex>(space, "directions", grid_.spans,
                                    [&](int span) { return Kokkos::polar(1.0, grid_.alpha(span)); })),
         origins_(table<T>(space, "origins", grid_.angles, [&](int p) { return grid_.origin(p); })),
@@ -203,12 +199,11 @@ private:
   void convolve(const ExecutionSpace& space, const char* label, int slices) const {
     Impl::with_log_polar_period(grid_.period, [&]<int period>() {
       using Convolve = Impl::LogPolarConvolve<ExecutionSpace, T, period, transposed>;
-      using Number = typename Convolve::Number;
       Convolve{grid_,
                samples_.data(),
                results_.data(),
-               reinterpret_cast<const Number*>(roots_.data()),
-               reinterpret_cast<const Number*>(symbol_.data()),
+               roots_.data(),
+               reinterpret_cast<const Impl::PlainComplex<T>*>(symbol_.data()),
                (slices + 1) / 2 * grid_.spans}
           .launch(space, label);
     });
@@ -222,6 +217,14 @@ private:
     for (int j = 0; j < count; ++j)
       values.push_back(Number(value(j)));
     return Impl::device_copy(space, std::string("Bracewell::LogPolarTomography::") + name, values);
+  }
+
+  Vector<Impl::PlainComplex<T>> make_roots(const ExecutionSpace& space) const {
+    std::vector<Impl::PlainComplex<T>> roots;
+    Impl::with_log_polar_period(grid_.period, [&]<int period>() {
+      roots = Impl::StepPasses<T, Impl::ConvolutionSteps<period>>::write_roots();
+    });
+    return Impl::device_copy(space, "Bracewell::LogPolarTomography::roots", roots);
   }
 
   Vector<Complex> make_symbol(const ExecutionSpace& space) const {
@@ -247,10 +250,12 @@ private:
 
   Grid grid_;
   Sizes sizes_;
-  double scale_;                                ///< of projections
-  Vector<Complex> symbol_, roots_, directions_; ///< of the convolution; of the middles of spans
-  Vector<T> origins_;                           ///< of angles
-  Matrix samples_, results_; ///< [pairs, angles, columns], [pairs, spans, result rows, columns]
+  double scale_;                        ///< of projections
+  Vector<Complex> symbol_;              ///< of the convolution
+  Vector<Impl::PlainComplex<T>> roots_; ///< of its transforms
+  Vector<Complex> directions_;          ///< of the middles of spans
+  Vector<T> origins_;                   ///< of angles
+  Matrix samples_, results_;            ///< [pairs, angles, columns], [pairs, spans, result rows, columns]
   RowFFT samples_forward_, samples_backward_, results_forward_, results_backward_;
   Vector<char> workspace_;
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/detail/toeplitz_columns.hpp>
-#include <bracewell/impl/line_dft.hpp>
+#include <bracewell/impl/line_steps.hpp>
 
 #include <array>
 #include <cstddef>

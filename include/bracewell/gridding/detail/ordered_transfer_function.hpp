@@ -7,7 +7,7 @@
 
 namespace Bracewell::Impl {
 
-/// The frequencies of a line in the order in which LineDFT leaves them where lanes of a team have neighbouring groups.
+/// The frequencies of a line in the order in which StepPasses leaves them where lanes of a team have neighbouring groups.
 struct LineOrder {
   int first, second, groups;
 

@@ -3,8 +3,8 @@
 
 #include <bracewell/gridding/detail/toeplitz_blocks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
-#include <bracewell/impl/line_dft.hpp>
-#include <bracewell/impl/register_fft.hpp>
+#include <bracewell/impl/line_fft.hpp>
+#include <bracewell/impl/line_steps.hpp>
 #include <bracewell/impl/unroll.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -53,9 +53,7 @@ template <class T, class Steps, int columns>
 struct ToeplitzColumns {
   using ColumnTeam = ToeplitzColumnTeam<T, Steps, columns>;
   using Number = PlainComplex<T>;
-  using DFT = LineDFT<T, Steps>;
-  static constexpr int first = Steps::first, second = Steps::second, third = Steps::third, n = Steps::n,
-                       groups = Steps::groups;
+  static constexpr int first = Steps::first, third = Steps::third, n = Steps::n;
   static constexpr int chip_team_size = ColumnTeam::team_size, chip_teams = ColumnTeam::teams;
 
   Number* spectra;  ///< [images, blocks]
@@ -64,60 +62,40 @@ struct ToeplitzColumns {
       images; ///< neighbouring teams have the same columns of all of them, so that factors are read once
   int height; ///< at most n / 2
   ToeplitzBlocks blocks;
-  const Number* table; ///< LineDFT's roots
+  const Number* table; ///< StepPasses' roots
 
   template <int lanes = chip_team_size, class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
-    Number* const lines = static_cast<Number*>(scratch);
+    Number* const values = static_cast<Number*>(scratch);
     const std::int64_t own = team.number() / images * columns;
     Number* const spectrum = spectra + team.number() % images * blocks.size(height) + own * blocks.rows;
     const T* const transfer = factors + own * n;
     const std::int64_t apart = std::int64_t(n / first) * blocks.row_length;
-    for (int i = team.rank(); i < columns * (n / first); i += lanes) {
-      const int j = i / columns;
-      const Number* const from = spectrum + blocks.row(j) + i % columns;
-      Number x[first];
+    const LineFFT<T, Team, StepLines<columns, ColumnTeam::line>, LineExchange::InPlace, lanes> line{
+        team, {}, values, values};
+    const StepPasses<T, Steps> passes{table};
+    line.template first<false, 2>(passes, [&](const LineButterfly& at, int rows, Number(&x)[first]) {
+      const Number* const from = spectrum + blocks.row(at.j) + at.line;
       BRACEWELL_UNROLL
       for (int q = 0; q < first / 2; ++q)
-        x[q] = j + q * (n / first) < height ? from[q * apart] : Number{0, 0};
-      DFT::template begin<first / 2>(x, j, lines + i % columns * ColumnTeam::line);
-    }
-    team.barrier();
-    second_step<false, lanes>(team.rank(), lines);
-    team.barrier();
-    for (int i = team.rank(); i < columns * groups; i += lanes) {
-      const int column = i / groups, group = i % groups;
-      Number* const line = lines + column * ColumnTeam::line;
-      Number x[third];
-      DFT::end(x, group, line, table);
+        x[q] = at.j + q * rows < height ? from[q * apart] : Number{0, 0};
+    });
+    line.template middle<false>(passes);
+    line.template use_transform<false>(passes, [&](const LineButterfly& at, int groups, Number(&x)[third]) {
       BRACEWELL_UNROLL
       for (int q = 0; q < third; ++q) {
-        const T factor = transfer[column * n + q * groups + group];
+        const T factor = transfer[at.line * n + q * groups + at.j];
         x[q] = {x[q].re * factor, x[q].im * factor};
       }
-      DFT::begin_back(x, group, line);
-    }
-    team.barrier();
-    second_step<true, lanes>(team.rank(), lines);
-    team.barrier();
-    for (int i = team.rank(); i < columns * (n / first); i += lanes) {
-      const int j = i / columns;
-      Number* const to = spectrum + blocks.row(j) + i % columns;
-      Number x[first];
-      DFT::end_back(x, j, lines + i % columns * ColumnTeam::line, table);
+    });
+    line.template middle<true>(passes);
+    line.template last<true>(passes, [&](const LineButterfly& at, int rows, const Number(&x)[first]) {
+      Number* const to = spectrum + blocks.row(at.j) + at.line;
       BRACEWELL_UNROLL
       for (int q = 0; q < first / 2; ++q)
-        if (j + q * (n / first) < height)
+        if (at.j + q * rows < height)
           to[q * apart] = x[q];
-    }
-  }
-
-private:
-  template <bool inverse, int lanes>
-  KOKKOS_FORCEINLINE_FUNCTION void second_step(int rank, Number* lines) const {
-    constexpr int each = n / second;
-    for (int i = rank; i < columns * each; i += lanes)
-      DFT::template go_on<inverse>(i % each, lines + i / each * ColumnTeam::line, table);
+    });
   }
 };
 

@@ -8,9 +8,8 @@
 #include <bracewell/gridding/detail/toeplitz_columns.hpp>
 #include <bracewell/gridding/detail/toeplitz_rows.hpp>
 #include <bracewell/impl/chip_teams.hpp>
-#include <bracewell/impl/line_dft.hpp>
+#include <bracewell/impl/line_steps.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/impl/register_fft.hpp>
 #include <bracewell/impl/row_loop.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -48,13 +47,13 @@ public:
                                      real,       T(1. / sizes.rows / sizes.columns)};
     visit_line_steps(sizes.rows, [&](auto steps) {
       order.rows = LineOrder::of(steps);
-      rows_ =
-          device_copy(space, "Bracewell::ToeplitzNormal::roots", LineDFT<T, decltype(steps)>::write_roots());
+      rows_ = device_copy(space, "Bracewell::ToeplitzNormal::roots",
+                          StepPasses<T, decltype(steps)>::write_roots());
     });
     visit_line_steps(sizes.columns, [&](auto steps) {
       order.columns = LineOrder::of(steps);
-      columns_ =
-          device_copy(space, "Bracewell::ToeplitzNormal::roots", LineDFT<T, decltype(steps)>::write_roots());
+      columns_ = device_copy(space, "Bracewell::ToeplitzNormal::roots",
+                             StepPasses<T, decltype(steps)>::write_roots());
     });
     for_each_row(space, "Bracewell::ToeplitzNormal::transfer_function", sizes.rows, order);
   }
@@ -63,7 +62,7 @@ public:
   static std::size_t bytes_needed(const Shape& shape, const Sizes& sizes, std::int64_t slices) {
     std::size_t roots = 0;
     for (const int size : {sizes.rows, sizes.columns})
-      visit_line_steps(size, [&](auto steps) { roots += LineDFT<T, decltype(steps)>::roots; });
+      visit_line_steps(size, [&](auto steps) { roots += StepPasses<T, decltype(steps)>::roots; });
     return std::size_t(sizes.rows) * sizes.columns * sizeof(T) +
            (roots + std::size_t(numbers(shape, sizes, slices))) * sizeof(Number);
   }

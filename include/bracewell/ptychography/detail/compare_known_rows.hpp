@@ -51,13 +51,14 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
     Line::template load_inner<n>(wave, x);
     const std::int64_t pixel = (targets.row(i, j) * n + row) * n + at.lane;
     T t[outer_sums][lanes], intensity[outer_sums][lanes] = {};
-    for_numbers([&](int c, int g) { t[c][g] = static_cast<T>(targets.values[pixel + Line::outer(c, g)]); });
+    Line::for_outer(
+        [&](int c, int g) { t[c][g] = static_cast<T>(targets.values[pixel + Line::outer(c, g)]); });
     Number* const first_exchange = at.exchange;
     to_detector(at, first_exchange, wave, x, y, intensity);
     T first = 0, second = 0; // intensities become what the waves are multiplied by
     const auto compare = [&](CompareTask what) {
       const auto each = compare_pixel<kind>(what, targets, j, background, norm, pattern);
-      for_numbers([&](int c, int g) {
+      Line::for_outer([&](int c, int g) {
         intensity[c][g] = each(intensity[c][g], intensity[c][g], t[c][g],
                                pixel_weight(targets, pixel + Line::outer(c, g), t[c][g]), first, second);
       });
@@ -72,16 +73,6 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
   }
 
 private:
-  /// use(c, g) for the numbers that a thread has after a transform.
-  template <class Use>
-  KOKKOS_FORCEINLINE_FUNCTION static void for_numbers(const Use& use) {
-    BRACEWELL_UNROLL
-    for (int c = 0; c < outer_sums; ++c)
-      BRACEWELL_UNROLL
-    for (int g = 0; g < lanes; ++g)
-      use(c, g);
-  }
-
   KOKKOS_FORCEINLINE_FUNCTION void use_exchange(Line& at, Number* first_exchange, int mode) const {
     at.exchange = first_exchange + numbers * Kokkos::min(mode, exchanges - 1);
   }
@@ -114,7 +105,9 @@ private:
                                                  Number (&x)[per_lane], Number (&y)[outer_sums][lanes],
                                                  const T (&factor)[outer_sums][lanes]) const {
     for (int mode = this->modes.by() - 1; mode >= 0; --mode) { // y: numbers of this mode
-      for_numbers([&](int c, int g) { y[c][g] = {y[c][g].re * factor[c][g], y[c][g].im * factor[c][g]}; });
+      Line::for_outer([&](int c, int g) {
+        y[c][g] = {y[c][g].re * factor[c][g], y[c][g].im * factor[c][g]};
+      });
       at.outer_adjoint(y);
       synchronise_lanes();
       at.inner_adjoint(x);

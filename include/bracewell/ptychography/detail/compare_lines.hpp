@@ -3,7 +3,6 @@
 
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/ptychography/detail/compare_patterns.hpp>
-#include <bracewell/ptychography/detail/line_passes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/selection.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
@@ -99,12 +98,13 @@ struct CompareLines {
   DetectorTerms<T> detector;        ///< but for the gradient of factors
   const Kokkos::complex<T>* phases; ///< TransferPhases in the near field, or null
 
-  using Lines = LinePasses<Space, Member, T, false>;
+  using Lines = TeamLines<Space, Member, T, false>;
 
   /// Of the block of a team.
   struct Block {
     const CompareLines& all;
     const Lines& lines;
+    int n;            ///< of a line
     std::int64_t i;   ///< in the selection
     std::int64_t j;   ///< the pattern
     std::int64_t row; ///< of the targets
@@ -124,9 +124,9 @@ struct CompareLines {
     } use; ///< of the intensity, of the wave by what the comparison left
 
     template <int radix>
-    KOKKOS_FORCEINLINE_FUNCTION void operator()(const typename Lines::Butterfly& at, int apart,
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(const LineButterfly& at, int apart,
                                                 Number (&x)[radix]) const {
-      T* const shared = block.shared + at.line * LineTeams::pitch(block.lines.n) + at.j;
+      T* const shared = block.shared + at.line * LineTeams::pitch(block.n) + at.j;
       if (use == Use::Add) {
         BRACEWELL_UNROLL
         for (int q = 0; q < radix; ++q)
@@ -148,7 +148,7 @@ struct CompareLines {
       const CompareLines& all = block.all;
       const Targets<T, Storage>& read = all.targets;
       const bool several = all.modes > 1;
-      const std::int64_t in_pattern = (block.begin + line) * block.lines.n + j, n = block.lines.n,
+      const std::int64_t in_pattern = (block.begin + line) * block.n + j, n = block.n,
                          at = block.row * n * n + in_pattern;
       const auto pixel =
           compare_pixel<kind>(all.task, read, block.j, all.background, all.norm, block.pattern);
@@ -191,14 +191,9 @@ struct CompareLines {
                           LineTeams::bytes<Space>(forward, teams.lines.by(), kept()) / sizeof(Number));
     const Lines work(member, teams, own, forward, scratch.data());
     double sum[2] = {0, 0};
-    const Block block{*this,
-                      work,
-                      i,
-                      j,
-                      targets.row(i, j),
-                      begin,
-                      patterns[i],
-                      reinterpret_cast<T*>(scratch.data() + numbers),
+    const Block block{*this, work,        n,
+                      i,     j,           targets.row(i, j),
+                      begin, patterns[i], reinterpret_cast<T*>(scratch.data() + numbers),
                       sum};
     if (!(targets.means[j] > 0 && (task == Task::Mean || block.pattern.scale > 0))) { // the whole team
       if (gradients && task == Task::Compare)
@@ -242,20 +237,20 @@ struct CompareLines {
     block.lines.template middle<false>(forward);
     if constexpr (!far) {
       if (phases) {
-        block.lines.template turn_back<false>(forward, transfer(block.i, false));
+        block.lines.template use_transform<false>(forward, transfer(block.i, false));
         block.lines.template middle<true>(inverse);
-        block.lines.template turn_back<true>(inverse, Detector{block, use}, back);
+        block.lines.template use_transform<true>(inverse, Detector{block, use}, back);
         return;
       }
     }
-    block.lines.template turn_back<false>(forward, Detector{block, use}, back);
+    block.lines.template use_transform<false>(forward, Detector{block, use}, back);
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void from_detector(const Block& block, Kokkos::complex<T>* rows) const {
     if constexpr (!far) {
       if (phases) {
         block.lines.template middle<false>(forward);
-        block.lines.template turn_back<false>(forward, transfer(block.i, true));
+        block.lines.template use_transform<false>(forward, transfer(block.i, true));
       }
     }
     block.lines.template middle<true>(inverse);

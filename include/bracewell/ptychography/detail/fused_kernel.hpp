@@ -36,7 +36,7 @@ struct FusedKernel {
                                               resident_teams<Space>(PtychographyTuning::workspace_teams)>>;
   using Number = PlainComplex<T>;
   using Stored = complex_of<Storage>;
-  using Transforms = FusedTransforms<host, T, Sizes>;
+  using Line = FusedLine<host, T, Sizes>;
   using Measured = FusedTargets<Storage, Sizes>;
   using Scratch = Kokkos::View<Number*, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
 
@@ -62,7 +62,8 @@ struct FusedKernel {
   using Sums = TeamSums<std::conditional_t<on_chip, T, double>>;
 
   /// A pattern and what a team has for it.
-  struct Context : Transforms::LaneGroup {
+  struct Context : Line {
+    using Line::Line;
     std::int64_t i, corner;
     Number* window;
     T scale;       ///< of the intensity, to J
@@ -91,7 +92,7 @@ struct FusedKernel {
       if (!has(j))
         return {0, 0};
       const Kokkos::complex<T> o = object[lanes * j], p = probe[lanes * j];
-      return turn<false>(Number{o.real(), o.imag()}, Number{p.real(), p.imag()});
+      return times<false>(Number{o.real(), o.imag()}, Number{p.real(), p.imag()});
     }
   };
   KOKKOS_FORCEINLINE_FUNCTION Row exit_wave(const Context& at, int y, int lane) const {
@@ -113,7 +114,7 @@ struct FusedKernel {
     Number* const partials = exchange + warps * Sizes::exchange;
     Number* const own_table = partials + 2 * warps;
     team.partials = partials;
-    if constexpr (Transforms::own_factors) {
+    if constexpr (Line::own_factors) {
       run(team, exchange, own_table, table);
     } else {
       for (int f = team.rank(); f < Sizes::table; f += team_size)
@@ -128,14 +129,8 @@ struct FusedKernel {
   template <class Team>
   KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, Number* exchange, Number* window,
                                        const Number* factor_table) const {
-    const int rank = team.rank();
-    Context at;
-    at.lane = rank % lanes;
-    at.group = host ? 0 : rank / lanes;
-    at.exchange = exchange + rank / Sizes::warp * Sizes::exchange + (rank % Sizes::warp - at.lane);
+    Context at(team.rank(), exchange, factor_table, table);
     at.window = window;
-    at.table = factor_table;
-    Transforms::load_factors(at, table);
     for (at.i = team.number(); at.i < selection.count; at.i += team.count())
       pattern(team, at);
   }
@@ -144,7 +139,7 @@ struct FusedKernel {
   template <class Step>
   KOKKOS_FORCEINLINE_FUNCTION static void for_lines(const Context& at, int count, const Step& step) {
     constexpr int side = on_chip && lanes < 16 ? 16 / lanes : 1;
-    Transforms::template for_lines<groups, side>(at, count, step);
+    at.template for_lines<groups, side>(count, step);
   }
 
   template <class Team>
@@ -199,7 +194,7 @@ struct FusedKernel {
   KOKKOS_FORCEINLINE_FUNCTION T transform_row(const Context& at, int y) const {
     const int m = scan.probe;
     T energy = 0;
-    Transforms::for_lanes(at, [&](int lane) {
+    at.for_lanes([&](int lane) {
       Number x[per_lane];
       const Row psi = exit_wave(at, y, lane);
       BRACEWELL_UNROLL
@@ -207,15 +202,15 @@ struct FusedKernel {
         x[j] = psi(j);
         energy += x[j].re * x[j].re + x[j].im * x[j].im;
       }
-      Transforms::inner_forward(at, lane, x);
+      at.inner_forward(lane, x);
     });
-    Transforms::for_lanes(at, [&](int lane) {
+    at.for_lanes([&](int lane) {
       BRACEWELL_UNROLL
       for (int c = 0; c < outer_sums; ++c) {
         const int k = lane + lanes * c;
         if (k < per_lane && y < m) {
           Number values[lanes];
-          Transforms::outer_forward(at, k, values);
+          at.outer_forward(k, values);
           BRACEWELL_UNROLL
           for (int g = 0; g < lanes; ++g)
             element(at, y, k + per_lane * g) = values[g];
@@ -239,32 +234,32 @@ struct FusedKernel {
         if (inside && at.lane + lanes * c < per_lane)
           early[c] = Measured::read(at.targets, column, at.lane + lanes * c);
     }
-    Transforms::for_lanes(at, [&](int lane) {
+    at.for_lanes([&](int lane) {
       Number x[per_lane];
       BRACEWELL_UNROLL
       for (int j = 0; j < leading; ++j) {
         const int row = lane + lanes * j;
         x[j] = inside && row < m ? element(at, row, column) : Number{0, 0};
       }
-      Transforms::inner_forward(at, lane, x);
+      at.inner_forward(lane, x);
     });
-    Transforms::for_lanes(at, [&](int lane) {
+    at.for_lanes([&](int lane) {
       BRACEWELL_UNROLL
       for (int c = 0; c < outer_sums; ++c) {
         const int k = lane + lanes * c;
         if (k < per_lane && inside) {
           Number values[lanes];
-          Transforms::outer_forward(at, k, values);
+          at.outer_forward(k, values);
           compare(ahead ? early[ahead ? c : 0] : Measured::read(at.targets, column, k), values, sums);
-          Transforms::outer_adjoint(at, k, values);
+          at.outer_adjoint(k, values);
         }
       }
     });
     if (!gradients)
       return;
-    Transforms::for_lanes(at, [&](int lane) {
+    at.for_lanes([&](int lane) {
       Number x[per_lane];
-      Transforms::inner_adjoint(at, lane, x);
+      at.inner_adjoint(lane, x);
       BRACEWELL_UNROLL
       for (int j = 0; j < leading; ++j) {
         const int row = lane + lanes * j;
@@ -283,7 +278,7 @@ struct FusedKernel {
       for (int j = 0; j < leading; ++j)
         early[host ? 0 : j] = psi(j);
     }
-    Transforms::for_lanes(at, [&](int lane) {
+    at.for_lanes([&](int lane) {
       BRACEWELL_UNROLL
       for (int c = 0; c < outer_sums; ++c) {
         const int k = lane + lanes * c;
@@ -292,13 +287,13 @@ struct FusedKernel {
           BRACEWELL_UNROLL
           for (int g = 0; g < lanes; ++g)
             values[g] = element(at, y, k + per_lane * g);
-          Transforms::outer_adjoint(at, k, values);
+          at.outer_adjoint(k, values);
         }
       }
     });
-    Transforms::for_lanes(at, [&](int lane) {
+    at.for_lanes([&](int lane) {
       Number x[per_lane];
-      Transforms::inner_adjoint(at, lane, x);
+      at.inner_adjoint(lane, x);
       const Row own = exit_wave(at, y, lane);
       Stored* const to = waves + ((at.i * m + y) * m + lane);
       BRACEWELL_UNROLL

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/line_steps.hpp>
 #include <bracewell/impl/register_fft.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
@@ -32,16 +33,33 @@ namespace Bracewell::Impl {
 /// The adjoint goes the other way, and there the inner sums are at shifted frequencies:
 ///   x(t + lanes j) = sum_k exp(2 pi i (j + t / lanes) k / per_lane)
 ///                    sum_g exp(2 pi i g t / lanes) X(k + per_lane g).
-template <int lanes_, int per_lane_, int leading_>
-struct FusedSizes {
+/// In the exchange (StepPasses) the numbers of a k lie `stride` apart, and those of the next k `pitch` further: it is odd,
+/// so that it runs over different banks.
+template <int lanes_, int per_lane_, int leading_, int stride_ = 1, int pitch_ = 33>
+struct FusedSizes : StepRadices<per_lane_, lanes_> {
   using Tuning = PtychographyTuning;
-  static constexpr int lanes = lanes_, per_lane = per_lane_, n = lanes * per_lane, leading = leading_;
+  using StepRadices<per_lane_, lanes_>::n;
+  static constexpr int lanes = lanes_, per_lane = per_lane_, leading = leading_;
   static constexpr int outer_sums = (per_lane + lanes - 1) / lanes; ///< of a lane
   static constexpr int warp = 32, groups = warp / lanes; ///< groups of lanes that exchange side by side
-  static constexpr int pitch = warp + 1; ///< of the exchange: odd, so that it runs over different banks
-  static constexpr int stride = 1;       ///< of the lanes there
-  static constexpr int exchange = per_lane * pitch;
+  static constexpr int stride = stride_, pitch = pitch_, exchange = per_lane * pitch;
   static_assert(lanes % PatternLayout::group == 0 && warp % lanes == 0);
+
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int place(int i) {
+    return i / lanes * pitch + i % lanes * stride;
+  }
+  template <int step>
+  KOKKOS_FORCEINLINE_FUNCTION static int first_place(int b) {
+    return b * (step == 0 ? stride : pitch);
+  }
+
+  /// Of the thread of a rank: its line and lane, and where lane 0 of the line begins in the exchange of the team. The lanes
+  /// of a line are neighbours, so that only lanes of a warp exchange numbers.
+  KOKKOS_FORCEINLINE_FUNCTION static int line(int rank) { return rank / lanes; }
+  KOKKOS_FORCEINLINE_FUNCTION static int lane(int rank) { return rank % lanes; }
+  KOKKOS_FORCEINLINE_FUNCTION static int begin(int rank) {
+    return rank / warp * exchange + (rank % warp - rank % lanes);
+  }
 
   /// Lanes of a team of a Kokkos policy on GPUs: as many as their exchange fits into scratch memory.
   template <class T>

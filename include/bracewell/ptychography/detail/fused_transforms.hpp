@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/lanes.hpp>
+#include <bracewell/impl/line_steps.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/fused_sizes.hpp>
 
@@ -9,33 +10,35 @@
 
 namespace Bracewell::Impl {
 
-/// The transforms of FusedSizes by groups of lanes: inner and outer sums, and the exchange between them. On
-/// hosts a thread does the work of all lanes, one after the other.
+/// A line of FusedSizes and its transforms, as one of its lanes sees them: inner and outer sums, and the exchange between
+/// them. These are the two steps of StepPasses. On hosts a thread does the work of all lanes, one after the other.
 template <bool host, class T, class Sizes>
-struct FusedTransforms {
+struct FusedLine {
   static constexpr int lanes = Sizes::lanes, per_lane = Sizes::per_lane, leading = Sizes::leading;
   static constexpr bool own_factors = !host && Sizes::outer_sums == 1, same_factors = lanes == per_lane;
   using Number = PlainComplex<T>;
+  using Passes = StepPasses<T, Sizes>;
 
-  /// A group of lanes, as one of them sees it.
-  struct LaneGroup {
-    Number* exchange;    ///< of the group
-    const Number* table; ///< see FusedSizes
-    int lane, group;
-    Number outer[own_factors ? Sizes::outer_factors : 1];
-    Number inner[own_factors && !same_factors ? Sizes::inner_factors : 1];
-  };
-
+  Number* exchange;    ///< of the line
+  const Number* table; ///< see FusedSizes
+  int lane, group;     ///< `group`: of lanes, or the line of the team
   /// Factors that a lane keeps in registers.
-  KOKKOS_FORCEINLINE_FUNCTION static void load_factors(LaneGroup& at, const Number* table) {
+  Number outer_factors[own_factors ? Sizes::outer_factors : 1];
+  Number inner_factors[own_factors && !same_factors ? Sizes::inner_factors : 1];
+
+  FusedLine() = default;
+  /// @param own  the table from which the lane's own factors are read
+  KOKKOS_FORCEINLINE_FUNCTION FusedLine(int rank, Number* scratch, const Number* table_, const Number* own)
+      : exchange(scratch + Sizes::begin(rank)), table(table_), lane(Sizes::lane(rank)),
+        group(host ? 0 : Sizes::line(rank)) {
     if constexpr (own_factors) {
       BRACEWELL_UNROLL
       for (int f = 0; f < Sizes::outer_factors; ++f)
-        at.outer[f] = table[(at.lane < per_lane ? at.lane : 0) * Sizes::outer_factors + f];
+        outer_factors[f] = own[(lane < per_lane ? lane : 0) * Sizes::outer_factors + f];
       if constexpr (!same_factors) {
         BRACEWELL_UNROLL
         for (int f = 0; f < Sizes::inner_factors; ++f)
-          at.inner[f] = table[per_lane * Sizes::outer_factors + at.lane * Sizes::inner_factors + f];
+          inner_factors[f] = own[per_lane * Sizes::outer_factors + lane * Sizes::inner_factors + f];
       }
     }
   }
@@ -43,12 +46,12 @@ struct FusedTransforms {
   /// step(lane): on GPUs side by side, on hosts one after the other. What it leaves in the exchange can be
   /// read by the next step.
   template <class Step>
-  KOKKOS_FORCEINLINE_FUNCTION static void for_lanes(const LaneGroup& at, const Step& step) {
+  KOKKOS_FORCEINLINE_FUNCTION void for_lanes(const Step& step) const {
     if constexpr (host) {
-      for (int lane = 0; lane < lanes; ++lane)
-        step(lane);
+      for (int each = 0; each < lanes; ++each)
+        step(each);
     } else {
-      step(at.lane);
+      step(lane);
       synchronise_lanes();
     }
   }
@@ -57,45 +60,36 @@ struct FusedTransforms {
   /// some maybe from `count` on: they meet at every exchange. Neighbouring lines go to `side` groups that have
   /// them `lanes` apart: where the groups among 16 neighbouring lanes do, these run over different banks.
   template <int groups, int side, class Step>
-  KOKKOS_FORCEINLINE_FUNCTION static void for_lines(const LaneGroup& at, int count, const Step& step) {
-    for (int group = at.group; line<side>(host ? group : group - group % Sizes::groups) < count;
-         group += groups)
-      step(line<side>(group));
+  KOKKOS_FORCEINLINE_FUNCTION void for_lines(int count, const Step& step) const {
+    for (int each = group; line_of<side>(host ? each : each - each % Sizes::groups) < count; each += groups)
+      step(line_of<side>(each));
   }
   template <int side>
-  KOKKOS_FORCEINLINE_FUNCTION static int line(int group) {
+  KOKKOS_FORCEINLINE_FUNCTION static int line_of(int group) {
     const int first = group / side;
     return first / lanes * (side * lanes) + first % lanes + group % side * lanes;
   }
 
   /// Inner sums of a lane, into the exchange.
-  KOKKOS_FORCEINLINE_FUNCTION static void inner_forward(const LaneGroup& at, int lane,
-                                                        Number (&x)[per_lane]) {
+  KOKKOS_FORCEINLINE_FUNCTION void inner_forward(int own, Number (&x)[per_lane]) const {
     RegisterFFT<per_lane, false>::template run_leading<leading>(x);
-    BRACEWELL_UNROLL
-    for (int k = 0; k < per_lane; ++k)
-      at.exchange[k * Sizes::pitch + lane * Sizes::stride] = x[k];
+    Passes::template put<0>(exchange, own, x);
   }
   /// Outer sums of a lane for one k.
-  KOKKOS_FORCEINLINE_FUNCTION static void outer_forward(const LaneGroup& at, int k, Number (&y)[lanes]) {
-    BRACEWELL_UNROLL
-    for (int t = 0; t < lanes; ++t)
-      y[t] = at.exchange[k * Sizes::pitch + t * Sizes::stride];
-    RegisterFFT<lanes, false>::run_shifted(y, own_factors ? at.outer : at.table + k * Sizes::outer_factors);
+  KOKKOS_FORCEINLINE_FUNCTION void outer_forward(int k, Number (&y)[lanes]) const {
+    Passes::template get<1>(exchange, k, y);
+    RegisterFFT<lanes, false>::run_shifted(y, own_factors ? outer_factors : table + k * Sizes::outer_factors);
   }
-  KOKKOS_FORCEINLINE_FUNCTION static void outer_adjoint(const LaneGroup& at, int k, Number (&y)[lanes]) {
+  KOKKOS_FORCEINLINE_FUNCTION void outer_adjoint(int k, Number (&y)[lanes]) const {
     RegisterFFT<lanes, true>::run(y);
-    BRACEWELL_UNROLL
-    for (int t = 0; t < lanes; ++t)
-      at.exchange[k * Sizes::pitch + t * Sizes::stride] = y[t];
+    Passes::template put<1>(exchange, k, y);
   }
-  KOKKOS_FORCEINLINE_FUNCTION static void inner_adjoint(const LaneGroup& at, int lane,
-                                                        Number (&x)[per_lane]) {
-    BRACEWELL_UNROLL
-    for (int k = 0; k < per_lane; ++k)
-      x[k] = at.exchange[k * Sizes::pitch + lane * Sizes::stride];
-    const Number* const inner = at.table + per_lane * Sizes::outer_factors + lane * Sizes::inner_factors;
-    RegisterFFT<per_lane, true>::run_shifted(x, !own_factors ? inner : same_factors ? at.outer : at.inner);
+  KOKKOS_FORCEINLINE_FUNCTION void inner_adjoint(int own, Number (&x)[per_lane]) const {
+    Passes::template get<0>(exchange, own, x);
+    const Number* const of_lane = table + per_lane * Sizes::outer_factors + own * Sizes::inner_factors;
+    RegisterFFT<per_lane, true>::run_shifted(x, !own_factors   ? of_lane
+                                                : same_factors ? outer_factors
+                                                               : inner_factors);
   }
 };
 

@@ -62,7 +62,7 @@ struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
 private:
   KOKKOS_FORCEINLINE_FUNCTION static void use_exchange(const Member& member, Line& at, Number* memory,
                                                        int number) {
-    at.exchange = memory + (Sizes::place(member.team_rank()) + number % exchanges * Sizes::exchange);
+    at.exchange = memory + (Sizes::begin(member.team_rank()) + number % exchanges * Sizes::exchange);
   }
 
   /// x: G of a thread, less the wave factor times its exit wave o p.
@@ -72,7 +72,7 @@ private:
       return;
     BRACEWELL_UNROLL
     for (int j = 0; j < per_lane; ++j) {
-      const Number psi = turn<false>(o[j], p[j]);
+      const Number psi = times<false>(o[j], p[j]);
       x[j] = {x[j].re - factor * psi.re, x[j].im - factor * psi.im};
     }
   }
@@ -110,7 +110,7 @@ private:
       subtract(patterns[i].wave_factor, o, p, x);
       BRACEWELL_UNROLL
       for (int j = 0; j < per_lane; ++j) {
-        const Number product = turn<true>(x[j], p[j]), term = turn<true>(x[j], o[j]);
+        const Number product = times<true>(x[j], p[j]), term = times<true>(x[j], o[j]);
         if (want_object)
           wave[lanes * j * wave_block] = Complex(product.re, product.im);
         sum[j] = sum[j] + term;
@@ -151,8 +151,8 @@ private:
         Number* const sum = kept + mode * of_mode;
         BRACEWELL_UNROLL
         for (int j = 0; j < per_lane; ++j) {
-          product[j] = product[j] + turn<true>(x[j], p[j]);
-          sum[j * Base::threads] = sum[j * Base::threads] + turn<true>(x[j], o[j]);
+          product[j] = product[j] + times<true>(x[j], p[j]);
+          sum[j * Base::threads] = sum[j * Base::threads] + times<true>(x[j], o[j]);
         }
         member.team_barrier();
       }
@@ -232,8 +232,8 @@ private:
       subtract(factor, o, p, x);
       BRACEWELL_UNROLL
       for (int j = 0; j < per_lane; ++j) {
-        sum[j] = sum[j] + turn<true>(x[j], p[j]);
-        x[j] = turn<true>(x[j], o[j]);
+        sum[j] = sum[j] + times<true>(x[j], p[j]);
+        x[j] = times<true>(x[j], o[j]);
       }
       if (want_probe) {
         at.inner_forward(x);

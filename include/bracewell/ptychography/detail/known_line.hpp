@@ -22,60 +22,45 @@ struct RowSizes : FusedSizes<lanes_, per_lane_, per_lane_> {
   static constexpr int lines = threads / lanes_, blocks = Sizes::n / lines;
   static constexpr int exchange = threads / Sizes::warp * Sizes::exchange;
   static_assert(Sizes::n % lines == 0);
-
-  KOKKOS_FORCEINLINE_FUNCTION static int line(int rank) { return rank / lanes_; }
-  KOKKOS_FORCEINLINE_FUNCTION static int lane(int rank) { return rank % lanes_; }
-  KOKKOS_FORCEINLINE_FUNCTION static int place(int rank) { ///< of lane 0 in the exchange
-    return rank / Sizes::warp * Sizes::exchange + rank % Sizes::warp - rank % lanes_;
-  }
 };
 
-/// Columns: neighbouring threads have neighbouring columns, and a team exchanges numbers.
+/// Columns: neighbouring threads have neighbouring columns, and a team exchanges numbers; even and odd k by other banks.
 template <int lanes_, int per_lane_, int lines_ = wave_block>
-struct ColumnSizes : FusedSizes<lanes_, per_lane_, per_lane_> {
-  using Sizes = FusedSizes<lanes_, per_lane_, per_lane_>;
+struct ColumnSizes : FusedSizes<lanes_, per_lane_, per_lane_, lines_, lanes_ * lines_ + lines_ % 16> {
+  using Sizes = typename ColumnSizes::FusedSizes;
   static constexpr int lines = lines_, threads = lines * lanes_, blocks = Sizes::n / lines; ///< of a team
-  static constexpr int stride = lines, pitch = lanes_ * lines + lines % 16; ///< even and odd k: other banks
-  static constexpr int exchange = per_lane_ * pitch;
   static_assert(Sizes::n % lines == 0);
 
   KOKKOS_FORCEINLINE_FUNCTION static int line(int rank) { return rank % lines; }
   KOKKOS_FORCEINLINE_FUNCTION static int lane(int rank) { return rank / lines; }
-  KOKKOS_FORCEINLINE_FUNCTION static int place(int rank) { return rank % lines; }
+  KOKKOS_FORCEINLINE_FUNCTION static int begin(int rank) { return rank % lines; }
 };
 
 /// What a thread has of a line, and its part of the transforms: before one numbers lane + lanes j, x[j]; after it numbers
-/// k + per_lane g with k = lane + lanes c, y[g] of outer sum c (FusedTransforms). A thread writes to the exchange where it
+/// k + per_lane g with k = lane + lanes c, y[g] of outer sum c (FusedLine). A thread writes to the exchange where it
 /// has read at the end of the transform before, if that went the other way: between the two nobody has to wait.
 template <class T, class Sizes>
-struct KnownLine : FusedTransforms<false, T, Sizes>::LaneGroup {
-  using Transforms = FusedTransforms<false, T, Sizes>;
+struct KnownLine : FusedLine<false, T, Sizes> {
+  using Base = FusedLine<false, T, Sizes>;
   using Number = PlainComplex<T>;
   static constexpr int lanes = Sizes::lanes, per_lane = Sizes::per_lane, outer_sums = Sizes::outer_sums;
   static_assert(per_lane % lanes == 0 && lanes % wave_block == 0);
 
-  KOKKOS_FORCEINLINE_FUNCTION KnownLine(int rank, Number* scratch, const Number* factors) {
-    this->exchange = scratch + Sizes::place(rank);
-    this->table = factors;
-    this->lane = Sizes::lane(rank);
-    this->group = Sizes::line(rank);
-    Transforms::load_factors(*this, factors);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION KnownLine(int rank, Number* scratch, const Number* factors)
+      : Base(rank, scratch, factors, factors) {}
 
   /// Number of the line, from that of the lane on: outer sum c, g.
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int outer(int c, int g) { return lanes * c + per_lane * g; }
 
   KOKKOS_FORCEINLINE_FUNCTION void inner_forward(Number (&x)[per_lane]) const {
-    Transforms::inner_forward(*this, this->lane, x);
+    Base::inner_forward(this->lane, x);
   }
   KOKKOS_FORCEINLINE_FUNCTION void inner_adjoint(Number (&x)[per_lane]) const {
-    Transforms::inner_adjoint(*this, this->lane, x);
+    Base::inner_adjoint(this->lane, x);
   }
   /// The same of a thread that has numbers (first + lanes j) mod n, x[j], in two parts.
   KOKKOS_FORCEINLINE_FUNCTION void read_inner(int first, Number (&x)[per_lane]) const {
-    BRACEWELL_UNROLL
-    for (int k = 0; k < per_lane; ++k)
-      x[k] = this->exchange[k * Sizes::pitch + first % lanes * Sizes::stride];
+    Base::Passes::template get<0>(this->exchange, first % lanes, x);
   }
   /// @param factors  [n, inner_factors]: of all numbers
   KOKKOS_FORCEINLINE_FUNCTION static void inner_adjoint_from(int first, const Number* factors,
@@ -88,7 +73,7 @@ struct KnownLine : FusedTransforms<false, T, Sizes>::LaneGroup {
     BRACEWELL_UNROLL
     for (int c = 0; c < outer_sums; ++c) {
       Number y[lanes];
-      Transforms::outer_forward(*this, this->lane + lanes * c, y);
+      Base::outer_forward(this->lane + lanes * c, y);
       use(c, y);
     }
   }
@@ -96,7 +81,18 @@ struct KnownLine : FusedTransforms<false, T, Sizes>::LaneGroup {
   KOKKOS_FORCEINLINE_FUNCTION void outer_adjoint(Number (&y)[outer_sums][lanes]) const {
     BRACEWELL_UNROLL
     for (int c = 0; c < outer_sums; ++c)
-      Transforms::outer_adjoint(*this, this->lane + lanes * c, y[c]);
+      Base::outer_adjoint(this->lane + lanes * c, y[c]);
+  }
+
+  /// use(c, g) for the numbers that a thread has after a transform.
+  template <class Use>
+  KOKKOS_FORCEINLINE_FUNCTION static void for_outer(const Use& use) {
+    BRACEWELL_UNROLL
+    for (int c = 0; c < outer_sums; ++c) {
+      BRACEWELL_UNROLL
+      for (int g = 0; g < lanes; ++g)
+        use(c, g);
+    }
   }
 
   /// Numbers of the line, the lane's of which is *from, before a transform and after it.
@@ -115,11 +111,7 @@ struct KnownLine : FusedTransforms<false, T, Sizes>::LaneGroup {
   template <int apart = 1>
   KOKKOS_FORCEINLINE_FUNCTION static void load_outer(const Kokkos::complex<T>* from,
                                                      Number (&y)[outer_sums][lanes]) {
-    BRACEWELL_UNROLL
-    for (int c = 0; c < outer_sums; ++c)
-      BRACEWELL_UNROLL
-    for (int g = 0; g < lanes; ++g)
-      y[c][g] = plain(from[outer(c, g) * apart]);
+    for_outer([&](int c, int g) { y[c][g] = plain(from[outer(c, g) * apart]); });
   }
   template <int apart = 1>
   KOKKOS_FORCEINLINE_FUNCTION static void store_outer(Kokkos::complex<T>* to, int c,

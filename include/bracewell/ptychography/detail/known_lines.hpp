@@ -33,11 +33,7 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
       Number y[Line::outer_sums][Line::lanes];
       Line::load_outer(phase + (n + at.lane), y);
       const Number own = plain(phase[row] * (T(1) / T(n * n)));
-      BRACEWELL_UNROLL
-      for (int c = 0; c < Line::outer_sums; ++c)
-        BRACEWELL_UNROLL
-      for (int g = 0; g < Line::lanes; ++g)
-        y[c][g] = turn<false>(given[c][g], turn<false>(own, y[c][g]));
+      Line::for_outer([&](int c, int g) { y[c][g] = times<false>(given[c][g], times<false>(own, y[c][g])); });
       at.outer_adjoint(y);
       synchronise_lanes();
       Number x[Line::per_lane];
@@ -145,7 +141,7 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
     for (int t = part.slice, number = 0; t < count; t += this->slices, ++number) {
       const int i = this->pattern_at(t);
       at.exchange =
-          memory.data() + (Sizes::place(member.team_rank()) + number % Base::exchanges * Sizes::exchange);
+          memory.data() + (Sizes::begin(member.team_rank()) + number % Base::exchanges * Sizes::exchange);
       if constexpr (shifted) {
         Number y[Line::outer_sums][Line::lanes];
         Line::template load_outer<wave_block>(this->probes + this->element(at, part, i), y);
@@ -155,7 +151,7 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
       }
       BRACEWELL_UNROLL
       for (int j = 0; j < per_lane; ++j)
-        x[j] = turn<false>(o[j], p[j]);
+        x[j] = times<false>(o[j], p[j]);
       if (energies) {
         T energy = 0;
         BRACEWELL_UNROLL
@@ -218,10 +214,10 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
         BRACEWELL_UNROLL
         for (int g = 0; g < Line::lanes; ++g) {
           const int column = Line::outer(c, g);
-          const Number term = turn<true>(y[g], turn<false>(own, plain(of_columns[column])));
+          const Number term = times<true>(y[g], times<false>(own, plain(of_columns[column])));
           sum[c][g] = sum[c][g] + term;
           if (moments) {
-            const T product = turn<true>(plain(of_row[column]), term).im;
+            const T product = times<true>(plain(of_row[column]), term).im;
             along_row += frequency(at.lane + column) * product;
             across += product;
           }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/line_fft.hpp>
+#include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/quick_division.hpp>
 #include <bracewell/impl/radix_passes.hpp>
+#include <bracewell/impl/unroll.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -47,6 +52,51 @@ struct LineTeams {
                                                             int sums) {
     return std::size_t(lines) * (passes.length * sizeof(PlainComplex<T>) * (is_host<Space> ? 2 : 1) +
                                  sums * pitch(passes.n) * sizeof(T));
+  }
+};
+
+/// The one thread of a team on a host.
+struct OneThread {
+  KOKKOS_FORCEINLINE_FUNCTION static int rank() { return 0; }
+  KOKKOS_FORCEINLINE_FUNCTION static void barrier() {}
+};
+
+/// The transforms of the lines of a team: a thread of a GPU has a butterfly of every pass, that of a host all of them.
+template <class Space, class Member, class T, bool adjacent>
+struct TeamLines
+    : LineFFT<T, std::conditional_t<is_host<Space>, OneThread, PolicyTeam<Member>>, ManyLines<adjacent>,
+              is_host<Space> ? LineExchange::Buffers : LineExchange::Registers, 1> {
+  using Base = typename TeamLines::LineFFT;
+  KOKKOS_FORCEINLINE_FUNCTION TeamLines(const Member& member, const LineTeams& teams, int own,
+                                        const RadixPasses<T>& passes, PlainComplex<T>* scratch)
+      : Base{team_of(member),
+             {teams.lines, own, passes.length},
+             scratch,
+             is_host<Space> ? scratch + teams.lines.by() * passes.length : scratch} {}
+
+private:
+  KOKKOS_FORCEINLINE_FUNCTION static auto team_of([[maybe_unused]] const Member& member) {
+    if constexpr (is_host<Space>)
+      return OneThread{};
+    else
+      return PolicyTeam<Member>{member};
+  }
+};
+
+/// The spectrum of a line times what is transferred, or the conjugate of it.
+template <class T>
+struct TransferLine {
+  const Kokkos::complex<T>* phases; ///< TransferPhases
+  bool conjugate;
+
+  template <int radix>
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const LineButterfly& at, int apart,
+                                              PlainComplex<T> (&x)[radix]) const {
+    BRACEWELL_UNROLL
+    for (int q = 0; q < radix; ++q) {
+      const PlainComplex<T> phase = plain(phases[at.j + apart * q]);
+      x[q] = times<false>(x[q], PlainComplex<T>{phase.re, conjugate ? -phase.im : phase.im});
+    }
   }
 };
 

@@ -27,7 +27,7 @@ struct LoadExitWaves {
     KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator()(int x, int y) const {
       if (y >= m)
         return {0, 0};
-      return turn<false>(plain(object[y * columns + x]), plain(probe[y * m + x]));
+      return times<false>(plain(object[y * columns + x]), plain(probe[y * m + x]));
     }
   };
   KOKKOS_FORCEINLINE_FUNCTION Columns of(int wave, int x) const {
@@ -101,11 +101,11 @@ struct LoadShiftedSpectrum {
     T scale;
 
     KOKKOS_FORCEINLINE_FUNCTION PlainComplex<T> operator()(int row, int column) const {
-      const PlainComplex<T> both = turn<false>(plain(of_rows[row]), plain(of_columns[column]));
+      const PlainComplex<T> both = times<false>(plain(of_rows[row]), plain(of_columns[column]));
       Kokkos::complex<T> value = spectrum[row * m + column];
       for (int c = 0; c < count; ++c)
         value += coefficients[c] * relaxation[(c * m + row) * m + column];
-      return turn<false>(plain(value), PlainComplex<T>{both.re * scale, both.im * scale});
+      return times<false>(plain(value), PlainComplex<T>{both.re * scale, both.im * scale});
     }
   };
   KOKKOS_FORCEINLINE_FUNCTION Rows of(int wave, int row) const {

@@ -4,7 +4,6 @@
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/quick_division.hpp>
 #include <bracewell/impl/radix_passes.hpp>
-#include <bracewell/ptychography/detail/line_passes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
@@ -40,7 +39,7 @@ struct TransformLines {
     const int own = Kokkos::min(teams.lines.by(), lines - begin);
     const Scratch scratch(member.team_scratch(LineTeams::scratch_level<Space>()),
                           LineTeams::bytes<Space>(passes, teams.lines.by(), 0) / sizeof(Number));
-    const LinePasses<Space, Member, T, adjacent> work(member, teams, own, passes, scratch.data());
+    const TeamLines<Space, Member, T, adjacent> work(member, teams, own, passes, scratch.data());
     const auto source = load.of(wave, begin);
     const auto target = store.of(wave, begin);
     T energy = 0;
@@ -53,7 +52,7 @@ struct TransformLines {
     if constexpr (transfers) {
       const Kokkos::complex<T>* const own_phases =
           phases + std::int64_t(2) * sharing.quotient(wave) * passes.n;
-      work.template turn_back<inverse>(passes, TransferLine<T>{own_phases, conjugate});
+      work.template use_transform<inverse>(passes, TransferLine<T>{own_phases, conjugate});
       work.template middle<!inverse>(passes_back);
       work.template last<!inverse>(passes_back, target);
     } else {

@@ -33,7 +33,7 @@ struct PtychographyTuning {
   /// it they take registers that the transform needs.
   static constexpr int targets_ahead = 24;
 
-  /// Threads of a team that transforms lines (LinePasses), at most, and bytes of its scratch memory: Kokkos grants
+  /// Threads of a team that transforms lines (TeamLines), at most, and bytes of its scratch memory: Kokkos grants
   /// 48 KB.
   static constexpr int line_threads = 256;
   static constexpr std::size_t line_bytes = 44000;

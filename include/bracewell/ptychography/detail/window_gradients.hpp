@@ -155,16 +155,16 @@ private:
         BRACEWELL_UNROLL
         for (int k = 0; k < together; ++k) {
           const int j = from + k;
-          const Number psi = turn<false>(o[j], p[k]);
+          const Number psi = times<false>(o[j], p[k]);
           x[j] = {x[j].re - factor * psi.re, x[j].im - factor * psi.im};
         }
       }
       BRACEWELL_UNROLL
       for (int k = 0; k < together; ++k) {
         const int j = from + k;
-        sum[j] = sum[j] + turn<true>(x[j], p[k]);
+        sum[j] = sum[j] + times<true>(x[j], p[k]);
         Number& of_probe = probe_sums[pixel_of(pixel, j)];
-        of_probe = of_probe + turn<true>(x[j], o[j]);
+        of_probe = of_probe + times<true>(x[j], o[j]);
       }
     }
   }

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/chip_teams.hpp>
-#include <bracewell/impl/line_dft.hpp>
+#include <bracewell/impl/line_fft.hpp>
+#include <bracewell/impl/line_steps.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <algorithm>
@@ -33,8 +34,8 @@ int choose_filter_line(std::int64_t least, std::size_t chip) {
 template <class T, class Steps>
 struct FilterLine {
   using Number = PlainComplex<T>;
-  using DFT = LineDFT<T, Steps>;
-  static constexpr int first = Steps::first, third = Steps::third, n = Steps::n, groups = Steps::groups;
+  using Passes = StepPasses<T, Steps>;
+  static constexpr int third = Steps::third, n = Steps::n, groups = Steps::groups;
   static constexpr int chip_team_size = Steps::team_size, chip_teams = Steps::template resident<T>();
 
   const T* in; ///< [rows, width]
@@ -44,11 +45,11 @@ struct FilterLine {
   bool edge;            ///< continues rows beyond their ends, as PadProjections
   const Number* tables; ///< write_tables
 
-  /// LineDFT's roots; factors [third, groups].
-  static constexpr int table_size = DFT::roots + n;
+  /// StepPasses' roots; factors [third, groups].
+  static constexpr int table_size = Passes::roots + n;
   /// @param factors  of the frequencies 0 ... n / 2 of a real kernel
   static std::vector<Number> write_tables(const std::vector<Kokkos::complex<T>>& factors) {
-    std::vector<Number> result = DFT::write_roots();
+    std::vector<Number> result = Passes::write_roots();
     for (int q = 0; q < third; ++q)
       for (int group = 0; group < groups; ++group) {
         const int k = Steps::frequency(group) + groups * q;
@@ -63,43 +64,24 @@ struct FilterLine {
     Number* const values = static_cast<Number*>(scratch);
     const std::int64_t row = 2 * team.number();
     const bool both = row + 1 < rows;
-    for (int j = team.rank(); j < n / first; j += lanes) {
-      Number x[first];
-      BRACEWELL_UNROLL
-      for (int q = 0; q < first; ++q) {
-        const int i = j + q * (n / first);
-        x[q] = {padded(in + row * width, i), both ? padded(in + (row + 1) * width, i) : T(0)};
-      }
-      DFT::template begin<first>(x, j, values);
-    }
-    team.barrier();
-    for (int b = team.rank(); b < n / Steps::second; b += lanes)
-      DFT::template go_on<false>(b, values, tables);
-    team.barrier();
-    for (int group = team.rank(); group < groups; group += lanes) {
-      Number x[third];
-      DFT::end(x, group, values, tables);
+    const LineFFT<T, Team, StepLines<>, LineExchange::InPlace, lanes> line{team, {}, values, values};
+    const Passes passes{tables};
+    line.template first<false>(passes, [&](int, int i) {
+      return Number{padded(in + row * width, i), both ? padded(in + (row + 1) * width, i) : T(0)};
+    });
+    line.template middle<false>(passes);
+    line.template use_transform<false>(passes, [&](const LineButterfly& at, int apart, Number(&x)[third]) {
       BRACEWELL_UNROLL
       for (int q = 0; q < third; ++q)
-        x[q] = turn<false>(x[q], tables[DFT::roots + q * groups + group]);
-      DFT::begin_back(x, group, values);
-    }
-    team.barrier();
-    for (int b = team.rank(); b < n / Steps::second; b += lanes)
-      DFT::template go_on<true>(b, values, tables);
-    team.barrier();
-    for (int j = team.rank(); j < n / first; j += lanes) {
-      Number x[first];
-      DFT::end_back(x, j, values, tables);
-      BRACEWELL_UNROLL
-      for (int q = 0; q < first / 2; ++q) {
-        const int i = j + q * (n / first);
-        if (i < width)
-          out[row * width + i] = x[q].re;
-        if (i < width && both)
-          out[(row + 1) * width + i] = x[q].im;
-      }
-    }
+        x[q] = times<false>(x[q], tables[Passes::roots + q * apart + at.j]);
+    });
+    line.template middle<true>(passes);
+    line.template last<true, 2>(passes, [&](int, int i, const Number& value) {
+      if (i < width)
+        out[row * width + i] = value.re;
+      if (i < width && both)
+        out[(row + 1) * width + i] = value.im;
+    });
   }
 
 private:

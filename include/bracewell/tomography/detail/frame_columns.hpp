@@ -2,10 +2,13 @@
 #pragma once
 
 #include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/line_fft.hpp>
 #include <bracewell/impl/radix_passes.hpp>
+#include <bracewell/impl/unroll.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
 
 #include <cstdint>
+#include <iterator>
 
 namespace Bracewell::Impl {
 
@@ -14,103 +17,79 @@ namespace Bracewell::Impl {
 template <class T>
 struct FilterFrameColumns {
   using Number = PlainComplex<T>;
+  using Passes = RadixPasses<T, false>;
   static constexpr int chip_team_size = 256, chip_teams = 4;
 
   Number* spectra;  ///< [frames, rows, columns]
   const T* factors; ///< [padded rows, columns], real
-  int rows, columns, columns_of_team;
+  int rows, columns;
+  QuickDivision columns_of_team;
   bool transpose; ///< zeros beyond the ends; what the filter leaves there is added to the values next to it
-  RadixPasses<T> forward, inverse;
+  Passes forward, inverse;
 
   static std::size_t bytes(int padded_rows, int columns_of_team) {
     return std::size_t(2) * padded_rows * columns_of_team * sizeof(Number);
   }
-  /// Columns of a team, four of which shall share a multiprocessor's memory on the chip; 0 where they cannot: with one
+  /// Columns of two passes or more for a team, four of which shall share a multiprocessor's memory on the chip; 0 where they cannot: with one
   /// team of 2048 rows FFT plans were faster (NVIDIA H200, 2026-11-24).
   static int choose_columns(int padded_rows, std::size_t chip) {
-    if (!choose_radices(padded_rows, RadixPasses<T>::most).empty())
+    if (choose_radices(padded_rows, Passes::most).size() > 1)
       for (const int result : {16, 8, 4})
         if (chip_teams * bytes(padded_rows, result) <= chip)
           return result;
     return 0;
   }
 
-  template <class Team>
+  template <int lanes = chip_team_size, class Team>
   KOKKOS_FUNCTION void run(const Team& team, void* scratch) const {
-    const int size = forward.n, blocks = (columns + columns_of_team - 1) / columns_of_team,
-              first = static_cast<int>(team.number() % blocks) * columns_of_team,
-              own = Kokkos::min(columns_of_team, columns - first);
+    const int size = forward.n, width = columns_of_team.by(), blocks = (columns + width - 1) / width,
+              first = static_cast<int>(team.number() % blocks) * width,
+              own = Kokkos::min(width, columns - first);
     Number* const frame = spectra + team.number() / blocks * rows * columns + first;
-    Number *from = static_cast<Number*>(scratch), *to = from + size * columns_of_team;
-    for (int i = team.rank(); i < size * columns_of_team; i += chip_team_size) {
-      const int y = i / columns_of_team, column = i % columns_of_team;
-      const bool there = column < own && (y < rows || !transpose);
-      from[i] = there ? frame[std::int64_t(repeated_index(y, rows, size)) * columns + column] : Number{0, 0};
-    }
-    team.barrier();
-    pass<false>(team, forward, from, to);
-    for (int i = team.rank(); i < size * columns_of_team; i += chip_team_size)
-      if (i % columns_of_team < own) {
-        const T factor = factors[std::int64_t(i / columns_of_team) * columns + first + i % columns_of_team];
-        from[i] = {from[i].re * factor, from[i].im * factor};
-      }
-    team.barrier();
-    pass<true>(team, inverse, from, to);
-    for (int i = team.rank(); i < rows * columns_of_team; i += chip_team_size) {
-      const int y = i / columns_of_team, column = i % columns_of_team;
-      Number sum = from[i];
-      if (transpose) {
-        const auto same = FoldFrames<T>::repeats(y, rows, size);
-        for (int k = y + 1; k < same.end; ++k)
-          sum = sum + from[k * columns_of_team + column];
-        for (int k = same.second; k < same.second_end; ++k)
-          sum = sum + from[k * columns_of_team + column];
-      }
-      if (column < own)
-        frame[std::int64_t(y) * columns + column] = sum;
+    Number* const memory = static_cast<Number*>(scratch);
+    const LineFFT<T, Team, ManyLines<true>, LineExchange::Buffers, lanes> lines{
+        team, {columns_of_team, own, 0}, memory, memory + size * width};
+    lines.template first<false>(forward, [&](int column, int y) {
+      return y < rows || !transpose ? frame[std::int64_t(repeated_index(y, rows, size)) * columns + column]
+                                    : Number{0, 0};
+    });
+    lines.template middle<false>(forward);
+    lines.template use_transform<false>(forward, [&](const LineButterfly& at, int apart, auto& x) {
+      const T* const factor = factors + (std::int64_t(at.j) * columns + first + at.line);
+      BRACEWELL_UNROLL
+      for (int q = 0; q < int(std::size(x)); ++q)
+        x[q] = {x[q].re * factor[std::int64_t(q) * apart * columns],
+                x[q].im * factor[std::int64_t(q) * apart * columns]};
+    });
+    lines.template middle<true>(inverse);
+    Number* const padded = lines.to;
+    lines.template last<true>(inverse, [&](int column, int y, const Number& value) {
+      if (transpose)
+        padded[y * width + column] = value;
+      else if (y < rows)
+        frame[std::int64_t(y) * columns + column] = value;
+    });
+    if (transpose) {
+      team.barrier();
+      fold<lanes>(team.rank(), padded, own, frame);
     }
   }
 
 private:
-  template <bool backward>
-  struct Pass {
-    const FilterFrameColumns& of;
-    const RadixPasses<T>& passes;
-    int p, rank;
-    const Number* from;
-    Number* to;
-
-    template <int radix>
-    KOKKOS_FORCEINLINE_FUNCTION void run() const {
-      using FFT = RegisterFFT<radix, backward>;
-      const int each = passes.n / radix, lines = of.columns_of_team;
-      const QuickDivision& done = passes.pass[p].done;
-      for (int b = rank; b < each * lines; b += chip_team_size) {
-        const int j = b / lines, line = b % lines, before = done.quotient(j) * done.by();
-        Number x[radix];
-        BRACEWELL_UNROLL
-        for (int q = 0; q < radix; ++q)
-          x[q] = from[(j + each * q) * lines + line];
-        if (p == 0)
-          FFT::run(x);
-        else
-          FFT::run_shifted(x, passes.table + passes.pass[p].factors + (j - before) * FFT::factors);
-        BRACEWELL_UNROLL
-        for (int k = 0; k < radix; ++k)
-          to[(before * radix + j - before + done.by() * k) * lines + line] = x[k];
-      }
-    }
-  };
-
-  /// All passes of a transform, which leave its values in `from`.
-  template <bool backward, class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void pass(const Team& team, const RadixPasses<T>& passes, Number*& from,
-                                        Number*& to) const {
-    for (int p = 0; p < passes.count; ++p) {
-      visit_radix(passes.pass[p].radix, Pass<backward>{*this, passes, p, team.rank(), from, to});
-      team.barrier();
-      Number* const left = to;
-      to = from, from = left;
+  /// Adds what the filter has left beyond the ends to the values next to it.
+  template <int lanes>
+  KOKKOS_FORCEINLINE_FUNCTION void fold(int rank, const Number* padded, int own, Number* frame) const {
+    const int width = columns_of_team.by();
+    for (int i = rank; i < rows * width; i += lanes) {
+      const int y = i / width, column = i % width;
+      const auto same = FoldFrames<T>::repeats(y, rows, forward.n);
+      Number sum = padded[i];
+      for (int k = y + 1; k < same.end; ++k)
+        sum = sum + padded[k * width + column];
+      for (int k = same.second; k < same.second_end; ++k)
+        sum = sum + padded[k * width + column];
+      if (column < own)
+        frame[std::int64_t(y) * columns + column] = sum;
     }
   }
 };
@@ -139,12 +118,12 @@ public:
     launch_on_chip(space, "Bracewell::PhaseRetrieval::columns", frames * blocks,
                    Kernel::bytes(plan_.forward().n, columns_of_team_),
                    Kernel{reinterpret_cast<PlainComplex<T>*>(spectra), factors, rows, columns,
-                          columns_of_team_, transpose, plan_.forward(), plan_.inverse()});
+                          QuickDivision(columns_of_team_), transpose, plan_.forward(), plan_.inverse()});
   }
 
 private:
   int columns_of_team_;
-  RadixPlan<Space, T> plan_;
+  RadixPlan<Space, T, false> plan_;
 };
 
 } // namespace Bracewell::Impl

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/register_fft.hpp>
+#include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/line_fft.hpp>
+#include <bracewell/impl/line_steps.hpp>
 #include <bracewell/tomography/detail/log_polar_grid.hpp>
 #include <bracewell/tomography/detail/log_polar_symbol.hpp>
 
@@ -14,11 +16,9 @@ namespace Bracewell::Impl {
 /// out not needed.
 template <class ExecutionSpace, class T, int N, bool transposed>
 struct LogPolarConvolve {
-  using Steps = ConvolutionSteps<N>;
   using Number = PlainComplex<T>;
   using Tuning = TomographyTuning<ExecutionSpace>;
   static constexpr bool host = is_host<ExecutionSpace>;
-  static constexpr int first = Steps::first, second = Steps::second, third = Steps::third;
   static constexpr int columns =
       Kokkos::clamp(Tuning::convolution_bytes / (N * int(sizeof(Number))), 1, +Tuning::convolution_columns);
   static constexpr int blocks_at_once = Tuning::blocks_at_once, level = host ? 1 : 0,
@@ -29,7 +29,7 @@ struct LogPolarConvolve {
 
   LogPolarGrid grid;
   Kokkos::complex<T>*samples, *results; ///< [pairs, angles, k], [pairs, spans, result rows, k]
-  const Number *roots, *symbol;         ///< exp(-2 pi i j / N); LogPolarSymbol
+  const Number *roots, *symbol;         ///< StepPasses; LogPolarSymbol
   int images;                           ///< spans of pairs
 
   KOKKOS_FUNCTION static constexpr std::size_t scratch_bytes() {
@@ -74,107 +74,42 @@ struct LogPolarConvolve {
   }
 
 private:
-  /// Where a value lies: threads that take neighbouring ones meet in no memory bank.
-  KOKKOS_FORCEINLINE_FUNCTION static int slot(int i, int column) { return (i + i / 8) * columns + column; }
-
-  /// x[q] *= root^q, or its conjugate.
-  template <bool conjugate, int R>
-  KOKKOS_FORCEINLINE_FUNCTION static void turn_all(Number (&x)[R], const Number& root) {
-    Number power[R];
-    power[1] = root;
-    x[1] = turn<conjugate>(x[1], root);
-    BRACEWELL_UNROLL
-    for (int q = 2; q < R; ++q) {
-      power[q] = turn<false>(power[q / 2], power[q - q / 2]);
-      x[q] = turn<conjugate>(x[q], power[q]);
+  /// Where the values of a column lie: threads that take neighbouring ones meet in no memory bank.
+  struct Steps : ConvolutionSteps<N> {
+    KOKKOS_FORCEINLINE_FUNCTION static constexpr int place(int i) { return (i + i / 8) * columns; }
+    template <int step>
+    KOKKOS_FORCEINLINE_FUNCTION static int first_place(int b) {
+      return place(Steps::template first_number<step>(b));
     }
-  }
+  };
+  static constexpr int last_radix = Steps::radix(2);
 
-  /// DFTs of `first`, of `second` and of `third` values, the factors, and the same DFTs back. (As five short
-  /// functions: the same results, on an H200 in float 1 to 4 % slower.) NOLINTNEXTLINE(readability-function-size)
+  /// The DFT, the factors, and the DFT back.
   KOKKOS_FORCEINLINE_FUNCTION void convolve(const Member& member, Number* values, const Number* in,
                                             std::int64_t in_row, int in_begin, int in_end, Number* out,
                                             std::int64_t out_row, int out_begin, int out_end,
                                             const Number* factors, bool add) const {
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, columns * second * third), [&](int thread) {
-      const int column = thread % columns, j = thread / columns;
-      Number x[first] = {};
-      BRACEWELL_UNROLL
-      for (int m = 0; m < first / 2; ++m) {
-        const int step = j + m * (N / first) - N / 4;
-        if (step >= in_begin && step < in_end)
-          x[m] = in[step * in_row + column];
-      }
-      if constexpr (first >= 8)
-        RegisterFFT<first, false>::template run_leading<first / 2>(x);
-      else
-        RegisterFFT<first, false>::run(x);
-      turn_all<false>(x, roots[j]);
-      BRACEWELL_UNROLL
-      for (int q = 0; q < first; ++q)
-        values[slot(j + q * (N / first), column)] = x[q];
+    const StepPasses<T, Steps> passes{roots};
+    const LineFFT<T, PolicyTeam<Member>, StepLines<columns, 1, true>, LineExchange::InPlace, team_size> lines{
+        PolicyTeam<Member>{member}, {}, values, values};
+    lines.template first<false, 2>(passes, [&](int column, int i) {
+      const int step = i - N / 4;
+      return step >= in_begin && step < in_end ? in[step * in_row + column] : Number{0, 0};
     });
-    member.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, columns * first * third), [&](int thread) {
-      const int column = thread % columns, i = thread / columns;
-      const int j = i % third, begin = i / third * (second * third) + j;
-      Number x[second];
-      BRACEWELL_UNROLL
-      for (int m = 0; m < second; ++m)
-        x[m] = values[slot(begin + m * third, column)];
-      RegisterFFT<second, false>::run(x);
-      turn_all<false>(x, roots[j * first]);
-      BRACEWELL_UNROLL
-      for (int q = 0; q < second; ++q)
-        values[slot(begin + q * third, column)] = x[q];
-    });
-    member.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, columns * first * second), [&](int thread) {
-      const int column = thread % columns, group = thread / columns;
-      Number x[third];
-      BRACEWELL_UNROLL
-      for (int m = 0; m < third; ++m)
-        x[m] = values[slot(group * third + m, column)];
-      RegisterFFT<third, false>::run(x);
-      BRACEWELL_UNROLL
-      for (int q = 0; q < third; ++q)
-        x[q] = turn<transposed>(x[q], factors[column * N + q * (N / third) + group]);
-      RegisterFFT<third, true>::run(x);
-      BRACEWELL_UNROLL
-      for (int m = 0; m < third; ++m)
-        values[slot(group * third + m, column)] = x[m];
-    });
-    member.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, columns * first * third), [&](int thread) {
-      const int column = thread % columns, i = thread / columns;
-      const int j = i % third, begin = i / third * (second * third) + j;
-      Number x[second];
-      BRACEWELL_UNROLL
-      for (int q = 0; q < second; ++q)
-        x[q] = values[slot(begin + q * third, column)];
-      turn_all<true>(x, roots[j * first]);
-      RegisterFFT<second, true>::run(x);
-      BRACEWELL_UNROLL
-      for (int m = 0; m < second; ++m)
-        values[slot(begin + m * third, column)] = x[m];
-    });
-    member.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, columns * second * third), [&](int thread) {
-      const int column = thread % columns, j = thread / columns;
-      Number x[first];
-      BRACEWELL_UNROLL
-      for (int q = 0; q < first; ++q)
-        x[q] = values[slot(j + q * (N / first), column)];
-      turn_all<true>(x, roots[j]);
-      RegisterFFT<first, true>::run(x);
-      BRACEWELL_UNROLL
-      for (int m = 0; m < first / 2; ++m) {
-        const int step = j + m * (N / first) - N / 4;
-        if (step >= out_begin && step < out_end) {
-          Number& value = out[step * out_row + column];
-          value = add ? value + x[m] : x[m];
-        }
-      }
+    lines.template middle<false>(passes);
+    lines.template use_transform<false>(
+        passes, [&](const LineButterfly& at, int groups, Number(&x)[last_radix]) {
+          BRACEWELL_UNROLL
+          for (int q = 0; q < last_radix; ++q)
+            x[q] = times<transposed>(x[q], factors[at.line * N + q * groups + at.j]);
+        });
+    lines.template middle<true>(passes);
+    lines.template last<true, 2>(passes, [&](int column, int i, const Number& x) {
+      const int step = i - N / 4;
+      if (step < out_begin || step >= out_end)
+        return;
+      Number& value = out[step * out_row + column];
+      value = add ? value + x : x;
     });
     member.team_barrier();
   }

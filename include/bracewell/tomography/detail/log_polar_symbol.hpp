@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/line_steps.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
@@ -29,20 +31,12 @@ struct LogPolarKernel {
   }
 };
 
-/// Factors of a transform of N = first * second * third values in three steps.
+/// The steps of a transform of N values.
 template <int N>
-struct ConvolutionSteps {
-  static constexpr int third = 8, second = N == 2048 ? 16 : 8, first = N / (second * third);
-  static_assert(first * second * third == N && first >= 2);
-
-  /// Frequency of value `i` of a spectrum as the three steps leave it.
-  KOKKOS_FUNCTION static int frequency(int i) {
-    return i / (second * third) + first * (i / third % second) + first * second * (i % third);
-  }
-};
+struct ConvolutionSteps : StepRadices<N / (N == 2048 ? 128 : 64), N == 2048 ? 16 : 8, 8> {};
 
 /// Symbols of the convolution that gives the results at the angles (step + b / refinement) * angle_step, in
-/// the order that its kernel reads them, [b, k, third, N / third], with all factors: those of the sums and
+/// the order that its kernel reads them, [b, k, N / groups, groups], with all factors: those of the sums and
 /// FFTs, and the prefilter of the B-splines that will be evaluated.
 template <class T, int N>
 struct LogPolarSymbol {
@@ -64,7 +58,7 @@ struct LogPolarSymbol {
     // A real function has no shifted Nyquist frequency.
     const double factor = 2 * k == columns ? 0 : scale * prefilter(k, columns);
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, +N), [&](int i) {
-      const int coarse = Steps::frequency(i % (N / Steps::third) * Steps::third + i / (N / Steps::third));
+      const int coarse = Steps::frequency(i % Steps::groups) + i / Steps::groups * Steps::groups;
       double re = 0, im = 0;
       // The spectrum of the data repeats itself on finer rows, of which these are every refinement-th.
       for (int l = coarse; l < rows; l += N) {
