@@ -19,37 +19,6 @@ enum class ReadBy {
   BackprojectGradients ///< backproject_gradients: it is the cotangent of data
 };
 
-namespace Impl {
-
-/// Copies stored spectra, element by element.
-template <class From, class Stored>
-struct CopyStored {
-  const From* from;
-  Stored* to;
-  Gain<Stored> scale;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    to[i] = Stored(scale.restored(computed_with<Stored>(from[i])));
-  }
-};
-
-/// The largest part of any element that is finite.
-template <class From>
-struct LargestPart {
-  const From* values;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i, float& largest) const {
-    const Kokkos::complex<float> value(values[i]);
-    const float real = Kokkos::abs(value.real()), imaginary = Kokkos::abs(value.imag());
-    if (real <= Kokkos::Experimental::finite_max_v<float>)
-      largest = Kokkos::max(largest, real);
-    if (imaginary <= Kokkos::Experimental::finite_max_v<float>)
-      largest = Kokkos::max(largest, imaginary);
-  }
-};
-
-} // namespace Impl
-
 /// A reconstruction, or a batch of them, made ready for sampling by one kernel: `project`, `project_gradients` and
 /// `backproject_gradients` take it in place of the View. It owns a copy, on GPUs continued a little beyond the
 /// stored half and in an order that suits the caches; the View is not needed any more. Made once, used by any

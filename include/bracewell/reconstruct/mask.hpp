@@ -23,6 +23,12 @@ struct SoftSphere {
   }
 };
 
+/// Multiplies images or volumes by a soft sphere, in place. (Of ones it makes the mask itself.)
+/// @param volume  real or complex [B, (d,) h, w], centre at floor(n/2)
+/// @throws Error on an empty View, and a radius or an edge that is negative or not finite
+template <class ExecutionSpace, class Volume>
+void apply_mask(const ExecutionSpace& space, const Volume& volume, const SoftSphere& mask);
+
 namespace Impl {
 
 template <class Value, int Dim>
@@ -51,9 +57,6 @@ struct ApplyMask {
 
 } // namespace Impl
 
-/// Multiplies images or volumes by a soft sphere, in place. (Of ones it makes the mask itself.)
-/// @param volume  real or complex [B, (d,) h, w], centre at floor(n/2)
-/// @throws Error on an empty View, and a radius or an edge that is negative or not finite
 template <class ExecutionSpace, class Volume>
 void apply_mask(const ExecutionSpace& space, const Volume& volume, const SoftSphere& mask) {
   constexpr int Dim = int(Volume::rank()) - 1;

@@ -75,6 +75,33 @@ private:
   }
 };
 
+/// Copies stored spectra, element by element.
+template <class From, class Stored>
+struct CopyStored {
+  const From* from;
+  Stored* to;
+  Gain<Stored> scale;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    to[i] = Stored(scale.restored(computed_with<Stored>(from[i])));
+  }
+};
+
+/// The largest part of any element that is finite.
+template <class From>
+struct LargestPart {
+  const From* values;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, float& largest) const {
+    const Kokkos::complex<float> value(values[i]);
+    const float real = Kokkos::abs(value.real()), imaginary = Kokkos::abs(value.imag());
+    if (real <= Kokkos::Experimental::finite_max_v<float>)
+      largest = Kokkos::max(largest, real);
+    if (imaginary <= Kokkos::Experimental::finite_max_v<float>)
+      largest = Kokkos::max(largest, imaginary);
+  }
+};
+
 /// Launches the copy of `count` spectra to copies that have memory and an order.
 template <Mates mates, class ExecutionSpace, class From, class Stored, int D, int width>
 void copy_to_padded(const ExecutionSpace& space, const Label& label, const HalfSpectrumLayout<D>& layout,
