@@ -57,15 +57,15 @@ struct Problem {
 
   // Each alternative: seconds.
   double tiles() const {
-    return median_seconds(space, [&] { sampling<Mates::Single>().launch(space, "tiles"); });
+    return median_seconds(space, [&] { Impl::sample_tiles(space, "tiles", sampling<Mates::Single>()); });
   }
   double tiles_weighted() const {
-    return median_seconds(space, [&] { sampling<Mates::Both>().launch(space, "tiles"); });
+    return median_seconds(space, [&] { Impl::sample_tiles(space, "tiles", sampling<Mates::Both>()); });
   }
   template <Mates mates, bool weighted>
   double bricks() const {
     return median_seconds(space, [&] {
-      Impl::SampleBricks<Space, Kernel, float, 2, D, mates, Complex, weighted>(sampling<mates>())
+      Impl::SampleBricks<Space, Impl::Sampler<Kernel, float, 2, D, mates>, weighted>(sampling<mates>())
           .launch(space, "bricks");
     });
   }
@@ -99,7 +99,7 @@ private:
     return result;
   }
   template <Mates mates>
-  Impl::SampleTiles<Kernel, float, 2, D, mates> sampling() const {
+  Impl::Sampler<Kernel, float, 2, D, mates> sampling() const {
     const std::int64_t stride = samples.reconstruction.elements();
     return {.amplitudes = amplitudes<mates>(),
             .volumes = {volume.data(), stride},

@@ -9,8 +9,12 @@ namespace Bracewell::Impl {
 /// What every sample scatters into a reconstruction, or is multiplied with in a gradient with respect to its
 /// pose. Mates::Single: the conjugate-phased cotangent. Mates::Both: half the multiplicity times the
 /// conjugate-phased projection and weight, inserted at +k and, conjugated, at -k.
-template <class T, int M, int D, Mates mates>
+template <class T, int M, int D, Mates mates_>
 struct Amplitudes {
+  using Real = T;
+  static constexpr int projected_dimensions = M, dimensions = D;
+  static constexpr Mates mates = mates_;
+
   Samples<T, M, D> samples;
   const Kokkos::complex<T>* values = nullptr; ///< [B, P, ...]
   PerPose<T> weights = {};                    ///< [B|1, P|1, ...]

@@ -93,7 +93,7 @@ backproject_gradients(const ExecutionSpace& space, const Reference& data,
   const PoseGradients<T> of_poses{gradients.matrices.data, gradients.shifts.data,
                                   options.strategy == Strategy::Owned};
   launch_sampling(space, "Bracewell::backproject_gradients", choose_sampling(work), data.spectra,
-                  SampleTiles<Kernel, T, M, D, Mates::Both, Stored>{
+                  Sampler<Kernel, T, M, D, Mates::Both, Stored>{
                       .amplitudes = amplitudes,
                       .weight_volumes = {gradients.weight.data, stride},
                       .absolute = options.kernel_weights == KernelWeights::Absolute,

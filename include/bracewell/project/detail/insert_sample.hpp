@@ -17,7 +17,7 @@ struct InsertionTarget {
   bool absolute = false; ///< insert weights with absolute kernel values
 };
 
-/// The transpose of SampleTiles for one sample: adds its amplitude to the taps around its position. Positions that
+/// The transpose of Sampler: adds its amplitude to the taps around its position. Positions that
 /// are not finite add nothing.
 template <class Kernel, class T, int M, int D, Mates mates, class Add>
 KOKKOS_INLINE_FUNCTION void insert_sample(const Amplitudes<T, M, D, mates>& amplitudes, std::int64_t batch,

@@ -30,12 +30,14 @@ InsertionWork insertion_work(const ExecutionSpace& space, const Samples<T, M, D>
 }
 
 /// Launches the kernel that choose_insertion has named; before that, the checks that are its own, then begin().
-template <class Kernel, class ExecutionSpace, class T, int M, int D, Mates mates, class MemorySpace,
-          class Begin>
+template <class Kernel, class ExecutionSpace, class Amplitudes, class Scratch, class Begin>
 void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
-                      Insertion insertion, const Amplitudes<T, M, D, mates>& amplitudes,
-                      const InsertionTarget<T>& target, const Array<T, MemorySpace>& scratch,
+                      Insertion insertion, const Amplitudes& amplitudes,
+                      const InsertionTarget<typename Amplitudes::Real>& target, const Scratch& scratch,
                       const Begin& begin) {
+  using T = typename Amplitudes::Real;
+  constexpr int M = Amplitudes::projected_dimensions, D = Amplitudes::dimensions;
+  constexpr Mates mates = Amplitudes::mates;
   constexpr bool host = is_host<ExecutionSpace>;
   switch (insertion) {
   case Insertion::Atomic:

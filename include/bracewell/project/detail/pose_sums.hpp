@@ -4,7 +4,9 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/padded_windows.hpp>
-#include <bracewell/project/detail/sample_tiles.hpp>
+#include <bracewell/project/detail/sampler.hpp>
+#include <bracewell/project/detail/tiles.hpp>
+#include <bracewell/project/detail/tuning.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -49,15 +51,18 @@ struct PoseGradients {
   bool in_order;        ///< the samples of a pose are summed in one order, whatever the threads
 };
 
-/// SampleTiles, and with it the gradients with respect to matrices and shifts: both are sums over the samples
+/// Samples, and with them the gradients with respect to matrices and shifts: both are sums over the samples
 /// of a pose of Re(conj(amplitude) dF) with dF the sampled volume's gradient, times k and times -2 pi i k / n.
 /// Spectra are stored ones, or padded copies.
-template <class Kernel, class T, int M, int D, Mates mates, class Stored, class Spectra>
+template <class Sampler, class Spectra>
 struct SamplePoseSums {
+  using Kernel = typename Sampler::Kernel;
+  using T = typename Sampler::Real;
+  static constexpr int M = Sampler::projected_dimensions, D = Sampler::dimensions;
   static constexpr int width = Kernel::width;
-  static constexpr bool padded = !std::is_same_v<Spectra, StoredSpectra<Stored>>;
+  static constexpr bool padded = !std::is_same_v<Spectra, StoredSpectra<typename Sampler::Stored>>;
 
-  SampleTiles<Kernel, T, M, D, mates, Stored> gather; ///< its `volumes` are not used
+  Sampler sampler; ///< its `volumes` are not used
   CopiedPositions<width, T, D> copied;
   Spectra spectra;
   PoseGradients<T> gradients;
@@ -66,13 +71,13 @@ struct SamplePoseSums {
   int parts = 1;               ///< teams that share a pose
 
   template <class ExecutionSpace>
-  SamplePoseSums(const ExecutionSpace& space, const SampleTiles<Kernel, T, M, D, mates, Stored>& gather_,
-                 const Spectra& spectra_, const PoseGradients<T>& gradients_)
-      : gather(gather_), copied(gather_.amplitudes.samples.reconstruction), spectra(spectra_),
+  SamplePoseSums(const ExecutionSpace& space, const Sampler& sampler_, const Spectra& spectra_,
+                 const PoseGradients<T>& gradients_)
+      : sampler(sampler_), copied(sampler_.amplitudes.samples.reconstruction), spectra(spectra_),
         gradients(gradients_),
-        tiles(gradients.in_order ? Tiles<M>::of_rows(gather.amplitudes.samples.projection,
+        tiles(gradients.in_order ? Tiles<M>::of_rows(sampler.amplitudes.samples.projection,
                                                      ProjectionTuning::pose_sum_most_rows)
-                                 : Tiles<M>::make(space, gather.amplitudes.samples.projection, poses(),
+                                 : Tiles<M>::make(space, sampler.amplitudes.samples.projection, poses(),
                                                   ProjectionTuning::pose_sum_most_rows)) {}
 
   /// One team per pose, or more for few poses unless sums are in order, in as few launches as a league of 2^31
@@ -100,7 +105,7 @@ struct SamplePoseSums {
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     constexpr int lanes = tile_lanes<typename Team::execution_space>;
-    const auto& samples = gather.amplitudes.samples;
+    const auto& samples = sampler.amplitudes.samples;
     const std::int64_t flat = first_pose + team.league_rank() / parts;
     const int part = team.league_rank() % parts;
     std::int64_t batch, index;
@@ -121,7 +126,7 @@ struct SamplePoseSums {
 
   KOKKOS_INLINE_FUNCTION void sample(std::int64_t batch, std::int64_t index, const Pose<T, M, D>& pose,
                                      const int (&k)[M], std::int64_t element, PoseSums<T, M, D>& sum) const {
-    const auto& amplitudes = gather.amplitudes;
+    const auto& amplitudes = sampler.amplitudes;
     const auto& samples = amplitudes.samples;
     const std::int64_t output = (batch * samples.poses + index) * samples.projection.elements() + element;
     Kokkos::complex<T> value(0);
@@ -131,11 +136,11 @@ struct SamplePoseSums {
       pose.position(k, q);
       T slope[D] = {};
       Kokkos::complex<T> sampled(0), gradient[D];
-      Stencil<Kernel, D, mates, T> stencil;
+      Stencil<Kernel, D, Sampler::mates, T> stencil;
       bool usable = true;
       if constexpr (padded)
         usable = sample_padded(batch, q, pose.folds, sampled, gradient);
-      if (!padded || gather.weight_volumes)
+      if (!padded || sampler.weight_volumes)
         usable = stencil.place(samples.reconstruction, q, pose.folds) && usable;
       if (usable) {
         if (spectra) {
@@ -152,10 +157,10 @@ struct SamplePoseSums {
           for (int c = 0; c < M; ++c)
             sum.shift[c] += T(k[c]) * turned;
         }
-        if (gather.weight_volumes) {
+        if (sampler.weight_volumes) {
           T weight_gradient[D];
-          const T* const volume = gather.weight_volumes.data + batch * gather.weight_volumes.batch_stride;
-          weight = amplitudes.scale(k) * stencil.gather(volume, weight_gradient, gather.absolute);
+          const T* const volume = sampler.weight_volumes.data + batch * sampler.weight_volumes.batch_stride;
+          weight = amplitudes.scale(k) * stencil.gather(volume, weight_gradient, sampler.absolute);
           const T amplitude = amplitudes.weight(batch, index, element, k);
           for (int d = 0; d < D; ++d)
             slope[d] += amplitude * weight_gradient[d];
@@ -165,10 +170,10 @@ struct SamplePoseSums {
         spoil(value, weight, sum);
       }
     }
-    if (gather.values)
-      gather.values[output] = value;
-    if (gather.weights)
-      gather.weights[output] = weight;
+    if (sampler.values)
+      sampler.values[output] = value;
+    if (sampler.weights)
+      sampler.weights[output] = weight;
   }
 
 private:
@@ -211,11 +216,11 @@ private:
     }
   }
 
-  std::int64_t poses() const { return gather.amplitudes.samples.batches * gather.amplitudes.samples.poses; }
+  std::int64_t poses() const { return sampler.amplitudes.samples.batches * sampler.amplitudes.samples.poses; }
 
   KOKKOS_INLINE_FUNCTION void add_to_gradients(std::int64_t batch, std::int64_t index,
                                                const PoseSums<T, M, D>& sums) const {
-    const auto& samples = gather.amplitudes.samples;
+    const auto& samples = sampler.amplitudes.samples;
     if (gradients.matrices) {
       T* const m = gradients.matrices + samples.matrices.offset(batch, index);
       for (int d = 0; d < D; ++d) {

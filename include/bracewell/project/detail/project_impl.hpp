@@ -40,8 +40,8 @@ project(const ExecutionSpace& space, const Reference& reference, const Poses<T, 
     return;
   const auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, reference);
   launch_sampling(space, "Bracewell::project", choose_sampling(work), reference.spectra,
-                  SampleTiles<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = {.samples = samples},
-                                                                      .values = output.data},
+                  Sampler<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = {.samples = samples},
+                                                                  .values = output.data},
                   SamplesAlone());
 }
 
@@ -99,8 +99,8 @@ project_gradients(const ExecutionSpace& space, const Reference& reference, const
     clear();
   if (work.values || work.pose_gradients)
     launch_sampling(space, "Bracewell::project_gradients", choose_sampling(work), reference.spectra,
-                    SampleTiles<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = amplitudes,
-                                                                        .values = gradients.projections.data},
+                    Sampler<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = amplitudes,
+                                                                    .values = gradients.projections.data},
                     PoseGradients<T>{gradients.matrices.data, gradients.shifts.data,
                                      options.strategy == Strategy::Owned});
 }

@@ -4,7 +4,7 @@
 #include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
 #include <bracewell/project/detail/brick_tuning.hpp>
-#include <bracewell/project/detail/sample_tiles.hpp>
+#include <bracewell/project/detail/sampler.hpp>
 
 namespace Bracewell::Impl {
 
@@ -13,8 +13,12 @@ namespace Bracewell::Impl {
 /// sample; scratch serves scattered reads several times faster than the caches, and a brick is read once for
 /// thousands of poses. For +q and for -q (windows of x < 0 are those of the mates) there are teams of their
 /// own. weighted: two volumes, that of the values and that of the weights.
-template <class Space, class Kernel, class T, int M, int D, Mates mates, class Value, bool weighted>
+template <class Space, class Sampler, bool weighted>
 struct SampleBricks {
+  using Kernel = typename Sampler::Kernel;
+  using T = typename Sampler::Real;
+  static constexpr int M = Sampler::projected_dimensions, D = Sampler::dimensions;
+  static constexpr Mates mates = Sampler::mates;
   static_assert(M == 2 && D == 3);
   using Search = BrickSearch<T, M, D, 1>;
   static constexpr int width = Kernel::width, lanes = Search::lanes;
@@ -28,12 +32,12 @@ struct SampleBricks {
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size * lanes, Tuning::resident>>;
   using Team = typename Policy::member_type;
 
-  SampleTiles<Kernel, T, M, D, mates, Value> gather;
+  Sampler sampler;
   Bricks<D> bricks;
   std::int64_t pieces = 1, first_piece = 0; ///< a piece: poses_per_team poses of one batch
 
-  explicit SampleBricks(const SampleTiles<Kernel, T, M, D, mates, Value>& gather_)
-      : gather(gather_), bricks{gather_.amplitudes.samples.reconstruction, {edge(0), edge(1), edge(2)}} {}
+  explicit SampleBricks(const Sampler& sampler_)
+      : sampler(sampler_), bricks{sampler_.amplitudes.samples.reconstruction, {edge(0), edge(1), edge(2)}} {}
 
   struct Workspace {
     Kokkos::complex<T> values[tile_elements];
@@ -43,12 +47,12 @@ struct SampleBricks {
 
   /// Batches of more bricks than a league can count are launched one after another.
   void launch(const Space& space, const Label& label) {
-    const auto& samples = gather.amplitudes.samples;
+    const auto& samples = sampler.amplitudes.samples;
     using Outside = FillRest<tile_lanes<Space>>;
     const std::int64_t threads = samples.batches * samples.poses * Outside::parts * tile_lanes<Space>;
     Kokkos::parallel_for(Label(label.function, "::fill"),
                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, threads),
-                         Outside{gather});
+                         Outside{sampler});
     pieces = (samples.poses + poses_per_team - 1) / poses_per_team;
     const std::int64_t per_piece = 2 * bricks.count();
     const std::int64_t most = std::numeric_limits<int>::max() / per_piece;
@@ -65,13 +69,13 @@ struct SampleBricks {
   template <int row_lanes>
   struct FillRest {
     static constexpr int parts = 8; ///< of the rows of a projection
-    SampleTiles<Kernel, T, M, D, mates, Value> gather;
+    Sampler sampler;
 
     KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-      const auto& samples = gather.amplitudes.samples;
+      const auto& samples = sampler.amplitudes.samples;
       const auto& layout = samples.projection;
       const std::int64_t item = i / row_lanes;
-      const auto at = gather.of_pose(item / parts);
+      const auto at = sampler.of_pose(item / parts);
       for (int row = static_cast<int>(item % parts); row < layout.size[1]; row += parts)
         for (int column = static_cast<int>(i % row_lanes); column < layout.columns(); column += row_lanes) {
           const int k[M] = {column, layout.frequency(row, layout.size[1])};
@@ -91,12 +95,12 @@ struct SampleBricks {
         return true;
       T q[D];
       pose.position(k, q);
-      return fold(gather.amplitudes.samples.reconstruction, q);
+      return fold(sampler.amplitudes.samples.reconstruction, q);
     }
   };
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const auto& samples = gather.amplitudes.samples;
+    const auto& samples = sampler.amplitudes.samples;
     auto& workspace = *static_cast<Workspace*>(
         team.team_scratch(+scratch_level).get_shmem_aligned(sizeof(Workspace), alignof(Workspace)));
     const int count = static_cast<int>(bricks.count());
@@ -120,9 +124,9 @@ private:
   /// The brick's elements, or (sign < 0) those of its mates.
   KOKKOS_INLINE_FUNCTION void copy(const Team& team, std::int64_t batch, const int (&first)[D], int sign,
                                    Workspace& workspace) const {
-    const auto& layout = gather.amplitudes.samples.reconstruction;
-    const auto* const volume = gather.volumes(batch);
-    const T* const weight_volume = gather.weight_volumes(batch);
+    const auto& layout = sampler.amplitudes.samples.reconstruction;
+    const auto* const volume = sampler.volumes(batch);
+    const T* const weight_volume = sampler.weight_volumes(batch);
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, int(+tile_elements)), [&](int i) {
       int tap[D], left = i;
       for (int d = 0; d < D; ++d) {
@@ -175,7 +179,7 @@ private:
 
   KOKKOS_INLINE_FUNCTION void sample(const Team& team, const typename Search::Found& found,
                                      const int (&first)[D], const Workspace& workspace) const {
-    const auto& samples = gather.amplitudes.samples;
+    const auto& samples = sampler.amplitudes.samples;
     const auto& layout = bricks.layout;
     const auto candidate = found.candidate; // in registers
     const bool straight = candidate.bounded && !candidate.pose.curved;
@@ -207,17 +211,17 @@ private:
       if (!own)
         return;
       const std::int64_t element = samples.projection.row(k) + k[0];
-      const T scale = gather.amplitudes.scale(k);
+      const T scale = sampler.amplitudes.scale(k);
       Kokkos::complex<T> value = scale * sum(workspace.values + corner, weight);
       if (sign < 0)
         value = conjugate(value);
       if (filter)
         value *= filter[element];
-      gather.values[output + element] = value * candidate.pose.phase(k);
+      sampler.values[output + element] = value * candidate.pose.phase(k);
       if constexpr (weighted) {
-        if (gather.absolute)
+        if (sampler.absolute)
           make_absolute(weight);
-        gather.weights[output + element] = scale * sum(workspace.weights + corner, weight);
+        sampler.weights[output + element] = scale * sum(workspace.weights + corner, weight);
       }
     });
   }

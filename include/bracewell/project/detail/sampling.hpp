@@ -9,7 +9,8 @@
 #include <bracewell/project/detail/sample_bricks.hpp>
 #include <bracewell/project/detail/sample_padded.hpp>
 #include <bracewell/project/detail/sample_rows.hpp>
-#include <bracewell/project/detail/sample_tiles.hpp>
+#include <bracewell/project/detail/sampler.hpp>
+#include <bracewell/project/detail/tiles.hpp>
 
 namespace Bracewell::Impl {
 
@@ -33,64 +34,77 @@ SamplingWork sampling_work(const ProjectionArguments& arguments, const Samples<T
           .prepared = Reference::prepared};
 }
 
+/// Sampling on GPUs, one sample per lane, tile by tile of the projections.
+template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Stored>
+void sample_tiles(const ExecutionSpace& space, const Label& label,
+                  const Sampler<Kernel, T, M, D, mates, Stored>& sampler) {
+  constexpr bool light = sizeof(T) == 4 && (D == 2 || mates == Mates::Single);
+  constexpr auto tuning = ProjectionTuning::tiles(D, Kernel::width, light);
+  const auto& samples = sampler.amplitudes.samples;
+  const std::int64_t poses = samples.batches * samples.poses;
+  const auto tiles = Tiles<M, tuning.columns>::make(space, samples.projection, poses, tuning.most_rows);
+  launch_tiles<tuning.threads, tuning.resident>(space, label, sampler, tiles, poses);
+}
+
 /// What an operator can ask for beside samples: these, or PoseGradients. A kernel for them is compiled only then.
 struct SamplesAlone {};
 
 /// Launches the kernel that choose_sampling has named for stored spectra.
-template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Stored, class Beside>
+template <class ExecutionSpace, class Sampler, class Beside>
 void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sampling,
-                     const StoredSpectra<Stored>& spectra,
-                     SampleTiles<Kernel, T, M, D, mates, Stored> samples,
+                     const StoredSpectra<typename Sampler::Stored>& spectra, Sampler sampler,
                      [[maybe_unused]] const Beside& beside) {
   constexpr bool host = is_host<ExecutionSpace>;
-  samples.volumes = spectra;
+  sampler.volumes = spectra;
   switch (sampling) {
   case Sampling::Rows:
     if constexpr (host)
-      SampleRows<Kernel, T, M, D, mates, Stored>{samples}.launch(space, {label, "::rows"});
+      SampleRows<Sampler>{sampler}.launch(space, {label, "::rows"});
     break;
   case Sampling::Tiles:
     if constexpr (!host)
-      samples.launch(space, {label, "::tiles"});
+      sample_tiles(space, {label, "::tiles"}, sampler);
     break;
   case Sampling::Bricks:
-    if constexpr (!host && M == 2 && D == 3 && Kernel::width > 2 && sizeof(T) == 4) {
-      if (!samples.weights)
-        SampleBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, false>(samples).launch(space, label);
-      else if constexpr (mates == Mates::Both)
-        SampleBricks<ExecutionSpace, Kernel, T, M, D, mates, Stored, true>(samples).launch(space, label);
+    if constexpr (!host && Sampler::projected_dimensions == 2 && Sampler::dimensions == 3 &&
+                  Sampler::Kernel::width > 2 && sizeof(typename Sampler::Real) == 4) {
+      if (!sampler.weights)
+        SampleBricks<ExecutionSpace, Sampler, false>(sampler).launch(space, label);
+      else if constexpr (Sampler::mates == Mates::Both)
+        SampleBricks<ExecutionSpace, Sampler, true>(sampler).launch(space, label);
     }
     break;
   case Sampling::PaddedCopies:
     break;
   case Sampling::PoseSums:
-    if constexpr (std::is_same_v<Beside, PoseGradients<T>>)
-      SamplePoseSums<Kernel, T, M, D, mates, Stored, StoredSpectra<Stored>>(space, samples, spectra, beside)
+    if constexpr (!std::is_same_v<Beside, SamplesAlone>)
+      SamplePoseSums<Sampler, StoredSpectra<typename Sampler::Stored>>(space, sampler, spectra, beside)
           .launch(space, {label, "::poses"});
     break;
   }
 }
 
 /// The same for padded copies; a weight volume has none.
-template <class ExecutionSpace, class Kernel, class T, int M, int D, Mates mates, class Stored, class Beside>
-void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sampling,
-                     const PaddedSpectra<Stored, D, Kernel::width>& spectra,
-                     SampleTiles<Kernel, T, M, D, mates, Stored> samples,
-                     [[maybe_unused]] const Beside& beside) {
-  if constexpr (std::is_same_v<Beside, PoseGradients<T>>)
+template <class ExecutionSpace, class Sampler, class Beside>
+void launch_sampling(
+    const ExecutionSpace& space, const char* label, Sampling sampling,
+    const PaddedSpectra<typename Sampler::Stored, Sampler::dimensions, Sampler::Kernel::width>& spectra,
+    Sampler sampler, [[maybe_unused]] const Beside& beside) {
+  if constexpr (!std::is_same_v<Beside, SamplesAlone>)
     if (sampling == Sampling::PoseSums) {
-      SamplePoseSums<Kernel, T, M, D, mates, Stored, PaddedSpectra<Stored, D, Kernel::width>>(space, samples,
-                                                                                              spectra, beside)
+      SamplePoseSums<Sampler, std::remove_cvref_t<decltype(spectra)>>(space, sampler, spectra, beside)
           .launch(space, {label, "::poses"});
       return;
     }
-  if (samples.values)
-    SamplePadded<Kernel, T, M, D, mates, Stored>(samples.amplitudes.samples, spectra, samples.values)
+  if (sampler.values)
+    SamplePadded<typename Sampler::Kernel, typename Sampler::Real, Sampler::projected_dimensions,
+                 Sampler::dimensions, Sampler::mates, typename Sampler::Stored>(sampler.amplitudes.samples,
+                                                                                spectra, sampler.values)
         .launch(space, {label, "::padded"});
-  samples.values = nullptr;
-  if constexpr (mates == Mates::Both)
-    if (samples.weights)
-      samples.launch(space, {label, "::tiles"});
+  sampler.values = nullptr;
+  if constexpr (Sampler::mates == Mates::Both)
+    if (sampler.weights)
+      sample_tiles(space, {label, "::tiles"}, sampler);
 }
 
 } // namespace Bracewell::Impl

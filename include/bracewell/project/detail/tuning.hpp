@@ -19,7 +19,7 @@ struct HopperProjectionTuning {
   /// sample meet on fewer elements) as many as threads.
   static constexpr std::int64_t patch_samples_factor_2d = 4;
 
-  /// SampleTiles: threads of a team, teams, and tiles whose rows complete cache lines of projections.
+  /// sample_tiles: threads of a team, teams, and tiles whose rows complete cache lines of projections.
   struct Tiles {
     int threads, resident, columns, most_rows;
   };

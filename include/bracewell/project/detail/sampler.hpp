@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/amplitudes.hpp>
 #include <bracewell/project/detail/stencil.hpp>
-#include <bracewell/project/detail/tiles.hpp>
-#include <bracewell/project/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
 
-/// Samples a volume (a reconstruction, or the cotangents of back-projected data and weight) at every stored
-/// frequency of every pose.
-template <class Kernel, class T, int M, int D, Mates mates, class Stored = Kokkos::complex<T>>
-struct SampleTiles {
+/// Samples a volume (a reconstruction, or the cotangents of back-projected data and weight) at a stored frequency of a
+/// pose. The kernels that sample stored spectra hold one of these, and say in which order its poses and frequencies
+/// are visited; `sample_tiles` does nothing else.
+template <class Kernel_, class T, int M, int D, Mates mates_, class Stored_ = Kokkos::complex<T>>
+struct Sampler {
+  using Kernel = Kernel_;
+  using Real = T;
+  using Stored = Stored_;
+  static constexpr int projected_dimensions = M, dimensions = D;
+  static constexpr Mates mates = mates_;
+
   Amplitudes<T, M, D, mates> amplitudes; ///< `values` is read only for the sums over a pose
   StoredSpectra<Stored> volumes = {};    ///< none: no values
   StoredSpectra<T> weight_volumes = {};  ///< none: no weights
@@ -73,17 +77,6 @@ struct SampleTiles {
       store_streaming(at.values + element, value);
     if (weighted)
       at.weights[element] = weight;
-  }
-
-  /// On GPUs; the other kernels of this folder that sample read the members above, and launch themselves.
-  template <class ExecutionSpace>
-  void launch(const ExecutionSpace& space, const Label& label) const {
-    constexpr bool light = sizeof(T) == 4 && (D == 2 || mates == Mates::Single);
-    constexpr auto tuning = ProjectionTuning::tiles(D, Kernel::width, light);
-    const std::int64_t poses = amplitudes.samples.batches * amplitudes.samples.poses;
-    const auto tiles =
-        Tiles<M, tuning.columns>::make(space, amplitudes.samples.projection, poses, tuning.most_rows);
-    launch_tiles<tuning.threads, tuning.resident>(space, label, *this, tiles, poses);
   }
 };
 
