@@ -208,8 +208,8 @@ struct EvaluateCTF {
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t r, const Member& member) const {
     const CTFRows::Row row = rows(r);
-    T* line = values + r * rows.box.columns;
-    row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { line[x] = value; });
+    T* out = values + r * rows.box.columns;
+    row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { out[x] = value; });
   }
 };
 
@@ -223,15 +223,15 @@ struct ApplyCTF {
   KOKKOS_FUNCTION void operator()(std::int64_t r, const Member& member) const {
     const CTFRows::Row row = rows(r);
     const std::int64_t begin = r * rows.box.columns;
-    Kokkos::complex<T>* const line = spectra + begin;
+    Kokkos::complex<T>* const out = spectra + begin;
     if (weights) {
       T* const weight = weights + begin;
       row.template for_each<T>(member, rows.box.columns, [=](int x, T value) {
-        line[x] *= value;
+        out[x] *= value;
         weight[x] = value * value;
       });
     } else {
-      row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { line[x] *= value; });
+      row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { out[x] *= value; });
     }
   }
 };

@@ -47,10 +47,10 @@ struct ApplyMask {
       const T x = T(index[d] - box.size[d] / 2);
       squared += x * x;
     }
-    Value* line = values + row * box.columns;
+    Value* out = values + row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int i) {
       const T x = T(i - box.size[0] / 2);
-      line[i] *= mask(Kokkos::sqrt(squared + x * x));
+      out[i] *= mask(Kokkos::sqrt(squared + x * x));
     });
   }
 };

@@ -101,11 +101,11 @@ struct RadialRolloff {
       const T v = T(index[d] - box.size[d] / 2) * inverse_size[d];
       squared += v * v;
     }
-    T* line = values + row * box.columns;
+    T* out = values + row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int i) {
       const T v = T(i - box.size[0] / 2) * inverse_size[0];
       const T attenuation = sinc(Kokkos::sqrt(squared + v * v));
-      line[i] /= attenuation * attenuation;
+      out[i] /= attenuation * attenuation;
     });
   }
 };

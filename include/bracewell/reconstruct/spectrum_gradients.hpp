@@ -58,9 +58,9 @@ struct MultiplyByMultiplicity {
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
     const HalfSpectrumLayout<2> layout{box.size[0], box.size[1]};
-    Kokkos::complex<T>* line = values + row * box.columns;
+    Kokkos::complex<T>* own = values + row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns),
-                         [&](int x) { line[x] *= T(layout.multiplicity(x)); });
+                         [&](int x) { own[x] *= T(layout.multiplicity(x)); });
   }
 };
 
@@ -76,13 +76,13 @@ struct DivideByMultiplicity {
     std::int64_t mate = box.locate(row, index);
     for (int d = Dim - 1; d > 0; --d)
       mate = mate * box.size[d] + (index[d] == 0 ? 0 : box.size[d] - index[d]);
-    Kokkos::complex<T>*line = values + row * box.columns, *other = values + mate * box.columns;
+    Kokkos::complex<T>*own = values + row * box.columns, *other = values + mate * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
       if (x != 0 && 2 * x != box.size[0]) {
-        line[x] *= T(0.5);
+        own[x] *= T(0.5);
       } else if (row <= mate) {
-        const Kokkos::complex<T> mean = T(0.5) * (line[x] + Kokkos::conj(other[x]));
-        line[x] = mean;
+        const Kokkos::complex<T> mean = T(0.5) * (own[x] + Kokkos::conj(other[x]));
+        own[x] = mean;
         other[x] = Kokkos::conj(mean);
       }
     });

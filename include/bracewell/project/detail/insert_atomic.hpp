@@ -30,7 +30,7 @@ struct InsertAtomic {
     const std::int64_t begin = at.batch * target.batch_stride;
     insert_sample<Kernel>(amplitudes, at.batch, at.index, at.pose, k, element, target.data + begin,
                           target.weight ? target.weight + begin : nullptr, target.absolute,
-                          [](auto* address, const auto& run) { atomic_add_run(address, run); });
+                          [](auto* address, const auto& values) { atomic_add_neighbours(address, values); });
   }
 
   template <class ExecutionSpace>

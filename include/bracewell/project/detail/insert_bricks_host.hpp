@@ -22,7 +22,7 @@ template <class Space, class Kernel, class T, int M, int D, Mates mates>
 struct InsertBricksHost {
   static constexpr int width = Kernel::width, edge = owned_edge_on_host<D>;
   static constexpr int margin = width - 1, stride = edge + 2 * margin; ///< rows of windows need no clipping
-  static constexpr int lines = D == 2 ? edge : edge * edge, voxels = lines * stride;
+  static constexpr int rows = D == 2 ? edge : edge * edge, voxels = rows * stride;
   using Block = InsertionBlock<Kernel, T, M, D, mates>;
   using Candidate = BrickCandidate<T, M, D>;
 
@@ -205,17 +205,17 @@ struct InsertBricksHost {
     }
     block.add(i, from, to, target.absolute, sums, weighted() ? sums + 2 * voxels : nullptr,
               [&](int y, [[maybe_unused]] int z) {
-                int line = first[1][i] + y;
+                int row = first[1][i] + y;
                 if constexpr (D == 3)
-                  line += (first[2][i] + z) * edge;
-                return line * stride + first[0][i] + margin;
+                  row += (first[2][i] + z) * edge;
+                return row * stride + first[0][i] + margin;
               });
   }
 
   void store(std::int64_t volume, const int (&first)[D], const T* sums) const {
     const auto& layout = bricks.layout;
-    for (int line = 0; line < lines; ++line) {
-      int tap[D] = {first[0]}, rest = line;
+    for (int row = 0; row < rows; ++row) {
+      int tap[D] = {first[0]}, rest = row;
       bool stored = true;
       for (int d = 1; d < D; ++d) {
         tap[d] = first[d] + rest % edge;
@@ -225,7 +225,7 @@ struct InsertBricksHost {
       if (!stored)
         continue;
       const std::int64_t begin = volume * target.batch_stride + layout.row(tap) + first[0];
-      const int sum = line * stride + margin;
+      const int sum = row * stride + margin;
       const int columns = Kokkos::min(int(edge), layout.columns() - first[0]);
       add_row(reinterpret_cast<T*>(target.data + begin), sums + 2 * sum, 2 * columns);
       if (weighted())

@@ -141,10 +141,10 @@ private:
     for (int i = 0; i < per_lane; ++i) {
       int k[2];
       if (patch.frequency(lane, i, k))
-        insert_sample<Kernel>(amplitudes, patch.batch, patch.index, pose, k,
-                              amplitudes.samples.projection.row(k) + k[0], target.data + volume, weights,
-                              target.absolute,
-                              [](auto* address, const auto& run) { atomic_add_run(address, run); });
+        insert_sample<Kernel>(
+            amplitudes, patch.batch, patch.index, pose, k, amplitudes.samples.projection.row(k) + k[0],
+            target.data + volume, weights, target.absolute,
+            [](auto* address, const auto& values) { atomic_add_neighbours(address, values); });
     }
   }
 

@@ -44,7 +44,7 @@ struct CopyToPadded {
       int k[D];
       auto& entry = to.entries[batch * order.size + order.find(row, e, k)];
       typename PaddedOrder<Stored, D, width>::Entry values;
-      for (int r = 0; r < order.run; ++r, ++k[0])
+      for (int r = 0; r < order.together; ++r, ++k[0])
         values.value[r] = Stored(scale.restored(element(source, k)));
       entry = values;
     }

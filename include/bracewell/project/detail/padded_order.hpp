@@ -30,9 +30,9 @@ struct PaddedOrder {
 
   /// Neighbours along x that are read together, each element in as many entries: in 2D, 16 bytes or 8 bytes of
   /// half precision.
-  static constexpr int run = D == 2 && sizeof(Stored) <= 8 ? 2 : 1;
-  struct alignas(run * sizeof(Stored)) Entry {
-    Stored value[run];
+  static constexpr int together = D == 2 && sizeof(Stored) <= 8 ? 2 : 1;
+  struct alignas(together * sizeof(Stored)) Entry {
+    Stored value[together];
   };
 
   /// Entries of a cache line; of a block on each axis, and together.
@@ -77,29 +77,29 @@ struct PaddedOrder {
   std::int64_t usable_size() const { return size < std::int64_t(1) << 32 ? size : 0; }
 
   /// The entry of an element is at the sum of what its frequencies on each axis give.
-  KOKKOS_INLINE_FUNCTION unsigned column(int x) const {
+  KOKKOS_INLINE_FUNCTION unsigned offset_x(int x) const {
     const unsigned i = static_cast<unsigned>(x - low[0]);
     return lanes_share ? i / across * stride[0] + i % 2 + i % 4 / 2 * 8 : i * beside;
   }
-  KOKKOS_INLINE_FUNCTION unsigned line(int y) const {
+  KOKKOS_INLINE_FUNCTION unsigned offset_y(int y) const {
     const unsigned i = static_cast<unsigned>(y - low[1]);
     return i / down * stride[1] + i % down * (lanes_share ? 2 : 1);
   }
-  KOKKOS_INLINE_FUNCTION unsigned layer(int z) const {
+  KOKKOS_INLINE_FUNCTION unsigned offset_z(int z) const {
     const unsigned i = static_cast<unsigned>(z - low[2]);
     return lanes_share ? i * (across * down) : i / deep * stride[2] + i % deep * down;
   }
 
-  /// line(y) and layer(z) of the taps of a window, by fewer instructions than one by one.
-  KOKKOS_INLINE_FUNCTION void lines(int first, unsigned (&at)[width]) const {
-    at[0] = line(first);
+  /// offset_y(y) and offset_z(z) of the taps of a window, by fewer instructions than one by one.
+  KOKKOS_INLINE_FUNCTION void offsets_y(int first, unsigned (&at)[width]) const {
+    at[0] = offset_y(first);
     for (int t = 1; t < width; ++t)
-      at[t] = lanes_share ? line(first + t) : following<down>(at, t, first - low[1], 1, stride[1]);
+      at[t] = lanes_share ? offset_y(first + t) : following<down>(at, t, first - low[1], 1, stride[1]);
   }
-  KOKKOS_INLINE_FUNCTION void layers(int first, unsigned (&at)[width]) const {
-    at[0] = layer(first);
+  KOKKOS_INLINE_FUNCTION void offsets_z(int first, unsigned (&at)[width]) const {
+    at[0] = offset_z(first);
     for (int t = 1; t < width; ++t)
-      at[t] = lanes_share ? layer(first + t) : following<deep>(at, t, first - low[2], down, stride[2]);
+      at[t] = lanes_share ? offset_z(first + t) : following<deep>(at, t, first - low[2], down, stride[2]);
   }
 
   /// Entries of blocks side by side along x, and how many such rows there are.
@@ -115,12 +115,12 @@ struct PaddedOrder {
                                      (lanes_share ? within % 2 + within / 8 % 2 * 2 : within / beside));
     if constexpr (D == 2) {
       k[1] = low[1] + static_cast<int>(row);
-      return column(k[0]) + line(k[1]);
+      return offset_x(k[0]) + offset_y(k[1]);
     } else {
       k[1] = low[1] + static_cast<int>(row % blocks[1] * down + within / (lanes_share ? 2 : 1) % down);
       k[2] = low[2] + static_cast<int>(row / blocks[1] * deep +
                                        (lanes_share ? within / (across * down) : within / down % deep));
-      return column(k[0]) + line(k[1]) + layer(k[2]);
+      return offset_x(k[0]) + offset_y(k[1]) + offset_z(k[2]);
     }
   }
 

@@ -36,22 +36,22 @@ struct CopiedPositions {
 /// the others are.
 template <class Order, int width, int D>
 struct PlacedWindow {
-  static constexpr int runs = width / Order::run, rows = D == 3 ? width * width : width;
-  unsigned column, line[width], layer[width], offset[runs];
+  static constexpr int reads = width / Order::together, rows = D == 3 ? width * width : width;
+  unsigned x, y[width], z[width], offset[reads];
 
   KOKKOS_INLINE_FUNCTION PlacedWindow(const Order& order, const int (&first)[D])
-      : column(order.column(first[0])) {
-    order.lines(first[1], line);
+      : x(order.offset_x(first[0])) {
+    order.offsets_y(first[1], y);
     if constexpr (D == 3)
-      order.layers(first[2], layer);
-    for (int r = 0; r < runs; ++r)
-      offset[r] = Order::lanes_share ? order.column(first[0] + r * Order::run) - column
-                                     : r * Order::run * Order::beside;
+      order.offsets_z(first[2], z);
+    for (int r = 0; r < reads; ++r)
+      offset[r] = Order::lanes_share ? order.offset_x(first[0] + r * Order::together) - x
+                                     : r * Order::together * Order::beside;
   }
   KOKKOS_INLINE_FUNCTION unsigned row(int j) const {
-    const unsigned place = column + line[j % width];
+    const unsigned place = x + y[j % width];
     if constexpr (D == 3)
-      return place + layer[j / width];
+      return place + z[j / width];
     return place;
   }
 };
@@ -61,7 +61,7 @@ template <class Kernel, class Order, class T, int D>
 KOKKOS_INLINE_FUNCTION Kokkos::complex<T>
 sum_of_window(const Order& order, const typename Order::Entry* entries, const T (&q)[D]) {
   using Complex = Kokkos::complex<T>;
-  constexpr int width = Kernel::width, runs = width / Order::run;
+  constexpr int width = Kernel::width, reads = width / Order::together;
   int first[D];
   T weight[D][width];
   for (int d = 0; d < D; ++d) {
@@ -79,10 +79,10 @@ sum_of_window(const Order& order, const typename Order::Entry* entries, const T 
     if constexpr (D == 3)
       across_rows *= weight[2][j / width];
     Complex row_sum(0);
-    for (int r = 0; r < runs; ++r) {
+    for (int r = 0; r < reads; ++r) {
       const auto entry = row[window.offset[r]];
-      for (int e = 0; e < Order::run; ++e)
-        row_sum += weight[0][r * Order::run + e] * Complex(entry.value[e]);
+      for (int e = 0; e < Order::together; ++e)
+        row_sum += weight[0][r * Order::together + e] * Complex(entry.value[e]);
     }
     sum += across_rows * row_sum;
   }
@@ -95,7 +95,7 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<T> sum_of_window(const Order& order,
                                                         const typename Order::Entry* entries, const T (&q)[D],
                                                         Kokkos::complex<T> (&gradient)[D]) {
   using Complex = Kokkos::complex<T>;
-  constexpr int width = Kernel::width, runs = width / Order::run;
+  constexpr int width = Kernel::width, reads = width / Order::together;
   int first[D];
   T weight[D][width], slope[D][width];
   for (int d = 0; d < D; ++d) {
@@ -117,12 +117,12 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<T> sum_of_window(const Order& order,
       across_slope *= weight[2][j / width];
     }
     Complex row_sum(0), row_slope(0);
-    for (int r = 0; r < runs; ++r) {
+    for (int r = 0; r < reads; ++r) {
       const auto entry = row[window.offset[r]];
-      for (int e = 0; e < Order::run; ++e) {
+      for (int e = 0; e < Order::together; ++e) {
         const Complex tap(entry.value[e]);
-        row_sum += weight[0][r * Order::run + e] * tap;
-        row_slope += slope[0][r * Order::run + e] * tap;
+        row_sum += weight[0][r * Order::together + e] * tap;
+        row_slope += slope[0][r * Order::together + e] * tap;
       }
     }
     sum += across_rows * row_sum;
@@ -214,7 +214,7 @@ private:
     // begin with the second element of the first pair, and end with the first of a third.
     const unsigned x = static_cast<unsigned>(lower[0] - 1 - (1 - taps)); // PaddedOrder::low[0]
     const bool odd = x % 2, begins_in_other = x / 2 % 2 != unsigned(half_);
-    const unsigned row = order_.line(lower[1] - 1 + lane_) + order_.layer(lower[2] - 1);
+    const unsigned row = order_.offset_y(lower[1] - 1 + lane_) + order_.offset_z(lower[2] - 1);
     const auto* const here = at((x + 2 - 2 * half_) / 4, row + 8 * half_);
     const auto* const there = at((x + 2 * half_) / 4, row + 8 - 8 * half_);
     const auto* const last = at((x + 4) / 4, row + x % 4 / 2 * 8);
@@ -227,17 +227,17 @@ private:
       tap_last[z] = odd ? last[z * 16].value[0] : Stored(Complex(0));
     }
 
-    T along[taps], layer[taps];
+    T along[taps], across_layers[taps];
     Kernel::weights(fraction[0], along);
-    Kernel::weights(fraction[2], layer);
+    Kernel::weights(fraction[2], across_layers);
     Complex sum_here[2] = {}, sum_there[2] = {}, sum_last(0);
     BRACEWELL_UNROLL
     for (int z = 0; z < taps; ++z) {
       for (int e = 0; e < 2; ++e) {
-        sum_here[e] += layer[z] * Complex(pair_here[z].value[e]);
-        sum_there[e] += layer[z] * Complex(pair_there[z].value[e]);
+        sum_here[e] += across_layers[z] * Complex(pair_here[z].value[e]);
+        sum_there[e] += across_layers[z] * Complex(pair_there[z].value[e]);
       }
-      sum_last += layer[z] * Complex(tap_last[z]);
+      sum_last += across_layers[z] * Complex(tap_last[z]);
     }
     const Complex e0 = begins_in_other ? sum_there[0] : sum_here[0],
                   e1 = begins_in_other ? sum_there[1] : sum_here[1],

@@ -8,12 +8,12 @@
 namespace Bracewell::Impl {
 
 /// The elements of a reconstruction that a patch of samples of a flat projection reaches: columns, each
-/// `deep` elements long. In 3D they stand on a rectangle, run along the axis most normal to the slice, and
-/// start where the slice passes; in 2D they run along y, and all start at one height. Axes of a box are in
+/// `deep` elements long. In 3D they stand on a rectangle, run along the axis most normal to the plane, and
+/// start where the plane passes; in 2D they run along y, and all start at one height. Axes of a box are in
 /// the order (across[, across], along).
 ///
 ///     along ^
-///           |                 [ ]      [/] an element on the slice, [ ] one that its windows reach;
+///           |                 [ ]      [/] an element on the plane, [ ] one that its windows reach;
 ///           |           [ ][ ][/]      here `deep` is 3, `count` 6 and `slope` a half
 ///           |     [ ][ ][/][/][ ]
 ///           |  [ ][/][/][ ][ ]
@@ -93,7 +93,7 @@ struct PatchBox {
   }
 
 private:
-  /// The axes, and the slice's normal in 3D; returns its largest component.
+  /// The axes, and the plane's normal in 3D; returns its largest component.
   KOKKOS_FORCEINLINE_FUNCTION T choose_axes(const T (&m)[D][2], T (&normal)[3]) {
     if constexpr (D == 3)
       for (int d = 0; d < 3; ++d)

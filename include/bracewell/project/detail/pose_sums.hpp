@@ -153,9 +153,9 @@ struct SamplePoseSums {
           for (int d = 0; d < D; ++d)
             slope[d] = spectra.gain.restored(amplitude.real() * gradient[d].real() +
                                              amplitude.imag() * gradient[d].imag());
-          const T turned = amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real();
+          const T imaginary = amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real();
           for (int c = 0; c < M; ++c)
-            sum.shift[c] += T(k[c]) * turned;
+            sum.shift[c] += T(k[c]) * imaginary;
         }
         if (sampler.weight_volumes) {
           T weight_gradient[D];

@@ -7,7 +7,7 @@
 
 namespace Bracewell::Impl {
 
-/// Keys of an image and a pose, linear in the sum over Re(conj(image turn) P) of a shift. They are what is ranked: the
+/// Keys of an image and a pose, linear in the sum over Re(conj(image phase) P) of a shift. They are what is ranked: the
 /// lower the better.
 template <class T>
 struct ScoreKeys {

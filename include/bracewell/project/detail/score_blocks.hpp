@@ -115,8 +115,8 @@ private:
         sample(first_pose + std::min(pose, own_poses - 1), first_row, row, length,
                memory + std::int64_t(2) * pose * length, squares + std::int64_t(pose) * length);
       multiply(rows, 2 * length, memory, formed, overlaps, own_poses, [&](int r, T* to) {
-        turn(found, &tables.images(first_image + r / shifts, begin), &tables.turns(r % shifts, begin), to,
-             to + length);
+        multiply(found, &tables.images(first_image + r / shifts, begin), &tables.phases(r % shifts, begin),
+                 to, to + length);
         std::fill(to + found, to + length, T(0));
         std::fill(to + length + found, to + 2 * length, T(0));
       });
@@ -145,9 +145,9 @@ private:
   }
 
   /// Products of complex numbers, parts apart.
-  static void turn(int count, const Complex* image, const Complex* turns, T* __restrict real,
-                   T* __restrict imaginary) {
-    const T *const a = reinterpret_cast<const T*>(image), *const b = reinterpret_cast<const T*>(turns);
+  static void multiply(int count, const Complex* image, const Complex* phases, T* __restrict real,
+                       T* __restrict imaginary) {
+    const T *const a = reinterpret_cast<const T*>(image), *const b = reinterpret_cast<const T*>(phases);
     for (int i = 0; i < count; ++i) {
       real[i] = a[2 * i] * b[2 * i] - a[2 * i + 1] * b[2 * i + 1];
       imaginary[i] = a[2 * i] * b[2 * i + 1] + a[2 * i + 1] * b[2 * i];
@@ -159,18 +159,18 @@ private:
     const auto pose = samples.pose(0, outputs.first_pose + index);
     int i = 0;
     for (int row = first_row; row < end_row; ++row) {
-      const auto& line = frequency_rows[row];
-      int k[2] = {0, line.y};
-      for (; k[0] < line.columns; k[0] += Block::size) {
+      const auto& here = frequency_rows[row];
+      int k[2] = {0, here.y};
+      for (; k[0] < here.columns; k[0] += Block::size) {
         T sum[2][Block::size];
         if (pose.folds)
-          sample_one_by_one(pose, k, line.columns, sum);
+          sample_one_by_one(pose, k, here.columns, sum);
         else {
           Block block;
-          block.place(pose, k, line.columns - 1);
+          block.place(pose, k, here.columns - 1);
           block.gather(samples.reconstruction, volume(0), sum);
         }
-        const int some = std::min(+Block::size, line.columns - k[0]);
+        const int some = std::min(+Block::size, here.columns - k[0]);
         for (int s = 0; s < some; ++s, ++i) {
           to[i] = volume.gain.restored(sum[0][s]);
           to[length + i] = volume.gain.restored(sum[1][s]);

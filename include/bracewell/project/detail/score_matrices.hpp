@@ -98,7 +98,7 @@ private:
     std::int32_t images[own_rows], shifts[own_rows]; ///< -1: rows that are not there
     std::int64_t pose;
     int pair, row;
-    Complex values[own_rows], turns[own_rows], projection; ///< fetched
+    Complex values[own_rows], phases[own_rows], projection; ///< fetched
 
     KOKKOS_INLINE_FUNCTION Source(const ScoreMatrices& all, std::int64_t tile, std::int64_t first, int thread)
         : pose(Kokkos::min(first + thread / chunk, all.count - 1)), pair(thread % chunk),
@@ -121,7 +121,7 @@ private:
         if (images[i] >= 0) {
           if constexpr (scores) {
             values[i] = all.tables.images(images[i], at);
-            turns[i] = all.tables.turns(shifts[i], at);
+            phases[i] = all.tables.phases(shifts[i], at);
           } else {
             values[i] =
                 Complex(all.tables.filters(images[i], 2 * at), all.tables.filters(images[i], 2 * at + 1));
@@ -145,7 +145,7 @@ private:
       BRACEWELL_UNROLL
       for (int i = 0; i < own_rows; ++i)
         store(scratch.row[row + i * poses][pair / 2], images[i] < 0 ? Complex(0)
-                                                      : scores      ? values[i] * turns[i]
+                                                      : scores      ? values[i] * phases[i]
                                                                     : values[i]);
       store(scratch.pose[row][pair / 2], projection);
     }

@@ -122,7 +122,7 @@ private:
     for (int f = 0; f < chunk; ++f) {
       if constexpr (scores) {
         const Complex value = there ? tables.images(image, begin + f) *
-                                          tables.turns(tile_rows.first_shift(tile) + shift, begin + f)
+                                          tables.phases(tile_rows.first_shift(tile) + shift, begin + f)
                                     : Complex(0);
         scratch.row[2 * f][row / 4].value[row % 4] = value.real();
         scratch.row[2 * f + 1][row / 4].value[row % 4] = value.imag();

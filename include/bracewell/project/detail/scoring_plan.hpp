@@ -45,7 +45,7 @@ struct ScoringPlan {
   ScoringTables<T, items_first> tables;
   Memory<Frequency> frequencies;
   Memory<FrequencyRows> frequency_rows; ///< ScoreBlocks
-  Memory<Complex> image_values, turns;
+  Memory<Complex> image_values, phases;
   Memory<T> filters, image_powers;
   Memory<T> work;              ///< of the tasks of ScoreBlocks, or powers of images and poses
   Memory<Complex> projections; ///< of a pass, for tiles
@@ -103,11 +103,11 @@ struct ScoringPlan {
   void set_shifts(const Space& space, int count, const T* values) {
     shifts = count;
     if constexpr (items_first)
-      tables.turns.stride = shifts;
+      tables.phases.stride = shifts;
     Kokkos::parallel_for(
         "Bracewell::PoseScoring::set_shifts",
         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, tables.padded * count),
-        TurnShifts<T, items_first>{tables, layout, values, count});
+        ComputePhases<T, items_first>{tables, layout, values, count});
   }
 
   /// Of all poses of the samples, in as many passes as memory for ranking asks for.
@@ -140,17 +140,17 @@ struct ScoringPlan {
   }
 
   std::size_t memory_bytes() const {
-    return bytes_of(frequencies, frequency_rows, image_values, turns, filters, image_powers, work,
+    return bytes_of(frequencies, frequency_rows, image_values, phases, filters, image_powers, work,
                     projections, found, ranked);
   }
 
   /// Values of the arrays that depend on what there is room for.
   struct Sizes {
-    std::int64_t image_values, turns, most_poses, work, projections, found, ranked;
+    std::int64_t image_values, phases, most_poses, work, projections, found, ranked;
 
     Sizes(const Space& space, const HalfSpectrumLayout<2>& layout, std::int64_t images, int shifts, int ranks,
           std::size_t frequencies)
-        : image_values(images * std::int64_t(frequencies)), turns(shifts * std::int64_t(frequencies)) {
+        : image_values(images * std::int64_t(frequencies)), phases(shifts * std::int64_t(frequencies)) {
       // Rows of images in parts: no more than twice as many as shifts ask for, and two (ScoringRows).
       const std::int64_t parts = tiles ? 2 * ((shifts + tile_rows - 1) / tile_rows) + 2 : 1,
                          of_pose = images * std::int64_t((ranks > 0 ? parts * sizeof(BestShift<T>) : 0) +
@@ -171,7 +171,7 @@ struct ScoringPlan {
     }
 
     std::size_t bytes() const {
-      return std::size_t(image_values + turns + projections) * sizeof(Complex) +
+      return std::size_t(image_values + phases + projections) * sizeof(Complex) +
              std::size_t(image_values + work) * sizeof(T) + std::size_t(found) * sizeof(BestShift<T>) +
              std::size_t(ranked) * sizeof(RankedPose<T>);
     }
@@ -184,7 +184,7 @@ private:
       memory = device_vector<Value>(space, std::string("Bracewell::PoseScoring::") + label, size);
     };
     make(image_values, "images", sizes.image_values);
-    make(turns, "turns", sizes.turns);
+    make(phases, "phases", sizes.phases);
     make(filters, "filters", sizes.image_values);
     make(image_powers, "powers", most_images);
     make(work, "work", sizes.work);
@@ -194,7 +194,7 @@ private:
     most_poses = sizes.most_poses;
     tables.frequencies = frequencies.data();
     tables.images = {image_values.data(), tables.padded};
-    tables.turns = {turns.data(), tables.padded};
+    tables.phases = {phases.data(), tables.padded};
     tables.filters = {filters.data(), tables.padded};
     tables.powers = image_powers.data();
   }

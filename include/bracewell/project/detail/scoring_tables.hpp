@@ -41,7 +41,7 @@ struct ScoringTable {
 
 /// What is known of images and shifts before poses are. With multiplicity m, weight w, filter C and image X, at
 /// frequency k and for shift s:
-///   sum m w |X - C P exp(-2 pi i k.s/n)|^2 = power - 2 sum Re(conj(image turn) P) + sum filter |P|^2.
+///   sum m w |X - C P exp(-2 pi i k.s/n)|^2 = power - 2 sum Re(conj(image phase) P) + sum filter |P|^2.
 template <class T, bool items_first>
 struct ScoringTables {
   using Complex = Kokkos::complex<T>;
@@ -51,7 +51,7 @@ struct ScoringTables {
   std::int64_t count = 0;  ///< of frequencies
   std::int64_t padded = 0; ///< the same, with zeros in all tables behind the last
   ScoringTable<Complex, items_first> images; ///< m w C X
-  ScoringTable<Complex, items_first> turns;  ///< exp(2 pi i k.s/n), of shifts
+  ScoringTable<Complex, items_first> phases; ///< exp(2 pi i k.s/n), of shifts
   ScoringTable<T, items_first> filters;      ///< m w C^2, of images or of all of them
   T* powers = nullptr;                       ///< [images] sum m w |X|^2
 };
@@ -97,7 +97,7 @@ struct WeighImages {
 
 /// Fills the table of shifts.
 template <class T, bool items_first>
-struct TurnShifts {
+struct ComputePhases {
   ScoringTables<T, items_first> tables;
   HalfSpectrumLayout<2> layout;
   const T* shifts; ///< [shifts, 2] (row, column)
@@ -106,14 +106,14 @@ struct TurnShifts {
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const std::int64_t shift = items_first ? index % count : index / tables.padded,
                        i = items_first ? index / count : index % tables.padded;
-    Kokkos::complex<T> turn(0);
+    Kokkos::complex<T> phase(0);
     if (i < tables.count) {
       const auto k = tables.frequencies[i];
-      const auto phase = unit_phase(double(k.x) * double(shifts[2 * shift + 1]) / layout.size[0] +
+      const auto exact = unit_phase(double(k.x) * double(shifts[2 * shift + 1]) / layout.size[0] +
                                     double(k.y) * double(shifts[2 * shift]) / layout.size[1]);
-      turn = Kokkos::complex<T>(static_cast<T>(phase.real()), static_cast<T>(phase.imag()));
+      phase = Kokkos::complex<T>(static_cast<T>(exact.real()), static_cast<T>(exact.imag()));
     }
-    tables.turns(shift, i) = turn;
+    tables.phases(shift, i) = phase;
   }
 };
 

@@ -95,7 +95,7 @@ struct Stencil {
     return conjugate(sum);
   }
 
-  /// Adds weight times value to every tap by add(address, values), for runs of neighbours in memory: the
+  /// Adds weight times value to every tap by add(address, values), for neighbours in memory: the
   /// transpose of gather.
   template <class Value, class Add>
   KOKKOS_INLINE_FUNCTION void scatter(Value* spectrum, const Value& value, const Add& add) const {

@@ -65,16 +65,16 @@ struct TapWindow {
     }
   }
 
-  /// Adds values to the taps of one row by add(address, values), for runs of neighbours in memory.
+  /// Adds values to the taps of one row by add(address, values), for neighbours in memory.
   template <bool is_direct, class Value, class Add>
   KOKKOS_INLINE_FUNCTION void add(Value* spectrum, const int (&row)[Dim - 1], const Value (&value)[Width],
-                                  const Add& add_run) const {
+                                  const Add& add_neighbours) const {
     if constexpr (is_direct) {
-      add_run(spectrum + offset<1>(row, first[0]), value);
+      add_neighbours(spectrum + offset<1>(row, first[0]), value);
     } else {
       for_each_stored(row, [&](std::int64_t element, int i, bool mated) {
         const Value one[1] = {mated ? conjugate(value[i]) : value[i]};
-        add_run(spectrum + element, one);
+        add_neighbours(spectrum + element, one);
       });
     }
   }
