@@ -3,10 +3,9 @@
 
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/label.hpp>
-#include <bracewell/project/detail/brick_candidate.hpp>
-#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/bricks.hpp>
 #include <bracewell/project/detail/insertion_block.hpp>
+#include <bracewell/project/detail/tuning.hpp>
 
 #include <algorithm>
 #include <cmath>

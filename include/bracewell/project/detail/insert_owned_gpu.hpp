@@ -4,8 +4,8 @@
 #include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
-#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
+#include <bracewell/project/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
 

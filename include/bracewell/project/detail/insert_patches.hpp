@@ -5,10 +5,9 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
-#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/insert_sample.hpp>
 #include <bracewell/project/detail/patch_box.hpp>
-#include <bracewell/project/detail/store_patch.hpp>
+#include <bracewell/project/detail/tuning.hpp>
 
 #include <algorithm>
 #include <limits>

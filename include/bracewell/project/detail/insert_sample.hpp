@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/amplitudes.hpp>
+#include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/stencil.hpp>
 #include <bracewell/project/detail/tiles.hpp>
 

@@ -3,8 +3,9 @@
 
 #include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
-#include <bracewell/project/detail/brick_tuning.hpp>
 #include <bracewell/project/detail/sampler.hpp>
+#include <bracewell/project/detail/tiles.hpp>
+#include <bracewell/project/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
 

@@ -3,7 +3,6 @@
 
 #include <bracewell/impl/divisor.hpp>
 #include <bracewell/impl/label.hpp>
-#include <bracewell/project/detail/amplitudes.hpp>
 #include <bracewell/project/detail/padded_copy.hpp>
 #include <bracewell/project/detail/padded_windows.hpp>
 #include <bracewell/project/detail/samples.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/lanes.hpp>
-#include <bracewell/project/detail/amplitudes.hpp>
+#include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/stencil.hpp>
 
 namespace Bracewell::Impl {

@@ -3,9 +3,9 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/project/choose_sampling.hpp>
+#include <bracewell/project/detail/padded_copy.hpp>
 #include <bracewell/project/detail/pose_sums.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/reference.hpp>
 #include <bracewell/project/detail/sample_bricks.hpp>
 #include <bracewell/project/detail/sample_padded.hpp>
 #include <bracewell/project/detail/sample_rows.hpp>

@@ -5,7 +5,6 @@
 #include <bracewell/impl/matrix_units.hpp>
 #include <bracewell/project/detail/score_outputs.hpp>
 #include <bracewell/project/detail/scoring_tables.hpp>
-#include <bracewell/project/detail/scoring_tuning.hpp>
 
 namespace Bracewell::Impl {
 

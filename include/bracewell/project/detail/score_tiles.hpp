@@ -6,7 +6,6 @@
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/score_outputs.hpp>
 #include <bracewell/project/detail/scoring_tables.hpp>
-#include <bracewell/project/detail/scoring_tuning.hpp>
 
 namespace Bracewell::Impl {
 
