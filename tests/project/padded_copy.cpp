@@ -1,7 +1,7 @@
 // Padded copies of spectra: every entry holds what periodicity and Hermitian symmetry give there, once.
 
 #include <bracewell/half.hpp>
-#include <bracewell/project/detail/padded_copy.hpp>
+#include <bracewell/project/detail/sampling/padded_copy.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>

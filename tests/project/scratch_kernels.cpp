@@ -3,11 +3,11 @@
 
 #include "problems.hpp"
 
-#include <bracewell/project/detail/insert_owned_gpu.hpp>
-#include <bracewell/project/detail/insert_patches.hpp>
+#include <bracewell/project/detail/insertion/insert_owned_gpu.hpp>
+#include <bracewell/project/detail/insertion/insert_patches.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/sample_bricks.hpp>
-#include <bracewell/project/detail/sample_padded.hpp>
+#include <bracewell/project/detail/sampling/sample_bricks.hpp>
+#include <bracewell/project/detail/sampling/sample_padded.hpp>
 #include <bracewell/project/project.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>

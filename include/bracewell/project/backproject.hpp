@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/interpolation/catmull_rom.hpp>
-#include <bracewell/project/detail/backproject_impl.hpp>
+#include <bracewell/project/detail/operators/backproject_impl.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
 #include <bracewell/project/prepared_reference.hpp>

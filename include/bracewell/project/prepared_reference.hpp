@@ -4,7 +4,7 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/padded_copy.hpp>
+#include <bracewell/project/detail/sampling/padded_copy.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

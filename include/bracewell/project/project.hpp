@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/interpolation/catmull_rom.hpp>
-#include <bracewell/project/detail/project_impl.hpp>
+#include <bracewell/project/detail/operators/project_impl.hpp>
 #include <bracewell/project/memory.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>

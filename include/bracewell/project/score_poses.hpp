@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/scoring_plan.hpp>
+#include <bracewell/project/detail/scoring/scoring_plan.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

@@ -4,8 +4,8 @@
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/label.hpp>
 #include <bracewell/impl/vector.hpp>
-#include <bracewell/project/detail/score_outputs.hpp>
-#include <bracewell/project/detail/scoring_tables.hpp>
+#include <bracewell/project/detail/scoring/score_outputs.hpp>
+#include <bracewell/project/detail/scoring/scoring_tables.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/host_tasks.hpp>
-#include <bracewell/project/detail/insertion_block.hpp>
+#include <bracewell/project/detail/insertion/insertion_block.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/vector.hpp>
-#include <bracewell/project/detail/insert_sample.hpp>
+#include <bracewell/project/detail/insertion/insert_sample.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
-#include <bracewell/project/detail/sampler.hpp>
+#include <bracewell/project/detail/sampling/sampler.hpp>
 #include <bracewell/project/detail/tiles.hpp>
 #include <bracewell/project/detail/tuning.hpp>
 

@@ -3,13 +3,13 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/project/choose_sampling.hpp>
-#include <bracewell/project/detail/padded_copy.hpp>
-#include <bracewell/project/detail/pose_sums.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/sample_bricks.hpp>
-#include <bracewell/project/detail/sample_padded.hpp>
-#include <bracewell/project/detail/sample_rows.hpp>
-#include <bracewell/project/detail/sampler.hpp>
+#include <bracewell/project/detail/sampling/padded_copy.hpp>
+#include <bracewell/project/detail/sampling/pose_sums.hpp>
+#include <bracewell/project/detail/sampling/sample_bricks.hpp>
+#include <bracewell/project/detail/sampling/sample_padded.hpp>
+#include <bracewell/project/detail/sampling/sample_rows.hpp>
+#include <bracewell/project/detail/sampling/sampler.hpp>
 #include <bracewell/project/detail/tiles.hpp>
 
 namespace Bracewell::Impl {

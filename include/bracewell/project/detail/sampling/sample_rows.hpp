@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/label.hpp>
-#include <bracewell/project/detail/sampler.hpp>
+#include <bracewell/project/detail/sampling/sampler.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 
 #include <algorithm>

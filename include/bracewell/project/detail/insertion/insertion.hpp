@@ -5,11 +5,11 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/label.hpp>
 #include <bracewell/project/choose_insertion.hpp>
-#include <bracewell/project/detail/insert_bricks_host.hpp>
-#include <bracewell/project/detail/insert_duplicated.hpp>
-#include <bracewell/project/detail/insert_owned_gpu.hpp>
-#include <bracewell/project/detail/insert_patches.hpp>
-#include <bracewell/project/detail/insert_sample.hpp>
+#include <bracewell/project/detail/insertion/insert_bricks_host.hpp>
+#include <bracewell/project/detail/insertion/insert_duplicated.hpp>
+#include <bracewell/project/detail/insertion/insert_owned_gpu.hpp>
+#include <bracewell/project/detail/insertion/insert_patches.hpp>
+#include <bracewell/project/detail/insertion/insert_sample.hpp>
 #include <bracewell/project/detail/problem.hpp>
 #include <bracewell/project/memory.hpp>
 

@@ -3,8 +3,8 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/label.hpp>
-#include <bracewell/project/detail/padded_windows.hpp>
-#include <bracewell/project/detail/sampler.hpp>
+#include <bracewell/project/detail/sampling/padded_windows.hpp>
+#include <bracewell/project/detail/sampling/sampler.hpp>
 #include <bracewell/project/detail/tiles.hpp>
 #include <bracewell/project/detail/tuning.hpp>
 

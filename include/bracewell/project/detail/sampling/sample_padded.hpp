@@ -3,9 +3,9 @@
 
 #include <bracewell/impl/divisor.hpp>
 #include <bracewell/impl/label.hpp>
-#include <bracewell/project/detail/padded_copy.hpp>
-#include <bracewell/project/detail/padded_windows.hpp>
 #include <bracewell/project/detail/samples.hpp>
+#include <bracewell/project/detail/sampling/padded_copy.hpp>
+#include <bracewell/project/detail/sampling/padded_windows.hpp>
 #include <bracewell/project/detail/stencil.hpp>
 #include <bracewell/project/detail/tuning.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/split.hpp>
-#include <bracewell/project/detail/padded_copy.hpp>
+#include <bracewell/project/detail/sampling/padded_copy.hpp>
 #include <bracewell/project/detail/stencil.hpp>
 
 namespace Bracewell::Impl {

@@ -5,8 +5,8 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
-#include <bracewell/project/detail/insert_sample.hpp>
-#include <bracewell/project/detail/patch_box.hpp>
+#include <bracewell/project/detail/insertion/insert_sample.hpp>
+#include <bracewell/project/detail/insertion/patch_box.hpp>
 #include <bracewell/project/detail/tuning.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/atomic.hpp>
 #include <bracewell/impl/unroll.hpp>
-#include <bracewell/project/detail/insert_sample.hpp>
+#include <bracewell/project/detail/insertion/insert_sample.hpp>
 #include <bracewell/project/detail/margins.hpp>
 #include <bracewell/project/detail/samples.hpp>
 

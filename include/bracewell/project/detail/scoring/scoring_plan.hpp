@@ -2,10 +2,10 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/project/detail/sample_padded.hpp>
-#include <bracewell/project/detail/score_blocks.hpp>
-#include <bracewell/project/detail/score_matrices.hpp>
-#include <bracewell/project/detail/score_tiles.hpp>
+#include <bracewell/project/detail/sampling/sample_padded.hpp>
+#include <bracewell/project/detail/scoring/score_blocks.hpp>
+#include <bracewell/project/detail/scoring/score_matrices.hpp>
+#include <bracewell/project/detail/scoring/score_tiles.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/bricks.hpp>
-#include <bracewell/project/detail/insertion_block.hpp>
+#include <bracewell/project/detail/insertion/insertion_block.hpp>
 #include <bracewell/project/detail/tuning.hpp>
 
 #include <algorithm>

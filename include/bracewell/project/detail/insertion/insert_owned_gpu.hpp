@@ -4,7 +4,7 @@
 #include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
-#include <bracewell/project/detail/insert_sample.hpp>
+#include <bracewell/project/detail/insertion/insert_sample.hpp>
 #include <bracewell/project/detail/tuning.hpp>
 
 namespace Bracewell::Impl {

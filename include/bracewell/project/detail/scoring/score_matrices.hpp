@@ -3,8 +3,8 @@
 
 #include <bracewell/impl/label.hpp>
 #include <bracewell/impl/matrix_units.hpp>
-#include <bracewell/project/detail/score_outputs.hpp>
-#include <bracewell/project/detail/scoring_tables.hpp>
+#include <bracewell/project/detail/scoring/score_outputs.hpp>
+#include <bracewell/project/detail/scoring/scoring_tables.hpp>
 
 namespace Bracewell::Impl {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/insertion.hpp>
+#include <bracewell/project/detail/insertion/insertion.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/sampling.hpp>
+#include <bracewell/project/detail/sampling/sampling.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
