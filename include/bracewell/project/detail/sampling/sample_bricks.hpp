@@ -158,14 +158,15 @@ private:
   /// Where the window of a position begins in the workspace, and its weights; clears `own` where another brick
   /// owns it.
   KOKKOS_FORCEINLINE_FUNCTION static int place(const T (&q)[D], const int (&origin)[D],
-                                               const unsigned (&owned)[D], bool& own, T (&weight)[D][width]) {
+                                               const unsigned (&extent)[D], bool& own,
+                                               T (&weight)[D][width]) {
     int corner = 0;
     for (int d = D - 1; d >= 0; --d) {
       int tap;
       T fraction;
       split(q[d], tap, fraction);
       tap -= origin[d];
-      own = own && static_cast<unsigned>(tap) < owned[d];
+      own = own && static_cast<unsigned>(tap) < extent[d];
       corner = corner * tile(d) + tap;
       Kernel::weights(fraction, weight[d]);
     }
@@ -189,9 +190,9 @@ private:
     const T* const filter = samples.filters ? samples.filters(candidate.batch, candidate.index) : nullptr;
     const T sign = T(candidate.sign), half_period = T(layout.size[0]) / 2;
     T matrix[D][M];
-    unsigned owned[D]; // elements of the brick on each axis
+    unsigned extent[D]; // elements of the brick on each axis
     for (int d = 0; d < D; ++d) {
-      owned[d] = Kokkos::min(edge(d), layout.size[d] / 2 + 1 - first[d]);
+      extent[d] = Kokkos::min(edge(d), layout.size[d] / 2 + 1 - first[d]);
       for (int c = 0; c < M; ++c)
         matrix[d][c] = sign * candidate.pose.matrix[d][c];
     }
@@ -208,7 +209,7 @@ private:
       if (Kokkos::abs(side) > half_period)
         fold_axis(layout.size[0], side);
       own = own && (side >= 0) == (sign > 0);
-      const int corner = place(q, candidate.origin, owned, own, weight);
+      const int corner = place(q, candidate.origin, extent, own, weight);
       if (!own)
         return;
       const std::int64_t element = samples.projection.row(k) + k[0];
@@ -234,10 +235,10 @@ private:
       Sum plane(0);
       for (int y = 0; y < width; ++y) {
         const Sum* const row = taps + (z * tile(1) + y) * tile(0);
-        Sum line = weight[0][0] * row[0];
+        Sum row_sum = weight[0][0] * row[0];
         for (int x = 1; x < width; ++x)
-          line += weight[0][x] * row[x];
-        plane += weight[1][y] * line;
+          row_sum += weight[0][x] * row[x];
+        plane += weight[1][y] * row_sum;
       }
       total += weight[2][z] * plane;
     }
