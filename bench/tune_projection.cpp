@@ -1,13 +1,13 @@
 // Prints the times that the numbers of the room `project` were read from, and where they cross: the thresholds of
-// the choices of kernels, and what the kernels in scratch memory take with the shapes of
-// project/detail/brick_tuning.hpp and tuning.hpp. Change a number there, build, and run again. float, rotations at random.
+// the choices of kernels, and what the kernels in scratch memory take with the shapes of project/detail/tuning.hpp. Change a
+// number there, build, and run again. float, rotations at random.
 
 #include "tuning.hpp"
 
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/linear.hpp>
-#include <bracewell/project/detail/insertion.hpp>
-#include <bracewell/project/detail/sampling.hpp>
+#include <bracewell/project/detail/insertion/insertion.hpp>
+#include <bracewell/project/detail/sampling/sampling.hpp>
 
 namespace {
 
@@ -57,15 +57,15 @@ struct Problem {
 
   // Each alternative: seconds.
   double tiles() const {
-    return median_seconds(space, [&] { sampling<Mates::Single>().launch(space, "tiles"); });
+    return median_seconds(space, [&] { Impl::sample_tiles(space, "tiles", sampling<Mates::Single>()); });
   }
   double tiles_weighted() const {
-    return median_seconds(space, [&] { sampling<Mates::Both>().launch(space, "tiles"); });
+    return median_seconds(space, [&] { Impl::sample_tiles(space, "tiles", sampling<Mates::Both>()); });
   }
   template <Mates mates, bool weighted>
   double bricks() const {
     return median_seconds(space, [&] {
-      Impl::SampleBricks<Space, Kernel, float, 2, D, mates, Complex, weighted>(sampling<mates>())
+      Impl::SampleBricks<Space, Impl::Sampler<Kernel, float, 2, D, mates>, weighted>(sampling<mates>())
           .launch(space, "bricks");
     });
   }
@@ -99,7 +99,7 @@ private:
     return result;
   }
   template <Mates mates>
-  Impl::SampleTiles<Kernel, float, 2, D, mates> sampling() const {
+  Impl::Sampler<Kernel, float, 2, D, mates> sampling() const {
     const std::int64_t stride = samples.reconstruction.elements();
     return {.amplitudes = amplitudes<mates>(),
             .volumes = {volume.data(), stride},
@@ -176,7 +176,7 @@ void shapes(const char* name) {
 int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard kokkos(argc, argv);
   print_device("tune_projection", true);
-  std::printf("\nShapes in brick_tuning.hpp, nanoseconds per sample\n");
+  std::printf("\nShapes in tuning.hpp, nanoseconds per sample\n");
   shapes<Linear, 2>("linear 2D");
   shapes<CatmullRom, 2>("Catmull-Rom 2D");
   shapes<Linear, 3>("linear 3D");

@@ -129,8 +129,8 @@ std::vector<std::array<double, 2>> raster(const Demo& demo) {
 /// The modes [modes, m, m] of a lens' probe.
 std::vector<std::complex<float>> true_probe(const Space& space, const Demo& demo) {
   const int m = demo.probe;
-  const auto lens = allocate<Owned<Wave**>>("lens", m, m);
-  const auto parameters = allocate<Owned<float*>>("aberrations", int(probe_parameter_count));
+  const auto lens = allocate<DeviceView<Wave**>>("lens", m, m);
+  const auto parameters = allocate<DeviceView<float*>>("aberrations", int(probe_parameter_count));
   upload(space, parameters, std::vector<float>(demo.aberrations.begin(), demo.aberrations.end()));
   AberratedProbe<Space, float>(space, m, demo.detector, demo.optics).evaluate(space, parameters, lens);
   auto probe = download(space, lens);
@@ -142,7 +142,7 @@ std::vector<std::complex<float>> true_probe(const Space& space, const Demo& demo
 std::vector<std::complex<float>> detected_waves(const Space& space, const Demo& demo,
                                                 const Reconstruction& truth, const DemoObject& drawing) {
   const int m = demo.probe;
-  const auto probe = allocate<Owned<Wave***>>("probe", demo.modes, m, m);
+  const auto probe = allocate<DeviceView<Wave***>>("probe", demo.modes, m, m);
   upload(space, probe, truth.probe);
   // The windows of the object where they truly lie, one below the other.
   const auto count = static_cast<std::int64_t>(truth.positions.size());
@@ -155,12 +155,12 @@ std::vector<std::complex<float>> detected_waves(const Space& space, const Demo& 
       windows.push_back(std::polar(value.amplitude, value.phase));
     }
   }
-  const auto object = allocate<Owned<Wave**>>("object", count * m, m);
+  const auto object = allocate<DeviceView<Wave**>>("object", count * m, m);
   upload(space, object, windows);
   const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
       positions(places.front().data(), places.size(), 2);
   const ScanPositions<Space> scan(space, positions, {count * m, m}, m);
-  const auto waves = allocate<Owned<Wave****>>("waves", count, demo.modes, demo.detector, demo.detector);
+  const auto waves = allocate<DeviceView<Wave****>>("waves", count, demo.modes, demo.detector, demo.detector);
   exit_waves(space, scan, object, probe, waves);
   Propagator<Space, float>(space, demo.detector, count * demo.modes).propagate(space, waves);
   return download(space, waves);

@@ -53,7 +53,7 @@ public:
                   .order = std::vector<int>(static_cast<std::size_t>(job_.options().batches)),
                   .generator = std::mt19937_64(job_.options().seed)};
     std::iota(passes.order.begin(), passes.order.end(), 0);
-    const Owned<double> last("Bracewell::examples::loss");
+    const DeviceView<double> last("Bracewell::examples::loss");
     const auto present = [&] {
       solver_.evaluate(space_, last);
       return download(space_, last)[0];

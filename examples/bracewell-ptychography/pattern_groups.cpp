@@ -82,12 +82,12 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   }
   const auto n = static_cast<std::size_t>(measurement.detector());
   const Slots slots(space, static_cast<std::size_t>(group * frame_bytes), plan.slots);
-  const auto values = allocate<Owned<float*>>("values", plan.converted ? group * frame : 0),
-             patterns = allocate<Owned<float*>>("patterns", group * pixels);
-  const auto places = allocate<Owned<std::int64_t*>>("places", pixels);
+  const auto values = allocate<DeviceView<float*>>("values", plan.converted ? group * frame : 0),
+             patterns = allocate<DeviceView<float*>>("patterns", group * pixels);
+  const auto places = allocate<DeviceView<std::int64_t*>>("places", pixels);
   upload(space, places, measurement.places());
-  const Owned<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(pixels));
-  const Owned<std::int64_t*> not_finite("Bracewell::examples::not_finite", 1);
+  const DeviceView<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(pixels));
+  const DeviceView<std::int64_t*> not_finite("Bracewell::examples::not_finite", 1);
   Kokkos::deep_copy(space, not_finite, none);
 
   Progress progress("reading", "patterns", all);

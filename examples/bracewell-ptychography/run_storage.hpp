@@ -27,9 +27,9 @@ Totals load(const Space& space, const Measurement& measurement, std::span<const 
             bool in_order, PtychographyLoss<Space, float, Storage>& loss, Timings& timings) {
   const int n = measurement.detector();
   Totals totals;
-  Owned<float**> weights;
+  DeviceView<float**> weights;
   if (!measurement.weights().empty()) {
-    weights = allocate<Owned<float**>>("weights", n, n);
+    weights = allocate<DeviceView<float**>>("weights", n, n);
     upload(space, weights, measurement.weights());
   }
   const auto store = [&](std::int64_t first, const PatternGroup& patterns) {

@@ -7,10 +7,10 @@ namespace Bracewell::Examples {
 
 /// What a solver finds: its own arrays, or as many of somebody else's, to keep what it has found so far.
 struct SolverViews {
-  Owned<float**> amplitude, phase;
-  Owned<Kokkos::complex<float>***> probe;
-  Owned<float*> aberrations;
-  Owned<float**> displacements; ///< [N, 2], or none
+  DeviceView<float**> amplitude, phase;
+  DeviceView<Kokkos::complex<float>***> probe;
+  DeviceView<float*> aberrations;
+  DeviceView<float**> displacements; ///< [N, 2], or none
 
   /// A solver's own.
   template <class Solver>
@@ -20,11 +20,11 @@ struct SolverViews {
 
   /// Memory for a copy.
   SolverViews like() const {
-    return {allocate<Owned<float**>>("amplitude", amplitude.extent(0), amplitude.extent(1)),
-            allocate<Owned<float**>>("phase", amplitude.extent(0), amplitude.extent(1)),
+    return {allocate<DeviceView<float**>>("amplitude", amplitude.extent(0), amplitude.extent(1)),
+            allocate<DeviceView<float**>>("phase", amplitude.extent(0), amplitude.extent(1)),
             allocate<decltype(probe)>("probe", probe.extent(0), probe.extent(1), probe.extent(2)),
-            allocate<Owned<float*>>("aberrations", aberrations.extent(0)),
-            allocate<Owned<float**>>("displacements", displacements.extent(0), 2)};
+            allocate<DeviceView<float*>>("aberrations", aberrations.extent(0)),
+            allocate<DeviceView<float**>>("displacements", displacements.extent(0), 2)};
   }
 
   void copy_to(const Space& space, const SolverViews& other) const {

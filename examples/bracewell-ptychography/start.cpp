@@ -34,7 +34,7 @@ Probe probe_of_mean_pattern(const Space& space, const Measurement& measurement, 
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] *= std::complex<float>(std::polar(1.0, std::numbers::pi * c * square(i) / n));
   }
-  const auto wave = allocate<Owned<Kokkos::complex<float>**>>("wave", n, n);
+  const auto wave = allocate<DeviceView<Kokkos::complex<float>**>>("wave", n, n);
   upload(space, wave, values);
   Propagator<Space, float>(space, n, 1, measurement.fresnel_number()).adjoint(space, wave);
   values = download(space, wave);
@@ -92,8 +92,8 @@ Probe first_probe(const Space& space, const Job& job, const Totals& totals) {
   const int m = job.shape().probe;
   Probe probe;
   if (job.optics()) {
-    const auto view = allocate<Owned<Kokkos::complex<float>**>>("probe", m, m);
-    const auto parameters = allocate<Owned<float*>>("aberrations", int(probe_parameter_count));
+    const auto view = allocate<DeviceView<Kokkos::complex<float>**>>("probe", m, m);
+    const auto parameters = allocate<DeviceView<float*>>("aberrations", int(probe_parameter_count));
     upload(space, parameters, std::vector<float>(job.aberrations().begin(), job.aberrations().end()));
     AberratedProbe<Space, float>(space, m, job.shape().detector, *job.optics())
         .evaluate(space, parameters, view);

@@ -62,13 +62,13 @@ GlobalSearch::GlobalSearch(const Space& space, const Reference& reference, const
                            std::size_t batch)
     : space_(space), reference_(reference), grid_(grid),
       scoring_(space, sizes(grid, reference.box, batch), {.radius = grid.radius}, PoseScore::Correlation),
-      matrices_(allocate<Owned<float* [3][3]>>("grid", grid.rotations)),
-      images_(
-          allocate<Owned<Kokkos::complex<float>***>>("scored", batch, reference.box, reference.box / 2 + 1)),
-      weights_(allocate<Owned<float***>>("scored_weights", batch, reference.box, reference.box / 2 + 1)),
-      best_(allocate<Owned<float**>>("best", batch, sizes(grid, reference.box, batch).best)),
-      poses_(allocate<Owned<int**>>("best_poses", batch, best_.extent(1))),
-      shifts_(allocate<Owned<int**>>("best_shifts", batch, best_.extent(1))) {
+      matrices_(allocate<DeviceView<float* [3][3]>>("grid", grid.rotations)),
+      images_(allocate<DeviceView<Kokkos::complex<float>***>>("scored", batch, reference.box,
+                                                              reference.box / 2 + 1)),
+      weights_(allocate<DeviceView<float***>>("scored_weights", batch, reference.box, reference.box / 2 + 1)),
+      best_(allocate<DeviceView<float**>>("best", batch, sizes(grid, reference.box, batch).best)),
+      poses_(allocate<DeviceView<int**>>("best_poses", batch, best_.extent(1))),
+      shifts_(allocate<DeviceView<int**>>("best_shifts", batch, best_.extent(1))) {
   const auto matrices = Kokkos::create_mirror_view(matrices_);
   for (std::int64_t i = 0; i < grid.rotations; ++i) {
     const auto matrix = rotation_matrix(rotation(i, grid.rotations));
@@ -77,7 +77,7 @@ GlobalSearch::GlobalSearch(const Space& space, const Reference& reference, const
         matrices(i, r, c) = static_cast<float>(matrix(r, c));
   }
   Kokkos::deep_copy(space, matrices_, matrices);
-  const auto shifts = allocate<Owned<float* [2]>>("shifts", grid.shifts.size());
+  const auto shifts = allocate<DeviceView<float* [2]>>("shifts", grid.shifts.size());
   const auto host_shifts = Kokkos::create_mirror_view(shifts);
   for (std::size_t i = 0; i < grid.shifts.size(); ++i)
     for (int axis = 0; axis < 2; ++axis)

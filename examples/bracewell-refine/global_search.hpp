@@ -52,11 +52,11 @@ private:
   const Reference& reference_;
   Grid grid_;
   PoseScoring<Space> scoring_;
-  Owned<float* [3][3]> matrices_;
-  Owned<Kokkos::complex<float>***> images_;
-  Owned<float***> weights_;
-  Owned<float**> best_;
-  Owned<int**> poses_, shifts_;
+  DeviceView<float* [3][3]> matrices_;
+  DeviceView<Kokkos::complex<float>***> images_;
+  DeviceView<float***> weights_;
+  DeviceView<float**> best_;
+  DeviceView<int**> poses_, shifts_;
 };
 
 } // namespace Bracewell::Examples

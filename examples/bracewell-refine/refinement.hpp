@@ -115,18 +115,18 @@ private:
   Spectra modulated_;
   Weights weights_;
   Spectra projections_, cotangents_;
-  Owned<int*> active_;
-  Owned<MatchSums*> sums_;
-  Owned<double*> powers_;
+  DeviceView<int*> active_;
+  DeviceView<MatchSums*> sums_;
+  DeviceView<double*> powers_;
   ParticlePoses poses_;
-  Owned<float** [3][3]> matrix_gradients_;
-  Owned<float** [3]> rotation_gradients_;
-  Owned<float** [2]> shift_gradients_;
+  DeviceView<float** [3][3]> matrix_gradients_;
+  DeviceView<float** [3]> rotation_gradients_;
+  DeviceView<float** [2]> shift_gradients_;
   // On the host:
-  Owned<int*>::host_mirror_type host_active_;
-  Owned<MatchSums*>::host_mirror_type host_sums_;
-  Owned<float** [2]>::host_mirror_type host_shift_gradients_;
-  Owned<float** [3]>::host_mirror_type host_rotation_gradients_;
+  DeviceView<int*>::host_mirror_type host_active_;
+  DeviceView<MatchSums*>::host_mirror_type host_sums_;
+  DeviceView<float** [2]>::host_mirror_type host_shift_gradients_;
+  DeviceView<float** [3]>::host_mirror_type host_rotation_gradients_;
 };
 
 } // namespace Bracewell::Examples

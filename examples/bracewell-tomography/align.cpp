@@ -109,10 +109,10 @@ public:
       : plan_(plan), slices_(slices), views_(views), width_(width),
         of_angles_(allocate<Sinograms>("of_angles", slices, views, width)),
         of_shifts_(allocate<Sinograms>("of_shifts", slices, views, width)),
-        scale_(allocate<Owned<float*>>("scale", 2 * views)),
-        sums_(allocate<Owned<double*>>("sums", 2 * views)),
+        scale_(allocate<DeviceView<float*>>("scale", 2 * views)),
+        sums_(allocate<DeviceView<double*>>("sums", 2 * views)),
         images_(allocate<Slices>("images", slices, width, width)),
-        spectra_(allocate<Owned<Kokkos::complex<float>***>>("spectra", slices, width, width / 2 + 1)),
+        spectra_(allocate<DeviceView<Kokkos::complex<float>***>>("spectra", slices, width, width / 2 + 1)),
         forward_(space, {width, width}, slices),
         backward_(space, {width, width}, slices, {.direction = FFTDirection::Backward}) {
     for (const auto& slopes : {of_angles_, of_shifts_}) // until they are taken, changes of views do nothing
@@ -183,10 +183,10 @@ private:
   std::int64_t slices_, views_;
   int width_;
   Sinograms of_angles_, of_shifts_;
-  Owned<float*> scale_;
-  Owned<double*> sums_;
+  DeviceView<float*> scale_;
+  DeviceView<double*> sums_;
   Slices images_;
-  Owned<Kokkos::complex<float>***> spectra_;
+  DeviceView<Kokkos::complex<float>***> spectra_;
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   FFT<Space, 2, Kokkos::complex<float>, float> backward_;
 };
@@ -259,8 +259,8 @@ Views align_views(const Space& space, const Sinograms& sinograms, Views views, d
                rest = allocate<Sinograms>("rest", slices, count, n);
     for_each(space, std::int64_t(data.size()), BinRows{sinograms.data(), data.data(), width, n, bin});
     const LeastSquaresSolver<Space, float> solver(space, joint_shape(slices, count, n));
-    const auto images = allocate<Owned<float***>>("images", 1, 1, slices * n * n + 2 * count),
-               change = allocate<Owned<float***>>("change", 1, 1, slices * n * n + 2 * count);
+    const auto images = allocate<DeviceView<float***>>("images", 1, 1, slices * n * n + 2 * count),
+               change = allocate<DeviceView<float***>>("change", 1, 1, slices * n * n + 2 * count);
     const Slices now(images.data(), std::size_t(slices), std::size_t(n), std::size_t(n));
     Kokkos::deep_copy(space, change, 0);
     for (int step = 0; step < steps_per_level; ++step) {

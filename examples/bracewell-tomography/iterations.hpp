@@ -13,7 +13,7 @@
 namespace Bracewell::Examples {
 
 /// The first of a View of slices.
-inline Owned<float***> first_slices(const Owned<float***>& all, std::size_t count) {
+inline DeviceView<float***> first_slices(const DeviceView<float***>& all, std::size_t count) {
   return Kokkos::subview(all, std::pair<std::size_t, std::size_t>(0, count), Kokkos::ALL, Kokkos::ALL);
 }
 

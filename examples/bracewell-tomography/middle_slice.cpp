@@ -27,7 +27,7 @@ namespace Bracewell::Examples {
 namespace {
 
 /// Says where the object is wider than the detector: the outermost columns see it.
-void check_width(const Job& job, const Owned<float**>& sinogram, Provenance& provenance) {
+void check_width(const Job& job, const DeviceView<float**>& sinogram, Provenance& provenance) {
   const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
   std::vector<double> columns(size(job.width)); // means over the angles
   for (std::size_t p = 0; p < values.extent(0); ++p)
@@ -109,15 +109,15 @@ std::optional<PreparedRows> prepare_middle(const Space& space, const Job& job, c
   return prepared;
 }
 
-Owned<float**> middle_sinogram(const Space& space, const Job& job, const Stripes& stripes,
-                               const std::optional<PreparedRows>& prepared) {
-  const auto sinogram = allocate<Owned<float**>>("sinogram", job.angles(), job.width);
+DeviceView<float**> middle_sinogram(const Space& space, const Job& job, const Stripes& stripes,
+                                    const std::optional<PreparedRows>& prepared) {
+  const auto sinogram = allocate<DeviceView<float**>>("sinogram", job.angles(), job.width);
   read_sinogram(space, job, stripes, prepared, job.middle_row(),
                 Sinograms(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1)));
   return sinogram;
 }
 
-double mean_attenuation(const Owned<float**>& sinogram) {
+double mean_attenuation(const DeviceView<float**>& sinogram) {
   const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
   const double squares =
       std::transform_reduce(values.data(), values.data() + values.size(), 0.0, std::plus<>(),
@@ -125,7 +125,7 @@ double mean_attenuation(const Owned<float**>& sinogram) {
   return std::sqrt(squares / double(values.size())) / double(values.extent(1));
 }
 
-MiddleSlice look_at_middle(const Space& space, const Job& job, const Owned<float**>& sinogram,
+MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
                            Provenance& provenance, Timings& timings) {
   const RunOptions& options = job.options;
   if (!options.half_acquisition && !options.laminography)

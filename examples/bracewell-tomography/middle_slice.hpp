@@ -21,14 +21,14 @@ struct MiddleSlice {
 std::optional<PreparedRows> prepare_middle(const Space& space, const Job& job, const Stripes& stripes);
 
 /// Sinogram [angles, width] of the middle row.
-Owned<float**> middle_sinogram(const Space& space, const Job& job, const Stripes& stripes,
-                               const std::optional<PreparedRows>& prepared);
+DeviceView<float**> middle_sinogram(const Space& space, const Job& job, const Stripes& stripes,
+                                    const std::optional<PreparedRows>& prepared);
 
 /// The attenuation per pixel that a sinogram's root mean square stands for, were it even over the detector.
-double mean_attenuation(const Owned<float**>& sinogram);
+double mean_attenuation(const DeviceView<float**>& sinogram);
 
 /// Looks at it, and searches the axis where that is not given. The same in all processes.
-MiddleSlice look_at_middle(const Space& space, const Job& job, const Owned<float**>& sinogram,
+MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
                            Provenance& provenance, Timings& timings);
 
 /// Says what iterations take for granted.

@@ -15,8 +15,8 @@
 namespace Bracewell::Examples {
 namespace {
 
-Owned<float*> uploaded(const Space& space, const std::vector<float>& values) {
-  const auto view = allocate<Owned<float*>>("means", values.size());
+DeviceView<float*> uploaded(const Space& space, const std::vector<float>& values) {
+  const auto view = allocate<DeviceView<float*>>("means", values.size());
   Kokkos::deep_copy(space, view, host_view(values));
   space.fence("Bracewell::examples::means");
   return view;
@@ -147,10 +147,10 @@ Normalise::Normalise(const Space& space, const Job& job, const Means& means, std
     : job_(job), of_means_(of_means), flat_(uploaded(space, means.flat)), dark_(uploaded(space, means.dark)),
       places_(uploaded(space, job.scan.flat_places())) {
   const RowValues values(job);
-  values_ = allocate<Owned<float*>>("values", values.floats * rows);
-  binned_ = allocate<Owned<float*>>("binned", values.binned * rows);
-  cut_ = allocate<Owned<float*>>("cut", values.cut * rows);
-  uncleaned_ = allocate<Owned<float*>>("uncleaned", values.uncleaned * rows);
+  values_ = allocate<DeviceView<float*>>("values", values.floats * rows);
+  binned_ = allocate<DeviceView<float*>>("binned", values.binned * rows);
+  cut_ = allocate<DeviceView<float*>>("cut", values.cut * rows);
+  uncleaned_ = allocate<DeviceView<float*>>("uncleaned", values.uncleaned * rows);
 }
 
 double Normalise::bytes_per_row(const Job& job) {
@@ -187,7 +187,7 @@ void Normalise::operator()(const Space& space, std::int64_t first, const std::by
   const ConstFrames raw(values, angles, count, width);
   const Sinograms normalised =
       uncleaned_.size() > 0 ? Sinograms(uncleaned_.data(), count, angles, width) : sinograms;
-  const auto part = [&](const Owned<float*>& mean) {
+  const auto part = [&](const DeviceView<float*>& mean) {
     return mean.size() > 0 ? Part<const float**>(mean.data() + size(first) * width, count, width)
                            : Part<const float**>();
   };
@@ -195,7 +195,7 @@ void Normalise::operator()(const Space& space, std::int64_t first, const std::by
     // The sets of all rows lie behind each other: those of these rows are a part of each.
     const std::size_t sets = size(job_.scan.flat_sets());
     const ConstFrames all(flat_.data(), sets, size(of_means_), width);
-    const auto flats = allocate<Owned<float***>>("flats", sets, count, width);
+    const auto flats = allocate<DeviceView<float***>>("flats", sets, count, width);
     Kokkos::deep_copy(space, flats,
                       Kokkos::subview(all, Kokkos::ALL,
                                       std::pair<std::size_t, std::size_t>(size(first), size(first) + count),
@@ -233,7 +233,7 @@ PreparedRows prepare_sinograms(const Space& space, const Job& job, IndexRange ro
   const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::rows",
                                                          size(chunk * job.bytes_per_row()));
   const auto device = Kokkos::create_mirror_view(Memory(), host);
-  const auto sinograms = allocate<Owned<float***>>("sinograms", chunk, job.angles(), job.width);
+  const auto sinograms = allocate<DeviceView<float***>>("sinograms", chunk, job.angles(), job.width);
   Progress progress("preparing", "rows", end - first);
   for (std::int64_t row = first; row < end; row += chunk) {
     const std::int64_t count = std::min(chunk, end - row);
@@ -262,8 +262,8 @@ void prepare_frames(const Space& space, const Job& job, double roll, PreparedRow
   if (job.options.phase)
     phase.emplace(space, at_once, int(rows), int(width), *job.options.phase);
   std::vector<float> staged(size(rows * at_once * width));
-  const auto frames = allocate<Owned<float*>>("frames", staged.size()),
-             turned = allocate<Owned<float*>>("turned", roll != 0 ? staged.size() : 0);
+  const auto frames = allocate<DeviceView<float*>>("frames", staged.size()),
+             turned = allocate<DeviceView<float*>>("turned", roll != 0 ? staged.size() : 0);
   Progress progress("preparing", "projections", job.angles());
   for (std::int64_t first = 0; first < job.angles(); first += at_once) {
     const std::int64_t count = std::min(at_once, job.angles() - first);

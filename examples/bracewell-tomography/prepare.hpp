@@ -71,7 +71,7 @@ public:
 private:
   const Job& job_;
   std::int64_t of_means_;
-  Owned<float*> flat_, dark_, places_, values_, binned_, cut_, uncleaned_;
+  DeviceView<float*> flat_, dark_, places_, values_, binned_, cut_, uncleaned_;
 };
 
 using Stripes = std::optional<StripeRemoval<Space, float>>;

@@ -9,8 +9,8 @@
 
 namespace Bracewell::Examples {
 
-using Sinograms = Owned<float***>; ///< [slices, angles, width]
-using Slices = Owned<float***>;    ///< [slices, image, image]
+using Sinograms = DeviceView<float***>; ///< [slices, angles, width]
+using Slices = DeviceView<float***>;    ///< [slices, image, image]
 
 /// The rows that are reconstructed and the slices that come of them.
 struct Place {

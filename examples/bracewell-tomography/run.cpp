@@ -171,9 +171,9 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   provenance.say();
   const Stripes stripes = stripe_removal(space, job);
   const auto prepared = prepare_middle(space, job, stripes);
-  Owned<float**> sinogram = middle_sinogram(space, job, stripes, prepared);
+  DeviceView<float**> sinogram = middle_sinogram(space, job, stripes, prepared);
   const int image = place_of(job, tilts ? *options.centre : trial(count / 2)).image; // the same for all
-  const auto slice = allocate<Owned<float***>>("slice", 1, image, image);
+  const auto slice = allocate<DeviceView<float***>>("slice", 1, image, image);
   std::vector<std::vector<float>> images;
   std::vector<std::string> captions;
   Progress progress("reconstructing", tilts ? "tilts" : "centres", count);

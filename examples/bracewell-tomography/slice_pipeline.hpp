@@ -67,8 +67,9 @@ public:
         progress_("reconstructing", options.solver ? "iterations of a slice" : "slices",
                   chunks_.size() * steps_of_slice()) {
     const std::size_t angles = size(job.angles());
-    sinograms_ = allocate<Owned<float***>>("sinograms", chunk, angles, job.width);
-    wider_ = is_wider(place_) ? allocate<Owned<float***>>("wider", chunk, angles, place_.width) : sinograms_;
+    sinograms_ = allocate<DeviceView<float***>>("sinograms", chunk, angles, job.width);
+    wider_ =
+        is_wider(place_) ? allocate<DeviceView<float***>>("wider", chunk, angles, place_.width) : sinograms_;
     if (options.output_type != StoredType::Float32)
       slices_ = allocate<Slices>("slices", place_.slices(chunk), place_.image, place_.image);
     normalise_.emplace(space, job, means_.get(), job.slices, prepared_ ? 0 : chunk);
@@ -183,7 +184,7 @@ private:
   Reconstructor plan_;
   Slots rows_, stored_;                ///< what was read, what is written
   std::optional<Normalise> normalise_; ///< made last
-  Owned<float***> sinograms_, wider_;
+  DeviceView<float***> sinograms_, wider_;
   Slices slices_; ///< where they are stored as something else
   Handout chunks_;
   Progress progress_;

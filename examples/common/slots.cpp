@@ -80,7 +80,7 @@ Slots::Slots(const Space& space, std::size_t bytes_per_slot, int on_host)
       bytes_(static_cast<std::int64_t>(whole_pages(bytes_per_slot, small_page))), on_host_(on_host),
       on_device_(kernels_run_on_host ? on_host : std::min(on_host, 2)),
       host_(static_cast<std::size_t>(bytes_ * on_host)),
-      device_(allocate<Owned<std::byte*>>("slots", kernels_run_on_host ? 0 : bytes_ * on_device_)) {}
+      device_(allocate<DeviceView<std::byte*>>("slots", kernels_run_on_host ? 0 : bytes_ * on_device_)) {}
 
 void Slots::add_copy(std::vector<Stage>& stages, Direction direction, BytesOf bytes) const {
   if constexpr (kernels_run_on_host)

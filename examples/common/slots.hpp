@@ -55,7 +55,7 @@ private:
   std::int64_t bytes_; ///< from one slot to the next
   int on_host_, on_device_;
   CopyMemory host_;
-  Owned<std::byte*> device_; ///< none where kernels run on the host
+  DeviceView<std::byte*> device_; ///< none where kernels run on the host
 };
 
 } // namespace Bracewell::Examples

@@ -17,7 +17,7 @@ using Space = Kokkos::DefaultExecutionSpace;
 using Memory = Space::memory_space;
 
 template <class Data>
-using Owned = Kokkos::View<Data, Kokkos::LayoutRight, Memory>;
+using DeviceView = Kokkos::View<Data, Kokkos::LayoutRight, Memory>;
 template <class Data>
 using Part = Kokkos::View<Data, Kokkos::LayoutRight, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 

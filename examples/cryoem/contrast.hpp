@@ -81,7 +81,7 @@ public:
       lens_.push_back(lens);
       premultiplied_.push_back(particles.premultiplied.present() && particles.premultiplied[row] != 0);
     }
-    phases_ = allocate<Owned<double****>>("phases", lenses.size(), box, box / 2 + 1, 2);
+    phases_ = allocate<DeviceView<double****>>("phases", lenses.size(), box, box / 2 + 1, 2);
     const auto mirror = Kokkos::create_mirror_view(phases_);
     for (const auto& [seen, lens] : lenses)
       for (int row = 0; row < box; ++row)
@@ -205,9 +205,9 @@ private:
   std::vector<bool> premultiplied_;
   std::vector<double> pixel_sizes_; ///< Angstrom
   int box_ = 0;
-  Owned<Image*> on_device_;
-  Owned<Image*>::host_mirror_type on_host_;
-  Owned<double****> phases_; ///< [lenses, box, box/2+1, odd and even]
+  DeviceView<Image*> on_device_;
+  DeviceView<Image*>::host_mirror_type on_host_;
+  DeviceView<double****> phases_; ///< [lenses, box, box/2+1, odd and even]
 };
 
 } // namespace Bracewell::Examples

@@ -24,7 +24,7 @@ struct Blob {
 
 /// A molecule of Gaussian blobs. Its Fourier transform, and so every projection, is known in closed form.
 struct Molecule {
-  Owned<Blob*> blobs;
+  DeviceView<Blob*> blobs;
   int box; ///< pixels
 
   /// The transform at frequency q (x, y, z; in 1 / box), of the molecule about the origin.

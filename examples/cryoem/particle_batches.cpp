@@ -40,7 +40,7 @@ ParticleBatches::ParticleBatches(const Space& space, const Particles& particles,
       in_place_(std::ranges::all_of(particles.stacks,
                                     [](const ParticleStack& stack) { return stack.format.is_float(); })),
       stored_(space, batch * reader_.image_bytes(), slots_of_host(particles, batch)),
-      statistics_(allocate<Owned<ImageStatistics*>>("statistics", batch)),
+      statistics_(allocate<DeviceView<ImageStatistics*>>("statistics", batch)),
       host_statistics_(allocate<OnHost<ImageStatistics*>>("statistics", batch)) {
   if (!in_place_)
     images_ = allocate<Images>("images", batch, particles.image_height, particles.image_width);

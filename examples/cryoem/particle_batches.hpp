@@ -54,7 +54,7 @@ private:
   bool in_place_; ///< stored values are floats as the machine has them
   Slots stored_;
   Images images_; ///< unless in place
-  Owned<ImageStatistics*> statistics_;
+  DeviceView<ImageStatistics*> statistics_;
   OnHost<ImageStatistics*> host_statistics_;
   double backgrounds_ = 0;
   std::size_t images_seen_ = 0;

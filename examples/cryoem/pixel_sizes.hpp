@@ -79,8 +79,8 @@ public:
 private:
   const Particles& particles_;
   int box_;
-  Owned<double*> on_device_;
-  Owned<double*>::host_mirror_type on_host_;
+  DeviceView<double*> on_device_;
+  DeviceView<double*>::host_mirror_type on_host_;
 };
 
 } // namespace Bracewell::Examples

@@ -15,14 +15,14 @@ namespace Bracewell::Examples {
 
 /// Poses of a batch of particles, as the operators take them.
 struct ParticlePoses {
-  Owned<float** [3][3]> matrices; ///< [1, count, 3, 3]
-  Owned<float** [2]> shifts;      ///< [1, count, 2], pixels (row, column)
-  Owned<float** [3][3]>::host_mirror_type host_matrices;
-  Owned<float** [2]>::host_mirror_type host_shifts;
+  DeviceView<float** [3][3]> matrices; ///< [1, count, 3, 3]
+  DeviceView<float** [2]> shifts;      ///< [1, count, 2], pixels (row, column)
+  DeviceView<float** [3][3]>::host_mirror_type host_matrices;
+  DeviceView<float** [2]>::host_mirror_type host_shifts;
 
   explicit ParticlePoses(std::size_t count)
-      : matrices(allocate<Owned<float** [3][3]>>("matrices", 1, count)),
-        shifts(allocate<Owned<float** [2]>>("shifts", 1, count)),
+      : matrices(allocate<DeviceView<float** [3][3]>>("matrices", 1, count)),
+        shifts(allocate<DeviceView<float** [2]>>("shifts", 1, count)),
         host_matrices(Kokkos::create_mirror_view(matrices)), host_shifts(Kokkos::create_mirror_view(shifts)) {
   }
 

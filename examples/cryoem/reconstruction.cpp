@@ -189,7 +189,7 @@ Map Reconstruction::whole_map() {
 
 Map Reconstruction::map_of(const Half& half) {
   const auto shells = static_cast<std::size_t>(padded_) / 2 + 1;
-  const Owned<double**> averages("Bracewell::examples::shell_averages", 1, shells);
+  const DeviceView<double**> averages("Bracewell::examples::shell_averages", 1, shells);
   if (spectrum_.size() == 0) { // hosts take as long to get their pages as for the rest
     spectrum_ = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, padded_ / 2 + 1);
     padded_map_ = allocate<Map>("padded_map", 1, padded_, padded_, padded_);

@@ -92,8 +92,8 @@ std::vector<double> correlation(const Space& space, const Map& first, const Map&
     return spectrum;
   };
   const auto one = transformed(first), other = transformed(second);
-  const Owned<double**> shells("Bracewell::examples::correlation", 1,
-                               static_cast<std::size_t>((box + 1) / 2));
+  const DeviceView<double**> shells("Bracewell::examples::correlation", 1,
+                                    static_cast<std::size_t>((box + 1) / 2));
   fourier_shell_correlation(space, HalfSpectrum{one, box}, HalfSpectrum{other, box}, shells);
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shells);
   return {host.data(), host.data() + host.size()};

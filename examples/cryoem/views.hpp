@@ -9,12 +9,12 @@
 /// The arrays that the cryo-EM programs work on.
 namespace Bracewell::Examples {
 
-using Map = Owned<float****>;                          ///< [1, depth, height, width]
-using MapSpectrum = Owned<Kokkos::complex<float>****>; ///< [1, depth, height, width/2+1]
-using MapWeight = Owned<float****>;                    ///< like MapSpectrum
-using Images = Owned<float***>;                        ///< [count, height, width]
-using Spectra = Owned<Kokkos::complex<float>****>;     ///< [1, count, height, width/2+1]
-using Weights = Owned<float****>;                      ///< like Spectra
+using Map = DeviceView<float****>;                          ///< [1, depth, height, width]
+using MapSpectrum = DeviceView<Kokkos::complex<float>****>; ///< [1, depth, height, width/2+1]
+using MapWeight = DeviceView<float****>;                    ///< like MapSpectrum
+using Images = DeviceView<float***>;                        ///< [count, height, width]
+using Spectra = DeviceView<Kokkos::complex<float>****>;     ///< [1, count, height, width/2+1]
+using Weights = DeviceView<float****>;                      ///< like Spectra
 
 /// Elements [first, last) along the second axis of [1, count, ...].
 template <class View>

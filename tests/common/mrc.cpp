@@ -560,7 +560,7 @@ TEST_CASE("statistics do not cancel for a large mean") {
   const bool by_kernel = GENERATE(false, true);
   MrcWriter writer(path, MrcWriter::Kind::Stack, width, height);
   writer.reserve(count);
-  const Owned<float*> on_device("image", width * height);
+  const DeviceView<float*> on_device("image", width * height);
   const OnHost<MrcWriter::Moments*> moments("moments", 1);
   for (int i = 0; i < count; ++i) {
     std::vector<float> image(width * height);

@@ -117,7 +117,7 @@ void compare(int N, int n, bool ewald, bool hole = false) {
   const Impl::StoredSpectra<Stored> spectra{stored.data(), 0};
   const Space space;
   Impl::launch_sampling(space, "direct", Impl::is_host<Space> ? Sampling::Rows : Sampling::Tiles, spectra,
-                        Impl::SampleTiles<Kernel, T, M, D, Impl::Mates::Single, Stored>{
+                        Impl::Sampler<Kernel, T, M, D, Impl::Mates::Single, Stored>{
                             .amplitudes = {.samples = samples}, .values = direct.data()},
                         Impl::SamplesAlone());
   const Copies<Stored, D, Kernel::width, Impl::Mates::Single> copies(space, volume, spectra);
@@ -221,7 +221,7 @@ void compare_gradients(double tolerance) {
       const bool padded = &one == out;
       const auto sample = [&](const auto& from, Sampling way) {
         Impl::launch_sampling(space, "test", way, from,
-                              Impl::SampleTiles<Kernel, T, 2, D, mates, Stored>{
+                              Impl::Sampler<Kernel, T, 2, D, mates, Stored>{
                                   .amplitudes = amplitudes,
                                   .weight_volumes = {both ? weight_volume.data() : nullptr, 0},
                                   .values = one.values.data(),

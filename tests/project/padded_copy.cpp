@@ -1,7 +1,7 @@
 // Padded copies of spectra: every entry holds what periodicity and Hermitian symmetry give there, once.
 
 #include <bracewell/half.hpp>
-#include <bracewell/project/detail/padded_copy.hpp>
+#include <bracewell/project/detail/sampling/padded_copy.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -74,21 +74,21 @@ void check(const HalfSpectrumLayout<D>& layout) {
       high[d] = layout.size[d] / 2 + (d == 0 ? width : 1 + width / 2);
     std::copy(std::begin(order.low), std::end(order.low), k);
     for (int d = 0; d < D;) {
-      std::int64_t place = order.column(k[0]) + order.line(k[1]);
+      std::int64_t place = order.offset_x(k[0]) + order.offset_y(k[1]);
       if constexpr (D == 3)
-        place += order.layer(k[2]);
+        place += order.offset_z(k[2]);
       inside = inside && place < order.size;
       place += batch * order.size;
       places.insert(place);
       ++count;
-      for (int r = 0; inside && r < Order::run; ++r) {
+      for (int r = 0; inside && r < Order::together; ++r) {
         ++k[0];
         int tap[D];
         std::copy(std::begin(k), std::end(k), tap);
         tap[0] -= 1;
         equal = equal && same(copied(place).value[r], expected<Value>(layout, batch * elements, tap));
       }
-      k[0] -= Order::run;
+      k[0] -= Order::together;
       for (d = 0; d < D && ++k[d] > high[d]; ++d) // the next frequency; beyond the last d is D
         k[d] = order.low[d];
     }
@@ -117,7 +117,8 @@ TEMPLATE_TEST_CASE("padded copies hold the continued spectrum", "", HalfComplex,
 TEST_CASE("neighbours share a block") {
   const PaddedOrder<Kokkos::complex<float>, 3, 2> order(HalfSpectrumLayout<3>{{8, 8, 8}});
   const auto block = [&](int x, int y, int z) {
-    return (order.column(order.low[0] + x) + order.line(order.low[1] + y) + order.layer(order.low[2] + z)) /
+    return (order.offset_x(order.low[0] + x) + order.offset_y(order.low[1] + y) +
+            order.offset_z(order.low[2] + z)) /
            order.elements;
   };
   CHECK(block(0, 0, 0) == block(3, 1, 1));

@@ -3,11 +3,11 @@
 
 #include "problems.hpp"
 
-#include <bracewell/project/detail/insert_owned_gpu.hpp>
-#include <bracewell/project/detail/insert_patches.hpp>
+#include <bracewell/project/detail/insertion/insert_owned_gpu.hpp>
+#include <bracewell/project/detail/insertion/insert_patches.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/sample_bricks.hpp>
-#include <bracewell/project/detail/sample_padded.hpp>
+#include <bracewell/project/detail/sampling/sample_bricks.hpp>
+#include <bracewell/project/detail/sampling/sample_padded.hpp>
 #include <bracewell/project/project.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -117,8 +117,8 @@ Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
   auto result = zero_like(problem.projections);
   Copy<complex<double>> images(result);
   const Space space;
-  using Direct = SampleTiles<Kernel, double, 2, 3, Mates::Single>;
-  SampleBricks<Space, Kernel, double, 2, 3, Mates::Single, complex<double>, false>(
+  using Direct = Sampler<Kernel, double, 2, 3, Mates::Single>;
+  SampleBricks<Space, Direct, false>(
       Direct{.amplitudes = {.samples = samples},
              .volumes = {inputs.volume.values.data(), samples.reconstruction.elements()},
              .values = images.values.data()})
@@ -163,14 +163,14 @@ void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>
   Copy<complex<double>> images(projections);
   Copy<double> image_weights(weights);
   const Space space;
-  SampleBricks<Space, Kernel, double, 2, 3, Mates::Both, complex<double>, true>(
-      SampleTiles<Kernel, double, 2, 3, Mates::Both>{
-          .amplitudes = {.samples = samples},
-          .volumes = {volume.values.data(), samples.reconstruction.elements()},
-          .weight_volumes = {weight_volume.values.data(), samples.reconstruction.elements()},
-          .absolute = absolute,
-          .values = images.values.data(),
-          .weights = image_weights.values.data()})
+  using Direct = Sampler<Kernel, double, 2, 3, Mates::Both>;
+  SampleBricks<Space, Direct, true>(
+      Direct{.amplitudes = {.samples = samples},
+             .volumes = {volume.values.data(), samples.reconstruction.elements()},
+             .weight_volumes = {weight_volume.values.data(), samples.reconstruction.elements()},
+             .absolute = absolute,
+             .values = images.values.data(),
+             .weights = image_weights.values.data()})
       .launch(space, "sample_bricks");
   images.fetch();
   image_weights.fetch();
@@ -230,7 +230,8 @@ TEMPLATE_TEST_CASE("padded copies give the projections of the definition", "", B
 TEMPLATE_TEST_CASE("bricks give the transpose of back-projection", "", Bracewell::Linear,
                    Bracewell::CatmullRom) {
   using Bricks =
-      Bracewell::Impl::SampleBricks<Space, TestType, double, 2, 3, Mates::Both, complex<double>, true>;
+      Bracewell::Impl::SampleBricks<Space, Bracewell::Impl::Sampler<TestType, double, 2, 3, Mates::Both>,
+                                    true>;
   if (!Bracewell::Impl::is_host<Space> && sizeof(typename Bricks::Workspace) > 48000)
     SKIP("a brick of values in double precision does not fit into the scratch memory of a team");
   const auto shape = GENERATE(from_range(shapes()));

@@ -32,26 +32,6 @@ inline double electron_wavelength(double voltage) {
   return 12.2643247 / std::sqrt(V * (1 + 0.978466e-6 * V));
 }
 
-namespace Impl {
-
-/// sin(pi t) for t in [-1, 1]. In float by its series, to rounding: compilers make vectors of that.
-template <class T>
-KOKKOS_FUNCTION T sine_of_half_turns(T t) {
-  if constexpr (std::is_same_v<T, float>) {
-    const float size = Kokkos::abs(t), rest = 1 - size; // sin(pi - x) = sin x
-    const float r = Kokkos::copysign(rest < size ? rest : size, t), s = r * r;
-    return r *
-           (3.14159265f +
-            s * (-5.16771278f +
-                 s * (2.55016404f + s * (-0.599264529f + s * (0.0821458866f + s * (-0.00737043095f +
-                                                                                   s * 0.000466302806f))))));
-  } else {
-    return Kokkos::sin(Kokkos::numbers::pi_v<T> * t);
-  }
-}
-
-} // namespace Impl
-
 /// Contrast transfer function, positive at low frequency:
 ///   scale exp(-B k^2 / 4) sin(pi lambda dz k^2 - (pi/2) Cs lambda^3 k^4 + asin(Q0) + phase shift),
 ///   dz = (U + V)/2 + (U - V)/2 cos 2(angle(k) - defocus angle)
@@ -106,7 +86,7 @@ struct CTF {
   /// The same without the envelope.
   template <class T>
   KOKKOS_FUNCTION T oscillation(double x, double y) const {
-    return T(scale) * Impl::sine_of_half_turns(half_turns<T>(x, y));
+    return T(scale) * sine_of_half_turns(half_turns<T>(x, y));
   }
 
   /// Derivatives of the value with respect to the members above, each in its own place.
@@ -140,7 +120,46 @@ private:
   KOKKOS_FUNCTION T envelope(double k2) const {
     return decay == 0 ? T(1) : Kokkos::exp(T(-decay * k2));
   }
+
+  /// sin(pi t) for t in [-1, 1]. In float by its series, to rounding: compilers make vectors of that.
+  template <class T>
+  KOKKOS_FUNCTION static T sine_of_half_turns(T t) {
+    if constexpr (std::is_same_v<T, float>) {
+      const float size = Kokkos::abs(t), rest = 1 - size; // sin(pi - x) = sin x
+      const float r = Kokkos::copysign(rest < size ? rest : size, t), s = r * r;
+      return r * (3.14159265f +
+                  s * (-5.16771278f +
+                       s * (2.55016404f +
+                            s * (-0.599264529f +
+                                 s * (0.0821458866f + s * (-0.00737043095f + s * 0.000466302806f))))));
+    } else {
+      return Kokkos::sin(Kokkos::numbers::pi_v<T> * t);
+    }
+  }
 };
+
+/// Fills half spectra with the CTF of each particle.
+/// @param ctfs        CTF [P]
+/// @param pixel_size  in Angstrom
+/// @param values      real [P, h, w/2+1], or more leading axes whose product is P; overwritten
+/// @throws Error on shapes that do not fit, shared memory and a pixel size that is not positive
+template <class ExecutionSpace, class Values>
+void evaluate_ctf(const ExecutionSpace& space,
+                  const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs,
+                  double pixel_size, const Values& values);
+
+/// Multiplies half spectra by the CTF of each particle, in place: images of a specimen, or what goes into
+/// backproject, with weights CTF^2.
+/// @param ctfs        CTF [P]
+/// @param pixel_size  in Angstrom
+/// @param spectra     complex [P, h, w/2+1], or more leading axes whose product is P
+/// @param weights     real, like spectra; overwritten with CTF^2; may be left out
+/// @throws Error on shapes that do not fit, shared memory and a pixel size that is not positive
+template <class ExecutionSpace, class Spectra>
+void apply_ctf(const ExecutionSpace& space,
+               const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs, double pixel_size,
+               const Spectra& spectra,
+               const Array<Impl::real_of<Spectra>, typename ExecutionSpace::memory_space>& weights = {});
 
 namespace Impl {
 
@@ -189,8 +208,8 @@ struct EvaluateCTF {
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t r, const Member& member) const {
     const CTFRows::Row row = rows(r);
-    T* line = values + r * rows.box.columns;
-    row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { line[x] = value; });
+    T* out = values + r * rows.box.columns;
+    row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { out[x] = value; });
   }
 };
 
@@ -204,15 +223,15 @@ struct ApplyCTF {
   KOKKOS_FUNCTION void operator()(std::int64_t r, const Member& member) const {
     const CTFRows::Row row = rows(r);
     const std::int64_t begin = r * rows.box.columns;
-    Kokkos::complex<T>* const line = spectra + begin;
+    Kokkos::complex<T>* const out = spectra + begin;
     if (weights) {
       T* const weight = weights + begin;
       row.template for_each<T>(member, rows.box.columns, [=](int x, T value) {
-        line[x] *= value;
+        out[x] *= value;
         weight[x] = value * value;
       });
     } else {
-      row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { line[x] *= value; });
+      row.template for_each<T>(member, rows.box.columns, [=](int x, T value) { out[x] *= value; });
     }
   }
 };
@@ -233,11 +252,6 @@ CTFRows ctf_rows(const Arguments& arguments, const char* argument,
 
 } // namespace Impl
 
-/// Fills half spectra with the CTF of each particle.
-/// @param ctfs        CTF [P]
-/// @param pixel_size  in Angstrom
-/// @param values      real [P, h, w/2+1], or more leading axes whose product is P; overwritten
-/// @throws Error on shapes that do not fit, shared memory and a pixel size that is not positive
 template <class ExecutionSpace, class Values>
 void evaluate_ctf(const ExecutionSpace& space,
                   const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs,
@@ -251,18 +265,11 @@ void evaluate_ctf(const ExecutionSpace& space,
                      Impl::EvaluateCTF<T>{rows, out.data});
 }
 
-/// Multiplies half spectra by the CTF of each particle, in place: images of a specimen, or what goes into
-/// backproject, with weights CTF^2.
-/// @param ctfs        CTF [P]
-/// @param pixel_size  in Angstrom
-/// @param spectra     complex [P, h, w/2+1], or more leading axes whose product is P
-/// @param weights     real, like spectra; overwritten with CTF^2; may be left out
-/// @throws Error on shapes that do not fit, shared memory and a pixel size that is not positive
 template <class ExecutionSpace, class Spectra>
 void apply_ctf(const ExecutionSpace& space,
                const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs, double pixel_size,
                const Spectra& spectra,
-               const Array<Impl::real_of<Spectra>, typename ExecutionSpace::memory_space>& weights = {}) {
+               const Array<Impl::real_of<Spectra>, typename ExecutionSpace::memory_space>& weights) {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using T = Impl::real_of<Spectra>;
   const Array<Kokkos::complex<T>, MemorySpace> out(spectra);

@@ -7,6 +7,28 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
+
+/// Chain rule from the values of evaluate_ctf to the CTFs: each member of a gradient is dL/d that member, the sum
+/// over stored elements of dL/dvalue times its derivative. ctf_parameter_gradients leads on to the microscope.
+/// @param ctfs             CTF [P]
+/// @param pixel_size       in Angstrom
+/// @param value_gradients  dL/dvalue, real [P, h, w/2+1], or more leading axes whose product is P; of filters
+/// from filter_gradients
+/// @param gradients        CTF [P], overwritten
+/// @throws Error on shapes that do not fit, shared memory and a pixel size that is not positive
+template <class ExecutionSpace, class ValueGradients>
+void ctf_gradients(const ExecutionSpace& space,
+                   const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs,
+                   double pixel_size, const ValueGradients& value_gradients,
+                   const Kokkos::View<CTF*, typename ExecutionSpace::memory_space>& gradients);
+
+/// Chain rule from a CTF to the parameters that it was made from, on the host: each member of the result is
+/// dL/d that parameter, per Angstrom, degree, kV, mm and so on.
+/// @param parameters  where
+/// @param gradient    dL/d the members of CTF(parameters), from ctf_gradients
+/// @throws Error as CTF(parameters) does
+inline CTFParameters ctf_parameter_gradients(const CTFParameters& parameters, const CTF& gradient);
+
 namespace Impl {
 
 /// One team per particle sums over its frequencies: no atomics, the same sum in every run.
@@ -48,14 +70,6 @@ struct SumCTFGradients {
 
 } // namespace Impl
 
-/// Chain rule from the values of evaluate_ctf to the CTFs: each member of a gradient is dL/d that member, the sum
-/// over stored elements of dL/dvalue times its derivative. ctf_parameter_gradients leads on to the microscope.
-/// @param ctfs             CTF [P]
-/// @param pixel_size       in Angstrom
-/// @param value_gradients  dL/dvalue, real [P, h, w/2+1], or more leading axes whose product is P; of filters
-/// from filter_gradients
-/// @param gradients        CTF [P], overwritten
-/// @throws Error on shapes that do not fit, shared memory and a pixel size that is not positive
 template <class ExecutionSpace, class ValueGradients>
 void ctf_gradients(const ExecutionSpace& space,
                    const Kokkos::View<const CTF*, typename ExecutionSpace::memory_space>& ctfs,
@@ -81,11 +95,6 @@ void ctf_gradients(const ExecutionSpace& space,
   Kokkos::parallel_for("Bracewell::ctf_gradients::sum", policy, Functor{rows, in.data, gradients.data()});
 }
 
-/// Chain rule from a CTF to the parameters that it was made from, on the host: each member of the result is
-/// dL/d that parameter, per Angstrom, degree, kV, mm and so on.
-/// @param parameters  where
-/// @param gradient    dL/d the members of CTF(parameters), from ctf_gradients
-/// @throws Error as CTF(parameters) does
 inline CTFParameters ctf_parameter_gradients(const CTFParameters& parameters, const CTF& gradient) {
   constexpr double pi = Kokkos::numbers::pi;
   const CTFParameters& p = parameters;

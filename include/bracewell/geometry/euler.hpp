@@ -13,6 +13,25 @@ struct EulerAngles {
   T psi;  ///< about Z, last (rlnAnglePsi)
 };
 
+/// RELION's matrix A = Rz(psi) Ry(tilt) Rz(rot) of passive rotations (Heymann, Chagoyen & Belnap, J. Struct.
+/// Biol. 151 (2005) 196): rows 0 and 1 are the image's x and y axes in the frame of the volume.
+template <class T>
+KOKKOS_FUNCTION Matrix3<T> euler_matrix(const EulerAngles<T>& angles);
+
+/// The matrix that `project` and `backproject` take for a particle's angles: the transpose of euler_matrix.
+/// It maps image frequencies to frequencies of the volume.
+template <class T>
+KOKKOS_FUNCTION Matrix3<T> projection_matrix(const EulerAngles<T>& angles);
+
+/// Angles of a rotation A = euler_matrix(angles): tilt in [0, 180], rot and psi in [-180, 180]. Where tilt is
+/// 0 or 180 only psi + rot or psi - rot is defined, and rot is 0 as in RELION.
+template <class T>
+KOKKOS_FUNCTION EulerAngles<T> euler_angles(const Matrix3<T>& A);
+
+/// Derivatives of projection_matrix with respect to rot, tilt and psi, per degree.
+template <class T>
+KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> projection_matrix_derivatives(const EulerAngles<T>& angles);
+
 namespace Impl {
 
 template <class T>
@@ -33,8 +52,6 @@ struct SinCos {
 
 } // namespace Impl
 
-/// RELION's matrix A = Rz(psi) Ry(tilt) Rz(rot) of passive rotations (Heymann, Chagoyen & Belnap, J. Struct.
-/// Biol. 151 (2005) 196): rows 0 and 1 are the image's x and y axes in the frame of the volume.
 template <class T>
 KOKKOS_FUNCTION Matrix3<T> euler_matrix(const EulerAngles<T>& angles) {
   const Impl::SinCos<T> a(angles.rot), b(angles.tilt), g(angles.psi);
@@ -43,15 +60,11 @@ KOKKOS_FUNCTION Matrix3<T> euler_matrix(const EulerAngles<T>& angles) {
            {b.sin * a.cos, b.sin * a.sin, b.cos}}};
 }
 
-/// The matrix that `project` and `backproject` take for a particle's angles: the transpose of euler_matrix.
-/// It maps image frequencies to frequencies of the volume.
 template <class T>
 KOKKOS_FUNCTION Matrix3<T> projection_matrix(const EulerAngles<T>& angles) {
   return transpose(euler_matrix(angles));
 }
 
-/// Angles of a rotation A = euler_matrix(angles): tilt in [0, 180], rot and psi in [-180, 180]. Where tilt is
-/// 0 or 180 only psi + rot or psi - rot is defined, and rot is 0 as in RELION.
 template <class T>
 KOKKOS_FUNCTION EulerAngles<T> euler_angles(const Matrix3<T>& A) {
   const T sin_tilt = Kokkos::hypot(A(2, 0), A(2, 1));
@@ -66,7 +79,6 @@ KOKKOS_FUNCTION EulerAngles<T> euler_angles(const Matrix3<T>& A) {
           Impl::degrees(Kokkos::atan2(sin_psi, cos_psi))};
 }
 
-/// Derivatives of projection_matrix with respect to rot, tilt and psi, per degree.
 template <class T>
 KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> projection_matrix_derivatives(const EulerAngles<T>& angles) {
   const Impl::SinCos<T> a(angles.rot), b(angles.tilt), g(angles.psi);

@@ -63,7 +63,7 @@ void matrices_from_rotation_vectors(const ExecutionSpace& space, const RotationV
   if (to.data != from.data)
     arguments.disjoint({{"matrices", to}}, {{"base", from}});
   const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_rotation_vectors");
-  Impl::for_each_pose(space, "Bracewell::matrices_from_rotation_vectors::turn",
+  Impl::for_each_pose(space, "Bracewell::matrices_from_rotation_vectors::rotate",
                       vectors.extents[0] * vectors.extents[1],
                       Impl::RotateMatrices<T>{vectors.data, from.data, to.data});
 }

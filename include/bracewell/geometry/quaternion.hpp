@@ -15,6 +15,21 @@ struct Quaternion {
   T z; ///< along the axis
 };
 
+/// Rotation matrix of a quaternion: active, R v turns v (Shepperd, J. Guid. Control 1 (1978) 223). Whether it
+/// is used as a projection matrix or as RELION's A = transpose of it is the caller's choice.
+template <class T>
+KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const Quaternion<T>& q);
+
+/// Derivatives of rotation_matrix with respect to w, x, y and z, of the direction alone: the gradient is
+/// tangential, orthogonal to q.
+template <class T>
+KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 4> rotation_matrix_derivatives(const Quaternion<T>& q);
+
+/// Unit quaternion with w >= 0 of a rotation matrix, from its largest component (Shepperd 1978): accurate for
+/// every rotation, half turns included.
+template <class T>
+KOKKOS_FUNCTION Quaternion<T> quaternion(const Matrix3<T>& R);
+
 namespace Impl {
 
 /// The homogeneous rotation matrix |q|^2 R(q), a quadratic form in q.
@@ -28,8 +43,6 @@ KOKKOS_FUNCTION Matrix3<T> unscaled_rotation(const Quaternion<T>& q) {
 
 } // namespace Impl
 
-/// Rotation matrix of a quaternion: active, R v turns v (Shepperd, J. Guid. Control 1 (1978) 223). Whether it
-/// is used as a projection matrix or as RELION's A = transpose of it is the caller's choice.
 template <class T>
 KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const Quaternion<T>& q) {
   const T scale = 1 / (q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
@@ -40,8 +53,6 @@ KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const Quaternion<T>& q) {
   return R;
 }
 
-/// Derivatives of rotation_matrix with respect to w, x, y and z, of the direction alone: the gradient is
-/// tangential, orthogonal to q.
 template <class T>
 KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 4> rotation_matrix_derivatives(const Quaternion<T>& q) {
   const T scale = 1 / (q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
@@ -60,8 +71,6 @@ KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 4> rotation_matrix_derivatives(const Q
   return derivatives;
 }
 
-/// Unit quaternion with w >= 0 of a rotation matrix, from its largest component (Shepperd 1978): accurate for
-/// every rotation, half turns included.
 template <class T>
 KOKKOS_FUNCTION Quaternion<T> quaternion(const Matrix3<T>& R) {
   const T trace = R(0, 0) + R(1, 1) + R(2, 2);

@@ -14,10 +14,10 @@ namespace Bracewell {
 template <class T>
 KOKKOS_FUNCTION Quaternion<T> rotation_of_grid(std::int64_t index, std::int64_t count) {
   constexpr double first = Kokkos::numbers::sqrt2, second = 1.533751168755204288118; // x^2 = 2; x^4 = x + 4
-  const double turn = double(index) + 0.5, split = turn / double(count);
+  const double place = double(index) + 0.5, split = place / double(count);
   const double inner = Kokkos::sqrt(split), outer = Kokkos::sqrt(1 - split);
-  const double a = 2 * Kokkos::numbers::pi * (turn / first - Kokkos::floor(turn / first)),
-               b = 2 * Kokkos::numbers::pi * (turn / second - Kokkos::floor(turn / second));
+  const double a = 2 * Kokkos::numbers::pi * (place / first - Kokkos::floor(place / first)),
+               b = 2 * Kokkos::numbers::pi * (place / second - Kokkos::floor(place / second));
   return {static_cast<T>(inner * Kokkos::sin(a)), static_cast<T>(inner * Kokkos::cos(a)),
           static_cast<T>(outer * Kokkos::sin(b)), static_cast<T>(outer * Kokkos::cos(b))};
 }

@@ -13,6 +13,20 @@ struct RotationVector {
   T z; ///< in radians
 };
 
+/// Exponential map: 1 + a K + b K^2 with K = v x, a = sin t / t, b = (1 - cos t) / t^2, t = |v| (Rodrigues).
+template <class T>
+KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const RotationVector<T>& v);
+
+/// Derivatives of rotation_matrix with respect to the components of v, at any v. At v = 0 they span the
+/// tangent space: those of a rotation R0 perturbed as rotation_matrix(v) R0 are theirs times R0.
+template <class T>
+KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> rotation_matrix_derivatives(const RotationVector<T>& v);
+
+/// Logarithm: the vector of length at most pi of a rotation matrix. By way of the quaternion, so that neither
+/// small rotations nor half turns lose digits; the direction of an exact half turn is either of the two.
+template <class T>
+KOKKOS_FUNCTION RotationVector<T> rotation_vector(const Matrix3<T>& R);
+
 namespace Impl {
 
 /// sin t / t, (1 - cos t) / t^2 and their derivatives with respect to t, divided by t.
@@ -51,7 +65,6 @@ KOKKOS_FUNCTION Matrix3<T> cross_matrix(const RotationVector<T>& v) {
 
 } // namespace Impl
 
-/// Exponential map: 1 + a K + b K^2 with K = v x, a = sin t / t, b = (1 - cos t) / t^2, t = |v| (Rodrigues).
 template <class T>
 KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const RotationVector<T>& v) {
   const Impl::RodriguesCoefficients<T> c(v.x * v.x + v.y * v.y + v.z * v.z);
@@ -63,8 +76,6 @@ KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const RotationVector<T>& v) {
   return R;
 }
 
-/// Derivatives of rotation_matrix with respect to the components of v, at any v. At v = 0 they span the
-/// tangent space: those of a rotation R0 perturbed as rotation_matrix(v) R0 are theirs times R0.
 template <class T>
 KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> rotation_matrix_derivatives(const RotationVector<T>& v) {
   const Impl::RodriguesCoefficients<T> c(v.x * v.x + v.y * v.y + v.z * v.z);
@@ -82,8 +93,6 @@ KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> rotation_matrix_derivatives(const R
   return derivatives;
 }
 
-/// Logarithm: the vector of length at most pi of a rotation matrix. By way of the quaternion, so that neither
-/// small rotations nor half turns lose digits; the direction of an exact half turn is either of the two.
 template <class T>
 KOKKOS_FUNCTION RotationVector<T> rotation_vector(const Matrix3<T>& R) {
   const Quaternion<T> q = quaternion(R);

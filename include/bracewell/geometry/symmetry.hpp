@@ -11,6 +11,24 @@
 #include <vector>
 
 namespace Bracewell {
+
+/// Rotations of a point group, the identity first, in RELION's orientations. The frequencies of a symmetric
+/// volume satisfy F(S k) = F(k): a particle with matrix M also counts as one with S M for every S returned.
+///
+/// C<n>  n-fold axis along z (n = 1 ... 999)
+/// D<n>  the same, two-fold axis along x
+/// T     three-fold axis along z, two-fold axis in the yz plane at (0, sqrt(2), 1)
+/// O     four-fold axes along x, y and z
+/// I     the same as I2
+/// I1    two-fold axes along x, y, z, the five-fold axes next to z in the yz plane
+/// I2    two-fold axes along x, y, z, the five-fold axes next to z in the xz plane
+/// I3    five-fold axis along z, the two-fold axis next to it at negative x (xz plane)
+/// I4    the same at positive x
+///
+/// @param name  upper or lower case
+/// @throws Error on any other name
+inline std::vector<Matrix3<double>> symmetry_operators(std::string name);
+
 namespace Impl {
 
 /// The rotation by 360 / order degrees about an axis of any length.
@@ -49,21 +67,6 @@ inline int axial_order(const std::string& name) {
 
 } // namespace Impl
 
-/// Rotations of a point group, the identity first, in RELION's orientations. The frequencies of a symmetric
-/// volume satisfy F(S k) = F(k): a particle with matrix M also counts as one with S M for every S returned.
-///
-/// C<n>  n-fold axis along z (n = 1 ... 999)
-/// D<n>  the same, two-fold axis along x
-/// T     three-fold axis along z, two-fold axis in the yz plane at (0, sqrt(2), 1)
-/// O     four-fold axes along x, y and z
-/// I     the same as I2
-/// I1    two-fold axes along x, y, z, the five-fold axes next to z in the yz plane
-/// I2    two-fold axes along x, y, z, the five-fold axes next to z in the xz plane
-/// I3    five-fold axis along z, the two-fold axis next to it at negative x (xz plane)
-/// I4    the same at positive x
-///
-/// @param name  upper or lower case
-/// @throws Error on any other name
 inline std::vector<Matrix3<double>> symmetry_operators(std::string name) {
   const std::string given = name;
   for (char& c : name)

@@ -12,7 +12,7 @@ namespace Bracewell::Impl {
 /// Atomic additions to a run of neighbouring numbers, each number by itself. Hopper GPUs add up to four
 /// floats with one operation where they are aligned (PTX `red.v4.f32`), which costs no more than adding one.
 template <int N, class T>
-KOKKOS_INLINE_FUNCTION void atomic_add_run(T* address, const T (&value)[N]) {
+KOKKOS_INLINE_FUNCTION void atomic_add_neighbours(T* address, const T (&value)[N]) {
   for (int i = 0; i < N; ++i)
     Kokkos::atomic_add(address + i, value[i]);
 }
@@ -36,7 +36,7 @@ KOKKOS_INLINE_FUNCTION void reduce_from(float* address, const float (&value)[N])
 }
 
 template <int N>
-KOKKOS_INLINE_FUNCTION void atomic_add_run(float* address, const float (&value)[N]) {
+KOKKOS_INLINE_FUNCTION void atomic_add_neighbours(float* address, const float (&value)[N]) {
   switch (reinterpret_cast<std::uintptr_t>(address) / sizeof(float) % 4) {
   case 0:
     return reduce_from<0, 0>(address, value);
@@ -52,14 +52,14 @@ KOKKOS_INLINE_FUNCTION void atomic_add_run(float* address, const float (&value)[
 
 /// The same for complex numbers, real and imaginary parts apart.
 template <int N, class T>
-KOKKOS_INLINE_FUNCTION void atomic_add_run(Kokkos::complex<T>* address,
-                                           const Kokkos::complex<T> (&value)[N]) {
+KOKKOS_INLINE_FUNCTION void atomic_add_neighbours(Kokkos::complex<T>* address,
+                                                  const Kokkos::complex<T> (&value)[N]) {
   T parts[2 * N];
   for (int i = 0; i < N; ++i) {
     parts[2 * i] = value[i].real();
     parts[2 * i + 1] = value[i].imag();
   }
-  atomic_add_run(reinterpret_cast<T*>(address), parts);
+  atomic_add_neighbours(reinterpret_cast<T*>(address), parts);
 }
 
 /// Counts one more in scratch memory; returns the count before. On NVIDIA GPUs by CUDA's own function: that of Kokkos would not
@@ -81,9 +81,9 @@ KOKKOS_INLINE_FUNCTION void atomic_add_if(bool wanted, T* address, T value) {
 template <class T>
 KOKKOS_INLINE_FUNCTION void atomic_add_if(bool wanted, Kokkos::complex<T>* address,
                                           const Kokkos::complex<T>& value) {
-  const Kokkos::complex<T> run[1] = {value};
+  const Kokkos::complex<T> one[1] = {value};
   if (wanted)
-    atomic_add_run(address, run);
+    atomic_add_neighbours(address, one);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 // without a branch

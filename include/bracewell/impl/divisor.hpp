@@ -8,7 +8,8 @@
 namespace Bracewell::Impl {
 
 /// Division of numbers below 2^31 by one that a kernel cannot know, from 1 to 2^31: a product and a shift
-/// (Granlund and Montgomery 1994, theorem 4.2), where a division takes twenty instructions.
+/// (Granlund and Montgomery 1994, theorem 4.2), where a division takes twenty instructions. For small numbers
+/// QuickDivision does without shifts.
 struct Divisor {
   std::uint32_t value = 1, factor = 1u << 31; ///< 2^(31 + shift) / value, rounded up
   int shift = 0;

@@ -9,6 +9,7 @@ namespace Bracewell::Impl {
 
 /// Division of integers x >= 0 by a number that the host knows, in a few instructions of a kernel, where a division
 /// takes about twenty: floor(x m / 2^32) with m = ceil(2^32 / divisor) is exact for x < 2^32 / divisor.
+/// Divisor takes all x below 2^31, by a shift before the product and one behind it more.
 class QuickDivision {
 public:
   QuickDivision() = default;

@@ -6,6 +6,19 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
+
+/// Chain rule from projections to the filters of Poses, dL/df = Re(conj g U): project without filters gives U,
+/// and P = f U; g = dL/dRe P + i dL/dIm P. For the filters of backproject U is the projection that is inserted
+/// and g the gradient of it that backproject_gradients gives without filters. Where the filters are a CTF,
+/// ctf_gradients leads on to its parameters.
+/// @param projections  U, complex [B, P, (d,) h, w/2+1]
+/// @param cotangent    g, like projections
+/// @param gradients    real [B|1, P|1, (d,) h, w/2+1], overwritten; where shared, the sum over batches or poses
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Projections, class Cotangent, class Gradients>
+void filter_gradients(const ExecutionSpace& space, const Projections& projections, const Cotangent& cotangent,
+                      const Gradients& gradients);
+
 namespace Impl {
 
 /// A gradient's element takes in its batches and poses in order: the same sum in every run.
@@ -32,14 +45,6 @@ struct SumFilterGradients {
 
 } // namespace Impl
 
-/// Chain rule from projections to the filters of Poses, dL/df = Re(conj g U): project without filters gives U,
-/// and P = f U; g = dL/dRe P + i dL/dIm P. For the filters of backproject U is the projection that is inserted
-/// and g the gradient of it that backproject_gradients gives without filters. Where the filters are a CTF,
-/// ctf_gradients leads on to its parameters.
-/// @param projections  U, complex [B, P, (d,) h, w/2+1]
-/// @param cotangent    g, like projections
-/// @param gradients    real [B|1, P|1, (d,) h, w/2+1], overwritten; where shared, the sum over batches or poses
-/// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class Projections, class Cotangent, class Gradients>
 void filter_gradients(const ExecutionSpace& space, const Projections& projections, const Cotangent& cotangent,
                       const Gradients& gradients) {

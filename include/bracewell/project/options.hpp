@@ -24,7 +24,7 @@ struct ProjectionOptions {
   std::optional<double> radius = std::nullopt;
   /// 3D -> 2D: radius R of the Ewald sphere in projection frequencies (box size times pixel size over
   /// wavelength): frequency k is sampled at M (oversampling (kx, ky, |k|^2 / (2 R))). A negative R bends the
-  /// other way; a flat slice by default.
+  /// other way; a flat plane by default.
   std::optional<double> ewald_radius = std::nullopt;
   KernelWeights kernel_weights = KernelWeights::Signed; ///< what carries weights into the weight volume
   /// Of insertion. Owned also sums what the samples of a pose give to the gradients of its matrix and shift in one order,

@@ -4,7 +4,7 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/reference.hpp>
+#include <bracewell/project/detail/sampling/padded_copy.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -18,37 +18,6 @@ enum class ReadBy {
   Project,             ///< project, project_gradients: it is a reconstruction
   BackprojectGradients ///< backproject_gradients: it is the cotangent of data
 };
-
-namespace Impl {
-
-/// Copies stored spectra, element by element.
-template <class From, class Stored>
-struct CopyStored {
-  const From* from;
-  Stored* to;
-  Gain<Stored> scale;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    to[i] = Stored(scale.restored(computed_with<Stored>(from[i])));
-  }
-};
-
-/// The largest part of any element that is finite.
-template <class From>
-struct LargestPart {
-  const From* values;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i, float& largest) const {
-    const Kokkos::complex<float> value(values[i]);
-    const float real = Kokkos::abs(value.real()), imaginary = Kokkos::abs(value.imag());
-    if (real <= Kokkos::Experimental::finite_max_v<float>)
-      largest = Kokkos::max(largest, real);
-    if (imaginary <= Kokkos::Experimental::finite_max_v<float>)
-      largest = Kokkos::max(largest, imaginary);
-  }
-};
-
-} // namespace Impl
 
 /// A reconstruction, or a batch of them, made ready for sampling by one kernel: `project`, `project_gradients` and
 /// `backproject_gradients` take it in place of the View. It owns a copy, on GPUs continued a little beyond the

@@ -2,15 +2,11 @@
 #pragma once
 
 #include <bracewell/interpolation/catmull_rom.hpp>
-#include <bracewell/project/detail/insertion.hpp>
-#include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/sampling.hpp>
+#include <bracewell/project/detail/operators/project_impl.hpp>
 #include <bracewell/project/memory.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
 #include <bracewell/project/prepared_reference.hpp>
-
-#include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
 
@@ -30,125 +26,6 @@ template <class ExecutionSpace, class Reconstruction>
 using ProjectGradientsFor =
     ProjectGradients<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>;
 
-namespace Impl {
-
-// Doors are `cold`: their time is that of the kernels that they launch, and small code is compiled faster.
-
-template <class Kernel, int M, int D, class ExecutionSpace, class Reference, class T, class Memory>
-[[gnu::cold]] void project(const ExecutionSpace& space, const Reference& reference,
-                           const Poses<T, Memory>& poses, const Array<Kokkos::complex<T>, Memory>& output,
-                           ProjectionOptions options) {
-  using Stored = typename Reference::Stored;
-  Kokkos::Profiling::ScopedRegion region("Bracewell::project");
-  const ProjectionArguments arguments{{"project"}};
-  if (!options.oversampling)
-    options.oversampling = reference.oversampling;
-  const auto samples =
-      arguments.samples<M, D>("reconstruction", reference.shape, "projections", output, poses, options);
-  arguments.disjoint({{"projections", output}}, {reference.memory,
-                                                 {"poses.matrices", poses.matrices},
-                                                 {"poses.shifts", poses.shifts},
-                                                 {"poses.filters", poses.filters}});
-  if (samples.none())
-    return;
-  const auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, reference);
-  launch_sampling(space, "Bracewell::project", choose_sampling(work), reference.spectra,
-                  SampleTiles<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = {.samples = samples},
-                                                                      .values = output.data},
-                  SamplesAlone());
-}
-
-template <class Kernel, int M, int D, class ExecutionSpace, class Reference, class T, class Memory>
-[[gnu::cold]] void
-project_gradients(const ExecutionSpace& space, const Reference& reference, const Poses<T, Memory>& poses,
-                  const Array<const Kokkos::complex<T>, Memory>& slopes,
-                  const ProjectGradients<T, Memory>& gradients, ProjectionOptions options) {
-  using Stored = typename Reference::Stored;
-  Kokkos::Profiling::ScopedRegion region("Bracewell::project_gradients");
-  const ProjectionArguments arguments{{"project_gradients"}};
-  if (!options.oversampling)
-    options.oversampling = reference.oversampling;
-  const auto samples =
-      arguments.samples<M, D>("reconstruction", reference.shape, "cotangent", slopes, poses, options);
-  arguments.require(gradients.projections || gradients.reconstruction || gradients.matrices ||
-                        gradients.shifts,
-                    "gradients", "at least one output", "none");
-  arguments.same_if_given("gradients.projections", gradients.projections, slopes);
-  arguments.same_if_given("gradients.reconstruction", gradients.reconstruction, reference.shape);
-  arguments.same_if_given("gradients.matrices", gradients.matrices, poses.matrices);
-  arguments.same_if_given("gradients.shifts", gradients.shifts, poses.shifts);
-  arguments.disjoint({{"gradients.projections", gradients.projections},
-                      {"gradients.reconstruction", gradients.reconstruction},
-                      {"gradients.matrices", gradients.matrices},
-                      {"gradients.shifts", gradients.shifts},
-                      {"scratch", gradients.scratch}},
-                     {reference.memory,
-                      {"cotangent", slopes},
-                      {"poses.matrices", poses.matrices},
-                      {"poses.shifts", poses.shifts},
-                      {"poses.filters", poses.filters}});
-  auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, reference);
-  work.values = bool(gradients.projections);
-  work.pose_gradients = gradients.matrices || gradients.shifts;
-  const auto clear = [&] {
-    set_zero(space, "Bracewell::project_gradients::zero",
-             std::array{reals(gradients.reconstruction), reals(gradients.matrices), reals(gradients.shifts)});
-  };
-  if (samples.none())
-    return clear();
-
-  const std::int64_t spectra = reference.shape.extents[0],
-                     stride = spectra == 1 ? 0 : samples.reconstruction.elements();
-  const Amplitudes<T, M, D, Mates::Single> amplitudes{
-      .samples = samples, .values = slopes.data, .skip_redundant = options.skip_redundant};
-  if (gradients.reconstruction)
-    launch_insertion<Kernel>(
-        space, arguments, "Bracewell::project_gradients::reconstruction",
-        choose_insertion(insertion_work<Kernel>(space, samples, options.strategy)), amplitudes,
-        InsertionTarget<T>{.data = gradients.reconstruction.data, .batches = spectra, .batch_stride = stride},
-        gradients.scratch, clear);
-  else
-    clear();
-  if (work.values || work.pose_gradients)
-    launch_sampling(space, "Bracewell::project_gradients", choose_sampling(work), reference.spectra,
-                    SampleTiles<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = amplitudes,
-                                                                        .values = gradients.projections.data},
-                    PoseGradients<T>{gradients.matrices.data, gradients.shifts.data,
-                                     options.strategy == Strategy::Owned});
-}
-
-/// What operators on ExecutionSpace read of a View.
-template <class ExecutionSpace, class Reconstruction>
-auto reconstruction_of(const Reconstruction& reconstruction) {
-  return reference_to(
-      "reconstruction",
-      Array<const spectrum_value_of<Reconstruction>, typename ExecutionSpace::memory_space>(reconstruction));
-}
-
-template <class Reconstruction>
-inline constexpr int dimensions_of = int(view_of<Reconstruction>::rank()) - 1;
-
-/// The types that project takes; false where they are others, after a sentence that says so.
-template <class Kernel, class Reconstruction, int M>
-constexpr bool check_project() {
-  constexpr int D = dimensions_of<Reconstruction>;
-  constexpr bool kernel = is_kernel<Kernel>, spectrum = is_spectrum<Reconstruction>,
-                 ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));
-  static_assert(kernel,
-                "Bracewell::project: Kernel: expected Linear, CatmullRom or CubicBSpline, found another "
-                "type (precision is that of the Views).");
-  static_assert(spectrum,
-                "Bracewell::project: reconstruction: expected a View of Kokkos::complex or HalfComplex, "
-                "found another type of values.");
-  static_assert(
-      ranks,
-      "Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections [B, P, h, w/2+1], or "
-      "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found other numbers of axes.");
-  return kernel && spectrum && ranks;
-}
-
-} // namespace Impl
-
 /// Samples the transform of projections from that of a reconstruction: P(k) = F(M oversampling k) exp(-2 pi i
 /// k.s / n) for every stored frequency k with |k| <= radius, zero elsewhere, where F is the reconstruction's
 /// spectrum interpolated by Kernel. 2D -> 2D, 3D -> 2D (the projection-slice theorem, Bracewell 1956; k =
@@ -166,13 +43,9 @@ template <class Kernel = CatmullRom, class ExecutionSpace, class Reconstruction,
 void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
              const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& projections,
              const ProjectionOptions& options = {}) {
-  constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  if constexpr (Impl::check_project<Kernel, Reconstruction, M>())
-    Impl::project<Kernel, M, Impl::dimensions_of<Reconstruction>>(
-        space, Impl::reconstruction_of<ExecutionSpace>(reconstruction), poses,
-        Array<Kokkos::complex<Impl::real_of<Reconstruction>>, typename ExecutionSpace::memory_space>(
-            projections),
-        options);
+  if constexpr (Impl::check_project<Kernel, Reconstruction, Projections>())
+    Impl::project<Kernel, Impl::projected_dimensions_of<Projections>, Impl::dimensions_of<Reconstruction>>(
+        space, Impl::reconstruction_of<ExecutionSpace>(reconstruction), poses, projections, options);
 }
 
 /// The same from a reference that was prepared for its kernel (prepared_reference.hpp): on GPUs from the copies
@@ -183,17 +56,9 @@ void project(const ExecutionSpace& space,
              const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reconstruction,
              const Poses<Impl::real_of_stored<Stored>, typename ExecutionSpace::memory_space>& poses,
              const Projections& projections, const ProjectionOptions& options = {}) {
-  constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  constexpr bool ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));
-  static_assert(ranks,
-                "Bracewell::project: expected images with projections [B, P, h, w/2+1], or volumes with "
-                "[B, P, h, w/2+1] or [B, P, d, h, w/2+1], found other numbers of axes.");
-  if constexpr (ranks)
-    Impl::project<Kernel, M, D>(
-        space, reconstruction.reference("project", "reconstruction"), poses,
-        Array<Kokkos::complex<Impl::real_of_stored<Stored>>, typename ExecutionSpace::memory_space>(
-            projections),
-        options);
+  if constexpr (Impl::check_project_prepared<D, Projections>())
+    Impl::project<Kernel, Impl::projected_dimensions_of<Projections>, D>(
+        space, reconstruction.reference("project", "reconstruction"), poses, projections, options);
 }
 
 /// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i
@@ -211,28 +76,10 @@ void project_gradients(const ExecutionSpace& space, const Reconstruction& recons
                        const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& cotangent,
                        const ProjectGradientsFor<ExecutionSpace, Reconstruction>& gradients,
                        const ProjectionOptions& options = {}) {
-  constexpr int D = int(Impl::view_of<Reconstruction>::rank()) - 1,
-                M = int(Impl::view_of<Projections>::rank()) - 2;
-  constexpr bool kernel = Impl::is_kernel<Kernel>, spectrum = Impl::is_spectrum<Reconstruction>,
-                 ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));
-  static_assert(
-      kernel,
-      "Bracewell::project_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found another "
-      "type (precision is that of the Views).");
-  static_assert(
-      spectrum,
-      "Bracewell::project_gradients: reconstruction: expected a View of Kokkos::complex or HalfComplex, "
-      "found another type of values.");
-  static_assert(
-      ranks, "Bracewell::project_gradients: expected a reconstruction [B, H, W/2+1] with a cotangent [B, P, "
-             "h, w/2+1], or "
-             "[B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found other numbers of axes.");
-  if constexpr (kernel && spectrum && ranks)
-    Impl::project_gradients<Kernel, M, D>(
-        space, Impl::reconstruction_of<ExecutionSpace>(reconstruction), poses,
-        Array<const Kokkos::complex<Impl::real_of<Reconstruction>>, typename ExecutionSpace::memory_space>(
-            cotangent),
-        gradients, options);
+  if constexpr (Impl::check_project_gradients<Kernel, Reconstruction, Projections>())
+    Impl::project_gradients<Kernel, Impl::projected_dimensions_of<Projections>,
+                            Impl::dimensions_of<Reconstruction>>(
+        space, Impl::reconstruction_of<ExecutionSpace>(reconstruction), poses, cotangent, gradients, options);
 }
 
 /// The same from a reference that was prepared for its kernel; a gradient of the reconstruction has the shape of
@@ -244,16 +91,10 @@ void project_gradients(
     const Projections& cotangent,
     const ProjectGradients<Impl::real_of_stored<Stored>, typename ExecutionSpace::memory_space>& gradients,
     const ProjectionOptions& options = {}) {
-  constexpr int M = int(Impl::view_of<Projections>::rank()) - 2;
-  constexpr bool ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));
-  static_assert(ranks, "Bracewell::project_gradients: expected images with a cotangent [B, P, h, w/2+1], or "
-                       "volumes with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found other numbers of axes.");
-  if constexpr (ranks)
-    Impl::project_gradients<Kernel, M, D>(
-        space, reconstruction.reference("project_gradients", "reconstruction"), poses,
-        Array<const Kokkos::complex<Impl::real_of_stored<Stored>>, typename ExecutionSpace::memory_space>(
-            cotangent),
-        gradients, options);
+  if constexpr (Impl::check_project_gradients_prepared<D, Projections>())
+    Impl::project_gradients<Kernel, Impl::projected_dimensions_of<Projections>, D>(
+        space, reconstruction.reference("project_gradients", "reconstruction"), poses, cotangent, gradients,
+        options);
 }
 
 } // namespace Bracewell

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/scoring_plan.hpp>
+#include <bracewell/project/detail/scoring/scoring_plan.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -83,46 +83,12 @@ public:
 
   /// Takes images, which are not needed any more when the kernel has ended.
   /// @throws Error on shapes that do not fit
-  void set_images(const ExecutionSpace& space, const ScoredImages<T, Memory>& images) {
-    const Impl::Arguments arguments{"PoseScoring::set_images"};
-    arguments.given("images.spectra", images.spectra);
-    const std::int64_t count = images.spectra.extents[0];
-    arguments.same_spectrum("images.spectra", images.spectra, spectra({count}));
-    arguments.require(
-        count <= plan_.most_images, "images.spectra",
-        [&] { return "at most " + Impl::number(plan_.most_images) + " images"; },
-        [&] { return images.spectra.shape(); });
-    const auto stride = [&](const char* name, const Array<const T, Memory>& array) -> std::int64_t {
-      if (array && array.extents[0] != 1)
-        arguments.same_spectrum(name, array, spectra({count}));
-      else if (array)
-        arguments.same_spectrum(name, array, spectra({1}));
-      return array && array.extents[0] != 1 ? plan_.layout.elements() : 0;
-    };
-    const std::int64_t filter_stride = stride("images.filters", images.filters),
-                       weight_stride = stride("images.weights", images.weights);
-    plan_.set_images(space, count,
-                     {.layout = plan_.layout,
-                      .images = images.spectra.data,
-                      .filters = images.filters.data,
-                      .weights = images.weights.data,
-                      .filter_stride = filter_stride,
-                      .weight_stride = weight_stride});
-  }
+  void set_images(const ExecutionSpace& space, const ScoredImages<T, Memory>& images);
 
   /// @param shifts  [S, 2] in pixels (row, column), as those of Poses: positive ones move projections to higher
   /// index
   /// @throws Error on shapes that do not fit
-  void set_shifts(const ExecutionSpace& space, const Array<const T, Memory>& shifts) {
-    const Impl::Arguments arguments{"PoseScoring::set_shifts"};
-    arguments.given("shifts", shifts);
-    arguments.shape("shifts", shifts, {shifts.extents[0], 2});
-    arguments.require(
-        shifts.extents[0] <= plan_.most_shifts, "shifts",
-        [&] { return "at most " + Impl::number(plan_.most_shifts) + " shifts"; },
-        [&] { return shifts.shape(); });
-    plan_.set_shifts(space, static_cast<int>(shifts.extents[0]), shifts.data);
-  }
+  void set_shifts(const ExecutionSpace& space, const Array<const T, Memory>& shifts);
 
   /// Queues the scoring of all images at all poses and shifts; does not wait. The same bits in every run.
   /// @param reference  of one volume, or of one image for poses in the plane; its oversampling is taken where
@@ -148,91 +114,154 @@ public:
   /// What memory_bytes() of one of these arguments would be, but for a few numbers of each image and frequency.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, const PoseScoringSizes& sizes,
-                                  const ProjectionOptions& options = {}) {
-    using Plan = Impl::ScoringPlan<ExecutionSpace, T>;
-    const HalfSpectrumLayout<2> layout{{sizes.width, sizes.height}};
-    const double radius = *check(sizes, options).radius;
-    return typename Plan::Sizes(space, layout, sizes.images, sizes.shifts, sizes.best,
-                                typename Plan::Frequencies(layout, radius).values.size())
-        .bytes();
-  }
+                                  const ProjectionOptions& options = {});
 
 private:
   template <class Kernel, int D, class Stored>
   void queue(const ExecutionSpace& space,
              const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
-             const Array<const T, Memory>& matrices, const PoseScores<T, Memory>& scores) const {
-    Kokkos::Profiling::ScopedRegion region("Bracewell::PoseScoring::score");
-    const Impl::ProjectionArguments arguments{{"PoseScoring::score"}};
-    const auto source = reference.reference(arguments.function, "reference");
-    arguments.require(source.shape.extents[0] == 1, "reference", "one reconstruction",
-                      [&] { return source.shape.shape(); });
-    arguments.require(plan_.images >= 0, "images", "set_images before", "none");
-    arguments.require(plan_.shifts >= 0, "shifts", "set_shifts before", "none");
-    arguments.given("matrices", matrices);
-    const std::int64_t poses = matrices.extents[0];
-    arguments.shape("matrices", matrices, {poses, D, D});
-    arguments.require(poses < std::int64_t(1) << 31, "matrices", "fewer than 2^31",
-                      [&] { return Impl::number(poses); });
-    check(arguments, poses, scores);
-    arguments.disjoint({{"scores.all", scores.all},
-                        {"scores.best", scores.best},
-                        {"scores.poses", scores.poses},
-                        {"scores.shifts", scores.shifts}},
-                       {source.memory, {"matrices", matrices}});
-    ProjectionOptions options = options_;
-    if (!options.oversampling)
-      options.oversampling = source.oversampling;
-    Poses<T, Memory> where{.matrices = matrices};
-    where.matrices.rank = 4;
-    std::copy_n(std::initializer_list<std::int64_t>{1, poses, D, D}.begin(), 4, where.matrices.extents);
-    plan_.template score<Kernel, D, Stored>(
-        space,
-        arguments.template samples<2, D>("reference", source.shape, "images", spectra({1, poses}), where,
-                                         options),
-        source.spectra, {scores.all.data, scores.best.data, scores.poses.data, scores.shifts.data});
-  }
+             const Array<const T, Memory>& matrices, const PoseScores<T, Memory>& scores) const;
 
-  static ProjectionOptions check(const PoseScoringSizes& sizes, ProjectionOptions options) {
-    constexpr Impl::Arguments arguments{"PoseScoring"};
-    arguments.within<std::int64_t>("sizes.images", sizes.images, 0, std::int64_t(1) << 30);
-    arguments.within("sizes.shifts", sizes.shifts, 0, 1 << 24);
-    arguments.within("sizes.height", sizes.height, 1, 32768);
-    arguments.within("sizes.width", sizes.width, 1, 32768);
-    arguments.within("sizes.best", sizes.best, 0, 1 << 16);
-    options.radius = options.radius.value_or(std::min(sizes.height, sizes.width) / 2.);
-    arguments.within("options.radius", *options.radius, 0., 1e9);
-    return options;
-  }
+  static ProjectionOptions check(const PoseScoringSizes& sizes, ProjectionOptions options);
 
-  void check(const Impl::Arguments& arguments, std::int64_t poses,
-             const PoseScores<T, Memory>& scores) const {
-    arguments.require(scores.all || scores.best, "scores", "all or best", "neither");
-    const std::int64_t images = plan_.images, shifts = plan_.shifts, ranks = plan_.ranks;
-    if (scores.all)
-      arguments.shape("scores.all", scores.all, {images, poses, shifts});
-    if (scores.best || scores.poses || scores.shifts) {
-      arguments.require(ranks > 0, "scores.best", "sizes.best > 0", "0");
-      arguments.shape("scores.best", scores.best, {images, ranks});
-      arguments.shape("scores.poses", scores.poses, {images, ranks});
-      arguments.shape("scores.shifts", scores.shifts, {images, ranks});
-    }
-  }
+  void check(const Impl::Arguments& arguments, std::int64_t poses, const PoseScores<T, Memory>& scores) const;
 
   /// The shape of spectra of the images' size.
-  Impl::ArrayShape spectra(std::initializer_list<std::int64_t> leading) const {
-    Impl::ArrayShape shape;
-    for (const std::int64_t extent : leading)
-      shape.extents[shape.rank++] = extent;
-    shape.extents[shape.rank++] = plan_.layout.size[1];
-    shape.extents[shape.rank++] = plan_.layout.columns();
-    shape.width = plan_.layout.size[0];
-    shape.given = shape.states_width = true;
-    return shape;
-  }
+  Impl::ArrayShape spectra(std::initializer_list<std::int64_t> leading) const;
 
   ProjectionOptions options_;
   Impl::ScoringPlan<ExecutionSpace, T> plan_;
 };
+
+template <class ExecutionSpace, class T>
+void PoseScoring<ExecutionSpace, T>::set_images(const ExecutionSpace& space,
+                                                const ScoredImages<T, Memory>& images) {
+  const Impl::Arguments arguments{"PoseScoring::set_images"};
+  arguments.given("images.spectra", images.spectra);
+  const std::int64_t count = images.spectra.extents[0];
+  arguments.same_spectrum("images.spectra", images.spectra, spectra({count}));
+  arguments.require(
+      count <= plan_.most_images, "images.spectra",
+      [&] { return "at most " + Impl::number(plan_.most_images) + " images"; },
+      [&] { return images.spectra.shape(); });
+  const auto stride = [&](const char* name, const Array<const T, Memory>& array) -> std::int64_t {
+    if (array && array.extents[0] != 1)
+      arguments.same_spectrum(name, array, spectra({count}));
+    else if (array)
+      arguments.same_spectrum(name, array, spectra({1}));
+    return array && array.extents[0] != 1 ? plan_.layout.elements() : 0;
+  };
+  const std::int64_t filter_stride = stride("images.filters", images.filters),
+                     weight_stride = stride("images.weights", images.weights);
+  plan_.set_images(space, count,
+                   {.layout = plan_.layout,
+                    .images = images.spectra.data,
+                    .filters = images.filters.data,
+                    .weights = images.weights.data,
+                    .filter_stride = filter_stride,
+                    .weight_stride = weight_stride});
+}
+
+template <class ExecutionSpace, class T>
+void PoseScoring<ExecutionSpace, T>::set_shifts(const ExecutionSpace& space,
+                                                const Array<const T, Memory>& shifts) {
+  const Impl::Arguments arguments{"PoseScoring::set_shifts"};
+  arguments.given("shifts", shifts);
+  arguments.shape("shifts", shifts, {shifts.extents[0], 2});
+  arguments.require(
+      shifts.extents[0] <= plan_.most_shifts, "shifts",
+      [&] { return "at most " + Impl::number(plan_.most_shifts) + " shifts"; },
+      [&] { return shifts.shape(); });
+  plan_.set_shifts(space, static_cast<int>(shifts.extents[0]), shifts.data);
+}
+
+template <class ExecutionSpace, class T>
+template <class Kernel, int D, class Stored>
+void PoseScoring<ExecutionSpace, T>::queue(
+    const ExecutionSpace& space, const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+    const Array<const T, Memory>& matrices, const PoseScores<T, Memory>& scores) const {
+  Kokkos::Profiling::ScopedRegion region("Bracewell::PoseScoring::score");
+  const Impl::ProjectionArguments arguments{{"PoseScoring::score"}};
+  const auto source = reference.reference(arguments.function, "reference");
+  arguments.require(source.shape.extents[0] == 1, "reference", "one reconstruction",
+                    [&] { return source.shape.shape(); });
+  arguments.require(plan_.images >= 0, "images", "set_images before", "none");
+  arguments.require(plan_.shifts >= 0, "shifts", "set_shifts before", "none");
+  arguments.given("matrices", matrices);
+  const std::int64_t poses = matrices.extents[0];
+  arguments.shape("matrices", matrices, {poses, D, D});
+  arguments.require(poses < std::int64_t(1) << 31, "matrices", "fewer than 2^31",
+                    [&] { return Impl::number(poses); });
+  check(arguments, poses, scores);
+  arguments.disjoint({{"scores.all", scores.all},
+                      {"scores.best", scores.best},
+                      {"scores.poses", scores.poses},
+                      {"scores.shifts", scores.shifts}},
+                     {source.memory, {"matrices", matrices}});
+  ProjectionOptions options = options_;
+  if (!options.oversampling)
+    options.oversampling = source.oversampling;
+  Poses<T, Memory> where{.matrices = matrices};
+  where.matrices.rank = 4;
+  std::copy_n(std::initializer_list<std::int64_t>{1, poses, D, D}.begin(), 4, where.matrices.extents);
+  plan_.template score<Kernel, D, Stored>(
+      space,
+      arguments.template samples<2, D>("reference", source.shape, "images", spectra({1, poses}), where,
+                                       options),
+      source.spectra, {scores.all.data, scores.best.data, scores.poses.data, scores.shifts.data});
+}
+
+template <class ExecutionSpace, class T>
+std::size_t PoseScoring<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
+                                                         const PoseScoringSizes& sizes,
+                                                         const ProjectionOptions& options) {
+  using Plan = Impl::ScoringPlan<ExecutionSpace, T>;
+  const HalfSpectrumLayout<2> layout{{sizes.width, sizes.height}};
+  const double radius = *check(sizes, options).radius;
+  return typename Plan::Sizes(space, layout, sizes.images, sizes.shifts, sizes.best,
+                              typename Plan::Frequencies(layout, radius).values.size())
+      .bytes();
+}
+
+template <class ExecutionSpace, class T>
+ProjectionOptions PoseScoring<ExecutionSpace, T>::check(const PoseScoringSizes& sizes,
+                                                        ProjectionOptions options) {
+  constexpr Impl::Arguments arguments{"PoseScoring"};
+  arguments.within<std::int64_t>("sizes.images", sizes.images, 0, std::int64_t(1) << 30);
+  arguments.within("sizes.shifts", sizes.shifts, 0, 1 << 24);
+  arguments.within("sizes.height", sizes.height, 1, 32768);
+  arguments.within("sizes.width", sizes.width, 1, 32768);
+  arguments.within("sizes.best", sizes.best, 0, 1 << 16);
+  options.radius = options.radius.value_or(std::min(sizes.height, sizes.width) / 2.);
+  arguments.within("options.radius", *options.radius, 0., 1e9);
+  return options;
+}
+
+template <class ExecutionSpace, class T>
+void PoseScoring<ExecutionSpace, T>::check(const Impl::Arguments& arguments, std::int64_t poses,
+                                           const PoseScores<T, Memory>& scores) const {
+  arguments.require(scores.all || scores.best, "scores", "all or best", "neither");
+  const std::int64_t images = plan_.images, shifts = plan_.shifts, ranks = plan_.ranks;
+  if (scores.all)
+    arguments.shape("scores.all", scores.all, {images, poses, shifts});
+  if (scores.best || scores.poses || scores.shifts) {
+    arguments.require(ranks > 0, "scores.best", "sizes.best > 0", "0");
+    arguments.shape("scores.best", scores.best, {images, ranks});
+    arguments.shape("scores.poses", scores.poses, {images, ranks});
+    arguments.shape("scores.shifts", scores.shifts, {images, ranks});
+  }
+}
+
+template <class ExecutionSpace, class T>
+Impl::ArrayShape PoseScoring<ExecutionSpace, T>::spectra(std::initializer_list<std::int64_t> leading) const {
+  Impl::ArrayShape shape;
+  for (const std::int64_t extent : leading)
+    shape.extents[shape.rank++] = extent;
+  shape.extents[shape.rank++] = plan_.layout.size[1];
+  shape.extents[shape.rank++] = plan_.layout.columns();
+  shape.width = plan_.layout.size[0];
+  shape.given = shape.states_width = true;
+  return shape;
+}
 
 } // namespace Bracewell

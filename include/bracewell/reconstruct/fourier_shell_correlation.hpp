@@ -8,6 +8,30 @@
 #include <span>
 
 namespace Bracewell {
+
+/// Correlation of two spectra in every shell of the full spectrum,
+///   sum Re(F1 conj F2) / sqrt(sum |F1|^2 sum |F2|^2)
+/// (Harauz & van Heel, Optik 73 (1986) 146); of images it is the Fourier ring correlation. Shell s holds
+/// s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; shells without signal give 0.
+/// @param first, second  complex [B, (D,) H, W/2+1]
+/// @param correlation    double [B, S], S at will (W/2+1 up to Nyquist); overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class First, class Second, class Correlation>
+void fourier_shell_correlation(const ExecutionSpace& space, const First& first, const Second& second,
+                               const Correlation& correlation);
+
+/// Resolution at which a correlation curve first falls below a threshold, interpolated linearly between
+/// shells; that of the last shell when it never does, infinity when it begins below.
+/// @param correlation  of shells 0 ... S-1, as fourier_shell_correlation gives it (on the host)
+/// @param threshold    for instance 0.143 (half maps; Rosenthal & Henderson 2003) or 0.5
+/// @param width        box width in pixels
+/// @param pixel_size   in Angstrom
+/// @returns Angstrom
+/// @throws Error on fewer than two shells, a threshold that is not finite, and a width or pixel size that is
+///         not positive
+inline double resolution(std::span<const double> correlation, double threshold, std::int64_t width,
+                         double pixel_size);
+
 namespace Impl {
 
 template <class T>
@@ -31,13 +55,6 @@ struct CorrelationOfShell {
 
 } // namespace Impl
 
-/// Correlation of two spectra in every shell of the full spectrum,
-///   sum Re(F1 conj F2) / sqrt(sum |F1|^2 sum |F2|^2)
-/// (Harauz & van Heel, Optik 73 (1986) 146); of images it is the Fourier ring correlation. Shell s holds
-/// s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; shells without signal give 0.
-/// @param first, second  complex [B, (D,) H, W/2+1]
-/// @param correlation    double [B, S], S at will (W/2+1 up to Nyquist); overwritten
-/// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class First, class Second, class Correlation>
 void fourier_shell_correlation(const ExecutionSpace& space, const First& first, const Second& second,
                                const Correlation& correlation) {
@@ -55,15 +72,6 @@ void fourier_shell_correlation(const ExecutionSpace& space, const First& first, 
                            out, Impl::CorrelationOfShell<T>{one.data, other.data});
 }
 
-/// Resolution at which a correlation curve first falls below a threshold, interpolated linearly between
-/// shells; that of the last shell when it never does, infinity when it begins below.
-/// @param correlation  of shells 0 ... S-1, as fourier_shell_correlation gives it (on the host)
-/// @param threshold    for instance 0.143 (half maps; Rosenthal & Henderson 2003) or 0.5
-/// @param width        box width in pixels
-/// @param pixel_size   in Angstrom
-/// @returns Angstrom
-/// @throws Error on fewer than two shells, a threshold that is not finite, and a width or pixel size that is
-///         not positive
 inline double resolution(std::span<const double> correlation, double threshold, std::int64_t width,
                          double pixel_size) {
   constexpr Impl::Arguments arguments{"resolution"};

@@ -23,6 +23,12 @@ struct SoftSphere {
   }
 };
 
+/// Multiplies images or volumes by a soft sphere, in place. (Of ones it makes the mask itself.)
+/// @param volume  real or complex [B, (d,) h, w], centre at floor(n/2)
+/// @throws Error on an empty View, and a radius or an edge that is negative or not finite
+template <class ExecutionSpace, class Volume>
+void apply_mask(const ExecutionSpace& space, const Volume& volume, const SoftSphere& mask);
+
 namespace Impl {
 
 template <class Value, int Dim>
@@ -41,19 +47,16 @@ struct ApplyMask {
       const T x = T(index[d] - box.size[d] / 2);
       squared += x * x;
     }
-    Value* line = values + row * box.columns;
+    Value* out = values + row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int i) {
       const T x = T(i - box.size[0] / 2);
-      line[i] *= mask(Kokkos::sqrt(squared + x * x));
+      out[i] *= mask(Kokkos::sqrt(squared + x * x));
     });
   }
 };
 
 } // namespace Impl
 
-/// Multiplies images or volumes by a soft sphere, in place. (Of ones it makes the mask itself.)
-/// @param volume  real or complex [B, (d,) h, w], centre at floor(n/2)
-/// @throws Error on an empty View, and a radius or an edge that is negative or not finite
 template <class ExecutionSpace, class Volume>
 void apply_mask(const ExecutionSpace& space, const Volume& volume, const SoftSphere& mask) {
   constexpr int Dim = int(Volume::rank()) - 1;

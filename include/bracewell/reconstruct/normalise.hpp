@@ -21,6 +21,19 @@ struct NormaliseOptions {
   std::optional<double> radius = std::nullopt;
 };
 
+/// Volume from what backproject gathered: data / max(weight + wiener, floor), see NormaliseOptions; zero where
+/// the divisor is not positive. All arrays are half spectra and the Hermitian symmetry of data is kept: there
+/// is nothing to complete. backproject says which kernel and oversampling the defaults are for.
+/// @param data      complex [B, (D,) H, W/2+1]
+/// @param weight    real, like data
+/// @param volume    complex, like data; overwritten; may be data itself
+/// @param averages  double [B, S]: overwritten with the averages of weight over shells (shell_averages), which
+/// the floor takes; frequencies beyond the last shell take the last one's, so S is at least 1, best W/2+1
+/// @throws Error on shapes that do not fit, shared memory, and options that are negative or not finite
+template <class ExecutionSpace, class Data, class Weight, class Volume, class Averages>
+void normalise(const ExecutionSpace& space, const Data& data, const Weight& weight, const Volume& volume,
+               const Averages& averages, const NormaliseOptions& options = {});
+
 namespace Impl {
 
 template <class T, int Dim>
@@ -55,18 +68,9 @@ struct Normalise {
 
 } // namespace Impl
 
-/// Volume from what backproject gathered: data / max(weight + wiener, floor), see NormaliseOptions; zero where
-/// the divisor is not positive. All arrays are half spectra and the Hermitian symmetry of data is kept: there
-/// is nothing to complete. backproject says which kernel and oversampling the defaults are for.
-/// @param data      complex [B, (D,) H, W/2+1]
-/// @param weight    real, like data
-/// @param volume    complex, like data; overwritten; may be data itself
-/// @param averages  double [B, S]: overwritten with the averages of weight over shells (shell_averages), which
-/// the floor takes; frequencies beyond the last shell take the last one's, so S is at least 1, best W/2+1
-/// @throws Error on shapes that do not fit, shared memory, and options that are negative or not finite
 template <class ExecutionSpace, class Data, class Weight, class Volume, class Averages>
 void normalise(const ExecutionSpace& space, const Data& data, const Weight& weight, const Volume& volume,
-               const Averages& averages, const NormaliseOptions& options = {}) {
+               const Averages& averages, const NormaliseOptions& options) {
   constexpr int Dim = int(Impl::view_of<Data>::rank()) - 1;
   using T = Impl::real_of<Data>;
   using MemorySpace = typename ExecutionSpace::memory_space;

@@ -6,6 +6,23 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
+
+/// Places a box whose centre is element floor(n/2) of every axis into a larger one whose origin is element 0
+/// (the library's layout before a transform), zeros elsewhere. Sizes may be equal, even or odd.
+/// @param centred  real or complex [B, (d,) h, w]
+/// @param padded   [B, (D,) H, W] of the same values, every axis at least as long; overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Centred, class Padded>
+void pad_centre(const ExecutionSpace& space, const Centred& centred, const Padded& padded);
+
+/// Takes the centred box back out of a padded one: the reverse (and the transpose) of pad_centre.
+/// @param padded   real or complex [B, (D,) H, W], origin at element 0
+/// @param centred  [B, (d,) h, w] of the same values, no axis longer; overwritten
+/// @param scale    factor on every value, for instance 1 / (D H W) after the unscaled inverse transform
+/// @throws Error on shapes that do not fit, shared memory and a scale that is not finite
+template <class ExecutionSpace, class Padded, class Centred>
+void crop_centre(const ExecutionSpace& space, const Padded& padded, const Centred& centred, double scale = 1);
+
 namespace Impl {
 
 /// Fills padded rows: element o of a padded axis N holds element o + n/2 (mod N) of the centred axis n, else 0.
@@ -88,11 +105,6 @@ void check_padding(const Arguments& arguments, const NamedMemory& output, const 
 
 } // namespace Impl
 
-/// Places a box whose centre is element floor(n/2) of every axis into a larger one whose origin is element 0
-/// (the library's layout before a transform), zeros elsewhere. Sizes may be equal, even or odd.
-/// @param centred  real or complex [B, (d,) h, w]
-/// @param padded   [B, (D,) H, W] of the same values, every axis at least as long; overwritten
-/// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class Centred, class Padded>
 void pad_centre(const ExecutionSpace& space, const Centred& centred, const Padded& padded) {
   constexpr int Dim = int(Centred::rank()) - 1;
@@ -108,14 +120,8 @@ void pad_centre(const ExecutionSpace& space, const Centred& centred, const Padde
                      Impl::PadCentre<Value, Dim>{in.data, out.data, from, to});
 }
 
-/// Takes the centred box back out of a padded one: the reverse (and the transpose) of pad_centre.
-/// @param padded   real or complex [B, (D,) H, W], origin at element 0
-/// @param centred  [B, (d,) h, w] of the same values, no axis longer; overwritten
-/// @param scale    factor on every value, for instance 1 / (D H W) after the unscaled inverse transform
-/// @throws Error on shapes that do not fit, shared memory and a scale that is not finite
 template <class ExecutionSpace, class Padded, class Centred>
-void crop_centre(const ExecutionSpace& space, const Padded& padded, const Centred& centred,
-                 double scale = 1) {
+void crop_centre(const ExecutionSpace& space, const Padded& padded, const Centred& centred, double scale) {
   constexpr int Dim = int(Padded::rank()) - 1;
   using Value = typename Centred::value_type;
   const Array<const Value, typename ExecutionSpace::memory_space> in(padded);

@@ -10,6 +10,37 @@
 #include <array>
 
 namespace Bracewell {
+
+/// Removes the attenuation of an interpolation kernel, in place: divides by the product over axes of
+/// Kernel::transform(x / N), x the distance from the centre floor(n/2), N the size of the box that was
+/// interpolated in Fourier space. Apply it before the transform of what will be projected, or after that of
+/// what was backprojected (O'Sullivan, IEEE Trans. Med. Imaging 4 (1985) 200). It is its own transpose: the
+/// chain rule through it is the same call.
+/// @param volume  real [B, (d,) h, w]
+/// @param padded  {(D,) H, W}: sizes in the order of the axes
+/// @throws Error on an empty View and a padded size below the volume's
+template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
+void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
+                     const std::array<int, Volume::rank() - 1>& padded);
+
+/// The attenuation itself, in place: multiplies by what correct_rolloff divides by. A map of ones becomes the
+/// roll-off as a factor, which models can take in where a division would amplify noise at the edges.
+/// @param volume  real [B, (d,) h, w]
+/// @param padded  {(D,) H, W}: sizes in the order of the axes
+/// @throws Error on an empty View and a padded size below the volume's
+template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
+void apply_rolloff(const ExecutionSpace& space, const Volume& volume,
+                   const std::array<int, Volume::rank() - 1>& padded);
+
+/// RELION's form of the correction for trilinear interpolation, in place: divides by sinc^2 of the radius
+/// |x / N| (Projector::griddingCorrect). It equals the separable one on the axes only; use it to match RELION.
+/// @param volume  real [B, (d,) h, w]
+/// @param padded  {(D,) H, W}: sizes in the order of the axes
+/// @throws Error on an empty View and a padded size below the volume's
+template <class ExecutionSpace, class Volume>
+void correct_radial_rolloff(const ExecutionSpace& space, const Volume& volume,
+                            const std::array<int, Volume::rank() - 1>& padded);
+
 namespace Impl {
 
 /// Multiplies a block of rows x columns by the product over axes of Kernel::transform((index - n/2) / N), or
@@ -70,11 +101,11 @@ struct RadialRolloff {
       const T v = T(index[d] - box.size[d] / 2) * inverse_size[d];
       squared += v * v;
     }
-    T* line = values + row * box.columns;
+    T* out = values + row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int i) {
       const T v = T(i - box.size[0] / 2) * inverse_size[0];
       const T attenuation = sinc(Kokkos::sqrt(squared + v * v));
-      line[i] /= attenuation * attenuation;
+      out[i] /= attenuation * attenuation;
     });
   }
 };
@@ -118,38 +149,20 @@ void separable_rolloff(const ExecutionSpace& space, const Arguments& arguments, 
 
 } // namespace Impl
 
-/// Removes the attenuation of an interpolation kernel, in place: divides by the product over axes of
-/// Kernel::transform(x / N), x the distance from the centre floor(n/2), N the size of the box that was
-/// interpolated in Fourier space. Apply it before the transform of what will be projected, or after that of
-/// what was backprojected (O'Sullivan, IEEE Trans. Med. Imaging 4 (1985) 200). It is its own transpose: the
-/// chain rule through it is the same call.
-/// @param volume  real [B, (d,) h, w]
-/// @param padded  {(D,) H, W}: sizes in the order of the axes
-/// @throws Error on an empty View and a padded size below the volume's
-template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
+template <class Kernel, class ExecutionSpace, class Volume>
 void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
                      const std::array<int, Volume::rank() - 1>& padded) {
   Impl::separable_rolloff<Kernel>(space, {"correct_rolloff"}, "Bracewell::correct_rolloff",
                                   "Bracewell::correct_rolloff::divide", volume, padded, true);
 }
 
-/// The attenuation itself, in place: multiplies by what correct_rolloff divides by. A map of ones becomes the
-/// roll-off as a factor, which models can take in where a division would amplify noise at the edges.
-/// @param volume  real [B, (d,) h, w]
-/// @param padded  {(D,) H, W}: sizes in the order of the axes
-/// @throws Error on an empty View and a padded size below the volume's
-template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
+template <class Kernel, class ExecutionSpace, class Volume>
 void apply_rolloff(const ExecutionSpace& space, const Volume& volume,
                    const std::array<int, Volume::rank() - 1>& padded) {
   Impl::separable_rolloff<Kernel>(space, {"apply_rolloff"}, "Bracewell::apply_rolloff",
                                   "Bracewell::apply_rolloff::multiply", volume, padded, false);
 }
 
-/// RELION's form of the correction for trilinear interpolation, in place: divides by sinc^2 of the radius
-/// |x / N| (Projector::griddingCorrect). It equals the separable one on the axes only; use it to match RELION.
-/// @param volume  real [B, (d,) h, w]
-/// @param padded  {(D,) H, W}: sizes in the order of the axes
-/// @throws Error on an empty View and a padded size below the volume's
 template <class ExecutionSpace, class Volume>
 void correct_radial_rolloff(const ExecutionSpace& space, const Volume& volume,
                             const std::array<int, Volume::rank() - 1>& padded) {

@@ -8,6 +8,16 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
+
+/// Mean of a real half spectrum, such as a weight volume, in every shell of the full spectrum (elements count
+/// as often as they stand for). Shell s holds s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; empty
+/// shells give 0.
+/// @param values    real [B, (D,) H, W/2+1]
+/// @param averages  double [B, S], S at will; overwritten
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Spectrum, class Averages>
+void shell_averages(const ExecutionSpace& space, const Spectrum& values, const Averages& averages);
+
 namespace Impl {
 
 /// Shells of a half spectrum: shell s holds the frequencies with s - 1/2 <= r < s + 1/2, where r counts
@@ -124,12 +134,6 @@ void reduce_shells(const ExecutionSpace& space, const Arguments& arguments, cons
 
 } // namespace Impl
 
-/// Mean of a real half spectrum, such as a weight volume, in every shell of the full spectrum (elements count
-/// as often as they stand for). Shell s holds s - 1/2 <= |k| < s + 1/2, |k| in periods per box width; empty
-/// shells give 0.
-/// @param values    real [B, (D,) H, W/2+1]
-/// @param averages  double [B, S], S at will; overwritten
-/// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class Spectrum, class Averages>
 void shell_averages(const ExecutionSpace& space, const Spectrum& values, const Averages& averages) {
   constexpr int Dim = int(Impl::view_of<Spectrum>::rank()) - 1;

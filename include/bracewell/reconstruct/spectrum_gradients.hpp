@@ -16,6 +16,38 @@ struct SquaredErrorOutputs {
   Array<Kokkos::complex<T>, MemorySpace> cotangent = {}; ///< like the projections, overwritten
 };
 
+/// Multiplies a half spectrum, in place, by its multiplicity: 1 on self-mated columns, 2 on the others. Of the
+/// forward transform of dL/dp(x) it makes the cotangent of the spectrum P whose inverse transform, not scaled,
+/// has the pixels p; of a gradient per element of the full spectrum that of each stored element.
+/// @param spectrum  complex [..., h, w/2+1]
+/// @throws Error on an array of fewer axes or another width
+template <class ExecutionSpace, class Spectrum>
+void multiply_by_multiplicity(const ExecutionSpace& space, const Spectrum& spectrum);
+
+/// Chain rule from a spectrum V, the forward transform of pixels, to the pixels: divides dL/dV (dL/dRe + i
+/// dL/dIm of each stored element), in place, by the multiplicity, and takes the part with the symmetry of
+/// spectra on self-mated columns. The inverse transform, not scaled, of that is dL/dpixels. From there
+/// crop_centre leads through pad_centre, and correct_rolloff, which is its own transpose, to the map.
+/// @param gradient  complex [B, (D,) H, W/2+1]
+/// @throws Error on an array that is no half spectrum of its width
+template <class ExecutionSpace, class Gradient>
+void divide_by_multiplicity(const ExecutionSpace& space, const Gradient& gradient);
+
+/// The squared error of projections P against images D over the full spectrum, L = sum m w |P - D|^2 with the
+/// multiplicity m, and its cotangent dL/dRe P + i dL/dIm P = 2 m w (P - D) of every stored element. Without
+/// weights L is the number of pixels times that of the inverse transforms, where both have all frequencies.
+/// Beyond its radius `project` gives zeros: give images or weights of zero there.
+/// @param projections  P, complex [B, P, (d,) h, w/2+1]
+/// @param images       D, like projections
+/// @param outputs      what is wanted
+/// @param weights      w, real [B|1, P|1, (d,) h, w/2+1]; optional
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Projections, class Images>
+void squared_error(
+    const ExecutionSpace& space, const Projections& projections, const Images& images,
+    const SquaredErrorOutputs<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& outputs,
+    const Array<const Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& weights = {});
+
 namespace Impl {
 
 template <class T>
@@ -26,9 +58,9 @@ struct MultiplyByMultiplicity {
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
     const HalfSpectrumLayout<2> layout{box.size[0], box.size[1]};
-    Kokkos::complex<T>* line = values + row * box.columns;
+    Kokkos::complex<T>* own = values + row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns),
-                         [&](int x) { line[x] *= T(layout.multiplicity(x)); });
+                         [&](int x) { own[x] *= T(layout.multiplicity(x)); });
   }
 };
 
@@ -44,13 +76,13 @@ struct DivideByMultiplicity {
     std::int64_t mate = box.locate(row, index);
     for (int d = Dim - 1; d > 0; --d)
       mate = mate * box.size[d] + (index[d] == 0 ? 0 : box.size[d] - index[d]);
-    Kokkos::complex<T>*line = values + row * box.columns, *other = values + mate * box.columns;
+    Kokkos::complex<T>*own = values + row * box.columns, *other = values + mate * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
       if (x != 0 && 2 * x != box.size[0]) {
-        line[x] *= T(0.5);
+        own[x] *= T(0.5);
       } else if (row <= mate) {
-        const Kokkos::complex<T> mean = T(0.5) * (line[x] + Kokkos::conj(other[x]));
-        line[x] = mean;
+        const Kokkos::complex<T> mean = T(0.5) * (own[x] + Kokkos::conj(other[x]));
+        own[x] = mean;
         other[x] = Kokkos::conj(mean);
       }
     });
@@ -94,11 +126,6 @@ struct SquaredError {
 
 } // namespace Impl
 
-/// Multiplies a half spectrum, in place, by its multiplicity: 1 on self-mated columns, 2 on the others. Of the
-/// forward transform of dL/dp(x) it makes the cotangent of the spectrum P whose inverse transform, not scaled,
-/// has the pixels p; of a gradient per element of the full spectrum that of each stored element.
-/// @param spectrum  complex [..., h, w/2+1]
-/// @throws Error on an array of fewer axes or another width
 template <class ExecutionSpace, class Spectrum>
 void multiply_by_multiplicity(const ExecutionSpace& space, const Spectrum& spectrum) {
   using T = Impl::real_of<Spectrum>;
@@ -109,12 +136,6 @@ void multiply_by_multiplicity(const ExecutionSpace& space, const Spectrum& spect
                      Impl::MultiplyByMultiplicity<T>{array.data, box});
 }
 
-/// Chain rule from a spectrum V, the forward transform of pixels, to the pixels: divides dL/dV (dL/dRe + i
-/// dL/dIm of each stored element), in place, by the multiplicity, and takes the part with the symmetry of
-/// spectra on self-mated columns. The inverse transform, not scaled, of that is dL/dpixels. From there
-/// crop_centre leads through pad_centre, and correct_rolloff, which is its own transpose, to the map.
-/// @param gradient  complex [B, (D,) H, W/2+1]
-/// @throws Error on an array that is no half spectrum of its width
 template <class ExecutionSpace, class Gradient>
 void divide_by_multiplicity(const ExecutionSpace& space, const Gradient& gradient) {
   constexpr int Dim = int(Impl::view_of<Gradient>::rank()) - 1;
@@ -126,20 +147,11 @@ void divide_by_multiplicity(const ExecutionSpace& space, const Gradient& gradien
                      Impl::DivideByMultiplicity<T, Dim>{array.data, box});
 }
 
-/// The squared error of projections P against images D over the full spectrum, L = sum m w |P - D|^2 with the
-/// multiplicity m, and its cotangent dL/dRe P + i dL/dIm P = 2 m w (P - D) of every stored element. Without
-/// weights L is the number of pixels times that of the inverse transforms, where both have all frequencies.
-/// Beyond its radius `project` gives zeros: give images or weights of zero there.
-/// @param projections  P, complex [B, P, (d,) h, w/2+1]
-/// @param images       D, like projections
-/// @param outputs      what is wanted
-/// @param weights      w, real [B|1, P|1, (d,) h, w/2+1]; optional
-/// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class Projections, class Images>
 void squared_error(
     const ExecutionSpace& space, const Projections& projections, const Images& images,
     const SquaredErrorOutputs<Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& outputs,
-    const Array<const Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& weights = {}) {
+    const Array<const Impl::real_of<Projections>, typename ExecutionSpace::memory_space>& weights) {
   using T = Impl::real_of<Projections>;
   using MemorySpace = typename ExecutionSpace::memory_space;
   constexpr int Dim = int(Impl::view_of<Projections>::rank()) - 2;

@@ -5,12 +5,12 @@
 
 namespace Bracewell::Impl {
 
-/// direction = gradient + turn direction, after the square of the gradient.
+/// direction = gradient + kept direction, after the square of the gradient.
 template <class Run, class Buffer>
-void turn_direction(const Run& run, const Buffer& gradient, const Buffer& direction) {
+void renew_direction(const Run& run, const Buffer& gradient, const Buffer& direction) {
   run.for_each("Bracewell::LeastSquaresSolver::direction", std::int64_t(direction.size()),
-               TurnDirection<typename Run::Value>{run.states(), gradient.data(), direction.data(),
-                                                  run.of_images.size});
+               RenewDirection<typename Run::Value>{run.states(), gradient.data(), direction.data(),
+                                                   run.of_images.size});
 }
 
 /// image += step direction.
@@ -38,7 +38,7 @@ int conjugate_gradients(const Run& run, const Pair& pair) {
     pair.backproject(run.space, projected, gradient);
     run.template sum<1>("Bracewell::LeastSquaresSolver::gradient", run.of_images,
                         MaskGradient<T>{gradient.data(), run.mask}, KeepGamma{run.states()});
-    turn_direction(run, gradient, direction);
+    renew_direction(run, gradient, direction);
     pair.project(run.space, direction, projected);
     run.template sum<2>("Bracewell::LeastSquaresSolver::step", run.of_data,
                         Products<T>{projected.data(), projected.data(), rest.data(), run.weights},
@@ -67,7 +67,7 @@ int normal_conjugate_gradients(const Run& run, const Pair& pair) {
   Kokkos::deep_copy(run.space, direction, T(0));
   int iteration = 0;
   while (iteration < run.options.iterations) {
-    turn_direction(run, product, direction);
+    renew_direction(run, product, direction);
     pair.normal(run.space, direction, product);
     run.template sum<2>("Bracewell::LeastSquaresSolver::step", run.of_images,
                         Products<T>{direction.data(), product.data(), gradient.data(), {}},

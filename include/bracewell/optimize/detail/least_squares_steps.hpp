@@ -13,7 +13,7 @@ namespace Bracewell::Impl {
 struct ProblemState {
   double gamma;    ///< |s|^2, s the gradient that the last step of conjugate gradients saw
   double step;     ///< along the direction, or of the gradient
-  double turn;     ///< how much of the last direction stays
+  double kept;     ///< how much of the last direction stays
   double residual; ///< weighted sum of squares
   double largest;  ///< value, or eigenvalue
   int done;
@@ -72,23 +72,23 @@ struct KeepGamma {
 
   KOKKOS_FUNCTION void operator()(int problem, const Sums<1>& sums) const {
     ProblemState& state = states[problem];
-    state.turn = state.gamma > 0 ? sums.values[0] / state.gamma : 0;
+    state.kept = state.gamma > 0 ? sums.values[0] / state.gamma : 0;
     state.gamma = sums.values[0];
     if (!(state.gamma > 0))
       state.done = 1;
   }
 };
 
-/// direction = gradient + turn direction.
+/// direction = gradient + kept direction.
 template <class T>
-struct TurnDirection {
+struct RenewDirection {
   const ProblemState* states;
   const T* gradient;
   T* direction;
   std::int64_t size;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    direction[i] = gradient[i] + T(states[i / size].turn) * direction[i];
+    direction[i] = gradient[i] + T(states[i / size].kept) * direction[i];
   }
 };
 

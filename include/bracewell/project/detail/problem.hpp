@@ -21,6 +21,91 @@ inline constexpr bool is_kernel = requires {
   Kernel::width;
 };
 
+/// Axes of what is reconstructed, and of a projection.
+template <class Reconstruction>
+inline constexpr int dimensions_of = int(view_of<Reconstruction>::rank()) - 1;
+template <class Projections>
+inline constexpr int projected_dimensions_of = int(view_of<Projections>::rank()) - 2;
+
+// The types that a door takes: check_<door> is false where they are others, after a sentence that says so. Each sentence stands
+// here once; the doors' names, which a compiler puts into no sentence by itself, come before it.
+#define BRACEWELL_DOOR_EXPECTS(holds, door, sentence) static_assert(holds, "Bracewell::" door ": " sentence)
+#define BRACEWELL_EXPECTS_KERNEL(holds, door)                                                                \
+  BRACEWELL_DOOR_EXPECTS(                                                                                    \
+      holds, door,                                                                                           \
+      "Kernel: expected Linear, CatmullRom or CubicBSpline, found another type (precision is that "          \
+      "of the Views).")
+#define BRACEWELL_CHECK_RECONSTRUCTION(door, projections)                                                    \
+  constexpr int D = dimensions_of<Reconstruction>, M = projected_dimensions_of<Projections>;                 \
+  constexpr bool kernel = is_kernel<Kernel>, spectrum = is_spectrum<Reconstruction>,                         \
+                 ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));                               \
+  BRACEWELL_EXPECTS_KERNEL(kernel, door);                                                                    \
+  BRACEWELL_DOOR_EXPECTS(                                                                                    \
+      spectrum, door,                                                                                        \
+      "reconstruction: expected a View of Kokkos::complex or HalfComplex, found another type of "            \
+      "values.");                                                                                            \
+  BRACEWELL_DOOR_EXPECTS(                                                                                    \
+      ranks, door,                                                                                           \
+      "expected a reconstruction [B, H, W/2+1] with " projections                                            \
+      " [B, P, h, w/2+1], or [B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found "          \
+      "other numbers of axes.");                                                                             \
+  return kernel && spectrum && ranks
+#define BRACEWELL_CHECK_PREPARED(door, projections)                                                          \
+  constexpr int M = projected_dimensions_of<Projections>;                                                    \
+  constexpr bool ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));                               \
+  BRACEWELL_DOOR_EXPECTS(ranks, door,                                                                        \
+                         "expected images with " projections                                                 \
+                         " [B, P, h, w/2+1], or volumes with [B, P, h, w/2+1] or "                           \
+                         "[B, P, d, h, w/2+1], found other numbers of axes.");                               \
+  return ranks
+#define BRACEWELL_CHECK_PROJECTIONS(door)                                                                    \
+  constexpr int M = projected_dimensions_of<Projections>;                                                    \
+  constexpr bool kernel = is_kernel<Kernel>, spectrum = is_complex<Projections>,                             \
+                 rank = M == 2 || (M == 3 && D == 3);                                                        \
+  BRACEWELL_EXPECTS_KERNEL(kernel, door);                                                                    \
+  BRACEWELL_DOOR_EXPECTS(spectrum, door,                                                                     \
+                         "projections: expected a View of Kokkos::complex, found another type of values.");  \
+  BRACEWELL_DOOR_EXPECTS(                                                                                    \
+      rank || D == 2, door,                                                                                  \
+      "expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found another number of "               \
+      "axes.");                                                                                              \
+  BRACEWELL_DOOR_EXPECTS(                                                                                    \
+      rank || D == 3, door,                                                                                  \
+      "expected projections [B, P, h, w/2+1] of images [B, H, W/2+1], found another number of "              \
+      "axes.");                                                                                              \
+  return kernel && spectrum && rank
+
+template <class Kernel, class Reconstruction, class Projections>
+constexpr bool check_project() {
+  BRACEWELL_CHECK_RECONSTRUCTION("project", "projections");
+}
+template <class Kernel, class Reconstruction, class Projections>
+constexpr bool check_project_gradients() {
+  BRACEWELL_CHECK_RECONSTRUCTION("project_gradients", "a cotangent");
+}
+template <int D, class Projections>
+constexpr bool check_project_prepared() {
+  BRACEWELL_CHECK_PREPARED("project", "projections");
+}
+template <int D, class Projections>
+constexpr bool check_project_gradients_prepared() {
+  BRACEWELL_CHECK_PREPARED("project_gradients", "a cotangent");
+}
+template <class Kernel, class Projections, int D>
+constexpr bool check_backproject() {
+  BRACEWELL_CHECK_PROJECTIONS("backproject");
+}
+template <class Kernel, class Projections, int D>
+constexpr bool check_backproject_gradients() {
+  BRACEWELL_CHECK_PROJECTIONS("backproject_gradients");
+}
+
+#undef BRACEWELL_CHECK_PROJECTIONS
+#undef BRACEWELL_CHECK_PREPARED
+#undef BRACEWELL_CHECK_RECONSTRUCTION
+#undef BRACEWELL_EXPECTS_KERNEL
+#undef BRACEWELL_DOOR_EXPECTS
+
 /// The real numbers of an output; none where it is not given.
 template <class T, class MemorySpace>
 std::span<T> reals(const Array<T, MemorySpace>& output) {

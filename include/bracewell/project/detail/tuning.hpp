@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/execution.hpp>
+
 #include <cstdint>
 
 namespace Bracewell::Impl {
@@ -19,7 +21,7 @@ struct HopperProjectionTuning {
   /// sample meet on fewer elements) as many as threads.
   static constexpr std::int64_t patch_samples_factor_2d = 4;
 
-  /// SampleTiles: threads of a team, teams, and tiles whose rows complete cache lines of projections.
+  /// sample_tiles: threads of a team, teams, and tiles whose rows complete cache lines of projections.
   struct Tiles {
     int threads, resident, columns, most_rows;
   };
@@ -45,5 +47,55 @@ struct HopperProjectionTuning {
 
 /// Of the architecture that is compiled for; no other has been measured yet.
 using ProjectionTuning = HopperProjectionTuning;
+
+// Shapes of the kernels that work in scratch memory. Each number: NVIDIA H200, 2026-11-21, the fastest of those
+// tried; `resident`, teams on a multiprocessor, is counted in the registers of that GPU and holds on CUDA alone.
+// bench/tune_projection prints the times of all of these kernels: change a number here and run it again.
+
+/// InsertPatches.
+template <class Space, class T, int D, int width, bool weighted>
+struct PatchTuning {
+  static constexpr int columns = 8, rows = 16; ///< samples of a patch
+  /// Elements of a box; a patch that needs more is split. More of them mean fewer splits, but fewer teams on
+  /// a multiprocessor. Rotations in 3D need 963 on average and at most 1,632 (linear), 2,477 and 4,446
+  /// (Catmull-Rom).
+  static constexpr int wanted =
+      D == 2 ? (width == 2 ? 512 : 704) : (width == 2 ? (weighted ? 1088 : 1280) : 2560);
+  /// As many as 40 KB hold: with what else a team needs, less than the 48 KB that every GPU gives it.
+  static constexpr int elements = Kokkos::min<int>(wanted, 40960 / ((weighted ? 3 : 2) * sizeof(T)));
+  static constexpr int resident = resident_teams<Space>(width == 2 ? (D == 2 ? 7 : 5) : (D == 2 ? 5 : 4));
+  static constexpr int most_per_team = D == 2 ? 4 : 2; ///< patches, where that leaves teams enough
+};
+
+/// InsertOwnedGpu.
+template <class Space, class T, int D>
+struct OwnedTuning {
+  static constexpr int slots = D == 3 ? 8 : 4; ///< elements of a lane
+  static constexpr int team_size =
+      is_host<Space> ? 1 : (sizeof(T) == 4 ? 4 : 2);    ///< as many as scratch holds
+  static constexpr int queue_length = D == 3 ? 48 : 36; ///< samples
+  static constexpr int resident = resident_teams<Space>(5);
+};
+
+/// InsertBricksHost: the buffer of a brick fits the L2 cache of a core. Intel Xeon (Sapphire Rapids), 2026-11-21,
+/// bench/tune_projection.
+template <int D>
+inline constexpr int owned_edge_on_host = D == 2 ? 64 : 16;
+
+/// SampleBricks.
+template <class Space, class T, bool weighted>
+struct BrickTuning {
+  static constexpr int team_size = is_host<Space> ? 1 : 8;
+  /// As large as fits: what it takes to find the samples of a pose then serves more of them.
+  KOKKOS_FUNCTION static constexpr int edge(int d) {
+    if (d == 0)
+      return 16;
+    if (sizeof(T) == 4)
+      return d == 1 ? (weighted ? 10 : 12) : (weighted ? 8 : 10);
+    return d == 1 ? 12 : (weighted ? 2 : 3);
+  }
+  static constexpr std::int64_t poses_per_team = 2048;
+  static constexpr int resident = resident_teams<Space>(3);
+};
 
 } // namespace Bracewell::Impl

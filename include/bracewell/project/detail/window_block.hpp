@@ -97,9 +97,9 @@ private:
 
   static constexpr int planes = D == 3 ? width : 1;
 
-  /// Where the rows of taps begin: element plane[z][i] + line[y][i] of the volume.
+  /// Where the rows of taps begin: element plane[z][i] + row[y][i] of the volume.
   void place_rows(const HalfSpectrumLayout<D>& layout, std::int64_t (&plane)[planes][size],
-                  int (&line)[width][size]) const {
+                  int (&row)[width][size]) const {
     for (int z = 0; z < planes; ++z)
       for (int i = 0; i < size; ++i) {
         plane[z][i] = std::max(0, std::min(first[0][i], layout.columns() - width));
@@ -109,15 +109,15 @@ private:
       }
     for (int y = 0; y < width; ++y)
       for (int i = 0; i < size; ++i)
-        line[y][i] = layout.wrap(first[1][i] + y, layout.size[1]) * layout.columns();
+        row[y][i] = layout.wrap(first[1][i] + y, layout.size[1]) * layout.columns();
   }
 
   /// Row after row of taps, as if all windows were direct: all columns of a row at once.
   template <class Stored, int parts>
   void gather_rows(const HalfSpectrumLayout<D>& layout, const Stored* volume, T (&sum)[parts][size]) const {
     std::int64_t plane[planes][size];
-    int line[width][size];
-    place_rows(layout, plane, line);
+    int row[width][size];
+    place_rows(layout, plane, row);
     using Columns = typename Vector<T, parts * width>::type;
     T columns[size][parts * width];
     for (int i = 0; i < size; ++i) {
@@ -126,7 +126,7 @@ private:
         Columns sum_of_lines = {};
         for (int y = 0; y < width; ++y) {
           Columns taps;
-          load(volume + plane[z][i] + line[y][i], taps);
+          load(volume + plane[z][i] + row[y][i], taps);
           sum_of_lines += weight[1][y][i] * taps;
         }
         if constexpr (D == 3)
