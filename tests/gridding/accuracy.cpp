@@ -69,39 +69,36 @@ TEMPLATE_TEST_CASE("every tolerance is met or refused, and none that is refused 
 
 TEST_CASE("the errors that a kernel is chosen by are those of the whole image, its edge included") {
   using namespace Bracewell::Impl;
-  for (const double oversampling : {1.25, 2.})
-    for (const GriddingKernel kernel : kernels) {
-      const KernelPolynomials polynomials(KernelShape::make(kernel, 10, oversampling), 1e-8, oversampling);
-      double aliasing = 0;
-      const int pixels = 4000;
-      for (int i = 0; i < pixels; ++i) {
-        const double frequency = (i + 0.5) / (2 * pixels * oversampling);
-        for (const int period : {-2, -1, 1, 2})
-          aliasing +=
-              std::pow(polynomials.transform(frequency + period) / polynomials.transform(frequency), 2) /
-              pixels;
-      }
-      CHECK(std::abs(polynomials.errors(oversampling, 1).aliasing / std::sqrt(aliasing) - 1) < 1e-3);
+  for (const double oversampling : {1.25, 2.}) {
+    const KernelPolynomials polynomials(KernelShape::make(10, oversampling), 1e-8, oversampling);
+    double aliasing = 0;
+    const int pixels = 4000;
+    for (int i = 0; i < pixels; ++i) {
+      const double frequency = (i + 0.5) / (2 * pixels * oversampling);
+      for (const int period : {-2, -1, 1, 2})
+        aliasing +=
+            std::pow(polynomials.transform(frequency + period) / polynomials.transform(frequency), 2) /
+            pixels;
     }
+    CHECK(std::abs(polynomials.errors(oversampling, 1).aliasing / std::sqrt(aliasing) - 1) < 1e-3);
+  }
 }
 
 TEST_CASE("the roll-off is the reciprocal of the kernel's transform") {
   using namespace Bracewell::Impl;
   double worst = 0;
   for (const double oversampling : {1.2, 1.5, 2., 8.})
-    for (const GriddingKernel kernel : kernels)
-      for (const int width : {3, 8, 16}) {
-        const KernelPolynomials polynomials(KernelShape::make(kernel, width, oversampling), 1e-8,
-                                            oversampling);
-        const double reach = 0.5 / oversampling;
-        const ReciprocalTransform reciprocal(polynomials, reach);
-        for (int i = 0; i <= 100; ++i) {
-          // By quadrature the transform is wrong by the rounding of its sum, which is as large as at 0.
-          const double frequency = reach * i / 100, exact = polynomials.transform(frequency);
-          const double error = std::abs(reciprocal(frequency) * exact - 1) * exact / polynomials.transform(0);
-          worst = std::max(worst, error);
-        }
+    for (const int width : {3, 8, 16}) {
+      const KernelPolynomials polynomials(KernelShape::make(width, oversampling), 1e-8, oversampling);
+      const double reach = 0.5 / oversampling;
+      const ReciprocalTransform reciprocal(polynomials, reach);
+      for (int i = 0; i <= 100; ++i) {
+        // By quadrature the transform is wrong by the rounding of its sum, which is as large as at 0.
+        const double frequency = reach * i / 100, exact = polynomials.transform(frequency);
+        const double error = std::abs(reciprocal(frequency) * exact - 1) * exact / polynomials.transform(0);
+        worst = std::max(worst, error);
       }
+    }
   CHECK(worst < 2e-14);
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("wrong arguments are refused with a sentence") {
   refuses({.tolerance = 1}, "options.tolerance: expected from 1e-07 to 1, found 1");
   refuses({.tolerance = std::numeric_limits<double>::quiet_NaN()}, "options.tolerance");
   refuses({.oversampling = 1.1}, "options.oversampling: expected from 1.2 to 8");
-  refuses({.tolerance = 1e-6, .kernel = GriddingKernel::Gaussian, .oversampling = 1.2}, "options.tolerance");
+  refuses({.tolerance = 1e-7}, "options.tolerance: expected one that");
   refuses({.strategy = GriddingStrategy::PrunedGather}, "options.strategy");
   if (!Bracewell::Impl::is_host<Space>)
     refuses({.strategy = GriddingStrategy::Duplicated}, "options.strategy");
@@ -84,12 +84,9 @@ TEST_CASE("errors name what the caller called") {
       Tomography(space, {.angles = {0}, .width = 8}, {.tolerance = 1e-9}), Bracewell::Error,
       MessageMatches(ContainsSubstring("Bracewell::FourierTomography: options.tolerance: expected") &&
                      ContainsSubstring("found 1e-09")));
-  CHECK_THROWS_MATCHES(
-      Tomography(space, {.angles = {0}, .width = 8},
-                 {.tolerance = 1e-6, .kernel = GriddingKernel::Gaussian, .oversampling = 1.2}),
-      Bracewell::Error,
-      MessageMatches(
-          ContainsSubstring("Bracewell::FourierTomography: options.tolerance: expected one that")));
+  CHECK_THROWS_MATCHES(Tomography(space, {.angles = {0}, .width = 8}, {.tolerance = 1e-7}), Bracewell::Error,
+                       MessageMatches(ContainsSubstring(
+                           "Bracewell::FourierTomography: options.tolerance: expected one that")));
 
   const Transform transform(space, points, {16, 20}, {.slices = 2});
   const auto image = images<float, 2>(2, {16, 20}), other = images<float, 2>(2, {20, 16});

@@ -17,12 +17,8 @@ using Space = Kokkos::DefaultExecutionSpace;
 template <class DataType>
 using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
 using Values = std::vector<std::complex<double>>;
-using Bracewell::GriddingKernel;
 using Bracewell::GriddingStrategy;
 using Bracewell::SampleOrder;
-
-inline constexpr std::array kernels{GriddingKernel::KaiserBessel, GriddingKernel::ExponentialOfSemicircle,
-                                    GriddingKernel::Gaussian};
 
 /// Those that take any points, and those of polar points.
 inline std::vector<GriddingStrategy> strategies(bool polar = false) {

@@ -162,9 +162,8 @@ public:
 private:
   /// Without points.
   explicit NonuniformSums(const GriddingOptions& options)
-      : options_(checked(options)),
-        kernel_(Impl::choose_kernel(options.kernel, options.tolerance / 2, oversampling(), Dim,
-                                    double(std::numeric_limits<T>::epsilon()))),
+      : options_(checked(options)), kernel_(Impl::choose_kernel(options.tolerance / 2, oversampling(), Dim,
+                                                                double(std::numeric_limits<T>::epsilon()))),
         reciprocal_(kernel_, 0.5 / oversampling()) {}
 
   static GriddingOptions checked(const GriddingOptions& options) {

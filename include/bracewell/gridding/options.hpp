@@ -6,15 +6,6 @@
 
 namespace Bracewell {
 
-/// The function that carries a sample at a non-uniform frequency to the grid points around it, and back.
-enum class GriddingKernel {
-  KaiserBessel, ///< I0(beta sqrt(1 - z^2)); Fessler and Sutton, IEEE Trans. Signal Process. 51, 2003: the
-                ///< default, the most accurate for its width
-  ExponentialOfSemicircle, ///< exp(beta (sqrt(1 - z^2) - 1)); Barnett, Magland, af Klinteberg, SIAM J. Sci.
-                           ///< Comput. 41(5), 2019
-  Gaussian                 ///< needs nearly twice the width; Greengard and Lee, SIAM Review 46(3), 2004
-};
-
 /// How samples are accumulated on the grid. All agree to rounding.
 enum class GriddingStrategy {
   Automatic,    ///< chosen by choose_gridding_strategy (gridding/cost.hpp)
@@ -40,7 +31,6 @@ struct GriddingOptions {
   std::int64_t slices = 1; ///< how many arrays a call transforms at most, all at the same points
   double tolerance = 1e-4; ///< relative error (L2) of sums over samples or pixels; 1e-2 to 1e-6 in float, to
                            ///< 1e-12 in double
-  GriddingKernel kernel = GriddingKernel::KaiserBessel; ///< carries samples to the grid
   std::optional<double> oversampling = std::
       nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 to 2, on hosts from 1.25 on, the fastest
   GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of spreading

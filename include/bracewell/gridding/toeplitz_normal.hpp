@@ -52,7 +52,7 @@ public:
   /// @param points   View [points, Dim] of double, or PolarPoints: see Gridding
   /// @param weights  View of float or double, as Value is, [points], of any sign; all 1 where it is {}
   /// @param shape    image size {(depth,) height, width}, at most 16,384
-  /// @param options  tolerance, kernel, oversampling, strategy and sign of the NonuniformFFT; `slices` are
+  /// @param options  tolerance, oversampling, strategy and sign of the NonuniformFFT; `slices` are
   ///                 those that a pass transforms at once; samples have no order here
   /// @throws Error as Gridding does, and on weights of another shape
   template <class Points>

@@ -214,7 +214,6 @@ private:
   static GriddingOptions gridding_options(const FourierTomographyOptions& options) {
     return {.slices = (options.slices + 1) / 2,
             .tolerance = options.tolerance,
-            .kernel = options.kernel,
             .oversampling = options.oversampling,
             .strategy = options.strategy,
             .order = SampleOrder::SlicesLast};

@@ -112,7 +112,6 @@ private:
   static GriddingOptions gridding(const FourierTomographyOptions& options) {
     return {.slices = options.slices,
             .tolerance = options.tolerance,
-            .kernel = options.kernel,
             .oversampling = options.oversampling};
   }
 

@@ -76,8 +76,8 @@ struct GriddingChoice {
     for (const double unasked : unasked_oversamplings(
              options.tolerance, double(std::numeric_limits<T>::epsilon()), is_host<Space>, Dim)) {
       const double oversampling = options.oversampling.value_or(unasked);
-      KernelPolynomials candidate = choose_kernel(options.kernel, options.tolerance, oversampling, Dim,
-                                                  double(std::numeric_limits<T>::epsilon()));
+      KernelPolynomials candidate =
+          choose_kernel(options.tolerance, oversampling, Dim, double(std::numeric_limits<T>::epsilon()));
       const GridShape<Dim> candidate_grid = grid_of(shape, candidate.width, oversampling);
       const GriddingWork work{.points = double(points),
                               .slices = double(options.slices),
