@@ -15,7 +15,7 @@ using Bracewell::GriddingInterpolation;
 
 TEST_CASE(
     "the cost function prefers tiles where slices are many on GPUs, bins where they are few and on hosts, "
-    "atomics where samples are few") {
+    "on GPUs atomics where samples are few") {
   using Bracewell::choose_gridding_strategy;
   const double n = 1448;
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
@@ -23,11 +23,8 @@ TEST_CASE(
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Bins);
   for (const int dimensions : {1, 2, 3})
     for (const bool host : {false, true})
-      CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, host, 2}) == GriddingStrategy::Bins);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 2, false}) ==
-        GriddingStrategy::Duplicated);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 64, false}) ==
-        GriddingStrategy::Tiles);
+      CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, host}) == GriddingStrategy::Bins);
+  CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, true}) == GriddingStrategy::Bins);
 }
 
 TEST_CASE("on a GPU the strategies are chosen that were the fastest on an H200") {
@@ -89,7 +86,7 @@ TEST_CASE("on a host bins are chosen for rays and random points, as was the fast
   const double n = 362;
   for (const double slices : {1, 4, 8, 16, 32, 64})
     CHECK(Bracewell::choose_gridding_strategy(
-              {2 * n * n, slices, 4 * n * n, 5, 2, true, 1, true, SampleOrder::SlicesLast}) == Bins);
+              {2 * n * n, slices, 4 * n * n, 5, 2, true, true, SampleOrder::SlicesLast}) == Bins);
   for (const double slices : {1, 4, 16})
     CHECK(Bracewell::choose_gridding_strategy({3e5, slices, 4 * n * n, 8, 2, true}) == Bins);
 }
@@ -187,22 +184,30 @@ TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {
 
 TEST_CASE("a strategy that a space lacks costs infinitely much") {
   using Bracewell::gridding_cost;
-  CHECK(std::isinf(gridding_cost(GriddingStrategy::Duplicated, {100, 1, 1e4, 5, 2, false})));
-  CHECK(std::isinf(gridding_cost(GriddingStrategy::Bins, {100, 1, 1e4, 17, 2, false, 1, false})));
-  for (const auto strategy : {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather,
-                              GriddingStrategy::Tiles, GriddingStrategy::Bins})
+  CHECK(std::isinf(gridding_cost(GriddingStrategy::Tiles, {100, 1, 1e4, 5, 2, true})));
+  CHECK(std::isinf(gridding_cost(GriddingStrategy::Tiles, {100, 1, 1e4, 5, 1, false})));
+  CHECK(std::isinf(gridding_cost(GriddingStrategy::Bins, {100, 1, 1e4, 16, 2, false, false})));
+  for (const auto strategy :
+       {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather, GriddingStrategy::Bins})
     for (const bool host : {false, true})
       for (const double slices : {0., 1., 70.})
         CHECK(std::isfinite(gridding_cost(strategy, {0, slices, 1e4, 5, 2, host})));
 }
 
-TEST_CASE("hosts add four slices of a tile at once where there are no more, else sixteen; GPUs thirty-two") {
-  using Bracewell::slices_at_once;
-  CHECK(slices_at_once(1, true) == 4);
-  CHECK(slices_at_once(4, true) == 4);
-  CHECK(slices_at_once(5, true) == 16);
-  CHECK(slices_at_once(1, false) == 32);
-  CHECK(slices_at_once(100, false) == 32);
+TEST_CASE("where a kernel of 16 points does not suffice, the grid is larger than asked for") {
+  CHECK(Bracewell::asked_oversamplings(1.2) == std::vector{1.2, 1.35, 1.5, 1.75, 2.});
+  CHECK(Bracewell::asked_oversamplings(3) == std::vector{3.});
+  const Space space;
+  const auto points = Points<3>::random(5).device();
+  for (const double oversampling : {1.2, 1.25, 1.5})
+    for (double tolerance = 1e-1; tolerance >= 0.9e-12; tolerance /= 10) {
+      CAPTURE(oversampling, tolerance);
+      const Gridding<Space, 3, double> plan(space, points, {50, 50, 50},
+                                            {.tolerance = tolerance, .oversampling = oversampling});
+      CHECK(plan.width() <= 16);
+      CHECK(plan.grid_shape()[0] >= 50 * oversampling);
+      CHECK((plan.grid_shape()[0] <= 1.1 * 50 * oversampling || tolerance < 1e-7));
+    }
 }
 
 TEST_CASE(
@@ -277,8 +282,6 @@ TEMPLATE_TEST_CASE("plans run the kernels that the functions choose", "", float,
       return "spread_atomic";
     case GriddingStrategy::PrunedGather:
       return "spread_pruned";
-    case GriddingStrategy::Duplicated:
-      return "spread_duplicated";
     case GriddingStrategy::Bins:
       return "spread_bins";
     default:

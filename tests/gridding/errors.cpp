@@ -35,8 +35,9 @@ TEST_CASE("wrong arguments are refused with a sentence") {
   refuses({.oversampling = 1.1}, "options.oversampling: expected from 1.2 to 8");
   refuses({.tolerance = 1e-7}, "options.tolerance: expected one that");
   refuses({.strategy = GriddingStrategy::PrunedGather}, "options.strategy");
-  if (!Bracewell::Impl::is_host<Space>)
-    refuses({.strategy = GriddingStrategy::Duplicated}, "options.strategy");
+  if (Bracewell::Impl::is_host<Space>)
+    refuses({.strategy = GriddingStrategy::Tiles},
+            "options.strategy: expected another one on hosts, found Tiles");
   CHECK_THROWS_MATCHES(Plan(space, points, {16, 0}), Bracewell::Error,
                        MessageMatches(ContainsSubstring("shape: expected sizes from 1 to 32768, found 0")));
   CHECK_THROWS_MATCHES(Plan(space, Points<3>::random(2).device(), {16, 16}), Bracewell::Error,

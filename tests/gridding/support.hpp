@@ -20,12 +20,15 @@ using Values = std::vector<std::complex<double>>;
 using Bracewell::GriddingStrategy;
 using Bracewell::SampleOrder;
 
+/// What a space has in 2D: Tiles on GPUs.
+inline constexpr GriddingStrategy tiles_or_bins =
+    Bracewell::Impl::is_host<Space> ? GriddingStrategy::Bins : GriddingStrategy::Tiles;
+
 /// Those that take any points, and those of polar points.
 inline std::vector<GriddingStrategy> strategies(bool polar = false) {
-  std::vector<GriddingStrategy> result{GriddingStrategy::Atomic, GriddingStrategy::Tiles,
-                                       GriddingStrategy::Bins};
-  if (Bracewell::Impl::is_host<Space>)
-    result.push_back(GriddingStrategy::Duplicated);
+  std::vector<GriddingStrategy> result{GriddingStrategy::Atomic, GriddingStrategy::Bins};
+  if (!Bracewell::Impl::is_host<Space>)
+    result.push_back(GriddingStrategy::Tiles);
   if (polar)
     result.push_back(GriddingStrategy::PrunedGather);
   return result;

@@ -22,26 +22,19 @@ struct GriddingWork {
   int width;                                    ///< of the kernel, in grid points
   int dimensions;                               ///< 1, 2 or 3
   bool host;                                    ///< the execution space works in the host's memory
-  double threads = 1;                           ///< of a host
-  bool bins_fit = true;                         ///< whether there is a strategy Bins: for narrow kernels
+  bool bins_fit = true;                         ///< whether scratch memory has room for the tiles of bins
   SampleOrder order = SampleOrder::SlicesFirst; ///< of samples in memory
   bool matrices = false;                        ///< whether the GPU has matrix units
 };
 
-/// Slices of a tile that a team adds at once where the strategy is Tiles. On GPUs every one has a lane.
-inline int slices_at_once(double slices, bool host) {
-  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(host);
-  return slices <= tuning.few_slices ? tuning.few_slices : tuning.tile_slices;
-}
-
 /// Tiles that a sample reaches on average, and with as many cells.
-inline double tile_visits(const GriddingWork& work, const Impl::TileShape& tile) {
+inline double tile_visits(const GriddingWork& work, const Impl::BoxShape& tile) {
   const double visits = (1 + (work.width - 1.) / tile.x) * (1 + (work.width - 1.) / tile.y);
   return work.dimensions == 2 ? visits : visits * (1 + (work.width - 1.) / tile.z);
 }
 
 /// Cells of the tiles of a grid that have samples, at most.
-inline double reached_cells(const GriddingWork& work, const Impl::TileShape& tile, double visits) {
+inline double reached_cells(const GriddingWork& work, const Impl::BoxShape& tile, double visits) {
   return std::min(work.cells, work.points * visits * tile.x * tile.y * tile.z);
 }
 
@@ -55,54 +48,50 @@ inline double bin_taps(const GriddingWork& work) {
 /// there is no such strategy. (In double, all strategies take about twice as long.)
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work) {
   const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  constexpr const Impl::GpuGriddingTuning& gpu = Impl::gpu_gridding_tuning;
   const double taps = std::pow(work.width, work.dimensions);
   const double writing = work.cells * work.slices * tuning.write;
   const double points_of_slices = work.points * work.slices;
   if (strategy == GriddingStrategy::Atomic)
     return writing + points_of_slices * taps * tuning.atomic_tap;
-  if (strategy == GriddingStrategy::Duplicated)
-    return work.host ? (1 + 2 * work.threads) * writing +
-                           points_of_slices * (tuning.duplicated_sample + tuning.duplicated_tap * taps)
-                     : std::numeric_limits<double>::infinity();
   if (strategy == GriddingStrategy::PrunedGather)
     return writing + points_of_slices * taps * tuning.pruned_tap;
   if (strategy == GriddingStrategy::Bins) {
     if (!work.bins_fit)
       return std::numeric_limits<double>::infinity();
-    const Impl::TileShape bin = tuning.bin(work.dimensions);
+    const Impl::BoxShape bin = tuning.bin(work.dimensions);
     double padding = 1; // cells of tiles over cells of the grid
     for (const int edge : {bin.x, bin.y, bin.z})
       padding *= edge > 1 ? 1 + (work.width - 1) / std::max<double>(edge, work.width - 1) : 1;
     const double sample = work.dimensions < 3 ? tuning.bin_sample_2d : tuning.bin_sample_3d;
-    if (!work.host && work.dimensions > 1 && work.slices >= tuning.owned_slices &&
+    if (!work.host && work.dimensions > 1 && work.slices >= gpu.owned_slices &&
         work.order == SampleOrder::SlicesFirst &&
         2 * work.points * std::min<double>(work.slices, Impl::slices_of_box) * sizeof(float) <=
-            tuning.owned_bytes) {
+            gpu.owned_bytes) {
       // By SpreadOwnedBoxes, unless points crowd, as those on rays do, whose slices mostly are last.
       const double all = std::ceil(work.slices / Impl::slices_of_box) * Impl::slices_of_box;
       const double reach = work.dimensions == 2 ? (work.width + 7.) * (work.width + 3)
                                                 : (work.width + 3.) * (work.width + 3) * (work.width + 1);
-      return tuning.bin_launch + work.cells * all * tuning.owned_cell +
-             points_of_slices * (tuning.owned_sample + tuning.owned_reach * reach);
+      return tuning.bin_launch + work.cells * all * gpu.owned_cell +
+             points_of_slices * (gpu.owned_sample + gpu.owned_reach * reach);
     }
-    if (work.matrices && work.dimensions == 3 && work.slices < tuning.owned_slices &&
-        work.points <= tuning.matrix_density * work.cells) // unless points crowd, by SpreadMatrixBoxes
-      return tuning.matrix_launch + work.cells * work.slices * tuning.matrix_cell +
-             points_of_slices * (tuning.matrix_sample + tuning.matrix_tap * taps);
+    if (work.matrices && work.dimensions == 3 && work.slices < gpu.owned_slices &&
+        work.points <= gpu.matrix_density * work.cells) // unless points crowd, by SpreadMatrixBoxes
+      return gpu.matrix_launch + work.cells * work.slices * gpu.matrix_cell +
+             points_of_slices * (gpu.matrix_sample + gpu.matrix_tap * taps);
     return writing + (1 << work.dimensions) * tuning.bin_launch +
            reached_cells(work, bin, 1) * work.slices * padding * tuning.bin_cell +
            points_of_slices * (sample + tuning.bin_tap * bin_taps(work));
   }
-  if (work.dimensions == 1)
+  if (work.host || work.dimensions == 1)
     return std::numeric_limits<double>::infinity();
   // Tiles: lanes are paid for, used or not; a sample is visited once per tile that it reaches.
-  const Impl::TileShape tile = work.dimensions == 2 ? tuning.tile_2d : tuning.tile_3d;
-  const double chunks = std::ceil(work.slices / slices_at_once(work.slices, work.host));
-  const double visits = tile_visits(work, tile);
+  const Impl::BoxShape tile = work.dimensions == 2 ? gpu.tile_2d : gpu.tile_3d;
+  const double chunks = std::ceil(work.slices / gpu.tile_slices), visits = tile_visits(work, tile);
   return writing +
          reached_cells(work, tile, visits) * chunks *
-             (work.dimensions == 2 ? tuning.tile_cell_2d : tuning.tile_cell_3d) +
-         work.points * chunks * (tuning.tile_visit * visits + tuning.tile_tap * taps);
+             (work.dimensions == 2 ? gpu.tile_cell_2d : gpu.tile_cell_3d) +
+         work.points * chunks * gpu.tile_visit * visits;
 }
 
 /// Estimated time of the interpolation that a strategy leads to.
@@ -115,20 +104,20 @@ inline double interpolation_cost(GriddingStrategy strategy, const GriddingWork& 
   const bool tiles =
       last && strategy == GriddingStrategy::Tiles && work.slices > 10; // see choose_interpolation
   return points_of_slices * std::pow(work.width, work.dimensions) *
-         (tiles  ? tuning.interpolated_tap_of_tiles
+         (tiles  ? Impl::gpu_gridding_tuning.interpolated_tap_of_tiles
           : last ? tuning.interpolated_tap_slices_last
                  : tuning.interpolated_tap);
 }
 
-/// Bins (few slices, and many where taps are many), Tiles (many slices), Atomic (few samples) or, on hosts where there
-/// are no bins, Duplicated, whichever is expected to be the fastest in both directions; PrunedGather never is.
+/// On hosts Bins. On GPUs Bins (few slices, and many where taps are many), Tiles (many slices) or Atomic (few samples),
+/// whichever is expected to be the fastest in both directions; PrunedGather never is.
 inline GriddingStrategy choose_gridding_strategy(const GriddingWork& work) {
+  if (work.host)
+    return GriddingStrategy::Bins;
   GriddingStrategy best = GriddingStrategy::Tiles;
-  for (const GriddingStrategy other :
-       {GriddingStrategy::Bins, GriddingStrategy::Atomic, GriddingStrategy::Duplicated})
-    if ((other != GriddingStrategy::Duplicated || !work.bins_fit) &&
-        gridding_cost(other, work) + interpolation_cost(other, work) <
-            gridding_cost(best, work) + interpolation_cost(best, work))
+  for (const GriddingStrategy other : {GriddingStrategy::Bins, GriddingStrategy::Atomic})
+    if (gridding_cost(other, work) + interpolation_cost(other, work) <
+        gridding_cost(best, work) + interpolation_cost(best, work))
       best = other;
   return best;
 }
@@ -151,6 +140,16 @@ inline std::vector<double> unasked_oversamplings(double tolerance, double epsilo
   if (host)
     return {2, 1.75, 1.5, 1.35, 1.25};
   return dimensions == 3 || epsilon < 1e-10 ? std::vector<double>{2, 1.75, 1.5} : std::vector<double>{2, 1.5};
+}
+
+/// The oversamplings that a plan tries in turn where one is asked for: larger ones where no kernel meets the tolerance on
+/// a grid of that size.
+inline std::vector<double> asked_oversamplings(double asked) {
+  std::vector<double> result{asked};
+  for (const double more : {1.35, 1.5, 1.75, 2.})
+    if (more > asked)
+      result.push_back(more);
+  return result;
 }
 
 /// The size of a grid of at least `least` elements along an axis whose FFT is fast. Above 2048 cuFFT's
@@ -196,21 +195,20 @@ enum class BinsSpreading {
 /// several times, which takes long where those of many samples lie far apart; in 2D in double boxes pay from twice as
 /// many slices on. Matrices pay in float where there are few samples for the cells of the grid, in double always.
 inline BinsSpreading choose_bins_spreading(const BinsWork& work) {
-  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  constexpr const Impl::GpuGriddingTuning& gpu = Impl::gpu_gridding_tuning;
   if (work.host || work.dimensions == 1)
     return BinsSpreading::Bins;
   const bool in_double = work.value_bytes == 8, last = work.order == SampleOrder::SlicesLast;
-  const double of_team = work.points * tuning.owned_lanes / work.lanes;
+  const double of_team = work.points * gpu.owned_lanes / work.lanes;
   const auto shared = [&](double share) {
-    return work.largest_bin <= std::max<double>(tuning.owned_bin, share * of_team);
+    return work.largest_bin <= std::max<double>(gpu.owned_bin, share * of_team);
   };
   const double bytes =
       2. * work.value_bytes * work.points * std::min<double>(work.slices, Impl::slices_of_box);
-  const double least = work.dimensions == 2 && in_double ? 2. * tuning.owned_slices : tuning.owned_slices;
-  const bool owned =
-      work.slices >= least && (last || bytes <= tuning.owned_bytes) && shared(tuning.owned_share);
-  const bool matrices = work.dimensions == 3 && work.matrices && shared(tuning.matrix_share) &&
-                        (in_double || work.points <= tuning.matrix_density * work.cells);
+  const double least = work.dimensions == 2 && in_double ? 2. * gpu.owned_slices : gpu.owned_slices;
+  const bool owned = work.slices >= least && (last || bytes <= gpu.owned_bytes) && shared(gpu.owned_share);
+  const bool matrices = work.dimensions == 3 && work.matrices && shared(gpu.matrix_share) &&
+                        (in_double || work.points <= gpu.matrix_density * work.cells);
   if (owned && !(matrices && in_double && !last))
     return BinsSpreading::OwnedBoxes;
   return matrices ? BinsSpreading::MatrixBoxes : BinsSpreading::Bins;
@@ -239,17 +237,17 @@ struct InterpolationWork {
 /// As the points are sorted where the strategy is Bins; from tiles where their scratch memory suffices and two thirds of the lanes have a slice: with fewer, samples
 /// one by one are faster.
 inline GriddingInterpolation choose_interpolation(const InterpolationWork& work) {
-  const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
+  constexpr const Impl::GpuGriddingTuning& gpu = Impl::gpu_gridding_tuning;
   if (work.strategy == GriddingStrategy::Bins)
     return GriddingInterpolation::Bins;
   if (work.host || work.dimensions != 2 || work.strategy != GriddingStrategy::Tiles ||
-      work.order != SampleOrder::SlicesLast || work.width > tuning.interpolate_width)
+      work.order != SampleOrder::SlicesLast || work.width > gpu.interpolate_width)
     return GriddingInterpolation::Samples;
   for (const auto choice : {GriddingInterpolation::Tiles, GriddingInterpolation::NarrowTiles}) {
     const int lanes = Impl::interpolation_lanes(choice == GriddingInterpolation::Tiles, work.value_bytes);
     const std::int64_t all = (work.slices + lanes - 1) / lanes * lanes, idle = all - work.slices;
-    if (tuning.interpolate_idle * idle < all &&
-        Impl::interpolation_scratch_bytes(work.width, lanes, work.value_bytes) <= tuning.interpolate_scratch)
+    if (gpu.interpolate_idle * idle < all &&
+        Impl::interpolation_scratch_bytes(work.width, lanes, work.value_bytes) <= gpu.interpolate_scratch)
       return choice;
   }
   return GriddingInterpolation::Samples;

@@ -14,12 +14,10 @@
 #include <bracewell/gridding/detail/spread_atomic.hpp>
 #include <bracewell/gridding/detail/spread_bins_gpu.hpp>
 #include <bracewell/gridding/detail/spread_bins_host.hpp>
-#include <bracewell/gridding/detail/spread_duplicated.hpp>
 #include <bracewell/gridding/detail/spread_matrix_boxes.hpp>
 #include <bracewell/gridding/detail/spread_owned_boxes.hpp>
 #include <bracewell/gridding/detail/spread_pruned.hpp>
 #include <bracewell/gridding/detail/spread_tiles_gpu.hpp>
-#include <bracewell/gridding/detail/spread_tiles_host.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -38,7 +36,7 @@ namespace Bracewell {
 ///
 /// Movable, not copyable. The constructor sorts the points; spread and interpolate are const and run on the
 /// instance that they are given without waiting. Calls of spread that can overlap need a plan each where the
-/// strategy is Tiles on a GPU, Bins or Duplicated (they have memory for partial sums). Without points `spread`
+/// strategy is Tiles or Bins (they have memory for partial sums). Without points `spread`
 /// makes the grid zero; without points or slices there is nothing else to do.
 template <class ExecutionSpace, int Dim, class T>
 class Gridding {
@@ -269,22 +267,8 @@ private:
       if constexpr (Dim == 2)
         Impl::SpreadPruned<ExecutionSpace, T>::launch(space, plan_, count, samples, grid);
       return;
-    case GriddingStrategy::Duplicated:
-      if constexpr (host)
-        Impl::SpreadDuplicated<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, samples, grid);
-      return;
     default: // Tiles
-      if constexpr (Dim == 1)
-        return;
-      else if constexpr (host) {
-        constexpr Impl::GriddingTuning tuning = Impl::tuning_of<ExecutionSpace>;
-        if (slices_at_once(double(count), host) == tuning.few_slices)
-          Impl::SpreadTilesHost<ExecutionSpace, tuning.few_slices, MaxWidth, T, Dim>::launch(
-              space, plan_, count, samples, grid);
-        else
-          Impl::SpreadTilesHost<ExecutionSpace, tuning.tile_slices, MaxWidth, T, Dim>::launch(
-              space, plan_, count, samples, grid);
-      } else
+      if constexpr (Plan::has_tiles)
         Impl::SpreadTilesGpu<ExecutionSpace, MaxWidth, T, Dim>::launch(space, plan_, count, samples, grid);
     }
   }

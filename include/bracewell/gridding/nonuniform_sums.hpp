@@ -101,7 +101,7 @@ public:
                                   const GriddingOptions& options = {}) {
     constexpr Impl::Arguments arguments{"NonuniformSums::bytes_needed"};
     const NonuniformSums sums(options);
-    const auto boxes = Boxes::make(space, points, targets, sums.oversampling(), sums.room(), arguments);
+    const auto boxes = Boxes::make(space, points, targets, sums.oversampling_, sums.room(), arguments);
     const Shape grid = Plan::grid_shape(space, points, boxes.shape, sums.of_points(), arguments);
     std::int64_t complex = sums.slices();
     for (const int size : grid)
@@ -162,9 +162,8 @@ public:
 private:
   /// Without points.
   explicit NonuniformSums(const GriddingOptions& options)
-      : options_(checked(options)), kernel_(Impl::choose_kernel(options.tolerance / 2, oversampling(), Dim,
-                                                                double(std::numeric_limits<T>::epsilon()))),
-        reciprocal_(kernel_, 0.5 / oversampling()) {}
+      : options_(checked(options)), oversampling_(reachable(options)),
+        kernel_(kernel(options, oversampling_)), reciprocal_(kernel_, 0.5 / oversampling_) {}
 
   static GriddingOptions checked(const GriddingOptions& options) {
     constexpr Impl::Arguments arguments{"NonuniformSums"};
@@ -179,7 +178,18 @@ private:
     return options;
   }
 
-  double oversampling() const { return options_.oversampling.value_or(2); }
+  static Impl::KernelPolynomials kernel(const GriddingOptions& options, double oversampling) {
+    return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
+                               double(std::numeric_limits<T>::epsilon()));
+  }
+  /// Of the points' grid: where it is too small for the tolerance, a larger one, as Gridding would take.
+  static double reachable(const GriddingOptions& options) {
+    const double asked = options.oversampling.value_or(2);
+    for (const double tried : asked_oversamplings(asked))
+      if (kernel(options, tried).width <= Impl::KernelShape::max_width)
+        return tried;
+    return asked;
+  }
 
   /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
   template <class Points, class Targets>
@@ -187,7 +197,7 @@ private:
             const Impl::Arguments& arguments) {
     Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
     const auto [from, to, shape, cells] =
-        Boxes::make(space, points, targets, oversampling(), room(), arguments);
+        Boxes::make(space, points, targets, oversampling_, room(), arguments);
     bool fits = gridding_ && this->points() == count(points) && this->targets() == count(targets);
     for (int d = 0; d < Dim; ++d)
       fits = fits && cells[d] <= grid_shape()[Dim - 1 - d];
@@ -198,7 +208,7 @@ private:
     double to_middle[Dim], from_middle[Dim];
     for (int d = 0; d < Dim; ++d) {
       const int size = grid[Dim - 1 - d];
-      const double step = to.reach[d] > 0     ? 0.5 / (oversampling() * to.reach[d])
+      const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
                           : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room())
                                               : 1;
       move.middle[d] = from.middle[d];
@@ -245,12 +255,12 @@ private:
   GriddingOptions of_points() const {
     GriddingOptions options = options_;
     options.tolerance = options_.tolerance / 2;
-    options.oversampling = oversampling();
+    options.oversampling = oversampling_;
     return options;
   }
   GriddingOptions of_targets() const {
     GriddingOptions options = options_;
-    options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors(oversampling(), Dim).rounding);
+    options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors(oversampling_, Dim).rounding);
     options.sign = -options_.sign;
     return options;
   }
@@ -317,7 +327,8 @@ private:
   }
 
   GriddingOptions options_;
-  Impl::KernelPolynomials kernel_; ///< of the points' grid
+  double oversampling_;            ///< of the points' grid
+  Impl::KernelPolynomials kernel_; ///< likewise
   Impl::ReciprocalTransform reciprocal_;
   std::unique_ptr<Plan> gridding_;
   std::unique_ptr<Transform> transform_;

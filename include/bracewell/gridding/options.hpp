@@ -8,16 +8,15 @@ namespace Bracewell {
 
 /// How samples are accumulated on the grid. All agree to rounding.
 enum class GriddingStrategy {
-  Automatic,    ///< chosen by choose_gridding_strategy (gridding/cost.hpp)
-  Atomic,       ///< one thread per sample, atomic additions; any space; last bits vary from run to run
+  Automatic, ///< chosen by choose_gridding_strategy (gridding/cost.hpp)
+  Atomic, ///< one thread per sample, atomic additions; any space; last bits vary from run to run. The published
+          ///< baseline: on hosts never the fastest
   PrunedGather, ///< one thread per grid point visits the rays that pass it; polar points in 2D only; bitwise
-                ///< reproducible
-  Duplicated,   ///< hosts only: every thread adds its samples to a grid of its own, slice by slice; bitwise
-                ///< reproducible for a number of threads
-  Tiles, ///< samples are listed once per tile of the grid that they reach and a team owns a tile; 2D and 3D;
+                ///< reproducible. A published method to compare with: never the fastest
+  Tiles, ///< GPUs, 2D and 3D: samples are listed once per tile of the grid that they reach and a team owns a tile;
          ///< bitwise reproducible
-  Bins   ///< samples are sorted into bins of the grid and a team adds those of a bin, one slice at a time;
-         ///< kernels of at most 16 grid points; bitwise reproducible
+  Bins ///< samples are sorted into bins of the grid and a team adds those of a bin, one slice at a time; bitwise
+       ///< reproducible
 };
 
 /// Order of the axes of the samples.
@@ -31,8 +30,9 @@ struct GriddingOptions {
   std::int64_t slices = 1; ///< how many arrays a call transforms at most, all at the same points
   double tolerance = 1e-4; ///< relative error (L2) of sums over samples or pixels; 1e-2 to 1e-6 in float, to
                            ///< 1e-12 in double
-  std::optional<double> oversampling = std::
-      nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 to 2, on hosts from 1.25 on, the fastest
+  /// Grid over image size, 1.2 to 8: at least, for up to 2 are taken where no kernel of at most 16 grid points would meet
+  /// the tolerance. By default 1.5 to 2, on hosts from 1.25 on, the fastest.
+  std::optional<double> oversampling = std::nullopt;
   GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of spreading
   SampleOrder order = SampleOrder::SlicesFirst;            ///< of the axes of samples
   int sign = 1; ///< of the exponent of NonuniformFFT::adjoint, 1 or -1; `forward` has the other

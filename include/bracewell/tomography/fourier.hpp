@@ -200,8 +200,6 @@ private:
                       [&] { return Impl::number(options.tolerance); });
     if (options.oversampling)
       arguments.within("options.oversampling", *options.oversampling, 1.2, 8.);
-    arguments.require(options.strategy != GriddingStrategy::Duplicated || Impl::is_host<ExecutionSpace>,
-                      "options.strategy", "Duplicated on hosts only", "it on a GPU");
     return geometry;
   }
 

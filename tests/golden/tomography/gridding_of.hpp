@@ -32,8 +32,7 @@ TomographyErrors run_gridding(const TomographyCase& golden, double tolerance) {
   };
   for (const auto strategy :
        {GriddingStrategy::Automatic, GriddingStrategy::Atomic, GriddingStrategy::PrunedGather,
-        GriddingStrategy::Tiles,
-        Impl::is_host<Space> ? GriddingStrategy::Duplicated : GriddingStrategy::Tiles}) {
+        Impl::is_host<Space> ? GriddingStrategy::Bins : GriddingStrategy::Tiles}) {
     const Complex nan(Kokkos::Experimental::quiet_NaN_v<T>); // every element must be written
     const NonuniformFFT<Space, 2, T> transform(space, PolarPoints{.angles = theta, .samples = n}, {n, n},
                                                {.tolerance = tolerance, .strategy = strategy});

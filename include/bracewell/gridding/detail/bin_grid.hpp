@@ -24,7 +24,6 @@ template <int Dim>
 struct BinGrid {
   static constexpr int dimensions = Dim, most_turns = 4;
   static constexpr int most_colours = 1 << 2 * Dim;
-  static constexpr int most_width = 16; ///< of kernels
 
   GridShape<Dim> grid;
   int width, turns;
@@ -158,7 +157,7 @@ std::size_t most_scratch([[maybe_unused]] const Space& space) {
 /// for their tiles.
 template <class Space, class T, int Dim>
 BinGrid<Dim> bin_grid(const Space& space, const GridShape<Dim>& grid, int width) {
-  const TileShape shape = tuning_of<Space>.bin(Dim);
+  const BoxShape shape = tuning_of<Space>.bin(Dim);
   const int period = is_host<Space> ? 1 : static_cast<int>(128 / (2 * sizeof(T)));
   auto bins = BinGrid<Dim>::make(grid, width, {shape.x, shape.y, shape.z}, 2, period);
   for (int turns = 2; turns <= bins.most_turns && bin_scratch_bytes(bins, sizeof(T)) > most_scratch(space);

@@ -31,7 +31,7 @@ struct InterpolateBinTiles {
   SampleArray<Complex> samples;
 
   static bool suits(const Plan& plan) {
-    return double(plan.problem.points) >= tuning_of<Space>.copied_bin * double(plan.bins.tasks.size());
+    return double(plan.problem.points) >= gpu_gridding_tuning.copied_bin * double(plan.bins.tasks.size());
   }
 
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,

@@ -31,7 +31,7 @@ struct InterpolateDenseBins {
   static bool suits(const Plan& plan) {
     const double tasks = double(plan.bins.tasks.size());
     return Dim == 1 || double(plan.problem.points) >=
-                           tuning_of<Space>.dense_bin * tasks * double(plan.bins.grid.bin_cells());
+                           gpu_gridding_tuning.dense_bin * tasks * double(plan.bins.grid.bin_cells());
   }
 
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,

@@ -12,13 +12,14 @@ namespace Bracewell::Impl {
 template <class Space, int lanes, class T>
 struct InterpolateTiles {
   using Plan = GriddingPlan<Space, T, 2>;
-  static constexpr int most_width = tuning_of<Space>.interpolate_width;
-  static constexpr int team_size = tuning_of<Space>.interpolate_team, groups = team_size / lanes;
-  static constexpr int at_once = tuning_of<Space>.interpolate_at_once; ///< samples that are prepared together
-  static constexpr int stride = lanes + 1;                             ///< values from one cell to the next
-  static constexpr int teams =
-      sizeof(T) == 4 ? tuning_of<Space>.interpolate_teams_float : tuning_of<Space>.interpolate_teams_double;
-  using Edges = TileEdges<Space, T, 2>;
+  static constexpr int most_width = gpu_gridding_tuning.interpolate_width;
+  static constexpr int team_size = gpu_gridding_tuning.interpolate_team, groups = team_size / lanes;
+  static constexpr int at_once =
+      gpu_gridding_tuning.interpolate_at_once; ///< samples that are prepared together
+  static constexpr int stride = lanes + 1;     ///< values from one cell to the next
+  static constexpr int teams = sizeof(T) == 4 ? gpu_gridding_tuning.interpolate_teams_float
+                                              : gpu_gridding_tuning.interpolate_teams_double;
+  using Edges = TileEdges<2>;
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<team_size, resident_teams<Space>(teams)>>;
   using Team = typename Policy::member_type;
   using Complex = Kokkos::complex<T>;

@@ -8,9 +8,9 @@ namespace Bracewell::Impl {
 /// Adds the partial sums of the tiles of which several teams had a part, in fixed order.
 template <class Space, class T, int Dim>
 struct JoinPartialSums {
-  using Edges = TileEdges<Space, T, Dim>;
+  using Edges = TileEdges<Dim>;
   using Plan = GriddingPlan<Space, T, Dim>;
-  static constexpr int lanes = tuning_of<Space>.tile_slices;
+  static constexpr int lanes = gpu_gridding_tuning.tile_slices;
 
   SpreadingProblem<T, Dim> problem;
   TileGrid<Edges, Dim> tiles;

@@ -11,7 +11,7 @@ namespace Bracewell::Impl {
 /// The gridding kernel, that of Kaiser and Bessel, in units of grid points: I0(beta sqrt(1 - z^2)) / I0(beta),
 /// z = 2 t / width, zero outside |z| <= 1. Fessler and Sutton, IEEE Trans. Signal Process. 51, 2003.
 struct KernelShape {
-  static constexpr int max_width = 32;
+  static constexpr int max_width = 16;
 
   int width;
   double beta; ///< decay
@@ -65,7 +65,7 @@ struct KernelPolynomials {
   /// Chebyshev series of the least degree that misses the kernel by a twentieth of the tolerance, at the edge
   /// of images, where the roll-off amplifies it.
   KernelPolynomials(const KernelShape& shape, double tolerance, double oversampling) : width(shape.width) {
-    const int highest = std::min(width + 4, 26), nodes = highest + 1;
+    const int highest = width + 4, nodes = highest + 1;
     const double pi = std::acos(-1.);
     std::vector<double> series(static_cast<std::size_t>(nodes * width)); // [tap, k]
     for (int tap = 0; 2 * tap <= width - 1; ++tap) {

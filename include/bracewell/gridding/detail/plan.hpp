@@ -71,11 +71,14 @@ struct GriddingChoice {
   GriddingChoice(const Space& space, std::int64_t points, bool polar, const std::array<int, Dim>& shape,
                  const GriddingOptions& options, const Arguments& arguments)
       : strategy(options.strategy) {
+    constexpr double epsilon = std::numeric_limits<T>::epsilon();
     double least = std::numeric_limits<double>::infinity();
     bool too_wide = false; // for bins
-    for (const double unasked : unasked_oversamplings(
-             options.tolerance, double(std::numeric_limits<T>::epsilon()), is_host<Space>, Dim)) {
-      const double oversampling = options.oversampling.value_or(unasked);
+    for (const double oversampling :
+         options.oversampling ? asked_oversamplings(*options.oversampling)
+                              : unasked_oversamplings(options.tolerance, epsilon, is_host<Space>, Dim)) {
+      if (options.oversampling && kernel)
+        break;
       KernelPolynomials candidate =
           choose_kernel(options.tolerance, oversampling, Dim, double(std::numeric_limits<T>::epsilon()));
       const GridShape<Dim> candidate_grid = grid_of(shape, candidate.width, oversampling);
@@ -85,7 +88,6 @@ struct GriddingChoice {
                               .width = candidate.width,
                               .dimensions = Dim,
                               .host = is_host<Space>,
-                              .threads = double(space.concurrency()),
                               .bins_fit = bins_fit(space, candidate_grid, candidate.width),
                               .order = options.order};
       const bool possible = candidate.width <= KernelShape::max_width &&
@@ -107,26 +109,21 @@ struct GriddingChoice {
                       "Bins for a kernel of at most 16 grid points whose tiles scratch memory has room for",
                       [&] { return "tolerance " + number(options.tolerance) + ", which needs a wider one"; });
     arguments.require(kernel.has_value(), "options.tolerance",
-                      "one that a kernel of at most 32 grid points can reach",
+                      "one that a kernel of at most 16 grid points can reach",
                       [&] { return number(options.tolerance) + " (more oversampling helps)"; });
     arguments.require(Dim > 1 || strategy != GriddingStrategy::Tiles, "options.strategy",
                       "another one in one dimension", "Tiles");
     arguments.require(strategy != GriddingStrategy::PrunedGather || polar, "options.strategy",
                       "Atomic or Tiles for points that are not on rays in 2D", "PrunedGather");
-    arguments.require(strategy != GriddingStrategy::Duplicated || is_host<Space>, "options.strategy",
-                      "Duplicated on hosts only", "it on a GPU");
+    arguments.require(strategy != GriddingStrategy::Tiles || !is_host<Space>, "options.strategy",
+                      "another one on hosts", "Tiles");
   }
 
-  /// Taps that a row of the kernel's table has room for.
-  int stride() const {
-    return kernel->width <= common_max_width<T> ? common_max_width<T> : KernelShape::max_width;
-  }
-  int table_size() const { return (kernel->degree + 1) * stride(); }
+  int table_size() const { return (kernel->degree + 1) * TapWeights<T>::stride; }
 
 private:
   static bool bins_fit(const Space& space, const GridShape<Dim>& grid, int width) {
-    return width <= BinGrid<Dim>::most_width &&
-           bin_scratch_bytes(bin_grid<Space, T, Dim>(space, grid, width), sizeof(T)) <= most_scratch(space);
+    return bin_scratch_bytes(bin_grid<Space, T, Dim>(space, grid, width), sizeof(T)) <= most_scratch(space);
   }
 
   static GridShape<Dim> grid_of(const std::array<int, Dim>& shape, int width, double oversampling) {
@@ -148,6 +145,8 @@ struct GriddingPlan {
   template <class Value>
   using Vector = Kokkos::View<Value*, Space>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+  static constexpr bool has_tiles = Dim > 1 && !is_host<Space>;
+  using Tiles = std::conditional_t<has_tiles, TileLists<Space, T, Dim>, NoTiles>;
 
   SpreadingProblem<T, Dim> problem = {};
   GriddingStrategy strategy;
@@ -157,9 +156,9 @@ struct GriddingPlan {
   Vector<T> table;
   Vector<Location<T, Dim>> locations;
   std::optional<Rays<Space>> rays; ///< PrunedGather
-  TileLists<Space, T, Dim> tiles;  ///< Tiles
+  Tiles tiles;                     ///< Tiles
   Bins<Space, T, Dim> bins;        ///< Bins: locations lie in their order
-  Vector<Complex> partial;         ///< sums of several teams: Tiles on GPUs, Duplicated, Bins
+  Vector<Complex> partial;         ///< sums of several teams: Tiles, Bins
 
   /// A plan for points [points, Dim]; `polar` where they lie on rays.
   template <class Points>
@@ -176,9 +175,6 @@ struct GriddingPlan {
     set_points(space, points, arguments);
     if (strategy == GriddingStrategy::PrunedGather)
       rays = std::move(polar);
-    if (strategy == GriddingStrategy::Duplicated)
-      partial =
-          device_vector<Complex>(space, "Bracewell::Gridding::duplicates", duplicates(space, problem.grid));
     space.fence("Bracewell::Gridding: the plan is complete");
   }
 
@@ -205,11 +201,12 @@ struct GriddingPlan {
     }
     arguments.require(not_finite == 0, "points", "finite frequencies",
                       [&] { return number(not_finite) + " that are not"; });
-    if (Dim > 1 && strategy == GriddingStrategy::Tiles) {
-      tiles = TileLists<Space, T, Dim>(space, problem);
-      sums = partial_sums(tiles.slots, problem.slices);
-    }
-    if (strategy != GriddingStrategy::Duplicated && static_cast<std::int64_t>(partial.size()) < sums)
+    if constexpr (has_tiles)
+      if (strategy == GriddingStrategy::Tiles) {
+        tiles = Tiles(space, problem);
+        sums = partial_sums(tiles.slots, problem.slices);
+      }
+    if (static_cast<std::int64_t>(partial.size()) < sums)
       partial = device_vector<Complex>(space, "Bracewell::Gridding::partial_sums", sums);
     space.fence("Bracewell::Gridding: the points are sorted");
   }
@@ -234,14 +231,14 @@ struct GriddingPlan {
 
   /// Chunks of slices that teams of SpreadTilesGpu take.
   static int slice_chunks(std::int64_t slices) {
-    constexpr int together = tuning_of<Space>.tile_slices;
+    constexpr int together = gpu_gridding_tuning.tile_slices;
     return static_cast<int>((slices + together - 1) / together);
   }
 
   std::size_t memory_bytes() const {
     std::size_t bytes =
-        bytes_of(table, locations, tiles.list, tiles.tasks, tiles.split, bins.order, bins.first,
-                 bins.chunks.order, bins.tasks, bins.split, bins.turn_of_bins, partial);
+        tiles.memory_bytes() + bytes_of(table, locations, bins.order, bins.first, bins.chunks.order,
+                                        bins.tasks, bins.split, bins.turn_of_bins, partial);
     for (const auto& axis : rolloff)
       bytes += bytes_of(axis);
     if (rays)
@@ -261,8 +258,6 @@ struct GriddingPlan {
     const std::size_t bytes = reals * sizeof(T) + static_cast<std::size_t>(count) * sizeof(Location<T, Dim>);
     if (choice.strategy == GriddingStrategy::PrunedGather)
       return bytes + Rays<Space>::bytes_needed(*rays);
-    if (choice.strategy == GriddingStrategy::Duplicated)
-      return bytes + static_cast<std::size_t>(duplicates(space, choice.grid)) * sizeof(Complex);
     const PointLocations<Points, T, Dim> where{points, choice.grid, choice.kernel->width};
     if (choice.strategy == GriddingStrategy::Bins) {
       const auto grid = bin_grid<Space, T, Dim>(space, choice.grid, choice.kernel->width);
@@ -272,21 +267,20 @@ struct GriddingPlan {
       return bytes + static_cast<std::size_t>(numbers) * sizeof(std::uint32_t) + tasks.bytes() +
              static_cast<std::size_t>(bin_sums(tasks.slots, options.slices, grid)) * sizeof(Complex);
     }
-    if (choice.strategy != GriddingStrategy::Tiles)
-      return bytes;
-    const TileTasks tasks = TileLists<Space, T, Dim>::tasks_of(space, where, count);
-    return bytes + tasks.bytes() +
-           static_cast<std::size_t>(partial_sums(tasks.slots, options.slices)) * sizeof(Complex);
+    if constexpr (has_tiles)
+      if (choice.strategy == GriddingStrategy::Tiles) {
+        const TileTasks tasks = Tiles::tasks_of(space, where, count);
+        return bytes + tasks.bytes() +
+               static_cast<std::size_t>(partial_sums(tasks.slots, options.slices)) * sizeof(Complex);
+      }
+    return bytes;
   }
 
 private:
   /// Elements of `partial`.
-  static std::int64_t duplicates(const Space& space, const GridShape<Dim>& grid) {
-    return grid.elements() * space.concurrency();
-  }
   static std::int64_t partial_sums(int slots, std::int64_t slices) {
-    return std::int64_t(slots) * slice_chunks(slices) * TileEdges<Space, T, Dim>::cells *
-           tuning_of<Space>.tile_slices;
+    return std::int64_t(slots) * slice_chunks(slices) * TileEdges<Dim>::cells *
+           gpu_gridding_tuning.tile_slices;
   }
   static std::int64_t bin_sums(int slots, std::int64_t slices, const BinGrid<Dim>& bins) {
     return slots * slices * bins.tile_cells();
@@ -295,13 +289,13 @@ private:
   /// The kernel's polynomials and the reciprocal of their transform.
   void store(const Space& space, const Choice& choice, const std::array<int, Dim>& shape) {
     const KernelPolynomials& kernel = *choice.kernel;
-    const int stride = choice.stride();
+    constexpr int stride = TapWeights<T>::stride;
     table_values.assign(choice.table_size(), T(0));
     for (int power = 0; power <= kernel.degree; ++power)
       for (int tap = 0; tap < kernel.width; ++tap)
         table_values[power * stride + tap] = static_cast<T>(kernel.coefficients[power * kernel.width + tap]);
     table = device_copy(space, "Bracewell::Gridding::kernel", table_values);
-    problem.kernel = {table.data(), kernel.width, kernel.degree, stride};
+    problem.kernel = {table.data(), kernel.width, kernel.degree};
     std::vector<T> values;
     for (int axis = 0; axis < Dim; ++axis) {
       const int size = shape[axis], grid = problem.grid.size[Dim - 1 - axis];

@@ -12,12 +12,12 @@ namespace Bracewell::Impl {
 template <class Space, int MaxWidth, class T, int Dim>
 struct SpreadTilesGpu {
   using Plan = GriddingPlan<Space, T, Dim>;
-  using Edges = TileEdges<Space, T, Dim>;
+  using Edges = TileEdges<Dim>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Complex = Kokkos::complex<T>;
   static constexpr int teams =
-      sizeof(T) == 4 ? tuning_of<Space>.spread_teams_float : tuning_of<Space>.spread_teams_double;
-  static constexpr int lanes = tuning_of<Space>.tile_slices, columns = Edges::columns, rows = Edges::rows;
+      sizeof(T) == 4 ? gpu_gridding_tuning.spread_teams_float : gpu_gridding_tuning.spread_teams_double;
+  static constexpr int lanes = gpu_gridding_tuning.tile_slices, columns = Edges::columns, rows = Edges::rows;
   static constexpr int ahead = 4; ///< samples that are loaded before they are used
   /// Of the weights of one sample: an odd number of quadruples, which lanes write without bank conflicts.
   static constexpr int stride = (columns + rows) / 4 % 2 == 1 ? columns + rows : columns + rows + 4;

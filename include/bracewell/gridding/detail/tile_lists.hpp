@@ -12,9 +12,9 @@
 namespace Bracewell::Impl {
 
 /// Edges of the tiles of the grid that teams own.
-template <class Space, class T, int Dim>
+template <int Dim>
 struct TileEdges {
-  static constexpr TileShape shape = Dim == 2 ? tuning_of<Space>.tile_2d : tuning_of<Space>.tile_3d;
+  static constexpr BoxShape shape = Dim == 2 ? gpu_gridding_tuning.tile_2d : gpu_gridding_tuning.tile_3d;
   static constexpr int x = shape.x, y = shape.y, z = shape.z;
   static constexpr int columns = x, rows = y * z, cells = columns * rows;
 
@@ -155,11 +155,9 @@ struct TileTasks {
   /// @param begin  where the samples of every tile begin in one list, and where the last ones end
   template <class Space>
   static TileTasks make(const Space& space, const std::int64_t* begin, std::int64_t count) {
-    constexpr const GriddingTuning& tuning = tuning_of<Space>;
-    std::int64_t most = begin[count];
-    if constexpr (!is_host<Space>)
-      most = std::clamp<std::int64_t>(begin[count] / (space.concurrency() / tuning.tile_slices),
-                                      tuning.least_task, tuning.most_task);
+    constexpr const GpuGriddingTuning& tuning = gpu_gridding_tuning;
+    const auto most = std::clamp<std::int64_t>(begin[count] / (space.concurrency() / tuning.tile_slices),
+                                               tuning.least_task, tuning.most_task);
     std::vector<TileTask> whole, parts;
     std::vector<SplitTile> split;
     for (std::int64_t tile = 0; tile < count; ++tile) {
@@ -186,10 +184,15 @@ struct TileTasks {
   }
 };
 
-/// For every tile of the grid the samples that reach it, in ascending order, cut into tasks.
+/// Of plans that never have tiles.
+struct NoTiles {
+  static constexpr std::size_t memory_bytes() { return 0; }
+};
+
+/// On GPUs: for every tile of the grid the samples that reach it, in ascending order, cut into tasks.
 template <class Space, class T, int Dim>
 struct TileLists {
-  using Edges = TileEdges<Space, T, Dim>;
+  using Edges = TileEdges<Dim>;
   template <class Value>
   using Vector = Kokkos::View<Value*, Space>;
 
@@ -227,21 +230,15 @@ struct TileLists {
     lister.list = unordered.data();
     lister.list_tile = list_tile.data();
     Kokkos::parallel_for("Bracewell::Gridding::list_samples", Points(space, 0, problem.points), lister);
-    if constexpr (is_host<Space>) {
-      list = unordered;
-      const auto* first = begin.data();
-      auto* samples = list.data();
-      Kokkos::parallel_for(
-          "Bracewell::Gridding::order_samples", Points(space, 0, count),
-          [=](std::int64_t tile) { std::sort(samples + first[tile], samples + first[tile + 1]); });
-    } else
-      Kokkos::parallel_for("Bracewell::Gridding::order_samples", Points(space, 0, entries),
-                           OrderLists{begin.data(), unordered.data(), list_tile.data(), list.data()});
+    Kokkos::parallel_for("Bracewell::Gridding::order_samples", Points(space, 0, entries),
+                         OrderLists{begin.data(), unordered.data(), list_tile.data(), list.data()});
     const TileTasks host = TileTasks::make(space, host_begin.data(), count);
     slots = host.slots;
     tasks = device_copy(space, "Bracewell::Gridding::tasks", host.tasks);
     split = device_copy(space, "Bracewell::Gridding::split_tiles", host.split);
   }
+
+  std::size_t memory_bytes() const { return bytes_of(list, tasks, split); }
 
   /// The tasks that lists of these points will have. It counts samples but does not list them.
   template <class Points>
