@@ -95,9 +95,10 @@ void fit_all(const std::vector<Measurement>& all) {
   constexpr const auto& gpu = Bracewell::Impl::gpu_gridding_tuning;
   const double writing = in_use(Atomic, 0, 1), tile = gpu.tile_cell_2d;
   const auto chunks = [&](const GriddingWork& w) { return std::ceil(w.slices / gpu.tile_slices); };
-  const auto visits = [&](const GriddingWork& w) { return tile_visits(w, gpu.tile_2d); };
+  const auto visits = [&](const GriddingWork& w) { return Bracewell::Impl::tile_visits(w, gpu.tile_2d); };
   found = fit(all, Tiles, 2, [&](const GriddingWork& w) {
-    return std::vector{reached_cells(w, gpu.tile_2d, visits(w)) * chunks(w) + written(w) * writing / tile,
+    return std::vector{Bracewell::Impl::reached_cells(w, gpu.tile_2d, visits(w)) * chunks(w) +
+                           written(w) * writing / tile,
                        w.points * chunks(w) * visits(w)};
   });
   print_constant("a cell of a tile and chunk of slices", found[0], tile);

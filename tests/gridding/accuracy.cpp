@@ -113,11 +113,13 @@ TEMPLATE_TEST_CASE("points that crowd, lie at edges, are many or few, in bins", 
       for (const double z : {0., -0.5, 1 / 64., 7.25})
         edges.list.push_back({x, y, z});
   const auto check = [&](const Points<3>& points, const std::array<int, 3>& shape, std::int64_t slices) {
-    CAPTURE(points.list.size(), shape, slices);
-    const auto both = errors<TestType, 3>(
-        points, shape, {.slices = slices, .tolerance = tolerance, .strategy = GriddingStrategy::Bins});
-    CHECK(both[0] <= tolerance);
-    CHECK(both[1] <= tolerance);
+    for (const auto strategy : sorted_strategies<3>()) {
+      CAPTURE(points.list.size(), shape, slices, int(strategy));
+      const auto both = errors<TestType, 3>(points, shape,
+                                            {.slices = slices, .tolerance = tolerance, .strategy = strategy});
+      CHECK(both[0] <= tolerance);
+      CHECK(both[1] <= tolerance);
+    }
   };
   for (const auto& points : {crowd, edges, many, few})
     for (const auto& shape : {std::array{7, 9, 8}, std::array{1, 1, 5}, std::array{3, 33, 2}})
@@ -138,12 +140,15 @@ TEMPLATE_TEST_CASE("several slices in bins with kernels of every width", "", flo
   const auto volume = Points<3>::random(60);
   for (double tolerance = 0.3; tolerance > (sizeof(TestType) == 4 ? 1e-6 : 1e-12); tolerance /= 5) {
     CAPTURE(tolerance);
-    const GriddingOptions options{
+    GriddingOptions options{
         .slices = 5, .tolerance = tolerance, .oversampling = 2, .strategy = GriddingStrategy::Bins};
     for (const double error : errors<TestType, 2>(plane, {12, 17}, options))
       CHECK(error <= tolerance);
-    for (const double error : errors<TestType, 3>(volume, {5, 17, 3}, options))
-      CHECK(error <= tolerance);
+    for (const auto strategy : sorted_strategies<3>()) {
+      options.strategy = strategy;
+      for (const double error : errors<TestType, 3>(volume, {5, 17, 3}, options))
+        CHECK(error <= tolerance);
+    }
   }
 }
 

@@ -35,6 +35,9 @@ TEST_CASE("wrong arguments are refused with a sentence") {
   refuses({.oversampling = 1.1}, "options.oversampling: expected from 1.2 to 8");
   refuses({.tolerance = 1e-7}, "options.tolerance: expected one that");
   refuses({.strategy = GriddingStrategy::PrunedGather}, "options.strategy");
+  for (const auto boxes : {GriddingStrategy::OwnedBoxes, GriddingStrategy::MatrixBoxes})
+    refuses({.strategy = boxes},
+            "options.strategy: expected another one but in 3D on GPUs"); // this plan is 2D
   if (Bracewell::Impl::is_host<Space>)
     refuses({.strategy = GriddingStrategy::Tiles},
             "options.strategy: expected another one on hosts, found Tiles");

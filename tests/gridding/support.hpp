@@ -34,6 +34,21 @@ inline std::vector<GriddingStrategy> strategies(bool polar = false) {
   return result;
 }
 
+/// Those that sort samples into bins: boxes on NVIDIA's GPUs in 3D.
+template <int Dim>
+std::vector<GriddingStrategy> sorted_strategies() {
+  std::vector<GriddingStrategy> result{GriddingStrategy::Bins};
+  using Bracewell::Impl::BoxLimits;
+  if constexpr (Dim == 3 && !Bracewell::Impl::is_host<Space>) {
+    if (BoxLimits::team_scratch <= Bracewell::Impl::most_scratch(Space())) {
+      result.push_back(GriddingStrategy::OwnedBoxes);
+      if (Bracewell::Impl::matrix_units)
+        result.push_back(GriddingStrategy::MatrixBoxes);
+    }
+  }
+  return result;
+}
+
 inline Values random_values(std::size_t count, unsigned seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);

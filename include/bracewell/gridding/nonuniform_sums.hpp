@@ -102,13 +102,14 @@ public:
     constexpr Impl::Arguments arguments{"NonuniformSums::bytes_needed"};
     const NonuniformSums sums(options);
     const auto boxes = Boxes::make(space, points, targets, sums.oversampling_, sums.room(), arguments);
-    const Shape grid = Plan::grid_shape(space, points, boxes.shape, sums.of_points(), arguments);
+    using Plans = Impl::NamedPlans;
+    const Shape grid = Plans::grid_shape<Plan>(arguments, space, points, boxes.shape, sums.of_points());
     std::int64_t complex = sums.slices();
     for (const int size : grid)
       complex *= size;
     complex += count(targets) + sums.slices() * std::max(count(points), count(targets)) +
                (boxes.to.centred() ? 0 : count(points));
-    return Plan::bytes_needed(space, points, boxes.shape, sums.of_points(), arguments) +
+    return Plans::bytes_needed<Plan>(arguments, space, points, boxes.shape, sums.of_points()) +
            Transform::bytes_needed(space, targets, grid, sums.of_targets()) +
            static_cast<std::size_t>(complex) * sizeof(Complex);
   }
@@ -195,13 +196,15 @@ private:
   template <class Points, class Targets>
   void plan(const ExecutionSpace& space, const Points& points, const Targets& targets,
             const Impl::Arguments& arguments) {
+    using Plans = Impl::NamedPlans;
     Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
     const auto [from, to, shape, cells] =
         Boxes::make(space, points, targets, oversampling_, room(), arguments);
     bool fits = gridding_ && this->points() == count(points) && this->targets() == count(targets);
     for (int d = 0; d < Dim; ++d)
       fits = fits && cells[d] <= grid_shape()[Dim - 1 - d];
-    const Shape grid = fits ? grid_shape() : Plan::grid_shape(space, points, shape, of_points(), arguments);
+    const Shape grid =
+        fits ? grid_shape() : Plans::grid_shape<Plan>(arguments, space, points, shape, of_points());
 
     Impl::MovePoints<Points, Dim> move{points, nullptr, {}, {}, {}};
     Impl::MovePoints<Targets, Dim> move_targets{targets, nullptr, {}, {}, {}};
@@ -221,13 +224,15 @@ private:
     }
     const auto moved_points = moved(space, move), moved_targets = moved(space, move_targets);
     if (fits) {
-      gridding_->set_points(space, moved_points, arguments);
+      Plans::set_points(arguments, *gridding_, space, moved_points);
       transform_->set_points(space, moved_targets);
     } else {
       gridding_.reset(); // and its memory, before there is other
       transform_.reset();
-      gridding_ = std::make_unique<Plan>(space, moved_points, shape, of_points(), arguments);
-      transform_ = std::make_unique<Transform>(space, moved_targets, grid, of_targets(), arguments);
+      gridding_ =
+          std::make_unique<Plan>(Plans::make<Plan>(arguments, space, moved_points, shape, of_points()));
+      transform_ = std::make_unique<Transform>(
+          Plans::make<Transform>(arguments, space, moved_targets, grid, of_targets()));
       resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * elements());
       resize(space, factors_, "Bracewell::NonuniformSums::factors", this->targets());
       resize(space, scratch_, "Bracewell::NonuniformSums::scratch",

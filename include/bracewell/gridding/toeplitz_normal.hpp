@@ -175,7 +175,8 @@ private:
                       const GriddingOptions& options, const Impl::ImageOnGrid<T, Dim>& layout,
                       Complex* transform) {
     constexpr Impl::Arguments arguments{"ToeplitzNormal"};
-    const NonuniformFFT<ExecutionSpace, Dim, T> adjoint(space, points, wide, options, arguments);
+    using Adjoint = NonuniformFFT<ExecutionSpace, Dim, T>;
+    const auto adjoint = Impl::NamedPlans::make<Adjoint>(arguments, space, points, wide, options);
     const std::int64_t count = adjoint.plan().points();
     if (weights)
       arguments.shape("weights", weights, {count});

@@ -18,34 +18,40 @@ namespace Bracewell::Impl {
 
 /// Bins of a grid: boxes of cells, to each of which belong the samples whose first taps lie in it. The taps of
 /// its samples reach its tile, up to width - 1 cells beyond it. Bins of one colour have the same indices modulo
-/// `turns`, of which their number along every axis is a multiple, and the turns - 1 bins between two of them
+/// `modulus`, of which their number along every axis is a multiple, and the modulus - 1 bins between two of them
 /// are width - 1 long, so that their tiles do not meet.
 template <int Dim>
 struct BinGrid {
-  static constexpr int dimensions = Dim, most_turns = 4;
+  static constexpr int dimensions = Dim, most_modulus = 4;
   static constexpr int most_colours = 1 << 2 * Dim;
 
   GridShape<Dim> grid;
-  int width, turns;
+  int width, modulus;
   int number[Dim]; ///< of bins along an axis
   int edge[Dim];   ///< of the longest one
   int stride;      ///< of the rows of tiles in scratch memory
   bool by_cell;    ///< samples of a bin are sorted by the cells of their first taps
 
   /// @param wanted  edges that bins have about
-  /// @param turns   2; more where bins shorter than width - 1 are wanted, for the sake of small tiles
+  /// @param modulus   2; more where bins shorter than width - 1 are wanted, for the sake of small tiles
   /// @param period  rows of taps are neighbours modulo so many cells, which keeps lanes on taps out of each
   ///                other's banks of scratch memory
-  static BinGrid make(const GridShape<Dim>& grid, int width, const int (&wanted)[3], int turns, int period) {
-    BinGrid bins{
-        .grid = grid, .width = width, .turns = turns, .number = {}, .edge = {}, .stride = 0, .by_cell = true};
-    const int least = (width - 1 + turns - 2) / (turns - 1);
+  static BinGrid make(const GridShape<Dim>& grid, int width, const int (&wanted)[3], int modulus,
+                      int period) {
+    BinGrid bins{.grid = grid,
+                 .width = width,
+                 .modulus = modulus,
+                 .number = {},
+                 .edge = {},
+                 .stride = 0,
+                 .by_cell = true};
+    const int least = (width - 1 + modulus - 2) / (modulus - 1);
     for (int d = 0; d < Dim; ++d) {
       const int size = grid.size[d], most = std::max(wanted[d], least);
       int& number = bins.number[d];
-      number = turns * ((size + turns * most - 1) / (turns * most));
-      while (number > turns && size / number < least)
-        number -= turns;
+      number = modulus * ((size + modulus * most - 1) / (modulus * most));
+      while (number > modulus && size / number < least)
+        number -= modulus;
       bins.edge[d] = (size + number - 1) / number;
     }
     bins.stride = bins.span(0);
@@ -100,7 +106,7 @@ struct BinGrid {
   KOKKOS_FUNCTION int colour(std::int64_t bin) const {
     int result = 0;
     for (int d = 0; d < Dim; ++d) {
-      result = result * turns + static_cast<int>(bin % number[d] % turns);
+      result = result * modulus + static_cast<int>(bin % number[d] % modulus);
       bin /= number[d];
     }
     return result;
@@ -110,17 +116,17 @@ struct BinGrid {
   KOKKOS_FUNCTION int neighbours() const {
     int product = 1;
     for (int d = 0; d < Dim; ++d)
-      product *= 2 * turns - 1;
+      product *= 2 * modulus - 1;
     return product;
   }
   KOKKOS_FUNCTION std::uint32_t neighbour(std::uint32_t bin, int i) const {
     std::uint32_t result = 0, before = 1; // bins before the next one along an axis
     for (int d = 0; d < Dim; ++d) {
-      const int at = static_cast<int>(bin % number[d]) + i % (2 * turns - 1) - (turns - 1) + number[d];
+      const int at = static_cast<int>(bin % number[d]) + i % (2 * modulus - 1) - (modulus - 1) + number[d];
       result += before * static_cast<std::uint32_t>(at % number[d]);
       before *= static_cast<std::uint32_t>(number[d]);
       bin /= number[d];
-      i /= 2 * turns - 1;
+      i /= 2 * modulus - 1;
     }
     return result;
   }
@@ -153,6 +159,26 @@ std::size_t most_scratch([[maybe_unused]] const Space& space) {
     return std::max<std::size_t>(chip_memory(space), Kokkos::TeamPolicy<Space>::scratch_size_max(0)) - 64;
 }
 
+/// Teams of SpreadOwnedBoxes and SpreadMatrixBoxes.
+struct BoxLimits {
+  /// Bytes of scratch memory of a team: half of what a multiprocessor of an NVIDIA H200 has.
+  static constexpr int team_scratch = 115584;
+  static constexpr int most_bins = 255;                    ///< around a box
+  static constexpr int owned_edge = 8, matrices_edge = 16; ///< cells of a box along an axis
+};
+
+/// Whether there is room for teams of all boxes for every slice, and for the bins around them.
+template <class Space>
+bool boxes_fit(const Space& space, const BinGrid<3>& bins, int edge, std::int64_t slices) {
+  std::int64_t around = 1, boxes = std::max<std::int64_t>(slices, 1);
+  for (int d = 0; d < 3; ++d) {
+    around *= std::min((edge + bins.width - 3) / (bins.grid.size[d] / bins.number[d]) + 2, bins.number[d]);
+    boxes *= (bins.grid.size[d] + edge - 1) / edge;
+  }
+  return !is_host<Space> && BoxLimits::team_scratch <= most_scratch(space) &&
+         around <= BoxLimits::most_bins && boxes <= std::numeric_limits<int>::max();
+}
+
 /// The bins that a space works with: edges from the tuning, or shorter ones where scratch memory is too small
 /// for their tiles.
 template <class Space, class T, int Dim>
@@ -160,9 +186,9 @@ BinGrid<Dim> bin_grid(const Space& space, const GridShape<Dim>& grid, int width)
   const BoxShape shape = tuning_of<Space>.bin(Dim);
   const int period = is_host<Space> ? 1 : static_cast<int>(128 / (2 * sizeof(T)));
   auto bins = BinGrid<Dim>::make(grid, width, {shape.x, shape.y, shape.z}, 2, period);
-  for (int turns = 2; turns <= bins.most_turns && bin_scratch_bytes(bins, sizeof(T)) > most_scratch(space);
-       ++turns)
-    bins = BinGrid<Dim>::make(grid, width, {1, 1, 1}, turns, 1);
+  for (int modulus = 2;
+       modulus <= bins.most_modulus && bin_scratch_bytes(bins, sizeof(T)) > most_scratch(space); ++modulus)
+    bins = BinGrid<Dim>::make(grid, width, {1, 1, 1}, modulus, 1);
   bins.by_cell = !is_host<Space>; // there the tile of a bin is in a cache
   return bins;
 }

@@ -110,19 +110,19 @@ private:
   template <class Visit>
   static void for_each_filled(const BinGrid<Dim>& bins, const std::uint32_t* begin, const Visit& visit) {
     const auto count = static_cast<std::uint32_t>(bins.count());
-    int at[Dim] = {}, turn[Dim] = {};
+    int at[Dim] = {}, rest[Dim] = {};
     for (std::uint32_t bin = 0; bin < count; ++bin) {
       if (const std::int64_t samples = begin[bin + 1] - begin[bin]; samples > 0) {
         int colour = 0; // as BinGrid::colour
         for (int d = 0; d < Dim; ++d)
-          colour = colour * bins.turns + turn[d];
+          colour = colour * bins.modulus + rest[d];
         visit(bin, samples, colour);
       }
       for (int d = 0; d < Dim; ++d) {
-        turn[d] = turn[d] + 1 == bins.turns ? 0 : turn[d] + 1;
+        rest[d] = rest[d] + 1 == bins.modulus ? 0 : rest[d] + 1;
         if (++at[d] < bins.number[d])
           break;
-        at[d] = 0; // and so is the turn: numbers are multiples of turns
+        at[d] = 0; // and so is the rest: numbers are multiples of the modulus
       }
     }
   }

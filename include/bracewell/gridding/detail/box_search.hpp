@@ -12,14 +12,13 @@ namespace Bracewell::Impl {
 /// theirs: among those of the bins around. Nothing is added by two teams, and sums have a fixed order.
 ///
 /// A Kernel derives from it and has a Scratch, which begins at an address, and run_on_device(team, Scratch).
-template <class Kernel, class Space, class T, int Dim, int box_edge>
+template <class Kernel, class Space, class T, int box_edge>
 struct BoxSearch {
-  static_assert(Dim == 2 || Dim == 3);
+  static constexpr int Dim = 3, edge = box_edge;
   static constexpr int chip_team_size = 256, warps = chip_team_size / 32;
   static constexpr int chip_teams = 2; ///< of a multiprocessor, by registers and scratch memory
-  /// Bytes of scratch memory of a team: half of what a multiprocessor of an NVIDIA H200 has.
-  static constexpr int team_scratch = 115584;
-  static constexpr int most_bins = chip_team_size - 1; ///< around a box: a lane for each
+  static constexpr int team_scratch = BoxLimits::team_scratch, most_bins = BoxLimits::most_bins;
+  static_assert(most_bins == chip_team_size - 1); // a lane for each
   static constexpr int each = 4,
                        batch = each * chip_team_size; ///< samples of bins looked at together, of a lane
   static_assert(each * warps == 32);
@@ -29,29 +28,17 @@ struct BoxSearch {
   const std::uint32_t *first_of_bins, *order;
 
   explicit BoxSearch(const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices)
-      : problem(plan.problem_of(slices)), bins(plan.bins.grid), first_of_bins(plan.bins.first.data()),
-        order(plan.bins.order.data()) {}
+      : problem(plan.problem_of(slices)), bins(plan.sorted.bins), first_of_bins(plan.sorted.first.data()),
+        order(plan.sorted.order.data()) {}
 
-  /// Cells of a box along an axis.
-  KOKKOS_FUNCTION static constexpr int edge(int axis) { return axis < Dim ? box_edge : 1; }
-  KOKKOS_FUNCTION static constexpr int number(const GridShape<Dim>& grid, int axis) {
-    return (grid.size[axis] + edge(axis) - 1) / edge(axis);
+  static KOKKOS_FUNCTION int number(const GridShape<Dim>& grid, int axis) {
+    return (grid.size[axis] + edge - 1) / edge;
   }
   static std::int64_t boxes(const GridShape<Dim>& grid) {
     std::int64_t product = 1;
     for (int d = 0; d < Dim; ++d)
       product *= number(grid, d);
     return product;
-  }
-
-  /// Whether there is room for teams of all boxes for every slice, and for the bins around them.
-  static bool fits(const Space& space, const BinGrid<Dim>& bins, std::int64_t slices) {
-    std::int64_t around = 1;
-    for (int d = 0; d < Dim; ++d)
-      around *=
-          std::min((edge(d) + bins.width - 3) / (bins.grid.size[d] / bins.number[d]) + 2, bins.number[d]);
-    return team_scratch <= most_scratch(space) && around <= most_bins &&
-           boxes(bins.grid) <= std::numeric_limits<int>::max() / slices;
   }
 
   template <class Team>
@@ -97,8 +84,8 @@ protected:
     Box result;
     BRACEWELL_UNROLL
     for (int d = 0; d < Dim; ++d) {
-      result.origin[d] = number_ % number(problem.grid, d) * edge(d);
-      result.length[d] = Kokkos::min(edge(d), problem.grid.size[d] - result.origin[d]);
+      result.origin[d] = number_ % number(problem.grid, d) * edge;
+      result.length[d] = Kokkos::min(edge, problem.grid.size[d] - result.origin[d]);
       number_ /= number(problem.grid, d);
     }
     return result;
@@ -149,9 +136,9 @@ protected:
                                         std::uint16_t* list, int padding, int none) const {
     // A byte of `at` is not below that of `low` where the difference leaves its highest bit, and so on.
     constexpr int highest = 0x808080;
-    const int reach = problem.kernel.width - 1, depth = Dim == 3 ? reach : 0;
+    const int reach = problem.kernel.width - 1;
     const int low = packed(block[0], block[1], block[2]);
-    const int high = low + packed(columns - 1 + reach, rows - 1 + reach, planes - 1 + depth);
+    const int high = low + packed(columns - 1 + reach, rows - 1 + reach, planes - 1 + reach);
     int found = 0;
     for (int base = 0; base < count; base += 32) {
       bool reaches = base + lane < count;
@@ -182,9 +169,8 @@ private:
       for (int d = 0; d < rank; ++d)
         number_ /= number(problem.grid, d);
       const int size = problem.grid.size[rank];
-      const int origin = number_ % number(problem.grid, rank) * edge(rank);
-      const int start = origin - (problem.kernel.width - 1),
-                last = Kokkos::min(origin + edge(rank), size) - 1;
+      const int origin = number_ % number(problem.grid, rank) * edge;
+      const int start = origin - (problem.kernel.width - 1), last = Kokkos::min(origin + edge, size) - 1;
       const int bin = bins.index(start < 0 ? start + size : start, rank);
       int bins_here = bins.index(last, rank) - bin + 1;
       if (bins_here <= 0 || (bins_here == 1 && start < 0)) // around the end of the grid

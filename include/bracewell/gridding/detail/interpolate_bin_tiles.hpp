@@ -10,12 +10,12 @@
 
 namespace Bracewell::Impl {
 
-/// GriddingInterpolation::Bins in 3D in double on GPUs where bins hold samples enough to pay for copying: a
+/// GriddingInterpolation::BinTiles, in 3D in double on GPUs where bins hold samples enough to pay for copying: a
 /// team copies the tile of a task to scratch memory, where rows of taps begin anywhere at no cost, and its
 /// warps take a sample each, their lanes side by side on the taps of a plane.
 template <class Space, int width>
 struct InterpolateBinTiles {
-  using T = double; // in float the planes of several samples side by side in a warp are faster
+  using T = double;
   using Plan = GriddingPlan<Space, T, 3>;
   using Complex = Kokkos::complex<T>;
   static constexpr int chip_team_size = 512, warps = chip_team_size / 32;
@@ -30,18 +30,14 @@ struct InterpolateBinTiles {
   const Complex* grid;
   SampleArray<Complex> samples;
 
-  static bool suits(const Plan& plan) {
-    return double(plan.problem.points) >= gpu_gridding_tuning.copied_bin * double(plan.bins.tasks.size());
-  }
-
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const InterpolateBinTiles functor{
-        plan.bins.grid, plan.problem_of(slices), plan.bins.tasks.data(), plan.bins.order.data(), grid,
+        plan.sorted.bins, plan.problem_of(slices), plan.sorted.tasks.data(), plan.sorted.order.data(), grid,
         samples};
-    const int teams = static_cast<int>(plan.bins.tasks.size()) * static_cast<int>(slices);
+    const int teams = static_cast<int>(plan.sorted.tasks.size()) * static_cast<int>(slices);
     launch_teams(space, "Bracewell::Gridding::interpolate_bin_tiles", teams,
-                 plan.bins.grid.tile_cells() * sizeof(Complex) + 64, functor);
+                 plan.sorted.bins.tile_cells() * sizeof(Complex) + 64, functor);
   }
 
   template <class Team>

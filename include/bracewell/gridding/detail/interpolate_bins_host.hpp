@@ -21,7 +21,7 @@ struct InterpolateBinsHost {
 
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
-    const InterpolateBinsHost functor{plan.problem_of(slices), plan.bins.order.data(), grid, samples};
+    const InterpolateBinsHost functor{plan.problem_of(slices), plan.sorted.order.data(), grid, samples};
     Kokkos::parallel_for("Bracewell::Gridding::interpolate_bins",
                          typename Plan::Range(space, 0, functor.chunks() * slices), functor);
   }

@@ -6,7 +6,7 @@
 
 namespace Bracewell::Impl {
 
-/// GriddingInterpolation::Bins on GPUs where points lie close together: a lane per sample. Lanes side by side
+/// GriddingInterpolation::DenseBins, on GPUs where points lie close together: a lane per sample. Lanes side by side
 /// have neighbours in the order of bins, whose taps mostly share cache lines, so that nothing is left to be
 /// summed over lanes.
 template <class Space, int width, class T, int Dim>
@@ -27,20 +27,13 @@ struct InterpolateDenseBins {
   SampleArray<Complex> samples;
   std::int64_t lanes; ///< of a slice: its points, up to whole chunks
 
-  /// Whether a row of a bin holds enough samples: with fewer, every lane has cache lines of its own.
-  static bool suits(const Plan& plan) {
-    const double tasks = double(plan.bins.tasks.size());
-    return Dim == 1 || double(plan.problem.points) >=
-                           gpu_gridding_tuning.dense_bin * tasks * double(plan.bins.grid.bin_cells());
-  }
-
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const std::int64_t lanes = Chunks::count(plan.problem.points) * Chunks::size;
     const InterpolateDenseBins functor{plan.problem_of(slices),
                                        plan.template taps<width>(),
-                                       plan.bins.order.data(),
-                                       plan.bins.chunks.order.data(),
+                                       plan.sorted.order.data(),
+                                       plan.sorted.chunks.order.data(),
                                        grid,
                                        samples,
                                        lanes};

@@ -23,8 +23,9 @@ struct JoinPartialSums {
     const auto split_tiles = static_cast<std::int64_t>(plan.tiles.split.size());
     if (split_tiles == 0)
       return;
-    const JoinPartialSums functor{plan.problem_of(slices),    plan.tiles.tiles,    plan.tiles.split.data(),
-                                  Plan::slice_chunks(slices), plan.partial.data(), grid};
+    const JoinPartialSums functor{plan.problem_of(slices),   plan.tiles.tiles,
+                                  plan.tiles.split.data(),   plan.tiles.slice_chunks(slices),
+                                  plan.tiles.partial.data(), grid};
     const std::int64_t threads = split_tiles * functor.slice_chunks * Edges::cells * lanes;
     Kokkos::parallel_for("Bracewell::Gridding::join_partial_sums", typename Plan::Range(space, 0, threads),
                          functor);

@@ -26,28 +26,29 @@ struct SpreadBins {
 
   SpreadBins(const Plan& plan, std::int64_t slices, const SampleArray<const Complex>& samples_,
              Complex* grid_)
-      : problem(plan.problem_of(slices)), taps(plan.template taps<MaxWidth>()), bins(plan.bins.grid),
-        tasks(plan.bins.tasks.data()), order(plan.bins.order.data()), samples(samples_), grid(grid_),
-        partial(plan.partial.data()) {}
+      : problem(plan.problem_of(slices)), taps(plan.template taps<MaxWidth>()), bins(plan.sorted.bins),
+        tasks(plan.sorted.tasks.data()), order(plan.sorted.order.data()), samples(samples_), grid(grid_),
+        partial(plan.sorted.partial.data()) {}
 };
 
 /// Adds the tiles of the divided bins of one colour.
 template <class Space, class T, int Dim>
 void join_tiles(const Space& space, const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices,
                 Kokkos::complex<T>* grid, int colour) {
-  const Bins<Space, T, Dim>& bins = plan.bins;
-  const int first = bins.split_end[colour], count = bins.split_end[colour + 1] - first;
+  const SortedSamples<Space, T, Dim>& sorted = plan.sorted;
+  const int first = sorted.split_end[colour], count = sorted.split_end[colour + 1] - first;
   if (count == 0)
     return;
-  const JoinTiles<T, Dim> functor{bins.grid, bins.split.data() + first, plan.partial.data(), grid, slices};
+  const JoinTiles<T, Dim> functor{sorted.bins, sorted.split.data() + first, sorted.partial.data(), grid,
+                                  slices};
   if constexpr (!is_host<Space>) {
     using Teams = JoinManyTiles<Space, T, Dim>;
-    if (bins.slots >= Teams::least_tiles * static_cast<std::int64_t>(bins.split.size()))
+    if (sorted.slots >= Teams::least_tiles * static_cast<std::int64_t>(sorted.split.size()))
       return Teams::launch(space, functor, count);
   }
   Kokkos::parallel_for("Bracewell::Gridding::join_tiles",
                        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
-                           space, 0, count * slices * bins.grid.tile_cells()),
+                           space, 0, count * slices * sorted.bins.tile_cells()),
                        functor);
 }
 
@@ -56,23 +57,23 @@ void join_tiles(const Space& space, const GriddingPlan<Space, T, Dim>& plan, std
 template <class Space, class T, int Dim, class Launch>
 void for_each_colour(const Space& space, const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices,
                      Kokkos::complex<T>* grid, const Launch& launch) {
-  const Bins<Space, T, Dim>& bins = plan.bins;
+  const SortedSamples<Space, T, Dim>& sorted = plan.sorted;
   clear(space, "Bracewell::Gridding::zero", grid, slices * plan.problem.grid.elements());
   for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour) {
-    const int begin = colour == 0 ? 0 : bins.task_end[colour];
-    if (begin < bins.task_end[colour + 1])
-      launch(begin, bins.task_end[colour + 1]);
+    const int begin = colour == 0 ? 0 : sorted.task_end[colour];
+    if (begin < sorted.task_end[colour + 1])
+      launch(begin, sorted.task_end[colour + 1]);
     join_tiles(space, plan, slices, grid, colour);
   }
 }
 
-/// The same with one launch for all tasks, which wait for each other (BinTurns): no colour waits for the last
+/// The same with one launch for all tasks, which wait for each other (TaskOrder): no colour waits for the last
 /// task of the one before it.
 template <class Space, class T, int Dim, class Launch>
-void in_turns(const Space& space, const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices,
-              Kokkos::complex<T>* grid, const Launch& launch) {
+void in_one_launch(const Space& space, const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices,
+                   Kokkos::complex<T>* grid, const Launch& launch) {
   clear(space, "Bracewell::Gridding::zero", grid, slices * plan.problem.grid.elements());
-  launch(0, static_cast<int>(plan.bins.tasks.size()));
+  launch(0, static_cast<int>(plan.sorted.tasks.size()));
   for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour)
     join_tiles(space, plan, slices, grid, colour);
 }

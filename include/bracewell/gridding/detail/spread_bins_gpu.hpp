@@ -5,7 +5,6 @@
 #include <bracewell/gridding/detail/add_in_planes.hpp>
 #include <bracewell/gridding/detail/bin_samples.hpp>
 #include <bracewell/gridding/detail/bin_tasks.hpp>
-#include <bracewell/gridding/detail/bin_turns.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/spread_bins.hpp>
 #include <bracewell/gridding/detail/tile_on_grid.hpp>
@@ -44,7 +43,7 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   static constexpr int batch = Samples::batch, kept = Samples::kept;
   static constexpr int rows_at_once = 8; ///< of the grid, on their way
 
-  BinTurns turns = {};
+  TaskOrder task_order = {};
 
   using Base::Base;
 
@@ -52,13 +51,13 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
                      const SampleArray<const Complex>& samples, Complex* grid) {
     SpreadBinsGpu functor(plan, slices, samples, grid);
     const auto launch_tasks = [&](int begin, int end) {
-      functor.tasks = plan.bins.tasks.data() + begin;
+      functor.tasks = plan.sorted.tasks.data() + begin;
       launch_teams(space, "Bracewell::Gridding::spread_bins", (end - begin) * static_cast<int>(slices),
                    bin_scratch_bytes(functor.bins, sizeof(T)) + 64, functor);
     };
     if constexpr (has_chip_memory<Space>) {
-      functor.turns = plan.bins.turns(space, slices);
-      in_turns(space, plan, slices, grid, launch_tasks);
+      functor.task_order = plan.sorted.start(space, slices);
+      in_one_launch(space, plan, slices, grid, launch_tasks);
     } else {
       for_each_colour(space, plan, slices, grid, launch_tasks);
     }
@@ -114,7 +113,7 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
     if (task.slot >= 0)
       keep(rank, task, slice, tile);
     else
-      add_in_turn(team, task.bin, slice, place, tile);
+      add_after_others(team, task.bin, slice, place, tile);
   }
 
 private:
@@ -131,7 +130,7 @@ private:
     std::int64_t number = team.number();
     if constexpr (has_chip_memory<Space>) {
       if (team.rank() == 0)
-        *reinterpret_cast<std::uint32_t*>(tile) = turns.next();
+        *reinterpret_cast<std::uint32_t*>(tile) = task_order.next();
       synchronise(team);
       number = *reinterpret_cast<std::uint32_t*>(tile);
       synchronise(team);
@@ -196,8 +195,8 @@ private:
     const int colour = bins.colour(bin), neighbours = bins.neighbours();
     for (int i = rank; i < neighbours; i += chip_team_size) {
       const std::uint32_t other = bins.neighbour(bin, i);
-      if (bins.colour(other) < colour && turns.has_turn(other))
-        turns.wait_for(other * problem.slices + slice);
+      if (bins.colour(other) < colour && task_order.has_no_slots(other))
+        task_order.wait_for(other * problem.slices + slice);
     }
   }
 
@@ -208,10 +207,10 @@ private:
       target[i] = tile[i];
   }
 
-  /// Adds the tile to the grid when its turn has come.
+  /// Adds the tile to the grid after those of others.
   template <class Team>
-  KOKKOS_FORCEINLINE_FUNCTION void add_in_turn(const Team& team, std::uint32_t bin, std::int64_t slice,
-                                               const TileOnGrid<Dim>& place, const Complex* tile) const {
+  KOKKOS_FORCEINLINE_FUNCTION void add_after_others(const Team& team, std::uint32_t bin, std::int64_t slice,
+                                                    const TileOnGrid<Dim>& place, const Complex* tile) const {
     if constexpr (has_chip_memory<Space>) {
       wait_for_others(team.rank(), bin, slice);
       synchronise(team);
@@ -220,7 +219,7 @@ private:
     if constexpr (has_chip_memory<Space>) {
       synchronise(team);
       if (team.rank() == 0)
-        turns.finish(bin * problem.slices + slice);
+        task_order.finish(bin * problem.slices + slice);
     }
   }
 

@@ -26,7 +26,7 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
                      const SampleArray<const Complex>& samples, Complex* grid) {
     SpreadBinsHost functor(plan, slices, samples, grid);
     for_each_colour(space, plan, slices, grid, [&](int begin, int end) {
-      functor.tasks = plan.bins.tasks.data() + begin;
+      functor.tasks = plan.sorted.tasks.data() + begin;
       Kokkos::parallel_for("Bracewell::Gridding::spread_bins",
                            Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>(
                                space, (end - begin) * static_cast<int>(slices), 1)

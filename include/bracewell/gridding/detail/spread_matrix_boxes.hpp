@@ -6,22 +6,23 @@
 
 namespace Bracewell::Impl {
 
-/// BinsSpreading::MatrixBoxes: volumes of points that do not crowd, by matrix units. Spreading is a sum of outer
+/// GriddingStrategy::MatrixBoxes: volumes of points that do not crowd, by matrix units. Spreading is a sum of outer
 /// products: of a column of weights along x and y with a row of weights along z times the sample. A team owns a box of
 /// cells of one slice, and each of its warps blocks of it, whose sums its lanes keep while they multiply matrices of
 /// the samples that reach a block, `depth` at a time (zeros where these do not).
-template <class Space, int MaxWidth, class T, int Dim>
-struct SpreadMatrixBoxes : BoxSearch<SpreadMatrixBoxes<Space, MaxWidth, T, Dim>, Space, T, Dim, 16> {
-  static_assert(Dim == 3);
-  using Search = BoxSearch<SpreadMatrixBoxes, Space, T, Dim, 16>;
-  using Search::chip_team_size, Search::edge, Search::problem, Search::team_scratch, Search::warps;
+template <class Space, int MaxWidth, class T>
+struct SpreadMatrixBoxes
+    : BoxSearch<SpreadMatrixBoxes<Space, MaxWidth, T>, Space, T, BoxLimits::matrices_edge> {
+  using Search = BoxSearch<SpreadMatrixBoxes, Space, T, BoxLimits::matrices_edge>;
+  using Search::chip_team_size, Search::Dim, Search::edge, Search::problem, Search::team_scratch,
+      Search::warps;
   using typename Search::Reaching;
   using Plan = GriddingPlan<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
   using Pack = BoxPack<T>;
   static constexpr int block_rows = sizeof(T) == 4 ? 8 : 4, passes = 8 / block_rows; ///< blocks of a warp
   static constexpr int steps = sizeof(T) == 4 ? 2 : 1, depth = 4 * steps; ///< a lane has every fourth sample
-  static constexpr int stride = Pack::stride(3 * edge(0)), padding = 2 * depth;
+  static constexpr int stride = Pack::stride(3 * edge), padding = 2 * depth;
 
   TapTable<T, MaxWidth> taps;
   SampleArray<const Complex> samples;
@@ -109,8 +110,8 @@ private:
       for (int d = 0; d < Dim; ++d) // registers have no index
         first = d == axis ? this->relative(at.first[d], box, d) : first;
       corners[sizeof(int) * sample + axis] = static_cast<unsigned char>(first + problem.kernel.width - 1);
-      write_weights_along_box<edge(0)>(taps, at.offset[axis], first,
-                                       scratch.weights + sample * stride + axis * edge(0));
+      write_weights_along_box<edge>(taps, at.offset[axis], first,
+                                    scratch.weights + sample * stride + axis * edge);
     }
   }
 
@@ -132,8 +133,8 @@ private:
                                              const std::uint16_t* list, const Scratch& scratch,
                                              T (&sums)[block_rows][2][2]) const {
     const T* const weights_x = scratch.weights + block[0] + lane / 4;
-    const T* const weights_y = scratch.weights + edge(0) + block[1];
-    const T* const weights_z = scratch.weights + 2 * edge(0) + block[2] + lane / 4;
+    const T* const weights_y = scratch.weights + edge + block[1];
+    const T* const weights_z = scratch.weights + 2 * edge + block[2] + lane / 4;
     list += lane % 4;
     int next[steps];
     BRACEWELL_UNROLL

@@ -5,27 +5,26 @@
 
 namespace Bracewell::Impl {
 
-/// BinsSpreading::OwnedBoxes: several slices of points that do not crowd. A team owns a box of cells, of eight slices;
+/// GriddingStrategy::OwnedBoxes: several slices of points that do not crowd, in 3D. A team owns a box of cells, of eight slices;
 /// it prepares each sample that reaches the box once for all slices and cells. Then its warps take blocks of the box:
 /// their lanes are eight slices times four samples at a time, and keep the sums of all cells of the block in registers.
 /// Weights are laid out along the box, zeros where a sample does not reach, so that registers are addressed by
 /// constants.
-template <class Space, int MaxWidth, class T, int Dim>
-struct SpreadOwnedBoxes
-    : BoxSearch<SpreadOwnedBoxes<Space, MaxWidth, T, Dim>, Space, T, Dim, (Dim == 3 ? 8 : 16)> {
-  using Search = BoxSearch<SpreadOwnedBoxes, Space, T, Dim, (Dim == 3 ? 8 : 16)>;
-  using Search::chip_team_size, Search::edge, Search::problem, Search::team_scratch, Search::warps;
+template <class Space, int MaxWidth, class T>
+struct SpreadOwnedBoxes : BoxSearch<SpreadOwnedBoxes<Space, MaxWidth, T>, Space, T, BoxLimits::owned_edge> {
+  using Search = BoxSearch<SpreadOwnedBoxes, Space, T, BoxLimits::owned_edge>;
+  using Search::chip_team_size, Search::Dim, Search::edge, Search::problem, Search::team_scratch,
+      Search::warps;
   using typename Search::Reaching;
   using Plan = GriddingPlan<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
   using Pack = BoxPack<T>;
-  static constexpr int columns = Dim == 2 && sizeof(T) == 4 ? 8 : 4; ///< of a block: its edges
-  static constexpr int rows = Dim == 3 && sizeof(T) == 8 ? 2 : 4, planes = Dim == 2 ? 1 : 2;
-  static constexpr int block_cells = columns * rows * planes; ///< in 64 registers of a lane
+  static constexpr int columns = 4, rows = sizeof(T) == 8 ? 2 : 4, planes = 2; ///< of a block: its edges
+  static constexpr int block_cells = columns * rows * planes;                  ///< in 64 registers of a lane
   static constexpr int slices_at_once = slices_of_box, groups = 32 / slices_at_once; ///< lanes of a warp
-  static constexpr int box_cells = edge(0) * edge(1) * edge(2), passes = box_cells / block_cells / warps;
-  static constexpr int stride = Pack::stride(edge(0) + edge(1) + (Dim == 3 ? edge(2) : 0)); ///< of weights
-  static constexpr int tile_stride = block_cells + 1; ///< of slices of a block on their way to the grid
+  static constexpr int box_cells = edge * edge * edge, passes = box_cells / block_cells / warps;
+  static constexpr int stride = Pack::stride(3 * edge); ///< of weights
+  static constexpr int tile_stride = block_cells + 1;   ///< of slices of a block on their way to the grid
   static_assert(passes * warps * block_cells == box_cells);
 
   TapTable<T, MaxWidth> taps;
@@ -106,13 +105,13 @@ private:
     for (int i = rank; i < count; i += chip_team_size) {
       const Location<T, Dim> at = problem.locations[reaching[i].place];
       T* target = scratch.weights + i * stride;
-      int corner[3] = {};
+      int corner[3];
       BRACEWELL_UNROLL
       for (int d = 0; d < Dim; ++d) {
         const int first = this->relative(at.first[d], box, d);
         corner[d] = first + problem.kernel.width - 1;
-        write_weights_along_box<edge(0)>(taps, at.offset[d], first, target);
-        target += edge(d);
+        write_weights_along_box<edge>(taps, at.offset[d], first, target);
+        target += edge;
       }
       scratch.corners[i] = Search::packed(corner[0], corner[1], corner[2]);
     }
@@ -140,14 +139,11 @@ private:
   __device__ __forceinline__ void add_block(int rank, int pass, int count, const Box& box,
                                             std::int64_t first_slice, bool written,
                                             const Scratch& scratch) const {
-    constexpr int across = edge(0) / columns, down = edge(1) / rows;
+    constexpr int across = edge / columns, down = edge / rows;
     const int lane = rank % 32, warp = rank / 32, number = pass * warps + warp;
     const int block[3] = {number % across * columns, number / across % down * rows,
                           number / across / down * planes};
-    bool on_grid = block[0] < box.length[0] && block[1] < box.length[1];
-    if constexpr (Dim == 3)
-      on_grid = on_grid && block[2] < box.length[2];
-    if (!on_grid)
+    if (block[0] >= box.length[0] || block[1] >= box.length[1] || block[2] >= box.length[2])
       return;
     std::uint16_t* const list = scratch.lists + warp * (chunk + 2 * groups);
     const int found = this->template select<columns, rows, planes>(lane, count, block, scratch.corners, list,
@@ -173,21 +169,20 @@ private:
     const int group = lane / slices_at_once;
     const Complex* const values = scratch.values + lane % slices_at_once;
     const T* const weights = scratch.weights + block[0];
-    const int to_rows = edge(0) - block[0] + block[1], to_planes = edge(0) + edge(1) - block[0] + block[2];
+    const int to_rows = edge - block[0] + block[1], to_planes = 2 * edge - block[0] + block[2];
     int next = list[group];
     for (int i = 0; i < found; i += groups) {
       const int sample = next;
       next = list[i + groups + group];
       const T* const from = weights + sample * stride;
       const Complex value = values[sample * slices_at_once];
-      T x[columns], y[rows], z[2];
+      T x[columns], y[rows], z[planes];
       load(from, x);
       load(from + to_rows, y);
-      if constexpr (Dim == 3)
-        load(from + to_planes, z);
+      load(from + to_planes, z);
       BRACEWELL_UNROLL
       for (int k = 0; k < planes; ++k) {
-        const Complex of_plane = Dim == 2 ? value : Complex(z[k] * value.real(), z[k] * value.imag());
+        const Complex of_plane(z[k] * value.real(), z[k] * value.imag());
         BRACEWELL_UNROLL
         for (int j = 0; j < rows; ++j) {
           const T real = y[j] * of_plane.real(), imaginary = y[j] * of_plane.imag();

@@ -64,21 +64,21 @@ struct TapTable {
 
 /// Calls run with the number of taps that machines of the strategies that sort samples into bins are compiled for: the
 /// width itself or, as SIMD registers of hosts hold, the next multiple of four.
-template <bool by_four, int width = by_four ? 4 : 2, class Run>
-void with_bin_width(int wanted, const Run& run) {
+template <bool by_four, int width = by_four ? 4 : 2, class Call>
+void with_bin_width(int wanted, const Call& call) {
   if constexpr (width < KernelShape::max_width)
     if (wanted > width)
-      return with_bin_width<by_four, width + (by_four ? 4 : 1)>(wanted, run);
-  run.template operator()<width>();
+      return with_bin_width<by_four, width + (by_four ? 4 : 1)>(wanted, call);
+  call.template operator()<width>();
 }
 
 /// The same for all other machines, where a narrower kernel uses the next.
-template <class T, class Run>
-void with_max_width(int width, const Run& run) {
+template <class T, class Call>
+void with_max_width(int width, const Call& call) {
   if constexpr (sizeof(T) == 4)
     if (width <= 8)
-      return run.template operator()<8>();
-  run.template operator()<KernelShape::max_width>();
+      return call.template operator()<8>();
+  call.template operator()<KernelShape::max_width>();
 }
 
 } // namespace Bracewell::Impl

@@ -196,16 +196,16 @@ struct TileLists {
   template <class Value>
   using Vector = Kokkos::View<Value*, Space>;
 
-  TileGrid<Edges, Dim> tiles;
+  TileGrid<Edges, Dim> tiles = {};
   Vector<std::uint32_t> list;
   Vector<TileTask> tasks;
   Vector<SplitTile> split;
   int slots = 0;
+  Vector<Kokkos::complex<T>> partial; ///< sums of tiles of which several teams have a part
 
-  TileLists() = default;
-
-  TileLists(const Space& space, const SpreadingProblem<T, Dim>& problem)
-      : tiles(TileGrid<Edges, Dim>::make(problem.grid)) {
+  /// Lists samples that have their locations, for plans of so many slices.
+  void list_samples(const Space& space, const SpreadingProblem<T, Dim>& problem) {
+    tiles = TileGrid<Edges, Dim>::make(problem.grid);
     const std::int64_t count = tiles.count();
     const Vector<std::int64_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::tile_counts"), count);
     const auto cursor = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_cursors", count);
@@ -236,14 +236,23 @@ struct TileLists {
     slots = host.slots;
     tasks = device_copy(space, "Bracewell::Gridding::tasks", host.tasks);
     split = device_copy(space, "Bracewell::Gridding::split_tiles", host.split);
+    if (const auto sums = partial_size(slots, problem.slices);
+        static_cast<std::int64_t>(partial.size()) < sums)
+      partial = device_vector<Kokkos::complex<T>>(space, "Bracewell::Gridding::partial_sums", sums);
   }
 
-  std::size_t memory_bytes() const { return bytes_of(list, tasks, split); }
+  /// Chunks of slices that teams of SpreadTiles take.
+  static int slice_chunks(std::int64_t slices) {
+    constexpr int together = gpu_gridding_tuning.tile_slices;
+    return static_cast<int>((slices + together - 1) / together);
+  }
 
-  /// The tasks that lists of these points will have. It counts samples but does not list them.
+  std::size_t memory_bytes() const { return bytes_of(list, tasks, split, partial); }
+
+  /// What memory_bytes() would be. It counts samples but does not list them.
   template <class Points>
-  static TileTasks tasks_of(const Space& space, const PointLocations<Points, T, Dim>& where,
-                            std::int64_t points) {
+  static std::size_t bytes_needed(const Space& space, const PointLocations<Points, T, Dim>& where,
+                                  std::int64_t points, std::int64_t slices) {
     const auto tiles = TileGrid<Edges, Dim>::make(where.grid);
     const std::int64_t count = tiles.count();
     const Vector<std::int64_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::tile_counts"), count);
@@ -258,7 +267,14 @@ struct TileLists {
         counts);
     space.fence("Bracewell::Gridding: tile sizes are needed on the host");
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    return TileTasks::make(space, begin.data(), count);
+    const TileTasks host = TileTasks::make(space, begin.data(), count);
+    return host.bytes() +
+           static_cast<std::size_t>(partial_size(host.slots, slices)) * sizeof(Kokkos::complex<T>);
+  }
+
+private:
+  static std::int64_t partial_size(int slots, std::int64_t slices) {
+    return std::int64_t(slots) * slice_chunks(slices) * Edges::cells * gpu_gridding_tuning.tile_slices;
   }
 };
 

@@ -188,8 +188,8 @@ KOKKOS_FUNCTION std::size_t bin_scratch_bytes(const Bins& bins, std::size_t valu
 
 /// Lanes of InterpolateTiles that take neighbouring slices: their samples fill two cache lines of 128 bytes,
 /// or one.
-constexpr int interpolation_lanes(bool two_lines, std::size_t value_bytes) {
-  return static_cast<int>((two_lines ? 256 : 128) / (2 * value_bytes));
+constexpr int interpolation_lanes(bool wide, std::size_t value_bytes) {
+  return static_cast<int>((wide ? 256 : 128) / (2 * value_bytes));
 }
 
 /// Bytes of scratch memory of a team of InterpolateTiles: the cells of a tile and those that its samples reach

@@ -5,12 +5,12 @@
 
 namespace Bracewell::Impl {
 
-/// GriddingStrategy::Tiles on GPUs. A team of 32 lanes owns a tile of the grid, a lane one slice of it, in
+/// GriddingStrategy::Tiles, on GPUs. A team of 32 lanes owns a tile of the grid, a lane one slice of it, in
 /// registers. Lanes compute the weights of 32 samples at a time, one sample each, which all slices share;
 /// then the team goes through these samples together. Weights of all cells of a row are used, zeros too, so
 /// that the registers are addressed by constants; two rows at a time are skipped where both are out of reach.
 template <class Space, int MaxWidth, class T, int Dim>
-struct SpreadTilesGpu {
+struct SpreadTiles {
   using Plan = GriddingPlan<Space, T, Dim>;
   using Edges = TileEdges<Dim>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
@@ -42,16 +42,16 @@ struct SpreadTilesGpu {
                      const SampleArray<const Complex>& samples, Complex* grid) {
     using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<lanes, resident_teams<Space>(teams)>>;
     const auto& lists = plan.tiles;
-    const int chunks = Plan::slice_chunks(slices), tasks = static_cast<int>(lists.tasks.size());
-    const SpreadTilesGpu functor{plan.problem_of(slices),
-                                 plan.template taps<MaxWidth>(),
-                                 lists.tiles,
-                                 lists.list.data(),
-                                 lists.tasks.data(),
-                                 chunks,
-                                 samples,
-                                 grid,
-                                 plan.partial.data()};
+    const int chunks = plan.tiles.slice_chunks(slices), tasks = static_cast<int>(lists.tasks.size());
+    const SpreadTiles functor{plan.problem_of(slices),
+                              plan.template taps<MaxWidth>(),
+                              lists.tiles,
+                              lists.list.data(),
+                              lists.tasks.data(),
+                              chunks,
+                              samples,
+                              grid,
+                              plan.tiles.partial.data()};
     Kokkos::parallel_for(
         "Bracewell::Gridding::spread_tiles",
         Policy(space, tasks * chunks, +lanes).set_scratch_size(0, Kokkos::PerTeam(scratch_bytes())), functor);

@@ -6,8 +6,7 @@
 
 namespace Bracewell::Impl {
 
-/// GriddingInterpolation::Bins on GPUs in 2D and 3D where neither InterpolateDenseBins nor InterpolateBinTiles
-/// suits, the transpose of SpreadBinsGpu: samples in the order of bins, `lanes` neighbours for each, which take
+/// GriddingInterpolation::Bins on GPUs in 2D and 3D, the transpose of SpreadBinsGpu: samples in the order of bins, `lanes` neighbours for each, which take
 /// the taps of a row. A lane evaluates one tap along every axis, with the polynomial of this tap in registers.
 template <class Space, int width, class T, int Dim>
 struct InterpolateBinsGpu {
@@ -29,7 +28,8 @@ struct InterpolateBinsGpu {
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const std::int64_t rounds = 16, chunk = together * rounds;
-    const InterpolateBinsGpu functor{plan.problem_of(slices), plan.bins.order.data(), grid, samples, rounds};
+    const InterpolateBinsGpu functor{plan.problem_of(slices), plan.sorted.order.data(), grid, samples,
+                                     rounds};
     Kokkos::parallel_for(
         "Bracewell::Gridding::interpolate_bins",
         Policy(space, static_cast<int>((plan.problem.points + chunk - 1) / chunk * slices), +team_size),
@@ -37,12 +37,12 @@ struct InterpolateBinsGpu {
   }
 
   KOKKOS_FUNCTION void operator()([[maybe_unused]] const Team& team) const {
-    KOKKOS_IF_ON_DEVICE((run(team);))
+    KOKKOS_IF_ON_DEVICE((interpolate(team);))
   }
 
 private:
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-  __device__ __forceinline__ void run(const Team& team) const {
+  __device__ __forceinline__ void interpolate(const Team& team) const {
     constexpr int powers = width + 5;
     const int lane = team.team_rank() % lanes;
     const std::int64_t chunk = team.league_rank() / problem.slices,
