@@ -4,7 +4,6 @@
 #include <bracewell/array.hpp>
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/detail/interpolating.hpp>
-#include <bracewell/gridding/detail/named_plans.hpp>
 #include <bracewell/gridding/detail/plan.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
 #include <bracewell/gridding/detail/spreading.hpp>
@@ -43,13 +42,18 @@ class Gridding {
   using Plan = Impl::GriddingPlan<ExecutionSpace, T, Dim>;
 
 public:
-  /// A plan for points anywhere, or on rays in 2D (the only ones that PrunedGather knows).
+  /// A plan for points anywhere.
   /// @param points  View [points, Dim] of double: frequencies in cycles per pixel, finite, any (periodic
-  ///                with period 1); axis 0 (x) is the last axis of images. Or PolarPoints
+  ///                with period 1); axis 0 (x) is the last axis of images
   /// @param shape   image size {((depth,) height,) width}
   /// @throws Error on sizes and options out of range and points that are not finite
   template <class Points>
-  Gridding(const ExecutionSpace& space, const Points& points, const Shape& shape,
+  requires Kokkos::is_view_v<Points> Gridding(const ExecutionSpace& space, const Points& points,
+                                              const Shape& shape, const GriddingOptions& options = {})
+      : Gridding(Impl::Arguments{"Gridding"}, space, points, shape, options) {}
+
+  /// A plan for points on rays, for 2D grids; the only ones that PrunedGather knows.
+  Gridding(const ExecutionSpace& space, const PolarPoints& points, const Shape& shape,
            const GriddingOptions& options = {})
       : Gridding(Impl::Arguments{"Gridding"}, space, points, shape, options) {}
 
@@ -70,7 +74,7 @@ public:
   /// Grid size, slowest axis first: at least oversampling times the image, only factors 2, 3, 5 and 7.
   Shape grid_shape() const { return shape_of(plan_.problem.grid); }
 
-  /// What grid_shape() of a plan of these arguments would be.
+  /// What grid_shape() of a plan of these arguments would be; points: a View or PolarPoints.
   template <class Points>
   static Shape grid_shape(const ExecutionSpace& space, const Points& points, const Shape& shape,
                           const GriddingOptions& options = {}) {

@@ -3,10 +3,8 @@
 
 #include <bracewell/array.hpp>
 #include <bracewell/gridding/detail/kernel.hpp>
-#include <bracewell/gridding/detail/nonuniform_boxes.hpp>
 #include <bracewell/gridding/detail/plan.hpp>
 #include <bracewell/gridding/detail/point_boxes.hpp>
-#include <bracewell/gridding/detail/reciprocal_transform.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/gridding/options.hpp>

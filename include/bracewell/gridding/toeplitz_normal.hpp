@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/choose_toeplitz_lines.hpp>
 #include <bracewell/gridding/detail/toeplitz_lines.hpp>
 #include <bracewell/gridding/detail/toeplitz_plans.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>

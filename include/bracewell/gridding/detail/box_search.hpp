@@ -2,7 +2,8 @@
 #pragma once
 
 #include <bracewell/gridding/detail/bin_grid.hpp>
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/taps.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/lanes.hpp>
 
@@ -27,7 +28,8 @@ struct BoxSearch {
   BinGrid<Dim> bins;
   const std::uint32_t *first_of_bins, *order;
 
-  explicit BoxSearch(const GriddingPlan<Space, T, Dim>& plan, std::int64_t slices)
+  template <class Plan>
+  BoxSearch(const Plan& plan, std::int64_t slices)
       : problem(plan.problem_of(slices)), bins(plan.sorted.bins), first_of_bins(plan.sorted.first.data()),
         order(plan.sorted.order.data()) {}
 

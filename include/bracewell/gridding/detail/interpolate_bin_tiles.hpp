@@ -3,8 +3,7 @@
 
 #include <bracewell/gridding/detail/bin_grid.hpp>
 #include <bracewell/gridding/detail/bin_tasks.hpp>
-#include <bracewell/gridding/detail/plan.hpp>
-#include <bracewell/gridding/detail/tile_on_grid.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/lanes.hpp>
 
@@ -16,7 +15,6 @@ namespace Bracewell::Impl {
 template <class Space, int width>
 struct InterpolateBinTiles {
   using T = double;
-  using Plan = GriddingPlan<Space, T, 3>;
   using Complex = Kokkos::complex<T>;
   static constexpr int chip_team_size = 512, warps = chip_team_size / 32;
   static constexpr int chip_teams = 1;                     ///< of a multiprocessor, by registers
@@ -30,6 +28,7 @@ struct InterpolateBinTiles {
   const Complex* grid;
   SampleArray<Complex> samples;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const InterpolateBinTiles functor{

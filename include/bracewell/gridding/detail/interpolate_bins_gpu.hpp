@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/impl/lanes.hpp>
+#include <bracewell/impl/unroll.hpp>
 
 namespace Bracewell::Impl {
 
@@ -10,7 +11,6 @@ namespace Bracewell::Impl {
 /// the taps of a row. A lane evaluates one tap along every axis, with the polynomial of this tap in registers.
 template <class Space, int width, class T, int Dim>
 struct InterpolateBinsGpu {
-  using Plan = GriddingPlan<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
   static constexpr int lanes = width <= 4 ? 4 : width <= 8 ? 8 : 16;
   static constexpr int team_size = 128, together = team_size / lanes;
@@ -25,6 +25,7 @@ struct InterpolateBinsGpu {
   SampleArray<Complex> samples;
   std::int64_t rounds; ///< of a team
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const std::int64_t rounds = 16, chunk = together * rounds;

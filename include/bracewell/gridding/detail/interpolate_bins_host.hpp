@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/tap_vectors.hpp>
 
 namespace Bracewell::Impl {
@@ -9,7 +9,6 @@ namespace Bracewell::Impl {
 /// GriddingInterpolation::Bins on hosts: samples in the order of bins, SIMD instructions along rows of taps.
 template <class Space, int MaxWidth, class T, int Dim>
 struct InterpolateBinsHost {
-  using Plan = GriddingPlan<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
   using Taps = TapVectors<T, MaxWidth, Dim>;
   using Numbers = typename Taps::Numbers;
@@ -19,6 +18,7 @@ struct InterpolateBinsHost {
   const Complex* grid;
   SampleArray<Complex> samples;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const InterpolateBinsHost functor{plan.problem_of(slices), plan.sorted.order.data(), grid, samples};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/sorted_samples.hpp>
 #include <bracewell/impl/lanes.hpp>
 
 namespace Bracewell::Impl {
@@ -11,7 +12,6 @@ namespace Bracewell::Impl {
 /// summed over lanes.
 template <class Space, int width, class T, int Dim>
 struct InterpolateDenseBins {
-  using Plan = GriddingPlan<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
   using Chunks = SampleChunks<Space>;
   static constexpr int team_size = 128;
@@ -27,6 +27,7 @@ struct InterpolateDenseBins {
   SampleArray<Complex> samples;
   std::int64_t lanes; ///< of a slice: its points, up to whole chunks
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const std::int64_t lanes = Chunks::count(plan.problem.points) * Chunks::size;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/tile_lists.hpp>
+#include <bracewell/impl/unroll.hpp>
 
 namespace Bracewell::Impl {
 
@@ -11,7 +13,6 @@ namespace Bracewell::Impl {
 /// slice. Threads that take samples of their own from the grid itself meet in banks of the L1 cache.
 template <class Space, int lanes, class T>
 struct InterpolateTiles {
-  using Plan = GriddingPlan<Space, T, 2>;
   static constexpr int most_width = gpu_gridding_tuning.interpolate_width;
   static constexpr int team_size = gpu_gridding_tuning.interpolate_team, groups = team_size / lanes;
   static constexpr int at_once =
@@ -48,6 +49,7 @@ struct InterpolateTiles {
 
   KOKKOS_FUNCTION int slice_chunks() const { return static_cast<int>((problem.slices + lanes - 1) / lanes); }
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const auto& lists = plan.tiles;

@@ -3,12 +3,13 @@
 
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/detail/bin_grid.hpp>
+#include <bracewell/gridding/detail/kernel.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/plan_choice.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
-#include <bracewell/gridding/detail/reciprocal_transform.hpp>
 #include <bracewell/gridding/detail/sorted_samples.hpp>
 #include <bracewell/gridding/detail/tile_lists.hpp>
+#include <bracewell/gridding/options.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/matrix_units.hpp>
 
@@ -188,6 +189,29 @@ private:
       }
       rolloff[axis] = device_copy(space, "Bracewell::Gridding::rolloff", values);
     }
+  }
+};
+
+/// Plans of Gridding and NonuniformFFT for other classes of the library, whose names errors have.
+struct NamedPlans {
+  template <class Plan, class Space, class Points, class Shape>
+  static Plan make(const Arguments& arguments, const Space& space, const Points& points, const Shape& shape,
+                   const GriddingOptions& options) {
+    return Plan(arguments, space, points, shape, options);
+  }
+  template <class Plan, class Space, class Points, class Shape>
+  static Shape grid_shape(const Arguments& arguments, const Space& space, const Points& points,
+                          const Shape& shape, const GriddingOptions& options) {
+    return Plan::grid_shape(arguments, space, points, shape, options);
+  }
+  template <class Plan, class Space, class Points, class Shape>
+  static std::size_t bytes_needed(const Arguments& arguments, const Space& space, const Points& points,
+                                  const Shape& shape, const GriddingOptions& options) {
+    return Plan::bytes_needed(arguments, space, points, shape, options);
+  }
+  template <class Plan, class Space, class Points>
+  static void set_points(const Arguments& arguments, Plan& plan, const Space& space, const Points& points) {
+    plan.set_points(arguments, space, points);
   }
 };
 

@@ -4,7 +4,6 @@
 #include <bracewell/gridding/detail/bin_grid.hpp>
 #include <bracewell/gridding/detail/bin_tasks.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/detail/sample_chunks.hpp>
 #include <bracewell/gridding/detail/sort_keys.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/chip_teams.hpp>

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/add_in_plane.hpp>
-#include <bracewell/gridding/detail/add_in_planes.hpp>
-#include <bracewell/gridding/detail/bin_samples.hpp>
+#include <bracewell/gridding/detail/add_samples.hpp>
+#include <bracewell/gridding/detail/bin_grid.hpp>
 #include <bracewell/gridding/detail/bin_tasks.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/spread_bins.hpp>
-#include <bracewell/gridding/detail/tile_on_grid.hpp>
 #include <bracewell/gridding/detail/tuning.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/lanes.hpp>
@@ -32,7 +30,6 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   using Base::bins, Base::grid, Base::order, Base::partial, Base::problem, Base::samples, Base::taps,
       Base::tasks;
   using typename Base::Complex;
-  using typename Base::Plan;
   using Samples = BinSamples<width, T, Dim>;
   using LaneTaps = typename Samples::LaneTaps;
   using Prepared = typename Samples::Prepared;
@@ -47,6 +44,7 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
 
   using Base::Base;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Complex>& samples, Complex* grid) {
     SpreadBinsGpu functor(plan, slices, samples, grid);
@@ -57,9 +55,9 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
     };
     if constexpr (has_chip_memory<Space>) {
       functor.task_order = plan.sorted.start(space, slices);
-      in_one_launch(space, plan, slices, grid, launch_tasks);
+      in_one_launch(space, plan.sorted, slices, grid, launch_tasks);
     } else {
-      for_each_colour(space, plan, slices, grid, launch_tasks);
+      for_each_colour(space, plan.sorted, slices, grid, launch_tasks);
     }
   }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/bin_grid.hpp>
 #include <bracewell/gridding/detail/bin_tasks.hpp>
 #include <bracewell/gridding/detail/spread_bins.hpp>
 #include <bracewell/gridding/detail/tap_vectors.hpp>
-#include <bracewell/gridding/detail/tile_on_grid.hpp>
 
 namespace Bracewell::Impl {
 
@@ -17,15 +17,15 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
   using Base::bins, Base::grid, Base::order, Base::partial, Base::problem, Base::samples, Base::taps,
       Base::tasks;
   using typename Base::Complex;
-  using typename Base::Plan;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
 
   using Base::Base;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Complex>& samples, Complex* grid) {
     SpreadBinsHost functor(plan, slices, samples, grid);
-    for_each_colour(space, plan, slices, grid, [&](int begin, int end) {
+    for_each_colour(space, plan.sorted, slices, grid, [&](int begin, int end) {
       functor.tasks = plan.sorted.tasks.data() + begin;
       Kokkos::parallel_for("Bracewell::Gridding::spread_bins",
                            Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>(

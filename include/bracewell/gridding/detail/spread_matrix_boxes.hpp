@@ -17,7 +17,6 @@ struct SpreadMatrixBoxes
   using Search::chip_team_size, Search::Dim, Search::edge, Search::problem, Search::team_scratch,
       Search::warps;
   using typename Search::Reaching;
-  using Plan = GriddingPlan<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
   using Pack = BoxPack<T>;
   static constexpr int block_rows = sizeof(T) == 4 ? 8 : 4, passes = 8 / block_rows; ///< blocks of a warp
@@ -28,6 +27,7 @@ struct SpreadMatrixBoxes
   SampleArray<const Complex> samples;
   Complex* grid;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Complex>& samples, Complex* grid) {
     const SpreadMatrixBoxes functor{Search(plan, slices), plan.template taps<MaxWidth>(), samples, grid};

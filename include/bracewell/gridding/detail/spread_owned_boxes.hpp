@@ -16,7 +16,6 @@ struct SpreadOwnedBoxes : BoxSearch<SpreadOwnedBoxes<Space, MaxWidth, T>, Space,
   using Search::chip_team_size, Search::Dim, Search::edge, Search::problem, Search::team_scratch,
       Search::warps;
   using typename Search::Reaching;
-  using Plan = GriddingPlan<Space, T, Dim>;
   using Complex = Kokkos::complex<T>;
   using Pack = BoxPack<T>;
   static constexpr int columns = 4, rows = sizeof(T) == 8 ? 2 : 4, planes = 2; ///< of a block: its edges
@@ -32,6 +31,7 @@ struct SpreadOwnedBoxes : BoxSearch<SpreadOwnedBoxes<Space, MaxWidth, T>, Space,
   Complex* grid;
   int slice_chunks;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Complex>& samples, Complex* grid) {
     const int chunks = static_cast<int>((slices + slices_at_once - 1) / slices_at_once);

@@ -1,9 +1,62 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/join_partial_sums.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/tile_lists.hpp>
+#include <bracewell/impl/unroll.hpp>
 
 namespace Bracewell::Impl {
+
+/// Adds the partial sums of the tiles of which several teams had a part, in fixed order.
+template <class Space, class T, int Dim>
+struct JoinPartialSums {
+  using Edges = TileEdges<Dim>;
+  static constexpr int lanes = gpu_gridding_tuning.tile_slices;
+
+  SpreadingProblem<T, Dim> problem;
+  TileGrid<Edges, Dim> tiles;
+  const SplitTile* split;
+  int slice_chunks;
+  const Kokkos::complex<T>* partial;
+  Kokkos::complex<T>* grid;
+
+  template <class Plan>
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices, Kokkos::complex<T>* grid) {
+    const auto split_tiles = static_cast<std::int64_t>(plan.tiles.split.size());
+    if (split_tiles == 0)
+      return;
+    const JoinPartialSums functor{plan.problem_of(slices),   plan.tiles.tiles,
+                                  plan.tiles.split.data(),   plan.tiles.slice_chunks(slices),
+                                  plan.tiles.partial.data(), grid};
+    const std::int64_t threads = split_tiles * functor.slice_chunks * Edges::cells * lanes;
+    Kokkos::parallel_for("Bracewell::Gridding::join_partial_sums", typename Plan::Range(space, 0, threads),
+                         functor);
+  }
+
+  KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
+    const int lane = thread % lanes, cell = thread / lanes % Edges::cells;
+    const std::int64_t rest = thread / lanes / Edges::cells;
+    const int chunk = rest % slice_chunks;
+    const SplitTile tile = split[rest / slice_chunks];
+    const std::int64_t slice = std::int64_t(chunk) * lanes + lane;
+    if (slice >= problem.slices)
+      return;
+    int at[Dim];
+    tiles.origin(tile.tile, at);
+    const int local[3] = {cell % Edges::x, cell / Edges::x % Edges::y, cell / Edges::x / Edges::y};
+    std::int64_t index = 0;
+    for (int d = Dim - 1; d >= 0; --d) {
+      if (at[d] + local[d] >= problem.grid.size[d])
+        return;
+      index = index * problem.grid.size[d] + at[d] + local[d];
+    }
+    Kokkos::complex<T> sum = 0;
+    for (int i = 0; i < tile.count; ++i)
+      sum += partial[((std::int64_t(tile.first + i) * slice_chunks + chunk) * Edges::cells + cell) * lanes +
+                     lane];
+    grid[slice * problem.grid.elements() + index] = sum;
+  }
+};
 
 /// GriddingStrategy::Tiles, on GPUs. A team of 32 lanes owns a tile of the grid, a lane one slice of it, in
 /// registers. Lanes compute the weights of 32 samples at a time, one sample each, which all slices share;
@@ -11,7 +64,6 @@ namespace Bracewell::Impl {
 /// that the registers are addressed by constants; two rows at a time are skipped where both are out of reach.
 template <class Space, int MaxWidth, class T, int Dim>
 struct SpreadTiles {
-  using Plan = GriddingPlan<Space, T, Dim>;
   using Edges = TileEdges<Dim>;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Complex = Kokkos::complex<T>;
@@ -38,6 +90,7 @@ struct SpreadTiles {
            (lanes + ahead) * sizeof(std::uint64_t) + 64;
   }
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Complex>& samples, Complex* grid) {
     using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<lanes, resident_teams<Space>(teams)>>;

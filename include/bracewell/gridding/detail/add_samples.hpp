@@ -2,13 +2,119 @@
 #pragma once
 
 #include <bracewell/gridding/detail/bin_grid.hpp>
-#include <bracewell/gridding/detail/bin_samples.hpp>
+#include <bracewell/gridding/detail/tuning.hpp>
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/unroll.hpp>
 
 #include <Kokkos_Core.hpp>
 
 namespace Bracewell::Impl {
+
+/// The samples of a bin as a team of SpreadBinsGpu has prepared them, and who takes which taps of theirs.
+template <int width, class T, int Dim>
+struct BinSamples {
+  using Complex = Kokkos::complex<T>;
+  static constexpr int warps = bin_team_size(Dim, sizeof(T)) / 32;
+  static constexpr int batch = bin_batch(Dim, sizeof(T)); ///< samples that are prepared together
+  static constexpr int taps_of_plane = Dim == 1 ? width : width * width, passes = (taps_of_plane + 31) / 32;
+  static constexpr int planes = (width + warps - 1) / warps; ///< of a sample that a warp owns in 3D
+  /// Whether a lane keeps all sums in registers from one sample to the next. In 3D in float, whose sums are
+  /// moved twice as fast, asking where the next sample lies costs more than it saves unless points crowd.
+  static constexpr bool keeps_sums = Dim < 3 || (sizeof(T) == 8 && passes * planes * sizeof(Complex) <= 128);
+  static constexpr int kept = Dim < 3 ? passes : keeps_sums ? passes * planes : 1;
+
+  /// Samples that are prepared, in scratch memory.
+  struct Prepared {
+    Complex* values; ///< [batch]
+    int *first, *z;  ///< [batch]: cell of the first tap in the tile, and its plane
+    T* weights;      ///< [batch, stride]
+    static constexpr int stride = Dim * width | 1;
+
+    KOKKOS_FUNCTION explicit Prepared(Complex* memory)
+        : values(memory), first(reinterpret_cast<int*>(values + batch)), z(first + batch),
+          weights(reinterpret_cast<T*>(z + batch)) {}
+  };
+  /// The tap of a lane in every pass over the taps of a plane; lanes beyond the last one have none.
+  struct LaneTaps {
+    int across[passes], down[passes]; ///< weights of a sample
+    int cell[passes];                 ///< counted from the first tap; negative where there is none
+
+    KOKKOS_FUNCTION LaneTaps(int lane, int row_stride) {
+      BRACEWELL_UNROLL
+      for (int p = 0; p < passes; ++p) {
+        const int tap = p * 32 + lane;
+        const bool has_tap = tap < taps_of_plane;
+        across[p] = has_tap ? tap % width : 0;
+        down[p] = has_tap ? width + tap / width : width; // in 1D there are none
+        cell[p] = has_tap ? tap / width * row_stride + tap % width : -1;
+      }
+    }
+    /// Whether the lane has a tap in a pass: in all but the last it has.
+    KOKKOS_FUNCTION bool used(int p) const { return (p + 1) * 32 <= taps_of_plane || cell[p] >= 0; }
+  };
+};
+
+/// How lanes of SpreadBinsGpu add samples in 1D and 2D: a warp has all taps, and keeps sums in registers.
+template <int width, class T, int Dim>
+struct AddInPlane : BinSamples<width, T, Dim> {
+  using Samples = BinSamples<width, T, Dim>;
+  using Samples::batch, Samples::passes;
+  using typename Samples::Complex, typename Samples::LaneTaps, typename Samples::Prepared;
+
+  /// Adds the sums, which begin at a cell of the tile, or at none.
+  KOKKOS_FUNCTION static void flush(int here, const LaneTaps& lane_taps, Complex* tile,
+                                    Complex (&sums)[passes]) {
+    if (here < 0)
+      return;
+    BRACEWELL_UNROLL
+    for (int p = 0; p < passes; ++p) {
+      if (lane_taps.used(p))
+        tile[here + lane_taps.cell[p]] += sums[p];
+      sums[p] = Complex(0);
+    }
+  }
+
+  /// What a lane needs of a sample, read before the one before it is added.
+  struct Read {
+    T weight[passes];
+    int first;
+    Complex value;
+  };
+
+  KOKKOS_FUNCTION static Read read(int i, const Prepared& prepared, const LaneTaps& lane_taps) {
+    const T* const weights = prepared.weights + i * prepared.stride;
+    Read result;
+    result.first = prepared.first[i];
+    result.value = prepared.values[i];
+    BRACEWELL_UNROLL
+    for (int p = 0; p < passes; ++p)
+      result.weight[p] =
+          Dim == 1 ? weights[lane_taps.across[p]] : weights[lane_taps.across[p]] * weights[lane_taps.down[p]];
+    return result;
+  }
+
+  /// Adds a batch, behind whose samples are zeros: loops of fixed length wait less for scratch memory.
+  KOKKOS_FUNCTION static void add(const Prepared& prepared, const LaneTaps& lane_taps, Complex* tile,
+                                  Complex (&sums)[passes], int& here) {
+    Read next = read(0, prepared, lane_taps);
+    BRACEWELL_UNROLL
+    for (int i = 0; i < batch; ++i) {
+      const Read now = next;
+      if (i + 1 < batch)
+        next = read(i + 1, prepared, lane_taps);
+      if (now.first != here) {
+        flush(here, lane_taps, tile, sums);
+        synchronise_lanes();
+        here = now.first;
+      }
+      BRACEWELL_UNROLL
+      for (int p = 0; p < passes; ++p)
+        sums[p] = Complex(sums[p].real() + now.weight[p] * now.value.real(),
+                          sums[p].imag() + now.weight[p] * now.value.imag());
+    }
+  }
+};
 
 /// How lanes of SpreadBinsGpu add samples in 3D: a warp owns every warps-th plane of the tile.
 template <int width, class T, int Dim>
