@@ -18,7 +18,7 @@ template <class Value>
 struct SlopedImages;
 template <class T>
 struct SumPointGradients;
-}
+} // namespace Impl
 
 /// Discrete Fourier transforms between samples at any frequencies x_j (cycles per pixel) and images, 1D to
 /// 3D:

@@ -3,7 +3,7 @@
 
 #include <bracewell/array.hpp>
 #include <bracewell/gridding/detail/kernel.hpp>
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/plans/plan.hpp>
 #include <bracewell/gridding/detail/point_boxes.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>

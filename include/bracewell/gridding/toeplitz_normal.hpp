@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/toeplitz_lines.hpp>
-#include <bracewell/gridding/detail/toeplitz_plans.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_lines.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_plans.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/chip_teams.hpp>

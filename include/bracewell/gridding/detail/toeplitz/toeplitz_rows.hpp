@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/array.hpp>
-#include <bracewell/gridding/detail/toeplitz_blocks.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_blocks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/line_dft.hpp>
 #include <bracewell/impl/register_fft.hpp>

@@ -3,7 +3,7 @@
 
 #include <bracewell/array.hpp>
 #include <bracewell/gridding/cost.hpp>
-#include <bracewell/gridding/detail/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
 #include <bracewell/gridding/detail/kernel.hpp>
 #include <bracewell/gridding/detail/taps.hpp>
 #include <bracewell/impl/checks.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/box_search.hpp>
+#include <bracewell/gridding/detail/boxes/box_search.hpp>
 #include <bracewell/impl/matrix_units.hpp>
 
 namespace Bracewell::Impl {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/bins/tap_vectors.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/detail/tap_vectors.hpp>
 
 namespace Bracewell::Impl {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/bin_grid.hpp>
-#include <bracewell/gridding/detail/bin_tasks.hpp>
-#include <bracewell/gridding/detail/sorted_samples.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_tasks.hpp>
+#include <bracewell/gridding/detail/bins/sorted_samples.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/unroll.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/taps.hpp>
 #include <bracewell/impl/chip_teams.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/bin_grid.hpp>
-#include <bracewell/gridding/detail/bin_tasks.hpp>
-#include <bracewell/gridding/detail/spread_bins.hpp>
-#include <bracewell/gridding/detail/tap_vectors.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_tasks.hpp>
+#include <bracewell/gridding/detail/bins/spread_bins.hpp>
+#include <bracewell/gridding/detail/bins/tap_vectors.hpp>
 
 namespace Bracewell::Impl {
 

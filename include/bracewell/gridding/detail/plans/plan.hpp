@@ -2,13 +2,13 @@
 #pragma once
 
 #include <bracewell/gridding/cost.hpp>
-#include <bracewell/gridding/detail/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/sorted_samples.hpp>
 #include <bracewell/gridding/detail/kernel.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/detail/plan_choice.hpp>
+#include <bracewell/gridding/detail/plans/plan_choice.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
-#include <bracewell/gridding/detail/sorted_samples.hpp>
-#include <bracewell/gridding/detail/tile_lists.hpp>
+#include <bracewell/gridding/detail/tiles/tile_lists.hpp>
 #include <bracewell/gridding/options.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/matrix_units.hpp>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/bins/spread_bins_gpu.hpp>
+#include <bracewell/gridding/detail/bins/spread_bins_host.hpp>
+#include <bracewell/gridding/detail/boxes/spread_matrix_boxes.hpp>
+#include <bracewell/gridding/detail/boxes/spread_owned_boxes.hpp>
+#include <bracewell/gridding/detail/plans/plan.hpp>
 #include <bracewell/gridding/detail/spread_atomic.hpp>
-#include <bracewell/gridding/detail/spread_bins_gpu.hpp>
-#include <bracewell/gridding/detail/spread_bins_host.hpp>
-#include <bracewell/gridding/detail/spread_matrix_boxes.hpp>
-#include <bracewell/gridding/detail/spread_owned_boxes.hpp>
 #include <bracewell/gridding/detail/spread_pruned.hpp>
-#include <bracewell/gridding/detail/spread_tiles.hpp>
+#include <bracewell/gridding/detail/tiles/spread_tiles.hpp>
 
 #include <type_traits>
 

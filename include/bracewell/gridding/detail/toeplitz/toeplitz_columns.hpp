@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/toeplitz_blocks.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_blocks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/line_dft.hpp>
 #include <bracewell/impl/register_fft.hpp>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/interpolate_bin_tiles.hpp>
-#include <bracewell/gridding/detail/interpolate_bins_gpu.hpp>
-#include <bracewell/gridding/detail/interpolate_bins_host.hpp>
-#include <bracewell/gridding/detail/interpolate_dense_bins.hpp>
+#include <bracewell/gridding/detail/bins/interpolate_bin_tiles.hpp>
+#include <bracewell/gridding/detail/bins/interpolate_bins_gpu.hpp>
+#include <bracewell/gridding/detail/bins/interpolate_bins_host.hpp>
+#include <bracewell/gridding/detail/bins/interpolate_dense_bins.hpp>
 #include <bracewell/gridding/detail/interpolate_samples.hpp>
-#include <bracewell/gridding/detail/interpolate_tiles.hpp>
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/plans/plan.hpp>
+#include <bracewell/gridding/detail/tiles/interpolate_tiles.hpp>
 
 namespace Bracewell::Impl {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/bin_grid.hpp>
-#include <bracewell/gridding/detail/bin_tasks.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_tasks.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/lanes.hpp>

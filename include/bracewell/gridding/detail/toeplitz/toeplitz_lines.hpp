@@ -2,10 +2,10 @@
 #pragma once
 
 #include <bracewell/array.hpp>
-#include <bracewell/gridding/detail/toeplitz_blocks.hpp>
-#include <bracewell/gridding/detail/toeplitz_columns.hpp>
-#include <bracewell/gridding/detail/toeplitz_rows.hpp>
-#include <bracewell/gridding/detail/transfer_function.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_blocks.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_columns.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_rows.hpp>
+#include <bracewell/gridding/detail/toeplitz/transfer_function.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/line_dft.hpp>
 #include <bracewell/impl/memory.hpp>

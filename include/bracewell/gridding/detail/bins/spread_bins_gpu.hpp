@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/add_samples.hpp>
-#include <bracewell/gridding/detail/bin_grid.hpp>
-#include <bracewell/gridding/detail/bin_tasks.hpp>
+#include <bracewell/gridding/detail/bins/add_samples.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_tasks.hpp>
+#include <bracewell/gridding/detail/bins/spread_bins.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/detail/spread_bins.hpp>
 #include <bracewell/gridding/detail/tuning.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/lanes.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
 #include <bracewell/gridding/detail/tuning.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/lanes.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/detail/tile_lists.hpp>
+#include <bracewell/gridding/detail/tiles/tile_lists.hpp>
 #include <bracewell/impl/unroll.hpp>
 
 namespace Bracewell::Impl {

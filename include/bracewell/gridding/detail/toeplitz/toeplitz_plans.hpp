@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/gridding/detail/transfer_function.hpp>
+#include <bracewell/gridding/detail/toeplitz/transfer_function.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/bin_grid.hpp>
-#include <bracewell/gridding/detail/bin_tasks.hpp>
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_tasks.hpp>
+#include <bracewell/gridding/detail/bins/sort_keys.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/detail/sort_keys.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/memory.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/bins/sorted_samples.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/detail/sorted_samples.hpp>
 #include <bracewell/impl/lanes.hpp>
 
 namespace Bracewell::Impl {
