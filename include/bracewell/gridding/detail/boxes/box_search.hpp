@@ -87,7 +87,7 @@ protected:
     BRACEWELL_UNROLL
     for (int d = 0; d < Dim; ++d) {
       result.origin[d] = number_ % number(problem.grid, d) * edge;
-      result.length[d] = Kokkos::min(edge, problem.grid.size[d] - result.origin[d]);
+      result.length[d] = Kokkos::min(+edge, problem.grid.size[d] - result.origin[d]);
       number_ /= number(problem.grid, d);
     }
     return result;
