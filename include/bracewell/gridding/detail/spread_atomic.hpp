@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/tuning.hpp>
 #include <bracewell/impl/memory.hpp>
 
 namespace Bracewell::Impl {
