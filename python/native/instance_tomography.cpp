@@ -101,8 +101,7 @@ class Toeplitz : public ToeplitzPlan {
 public:
   Toeplitz(Queue queue, const Tensor& points, const Tensor& weights, const NonuniformSettings& settings)
       : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points),
-              array_of<const Real, Space>(weights), shape_of<D>(settings),
-              options_of(settings)) {}
+              array_of<const Real, Space>(weights), shape_of<D>(settings), options_of(settings)) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
