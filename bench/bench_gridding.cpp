@@ -102,19 +102,20 @@ int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard kokkos(argc, argv);
   const auto last = SampleOrder::SlicesLast, first = SampleOrder::SlicesFirst;
   register_benchmark("spread", {.order = last}, true);
-  register_benchmark("spread_tiles", {.strategy = GriddingStrategy::Tiles, .order = last}, true);
-  register_benchmark("spread_tiles_sigma_2",
-                     {.oversampling = 2, .strategy = GriddingStrategy::Tiles, .order = last}, true);
-  register_benchmark("spread_tiles_slices_first", {.strategy = GriddingStrategy::Tiles, .order = first},
-                     true);
+  register_benchmark("spread_sigma_2", {.oversampling = 2, .order = last}, true);
+  if (!Impl::is_host<Space>) {
+    register_benchmark("spread_tiles", {.strategy = GriddingStrategy::Tiles, .order = last}, true);
+    register_benchmark("spread_tiles_sigma_2",
+                       {.oversampling = 2, .strategy = GriddingStrategy::Tiles, .order = last}, true);
+    register_benchmark("spread_tiles_slices_first", {.strategy = GriddingStrategy::Tiles, .order = first},
+                       true);
+  }
   register_benchmark("spread_pruned", {.strategy = GriddingStrategy::PrunedGather, .order = first}, true);
   register_benchmark("spread_pruned_slices_last", {.strategy = GriddingStrategy::PrunedGather, .order = last},
                      true);
   register_benchmark("spread_atomic", {.strategy = GriddingStrategy::Atomic, .order = first}, true);
   register_benchmark("spread_atomic_slices_last", {.strategy = GriddingStrategy::Atomic, .order = last},
                      true);
-  if (Impl::is_host<Space>)
-    register_benchmark("spread_duplicated", {.strategy = GriddingStrategy::Duplicated, .order = last}, true);
   register_benchmark("interpolate", {.order = first}, false);
   register_benchmark("interpolate_slices_last", {.order = last}, false);
   benchmark::Initialize(&argc, argv);

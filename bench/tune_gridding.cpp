@@ -20,9 +20,9 @@ double cores() { return host ? Space().concurrency() : 1; }
 
 constexpr const char* name_of(GriddingStrategy strategy) {
   return strategy == GriddingStrategy::Atomic         ? "Atomic"
-         : strategy == GriddingStrategy::Duplicated   ? "Duplicated"
          : strategy == GriddingStrategy::PrunedGather ? "PrunedGather"
-                                                      : "Tiles";
+         : strategy == GriddingStrategy::Tiles        ? "Tiles"
+                                                      : "Bins";
 }
 
 /// What spreading took, and the work that it was.
@@ -56,20 +56,15 @@ Measurement measure(GriddingStrategy strategy, int n, int angles, std::int64_t s
            .cells = double(shape[0]) * shape[1],
            .width = plan.width(),
            .dimensions = 2,
-           .host = host,
-           .threads = cores()},
+           .host = host},
           1e9 * seconds * cores()};
 }
 
 /// A term of the model that is alone when other quantities are zero.
 double in_use(GriddingStrategy strategy, double points, double cells, int width = 1, double slices = 1) {
-  return gridding_cost(strategy, {.points = points,
-                                  .slices = slices,
-                                  .cells = cells,
-                                  .width = width,
-                                  .dimensions = 2,
-                                  .host = host,
-                                  .threads = 0});
+  return gridding_cost(
+      strategy,
+      {.points = points, .slices = slices, .cells = cells, .width = width, .dimensions = 2, .host = host});
 }
 
 /// Fits what the model says of a strategy: the terms of a measurement times constants.
@@ -95,38 +90,19 @@ void fit_all(const std::vector<Measurement>& all) {
   print_constant("a tap added by an atomic", found[1], in_use(Atomic, 1, 0));
   found = fit(all, PrunedGather, 2, [&](const GriddingWork& w) { return std::vector{written(w), taps(w)}; });
   print_constant("a tap gathered", found[1], in_use(PrunedGather, 1, 0));
-  if (host) {
-    found = fit(all, Duplicated, 3, [&](const GriddingWork& w) {
-      return std::vector{(1 + 2 * w.threads) * written(w), w.points * w.slices, taps(w)};
-    });
-    const double tap = (in_use(Duplicated, 1, 0, 2) - in_use(Duplicated, 1, 0, 1)) / 3;
-    print_constant("a cell of a copy, written or summed", found[0], in_use(Duplicated, 0, 1));
-    print_constant("a sample of a slice", found[1], in_use(Duplicated, 1, 0) - tap);
-    print_constant("a tap of a slice", found[2], tap);
-  }
-  const double writing = in_use(Atomic, 0, 1), tile = Bracewell::Impl::gridding_tuning(host).tile_cell_2d;
-  const auto chunks = [&](const GriddingWork& w) {
-    return std::ceil(w.slices / Bracewell::slices_at_once(w.slices, host));
-  };
-  const Bracewell::Impl::TileShape shape = Bracewell::Impl::gridding_tuning(host).tile_2d;
-  const auto visits = [&](const GriddingWork& w) { return tile_visits(w, shape); };
-  found = fit(all, Tiles, host ? 3 : 2, [&](const GriddingWork& w) {
-    std::vector terms{reached_cells(w, shape, visits(w)) * chunks(w) + written(w) * writing / tile,
-                      w.points * chunks(w) * visits(w)};
-    if (host)
-      terms.push_back(w.points * chunks(w) * w.width * w.width);
-    return terms;
+  if (host)
+    return;
+  constexpr const auto& gpu = Bracewell::Impl::gpu_gridding_tuning;
+  const double writing = in_use(Atomic, 0, 1), tile = gpu.tile_cell_2d;
+  const auto chunks = [&](const GriddingWork& w) { return std::ceil(w.slices / gpu.tile_slices); };
+  const auto visits = [&](const GriddingWork& w) { return Bracewell::Impl::tile_visits(w, gpu.tile_2d); };
+  found = fit(all, Tiles, 2, [&](const GriddingWork& w) {
+    return std::vector{Bracewell::Impl::reached_cells(w, gpu.tile_2d, visits(w)) * chunks(w) +
+                           written(w) * writing / tile,
+                       w.points * chunks(w) * visits(w)};
   });
   print_constant("a cell of a tile and chunk of slices", found[0], tile);
-  // Two widths, two equations: visits and taps.
-  const double
-      v = visits(
-          {.points = 0, .slices = 0, .cells = 0, .width = 9, .dimensions = 2, .host = host, .threads = 1}),
-      one = in_use(Tiles, 1, 0), nine = in_use(Tiles, 1, 0, 9);
-  const double tap = host ? (nine - v * one) / (81 - v) : 0;
-  print_constant("a visit of a sample", found[1], one - tap);
-  if (host)
-    print_constant("a tap of a chunk of slices", found[2], tap);
+  print_constant("a visit of a sample", found[1], in_use(Tiles, 1, 0));
 }
 
 /// What is the fastest, and what the model would choose of the strategies that it knows.
@@ -157,8 +133,7 @@ void transforms() {
     seconds += found, elements += double(view.size());
     std::printf("  FFT of %4d^2: %.3g ns per cell\n", n, 1e9 * found * cores() / double(view.size()));
   }
-  const GriddingWork one{
-      .points = 0, .slices = 1, .cells = 1, .width = 1, .dimensions = 2, .host = host, .threads = 1};
+  const GriddingWork one{.points = 0, .slices = 1, .cells = 1, .width = 1, .dimensions = 2, .host = host};
   print_constant("a cell transformed", 1e9 * seconds * cores() / elements,
                  gridding_and_fft_cost(one) - gridding_cost(choose_gridding_strategy(one), one));
 }
@@ -168,10 +143,10 @@ void transforms() {
 int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard kokkos(argc, argv);
   print_device("tune_gridding", false);
-  std::vector<GriddingStrategy> strategies{GriddingStrategy::Tiles, GriddingStrategy::Atomic,
+  std::vector<GriddingStrategy> strategies{GriddingStrategy::Bins, GriddingStrategy::Atomic,
                                            GriddingStrategy::PrunedGather};
-  if (host)
-    strategies.push_back(GriddingStrategy::Duplicated);
+  if (!host)
+    strategies.push_back(GriddingStrategy::Tiles);
   std::vector<Measurement> all;
   for (const int n : host ? std::vector{64, 128} : std::vector{256, 1024})
     for (const std::int64_t slices : host ? std::vector{1, 4, 16} : std::vector{1, 8, 32, 64})

@@ -9,18 +9,16 @@ void define_nonuniform(nb::module_& module) {
       .def_static(
           "make",
           [](const Object& like, const Object& points, const std::vector<int>& shape, std::int64_t slices,
-             double tolerance, const std::string& kernel, std::optional<double> oversampling,
-             std::uintptr_t stream) {
+             double tolerance, std::optional<double> oversampling, std::uintptr_t stream) {
             Arrays arrays("NonuniformFFT");
             arrays.read("like", like, Values::Real);
             const Tensor at = arrays.read("points", points, Values::Double);
-            return make_plan<NonuniformPlan>(
-                "NonuniformFFT", like, stream, [&]<Backend backend, class T>(Queue queue) {
-                  return Tomography<backend, T>::nonuniform(queue, at,
-                                                            {shape, slices, tolerance, kernel, oversampling});
-                });
+            return make_plan<
+                NonuniformPlan>("NonuniformFFT", like, stream, [&]<Backend backend, class T>(Queue queue) {
+              return Tomography<backend, T>::nonuniform(queue, at, {shape, slices, tolerance, oversampling});
+            });
           },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
       .def("adjoint",
            [](Self& self, const Object& samples, const Object& images, std::uintptr_t stream) {
              Arrays arrays("NonuniformFFT.adjoint", self);
@@ -56,7 +54,7 @@ void define_toeplitz(nb::module_& module) {
       .def_static(
           "make",
           [](const Object& like, const Object& points, const Object& weights, bool is_complex,
-             const std::vector<int>& shape, std::int64_t slices, double tolerance, const std::string& kernel,
+             const std::vector<int>& shape, std::int64_t slices, double tolerance,
              std::optional<double> oversampling, std::uintptr_t stream) {
             Arrays arrays("ToeplitzNormal");
             arrays.read("like", like, Values::Real);
@@ -65,11 +63,11 @@ void define_toeplitz(nb::module_& module) {
             return make_plan<ToeplitzPlan>(
                 "ToeplitzNormal", like, stream, [&]<Backend backend, class T>(Queue queue) {
                   return Tomography<backend, T>::toeplitz(
-                      queue, at, worth, {shape, slices, tolerance, kernel, oversampling}, is_complex);
+                      queue, at, worth, {shape, slices, tolerance, oversampling}, is_complex);
                 });
           },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().none(), nb::arg())
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+          nb::arg())
       .def("execute", [](Self& self, const Object& images, const Object& results, bool is_complex,
                          std::uintptr_t stream) {
         Arrays arrays("ToeplitzNormal.execute", self);
@@ -86,19 +84,17 @@ void define_sums(nb::module_& module) {
       .def_static(
           "make",
           [](const Object& like, const Object& points, const Object& targets, std::int64_t slices,
-             double tolerance, const std::string& kernel, std::optional<double> oversampling,
-             std::uintptr_t stream) {
+             double tolerance, std::optional<double> oversampling, std::uintptr_t stream) {
             Arrays arrays("NonuniformSums");
             arrays.read("like", like, Values::Real);
             const Tensor from = arrays.read("points", points, Values::Double),
                          to = arrays.read("targets", targets, Values::Double);
-            return make_plan<SumsPlan>("NonuniformSums", like, stream,
-                                       [&]<Backend backend, class T>(Queue queue) {
-                                         return Tomography<backend, T>::sums(
-                                             queue, from, to, {{}, slices, tolerance, kernel, oversampling});
-                                       });
+            return make_plan<SumsPlan>(
+                "NonuniformSums", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                  return Tomography<backend, T>::sums(queue, from, to, {{}, slices, tolerance, oversampling});
+                });
           },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
       .def("forward",
            [](Self& self, const Object& values, const Object& sums, std::uintptr_t stream) {
              Arrays arrays("NonuniformSums.forward", self);

@@ -26,16 +26,8 @@ constexpr Backend backend = Backend::BRACEWELL_PYTHON_BACKEND;
 using Space = SpaceOf<backend>;
 using Complex = Kokkos::complex<Real>;
 
-GriddingOptions options_of(const char* function, const NonuniformSettings& settings) {
-  GriddingOptions options{
-      .slices = settings.slices, .tolerance = settings.tolerance, .oversampling = settings.oversampling};
-  if (settings.kernel == "exponential_of_semicircle")
-    options.kernel = GriddingKernel::ExponentialOfSemicircle;
-  else if (settings.kernel == "gaussian")
-    options.kernel = GriddingKernel::Gaussian;
-  else if (settings.kernel != "kaiser_bessel")
-    Impl::fail(function, "kernel", "kaiser_bessel, exponential_of_semicircle or gaussian", settings.kernel);
-  return options;
+GriddingOptions options_of(const NonuniformSettings& settings) {
+  return {.slices = settings.slices, .tolerance = settings.tolerance, .oversampling = settings.oversampling};
 }
 
 template <int D>
@@ -50,7 +42,7 @@ class Nonuniform : public NonuniformPlan {
 public:
   Nonuniform(Queue queue, const Tensor& points, const NonuniformSettings& settings)
       : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points), shape_of<D>(settings),
-              options_of("NonuniformFFT", settings)) {}
+              options_of(settings)) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
@@ -85,7 +77,7 @@ class Sums : public SumsPlan {
 public:
   Sums(Queue queue, const Tensor& points, const Tensor& targets, const NonuniformSettings& settings)
       : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points),
-              view_of<const double, 2, Space>(targets), options_of("NonuniformSums", settings)) {}
+              view_of<const double, 2, Space>(targets), options_of(settings)) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
@@ -109,8 +101,7 @@ class Toeplitz : public ToeplitzPlan {
 public:
   Toeplitz(Queue queue, const Tensor& points, const Tensor& weights, const NonuniformSettings& settings)
       : plan_(space_of<backend>(queue), view_of<const double, 2, Space>(points),
-              array_of<const Real, Space>(weights), shape_of<D>(settings),
-              options_of("ToeplitzNormal", settings)) {}
+              array_of<const Real, Space>(weights), shape_of<D>(settings), options_of(settings)) {}
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 

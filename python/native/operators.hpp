@@ -135,7 +135,6 @@ struct NonuniformSettings {
   std::vector<int> shape; ///< of images; of sums none
   std::int64_t slices = 1;
   double tolerance = 1e-4;
-  std::string kernel;
   std::optional<double> oversampling;
 };
 

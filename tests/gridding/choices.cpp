@@ -15,7 +15,7 @@ using Bracewell::GriddingInterpolation;
 
 TEST_CASE(
     "the cost function prefers tiles where slices are many on GPUs, bins where they are few and on hosts, "
-    "atomics where samples are few") {
+    "on GPUs atomics where samples are few") {
   using Bracewell::choose_gridding_strategy;
   const double n = 1448;
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, false}) == GriddingStrategy::Tiles);
@@ -23,11 +23,8 @@ TEST_CASE(
   CHECK(choose_gridding_strategy({2 * n * n, 32, 4 * n * n, 5, 2, true}) == GriddingStrategy::Bins);
   for (const int dimensions : {1, 2, 3})
     for (const bool host : {false, true})
-      CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, host, 2}) == GriddingStrategy::Bins);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 2, false}) ==
-        GriddingStrategy::Duplicated);
-  CHECK(choose_gridding_strategy({2 * n * n, 1, 4 * n * n, 17, 2, true, 64, false}) ==
-        GriddingStrategy::Tiles);
+      CHECK(choose_gridding_strategy({1e7, 1, 1e7, 8, dimensions, host}) == GriddingStrategy::Bins);
+  CHECK(choose_gridding_strategy({2000, 1, 4 * n * n, 5, 2, true}) == GriddingStrategy::Bins);
 }
 
 TEST_CASE("on a GPU the strategies are chosen that were the fastest on an H200") {
@@ -59,7 +56,7 @@ TEST_CASE("on a GPU the strategies are chosen that were the fastest on an H200")
     }
   for (const double slices : {1, 4, 8, 16}) {
     CHECK(random(1e6, slices, 1024, 8, 2) == Bins);
-    CHECK(random(1e6, slices, 192, 8, 3) == Bins);
+    CHECK(random(1e6, slices, 192, 8, 3) == (slices < 4 ? Bins : OwnedBoxes));
     CHECK((random(1e6, slices, 1024, 4, 2) == Bins) == (slices <= 4));
   }
   CHECK(random(3e4, 1, 1024, 4, 2) == Atomic);
@@ -74,9 +71,9 @@ TEST_CASE("on a GPU the strategies are chosen that were the fastest on an H200")
   };
   for (const double points : {3e4, 1e5})
     for (const bool wide : {false, true})
-      CHECK(volume(points, wide ? 256 : 192, wide ? 8 : 5, true) == Bins); // 1.2 to 2.8 times as fast
-  CHECK(volume(1e4, 96, 5, true) == Bins);
-  CHECK(volume(1e4, 256, 8, true) == Bins);
+      CHECK(volume(points, wide ? 256 : 192, wide ? 8 : 5, true) == MatrixBoxes); // 1.2 to 2.8 times as fast
+  CHECK(volume(1e4, 96, 5, true) == MatrixBoxes);
+  CHECK(volume(1e4, 256, 8, true) == MatrixBoxes);
   CHECK(volume(3e4, 256, 8, false) == Atomic);
   CHECK(volume(1e3, 192, 5, true) == Atomic);
   for (const double slices : {4, 16})
@@ -89,56 +86,51 @@ TEST_CASE("on a host bins are chosen for rays and random points, as was the fast
   const double n = 362;
   for (const double slices : {1, 4, 8, 16, 32, 64})
     CHECK(Bracewell::choose_gridding_strategy(
-              {2 * n * n, slices, 4 * n * n, 5, 2, true, 1, true, SampleOrder::SlicesLast}) == Bins);
+              {2 * n * n, slices, 4 * n * n, 5, 2, true, true, SampleOrder::SlicesLast}) == Bins);
   for (const double slices : {1, 4, 16})
     CHECK(Bracewell::choose_gridding_strategy({3e5, slices, 4 * n * n, 8, 2, true}) == Bins);
 }
 
-TEST_CASE("on GPUs samples in bins are spread by teams that own boxes where that was faster on an H200") {
+TEST_CASE("on GPUs sorted samples are spread by teams that own boxes where that was faster on an H200") {
   // docs/internals/gridding-and-tomography.md
-  using enum Bracewell::BinsSpreading;
-  const Bracewell::BinsWork eight{.points = 1e6,
-                                  .slices = 8,
-                                  .largest_bin = 480,
-                                  .dimensions = 3,
-                                  .order = SampleOrder::SlicesFirst,
-                                  .value_bytes = 4,
-                                  .host = false,
-                                  .lanes = 270336,
-                                  .cells = 192. * 192 * 192,
-                                  .matrices = true};
+  using enum GriddingStrategy;
+  const Bracewell::SortedWork eight{.points = 1e6,
+                                    .slices = 8,
+                                    .largest_bin = 480,
+                                    .dimensions = 3,
+                                    .order = SampleOrder::SlicesFirst,
+                                    .value_bytes = 4,
+                                    .lanes = 270336,
+                                    .cells = 192. * 192 * 192,
+                                    .boxes = true,
+                                    .matrices = true};
   const auto choice = [&](const auto& change) {
-    Bracewell::BinsWork work = eight;
+    Bracewell::SortedWork work = eight;
     change(work);
-    return choose_bins_spreading(work);
+    return choose_sorted_strategy(work);
   };
-  const auto without = [&](bool matrices, const auto& change) {
-    return choice([&](auto& work) { work.matrices = matrices, change(work); });
-  };
-  for (const bool matrices : {false, true})
-    for (const int dimensions : {2, 3}) {
-      CAPTURE(matrices, dimensions);
-      const auto flat = [&](const auto& change) {
-        return without(matrices, [&](auto& work) { work.dimensions = dimensions, change(work); });
-      };
-      for (const double slices : {4, 8, 16, 64})
-        CHECK(flat([&](auto& work) { work.slices = slices; }) == OwnedBoxes);
-      CHECK(flat([](auto& work) { work.slices = 2; }) == (matrices && dimensions == 3 ? MatrixBoxes : Bins));
-      CHECK(flat([](auto& work) { work.largest_bin = 1e5; }) ==
-            Bins); // a team would have 26 times another's share
-      CHECK(flat([](auto& work) { work.points = work.largest_bin = 500; }) == OwnedBoxes); // no time at all
-      CHECK(flat([](auto& work) { work.points = 1e7, work.largest_bin = 4600; }) == Bins);
-      CHECK(flat([](auto& work) {
-              work.points = 1e7, work.largest_bin = 4600, work.order = SampleOrder::SlicesLast;
-            }) == OwnedBoxes);
-      CHECK(flat([](auto& work) { work.host = true; }) == Bins);
-      CHECK(flat([](auto& work) { work.slices = 4, work.value_bytes = 8; }) == (dimensions == 2 ? Bins
-                                                                                : matrices      ? MatrixBoxes
-                                                                                           : OwnedBoxes));
-      CHECK(flat([](auto& work) { work.value_bytes = 8, work.order = SampleOrder::SlicesLast; }) ==
-            OwnedBoxes);
-    }
-  CHECK(choice([](auto& work) { work.dimensions = 1; }) == Bins);
+  for (const bool matrices : {false, true}) {
+    CAPTURE(matrices);
+    const auto with = [&](const auto& change) {
+      return choice([&](auto& work) { work.matrices = matrices, change(work); });
+    };
+    for (const double slices : {4, 8, 16, 64})
+      CHECK(with([&](auto& work) { work.slices = slices; }) == OwnedBoxes);
+    CHECK(with([](auto& work) { work.slices = 2; }) == (matrices ? MatrixBoxes : Bins));
+    CHECK(with([](auto& work) { work.largest_bin = 1e5; }) ==
+          Bins); // a team would have 26 times another's share
+    CHECK(with([](auto& work) { work.points = work.largest_bin = 500; }) == OwnedBoxes); // no time at all
+    CHECK(with([](auto& work) { work.points = 1e7, work.largest_bin = 4600; }) == Bins);
+    CHECK(with([](auto& work) {
+            work.points = 1e7, work.largest_bin = 4600, work.order = SampleOrder::SlicesLast;
+          }) == OwnedBoxes);
+    CHECK(with([](auto& work) { work.boxes = work.matrices = false; }) == Bins);
+    CHECK(with([](auto& work) { work.slices = 4, work.value_bytes = 8; }) ==
+          (matrices ? MatrixBoxes : OwnedBoxes));
+    CHECK(with([](auto& work) { work.value_bytes = 8, work.order = SampleOrder::SlicesLast; }) == OwnedBoxes);
+    for (const int dimensions : {1, 2})
+      CHECK(with([&](auto& work) { work.dimensions = dimensions; }) == Bins);
+  }
   const auto one = [&](double points, double size, int value_bytes, double largest_bin) {
     return choice([&](auto& work) {
       work.slices = 1, work.points = points, work.cells = size * size * size, work.value_bytes = value_bytes,
@@ -153,6 +145,37 @@ TEST_CASE("on GPUs samples in bins are spread by teams that own boxes where that
   CHECK(one(2e7, 350, 8, 1009) == MatrixBoxes);
   for (const int value_bytes : {4, 8})
     CHECK(one(1e5, 300, value_bytes, 6275) == Bins);
+}
+
+TEST_CASE("sorted samples are interpolated by the machine for samples that lie as close") {
+  Bracewell::InterpolationWork work{.strategy = GriddingStrategy::Bins,
+                                    .order = SampleOrder::SlicesFirst,
+                                    .slices = 1,
+                                    .width = 5,
+                                    .dimensions = 3,
+                                    .value_bytes = 8,
+                                    .host = false,
+                                    .points = 1e5,
+                                    .tasks = 100,
+                                    .bin_cells = 1024};
+  using enum GriddingInterpolation;
+  for (const auto strategy :
+       {GriddingStrategy::Bins, GriddingStrategy::OwnedBoxes, GriddingStrategy::MatrixBoxes}) {
+    work.strategy = strategy;
+    const auto choice = [&](double points, int dimensions, std::size_t value_bytes) {
+      auto other = work;
+      other.points = points, other.dimensions = dimensions, other.value_bytes = value_bytes;
+      return choose_interpolation(other);
+    };
+    CHECK(choice(1e5, 3, 8) == DenseBins);
+    CHECK(choice(5e4, 3, 8) == BinTiles);
+    CHECK(choice(5e4, 3, 4) == Bins);
+    CHECK(choice(5e4, 2, 8) == Bins);
+    CHECK(choice(6e3, 3, 8) == Bins);
+    CHECK(choice(6e3, 1, 8) == DenseBins);
+  }
+  work.host = true;
+  CHECK(choose_interpolation(work) == Bins);
 }
 
 TEST_CASE("on GPUs grids may be smaller in 3D and in double") {
@@ -187,22 +210,30 @@ TEST_CASE("large grids on GPUs have factors 2 and 3 where one is near") {
 
 TEST_CASE("a strategy that a space lacks costs infinitely much") {
   using Bracewell::gridding_cost;
-  CHECK(std::isinf(gridding_cost(GriddingStrategy::Duplicated, {100, 1, 1e4, 5, 2, false})));
-  CHECK(std::isinf(gridding_cost(GriddingStrategy::Bins, {100, 1, 1e4, 17, 2, false, 1, false})));
-  for (const auto strategy : {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather,
-                              GriddingStrategy::Tiles, GriddingStrategy::Bins})
+  CHECK(std::isinf(gridding_cost(GriddingStrategy::Tiles, {100, 1, 1e4, 5, 2, true})));
+  CHECK(std::isinf(gridding_cost(GriddingStrategy::Tiles, {100, 1, 1e4, 5, 1, false})));
+  CHECK(std::isinf(gridding_cost(GriddingStrategy::Bins, {100, 1, 1e4, 16, 2, false, false})));
+  for (const auto strategy :
+       {GriddingStrategy::Atomic, GriddingStrategy::PrunedGather, GriddingStrategy::Bins})
     for (const bool host : {false, true})
       for (const double slices : {0., 1., 70.})
         CHECK(std::isfinite(gridding_cost(strategy, {0, slices, 1e4, 5, 2, host})));
 }
 
-TEST_CASE("hosts add four slices of a tile at once where there are no more, else sixteen; GPUs thirty-two") {
-  using Bracewell::slices_at_once;
-  CHECK(slices_at_once(1, true) == 4);
-  CHECK(slices_at_once(4, true) == 4);
-  CHECK(slices_at_once(5, true) == 16);
-  CHECK(slices_at_once(1, false) == 32);
-  CHECK(slices_at_once(100, false) == 32);
+TEST_CASE("where a kernel of 16 points does not suffice, the grid is larger than asked for") {
+  CHECK(Bracewell::asked_oversamplings(1.2) == std::vector{1.2, 1.35, 1.5, 1.75, 2.});
+  CHECK(Bracewell::asked_oversamplings(3) == std::vector{3.});
+  const Space space;
+  const auto points = Points<3>::random(5).device();
+  for (const double oversampling : {1.2, 1.25, 1.5})
+    for (double tolerance = 1e-1; tolerance >= 0.9e-12; tolerance /= 10) {
+      CAPTURE(oversampling, tolerance);
+      const Gridding<Space, 3, double> plan(space, points, {50, 50, 50},
+                                            {.tolerance = tolerance, .oversampling = oversampling});
+      CHECK(plan.width() <= 16);
+      CHECK(plan.grid_shape()[0] >= 50 * oversampling);
+      CHECK((plan.grid_shape()[0] <= 1.1 * 50 * oversampling || tolerance < 1e-7));
+    }
 }
 
 TEST_CASE(
@@ -255,16 +286,18 @@ TEST_CASE(
 TEMPLATE_TEST_CASE("volumes of few slices are spread by products of matrices where a GPU has units for them",
                    "", float, double) {
   const Space space;
-  const auto points = Points<3>::random(300);
+  const auto points = Points<3>::random(20000);
   for (const std::int64_t slices : {1, 3, 9}) {
-    const Gridding<Space, 3, TestType> plan(space, points.device(), {9, 9, 9},
-                                            {.slices = slices, .strategy = GriddingStrategy::Bins});
+    const Gridding<Space, 3, TestType> plan(space, points.device(), {60, 60, 60}, {.slices = slices});
+    if (!Bracewell::Impl::sorts_into_bins(plan.strategy()))
+      continue; // so few may be spread by atomics
     const View<Kokkos::complex<TestType>**> samples("samples", slices, plan.points());
     const auto grid = images<TestType, 3>(slices, plan.grid_shape());
     const auto spreads = Test::report([&] { plan.spread(space, samples, grid); });
     const bool matrices = Bracewell::Impl::matrix_units && !Bracewell::Impl::is_host<Space> &&
                           (slices < 4 || sizeof(TestType) == 8);
     CHECK(spreads.launches("Bracewell::Gridding::spread_bins_matrices") == matrices);
+    CHECK((plan.strategy() == GriddingStrategy::MatrixBoxes) == matrices);
   }
 }
 
@@ -277,8 +310,6 @@ TEMPLATE_TEST_CASE("plans run the kernels that the functions choose", "", float,
       return "spread_atomic";
     case GriddingStrategy::PrunedGather:
       return "spread_pruned";
-    case GriddingStrategy::Duplicated:
-      return "spread_duplicated";
     case GriddingStrategy::Bins:
       return "spread_bins";
     default:
@@ -301,19 +332,18 @@ TEMPLATE_TEST_CASE("plans run the kernels that the functions choose", "", float,
         const auto grid = images<TestType, 2>(slices, plan.grid_shape());
         const auto spreads = Test::report([&] { plan.spread(space, samples, grid); });
         CHECK(spreads.launches(prefix + label(plan.strategy())));
-        if (plan.strategy() == GriddingStrategy::Bins) // of 300 points
-          CHECK(spreads.launches(prefix + "spread_bins_owned") ==
-                (!Bracewell::Impl::is_host<Space> && slices >= 4 && (sizeof(TestType) == 4 || slices >= 8)));
 
-        const auto interpolation = choose_interpolation({plan.strategy(), order, slices, plan.width(), 2,
-                                                         sizeof(TestType), Bracewell::Impl::is_host<Space>});
-        CHECK(plan.interpolation() == interpolation);
+        const GriddingInterpolation interpolation = plan.interpolation();
+        if (!Bracewell::Impl::sorts_into_bins(plan.strategy()))
+          CHECK(interpolation == choose_interpolation({plan.strategy(), order, slices, plan.width(), 2,
+                                                       sizeof(TestType), Bracewell::Impl::is_host<Space>}));
         const auto interpolates = Test::report([&] { plan.interpolate(space, grid, samples); });
         REQUIRE(interpolates.kernels.size() == 1);
         CHECK(interpolates.kernels[0].label ==
-              prefix + (interpolation == GriddingInterpolation::Samples ? "interpolate_samples"
-                        : interpolation == GriddingInterpolation::Bins  ? "interpolate_bins"
-                        : interpolation == GriddingInterpolation::Tiles ? "interpolate_tiles"
-                                                                        : "interpolate_narrow_tiles"));
+              prefix + (interpolation == GriddingInterpolation::Samples     ? "interpolate_samples"
+                        : interpolation == GriddingInterpolation::Bins      ? "interpolate_bins"
+                        : interpolation == GriddingInterpolation::DenseBins ? "interpolate_dense_bins"
+                        : interpolation == GriddingInterpolation::Tiles     ? "interpolate_tiles"
+                                                                            : "interpolate_narrow_tiles"));
       }
 }

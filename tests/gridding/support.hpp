@@ -17,21 +17,35 @@ using Space = Kokkos::DefaultExecutionSpace;
 template <class DataType>
 using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
 using Values = std::vector<std::complex<double>>;
-using Bracewell::GriddingKernel;
 using Bracewell::GriddingStrategy;
 using Bracewell::SampleOrder;
 
-inline constexpr std::array kernels{GriddingKernel::KaiserBessel, GriddingKernel::ExponentialOfSemicircle,
-                                    GriddingKernel::Gaussian};
+/// What a space has in 2D: Tiles on GPUs.
+inline constexpr GriddingStrategy tiles_or_bins =
+    Bracewell::Impl::is_host<Space> ? GriddingStrategy::Bins : GriddingStrategy::Tiles;
 
 /// Those that take any points, and those of polar points.
 inline std::vector<GriddingStrategy> strategies(bool polar = false) {
-  std::vector<GriddingStrategy> result{GriddingStrategy::Atomic, GriddingStrategy::Tiles,
-                                       GriddingStrategy::Bins};
-  if (Bracewell::Impl::is_host<Space>)
-    result.push_back(GriddingStrategy::Duplicated);
+  std::vector<GriddingStrategy> result{GriddingStrategy::Atomic, GriddingStrategy::Bins};
+  if (!Bracewell::Impl::is_host<Space>)
+    result.push_back(GriddingStrategy::Tiles);
   if (polar)
     result.push_back(GriddingStrategy::PrunedGather);
+  return result;
+}
+
+/// Those that sort samples into bins: boxes on NVIDIA's GPUs in 3D.
+template <int Dim>
+std::vector<GriddingStrategy> sorted_strategies() {
+  std::vector<GriddingStrategy> result{GriddingStrategy::Bins};
+  using Bracewell::Impl::BoxLimits;
+  if constexpr (Dim == 3 && !Bracewell::Impl::is_host<Space>) {
+    if (BoxLimits::team_scratch <= Bracewell::Impl::most_scratch(Space())) {
+      result.push_back(GriddingStrategy::OwnedBoxes);
+      if (Bracewell::Impl::matrix_units)
+        result.push_back(GriddingStrategy::MatrixBoxes);
+    }
+  }
   return result;
 }
 

@@ -109,8 +109,9 @@ TEMPLATE_TEST_CASE("back-projection is the sum that defines it, projection its t
                  y = random_values(static_cast<std::size_t>(slices * edge * edge), -1, 1, 2),
                  factors = random_values(static_cast<std::size_t>(n / 2 + 1), -1, 1, 3);
     const auto filter = filter_view<TestType>(factors);
-    for (const auto strategy : {GriddingStrategy::Automatic, GriddingStrategy::Atomic,
-                                GriddingStrategy::PrunedGather, GriddingStrategy::Tiles}) {
+    for (const auto strategy :
+         {GriddingStrategy::Automatic, GriddingStrategy::Atomic, GriddingStrategy::PrunedGather,
+          Bracewell::Impl::is_host<Space> ? GriddingStrategy::Bins : GriddingStrategy::Tiles}) {
       options.strategy = strategy;
       const FourierTomography<Space, TestType> tomography(space, beam, options);
       const auto projections = to_device<TestType>(q, 14, n);

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/gridding/detail/point_gradients.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
+#include <bracewell/impl/sample_array.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -12,6 +12,13 @@
 #include <numbers>
 
 namespace Bracewell {
+
+namespace Impl {
+template <class Value>
+struct SlopedImages;
+template <class T>
+struct SumPointGradients;
+} // namespace Impl
 
 /// Discrete Fourier transforms between samples at any frequencies x_j (cycles per pixel) and images, 1D to
 /// 3D:
@@ -32,21 +39,17 @@ class NonuniformFFT {
       std::conditional_t<Dim == 1, Complex**, std::conditional_t<Dim == 2, Complex***, Complex****>>;
   using GridView =
       Kokkos::View<GridData, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Plan = Gridding<ExecutionSpace, Dim, T>;
   using Transform = FFT<ExecutionSpace, Dim, Complex, Complex>;
 
 public:
-  /// @param points     View [points, Dim] of double, or PolarPoints: see Gridding
-  /// @param shape      image size {((depth,) height,) width}
-  /// @param arguments  the name in errors, where another class of the library makes the plan
+  /// @param points  View [points, Dim] of double, or PolarPoints: see Gridding
+  /// @param shape   image size {((depth,) height,) width}
   /// @throws Error as Gridding does
   template <class Points>
   NonuniformFFT(const ExecutionSpace& space, const Points& points, const std::array<int, Dim>& shape,
-                const GriddingOptions& options = {}, const Impl::Arguments& arguments = {"NonuniformFFT"})
-      : image_(shape), sign_(options.sign), gridding_(space, points, shape, options, arguments),
-        adjoint_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(options.sign)}),
-        forward_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(-options.sign)}),
-        grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
-                                            gridding_.slices() * on_grid().grid.elements())) {}
+                const GriddingOptions& options = {})
+      : NonuniformFFT(Impl::Arguments{"NonuniformFFT"}, space, points, shape, options) {}
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
@@ -60,13 +63,13 @@ public:
   static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points,
                                   const std::array<int, Dim>& shape, const GriddingOptions& options = {}) {
     constexpr Impl::Arguments arguments{"NonuniformFFT::bytes_needed"};
-    const auto grid = Gridding<ExecutionSpace, Dim, T>::grid_shape(space, points, shape, options, arguments);
+    using Plans = Impl::NamedPlans;
+    const auto grid = Plans::grid_shape<Plan>(arguments, space, points, shape, options);
     const std::int64_t batch = std::max<std::int64_t>(options.slices, 1);
     std::size_t elements = static_cast<std::size_t>(options.slices);
     for (const int size : grid)
       elements *= static_cast<std::size_t>(size);
-    return Gridding<ExecutionSpace, Dim, T>::bytes_needed(space, points, shape, options, arguments) +
-           elements * sizeof(Complex) +
+    return Plans::bytes_needed<Plan>(arguments, space, points, shape, options) + elements * sizeof(Complex) +
            Transform::bytes_needed(space, grid, batch, {.direction = FFTDirection::Backward}) +
            Transform::bytes_needed(space, grid, batch);
   }
@@ -74,11 +77,11 @@ public:
   /// Other points, as many, for the same grids and Fourier transforms; see Gridding.
   template <class Points>
   void set_points(const ExecutionSpace& space, const Points& points) {
-    gridding_.set_points(space, points, {"NonuniformFFT::set_points"});
+    set_points(Impl::Arguments{"NonuniformFFT::set_points"}, space, points);
   }
 
   /// The plan that carries samples to the grids.
-  const Gridding<ExecutionSpace, Dim, T>& plan() const { return gridding_; }
+  const Plan& plan() const { return gridding_; }
 
   /// Samples to images.
   /// @param samples  View of complex [slices, points], or [points, slices] as options.order says; at most
@@ -142,7 +145,7 @@ public:
     arguments.disjoint({{"gradients", out}, {"scratch", slopes}}, {{"images", in}, {"samples", values}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::point_gradients");
     const auto layout = on_grid();
-    const double turn = 2 * std::numbers::pi * sign_;
+    const auto two_pi = static_cast<T>(2 * std::numbers::pi * sign_);
     std::int64_t stride = 1;
     for (int axis = 0; axis < Dim; ++axis) {
       if (gridding_.points() > 0 && count > 0)
@@ -153,11 +156,28 @@ public:
           "Bracewell::NonuniformFFT::point_gradients",
           Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, gridding_.points()),
           Impl::SumPointGradients<T>{sample_array(values.data, count), sample_array(slopes.data, count),
-                                     count, static_cast<T>(turn), out.data + axis, Dim});
+                                     count, two_pi, out.data + axis, Dim});
     }
   }
 
 private:
+  friend struct Impl::NamedPlans;
+
+  template <class Points>
+  NonuniformFFT(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
+                const std::array<int, Dim>& shape, const GriddingOptions& options)
+      : image_(shape), sign_(options.sign),
+        gridding_(Impl::NamedPlans::make<Plan>(arguments, space, points, shape, options)),
+        adjoint_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(options.sign)}),
+        forward_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(-options.sign)}),
+        grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
+                                            gridding_.slices() * on_grid().grid.elements())) {}
+
+  template <class Points>
+  void set_points(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points) {
+    Impl::NamedPlans::set_points(arguments, gridding_, space, points);
+  }
+
   /// Images of any type to samples.
   template <class Images, class Samples>
   void transform_forward(const ExecutionSpace& space, const Images& images, std::int64_t count,
@@ -208,9 +228,46 @@ private:
 
   std::array<int, Dim> image_;
   int sign_; ///< of the adjoint's exponent
-  Gridding<ExecutionSpace, Dim, T> gridding_;
+  Plan gridding_;
   Transform adjoint_transform_, forward_transform_;
   Kokkos::View<Complex*, ExecutionSpace> grids_;
 };
+
+namespace Impl {
+
+/// Images whose pixels are multiplied by their coordinate along an axis.
+template <class Value>
+struct SlopedImages {
+  Value* data;
+  int size;            ///< of the axis
+  std::int64_t stride; ///< of its pixels
+
+  KOKKOS_FUNCTION std::remove_const_t<Value> get(std::int64_t slice, std::int64_t pixel,
+                                                 std::int64_t pixels) const {
+    const int at = static_cast<int>(pixel / stride % size) - size / 2;
+    return typename Value::value_type(at) * data[slice * pixels + pixel];
+  }
+};
+
+/// gradients(j, axis) = factor sum_slices Im(conj(samples_j) slopes_j)
+template <class T>
+struct SumPointGradients {
+  SampleArray<const Kokkos::complex<T>> samples, slopes;
+  std::int64_t slices;
+  T factor;
+  T* gradients; ///< at the axis
+  int axes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t point) const {
+    T sum = 0;
+    for (std::int64_t slice = 0; slice < slices; ++slice) {
+      const Kokkos::complex<T> sample = samples(point, slice), slope = slopes(point, slice);
+      sum += sample.real() * slope.imag() - sample.imag() * slope.real();
+    }
+    gradients[point * axes] = factor * sum;
+  }
+};
+
+} // namespace Impl
 
 } // namespace Bracewell

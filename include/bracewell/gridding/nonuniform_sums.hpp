@@ -3,10 +3,8 @@
 
 #include <bracewell/array.hpp>
 #include <bracewell/gridding/detail/kernel.hpp>
-#include <bracewell/gridding/detail/nonuniform_boxes.hpp>
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/plans/plan.hpp>
 #include <bracewell/gridding/detail/point_boxes.hpp>
-#include <bracewell/gridding/detail/reciprocal_transform.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/gridding/options.hpp>
@@ -101,14 +99,15 @@ public:
                                   const GriddingOptions& options = {}) {
     constexpr Impl::Arguments arguments{"NonuniformSums::bytes_needed"};
     const NonuniformSums sums(options);
-    const auto boxes = Boxes::make(space, points, targets, sums.oversampling(), sums.room(), arguments);
-    const Shape grid = Plan::grid_shape(space, points, boxes.shape, sums.of_points(), arguments);
+    const auto boxes = Boxes::make(space, points, targets, sums.oversampling_, sums.room(), arguments);
+    using Plans = Impl::NamedPlans;
+    const Shape grid = Plans::grid_shape<Plan>(arguments, space, points, boxes.shape, sums.of_points());
     std::int64_t complex = sums.slices();
     for (const int size : grid)
       complex *= size;
     complex += count(targets) + sums.slices() * std::max(count(points), count(targets)) +
                (boxes.to.centred() ? 0 : count(points));
-    return Plan::bytes_needed(space, points, boxes.shape, sums.of_points(), arguments) +
+    return Plans::bytes_needed<Plan>(arguments, space, points, boxes.shape, sums.of_points()) +
            Transform::bytes_needed(space, targets, grid, sums.of_targets()) +
            static_cast<std::size_t>(complex) * sizeof(Complex);
   }
@@ -162,10 +161,8 @@ public:
 private:
   /// Without points.
   explicit NonuniformSums(const GriddingOptions& options)
-      : options_(checked(options)),
-        kernel_(Impl::choose_kernel(options.kernel, options.tolerance / 2, oversampling(), Dim,
-                                    double(std::numeric_limits<T>::epsilon()))),
-        reciprocal_(kernel_, 0.5 / oversampling()) {}
+      : options_(checked(options)), oversampling_(reachable(options)),
+        kernel_(kernel(options, oversampling_)), reciprocal_(kernel_, 0.5 / oversampling_) {}
 
   static GriddingOptions checked(const GriddingOptions& options) {
     constexpr Impl::Arguments arguments{"NonuniformSums"};
@@ -180,26 +177,39 @@ private:
     return options;
   }
 
-  double oversampling() const { return options_.oversampling.value_or(2); }
+  static Impl::KernelPolynomials kernel(const GriddingOptions& options, double oversampling) {
+    return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
+                               double(std::numeric_limits<T>::epsilon()));
+  }
+  /// Of the points' grid: where it is too small for the tolerance, a larger one, as Gridding would take.
+  static double reachable(const GriddingOptions& options) {
+    const double asked = options.oversampling.value_or(2);
+    for (const double tried : asked_oversamplings(asked))
+      if (kernel(options, tried).width <= Impl::KernelShape::max_width)
+        return tried;
+    return asked;
+  }
 
   /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
   template <class Points, class Targets>
   void plan(const ExecutionSpace& space, const Points& points, const Targets& targets,
             const Impl::Arguments& arguments) {
+    using Plans = Impl::NamedPlans;
     Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
     const auto [from, to, shape, cells] =
-        Boxes::make(space, points, targets, oversampling(), room(), arguments);
+        Boxes::make(space, points, targets, oversampling_, room(), arguments);
     bool fits = gridding_ && this->points() == count(points) && this->targets() == count(targets);
     for (int d = 0; d < Dim; ++d)
       fits = fits && cells[d] <= grid_shape()[Dim - 1 - d];
-    const Shape grid = fits ? grid_shape() : Plan::grid_shape(space, points, shape, of_points(), arguments);
+    const Shape grid =
+        fits ? grid_shape() : Plans::grid_shape<Plan>(arguments, space, points, shape, of_points());
 
     Impl::MovePoints<Points, Dim> move{points, nullptr, {}, {}, {}};
     Impl::MovePoints<Targets, Dim> move_targets{targets, nullptr, {}, {}, {}};
     double to_middle[Dim], from_middle[Dim];
     for (int d = 0; d < Dim; ++d) {
       const int size = grid[Dim - 1 - d];
-      const double step = to.reach[d] > 0     ? 0.5 / (oversampling() * to.reach[d])
+      const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
                           : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room())
                                               : 1;
       move.middle[d] = from.middle[d];
@@ -212,13 +222,15 @@ private:
     }
     const auto moved_points = moved(space, move), moved_targets = moved(space, move_targets);
     if (fits) {
-      gridding_->set_points(space, moved_points, arguments);
+      Plans::set_points(arguments, *gridding_, space, moved_points);
       transform_->set_points(space, moved_targets);
     } else {
       gridding_.reset(); // and its memory, before there is other
       transform_.reset();
-      gridding_ = std::make_unique<Plan>(space, moved_points, shape, of_points(), arguments);
-      transform_ = std::make_unique<Transform>(space, moved_targets, grid, of_targets(), arguments);
+      gridding_ =
+          std::make_unique<Plan>(Plans::make<Plan>(arguments, space, moved_points, shape, of_points()));
+      transform_ = std::make_unique<Transform>(
+          Plans::make<Transform>(arguments, space, moved_targets, grid, of_targets()));
       resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * elements());
       resize(space, factors_, "Bracewell::NonuniformSums::factors", this->targets());
       resize(space, scratch_, "Bracewell::NonuniformSums::scratch",
@@ -246,12 +258,12 @@ private:
   GriddingOptions of_points() const {
     GriddingOptions options = options_;
     options.tolerance = options_.tolerance / 2;
-    options.oversampling = oversampling();
+    options.oversampling = oversampling_;
     return options;
   }
   GriddingOptions of_targets() const {
     GriddingOptions options = options_;
-    options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors(oversampling(), Dim).rounding);
+    options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors(oversampling_, Dim).rounding);
     options.sign = -options_.sign;
     return options;
   }
@@ -318,7 +330,8 @@ private:
   }
 
   GriddingOptions options_;
-  Impl::KernelPolynomials kernel_; ///< of the points' grid
+  double oversampling_;            ///< of the points' grid
+  Impl::KernelPolynomials kernel_; ///< likewise
   Impl::ReciprocalTransform reciprocal_;
   std::unique_ptr<Plan> gridding_;
   std::unique_ptr<Transform> transform_;

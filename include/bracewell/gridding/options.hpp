@@ -6,27 +6,20 @@
 
 namespace Bracewell {
 
-/// The function that carries a sample at a non-uniform frequency to the grid points around it, and back.
-enum class GriddingKernel {
-  KaiserBessel, ///< I0(beta sqrt(1 - z^2)); Fessler and Sutton, IEEE Trans. Signal Process. 51, 2003: the
-                ///< default, the most accurate for its width
-  ExponentialOfSemicircle, ///< exp(beta (sqrt(1 - z^2) - 1)); Barnett, Magland, af Klinteberg, SIAM J. Sci.
-                           ///< Comput. 41(5), 2019
-  Gaussian                 ///< needs nearly twice the width; Greengard and Lee, SIAM Review 46(3), 2004
-};
-
 /// How samples are accumulated on the grid. All agree to rounding.
 enum class GriddingStrategy {
-  Automatic,    ///< chosen by choose_gridding_strategy (gridding/cost.hpp)
-  Atomic,       ///< one thread per sample, atomic additions; any space; last bits vary from run to run
+  Automatic, ///< chosen by choose_gridding_strategy (gridding/cost.hpp)
+  Atomic, ///< one thread per sample, atomic additions; any space; last bits vary from run to run. The published
+          ///< baseline: on hosts never the fastest
   PrunedGather, ///< one thread per grid point visits the rays that pass it; polar points in 2D only; bitwise
-                ///< reproducible
-  Duplicated,   ///< hosts only: every thread adds its samples to a grid of its own, slice by slice; bitwise
-                ///< reproducible for a number of threads
-  Tiles, ///< samples are listed once per tile of the grid that they reach and a team owns a tile; 2D and 3D;
+                ///< reproducible. A published method to compare with: never the fastest
+  Tiles, ///< GPUs, 2D and 3D: samples are listed once per tile of the grid that they reach and a team owns a tile;
          ///< bitwise reproducible
-  Bins   ///< samples are sorted into bins of the grid and a team adds those of a bin, one slice at a time;
-         ///< kernels of at most 16 grid points; bitwise reproducible
+  Bins, ///< samples are sorted into bins of the grid and a team adds those of a bin, one slice at a time, large bins in
+        ///< parts; any space; bitwise reproducible
+  OwnedBoxes, ///< GPUs, 3D: samples are sorted into bins, and teams own boxes of the grid and look for the samples that
+              ///< reach theirs, of eight slices at a time; bitwise reproducible
+  MatrixBoxes ///< the same for a slice at a time, by instructions that multiply matrices (NVIDIA)
 };
 
 /// Order of the axes of the samples.
@@ -40,9 +33,9 @@ struct GriddingOptions {
   std::int64_t slices = 1; ///< how many arrays a call transforms at most, all at the same points
   double tolerance = 1e-4; ///< relative error (L2) of sums over samples or pixels; 1e-2 to 1e-6 in float, to
                            ///< 1e-12 in double
-  GriddingKernel kernel = GriddingKernel::KaiserBessel; ///< carries samples to the grid
-  std::optional<double> oversampling = std::
-      nullopt; ///< grid over image size, 1.2 to 8; by default 1.5 to 2, on hosts from 1.25 on, the fastest
+  /// Grid over image size, 1.2 to 8: at least, for up to 2 are taken where no kernel of at most 16 grid points would meet
+  /// the tolerance. By default 1.5 to 2, on hosts from 1.25 on, the fastest.
+  std::optional<double> oversampling = std::nullopt;
   GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of spreading
   SampleOrder order = SampleOrder::SlicesFirst;            ///< of the axes of samples
   int sign = 1; ///< of the exponent of NonuniformFFT::adjoint, 1 or -1; `forward` has the other

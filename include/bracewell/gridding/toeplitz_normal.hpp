@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/choose_toeplitz_lines.hpp>
-#include <bracewell/gridding/detail/toeplitz_lines.hpp>
-#include <bracewell/gridding/detail/toeplitz_plans.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_lines.hpp>
+#include <bracewell/gridding/detail/toeplitz/toeplitz_plans.hpp>
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
@@ -52,7 +51,7 @@ public:
   /// @param points   View [points, Dim] of double, or PolarPoints: see Gridding
   /// @param weights  View of float or double, as Value is, [points], of any sign; all 1 where it is {}
   /// @param shape    image size {(depth,) height, width}, at most 16,384
-  /// @param options  tolerance, kernel, oversampling, strategy and sign of the NonuniformFFT; `slices` are
+  /// @param options  tolerance, oversampling, strategy and sign of the NonuniformFFT; `slices` are
   ///                 those that a pass transforms at once; samples have no order here
   /// @throws Error as Gridding does, and on weights of another shape
   template <class Points>
@@ -175,7 +174,8 @@ private:
                       const GriddingOptions& options, const Impl::ImageOnGrid<T, Dim>& layout,
                       Complex* transform) {
     constexpr Impl::Arguments arguments{"ToeplitzNormal"};
-    const NonuniformFFT<ExecutionSpace, Dim, T> adjoint(space, points, wide, options, arguments);
+    using Adjoint = NonuniformFFT<ExecutionSpace, Dim, T>;
+    const auto adjoint = Impl::NamedPlans::make<Adjoint>(arguments, space, points, wide, options);
     const std::int64_t count = adjoint.plan().points();
     if (weights)
       arguments.shape("weights", weights, {count});

@@ -47,8 +47,8 @@ public:
                     const FourierTomographyOptions& options = {})
       : sizes_(checked({"FourierTomography"}, geometry, options), options),
         layout_(space, geometry, options.units),
-        gridding_(space, polar(geometry), {sizes_.image, sizes_.image}, gridding_options(options),
-                  Impl::Arguments{"FourierTomography"}),
+        gridding_(Impl::NamedPlans::make<Gridding2D>({"FourierTomography"}, space, polar(geometry),
+                                                     sizes_.shape(), gridding_options(options))),
         // Plans without workspace of their own share one: they never run at the same time.
         along_detector_(space, {geometry.width}, sizes_.rows(), {.external_workspace = true}),
         to_detector_(space, {geometry.width}, sizes_.rows(), {.external_workspace = true}),
@@ -75,16 +75,17 @@ public:
                                   const FourierTomographyOptions& options = {}) {
     constexpr Impl::Arguments arguments{"FourierTomography::bytes_needed"};
     const Sizes sizes(checked(arguments, geometry, options), options);
-    const std::array<int, 2> image{sizes.image, sizes.image};
     const GriddingOptions of_gridding = gridding_options(options);
-    const auto grid = Gridding2D::grid_shape(space, polar(geometry), image, of_gridding, arguments);
+    using Plans = Impl::NamedPlans;
+    const auto grid =
+        Plans::grid_shape<Gridding2D>(arguments, space, polar(geometry), sizes.shape(), of_gridding);
     const std::size_t workspace =
         std::max({FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {geometry.width}, sizes.rows()),
                   FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {geometry.width}, sizes.rows()),
                   GridFFT::bytes_needed(space, grid, sizes.pairs(), {.direction = FFTDirection::Backward}),
                   GridFFT::bytes_needed(space, grid, sizes.pairs())});
     return Impl::PolarSampleLayout<ExecutionSpace, T>::bytes_needed(geometry, options.units) +
-           Gridding2D::bytes_needed(space, polar(geometry), image, of_gridding, arguments) +
+           Plans::bytes_needed<Gridding2D>(arguments, space, polar(geometry), sizes.shape(), of_gridding) +
            static_cast<std::size_t>(sizes.samples() + sizes.grids(grid)) * sizeof(Complex) + workspace;
   }
 
@@ -176,6 +177,7 @@ private:
         : slices(options.slices), rays(static_cast<std::int64_t>(geometry.angles.size())),
           width(geometry.width), image(options.image ? options.image : geometry.width) {}
 
+    std::array<int, 2> shape() const { return {image, image}; }
     std::int64_t pairs() const { return (slices + 1) / 2; }
     std::int64_t rows() const { return slices * rays; }
     std::int64_t row_values() const { return rays * width; } ///< of a slice
@@ -200,8 +202,6 @@ private:
                       [&] { return Impl::number(options.tolerance); });
     if (options.oversampling)
       arguments.within("options.oversampling", *options.oversampling, 1.2, 8.);
-    arguments.require(options.strategy != GriddingStrategy::Duplicated || Impl::is_host<ExecutionSpace>,
-                      "options.strategy", "Duplicated on hosts only", "it on a GPU");
     return geometry;
   }
 
@@ -214,7 +214,6 @@ private:
   static GriddingOptions gridding_options(const FourierTomographyOptions& options) {
     return {.slices = (options.slices + 1) / 2,
             .tolerance = options.tolerance,
-            .kernel = options.kernel,
             .oversampling = options.oversampling,
             .strategy = options.strategy,
             .order = SampleOrder::SlicesLast};

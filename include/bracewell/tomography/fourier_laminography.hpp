@@ -49,8 +49,9 @@ public:
         layout_(space, Impl::with_cosine(geometry), options.units),
         row_factors_(Impl::device_copy(space, "Bracewell::FourierLaminography::row_factors",
                                        Impl::row_factors<T>(geometry))),
-        gridding_(space, Impl::points_of_frames(space, geometry), shape(sizes_), gridding_options(options),
-                  Impl::Arguments{"FourierLaminography"}),
+        gridding_(Impl::NamedPlans::make<Gridding3D>({"FourierLaminography"}, space,
+                                                     Impl::points_of_frames(space, geometry), shape(sizes_),
+                                                     gridding_options(options))),
         // Plans without workspace of their own share one: they never run at the same time.
         to_spectra_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
         to_frames_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
@@ -81,7 +82,8 @@ public:
     const Sizes sizes(checked(arguments, geometry, options), options);
     const auto points = Impl::points_of_frames(space, geometry);
     const GriddingOptions of_gridding = gridding_options(options);
-    const auto grid = Gridding3D::grid_shape(space, points, shape(sizes), of_gridding, arguments);
+    using Plans = Impl::NamedPlans;
+    const auto grid = Plans::grid_shape<Gridding3D>(arguments, space, points, shape(sizes), of_gridding);
     const std::array<int, 2> frame{sizes.rows, sizes.width};
     const std::size_t workspace =
         std::max({ToSpectra::bytes_needed(space, frame, sizes.angles),
@@ -89,7 +91,7 @@ public:
                   GridFFT::bytes_needed(space, grid, 1, {.direction = FFTDirection::Backward}),
                   GridFFT::bytes_needed(space, grid, 1)});
     return Layout::bytes_needed(Impl::with_cosine(geometry), options.units) +
-           Gridding3D::bytes_needed(space, points, shape(sizes), of_gridding, arguments) +
+           Plans::bytes_needed<Gridding3D>(arguments, space, points, shape(sizes), of_gridding) +
            static_cast<std::size_t>(sizes.of_frames().frequencies() + sizes.samples() + sizes.grid(grid)) *
                sizeof(Complex) +
            workspace;

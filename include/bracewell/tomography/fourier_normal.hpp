@@ -110,10 +110,7 @@ private:
     return {image, image};
   }
   static GriddingOptions gridding(const FourierTomographyOptions& options) {
-    return {.slices = options.slices,
-            .tolerance = options.tolerance,
-            .kernel = options.kernel,
-            .oversampling = options.oversampling};
+    return {.slices = options.slices, .tolerance = options.tolerance, .oversampling = options.oversampling};
   }
 
   Tomography tomography_;

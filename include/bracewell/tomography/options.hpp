@@ -18,7 +18,6 @@ struct FourierTomographyOptions {
   ProjectionUnits units = ProjectionUnits::Transpose;      ///< of `project`
   double tolerance = 1e-4;                                 ///< relative error (L2)
   GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of the gridding, see GriddingOptions
-  GriddingKernel kernel = GriddingKernel::KaiserBessel;    ///< of the gridding
   std::optional<double> oversampling = std::nullopt;       ///< of the grid, see GriddingOptions
 };
 

@@ -12,8 +12,8 @@ from ._arrays import Array, as_like, current_stream, empty, is_complex, place, r
 class _PlannedForSlices:
     """Has a compiled plan for every precision and device, made at the first call, and again for more slices."""
 
-    def __init__(self, name, tolerance, kernel, oversampling):
-        self._name, self._options, self._plans = name, (float(tolerance), kernel, oversampling), {}
+    def __init__(self, name, tolerance, oversampling):
+        self._name, self._options, self._plans = name, (float(tolerance), oversampling), {}
 
     def _batch(self, name, array, axes):
         shape = shape_of(self._name, name, array)
@@ -42,16 +42,15 @@ class NonuniformFFT(_PlannedForSlices):
         points: ``[points, axes]``, cycles per pixel, any (the period is 1); column 0 is x, the last axis of images.
         shape: (((depth,) height,) width) of images.
         tolerance: relative error (L2): 1e-2 to 1e-6 in float, to 1e-12 in double.
-        kernel: kaiser_bessel, exponential_of_semicircle or gaussian.
         oversampling: grid over image size, 1.2 to 8; by default 1.5 or 2, the faster.
 
     Raises:
         ValueError: on options out of range and points that are not finite (at the first call).
     """
 
-    def __init__(self, points: Any, shape: Sequence[int], *, tolerance: float = 1e-4, kernel: str = "kaiser_bessel",
+    def __init__(self, points: Any, shape: Sequence[int], *, tolerance: float = 1e-4,
                  oversampling: Optional[float] = None):
-        super().__init__("NonuniformFFT", tolerance, kernel, oversampling)
+        super().__init__("NonuniformFFT", tolerance, oversampling)
         self.points, self.shape = points, tuple(int(size) for size in shape)
 
     def adjoint(self, samples: Array, *, stream: Optional[int] = None) -> Array:
@@ -110,7 +109,6 @@ class ToeplitzNormal(_PlannedForSlices):
         shape: ((depth,) height, width) of images.
         weights: real ``[points]``, of any sign; 1 by default.
         tolerance: relative error (L2) of the convolution's kernel: 1e-2 to 1e-6 in float, to 1e-12 in double.
-        kernel: kaiser_bessel, exponential_of_semicircle or gaussian.
         oversampling: grid over image size while the convolution's kernel is computed, 1.2 to 8; by default 1.5 or 2.
 
     Raises:
@@ -118,8 +116,8 @@ class ToeplitzNormal(_PlannedForSlices):
     """
 
     def __init__(self, points: Any, shape: Sequence[int], weights: Optional[Any] = None, *, tolerance: float = 1e-4,
-                 kernel: str = "kaiser_bessel", oversampling: Optional[float] = None):
-        super().__init__("ToeplitzNormal", tolerance, kernel, oversampling)
+                 oversampling: Optional[float] = None):
+        super().__init__("ToeplitzNormal", tolerance, oversampling)
         self.points, self.shape, self.weights = points, tuple(int(size) for size in shape), weights
 
     def execute(self, images: Array, *, stream: Optional[int] = None) -> Array:
@@ -150,7 +148,6 @@ class NonuniformSums(_PlannedForSlices):
         points: ``[points, axes]``, in pixels.
         targets: ``[targets, axes]``, in cycles per pixel, or in other units whose product with those of points is cycles.
         tolerance: relative error (L2): 1e-2 to 1e-6 in float, to 1e-12 in double.
-        kernel: kaiser_bessel, exponential_of_semicircle or gaussian.
         oversampling: of both grids, 1.25 to 8; by default 2 for that of the points, 1.5 or 2 for that of the targets.
 
     Raises:
@@ -158,9 +155,9 @@ class NonuniformSums(_PlannedForSlices):
             product along an axis of more than about 14,000 (in 1D 3e7) cycles (at the first call).
     """
 
-    def __init__(self, points: Any, targets: Any, *, tolerance: float = 1e-4, kernel: str = "kaiser_bessel",
+    def __init__(self, points: Any, targets: Any, *, tolerance: float = 1e-4,
                  oversampling: Optional[float] = None):
-        super().__init__("NonuniformSums", tolerance, kernel, oversampling)
+        super().__init__("NonuniformSums", tolerance, oversampling)
         self.points, self.targets = points, targets
 
     def forward(self, values: Array, *, stream: Optional[int] = None) -> Array:

@@ -1,5 +1,5 @@
 // One golden case of the gridding operators: sums over polar samples and parallel-beam projection, all
-// kernels and strategies.
+// strategies.
 #pragma once
 
 #include "../golden.hpp"
@@ -12,7 +12,7 @@ struct TomographyCase {
   const Array& array(const std::string& key) const { return file[json.at(key).get<std::string>()]; }
 };
 
-/// Largest relative errors of a case, over all kernels and strategies.
+/// Largest relative errors of a case, over all strategies.
 struct TomographyErrors {
   double type1 = 0, type2 = 0, backprojection = 0, projection = 0;
 };

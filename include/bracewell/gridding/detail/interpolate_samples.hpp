@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/per_sample.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
 
@@ -9,11 +10,11 @@ namespace Bracewell::Impl {
 /// slices.
 template <class Space, int MaxWidth, class T, int Dim>
 struct InterpolateSamples : PerSample<tuning_of<Space>.interpolated_slices_per_thread, MaxWidth, T, Dim> {
-  using Plan = GriddingPlan<Space, T, Dim>;
 
   const Kokkos::complex<T>* grid;
   SampleArray<Kokkos::complex<T>> samples;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const Kokkos::complex<T>* grid, const SampleArray<Kokkos::complex<T>>& samples) {
     const InterpolateSamples functor{

@@ -1,50 +1,33 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/options.hpp>
+#include <Kokkos_Core.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 #include <vector>
 
 namespace Bracewell::Impl {
 
-/// A gridding kernel in units of grid points, symmetric, zero outside |t| <= width / 2, 1 in its middle.
+/// The gridding kernel, that of Kaiser and Bessel, in units of grid points: I0(beta sqrt(1 - z^2)) / I0(beta),
+/// z = 2 t / width, zero outside |z| <= 1. Fessler and Sutton, IEEE Trans. Signal Process. 51, 2003.
 struct KernelShape {
-  static constexpr int max_width = 32;
+  static constexpr int max_width = 16;
 
-  GriddingKernel kernel;
   int width;
-  double beta; ///< decay; of the Gaussian the exponent at |t| = width / 2
+  double beta; ///< decay
 
-  /// The decay that leaves the least of the kernel's transform outside the image: the products with `width`
-  /// in the sources that GriddingKernel names, times factors near 1 found by minimising
-  /// KernelPolynomials::aliasing.
-  static KernelShape make(GriddingKernel kernel, int width, double oversampling) {
-    const double pi = std::acos(-1.), beta = pi * width * (1 - 0.5 / oversampling);
-    switch (kernel) {
-    case GriddingKernel::Gaussian:
-      return {kernel, width, beta / 2};
-    case GriddingKernel::KaiserBessel:
-      return {kernel, width, beta * (1 - 0.075 / width)};
-    default:
-      return {kernel, width, beta * (1 - 0.2 / width)};
-    }
+  /// The decay that leaves the least of the kernel's transform outside the image: the product with `width` in the
+  /// source above, times a factor near 1 found by minimising KernelPolynomials::Errors::aliasing.
+  static KernelShape make(int width, double oversampling) {
+    return {width, std::acos(-1.) * width * (1 - 0.5 / oversampling) * (1 - 0.075 / width)};
   }
 
   double operator()(double t) const {
     const double z = 2 * t / width, square = 1 - z * z;
-    if (square < 0)
-      return 0;
-    switch (kernel) {
-    case GriddingKernel::Gaussian:
-      return std::exp(-beta * z * z);
-    case GriddingKernel::KaiserBessel:
-      return bessel(square) / bessel(1);
-    default:
-      return std::exp(beta * (std::sqrt(square) - 1));
-    }
+    return square < 0 ? 0 : bessel(square) / bessel(1);
   }
 
 private:
@@ -85,7 +68,7 @@ struct KernelPolynomials {
   /// Chebyshev series of the least degree that misses the kernel by a twentieth of the tolerance, at the edge
   /// of images, where the roll-off amplifies it.
   KernelPolynomials(const KernelShape& shape, double tolerance, double oversampling) : width(shape.width) {
-    const int highest = std::min(width + 4, 26), nodes = highest + 1;
+    const int highest = width + 4, nodes = highest + 1;
     const double pi = std::acos(-1.);
     std::vector<double> series(static_cast<std::size_t>(nodes * width)); // [tap, k]
     for (int tap = 0; 2 * tap <= width - 1; ++tap) {
@@ -194,16 +177,50 @@ private:
 /// that of one sample is up to 1.5 times that of many); the search begins below exp(-pi width sqrt(1 - 1 /
 /// oversampling)), the best decay that there is (Barnett et al., section 4). Its width is max_width + 1 when
 /// there is none. Sums on the grid and its FFT are each wrong by about epsilon.
-inline KernelPolynomials choose_kernel(GriddingKernel kernel, double tolerance, double oversampling,
-                                       int dimensions, double epsilon) {
+inline KernelPolynomials choose_kernel(double tolerance, double oversampling, int dimensions,
+                                       double epsilon) {
   const double decay = std::acos(-1.) * std::sqrt(1 - 1 / oversampling);
   for (int width = std::max(2, static_cast<int>(-0.8 * std::log(tolerance) / decay));; ++width) {
-    KernelPolynomials polynomials(KernelShape::make(kernel, width, oversampling), tolerance, oversampling);
+    KernelPolynomials polynomials(KernelShape::make(width, oversampling), tolerance, oversampling);
     const auto errors = polynomials.errors(oversampling, dimensions);
     if (width > KernelShape::max_width ||
         (errors.aliasing <= 0.6 * tolerance && 2 * epsilon * errors.rounding <= 0.95 * tolerance))
       return polynomials;
   }
 }
+
+/// The reciprocal of a kernel's transform at frequencies up to `reach` in cycles per grid point. Its logarithm is a
+/// Chebyshev series in the square of the frequency, to rounding: zeros of the transform lie at 1.4 times the edge of
+/// images or beyond, where the oversampling is 1.2 or more. (Quadrature takes a hundred cosines and more.)
+struct ReciprocalTransform {
+  static constexpr int terms = 28;
+  double series[terms];
+  double reach;
+
+  ReciprocalTransform(const KernelPolynomials& kernel, double reach_) : series{}, reach(reach_) {
+    double values[terms];
+    for (int m = 0; m < terms; ++m)
+      values[m] = -std::log(kernel.transform(reach * std::sqrt((1 + node(m)) / 2)));
+    for (int k = 0; k < terms; ++k) {
+      for (int m = 0; m < terms; ++m)
+        series[k] += values[m] * std::cos(std::numbers::pi * k * (m + 0.5) / terms);
+      series[k] *= (k == 0 ? 1. : 2.) / terms;
+    }
+  }
+
+  KOKKOS_FUNCTION double operator()(double frequency) const {
+    const double x = 2 * (frequency / reach) * (frequency / reach) - 1;
+    double next = 0, value = 0; // Clenshaw's recurrence
+    for (int k = terms - 1; k > 0; --k) {
+      const double now = 2 * x * value - next + series[k];
+      next = value;
+      value = now;
+    }
+    return Kokkos::exp(x * value - next + series[0]);
+  }
+
+private:
+  static double node(int m) { return std::cos(std::numbers::pi * (m + 0.5) / terms); }
+};
 
 } // namespace Bracewell::Impl

@@ -94,9 +94,9 @@ KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 3>& at, const GridSha
                                          const TapWeights<T>& kernel, const T (&weights)[3][MaxWidth],
                                          const Visit& visit) {
   const Location<T, 2> plane{{at.offset[0], at.offset[1]}, {at.first[0], at.first[1]}};
-  T slice[2][MaxWidth];
+  T in_plane[2][MaxWidth];
   for (int i = 0; i < MaxWidth; ++i)
-    slice[0][i] = weights[0][i];
+    in_plane[0][i] = weights[0][i];
   const GridShape<2> plane_shape{{grid.size[0], grid.size[1]}};
   for (int k = 0; k < MaxWidth; ++k) {
     if (k >= kernel.width)
@@ -104,8 +104,8 @@ KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 3>& at, const GridSha
     const int z = at.first[2] + k;
     const std::int64_t above = (z < grid.size[2] ? z : z - grid.size[2]) * plane_shape.elements();
     for (int i = 0; i < MaxWidth; ++i)
-      slice[1][i] = weights[1][i] * weights[2][k];
-    for_each_tap(plane, plane_shape, kernel, slice,
+      in_plane[1][i] = weights[1][i] * weights[2][k];
+    for_each_tap(plane, plane_shape, kernel, in_plane,
                  [&](std::int64_t index, T weight) { visit(above + index, weight); });
   }
 }
@@ -125,6 +125,31 @@ struct SpreadingProblem {
   std::int64_t points, slices;
   GridShape<Dim> grid;
   TapWeights<T> kernel;
+};
+
+/// What spreading and interpolating sample by sample have in common: a thread has one sample of a few slices,
+/// whose taps have the same weights.
+template <int slices_per_thread, int MaxWidth, class T, int Dim>
+struct PerSample {
+  SpreadingProblem<T, Dim> problem;
+  TapTable<T, MaxWidth> taps;
+
+  std::int64_t threads() const {
+    return problem.points * ((problem.slices + slices_per_thread - 1) / slices_per_thread);
+  }
+
+  /// visit(point, slice, for_each): for_each(tap) calls tap(index in a grid, weight).
+  template <class Visit>
+  KOKKOS_INLINE_FUNCTION void for_each_slice(std::int64_t thread, const Visit& visit) const {
+    const std::int64_t point = thread % problem.points, first = thread / problem.points * slices_per_thread;
+    const std::int64_t end = Kokkos::min(first + slices_per_thread, problem.slices);
+    const Location<T, Dim> at = problem.locations[point];
+    T weights[Dim][MaxWidth];
+    evaluate_taps(taps, at, weights);
+    for (std::int64_t slice = first; slice < end; ++slice)
+      visit(point, slice,
+            [&](const auto& tap) { for_each_tap(at, problem.grid, problem.kernel, weights, tap); });
+  }
 };
 
 } // namespace Bracewell::Impl

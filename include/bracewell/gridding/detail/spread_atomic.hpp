@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/per_sample.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/tuning.hpp>
+#include <bracewell/impl/memory.hpp>
 
 namespace Bracewell::Impl {
 
 /// GriddingStrategy::Atomic: a thread adds the taps of one sample, for a few slices, to a grid that is zero.
 template <class Space, int MaxWidth, class T, int Dim>
 struct SpreadAtomic : PerSample<tuning_of<Space>.slices_per_thread, MaxWidth, T, Dim> {
-  using Plan = GriddingPlan<Space, T, Dim>;
 
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* grid;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
     fill(space, "Bracewell::Gridding::zero", grid, slices * plan.problem.grid.elements());

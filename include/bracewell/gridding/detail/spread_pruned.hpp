@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/plan.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/gridding/detail/rays.hpp>
+#include <bracewell/gridding/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
 
@@ -9,7 +11,6 @@ namespace Bracewell::Impl {
 /// lets them pass its kernel, and on them the samples in reach.
 template <class Space, class T>
 struct SpreadPruned {
-  using Plan = GriddingPlan<Space, T, 2>;
   static constexpr int slices_per_thread = tuning_of<Space>.slices_per_thread;
 
   SpreadingProblem<T, 2> problem;
@@ -17,6 +18,7 @@ struct SpreadPruned {
   SampleArray<const Kokkos::complex<T>> samples;
   Kokkos::complex<T>* grid;
 
+  template <class Plan>
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
     const SpreadPruned functor{plan.problem_of(slices), *plan.rays, samples, grid};

@@ -13,19 +13,10 @@ namespace Bracewell::Impl {
 /// The polynomials on a device. Rows are padded with zeros to `stride` taps.
 template <class T>
 struct TapWeights {
-  const T* table;
-  int width, degree, stride;
+  static constexpr int stride = KernelShape::max_width;
 
-  /// Weights of all taps; those beyond the width are zero.
-  template <int MaxWidth>
-  KOKKOS_FUNCTION void evaluate(T offset, T (&weights)[MaxWidth]) const {
-    const T u = 2 * offset - T(width - 1);
-    for (int tap = 0; tap < MaxWidth; ++tap)
-      weights[tap] = table[tap];
-    for (int power = 1; power <= degree; ++power)
-      for (int tap = 0; tap < MaxWidth; ++tap)
-        weights[tap] = weights[tap] * u + table[power * stride + tap];
-  }
+  const T* table;
+  int width, degree;
 
   KOKKOS_FUNCTION T evaluate_one(T offset, int tap) const {
     const T u = 2 * offset - T(width - 1);
@@ -36,9 +27,9 @@ struct TapWeights {
   }
 };
 
-/// The polynomials of at most MaxWidth taps for kernels that evaluate many. A table held by value travels
-/// with the kernel's arguments, where GPUs read it at no cost; polynomials of lower degree begin with zeros.
-template <class T, int MaxWidth, bool by_value = (MaxWidth <= 16)>
+/// The polynomials of at most MaxWidth taps for kernels that evaluate many. The table travels with the kernel's
+/// arguments, where GPUs read it at no cost; polynomials of lower degree begin with zeros.
+template <class T, int MaxWidth>
 struct TapTable {
   static constexpr int powers = MaxWidth + 5;
 
@@ -71,35 +62,23 @@ struct TapTable {
   }
 };
 
-template <class T, int MaxWidth>
-struct TapTable<T, MaxWidth, false> {
-  TapWeights<T> weights;
-
-  TapTable(const TapWeights<T>& weights_, const std::vector<T>&) : weights(weights_) {}
-
-  KOKKOS_FUNCTION void evaluate(T offset, T (&result)[MaxWidth]) const { weights.evaluate(offset, result); }
-};
-
-/// Widths that kernels are compiled for; a narrower one uses the next.
-template <class T>
-inline constexpr int common_max_width = sizeof(T) <= 4 ? 8 : 16;
-
-/// The same for the strategy Bins, whose kernels have at most 16 taps: the width itself or, as SIMD registers of
-/// hosts hold, the next multiple of four.
-template <bool by_four, int width = by_four ? 4 : 2, class Run>
-void with_bin_width(int wanted, const Run& run) {
-  if constexpr (width < 16)
+/// Calls run with the number of taps that machines of the strategies that sort samples into bins are compiled for: the
+/// width itself or, as SIMD registers of hosts hold, the next multiple of four.
+template <bool by_four, int width = by_four ? 4 : 2, class Call>
+void with_bin_width(int wanted, const Call& call) {
+  if constexpr (width < KernelShape::max_width)
     if (wanted > width)
-      return with_bin_width<by_four, width + (by_four ? 4 : 1)>(wanted, run);
-  run.template operator()<width>();
+      return with_bin_width<by_four, width + (by_four ? 4 : 1)>(wanted, call);
+  call.template operator()<width>();
 }
 
-template <class T, class Run>
-void with_max_width(int width, const Run& run) {
-  if (width <= common_max_width<T>)
-    run.template operator()<common_max_width<T>>();
-  else
-    run.template operator()<KernelShape::max_width>();
+/// The same for all other machines, where a narrower kernel uses the next.
+template <class T, class Call>
+void with_max_width(int width, const Call& call) {
+  if constexpr (sizeof(T) == 4)
+    if (width <= 8)
+      return call.template operator()<8>();
+  call.template operator()<KernelShape::max_width>();
 }
 
 } // namespace Bracewell::Impl

@@ -9,122 +9,64 @@
 
 namespace Bracewell::Impl {
 
-/// Edges of a tile of a grid; x is the axis whose elements are neighbours in memory.
-struct TileShape {
+/// Edges of a box of a grid; x is the axis whose elements are neighbours in memory.
+struct BoxShape {
   int x, y, z;
 };
 
-/// The constants of gridding for one architecture. Times are those of a whole GPU or of one core of a host, in
+/// The constants of gridding for hosts and GPUs. Times are those of a whole GPU or of one core of a host, in
 /// nanoseconds; `bench/tune_gridding` prints them again. Sizes belong to caches, registers and scratch memory:
 /// change one and run `bench_gridding`.
 struct GriddingTuning {
   // gridding_cost and gridding_and_fft_cost
-  double write;             ///< an element of a grid
-  double atomic_tap;        ///< a tap of a sample of a slice
-  double duplicated_sample; ///< a sample of a slice: Duplicated computes weights anew for every slice
-  double duplicated_tap;    ///< a tap of it
-  double pruned_tap;        ///< a tap of a sample of a slice
-  double tile_cell_2d;      ///< an element of a tile that has samples, for all slices of a team
-  double tile_cell_3d;      ///< the same in 3D
-  double tile_visit;        ///< a sample of a tile, for all slices of a team
-  double tile_tap;          ///< a tap of a sample, for all slices of a team
-  double fft_element;       ///< an element of a grid
+  double write;       ///< an element of a grid
+  double atomic_tap;  ///< a tap of a sample of a slice
+  double pruned_tap;  ///< a tap of a sample of a slice
+  double fft_element; ///< an element of a grid
 
   double bin_sample_2d, bin_sample_3d; ///< a sample of a slice in a bin; in 1D as in 2D
   double bin_tap;                      ///< a tap of it
   double bin_cell;                     ///< an element of a tile of a bin, which is added to the grid
   double bin_launch;                   ///< of the bins of a colour
-  double owned_cell; ///< an element of a grid, spread by SpreadOwnedBoxes eight slices at a time
-  double owned_sample,
-      owned_reach; ///< a sample of a slice, and each of the blocks' cells around that it is added to
-  double matrix_launch, matrix_cell;   ///< SpreadMatrixBoxes, and an element of a grid of a slice
-  double matrix_sample, matrix_tap;    ///< a sample of a slice, a tap of it
   double interpolated_bin_sample;      ///< a sample of a slice, interpolated in the order of bins
   double interpolated_bin_tap;         ///< a tap of it
   double interpolated_tap;             ///< a tap of a sample of a slice, interpolated sample by sample
   double interpolated_tap_slices_last; ///< the same where slices are neighbours, in 2D
-  double interpolated_tap_of_tiles;    ///< the same of many, from tiles
 
   // gridding_size
   std::int64_t smooth_up_to; ///< up to this size factors 5 and 7 are as good as 2 and 3
 
-  // Tiles
-  TileShape tile_2d, tile_3d;
-  int tile_slices;           ///< that a team adds at once
-  int few_slices;            ///< up to this number of slices a team adds `few_slices` at once
-  int least_task, most_task; ///< samples of one team, where tiles hold more
-
   // Bins
-  TileShape bin_1d, bin_2d, bin_3d;
+  BoxShape bin_1d, bin_2d, bin_3d;
   int bin_tasks, bin_lanes;          ///< so many tasks for so many lanes, where bins are large enough
   int least_bin_task, most_bin_task; ///< samples of one team, where bins hold more
   int bin_share_alone;               ///< one in so many of these a bin may hold that is not shared
-  int owned_slices;   ///< from which on SpreadOwnedBoxes takes over, at points that do not crowd:
-  int owned_bin;      ///< where no bin has more samples than this,
-  double owned_share; ///< or more than this share of what one of the teams at work adds in all,
-  int owned_lanes;    ///< of which there is one for so many lanes,
-  double owned_bytes; ///< and where samples of eight slices that lie apart have no more bytes
-  double matrix_share,
-      matrix_density; ///< the same share for SpreadMatrixBoxes, and how many samples a cell has at most in float
-  double dense_bin;  ///< samples per cell from which InterpolateDenseBins takes over
-  double copied_bin; ///< samples of a task from which InterpolateBinTiles takes over, in 3D
 
   // Kernels that go from sample to sample
   int slices_per_thread; ///< spread by Atomic or PrunedGather
   int interpolated_slices_per_thread;
 
-  // SpreadTilesGpu
-  int spread_teams_float, spread_teams_double; ///< of a multiprocessor, by registers
-
-  // choose_interpolation and InterpolateTiles
-  int interpolate_width;                                 ///< the widest kernel
-  int interpolate_team;                                  ///< lanes
-  int interpolate_at_once;                               ///< samples that are prepared together
-  int interpolate_teams_float, interpolate_teams_double; ///< of a multiprocessor, by registers
-  std::size_t interpolate_scratch;                       ///< the most bytes of a team
-  int interpolate_idle; ///< fewer than one lane in so many may be without a slice
-
-  constexpr TileShape bin(int dimensions) const {
+  constexpr BoxShape bin(int dimensions) const {
     return dimensions == 1 ? bin_1d : dimensions == 2 ? bin_2d : bin_3d;
   }
 };
 
-/// A host of two cores (2.6 GHz, AVX-512), 2026-11-21, for bins and interpolation 2026-11-23. It has no kernels with lanes.
+/// A host of two cores (2.6 GHz, AVX-512), 2026-11-21, for bins and interpolation 2026-11-23.
 inline constexpr GriddingTuning host_gridding_tuning{
     .write = 1,
     .atomic_tap = 8,
-    .duplicated_sample = 20,
-    .duplicated_tap = 2,
     .pruned_tap = 50,
-    .tile_cell_2d = 0.1,
-    .tile_cell_3d = 0.1,
-    .tile_visit = 50,
-    .tile_tap = 2,
     .fft_element = 7,
     .bin_sample_2d = 8,
     .bin_sample_3d = 15,
     .bin_tap = 0.2,
     .bin_cell = 1.5,
     .bin_launch = 0,
-    .owned_cell = 0, // GPUs only
-    .owned_sample = 0,
-    .owned_reach = 0,
-    .matrix_launch = 0,
-    .matrix_cell = 0,
-    .matrix_sample = 0,
-    .matrix_tap = 0,
     .interpolated_bin_sample = 9,
     .interpolated_bin_tap = 0.3,
     .interpolated_tap = 2.4,
     .interpolated_tap_slices_last = 2.4,
-    .interpolated_tap_of_tiles = 2.4,
     .smooth_up_to = std::numeric_limits<std::int64_t>::max(), // FFTW
-    .tile_2d = {16, 16, 1},                                   // of 16 slices 32 KB in float: a first cache
-    .tile_3d = {8, 8, 4},
-    .tile_slices = 16,
-    .few_slices = 4,
-    .least_task = 0, // tasks are whole tiles
-    .most_task = 0,
     .bin_1d = {4096, 1, 1},
     .bin_2d = {32, 32, 1}, // a tile in a second cache
     .bin_3d = {32, 16, 16},
@@ -133,65 +75,26 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .least_bin_task = 1024,
     .most_bin_task = std::numeric_limits<int>::max(),
     .bin_share_alone = 1,
-    .owned_slices = std::numeric_limits<int>::max(), // GPUs only
-    .owned_bin = 0,
-    .owned_share = 0,
-    .owned_lanes = 1,
-    .owned_bytes = 0,
-    .matrix_share = 0,
-    .matrix_density = 0,
-    .dense_bin = 0, // GPUs only
-    .copied_bin = 0,
     .slices_per_thread = 8,
     .interpolated_slices_per_thread = 1, // the grid of one slice fits caches better
-    .spread_teams_float = 1,
-    .spread_teams_double = 1,
-    .interpolate_width = 0,
-    .interpolate_team = 1,
-    .interpolate_at_once = 1,
-    .interpolate_teams_float = 1,
-    .interpolate_teams_double = 1,
-    .interpolate_scratch = 0,
-    .interpolate_idle = 1,
 };
 
-/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23, for owned boxes 2026-11-24 and for
-/// matrix units 2026-11-25; used on all GPUs.
+/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23; used on all GPUs.
 inline constexpr GriddingTuning h200_gridding_tuning{
     .write = 2e-3,
     .atomic_tap = 2e-2,
-    .duplicated_sample = 20, // hosts only
-    .duplicated_tap = 2,
     .pruned_tap = 1e-2,
-    .tile_cell_2d = 0.02,
-    .tile_cell_3d = 0.067,
-    .tile_visit = 0.15,
-    .tile_tap = 0, // the cells of a tile cost the same whether a tap falls on them or not
     .fft_element = 0.014,
     .bin_sample_2d = 0.055,
     .bin_sample_3d = 0.19,
     .bin_tap = 7e-4,
     .bin_cell = 7.5e-3,
     .bin_launch = 5000,
-    .owned_cell = 8.5e-3,
-    .owned_sample = 0.056,
-    .owned_reach = 2.4e-4,
-    .matrix_launch = 19000,
-    .matrix_cell = 4.6e-3,
-    .matrix_sample = 0.22,
-    .matrix_tap = 4e-4,
     .interpolated_bin_sample = 0.05,
     .interpolated_bin_tap = 4.5e-4,
     .interpolated_tap = 4e-3,
     .interpolated_tap_slices_last = 1.8e-3,
-    .interpolated_tap_of_tiles = 8e-4,
     .smooth_up_to = 2048, // see gridding_size
-    .tile_2d = {8, 4, 1}, // a lane keeps a tile of one slice in registers: 32 complex numbers
-    .tile_3d = {4, 4, 2},
-    .tile_slices = 32, // a lane each
-    .few_slices = 32,
-    .least_task = 128,
-    .most_task = 4096,
     .bin_1d = {256, 1, 1},
     .bin_2d = {16, 16, 1},
     .bin_3d = {16, 8, 8},
@@ -200,26 +103,8 @@ inline constexpr GriddingTuning h200_gridding_tuning{
     .least_bin_task = 1024,
     .most_bin_task = 16384,
     .bin_share_alone = 2,
-    .owned_slices = 4,
-    .owned_bin = 512,
-    .owned_share = 0.5,
-    .owned_lanes = 1024,
-    .owned_bytes = 3e8,
-    .matrix_share = 0.0625, // their boxes are eight times as large as those in 3D
-    .matrix_density = 0.2,
-    .dense_bin = 0.5,
-    .copied_bin = 64,
     .slices_per_thread = 8,
     .interpolated_slices_per_thread = 8,
-    .spread_teams_float = 16,  // 128 registers for a lane
-    .spread_teams_double = 12, // 168
-    .interpolate_width = 8,
-    .interpolate_team = 128,
-    .interpolate_at_once = 64,
-    .interpolate_teams_float = 6,
-    .interpolate_teams_double = 3,
-    .interpolate_scratch = 36 * 1024 + 256, // of each of six teams
-    .interpolate_idle = 3,
 };
 
 constexpr const GriddingTuning& gridding_tuning(bool host) {
@@ -229,6 +114,53 @@ constexpr const GriddingTuning& gridding_tuning(bool host) {
 /// The constants that kernels of a space are compiled with.
 template <class Space>
 inline constexpr GriddingTuning tuning_of = gridding_tuning(is_host<Space>);
+
+/// The constants of machines that GPUs alone have: an NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for owned
+/// boxes 2026-11-24 and for matrix units 2026-11-25; used on all GPUs.
+struct GpuGriddingTuning {
+  // gridding_cost
+  double tile_cell_2d = 0.02;  ///< an element of a tile that has samples, for all slices of a team
+  double tile_cell_3d = 0.067; ///< the same in 3D; whether a tap falls on it or not does not matter
+  double tile_visit = 0.15;    ///< a sample of a tile, for all slices of a team
+  double owned_cell = 8.5e-3;  ///< an element of a grid, spread by SpreadOwnedBoxes eight slices at a time
+  double owned_sample = 0.056,
+         owned_reach = 2.4e-4; ///< a sample of a slice, and each of the blocks' cells around
+                               ///< that it is added to
+  double matrix_launch = 19000,
+         matrix_cell = 4.6e-3;                    ///< SpreadMatrixBoxes, and an element of a grid of a slice
+  double matrix_sample = 0.22, matrix_tap = 4e-4; ///< a sample of a slice, a tap of it
+  double interpolated_tap_of_tiles = 8e-4;        ///< a tap of a sample of many slices, from tiles
+
+  // Tiles
+  BoxShape tile_2d = {8, 4, 1}; ///< a lane keeps a tile of one slice in registers: 32 complex numbers
+  BoxShape tile_3d = {4, 4, 2};
+  int tile_slices = 32;                   ///< that a team adds at once, a lane each
+  int least_task = 128, most_task = 4096; ///< samples of one team, where tiles hold more
+  int spread_teams_float = 16;            ///< of a multiprocessor, by registers: 128 for a lane
+  int spread_teams_double = 12;           ///< 168
+
+  // Boxes
+  int owned_slices = 4;     ///< from which on SpreadOwnedBoxes takes over, at points that do not crowd:
+  int owned_bin = 512;      ///< where no bin has more samples than this,
+  double owned_share = 0.5; ///< or more than this share of what one of the teams at work adds in all,
+  int owned_lanes = 1024;   ///< of which there is one for so many lanes,
+  double owned_bytes = 3e8; ///< and where samples of eight slices that lie apart have no more bytes
+  double matrix_share =
+      0.0625;                  ///< the same share for SpreadMatrixBoxes: their boxes are eight times as large
+  double matrix_density = 0.2; ///< and how many samples a cell has at most in float
+
+  // choose_interpolation and InterpolateTiles
+  double dense_bin = 0.5;          ///< samples per cell from which InterpolateDenseBins takes over
+  double copied_bin = 64;          ///< samples of a task from which InterpolateBinTiles takes over, in 3D
+  int interpolate_width = 8;       ///< the widest kernel
+  int interpolate_team = 128;      ///< lanes
+  int interpolate_at_once = 64;    ///< samples that are prepared together
+  int interpolate_teams_float = 6; ///< of a multiprocessor, by registers
+  int interpolate_teams_double = 3;
+  std::size_t interpolate_scratch = 36 * 1024 + 256; ///< the most bytes of each of six teams
+  int interpolate_idle = 3; ///< fewer than one lane in so many may be without a slice
+};
+inline constexpr GpuGriddingTuning gpu_gridding_tuning{};
 
 /// Slices that a team of SpreadOwnedBoxes adds at once.
 inline constexpr int slices_of_box = 8;
@@ -256,14 +188,14 @@ KOKKOS_FUNCTION std::size_t bin_scratch_bytes(const Bins& bins, std::size_t valu
 
 /// Lanes of InterpolateTiles that take neighbouring slices: their samples fill two cache lines of 128 bytes,
 /// or one.
-constexpr int interpolation_lanes(bool two_lines, std::size_t value_bytes) {
-  return static_cast<int>((two_lines ? 256 : 128) / (2 * value_bytes));
+constexpr int interpolation_lanes(bool wide, std::size_t value_bytes) {
+  return static_cast<int>((wide ? 256 : 128) / (2 * value_bytes));
 }
 
 /// Bytes of scratch memory of a team of InterpolateTiles: the cells of a tile and those that its samples reach
 /// beyond it, of all lanes (and one more, against bank conflicts), and what is prepared of its samples.
 constexpr std::size_t interpolation_scratch_bytes(int width, int lanes, std::size_t value_bytes) {
-  const GriddingTuning& tuning = h200_gridding_tuning;
+  const GpuGriddingTuning& tuning = gpu_gridding_tuning;
   const std::size_t cells = (tuning.tile_2d.x + width - 1) * (tuning.tile_2d.y + width - 1);
   const std::size_t sample = (2 * tuning.interpolate_width * value_bytes + 2 * sizeof(int) + 15) / 16 * 16;
   return cells * (lanes + 1) * 2 * value_bytes + tuning.interpolate_at_once * sample + 64;

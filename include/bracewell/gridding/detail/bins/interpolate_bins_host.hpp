@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/bins/tap_vectors.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+
+namespace Bracewell::Impl {
+
+/// GriddingInterpolation::Bins on hosts: samples in the order of bins, SIMD instructions along rows of taps.
+template <class Space, int MaxWidth, class T, int Dim>
+struct InterpolateBinsHost {
+  using Complex = Kokkos::complex<T>;
+  using Taps = TapVectors<T, MaxWidth, Dim>;
+  using Numbers = typename Taps::Numbers;
+
+  SpreadingProblem<T, Dim> problem;
+  const std::uint32_t* order;
+  const Complex* grid;
+  SampleArray<Complex> samples;
+
+  template <class Plan>
+  static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
+                     const SampleArray<Complex>& samples) {
+    const InterpolateBinsHost functor{plan.problem_of(slices), plan.sorted.order.data(), grid, samples};
+    Kokkos::parallel_for("Bracewell::Gridding::interpolate_bins",
+                         typename Plan::Range(space, 0, functor.chunks() * slices), functor);
+  }
+
+  void operator()(std::int64_t task) const {
+    const std::int64_t begin = task % chunks() * chunk, end = std::min(begin + chunk, problem.points),
+                       slice = task / chunks();
+    const T* const source = reinterpret_cast<const T*>(grid + slice * problem.grid.elements());
+    for (std::int64_t i = begin; i < end; ++i) {
+      __builtin_prefetch(&samples(order[std::min(i + ahead, end - 1)], slice), 1);
+      const Location<T, Dim> at = problem.locations[i];
+      samples(order[i], slice) =
+          at.first[0] + MaxWidth <= problem.grid.size[0] ? sum<false>(at, source) : sum<true>(at, source);
+    }
+  }
+
+private:
+  static constexpr std::int64_t chunk = 256; ///< samples of a task
+  static constexpr std::int64_t ahead = 16;  ///< samples that are on their way: they lie anywhere in memory
+
+  std::int64_t chunks() const { return (problem.points + chunk - 1) / chunk; }
+
+  /// `wraps`: a row of MaxWidth taps ends beyond that of the grid. It is read in two parts then, the last cells of the
+  /// grid's row and its first ones.
+  template <bool wraps>
+  Complex sum(const Location<T, Dim>& at, const T* source) const {
+    constexpr int parts = wraps ? 2 : 1, pieces = Taps::pieces;
+    const Taps taps(problem.kernel, at);
+    const int size = problem.grid.size[0], left = size - at.first[0];
+    const int begin[2] = {wraps ? size - MaxWidth : at.first[0], 0};
+    Numbers sums[parts][pieces] = {};
+    const auto add_row = [&](std::int64_t row, T weight, Numbers(&to)[parts][pieces]) {
+      for (int part = 0; part < parts; ++part)
+        Taps::sum_row(weight, source + 2 * (row * size + begin[part]), to[part]);
+    };
+    if constexpr (Dim == 1)
+      add_row(0, T(1), sums);
+    else if constexpr (Dim == 2)
+      for (int j = 0; j < problem.kernel.width; ++j)
+        add_row(wrapped(at.first[1] + j, 1), taps.across[1][j], sums);
+    else
+      for (int k = 0; k < problem.kernel.width; ++k) {
+        const std::int64_t above = std::int64_t(wrapped(at.first[2] + k, 2)) * problem.grid.size[1];
+        Numbers plane[parts][pieces] = {};
+        for (int j = 0; j < problem.kernel.width; ++j)
+          add_row(above + wrapped(at.first[1] + j, 1), taps.across[1][j], plane);
+        for (int part = 0; part < parts; ++part)
+          for (int p = 0; p < pieces; ++p)
+            sums[part][p] += taps.across[2][k] * plane[part][p];
+      }
+    if constexpr (wraps)
+      return taps.moved(MaxWidth - left).sum(sums[0]) + taps.moved(-left).sum(sums[1]);
+    else
+      return taps.sum(sums[0]);
+  }
+
+  int wrapped(int cell, int axis) const {
+    return cell < problem.grid.size[axis] ? cell : cell - problem.grid.size[axis];
+  }
+};
+
+} // namespace Bracewell::Impl

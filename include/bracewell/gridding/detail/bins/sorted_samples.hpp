@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/gridding/detail/bins/bin_grid.hpp>
+#include <bracewell/gridding/detail/bins/bin_tasks.hpp>
+#include <bracewell/gridding/detail/bins/sort_keys.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/memory.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Impl {
+
+/// Keys of all points, and how many are not finite.
+template <class Points, class T, int Dim>
+struct KeysOfPoints {
+  PointLocations<Points, T, Dim> where;
+  BinGrid<Dim> bins;
+  std::uint32_t* keys;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {
+    Location<T, Dim> at = {};
+    if (!where.locate(i, at))
+      ++not_finite;
+    else
+      keys[i] = bins.key(at);
+  }
+};
+
+/// Locations in the order of bins.
+template <class Points, class T, int Dim>
+struct LocateInOrder {
+  PointLocations<Points, T, Dim> where;
+  const std::uint32_t* order;
+  std::int64_t points;
+  Location<T, Dim>* locations;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    if constexpr (Kokkos::is_view_v<Points>) { // they lie anywhere in memory
+      KOKKOS_IF_ON_HOST((__builtin_prefetch(&where.points(order[Kokkos::min(i + 16, points - 1)], 0));))
+    }
+    locations[i] = where[order[i]];
+  }
+};
+
+/// Where the samples of every bin begin among sorted keys.
+struct FirstOfBins {
+  const std::uint32_t* keys;
+  std::uint32_t points, cells_of_key;
+  std::uint32_t* begin;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t bin) const {
+    std::uint32_t low = 0, high = points;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (keys[middle] / cells_of_key < bin)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    begin[bin] = low;
+  }
+};
+
+/// Counts the samples of every bin.
+template <class Points, class T, int Dim>
+struct CountInBins {
+  PointLocations<Points, T, Dim> where;
+  BinGrid<Dim> bins;
+  std::uint32_t* counts;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    Kokkos::atomic_inc(counts + bins.key(where[i]) / bins.cells_of_key());
+  }
+};
+
+/// What orders the tasks of one launch on a GPU: a task begins after those before it, and a bin without slots says when
+/// its tile is on the grid.
+struct TaskOrder {
+  std::uint32_t* begun;       ///< tasks; behind it [bins, slices], whether a bin has finished
+  const std::uint32_t* first; ///< where the samples of every bin begin
+  std::uint32_t alone;        ///< samples of a bin without slots, at most
+
+  /// Of the next task to begin, the number. Tasks that wait for others find these begun, whatever the order in
+  /// which a device starts teams.
+  KOKKOS_FUNCTION std::uint32_t next() const { return Kokkos::atomic_fetch_add(begun, 1u); }
+  KOKKOS_FUNCTION bool has_no_slots(std::uint32_t bin) const {
+    const std::uint32_t samples = first[bin + 1] - first[bin];
+    return samples > 0 && samples <= alone;
+  }
+  KOKKOS_FUNCTION void finish(std::int64_t i) const {
+    Kokkos::memory_fence();
+    Kokkos::atomic_store(begun + 1 + i, 1u);
+  }
+  KOKKOS_FUNCTION void wait_for(std::int64_t i) const {
+    while (Kokkos::atomic_load(begun + 1 + i) == 0) {
+    }
+    Kokkos::memory_fence();
+  }
+};
+
+/// What sorted samples take in memory, in numbers of elements.
+template <class Space, int Dim>
+struct SortedSizes {
+  std::int64_t order, chunks, first; ///< of the samples, of their chunks, of the bins and one more
+  std::int64_t progress;             ///< memory of TaskOrder, where a GPU has one launch for all bins
+  std::int64_t partial;              ///< cells of the tiles of all slots
+
+  SortedSizes(std::int64_t points, std::int64_t slices, const BinGrid<Dim>& bins, std::int64_t slots)
+      : order(points), chunks(SampleChunks<Space>::count(points)), first(bins.count() + 1),
+        progress(has_chip_memory<Space> ? 1 + bins.count() * slices : 0),
+        partial(slots * slices * bins.tile_cells()) {}
+
+  template <class T>
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(order + chunks + first + progress) * sizeof(std::uint32_t) +
+           static_cast<std::size_t>(partial) * sizeof(Kokkos::complex<T>);
+  }
+};
+
+/// The samples in the order of bins, cut into tasks, and the memory that spreading them needs.
+template <class Space, class T, int Dim>
+struct SortedSamples {
+  template <class Value>
+  using Vector = Kokkos::View<Value*, Space>;
+  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+  using Sizes = SortedSizes<Space, Dim>;
+
+  BinGrid<Dim> bins = {};
+  Vector<std::uint32_t> order; ///< numbers of the samples
+  SampleChunks<Space> chunks;  ///< in which interpolation on GPUs takes them
+  Vector<std::uint32_t> first; ///< where the samples of every bin begin, and where the last ones end
+  Vector<BinTask> tasks;
+  Vector<SplitBin> split;
+  std::array<int, BinGrid<Dim>::most_colours + 1> task_end = {}, split_end = {};
+  int slots = 0;
+  std::int64_t largest = 0;           ///< samples of a bin, at most
+  std::int64_t alone = 0;             ///< samples of a bin without slots, at most
+  Vector<std::uint32_t> progress;     ///< memory of TaskOrder
+  Vector<Kokkos::complex<T>> partial; ///< tiles of bins of which several teams have a part
+
+  /// Sorts the points for plans of so many slices; `locations` come in the order of bins. Memory of earlier points is used
+  /// again, or taken anew where other points need more.
+  /// @return  how many are not finite: then nothing was sorted
+  template <class Points>
+  std::int64_t sort(const Space& space, const PointLocations<Points, T, Dim>& where, std::int64_t points,
+                    std::int64_t slices, Location<T, Dim>* locations, const Arguments& arguments) {
+    resize(space, "Bracewell::Gridding::order", order, points);
+    // Keys, and what sorting needs beside them, lie where locations come afterwards.
+    constexpr std::size_t words = sizeof(Location<T, Dim>) / sizeof(std::uint32_t);
+    static_assert(words >= 4);
+    const SortMemory<Space> memory(reinterpret_cast<std::uint32_t*>(locations),
+                                   words * static_cast<std::size_t>(points));
+    const SortMemory<Space> keys(memory.data(), static_cast<std::size_t>(points));
+    const SortMemory<Space> beside(memory.data() + points, memory.size() - keys.size());
+    resize(space, "Bracewell::Gridding::first_of_bins", first, bins.count() + 1);
+    std::int64_t not_finite = 0;
+    Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
+                            KeysOfPoints<Points, T, Dim>{where, bins, keys.data()}, not_finite);
+    if (not_finite > 0)
+      return not_finite;
+    const auto below = static_cast<std::uint32_t>(bins.count() * bins.cells_of_key());
+    const std::uint32_t* const sorted = sort_keys<Space>(space, keys, order, below, beside);
+    Kokkos::parallel_for(
+        "Bracewell::Gridding::first_of_bins", Range(space, 0, bins.count() + 1),
+        FirstOfBins{sorted, static_cast<std::uint32_t>(points), bins.cells_of_key(), first.data()});
+    std::vector<std::uint32_t> begin(static_cast<std::size_t>(bins.count() + 1));
+    copy_to_host(space, first, begin.data());
+    chunks.sort(space, order.data(), points, memory);
+    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
+                         LocateInOrder<Points, T, Dim>{where, order.data(), points, locations});
+    // The host makes tasks while a GPU does that.
+    const auto host = make_tasks(space, bins, begin.data(), points);
+    arguments.within<std::int64_t>("options.slices", slices, 0,
+                                   std::numeric_limits<int>::max() /
+                                       std::max<std::int64_t>(1, std::int64_t(host.tasks.size())),
+                                   " (of a launch of bins)");
+    task_end = host.task_end;
+    split_end = host.split_end;
+    slots = host.slots;
+    largest = host.largest;
+    alone = host.alone;
+    copy_to_device(space, "Bracewell::Gridding::bin_tasks", host.tasks, tasks);
+    copy_to_device(space, "Bracewell::Gridding::split_bins", host.split, split);
+    const Sizes sizes(points, slices, bins, slots);
+    resize(space, "Bracewell::Gridding::progress", progress, sizes.progress);
+    if (static_cast<std::int64_t>(partial.size()) < sizes.partial)
+      resize(space, "Bracewell::Gridding::partial_sums", partial, sizes.partial);
+    space.fence("Bracewell::Gridding: tasks are copied");
+    return 0;
+  }
+
+  std::size_t memory_bytes() const {
+    return bytes_of(order, first, chunks.order, tasks, split, progress, partial);
+  }
+
+  /// What memory_bytes() would be. It counts samples but does not sort them.
+  template <class Points>
+  static std::size_t bytes_needed(const Space& space, const PointLocations<Points, T, Dim>& where,
+                                  std::int64_t points, std::int64_t slices, const BinGrid<Dim>& bins) {
+    const Vector<std::uint32_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::bin_counts"),
+                                       bins.count());
+    Kokkos::parallel_for("Bracewell::Gridding::count_in_bins", Range(space, 0, points),
+                         CountInBins<Points, T, Dim>{where, bins, counts.data()});
+    std::vector<std::uint32_t> begin(static_cast<std::size_t>(bins.count() + 1));
+    copy_to_host(space, counts, &begin[1]);
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    const auto tasks = make_tasks(space, bins, begin.data(), points);
+    return Sizes(points, slices, bins, tasks.slots).template bytes<T>() + tasks.bytes();
+  }
+
+  /// The order of a launch, from the first task on.
+  TaskOrder start(const Space& space, std::int64_t slices) const {
+    clear(space, "Bracewell::Gridding::progress", progress.data(), 1 + bins.count() * slices);
+    return {progress.data(), first.data(), static_cast<std::uint32_t>(alone)};
+  }
+
+private:
+  static BinTasks<Dim> make_tasks(const Space& space, const BinGrid<Dim>& bins, const std::uint32_t* begin,
+                                  std::int64_t points) {
+    const std::int64_t teams = bin_teams_at_once<Space, T>(space, bins);
+    return BinTasks<Dim>::make(bins, begin, BinTasks<Dim>::limits(space, points, teams));
+  }
+
+  /// Takes other memory only where there are more or fewer values.
+  template <class Value>
+  static void resize(const Space& space, const std::string& label, Vector<Value>& values, std::int64_t size) {
+    if (static_cast<std::int64_t>(values.size()) != size)
+      values = device_vector<Value>(space, label, size);
+  }
+  template <class Value>
+  static void copy_to_device(const Space& space, const std::string& label, const std::vector<Value>& values,
+                             Vector<Value>& to) {
+    resize(space, label, to, static_cast<std::int64_t>(values.size()));
+    Kokkos::deep_copy(
+        space, to,
+        Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+  }
+
+  static void copy_to_host(const Space& space, const Vector<std::uint32_t>& from, std::uint32_t* to) {
+    Kokkos::deep_copy(
+        space, Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(to, from.size()),
+        from);
+    space.fence("Bracewell::Gridding: sizes of bins are needed on the host");
+  }
+};
+
+} // namespace Bracewell::Impl
