@@ -73,8 +73,6 @@ void test_groups(const Experiment<double>& e) {
     PtychographyOptions options{.counts = 10, .workspace_bytes = workspace};
     compare_paths(e, options);
     compare_paths(e, options, {}, subset);
-    options.object_gradient = ObjectGradient::Atomic;
-    compare_paths(e, options);
   }
   PtychographyOptions options{.counts = 10, .path = PatternPath::Lines};
   const double alone = e.loss(e.plan<double, LinesOnHosts<double>>(options));
@@ -225,7 +223,7 @@ TEST_CASE("lines: losses, scales, masks and weights, with modes between pixels")
   test_settings(Experiment<double>(104, 103, 99, 128, whole, 3));
 }
 
-TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no gradients, atomic sums") {
+TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no gradients") {
   test_groups(Experiment<double>(34, 35, 30, 32, whole, 2));
   if (Bracewell::Impl::is_host<Space>)
     return;
@@ -270,33 +268,8 @@ TEMPLATE_LIST_TEST_CASE("lines: runs of patterns between pixels", "", Types) {
   PtychographyOptions options{.loss = PatternLoss::Amplitude, .counts = 10};
   compare_paths(e, options);
   compare_paths(e, options, {}, without_order(e.count));
-  options.object_gradient = ObjectGradient::Atomic;
-  compare_paths(e, options);
   options.refine_positions = true;
   compare_everything(e, options);
-}
-
-/// WindowGradients, which GPUs have.
-TEST_CASE("lines: runs of patterns at whole positions") {
-  if constexpr (!Bracewell::Impl::is_host<Space>) {
-    constexpr int n = 128, room = n + 9;
-    auto places = walk(room, 30, 0);
-    for (auto& place : places)
-      place = {std::floor(place[0]), std::floor(place[1])};
-    const Experiment<float> e(n + room, n + room + 1, n, n, places);
-    const Bracewell::ScanPositions<Space> scan(e.space, e.positions(), {n + room, n + room + 1}, n);
-    REQUIRE(scan.shared_with_next() > Bracewell::Impl::PtychographyTuning::window_shared);
-    PtychographyOptions options{.loss = PatternLoss::Amplitude};
-    compare_paths(e, options);
-    options.counts = 10;
-    compare_paths(e, options);
-    compare_paths(e, options, {}, without_order(e.count));
-    options.workspace_bytes =
-        std::size_t(300) * n * n * sizeof(Kokkos::complex<float>); // and a group that is too short
-    compare_paths(e, options);
-    options.object_gradient = ObjectGradient::Atomic;
-    compare_paths(e, options);
-  }
 }
 
 TEST_CASE("lines: positions to find, relaxation, factors and a background, the near field") {

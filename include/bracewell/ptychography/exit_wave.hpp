@@ -100,7 +100,7 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
   if (outputs.object)
     Impl::gather_object_gradient(space, "Bracewell::exit_wave_gradients::object",
                                  Gather{scan.device(), scan.tiles(), all, nullptr, probes, gradients,
-                                        outputs.object.data, false, nullptr, false});
+                                        outputs.object.data, false, nullptr});
   if (outputs.probe)
     Kokkos::parallel_for(
         "Bracewell::exit_wave_gradients::probe",

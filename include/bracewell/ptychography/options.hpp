@@ -30,12 +30,6 @@ enum class PixelWeights {
   PerPixel ///< any weights >= 0, stored per pattern
 };
 
-/// How gradients of exit waves are summed into that of the object.
-enum class ObjectGradient {
-  Owned, ///< tiles of the object take in the windows that reach them, in order: the same bits in every run
-  Atomic ///< atomic additions; last bits vary from run to run
-};
-
 /// How the patterns are computed.
 enum class PatternPath {
   Automatic, ///< by choose_pattern_path
@@ -71,11 +65,10 @@ struct PtychographyOptions {
   std::optional<double> fresnel_number = {};
   /// Fresnel numbers of the probe's window for the ways from each slice of the object to the next.
   std::vector<double> slice_fresnel_numbers = {};
-  bool refine_positions = false;    ///< positions are inputs of evaluate, which gives their gradient
-  bool pattern_factors = false;     ///< I_j is multiplied by a factor of pattern j
-  bool detector_background = false; ///< an intensity per detector pixel is added to all patterns
-  ObjectGradient object_gradient = ObjectGradient::Owned; ///< how it is summed
-  PatternPath path = PatternPath::Automatic;              ///< which kernels compute patterns
+  bool refine_positions = false;             ///< positions are inputs of evaluate, which gives their gradient
+  bool pattern_factors = false;              ///< I_j is multiplied by a factor of pattern j
+  bool detector_background = false;          ///< an intensity per detector pixel is added to all patterns
+  PatternPath path = PatternPath::Automatic; ///< which kernels compute patterns
   std::optional<std::size_t> workspace_bytes =
       {}; ///< patterns are computed in groups that need about this; absent: as was measured to be
           ///< fast, 640 MiB or, in PatternPath::Lines, a fortieth of the device's memory if that is more

@@ -36,7 +36,7 @@ namespace Bracewell {
 /// the less there is to compile (docs/internals/compile-time.md). By default all on GPUs and 192 and 256 on hosts.
 ///
 /// Movable. evaluate is const, asynchronous, allocates nothing and uses the plan's workspace: one call at a
-/// time. The same input gives the same bits, unless object_gradient is ObjectGradient::Atomic.
+/// time. The same input gives the same bits.
 template <class ExecutionSpace, class Real, class Storage = Real,
           class Detectors = DefaultFusedDetectors<ExecutionSpace>>
 class PtychographyLoss {
@@ -65,7 +65,7 @@ public:
         store_(space, scan_.count(), std::visit([](const auto& own) { return own.group_size(); }, plan_),
                measured_.detector, shape_.detector, shape_.probe, settings,
                is_fused() ? std::get<Fused>(plan_).layout() : Impl::PatternLayout{shape_.detector}),
-        sums_(space, scan_.count(), shape_, settings.object_gradient),
+        sums_(space, scan_.count(), shape_),
         losses_(Impl::device_vector<double>(space, "Bracewell::PtychographyLoss::losses", scan_.count())) {}
 
   /// As the plan was made with.
@@ -222,7 +222,7 @@ public:
       return;
     }
     if (outputs.object_gradient)
-      sums_.begin_object(space, subset.data, used, outputs.object_gradient);
+      sums_.begin_object(space, subset.data, used);
     const std::int64_t mean_of = inputs.mean_of > 0 ? inputs.mean_of : used;
     const Real norm = Real(1) / (Real(mean_of) * Real(std::int64_t(shape_.detector) * shape_.detector));
     double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses_.data();
@@ -279,7 +279,7 @@ public:
     const std::int64_t used = subset ? subset.size() : count(), m = measured_.probe;
     if (used == 0)
       return zero(space, sum);
-    sums_.begin_object(space, subset.data, used, sum);
+    sums_.begin_object(space, subset.data, used);
     sums_.add_object(space, scan_.device(), scan_.tiles(), {subset.data, 0, used},
                      {a.data, 0, measured_.modes},
                      Impl::WaveGradients<Real, Real>{b.data, 0, m * m, m, nullptr}, sum.data);

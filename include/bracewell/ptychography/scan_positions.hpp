@@ -139,9 +139,6 @@ public:
     place_in_windows(space, all);
   }
 
-  /// The part of a window that the next one has, too, in the mean over the scan in its order; 0 of fewer than two positions.
-  double shared_with_next() const { return shared_with_next_; }
-
   /// Bytes that the positions take.
   std::size_t memory_bytes() const {
     return Impl::bytes_of(positions_view_, fractions_view_, first_view_, windows_view_);
@@ -238,22 +235,7 @@ private:
       for_each_tile(j, [&](std::int64_t tile) { windows_host_[next[tile]++] = static_cast<int>(j); });
   }
 
-  double mean_shared_with_next() const {
-    if (scan_.count < 2)
-      return 0;
-    const double side = scan_.probe;
-    double sum = 0;
-    for (std::size_t i = 2; i < corners_.size(); i += 2) {
-      double shared = 1;
-      for (const std::size_t axis : {0u, 1u})
-        shared *= std::max(0.0, 1 - std::abs(corners_[i + axis] - corners_[i + axis - 2]) / side);
-      sum += shared;
-    }
-    return sum / static_cast<double>(scan_.count - 1);
-  }
-
   void copy(const ExecutionSpace& space) {
-    shared_with_next_ = mean_shared_with_next();
     const auto to_device = [&](const char* label, const auto& values) {
       using Value = typename std::remove_cvref_t<decltype(values)>::value_type;
       const auto view = Impl::device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
@@ -276,7 +258,6 @@ private:
   Impl::Scan scan_;
   Impl::ScanTiles tile_lists_ = {};
   bool fractional_ = false;
-  double shared_with_next_ = 0;
   std::vector<int> corners_, windows_host_;
   std::vector<std::int64_t> first_host_;
   std::vector<double> fractions_host_;

@@ -18,9 +18,8 @@ class GradientSums {
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
 
 public:
-  GradientSums(const Space& space, std::int64_t count, const PtychographyShape& shape, ObjectGradient how)
-      : atomic_(how == ObjectGradient::Atomic),
-        window_(std::int64_t(shape.probe) * shape.probe * shape.modes), slice_count_(count_slices(window_)),
+  GradientSums(const Space& space, std::int64_t count, const PtychographyShape& shape)
+      : window_(std::int64_t(shape.probe) * shape.probe * shape.modes), slice_count_(count_slices(window_)),
         slots_(device_vector<int>(space, "Bracewell::PtychographyLoss::slots", count)),
         slices_(
             device_vector<Complex>(space, "Bracewell::PtychographyLoss::slices", slice_count_ * window_)) {}
@@ -33,11 +32,8 @@ public:
   }
 
   /// What the gradient of the object needs before the first group. `subset`: null for all patterns.
-  void begin_object(const Space& space, const int* subset, std::int64_t used,
-                    const Array<Complex, Memory>& gradient) const {
-    if (atomic_)
-      fill(space, "Bracewell::PtychographyLoss::zero", gradient.data, gradient.size());
-    if (atomic_ || !subset)
+  void begin_object(const Space& space, const int* subset, std::int64_t used) const {
+    if (!subset)
       return;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::no_slots", Range(space, 0, slots_.size()),
                          Fill<int>{slots_.data(), -1});
@@ -47,21 +43,15 @@ public:
 
   /// @tparam block     see GatherObjectGradient
   /// @param probes     of the selection
-  /// @param held, wraps  see GatherObjectGradient
+  /// @param held       see GatherObjectGradient
   template <int block = 0, class Stored>
   void add_object(const Space& space, const Scan& scan, const ScanTiles& tiles, const Selection& selection,
                   const Probes<T>& probes, const WaveGradients<T, Stored>& waves, Complex* gradient,
-                  const HeldRows* held = nullptr, bool wraps = false) const {
-    if (atomic_)
-      Kokkos::parallel_for(
-          "Bracewell::PtychographyLoss::scatter_object_gradient",
-          Range(space, 0, selection.count * scan.probe * scan.probe),
-          ScatterObjectGradient<T, Stored, block>{scan, selection, probes, waves, gradient, held, wraps});
-    else
-      gather_object_gradient(space, "Bracewell::PtychographyLoss::gather_object_gradient",
-                             GatherObjectGradient<Space, T, Stored, block>{
-                                 scan, tiles, selection, selection.patterns ? slots_.data() : nullptr, probes,
-                                 waves, gradient, selection.first > 0, held, wraps});
+                  const HeldRows* held = nullptr) const {
+    gather_object_gradient(space, "Bracewell::PtychographyLoss::gather_object_gradient",
+                           GatherObjectGradient<Space, T, Stored, block>{
+                               scan, tiles, selection, selection.patterns ? slots_.data() : nullptr, probes,
+                               waves, gradient, selection.first > 0, held});
   }
 
   /// @param probes  as given: the same for all patterns
@@ -86,7 +76,6 @@ private:
                                                      PtychographyTuning::most_slices);
   }
 
-  bool atomic_;
   std::int64_t window_, slice_count_;
   Kokkos::View<int*, Kokkos::LayoutRight, Memory> slots_; ///< [patterns]: where in the subset each stands
   Kokkos::View<Complex*, Kokkos::LayoutRight, Memory> slices_;

@@ -71,17 +71,6 @@ struct KnownLine : FusedTransforms<false, T, Sizes>::LaneGroup {
   KOKKOS_FORCEINLINE_FUNCTION void inner_adjoint(Number (&x)[per_lane]) const {
     Transforms::inner_adjoint(*this, this->lane, x);
   }
-  /// The same of a thread that has numbers (first + lanes j) mod n, x[j], in two parts.
-  KOKKOS_FORCEINLINE_FUNCTION void read_inner(int first, Number (&x)[per_lane]) const {
-    BRACEWELL_UNROLL
-    for (int k = 0; k < per_lane; ++k)
-      x[k] = this->exchange[k * Sizes::pitch + first % lanes * Sizes::stride];
-  }
-  /// @param factors  [n, inner_factors]: of all numbers
-  KOKKOS_FORCEINLINE_FUNCTION static void inner_adjoint_from(int first, const Number* factors,
-                                                             Number (&x)[per_lane]) {
-    RegisterFFT<per_lane, true>::run_shifted(x, factors + first * Sizes::inner_factors);
-  }
   /// The second half of a transform: use(c, y).
   template <class Use>
   KOKKOS_FORCEINLINE_FUNCTION void outer_forward(const Use& use) const {

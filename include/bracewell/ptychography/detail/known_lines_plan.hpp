@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/quick_division.hpp>
@@ -16,7 +15,6 @@
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/sum_blocks.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
-#include <bracewell/ptychography/detail/window_gradients.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
 #include <bracewell/ptychography/scan_positions.hpp>
@@ -68,33 +66,28 @@ public:
         waves_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", sizes_.waves)),
         probes_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::probes", sizes_.probes)),
         slices_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::wave_slices",
-                                       sizes_.all_slices() * modes_ * n_ * n_)),
+                                       sizes_.slices * modes_ * n_ * n_)),
         held_(device_vector<HeldRows>(space, "Bracewell::PtychographyLoss::held_rows", sizes_.held)),
         patterns_(
             device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", sizes_.group)),
         sums_(device_vector<double>(space, "Bracewell::PtychographyLoss::sums", sizes_.sums)) {
     fill(space, "Bracewell::PtychographyLoss::unscaled", patterns_.data(), sizes_.group,
          PatternSums<T>{1, 0, 0});
-    visit_line_sizes<Detectors, Space, T>(n_, [&](auto rows, auto columns) {
-      table_ = make_fused_table<T>(space, typename decltype(rows)::Sizes());
-      if (sizes_.rotations > 0)
-        rotations_ = make_rotations<T>(space, columns);
-    });
+    visit_line_sizes<Detectors, Space, T>(
+        n_, [&](auto rows, auto) { table_ = make_fused_table<T>(space, typename decltype(rows)::Sizes()); });
   }
 
   std::int64_t group_size() const { return sizes_.group; }
 
   std::size_t memory_bytes() const {
-    return bytes_of(waves_, probes_, slices_, held_, patterns_, sums_, table_, rotations_) +
-           shifted_.memory_bytes();
+    return bytes_of(waves_, probes_, slices_, held_, patterns_, sums_, table_) + shifted_.memory_bytes();
   }
 
   static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const Sizes needed = Sizes::make(space, count, subpixel, shape, options);
     const std::int64_t probe = std::int64_t(shape.modes) * shape.detector * shape.detector;
-    return sizeof(Complex) * (needed.waves + needed.probes + needed.all_slices() * probe + needed.table +
-                              needed.rotations) +
+    return sizeof(Complex) * (needed.waves + needed.probes + needed.slices * probe + needed.table) +
            needed.held * sizeof(HeldRows) + needed.group * sizeof(PatternSums<T>) +
            needed.sums * sizeof(double) +
            Shifted::bytes_needed(space, count, subpixel, shape, options, needed.group);
@@ -138,19 +131,12 @@ public:
           space, positions.device(), positions.tiles(), selection, {nullptr, 0, sets()},
           WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
                               std::int64_t(sizes_.of_set) * n_ * n_, wave_block, nullptr},
-          outputs.object_gradient.data, shifted_ || by_windows(positions, selection) ? held_.data() : nullptr,
-          bool(shifted_));
+          outputs.object_gradient.data, shifted_ ? held_.data() : nullptr);
   }
 
 private:
   /// Of modes whose conj(p) G are summed.
   int sets() const { return Sizes::sets(modes_, sizes_.of_set); }
-
-  /// Whether runs pay: those of a subset may have any order.
-  bool by_windows(const ScanPositions<Space>& positions, const Selection& selection) const {
-    return sizes_.windows > 0 && selection.count >= least_window_run * sizes_.windows &&
-           !selection.patterns && positions.shared_with_next() >= PtychographyTuning::window_shared;
-  }
 
   template <class Rows>
   void shift_rows(const Space& space, const ShiftedSpectra<T>& spectra) const {
@@ -239,20 +225,6 @@ private:
   template <class Columns, bool shifted>
   void wave_gradients(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
                       const Outputs& outputs, const Selection& selection, bool of_probes) const {
-    if constexpr (!shifted && knows_windows<Space, T, Columns>)
-      if (by_windows(positions, selection)) {
-        using Kernel = KnownWindowGradients<Space, T, Columns>;
-        using Wide = WindowColumns<Columns>;
-        const auto teams = static_cast<int>(sizes_.windows * modes_ * Wide::blocks);
-        launch_on_chip(space, "Bracewell::PtychographyLoss::window_gradients", teams, Kernel::bytes,
-                       Kernel{columns<Wide, false>(positions, inputs, selection, sizes_.windows),
-                              rotations_.data(), patterns_.data(), slices_.data(),
-                              static_cast<int>(sizes_.windows), held_.data(), bool(outputs.object_gradient),
-                              of_probes});
-        if (of_probes)
-          sum_slices(space, outputs.probe_gradient.data, sizes_.windows * Wide::blocks, selection.first > 0);
-        return;
-      }
     const std::int64_t used =
         shifted ? runs<Columns>(selection.count) : std::min(sizes_.slices, selection.count);
     const auto run = [&](auto together) {
@@ -322,7 +294,7 @@ private:
   View<HeldRows> held_;
   View<PatternSums<T>> patterns_;
   View<double> sums_;
-  View<PlainComplex<T>> table_, rotations_;
+  View<PlainComplex<T>> table_;
 };
 
 } // namespace Bracewell::Impl

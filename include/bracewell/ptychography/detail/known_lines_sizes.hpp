@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/ptychography/choose_pattern_path.hpp>
 #include <bracewell/ptychography/detail/known_gradients.hpp>
 #include <bracewell/ptychography/detail/known_line_teams.hpp>
@@ -9,7 +8,6 @@
 #include <bracewell/ptychography/detail/line_groups.hpp>
 #include <bracewell/ptychography/detail/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
-#include <bracewell/ptychography/detail/window_gradients.hpp>
 #include <bracewell/ptychography/options.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -42,26 +40,11 @@ bool visit_line_sizes(int n, const Action& action) {
   (std::make_index_sequence<std::size(PtychographyTuning::line_sizes)>());
 }
 
-/// Columns for WindowGradients.
-template <class Columns>
-using WindowColumns = ColumnSizes<Columns::lanes, Columns::per_lane, PtychographyTuning::window_columns>;
-template <class Space, class T, class Columns>
-using KnownWindowGradients = WindowGradients<Space, T, WindowColumns<Columns>>;
-template <class Space, class T, class Columns>
-inline constexpr bool
-    knows_windows = has_chip_memory<Space> &&
-                    sizeof(T) == sizeof(float) && Columns::n == PtychographyTuning::window_size;
-/// Patterns of a run that pay for the sums that it leaves.
-inline constexpr int least_window_run = 4;
-
 /// Numbers of elements that a KnownLinesPlan has; and the modes of a set, whose conj(p) G are summed.
 template <class Space, class T, class Detectors>
 struct KnownLinesSizes {
-  std::int64_t group, waves, probes, held, slices, sums, table, rotations;
-  std::int64_t windows, window_slices; ///< runs of WindowGradients and the sums that they leave, or 0
+  std::int64_t group, waves, probes, held, slices, sums, table;
   int of_set;
-
-  std::int64_t all_slices() const { return std::max(slices, window_slices); }
 
   /// Sets of modes.
   static int sets(int modes, int of_set) { return (modes + of_set - 1) / of_set; }
@@ -93,17 +76,7 @@ struct KnownLinesSizes {
           : result.of_set > 1
               ? slices_of(std::type_identity<Together>(), sets(shape.modes, result.of_set))
               : slices_of(std::type_identity<GradientColumns<Space, T, Columns, false>>(), shape.modes);
-      if constexpr (knows_windows<Space, T, Columns>) {
-        constexpr std::int64_t blocks = WindowColumns<Columns>::blocks,
-                               runs = Tuning::multiprocessors / blocks;
-        if (!shifted && modes == 1 && group >= least_window_run * runs &&
-            chip_memory(space) >= KnownWindowGradients<Space, T, Columns>::bytes) {
-          result.windows = runs;
-          result.window_slices = runs * blocks;
-          result.rotations = n * Columns::inner_factors;
-        }
-      }
-      result.held = shifted || result.windows > 0 ? group * n : 0;
+      result.held = shifted ? group * n : 0;
       result.sums = 2 * group *
                     std::max<std::int64_t>(modes * columns.blocks,
                                            (options.refine_positions ? modes : 1) * rows.blocks);

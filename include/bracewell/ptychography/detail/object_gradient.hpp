@@ -44,8 +44,8 @@ struct GatherObjectGradient {
   WaveGradients<T, Stored> waves;
   Kokkos::complex<T>* gradient;
   bool accumulate;
-  const HeldRows* held; ///< [patterns, m] of waves in blocks, or null
-  bool wraps;           ///< waves are wrapped, m being a multiple of the tile's sides
+  const HeldRows*
+      held; ///< [patterns, m] of waves that are wrapped, m being a multiple of the tile's sides; or null
 
   /// A window, where the tile lies in it, and where in its wave.
   struct Window {
@@ -54,7 +54,7 @@ struct GatherObjectGradient {
   };
 
   /// Known to the compiler to be false where waves are not in blocks.
-  KOKKOS_INLINE_FUNCTION bool wrapped() const { return block > 0 && wraps; }
+  KOKKOS_INLINE_FUNCTION bool wrapped() const { return block > 0 && held; }
 
   /// False for windows of patterns that were not selected.
   KOKKOS_INLINE_FUNCTION bool window(std::int64_t entry, std::int64_t top, std::int64_t left,
@@ -76,7 +76,7 @@ struct GatherObjectGradient {
   /// Whether a wave holds sums of the tile. Columns that hold other rows than most are the first ones of the window or the
   /// last, so that of the tile's columns the first and the last in the window tell.
   KOKKOS_INLINE_FUNCTION bool has_sums(const Window& window) const {
-    if (block == 0 || !held)
+    if (!wrapped())
       return true;
     const HeldRows* const rows = held + (std::int64_t(window.i) * scan.probe + window.wave_column);
     const int first = Kokkos::max(0, -window.column),
@@ -92,8 +92,8 @@ struct GatherObjectGradient {
     const int m = scan.probe, column = window.column + x, wave_column = window.wave_column + x;
     if (column < 0 || column >= m)
       return;
-    const HeldRows rows = block > 0 && held ? held[std::int64_t(window.i) * m + wave_column]
-                                            : HeldRows{0, static_cast<std::int16_t>(m)};
+    const HeldRows rows = wrapped() ? held[std::int64_t(window.i) * m + wave_column]
+                                    : HeldRows{0, static_cast<std::int16_t>(m)};
     const int from = Kokkos::max(0, rows.begin - window.row),
               to = Kokkos::min(+height, rows.end - window.row);
     if (from >= to)
@@ -221,43 +221,5 @@ void gather_object_gradient(const Space& space, const std::string& label, const 
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Gather::scratch_bytes())));
   Kokkos::parallel_for(label, policy, gather);
 }
-
-/// The same sum by atomic additions, one thread per pixel of a window.
-template <class T, class Stored, int block = 0>
-struct ScatterObjectGradient {
-  Scan scan;
-  Selection selection;
-  Probes<T> probes;
-  WaveGradients<T, Stored> waves;
-  Kokkos::complex<T>* gradient;
-  const HeldRows* held; ///< see GatherObjectGradient
-  bool wraps;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const int m = scan.probe, column = static_cast<int>(index % m), row = static_cast<int>(index / m % m);
-    const std::int64_t i = index / m / m;
-    const int* const corner = scan.positions + 2 * selection(i);
-    int y = row, x = column; // in the window
-    if (wraps)
-      y = (row - corner[0] % m + m) % m, x = (column - corner[1] % m + m) % m;
-    if (held) {
-      const HeldRows rows = held[i * m + column];
-      if (y < rows.begin || y >= rows.end)
-        return;
-    }
-    const std::int64_t at = (corner[0] + y) * scan.columns + (corner[1] + x);
-    Kokkos::complex<T> sum(0);
-    for (int mode = 0; mode < probes.modes; ++mode)
-      if constexpr (block > 0)
-        sum += waves(i, mode, row, in_blocks<block>(column, m));
-      else
-        sum += conjugate_product(probes.data[i * probes.stride + (std::int64_t(mode) * m + row) * m + column],
-                                 waves(i, mode, row, column));
-    sum *= waves.factor(i);
-    T* const target = reinterpret_cast<T*>(gradient + at);
-    Kokkos::atomic_add(target, sum.real());
-    Kokkos::atomic_add(target + 1, sum.imag());
-  }
-};
 
 } // namespace Bracewell::Impl

@@ -52,11 +52,6 @@ struct PtychographyTuning {
   /// about so many others.
   static constexpr int multiprocessors = 132, slice_teams = 8192;
 
-  /// Detector, in float, whose sums for a probe have room on the chip beside the exchange of so many columns of a team.
-  static constexpr int window_size = 128, window_columns = 64;
-  /// What windows that follow each other share (ScanPositions::shared_with_next) from which on that pays.
-  static constexpr double window_shared = 0.65;
-
   /// Turns of the teams of a GPU, each of which goes through a run of patterns with shifted probes.
   static constexpr int run_turns = 4;
 
