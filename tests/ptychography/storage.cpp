@@ -27,7 +27,7 @@ Experiment<T> measured(int m, int n, double scale) {
   return e;
 }
 
-using HalfDetectors = FusedDetectors<40, 48, 64, 160>;
+using HalfDetectors = Impl::FusedDetectors<40, 48, 64, 160>;
 
 } // namespace
 
@@ -53,13 +53,13 @@ TEST_CASE(
         };
         for (const auto path : {PatternPath::Fused, PatternPath::General}) {
           options.path = path;
-          check(single.evaluate(single.template plan<float, EveryFusedDetector>(options)), 1e-5);
+          check(single.evaluate(single.template plan<float, Impl::EveryFusedDetector>(options)), 1e-5);
           check(single.evaluate(single.template plan<Half, HalfDetectors>(options)), 1e-3);
         }
         if (loss == PatternLoss::LeastSquares) {
           options.path = PatternPath::Automatic;
           options.reduced_grid = true;
-          check(single.evaluate(single.template plan<float, EveryFusedDetector>(options)), 1e-5);
+          check(single.evaluate(single.template plan<float, Impl::EveryFusedDetector>(options)), 1e-5);
           check(single.evaluate(single.template plan<Half, HalfDetectors>(options)), 1e-3);
         }
       }

@@ -5,6 +5,7 @@
 #include <bracewell/ptychography/detail/for_waves.hpp>
 #include <bracewell/ptychography/detail/object_gradient.hpp>
 #include <bracewell/ptychography/detail/probe_gradient.hpp>
+#include <bracewell/ptychography/scan_positions.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -17,7 +18,7 @@ template <class Space, class Complex, class WaveComplex, class Memory>
 void check_exit_waves(const Arguments& check, const ScanPositions<Space>& scan,
                       const Array<const Complex, Memory>& object, const Array<const Complex, Memory>& probe,
                       const Array<WaveComplex, Memory>& waves) {
-  const Scan& s = scan.device();
+  const Scan& s = scan.store().device();
   check.shape("object", object, {s.rows, s.columns});
   check.require(
       probe.rank == 3 && probe.extents[0] >= 1 && probe.extents[0] <= 1 << 20 &&
@@ -56,9 +57,10 @@ void exit_waves(const ExecutionSpace& space, const ScanPositions<ExecutionSpace>
   check.disjoint({{"waves", w}}, {{"object", o}, {"probe", p}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::exit_waves");
   const int modes = static_cast<int>(p.extents[0]);
-  Impl::for_waves(
-      space, "Bracewell::exit_waves::multiply", scan.count(), modes, static_cast<int>(w.extents[3]),
-      Impl::ExitWaves<T>{scan.device(), {nullptr, 0, scan.count()}, o.data, {p.data, 0, modes}, w.data});
+  Impl::for_waves(space, "Bracewell::exit_waves::multiply", scan.count(), modes,
+                  static_cast<int>(w.extents[3]),
+                  Impl::ExitWaves<T>{
+                      scan.store().device(), {nullptr, 0, scan.count()}, o.data, {p.data, 0, modes}, w.data});
 }
 
 /// Outputs of exit_wave_gradients; what is not given is not computed.
@@ -99,14 +101,14 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
   using Gather = Impl::GatherObjectGradient<ExecutionSpace, T, T>;
   if (outputs.object)
     Impl::gather_object_gradient(space, "Bracewell::exit_wave_gradients::object",
-                                 Gather{scan.device(), scan.tiles(), all, nullptr, probes, gradients,
-                                        outputs.object.data, false, nullptr});
+                                 Gather{scan.store().device(), scan.store().tiles(), all, nullptr, probes,
+                                        gradients, outputs.object.data, false, nullptr});
   if (outputs.probe)
     Kokkos::parallel_for(
         "Bracewell::exit_wave_gradients::probe",
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, p.size()),
-        Impl::SliceProbeGradient<T, Impl::WaveGradients<T, T>>{scan.device(), all, o.data, probes, gradients,
-                                                               outputs.probe.data, scan.count()});
+        Impl::SliceProbeGradient<T, Impl::WaveGradients<T, T>>{scan.store().device(), all, o.data, probes,
+                                                               gradients, outputs.probe.data, scan.count()});
 }
 
 } // namespace Bracewell

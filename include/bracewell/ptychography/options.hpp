@@ -32,10 +32,11 @@ enum class PixelWeights {
 
 /// How the patterns are computed.
 enum class PatternPath {
-  Automatic, ///< by choose_pattern_path
-  Fused,     ///< one kernel holds a pattern on the chip from the exit wave to its gradient
-  Lines,     ///< kernels that transform rows or columns, each joined with what comes before and after it
-  General    ///< through the FFT library: any size
+  Automatic,  ///< by choose_pattern_path
+  Fused,      ///< one kernel holds a pattern on the chip from the exit wave to its gradient
+  KnownLines, ///< as Lines, by kernels that are compiled for the length of the lines
+  Lines,      ///< kernels that transform rows or columns, each joined with what comes before and after it
+  General     ///< through the FFT library: any size
 };
 
 /// Sizes of a ptychographic experiment, in pixels.
@@ -71,7 +72,7 @@ struct PtychographyOptions {
   PatternPath path = PatternPath::Automatic; ///< which kernels compute patterns
   std::optional<std::size_t> workspace_bytes =
       {}; ///< patterns are computed in groups that need about this; absent: as was measured to be
-          ///< fast, 640 MiB or, in PatternPath::Lines, a fortieth of the device's memory if that is more
+  ///< fast, 640 MiB or, in PatternPath::Lines and KnownLines, a fortieth of the device's memory if that is more
   /// Bytes of the device that measured patterns may take. Those beyond lie in memory of the host that copies go through at
   /// full speed, and come in groups beside the work, two at a time; evaluate then waits. Absent: all are on the device.
   std::optional<std::size_t> target_bytes = {};

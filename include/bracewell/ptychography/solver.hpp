@@ -44,8 +44,7 @@ namespace Bracewell {
 /// @endcode
 /// Movable; one call at a time. A step launches kernels on the instance that it is given and neither waits
 /// nor allocates.
-template <class ExecutionSpace, class Real, class Storage = Real,
-          class Detectors = DefaultFusedDetectors<ExecutionSpace>>
+template <class ExecutionSpace, class Real, class Storage = Real>
 class PtychographySolver {
   using Memory = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<Real>;
@@ -55,7 +54,7 @@ class PtychographySolver {
 
 public:
   /// What is minimised.
-  using Loss = PtychographyLoss<ExecutionSpace, Real, Storage, Detectors>;
+  using Loss = PtychographyLoss<ExecutionSpace, Real, Storage>;
 
   /// @param shape  as the loss was made with
   /// @param loss   with its patterns set

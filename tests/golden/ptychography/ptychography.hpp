@@ -165,8 +165,8 @@ struct Model {
   template <class Storage>
   Errors plan(PatternPath path) const {
     Errors errors;
-    PtychographyLoss<Space, T, Storage, GoldenDetectors> model(space, {shape, m, n}, positions,
-                                                               {.counts = counts, .path = path});
+    PtychographyLoss<Space, T, Impl::CompiledWith<Storage, GoldenDetectors>> model(
+        space, {shape, m, n}, positions, {.counts = counts, .path = path});
     model.set_patterns(space, 0, patterns);
     const State state = start();
     const Gradients gradients(*this);

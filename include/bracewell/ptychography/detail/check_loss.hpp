@@ -133,7 +133,7 @@ inline void check_part(const Arguments& check, const ModelPart& part, const char
 
 template <class T, class Memory>
 void check_evaluate(const Arguments& check, const PtychographyShape& shape,
-                    const PtychographyOptions& options, std::int64_t count,
+                    const PtychographyOptions& options, std::int64_t count, std::int64_t patterns_set,
                     const PtychographyInputs<T, Memory>& inputs,
                     const PtychographyOutputs<T, Memory>& outputs, const Array<const int, Memory>& subset) {
   check_object(check, "object", inputs.object, shape);
@@ -176,6 +176,10 @@ void check_evaluate(const Arguments& check, const PtychographyShape& shape,
                   {"coefficients", inputs.coefficients},
                   {"relaxation", inputs.relaxation},
                   {"subset", subset}});
+  const std::int64_t used = subset ? subset.size() : count;
+  check.require(
+      patterns_set >= used, "patterns", [&] { return number(used) + " that were set by set_patterns"; },
+      [&] { return number(patterns_set); });
 }
 
 } // namespace Bracewell::Impl

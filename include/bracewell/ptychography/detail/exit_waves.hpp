@@ -3,8 +3,8 @@
 
 #include <bracewell/half.hpp>
 #include <bracewell/impl/unroll.hpp>
+#include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/selection.hpp>
-#include <bracewell/ptychography/scan_positions.hpp>
 
 namespace Bracewell::Impl {
 

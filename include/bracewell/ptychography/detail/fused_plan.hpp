@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/fused_kernel.hpp>
+#include <bracewell/ptychography/detail/pattern_plan.hpp>
 
 #include <algorithm>
 #include <string>
@@ -13,19 +14,18 @@ namespace Bracewell::Impl {
 /// Launches the fused kernel and holds what it leaves: the gradients with respect to the exit waves of a
 /// group of patterns.
 template <class Space, class T, class Storage, class Detectors>
-class FusedPlan {
-  using Memory = typename Space::memory_space;
-  using Stored = complex_of<Storage>;
+class FusedPlan : PatternPlan<Space, T, Storage> {
+  using Types = PatternPlan<Space, T, Storage>;
+  using typename Types::Positions, typename Types::Call;
   template <class Value>
-  using View = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
+  using View = typename Types::template View<Value>;
+  using Stored = complex_of<Storage>;
 
 public:
-  static constexpr PatternPath path = PatternPath::Fused;
-
   /// @param shape  with the detector on which patterns are compared, one that the kernel is built for
-  FusedPlan(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
+  FusedPlan(const Space& space, const Positions& positions, const PtychographyShape& shape,
             const PtychographyOptions& options)
-      : n_(shape.detector), m_(shape.probe), group_(group_size(patterns, shape, options)),
+      : n_(shape.detector), m_(shape.probe), group_(group_size(positions.count(), shape, options)),
         chip_(chip_memory(space)),
         waves_(device_vector<Stored>(space, "Bracewell::PtychographyLoss::waves", group_ * m_ * m_)),
         factors_(device_vector<T>(space, "Bracewell::PtychographyLoss::factors", group_)) {
@@ -43,9 +43,9 @@ public:
 
   std::size_t memory_bytes() const { return bytes_of(waves_, factors_, workspace_, table_); }
 
-  static std::size_t bytes_needed(const Space& space, std::int64_t patterns, const PtychographyShape& shape,
-                                  const PtychographyOptions& options) {
-    const std::int64_t group = group_size(patterns, shape, options);
+  static std::size_t bytes_needed(const Space& space, const Positions& positions,
+                                  const PtychographyShape& shape, const PtychographyOptions& options) {
+    const std::int64_t group = group_size(positions.count(), shape, options);
     std::size_t bytes = group * (sizeof(Stored) * shape.probe * shape.probe + sizeof(T));
     visit_kernel(shape.detector, shape.probe, chip_memory(space), [&](auto kernel, auto sizes, auto on_chip) {
       using Kernel = typename decltype(kernel)::type;
@@ -63,41 +63,53 @@ public:
     return result;
   }
 
-  WaveGradients<T, Storage> compute(const Space& space, const Scan& scan, const Kokkos::complex<T>* object,
-                                    const Kokkos::complex<T>* probe, const Selection& selection,
-                                    const Targets<T, Storage>& targets, const PtychographyOptions& options,
-                                    T norm, double* losses, bool gradients) const {
-    const int used = static_cast<int>(std::min(teams_, selection.count));
+  void begin(const Call&) const {}
+
+  void evaluate(const Call& call) const {
+    compute(call);
+    const Scan& scan = call.positions.device();
+    const WaveGradients<T, Storage> waves{waves_.data(), std::int64_t(m_) * m_, 0, m_, factors_.data()};
+    const Probes<T> probes{call.inputs.probe.data, 0, 1};
+    if (call.outputs.object_gradient)
+      call.sums.add_object(call.space, scan, call.positions.tiles(), call.selection, probes, waves,
+                           call.outputs.object_gradient.data);
+    if (call.outputs.probe_gradient)
+      call.sums.add_probe(call.space, scan, call.selection, call.inputs.object.data, probes, waves,
+                          call.outputs.probe_gradient.data);
+  }
+
+private:
+  /// Losses and, if they are asked for, the gradients of exit waves.
+  void compute(const Call& call) const {
+    const int used = static_cast<int>(std::min(teams_, call.selection.count));
     const std::string label = "Bracewell::PtychographyLoss::fused_patterns";
     visit_kernel(n_, m_, chip_, [&](auto type, auto, auto on_chip) {
       using Kernel = typename decltype(type)::type;
-      const Kernel kernel{scan,
-                          selection,
-                          object,
-                          probe,
-                          targets,
-                          options.loss,
-                          static_cast<T>(options.background),
-                          norm,
+      const Kernel kernel{call.positions.device(),
+                          call.selection,
+                          call.inputs.object.data,
+                          call.inputs.probe.data,
+                          call.targets,
+                          call.options.loss,
+                          static_cast<T>(call.options.background),
+                          call.norm,
                           table_.data(),
-                          losses,
+                          call.losses,
                           workspace_.data(),
                           waves_.data(),
                           factors_.data(),
-                          gradients};
+                          call.wave_gradients()};
       if constexpr (on_chip) {
-        launch_on_chip(space, label, used, Kernel::chip_bytes(m_), kernel);
+        launch_on_chip(call.space, label, used, Kernel::chip_bytes(m_), kernel);
       } else {
-        typename Kernel::Policy policy(space, used, +Kernel::team_size);
+        typename Kernel::Policy policy(call.space, used, +Kernel::team_size);
         policy.set_scratch_size(+Kernel::scratch_level,
                                 Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
         Kokkos::parallel_for(label, policy, kernel);
       }
     });
-    return {waves_.data(), std::int64_t(m_) * m_, 0, m_, factors_.data()};
   }
 
-private:
   /// Calls action(type of the kernel, its FusedSizes, whether its windows lie on the chip).
   template <class Action>
   static void visit_kernel(int n, int m, [[maybe_unused]] std::size_t chip, const Action& action) {

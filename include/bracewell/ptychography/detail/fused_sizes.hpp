@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 
 namespace Bracewell::Impl {
@@ -118,6 +119,20 @@ void visit_fused_sizes(int n, int m, const Action& action) {
     (visit(std::integral_constant<std::size_t, index>()), ...);
   }
   (std::make_index_sequence<std::size(PtychographyTuning::fused_sizes)>());
+}
+
+/// Whether the fused kernel keeps its window in the memory of a multiprocessor; otherwise lines are faster.
+template <class Detectors, class Space, class T>
+bool window_on_chip([[maybe_unused]] int n, [[maybe_unused]] int m) {
+  bool result = false;
+#if defined(KOKKOS_ENABLE_CUDA)
+  if constexpr (std::is_same_v<Space, Kokkos::Cuda>)
+    visit_fused_sizes<Detectors>(n, m, [&](auto sizes) {
+      constexpr std::size_t available = PtychographyTuning::chip_bytes - PtychographyTuning::system_bytes;
+      result = choose_window_memory<T>(sizes, m, available) == WindowMemory::Chip;
+    });
+#endif
+  return result;
 }
 
 } // namespace Bracewell::Impl

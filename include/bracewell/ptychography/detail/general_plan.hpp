@@ -2,12 +2,10 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/choose_pattern_path.hpp>
 #include <bracewell/ptychography/detail/compare_blocks.hpp>
 #include <bracewell/ptychography/detail/for_waves.hpp>
-#include <bracewell/ptychography/detail/gradient_sums.hpp>
 #include <bracewell/ptychography/detail/line_transforms.hpp>
-#include <bracewell/ptychography/detail/shifted_probes.hpp>
+#include <bracewell/ptychography/detail/pattern_plan.hpp>
 #include <bracewell/ptychography/detail/wave_transforms.hpp>
 #include <bracewell/ptychography/propagator.hpp>
 
@@ -21,29 +19,22 @@ namespace Bracewell::Impl {
 /// at a time. On GPUs patterns are compared in blocks, and probes are shifted by transforms over lines where
 /// transforms_lines(m): fewer passes, and smaller errors in single precision, than by the library.
 template <class Space, class T, class Storage>
-class GeneralPlan {
-  using Complex = Kokkos::complex<T>;
-  using Memory = typename Space::memory_space;
-  using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
+class GeneralPlan : PatternPlan<Space, T, Storage> {
+  using Types = PatternPlan<Space, T, Storage>;
+  using typename Types::Complex, typename Types::Memory, typename Types::Range, typename Types::Shifted,
+      typename Types::Positions, typename Types::Call;
   template <class Value>
-  using Vector = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
-  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+  using View = typename Types::template View<Value>;
+  using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
   using Transforms = WaveTransforms<Space, T>;
-  using Shifted = ShiftedProbes<Space, T>;
-  using Inputs = PtychographyInputs<T, Memory>;
-  using Outputs = PtychographyOutputs<T, Memory>;
   static constexpr bool on_device = !is_host<Space>;
 
 public:
-  static constexpr PatternPath path = PatternPath::General;
-
-  GeneralPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& sizes,
+  GeneralPlan(const Space& space, const Positions& positions, const PtychographyShape& sizes,
               const PtychographyOptions& options)
       : shape_(sizes), keeps_(options.refine_positions && options.fresnel_number),
         inverse_fresnel_detector_(options.fresnel_number ? 1 / *options.fresnel_number : 0),
-        group_(group_size(positions.count(), Shifted::needed(positions.subpixel(), sizes, options), sizes,
-                          options)),
-        shifted_(space, positions, sizes, options, group_),
+        group_(group_size(positions, sizes, options)), shifted_(space, positions, sizes, options, group_),
         waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
                                         shape_.detector, shape_.detector)),
         transforms_(space, shape_.detector, shape_.modes, part_size(group_, sizes)) {
@@ -83,17 +74,17 @@ public:
     return bytes;
   }
 
-  static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
+  static std::size_t bytes_needed(const Space& space, const Positions& positions,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
-    const bool shifts = Shifted::needed(subpixel, shape, options),
+    const bool shifts = Shifted::needed(positions, shape, options),
                keeps = options.refine_positions && options.fresnel_number;
-    const std::int64_t group = group_size(count, shifts, shape, options), part = part_size(group, shape),
+    const std::int64_t group = group_size(positions, shape, options), part = part_size(group, shape),
                        pixels = std::int64_t(shape.detector) * shape.detector,
                        window = std::int64_t(shape.probe) * shape.probe;
     std::size_t bytes =
         sizeof(Complex) * group * shape.modes *
             (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
-        Shifted::bytes_needed(space, count, subpixel, shape, options, group) +
+        Shifted::bytes_needed(space, positions, shape, options, group) +
         (options.detector_background ? sizeof(T) * group * pixels : 0) +
         group * (2 * sizeof(double) * blocks(pixels) + (on_device ? sizeof(PatternSums<T>) : 0)) +
         Transforms::bytes_needed(space, shape.detector, shape.modes, part);
@@ -104,16 +95,14 @@ public:
     return bytes;
   }
 
-  /// What all groups of a call need: where the probes stand.
-  void begin(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs) const {
-    shifted_.begin(space, positions, inputs);
-  }
+  void begin(const Call& call) const { shifted_.begin(call.space, call.positions, call.inputs); }
 
-  /// Losses of the patterns of a selection, which go to losses[0], ..., and what they add to the gradients.
-  void evaluate(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
-                const Outputs& outputs, const Selection& selection, const Targets<T, Storage>& targets,
-                const PtychographyOptions& options, T norm, double* losses,
-                const GradientSums<Space, T>& sums) const {
+  void evaluate(const Call& call) const {
+    const Space& space = call.space;
+    const Positions& positions = call.positions;
+    const auto& inputs = call.inputs;
+    const auto& outputs = call.outputs;
+    const Selection& selection = call.selection;
     const Scan& scan = positions.device();
     const int n = shape_.detector, m = shape_.probe, last = shape_.slices - 1;
     const std::int64_t slice_size = scan.rows * scan.columns;
@@ -129,21 +118,18 @@ public:
                              incident_[slice].data()});
       free_space(space, slice, selection.count, false);
     }
-    const bool wave_gradients = outputs.object_gradient || outputs.probe_gradient ||
-                                outputs.position_gradient || outputs.coefficient_gradient ||
-                                outputs.relaxation_gradient;
     for_waves(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, shape_.modes, n,
               ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size, light(first, last),
                            waves_.data()});
     const ProbeShifts moves{shifted_.fractions(positions), selection};
     const bool spectra_count = keeps_ && outputs.position_gradient;
     propagate(space, moves, spectra_count ? kept_.data() : nullptr);
-    compare(space, inputs, outputs, selection, targets, options, norm, losses, wave_gradients);
+    compare(call);
     if (outputs.background_gradient)
       Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient", Range(space, 0, pixels()),
                            SumSlopes<T>{slopes_.data(), pixels(), selection.count,
                                         outputs.background_gradient.data, selection.first > 0});
-    if (!wave_gradients)
+    if (!call.wave_gradients())
       return;
     propagate_back(space, moves, [&]() {
       // Beam and detector stand still: the wave moves back by what the probe moves.
@@ -155,8 +141,8 @@ public:
     WaveGradients<T, T> gradients{waves_.data(), shape_.modes * pixels(), pixels(), n, nullptr};
     for (int slice = last; slice >= 0; --slice) {
       if (outputs.object_gradient)
-        sums.add_object(space, scan, positions.tiles(), selection, light(first, slice), gradients,
-                        outputs.object_gradient.data + slice * slice_size);
+        call.sums.add_object(space, scan, positions.tiles(), selection, light(first, slice), gradients,
+                             outputs.object_gradient.data + slice * slice_size);
       if (slice > 0) {
         terms(space, scan, selection, inputs.object.data + slice * slice_size, gradients,
               incident_[slice - 1]);
@@ -164,8 +150,7 @@ public:
         gradients = {incident_[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
       }
     }
-    if (shifted_ && (outputs.probe_gradient || outputs.relaxation_gradient || outputs.position_gradient ||
-                     outputs.coefficient_gradient)) {
+    if (shifted_ && (outputs.probe_gradient || call.spectra_gradients())) {
       transform_probe_terms(space, scan, selection, inputs.object.data, gradients);
       if (outputs.position_gradient)
         sum_position_gradient(space, selection, m, shape_.modes, spectra, probes_.data(),
@@ -173,8 +158,8 @@ public:
                               sums_.data(), blocks(pixels()));
       shifted_.add_gradients(space, spectra, inputs, outputs, probes_.data());
     } else if (!shifted_ && outputs.probe_gradient) // the probe is the same for all patterns
-      sums.add_probe(space, scan, selection, inputs.object.data, first, gradients,
-                     outputs.probe_gradient.data);
+      call.sums.add_probe(space, scan, selection, inputs.object.data, first, gradients,
+                          outputs.probe_gradient.data);
   }
 
 private:
@@ -188,7 +173,7 @@ private:
   }
 
   static bool shifts_by_lines(bool shifts, const PtychographyShape& shape) {
-    return on_device && shifts && transforms_lines(shape.probe);
+    return on_device && shifts && lines_fit_teams(shape.probe);
   }
   /// Whether the library transforms waves in the window of the probe.
   static bool transforms_windows(bool shifts, const PtychographyShape& shape) {
@@ -202,8 +187,9 @@ private:
     return result;
   }
 
-  static std::int64_t group_size(std::int64_t count, bool shifts, const PtychographyShape& shape,
+  static std::int64_t group_size(const Positions& positions, const PtychographyShape& shape,
                                  const PtychographyOptions& options) {
+    const bool shifts = Shifted::needed(positions, shape, options);
     const bool keeps = options.refine_positions && options.fresnel_number;
     const std::int64_t pixels = std::int64_t(shape.detector) * shape.detector,
                        window = std::int64_t(shape.probe) * shape.probe;
@@ -214,7 +200,7 @@ private:
     return std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)) /
             per_pattern,
-        1, std::max<std::int64_t>(count, 1));
+        1, std::max<std::int64_t>(positions.count(), 1));
   }
 
   /// Patterns of a part of a group, of which all have as many. On hosts all: the threads share what is transformed.
@@ -279,21 +265,22 @@ private:
     transforms_.execute(space, FFTDirection::Backward, waves_.data(), count, group_);
   }
 
-  void compare(const Space& space, const Inputs& inputs, const Outputs& outputs, const Selection& selection,
-               const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm, double* losses,
-               bool wave_gradients) const {
-    const DetectorTerms<T> detector{inputs.factors.data, inputs.detector_background.data,
-                                    outputs.factor_gradient.data,
-                                    outputs.background_gradient ? slopes_.data() : nullptr};
+  void compare(const Call& call) const {
+    const DetectorTerms<T> detector{call.inputs.factors.data, call.inputs.detector_background.data,
+                                    call.outputs.factor_gradient.data,
+                                    call.outputs.background_gradient ? slopes_.data() : nullptr};
     if constexpr (on_device)
-      compare_in_blocks<Storage>(space, options.loss, waves_.data(), selection, targets,
-                                 static_cast<T>(options.background), shape_.modes, pixels(), norm, losses,
-                                 wave_gradients, detector, BlockSums<T>{patterns_.data(), sums_.data()});
+      compare_in_blocks<Storage>(call.space, call.options.loss, waves_.data(), call.selection, call.targets,
+                                 static_cast<T>(call.options.background), shape_.modes, pixels(), call.norm,
+                                 call.losses, call.wave_gradients(), detector,
+                                 BlockSums<T>{patterns_.data(), sums_.data()});
     else
       compare_waves<Storage>(
-          space, "Bracewell::PtychographyLoss::compare", options.loss, waves_.data(), selection, targets,
-          static_cast<T>(options.background), shape_.modes, pixels(), norm, losses,
-          wave_gradients || outputs.factor_gradient || outputs.background_gradient, detector);
+          call.space, "Bracewell::PtychographyLoss::compare", call.options.loss, waves_.data(),
+          call.selection, call.targets, static_cast<T>(call.options.background), shape_.modes, pixels(),
+          call.norm, call.losses,
+          call.wave_gradients() || call.outputs.factor_gradient || call.outputs.background_gradient,
+          detector);
   }
 
   /// What falls on a slice.
@@ -328,9 +315,9 @@ private:
   Transforms transforms_;
   std::optional<Transforms> windows_;
   std::optional<RadixPlan<Space, T>> lines_; ///< of the window, where probes are shifted over lines
-  Vector<T> slopes_;
-  Vector<PatternSums<T>> patterns_;
-  Vector<double> sums_; ///< [group, blocks, 2]
+  View<T> slopes_;
+  View<PatternSums<T>> patterns_;
+  View<double> sums_; ///< [group, blocks, 2]
 };
 
 } // namespace Bracewell::Impl

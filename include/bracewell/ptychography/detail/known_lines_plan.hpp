@@ -4,20 +4,12 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/quick_division.hpp>
-#include <bracewell/ptychography/choose_pattern_path.hpp>
 #include <bracewell/ptychography/detail/compare_known_rows.hpp>
-#include <bracewell/ptychography/detail/gradient_sums.hpp>
 #include <bracewell/ptychography/detail/known_gradients.hpp>
 #include <bracewell/ptychography/detail/known_line_teams.hpp>
 #include <bracewell/ptychography/detail/known_lines.hpp>
 #include <bracewell/ptychography/detail/known_lines_sizes.hpp>
-#include <bracewell/ptychography/detail/selection.hpp>
-#include <bracewell/ptychography/detail/shifted_probes.hpp>
-#include <bracewell/ptychography/detail/sum_blocks.hpp>
-#include <bracewell/ptychography/detail/targets.hpp>
-#include <bracewell/ptychography/inputs.hpp>
-#include <bracewell/ptychography/options.hpp>
-#include <bracewell/ptychography/scan_positions.hpp>
+#include <bracewell/ptychography/detail/pattern_plan.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -37,31 +29,19 @@ namespace Bracewell::Impl {
 ///   SumShiftedRows   between pixels: sums of their spectra over slices                   read
 /// and the sums for the object read conj(p) G.
 template <class Space, class T, class Storage, class Detectors>
-class KnownLinesPlan {
-  using Complex = Kokkos::complex<T>;
-  using Memory = typename Space::memory_space;
+class KnownLinesPlan : PatternPlan<Space, T, Storage> {
+  using Types = PatternPlan<Space, T, Storage>;
+  using typename Types::Complex, typename Types::Range, typename Types::Shifted, typename Types::Sum,
+      typename Types::Positions, typename Types::Call;
   template <class Value>
-  using View = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
-  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-  using Shifted = ShiftedProbes<Space, T>;
-  using Inputs = PtychographyInputs<T, Memory>;
-  using Outputs = PtychographyOutputs<T, Memory>;
-  using Sum = SumBlocks<Space, T, Storage>;
+  using View = typename Types::template View<Value>;
   using Sizes = KnownLinesSizes<Space, T, Detectors>;
 
 public:
-  static constexpr PatternPath path = PatternPath::Lines;
-
-  static bool takes(const PtychographyShape& shape, const PtychographyOptions& options) {
-    return lines_are_known<Detectors, Space, T>(shape.detector, shape.probe) && shape.slices == 1 &&
-           shape.relaxation == 0 && !options.fresnel_number && !options.pattern_factors &&
-           !options.detector_background;
-  }
-
-  KnownLinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
+  KnownLinesPlan(const Space& space, const Positions& positions, const PtychographyShape& shape,
                  const PtychographyOptions& options)
       : n_(shape.detector), modes_(shape.modes), weighted_(options.weights != PixelWeights::None),
-        sizes_(Sizes::make(space, positions.count(), positions.subpixel(), shape, options)),
+        sizes_(Sizes::make(space, positions, shape, options)),
         shifted_(space, positions, shape, options, sizes_.group),
         waves_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", sizes_.waves)),
         probes_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::probes", sizes_.probes)),
@@ -83,60 +63,55 @@ public:
     return bytes_of(waves_, probes_, slices_, held_, patterns_, sums_, table_) + shifted_.memory_bytes();
   }
 
-  static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
+  static std::size_t bytes_needed(const Space& space, const Positions& positions,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
-    const Sizes needed = Sizes::make(space, count, subpixel, shape, options);
+    const Sizes needed = Sizes::make(space, positions, shape, options);
     const std::int64_t probe = std::int64_t(shape.modes) * shape.detector * shape.detector;
     return sizeof(Complex) * (needed.waves + needed.probes + needed.slices * probe + needed.table) +
            needed.held * sizeof(HeldRows) + needed.group * sizeof(PatternSums<T>) +
            needed.sums * sizeof(double) +
-           Shifted::bytes_needed(space, count, subpixel, shape, options, needed.group);
+           Shifted::bytes_needed(space, positions, shape, options, needed.group);
   }
 
-  /// What all groups of a call need.
-  void begin(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs) const {
-    shifted_.begin(space, positions, inputs);
-  }
+  void begin(const Call& call) const { shifted_.begin(call.space, call.positions, call.inputs); }
 
-  /// Losses of the patterns of a selection, which go to losses[0], ..., and what they add to the gradients.
-  void evaluate(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
-                const Outputs& outputs, const Selection& selection, const Targets<T, Storage>& targets,
-                const PtychographyOptions& options, T norm, double* losses,
-                const GradientSums<Space, T>& sums) const {
-    const bool of_probes = outputs.probe_gradient || outputs.position_gradient,
-               gradients = outputs.object_gradient || of_probes;
+  void evaluate(const Call& call) const {
     visit_line_sizes<Detectors, Space, T>(n_, [&](auto rows, auto columns) {
       using Rows = decltype(rows);
       using Columns = decltype(columns);
-      ShiftedSpectra<T> spectra{};
-      if (shifted_) {
-        spectra = shifted_.spectra(space, positions, inputs, selection, true);
-        shift_rows<Rows>(space, spectra);
-      }
-      const auto run = [&](auto shifted) {
-        exit_waves<Columns, shifted>(space, positions, inputs, selection, targets.counts > 0 && !weighted_);
-        compare_all<Rows, Columns>(space, selection, targets, options, norm, losses, gradients);
-        if (gradients)
-          wave_gradients<Columns, shifted>(space, positions, inputs, outputs, selection, of_probes);
-      };
       if (shifted_)
-        run(std::true_type());
+        evaluate<Rows, Columns, true>(call);
       else
-        run(std::false_type());
-      if (shifted_ && of_probes)
-        sum_shifted_rows<Rows>(space, spectra, outputs);
+        evaluate<Rows, Columns, false>(call);
     });
-    if (outputs.object_gradient)
-      sums.template add_object<wave_block>(
-          space, positions.device(), positions.tiles(), selection, {nullptr, 0, sets()},
+    if (call.outputs.object_gradient)
+      call.sums.template add_object<wave_block>(
+          call.space, call.positions.device(), call.positions.tiles(), call.selection, {nullptr, 0, sets()},
           WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
                               std::int64_t(sizes_.of_set) * n_ * n_, wave_block, nullptr},
-          outputs.object_gradient.data, shifted_ ? held_.data() : nullptr);
+          call.outputs.object_gradient.data, shifted_ ? held_.data() : nullptr);
   }
 
 private:
   /// Of modes whose conj(p) G are summed.
   int sets() const { return Sizes::sets(modes_, sizes_.of_set); }
+
+  template <class Rows, class Columns, bool shifted>
+  void evaluate(const Call& call) const {
+    const bool of_probes = call.outputs.probe_gradient || call.outputs.position_gradient;
+    ShiftedSpectra<T> spectra{};
+    if constexpr (shifted) {
+      spectra = shifted_.spectra(call.space, call.positions, call.inputs, call.selection, true);
+      shift_rows<Rows>(call.space, spectra);
+    }
+    exit_waves<Columns, shifted>(call, call.targets.counts > 0 && !weighted_);
+    compare_all<Rows, Columns>(call);
+    if (call.wave_gradients())
+      wave_gradients<Columns, shifted>(call, of_probes);
+    if constexpr (shifted)
+      if (of_probes)
+        sum_shifted_rows<Rows>(call, spectra);
+  }
 
   template <class Rows>
   void shift_rows(const Space& space, const ShiftedSpectra<T>& spectra) const {
@@ -154,32 +129,28 @@ private:
 
   /// What kernels over columns share, for so many slices of the patterns.
   template <class Columns, bool shifted>
-  KnownColumns<Space, T, Columns, shifted> columns(const ScanPositions<Space>& positions,
-                                                   const Inputs& inputs, const Selection& selection,
-                                                   std::int64_t slices) const {
+  KnownColumns<Space, T, Columns, shifted> columns(const Call& call, std::int64_t slices) const {
     return {{QuickDivision(modes_), table_.data()},
-            positions.device(),
-            selection,
-            inputs.object.data,
-            shifted ? probes_.data() : const_cast<Complex*>(inputs.probe.data),
+            call.positions.device(),
+            call.selection,
+            call.inputs.object.data,
+            shifted ? probes_.data() : const_cast<Complex*>(call.inputs.probe.data),
             waves_.data(),
             static_cast<int>(slices)};
   }
 
   template <class Columns, bool shifted>
-  void exit_waves(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
-                  const Selection& selection, bool energies) const {
+  void exit_waves(const Call& call, bool energies) const {
     using Kernel = ExitWaveColumns<Space, T, Columns, shifted>;
     const std::int64_t used =
-        slices_of_patterns<Kernel>(PtychographyTuning::slice_teams, modes_, selection.count);
-    launch_known_lines<T>(space, "Bracewell::PtychographyLoss::exit_waves", used * modes_ * Columns::blocks,
-                          Kernel{columns<Columns, shifted>(positions, inputs, selection, used),
-                                 energies ? sums_.data() : nullptr});
+        slices_of_patterns<Kernel>(PtychographyTuning::slice_teams, modes_, call.selection.count);
+    launch_known_lines<T>(call.space, "Bracewell::PtychographyLoss::exit_waves",
+                          used * modes_ * Columns::blocks,
+                          Kernel{columns<Columns, shifted>(call, used), energies ? sums_.data() : nullptr});
   }
 
   template <class Rows, class Columns>
-  void compare_all(const Space& space, const Selection& selection, const Targets<T, Storage>& targets,
-                   const PtychographyOptions& options, T norm, double* losses, bool gradients) const {
+  void compare_all(const Call& call) const {
     using Of = typename Sum::Of;
     using Tuning = PtychographyTuning;
     using Some = CompareRows<Space, T, Storage, Rows, PatternLoss::Amplitude>;
@@ -187,19 +158,20 @@ private:
     constexpr int room = std::min(bytes, Tuning::line_bytes) / (Rows::exchange * sizeof(Complex));
     const int exchanges = std::clamp(room, 1, modes_);
     const auto add = [&](Of of, int blocks) {
-      Sum::launch(space, Sum{of, sums_.data(), blocks, selection, targets, options.loss, norm,
-                             double(n_) * n_, weighted_ ? 0.0 : 1.0, patterns_.data(), losses, nullptr});
+      Sum::launch(call.space,
+                  Sum{of, sums_.data(), blocks, call.selection, call.targets, call.options.loss, call.norm,
+                      double(n_) * n_, weighted_ ? 0.0 : 1.0, patterns_.data(), call.losses, nullptr});
     };
     const auto compare = [&](const char* label, CompareTask task, bool back) {
-      visit_loss(options.loss, [&](auto kind) {
-        launch_known_lines<T>(space, label, selection.count * Rows::blocks,
+      visit_loss(call.options.loss, [&](auto kind) {
+        launch_known_lines<T>(call.space, label, call.selection.count * Rows::blocks,
                               CompareRows<Space, T, Storage, Rows, decltype(kind)::value>{
                                   {QuickDivision(modes_), table_.data()},
                                   exchanges,
-                                  selection,
-                                  targets,
-                                  static_cast<T>(options.background),
-                                  norm,
+                                  call.selection,
+                                  call.targets,
+                                  static_cast<T>(call.options.background),
+                                  call.norm,
                                   waves_.data(),
                                   patterns_.data(),
                                   sums_.data(),
@@ -209,7 +181,7 @@ private:
                               exchanges);
       });
     };
-    const bool scaled = targets.counts > 0;
+    const bool scaled = call.targets.counts > 0;
     if (scaled && !weighted_)
       add(Of::Energies, modes_ * Columns::blocks);
     if (scaled && weighted_) {
@@ -218,23 +190,22 @@ private:
       compare("Bracewell::PtychographyLoss::slopes", CompareTask::Slope, false);
       add(Of::Slopes, Rows::blocks);
     }
-    compare("Bracewell::PtychographyLoss::compare", CompareTask::Compare, gradients);
+    compare("Bracewell::PtychographyLoss::compare", CompareTask::Compare, call.wave_gradients());
     add(Of::Losses, Rows::blocks);
   }
 
   template <class Columns, bool shifted>
-  void wave_gradients(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
-                      const Outputs& outputs, const Selection& selection, bool of_probes) const {
+  void wave_gradients(const Call& call, bool of_probes) const {
     const std::int64_t used =
-        shifted ? runs<Columns>(selection.count) : std::min(sizes_.slices, selection.count);
+        shifted ? runs<Columns>(call.selection.count) : std::min(sizes_.slices, call.selection.count);
     const auto run = [&](auto together) {
-      launch_known_lines<T>(
-          space, "Bracewell::PtychographyLoss::wave_gradients", used * sets() * Columns::blocks,
-          GradientColumns<Space, T, Columns, shifted, together>{
-              columns<Columns, shifted>(positions, inputs, selection, used), QuickDivision(sets()),
-              sizes_.of_set, patterns_.data(), slices_.data(), static_cast<int>(used), held_.data(),
-              bool(outputs.object_gradient), of_probes},
-          together ? sizes_.of_set : 1);
+      launch_known_lines<T>(call.space, "Bracewell::PtychographyLoss::wave_gradients",
+                            used * sets() * Columns::blocks,
+                            GradientColumns<Space, T, Columns, shifted, together>{
+                                columns<Columns, shifted>(call, used), QuickDivision(sets()), sizes_.of_set,
+                                patterns_.data(), slices_.data(), static_cast<int>(used), held_.data(),
+                                bool(call.outputs.object_gradient), of_probes},
+                            together ? sizes_.of_set : 1);
     };
     constexpr bool several =
         !shifted && most_of_set<T, GradientColumns<Space, T, Columns, false, true>>() > 1;
@@ -243,7 +214,7 @@ private:
     else
       run(std::false_type());
     if (!shifted && of_probes)
-      sum_slices(space, outputs.probe_gradient.data, used, selection.first > 0);
+      sum_slices(call.space, call.outputs.probe_gradient.data, used, call.selection.first > 0);
   }
 
   /// Runs of the patterns of shifted probes: of one mode as many as keep a GPU busy for a few turns of their teams; of
@@ -257,8 +228,10 @@ private:
   }
 
   template <class Rows>
-  void sum_shifted_rows(const Space& space, const ShiftedSpectra<T>& spectra, const Outputs& outputs) const {
-    const Selection& selection = spectra.ramp.selection;
+  void sum_shifted_rows(const Call& call, const ShiftedSpectra<T>& spectra) const {
+    const Space& space = call.space;
+    const auto& outputs = call.outputs;
+    const Selection& selection = call.selection;
     const std::int64_t used = std::min(sizes_.slices, selection.count);
     launch_known_lines<T>(space, "Bracewell::PtychographyLoss::probe_rows", used * modes_ * Rows::blocks,
                           SumShiftedRows<Space, T, Rows>{{QuickDivision(modes_), table_.data()},

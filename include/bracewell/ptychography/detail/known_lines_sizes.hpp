@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/ptychography/choose_pattern_path.hpp>
+#include <bracewell/ptychography/detail/compiled_machines.hpp>
 #include <bracewell/ptychography/detail/known_gradients.hpp>
 #include <bracewell/ptychography/detail/known_line_teams.hpp>
 #include <bracewell/ptychography/detail/known_lines.hpp>
@@ -49,14 +49,15 @@ struct KnownLinesSizes {
   /// Sets of modes.
   static int sets(int modes, int of_set) { return (modes + of_set - 1) / of_set; }
 
-  static KnownLinesSizes make(const Space& space, std::int64_t count, bool subpixel,
+  static KnownLinesSizes make(const Space& space, const ScanStore<Space>& positions,
                               const PtychographyShape& shape, const PtychographyOptions& options) {
     using Tuning = PtychographyTuning;
     const std::int64_t modes = shape.modes, n = shape.detector;
-    const bool shifted = ShiftedProbes<Space, T>::needed(subpixel, shape, options);
+    const bool shifted = ShiftedProbes<Space, T>::needed(positions, shape, options);
     KnownLinesSizes result{};
-    const std::int64_t group = line_group(
-        space, options, count, std::int64_t(sizeof(Kokkos::complex<T>)) * modes * n * n * (shifted ? 2 : 1));
+    const std::int64_t group =
+        line_group(space, options, positions.count(),
+                   std::int64_t(sizeof(Kokkos::complex<T>)) * modes * n * n * (shifted ? 2 : 1));
     result.group = group;
     result.waves = group * modes * n * n;
     result.probes = shifted ? result.waves : 0;

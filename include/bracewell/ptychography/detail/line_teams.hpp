@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -49,5 +50,12 @@ struct LineTeams {
                                  sums * pitch(passes.n) * sizeof(T));
   }
 };
+
+/// See Bracewell::transforms_lines.
+inline bool lines_fit_teams(int n) {
+  const std::vector<int> radices = choose_radices(n, RadixPasses<float>::most);
+  return radices.size() > 1 && n <= 1024 &&
+         n / *std::ranges::min_element(radices) <= PtychographyTuning::line_threads;
+}
 
 } // namespace Bracewell::Impl

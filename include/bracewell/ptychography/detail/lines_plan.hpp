@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/ptychography/detail/gradient_sums.hpp>
 #include <bracewell/ptychography/detail/line_groups.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/line_transforms.hpp>
-#include <bracewell/ptychography/detail/shifted_probes.hpp>
-#include <bracewell/ptychography/detail/sum_blocks.hpp>
+#include <bracewell/ptychography/detail/pattern_plan.hpp>
 
 #include <algorithm>
 
@@ -19,27 +17,21 @@ namespace Bracewell::Impl {
 /// its axis: a transform, what is transferred, and the inverse. Free space between slices is two more of these kernels,
 /// the first of which makes the wave behind a slice.
 template <class Space, class T, class Storage>
-class LinesPlan {
-  using Complex = Kokkos::complex<T>;
-  using Memory = typename Space::memory_space;
+class LinesPlan : PatternPlan<Space, T, Storage> {
+  using Types = PatternPlan<Space, T, Storage>;
+  using typename Types::Complex, typename Types::Range, typename Types::Shifted, typename Types::Sum,
+      typename Types::Positions, typename Types::Call;
   template <class Value>
-  using View = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
-  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-  using Shifted = ShiftedProbes<Space, T>;
-  using Inputs = PtychographyInputs<T, Memory>;
-  using Outputs = PtychographyOutputs<T, Memory>;
-  using Sum = SumBlocks<Space, T, Storage>;
+  using View = typename Types::template View<Value>;
 
 public:
-  static constexpr PatternPath path = PatternPath::Lines;
-
-  LinesPlan(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
+  LinesPlan(const Space& space, const Positions& positions, const PtychographyShape& shape,
             const PtychographyOptions& options)
       : n_(shape.detector), m_(shape.probe), modes_(shape.modes), last_(shape.slices - 1),
         means_are_energies_(options.weights == PixelWeights::None && !options.detector_background &&
                             !options.pattern_factors),
         inverse_fresnel_(options.fresnel_number ? 1 / *options.fresnel_number : 0),
-        group_(group_size(space, positions.count(), positions.subpixel(), shape, options)),
+        group_(group_size(space, positions, shape, options)),
         shifted_(space, positions, shape, options, group_),
         detector_(space, "Bracewell::PtychographyLoss::table", n_),
         window_(space, "Bracewell::PtychographyLoss::table", shifted_ || last_ > 0 ? m_ : n_),
@@ -74,19 +66,18 @@ public:
            detector_.memory_bytes() + window_.memory_bytes() + shifted_.memory_bytes();
   }
 
-  static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
+  static std::size_t bytes_needed(const Space& space, const Positions& positions,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const int n = shape.detector, m = shape.probe, modes = shape.modes;
-    const bool shifts = Shifted::needed(subpixel, shape, options);
-    const std::int64_t group = group_size(space, count, subpixel, shape, options),
-                       pixels = std::int64_t(n) * n,
+    const bool shifts = Shifted::needed(positions, shape, options);
+    const std::int64_t group = group_size(space, positions, shape, options), pixels = std::int64_t(n) * n,
                        windows = (shape.slices - !shifts) * std::int64_t(modes) * m * m;
     const RadixPlan<Space, T> detector(space, "Bracewell::PtychographyLoss::table", n),
         window(space, "Bracewell::PtychographyLoss::table", shifts || shape.slices > 1 ? m : n);
     const LineTeams columns = LineTeams::choose<Space>(detector.forward(), m, 0),
                     rows = LineTeams::choose<Space>(detector.forward(), n, modes > 1 ? 1 : 0);
     return detector.memory_bytes() + window.memory_bytes() +
-           Shifted::bytes_needed(space, count, subpixel, shape, options, group) +
+           Shifted::bytes_needed(space, positions, shape, options, group) +
            sizeof(Complex) * (shape.slices - 1) * m +
            group * (sizeof(Complex) * (std::int64_t(modes) * n * m + windows) + sizeof(PatternSums<T>) +
                     2 * sizeof(double) * std::max(modes * columns.blocks.by(), rows.blocks.by()) +
@@ -94,20 +85,15 @@ public:
                     (options.detector_background ? pixels * sizeof(T) : 0));
   }
 
-  /// What all groups of a call need.
-  void begin(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs) const {
-    shifted_.begin(space, positions, inputs);
-  }
+  void begin(const Call& call) const { shifted_.begin(call.space, call.positions, call.inputs); }
 
-  /// Losses of the patterns of a selection, which go to losses[0], ..., and what they add to the gradients.
-  void evaluate(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
-                const Outputs& outputs, const Selection& selection, const Targets<T, Storage>& targets,
-                const PtychographyOptions& options, T norm, double* losses,
-                const GradientSums<Space, T>& sums) const {
+  void evaluate(const Call& call) const {
+    const Space& space = call.space;
+    const Positions& positions = call.positions;
+    const auto& inputs = call.inputs;
+    const auto& outputs = call.outputs;
+    const Selection& selection = call.selection;
     const Scan& scan = positions.device();
-    const bool spectra_gradients =
-                   outputs.relaxation_gradient || outputs.coefficient_gradient || outputs.position_gradient,
-               wave_gradients = outputs.object_gradient || outputs.probe_gradient || spectra_gradients;
     const auto object = [&](int slice) { return inputs.object.data + slice * scan.rows * scan.columns; };
     ShiftedSpectra<T> spectra{};
     Probes<T> probes{inputs.probe.data, 0, modes_};
@@ -125,11 +111,11 @@ public:
                                              inverse_fresnel_});
     const LoadExitWaves<T> exit_waves{scan, selection, object(last_), light(probes, last_)};
     const WaveLines<T, true> columns{waves_.data(), n_, m_};
-    const bool energies = targets.counts > 0 && means_are_energies_;
+    const bool energies = call.targets.counts > 0 && means_are_energies_;
     along_columns<false>(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, exit_waves,
                          columns, energies ? sums_.data() : nullptr);
-    compare(space, inputs, outputs, selection, targets, options, norm, losses, wave_gradients);
-    if (!wave_gradients)
+    compare(call);
+    if (!call.wave_gradients())
       return;
     along_columns<true>(space, "Bracewell::PtychographyLoss::wave_gradients", selection.count, columns,
                         StoreWaveGradients<T>{columns, exit_waves, patterns_.data()});
@@ -137,15 +123,15 @@ public:
                                   nullptr};
     for (int slice = last_; slice >= 0; --slice) {
       if (outputs.object_gradient)
-        sums.add_object(space, scan, positions.tiles(), selection, light(probes, slice), gradients,
-                        outputs.object_gradient.data + slice * scan.rows * scan.columns);
+        call.sums.add_object(space, scan, positions.tiles(), selection, light(probes, slice), gradients,
+                             outputs.object_gradient.data + slice * scan.rows * scan.columns);
       if (slice == 0)
         break;
       free_space(space, slice - 1, selection.count,
                  LoadProbeTerms<T>{scan, selection, object(slice), gradients, modes_}, true);
       gradients = {incident(slice - 1), elements(), std::int64_t(m_) * m_, m_, nullptr};
     }
-    if (shifted_ && (outputs.probe_gradient || spectra_gradients)) {
+    if (shifted_ && (outputs.probe_gradient || call.spectra_gradients())) {
       transform_terms(space, window_,
                       LoadProbeTerms<T>{scan, selection, inputs.object.data, gradients, modes_},
                       probes_.data()); // where the probes were
@@ -155,8 +141,8 @@ public:
                               outputs.position_gradient.data, false, sums_.data(), blocks());
       shifted_.add_gradients(space, spectra, inputs, outputs, probes_.data());
     } else if (outputs.probe_gradient) { // the probe is the same for all patterns
-      sums.add_probe(space, scan, selection, inputs.object.data, probes, gradients,
-                     outputs.probe_gradient.data);
+      call.sums.add_probe(space, scan, selection, inputs.object.data, probes, gradients,
+                          outputs.probe_gradient.data);
     }
   }
 
@@ -198,25 +184,24 @@ private:
       transform_lines<true, adjoint>(space, label, detector_, m_, count * modes_, load, store, energies);
   }
 
-  void compare(const Space& space, const Inputs& inputs, const Outputs& outputs, const Selection& selection,
-               const Targets<T, Storage>& targets, const PtychographyOptions& options, T norm, double* losses,
-               bool wave_gradients) const {
+  void compare(const Call& call) const {
     const double gain = inverse_fresnel_ != 0 ? 1 / (double(n_) * n_) : 1;
-    const DetectorTerms<T> terms{inputs.factors.data, inputs.detector_background.data, nullptr,
-                                 outputs.background_gradient ? slopes_.data() : nullptr};
+    const DetectorTerms<T> terms{call.inputs.factors.data, call.inputs.detector_background.data, nullptr,
+                                 call.outputs.background_gradient ? slopes_.data() : nullptr};
     const auto add = [&](typename Sum::Of of, int blocks) {
-      Sum::launch(space, Sum{of, sums_.data(), blocks, selection, targets, options.loss, norm,
-                             double(n_) * n_, means_are_energies_ ? gain : 0, patterns_.data(), losses,
-                             outputs.factor_gradient.data});
+      Sum::launch(call.space, Sum{of, sums_.data(), blocks, call.selection, call.targets, call.options.loss,
+                                  call.norm, double(n_) * n_, means_are_energies_ ? gain : 0,
+                                  patterns_.data(), call.losses, call.outputs.factor_gradient.data});
     };
     const auto run = [&](auto far, const char* label, CompareTask task) {
-      launch_lines(space, label, rows_, selection.count,
+      launch_lines(call.space, label, rows_, call.selection.count,
                    LineTeams::bytes<Space>(detector_.forward(), rows_.lines.by(), modes_ > 1 ? 1 : 0),
                    CompareLines<Space, T, Storage, far>{
-                       detector_.forward(), detector_.inverse(), rows_, m_, modes_, selection, targets,
-                       options.loss, static_cast<T>(options.background), norm, waves_.data(),
-                       patterns_.data(), sums_.data(), task, wave_gradients || outputs.background_gradient,
-                       terms, inverse_fresnel_ != 0 ? transfer_.data() : nullptr});
+                       detector_.forward(), detector_.inverse(), rows_, m_, modes_, call.selection,
+                       call.targets, call.options.loss, static_cast<T>(call.options.background), call.norm,
+                       waves_.data(), patterns_.data(), sums_.data(), task,
+                       call.wave_gradients() || call.outputs.background_gradient, terms,
+                       inverse_fresnel_ != 0 ? transfer_.data() : nullptr});
     };
     const auto pass = [&](const char* label, CompareTask task) {
       if (inverse_fresnel_ != 0 || terms.factors || terms.background)
@@ -224,7 +209,7 @@ private:
       else
         run(std::true_type(), label, task);
     };
-    const bool scaled = targets.counts > 0;
+    const bool scaled = call.targets.counts > 0;
     if (scaled && means_are_energies_)
       add(Sum::Of::Energies, modes_ * columns_.blocks.by());
     if (scaled && !means_are_energies_) {
@@ -235,21 +220,21 @@ private:
     }
     pass("Bracewell::PtychographyLoss::compare", CompareTask::Compare);
     add(Sum::Of::Losses, rows_.blocks.by());
-    if (outputs.background_gradient)
+    if (call.outputs.background_gradient)
       Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient",
-                           Range(space, 0, std::int64_t(n_) * n_),
-                           SumSlopes<T>{slopes_.data(), std::int64_t(n_) * n_, selection.count,
-                                        outputs.background_gradient.data, selection.first > 0});
+                           Range(call.space, 0, std::int64_t(n_) * n_),
+                           SumSlopes<T>{slopes_.data(), std::int64_t(n_) * n_, call.selection.count,
+                                        call.outputs.background_gradient.data, call.selection.first > 0});
   }
 
-  static std::int64_t group_size(const Space& space, std::int64_t count, bool subpixel,
+  static std::int64_t group_size(const Space& space, const Positions& positions,
                                  const PtychographyShape& shape, const PtychographyOptions& options) {
     const std::int64_t per_pattern =
         std::int64_t(sizeof(Complex)) * shape.modes * shape.probe *
             (shape.detector +
-             (shape.slices - !Shifted::needed(subpixel, shape, options)) * std::int64_t(shape.probe)) +
+             (shape.slices - !Shifted::needed(positions, shape, options)) * std::int64_t(shape.probe)) +
         (options.detector_background ? std::int64_t(sizeof(T)) * shape.detector * shape.detector : 0);
-    return line_group(space, options, count, per_pattern);
+    return line_group(space, options, positions.count(), per_pattern);
   }
 
   int n_, m_, modes_, last_; ///< last slice

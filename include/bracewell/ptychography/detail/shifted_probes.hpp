@@ -5,6 +5,7 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/probe_gradient.hpp>
 #include <bracewell/ptychography/detail/probe_spectra.hpp>
+#include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
 
@@ -29,15 +30,16 @@ class ShiftedProbes {
 
 public:
   /// Whether patterns have probes of their own.
-  static bool needed(bool subpixel, const PtychographyShape& shape, const PtychographyOptions& options) {
-    return subpixel || options.refine_positions || shape.relaxation > 0;
+  static bool needed(const ScanStore<Space>& positions, const PtychographyShape& shape,
+                     const PtychographyOptions& options) {
+    return positions.subpixel() || options.refine_positions || shape.relaxation > 0;
   }
 
   /// @param group  patterns at a time
-  ShiftedProbes(const Space& space, const ScanPositions<Space>& positions, const PtychographyShape& shape,
+  ShiftedProbes(const Space& space, const ScanStore<Space>& positions, const PtychographyShape& shape,
                 const PtychographyOptions& options, std::int64_t group)
       : m_(shape.probe), modes_(shape.modes), relaxation_(shape.relaxation) {
-    if (!needed(positions.subpixel(), shape, options))
+    if (!needed(positions, shape, options))
       return;
     const int count = modes_ + relaxation_;
     spectra_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectra", 1, count, m_, m_);
@@ -56,21 +58,21 @@ public:
            (one_ ? one_->memory_bytes() + one_back_->memory_bytes() : 0);
   }
 
-  /// What memory_bytes() would be, of `count` positions.
-  static std::size_t bytes_needed(const Space& space, std::int64_t count, bool subpixel,
+  /// What memory_bytes() would be.
+  static std::size_t bytes_needed(const Space& space, const ScanStore<Space>& positions,
                                   const PtychographyShape& shape, const PtychographyOptions& options,
                                   std::int64_t group) {
-    if (!needed(subpixel, shape, options))
+    if (!needed(positions, shape, options))
       return 0;
     const int m = shape.probe, spectra = shape.modes + shape.relaxation;
     return sizeof(Complex) * (std::int64_t(spectra) * m * m + 2 * group * m) +
-           (options.refine_positions || !subpixel ? 2 * sizeof(double) * count : 0) +
+           (options.refine_positions || !positions.subpixel() ? 2 * sizeof(double) * positions.count() : 0) +
            Transform::bytes_needed(space, {m, m}, spectra) +
            Transform::bytes_needed(space, {m, m}, spectra, {.direction = FFTDirection::Backward});
   }
 
   /// What all groups of a call need: where the probes stand.
-  void begin(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs) const {
+  void begin(const Space& space, const ScanStore<Space>& positions, const Inputs& inputs) const {
     if (moved_.size() > 0)
       Kokkos::parallel_for("Bracewell::PtychographyLoss::fractions", Range(space, 0, moved_.size()),
                            ProbeFractions{inputs.positions.data, positions.fractions(),
@@ -78,13 +80,13 @@ public:
   }
 
   /// [N, 2]; null where there are none.
-  const double* fractions(const ScanPositions<Space>& positions) const {
+  const double* fractions(const ScanStore<Space>& positions) const {
     return moved_.size() > 0 ? moved_.data() : positions.fractions();
   }
 
   /// Spectra of the probes of a selection.
   /// @param wrapped  shifts them by their windows' corners, too
-  ShiftedSpectra<T> spectra(const Space& space, const ScanPositions<Space>& positions, const Inputs& inputs,
+  ShiftedSpectra<T> spectra(const Space& space, const ScanStore<Space>& positions, const Inputs& inputs,
                             const Selection& selection, bool wrapped = false) const {
     if (relaxation_ == 0) {
       const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> given(inputs.probe.data, 1, modes_,
