@@ -107,8 +107,8 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
     Kokkos::parallel_for(
         "Bracewell::exit_wave_gradients::probe",
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, p.size()),
-        Impl::SliceProbeGradient<T, Impl::WaveGradients<T, T>>{scan.store().device(), all, o.data, probes,
-                                                               gradients, outputs.probe.data, scan.count()});
+        Impl::SumProbeGradient<T, Impl::WaveGradients<T, T>>{scan.store().device(), all, o.data, probes,
+                                                             gradients, outputs.probe.data, scan.count()});
 }
 
 } // namespace Bracewell

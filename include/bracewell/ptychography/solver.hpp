@@ -8,7 +8,7 @@
 #include <bracewell/ptychography/detail/check_loss.hpp>
 #include <bracewell/ptychography/detail/check_solver.hpp>
 #include <bracewell/ptychography/detail/host_lists.hpp>
-#include <bracewell/ptychography/detail/projection_steps.hpp>
+#include <bracewell/ptychography/detail/modulus_steps.hpp>
 #include <bracewell/ptychography/detail/refined_positions.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/object.hpp>
@@ -78,8 +78,8 @@ public:
       amplitude_gradient_ = zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1]);
       phase_gradient_ = zeros<Real**>(space, "phase_gradient", shape.object[0], shape.object[1]);
     } else {
-      projections_.emplace(space, shape, options.regularisation,
-                           options.steps == PtychographySteps::LeastSquares);
+      modulus_steps_.emplace(space, shape, options.regularisation,
+                             options.steps == PtychographySteps::LeastSquares);
     }
     if (refines_positions()) {
       positions_ = Positions(space, loss_.count());
@@ -103,7 +103,7 @@ public:
   const View<Real**>& displacements() const { return positions_.displacements(); }
   /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
   View<const double*> step_lengths() const {
-    return projections_ ? View<const double*>(projections_->lengths()) : View<const double*>();
+    return modulus_steps_ ? View<const double*>(modulus_steps_->lengths()) : View<const double*>();
   }
   /// What is minimised.
   const Loss& loss() const { return loss_; }
@@ -130,7 +130,7 @@ public:
     const Impl::Arguments check{"PtychographySolver::set_reduction"};
     check.at_least("reduction.patterns", reduction.patterns, loss_.count());
     check.require(bool(reduction.sum), "reduction.sum", "a function", "none");
-    check.require(!projections_, "options.steps",
+    check.require(!modulus_steps_, "options.steps",
                   "PtychographySteps::Adam where patterns are in several processes", "others");
     reduction_ = std::move(reduction);
     if (refines_positions())
@@ -157,13 +157,13 @@ public:
     if (refines_positions())
       outputs.position_gradient = positions_.gradient();
     evaluate(space, outputs, subset, used);
-    if (options_.object_rate > 0 && !projections_)
+    if (options_.object_rate > 0 && !modulus_steps_)
       complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                                {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
     if (lens_ && Impl::trains_probe(options_))
       lens_->gradients(space, aberrations_, probe_gradient_, aberration_gradients_);
-    if (projections_)
-      project(space, subset, used);
+    if (modulus_steps_)
+      take_modulus_step(space, subset, used);
     update(space);
     ++steps_;
   }
@@ -289,7 +289,7 @@ public:
   /// Bytes that the solver holds, its loss and the measured patterns included.
   std::size_t memory_bytes() const {
     return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
-           (projections_ ? projections_->memory_bytes() : 0) + positions_.memory_bytes() +
+           (modulus_steps_ ? modulus_steps_->memory_bytes() : 0) + positions_.memory_bytes() +
            Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
                           probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
   }
@@ -314,7 +314,7 @@ public:
     if (!adams.empty())
       bytes += Adam<ExecutionSpace, Real>::bytes_needed(space, adams);
     if (!adam)
-      bytes += Impl::ProjectionSteps<ExecutionSpace, Real>::bytes_needed(
+      bytes += Impl::ModulusSteps<ExecutionSpace, Real>::bytes_needed(
           shape, options.steps == PtychographySteps::LeastSquares);
     if (options.position_rate > 0)
       bytes += Positions::bytes_needed(count);
@@ -385,12 +385,13 @@ private:
   }
 
   /// The step of object and probe that is not Adam's.
-  void project(const ExecutionSpace& space, const Array<const int, Memory>& subset, std::int64_t used) {
+  void take_modulus_step(const ExecutionSpace& space, const Array<const int, Memory>& subset,
+                         std::int64_t used) {
     // The gradient of a modulus's square is twice the difference, and that of a mean; transforms of the far field are
     // not normalised, those of the near field are.
     const PtychographyShape& shape = loss_.sizes();
     const double near = loss_.options().fresnel_number ? double(shape.detector) * shape.detector : 1;
-    projections_->move(
+    modulus_steps_->move(
         space, 0.5 * double(used) * near, object_, object_gradient_, amplitude_, phase_,
         rate_factor_ * options_.object_rate, probe_, probe_gradient_, rate_factor_ * options_.probe_rate,
         [&](const auto& a, const auto& b, const auto& sum) { loss_.overlap(space, a, b, sum, subset); },
@@ -402,14 +403,14 @@ private:
     using Parameters = AdamParameters<Real, Memory>;
     const double object_rate = rate_factor_ * options_.object_rate;
     std::vector<Parameters> all;
-    if (!projections_)
+    if (!modulus_steps_)
       all = {{amplitude_, amplitude_gradient_, object_rate}, {phase_, phase_gradient_, object_rate}};
     const auto one = [](const View<Real*>& view, int c) { return View<Real*>(view.data() + c, 1); };
     if (options_.optics)
       for (int c = 0; c < probe_parameter_count; ++c)
         all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
                        rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
-    else if (!projections_ && Impl::trains_probe(options_))
+    else if (!modulus_steps_ && Impl::trains_probe(options_))
       all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
     if (refines_positions())
       all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});
@@ -422,7 +423,7 @@ private:
   PtychographySolverOptions options_;
   Loss loss_;
   std::optional<Adam<ExecutionSpace, Real>> adam_;
-  std::optional<Impl::ProjectionSteps<ExecutionSpace, Real>> projections_;
+  std::optional<Impl::ModulusSteps<ExecutionSpace, Real>> modulus_steps_;
   std::optional<AberratedProbe<ExecutionSpace, Real>> lens_;
   View<Real**> amplitude_, phase_, amplitude_gradient_, phase_gradient_;
   View<Complex**> object_, object_gradient_;

@@ -8,7 +8,7 @@
 
 namespace Bracewell::Impl {
 
-/// Probes [modes, m, m], the same for every pattern or (stride > 0) one set for each.
+/// Probes [modes, m, m], the same for every pattern or (stride > 0) others for each.
 template <class T>
 struct Probes {
   const Kokkos::complex<T>* data;

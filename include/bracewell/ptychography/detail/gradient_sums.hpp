@@ -19,16 +19,17 @@ class GradientSums {
 
 public:
   GradientSums(const Space& space, std::int64_t count, const PtychographyShape& shape)
-      : window_(std::int64_t(shape.probe) * shape.probe * shape.modes), slice_count_(count_slices(window_)),
+      : window_(std::int64_t(shape.probe) * shape.probe * shape.modes),
+        portion_count_(count_portions(window_)),
         slots_(device_vector<int>(space, "Bracewell::PtychographyLoss::slots", count)),
-        slices_(
-            device_vector<Complex>(space, "Bracewell::PtychographyLoss::slices", slice_count_ * window_)) {}
+        portions_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::portions",
+                                         portion_count_ * window_)) {}
 
-  std::size_t memory_bytes() const { return bytes_of(slots_, slices_); }
+  std::size_t memory_bytes() const { return bytes_of(slots_, portions_); }
 
   static std::size_t bytes_needed(std::int64_t count, const PtychographyShape& shape) {
     const std::int64_t window = std::int64_t(shape.probe) * shape.probe * shape.modes;
-    return sizeof(int) * count + sizeof(Complex) * count_slices(window) * window;
+    return sizeof(int) * count + sizeof(Complex) * count_portions(window) * window;
   }
 
   /// What the gradient of the object needs before the first group. `subset`: null for all patterns.
@@ -60,25 +61,26 @@ public:
   void add_probe(const Space& space, const Scan& scan, const Selection& selection, const Complex* object,
                  const Probes<T>& probes, const Waves& waves, Complex* gradient) const {
     const std::int64_t window = std::int64_t(scan.probe) * scan.probe * probes.modes; // window_, or less
-    const std::int64_t per_slice = (selection.count + slice_count_ - 1) / slice_count_;
-    const std::int64_t used_slices = (selection.count + per_slice - 1) / per_slice;
+    const std::int64_t per_portion = (selection.count + portion_count_ - 1) / portion_count_;
+    const std::int64_t used_portions = (selection.count + per_portion - 1) / per_portion;
     Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::probe_gradient_slices", Range(space, 0, used_slices * window),
-        SliceProbeGradient<T, Waves>{scan, selection, object, probes, waves, slices_.data(), per_slice});
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window),
-                         SumSlices<T>{slices_.data(), gradient, window, used_slices, selection.first > 0});
+        "Bracewell::PtychographyLoss::probe_gradient_portions", Range(space, 0, used_portions * window),
+        SumProbeGradient<T, Waves>{scan, selection, object, probes, waves, portions_.data(), per_portion});
+    Kokkos::parallel_for(
+        "Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window),
+        AddPortions<T>{portions_.data(), gradient, window, used_portions, selection.first > 0});
   }
 
 private:
-  static std::int64_t count_slices(std::int64_t window) {
+  static std::int64_t count_portions(std::int64_t window) {
     return is_host<Space> ? 1
-                          : std::clamp<std::int64_t>(PtychographyTuning::slice_values / window, 1,
-                                                     PtychographyTuning::most_slices);
+                          : std::clamp<std::int64_t>(PtychographyTuning::portion_values / window, 1,
+                                                     PtychographyTuning::most_portions);
   }
 
-  std::int64_t window_, slice_count_;
+  std::int64_t window_, portion_count_;
   Kokkos::View<int*, Kokkos::LayoutRight, Memory> slots_; ///< [patterns]: where in the subset each stands
-  Kokkos::View<Complex*, Kokkos::LayoutRight, Memory> slices_;
+  Kokkos::View<Complex*, Kokkos::LayoutRight, Memory> portions_;
 };
 
 } // namespace Bracewell::Impl

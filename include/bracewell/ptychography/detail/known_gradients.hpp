@@ -15,11 +15,11 @@ KOKKOS_FORCEINLINE_FUNCTION HeldRows rows_before(int row, int next) {
 }
 
 /// From the derivatives at the detector, transformed back along the rows, to those with respect to the exit waves, G
-/// (less the wave factor times the exit wave); leaves conj(p) G, summed over the modes of a set, in place of the first of
-/// their waves, and what the gradient of the probe needs: sums of conj(O) G over slices of the patterns; or of shifted
-/// probes, of which all modes are a set, transforms of conj(O) G along its columns in place of the probes. There a team
-/// goes through a run of patterns, and leaves each pixel's sum where the last of those that share it is (HeldRows).
-/// @tparam together  whether sets have several modes: their sums of conj(O) G wait in scratch memory
+/// (less the wave factor times the exit wave); leaves conj(p) G, summed over the modes of a bundle, in place of the first of
+/// their waves, and what the gradient of the probe needs: sums of conj(O) G over portions of the patterns; or of shifted
+/// probes, of which all modes are a bundle, transforms of conj(O) G along its columns in place of the probes. There a team
+/// goes through a stretch of patterns, and leaves each pixel's sum where the last of those that share it is (HeldRows).
+/// @tparam together  whether bundles have several modes: their sums of conj(O) G wait in scratch memory
 template <class Space, class T, class Sizes, bool shifted, bool together = false>
 struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
   using Base = KnownColumns<Space, T, Sizes, shifted>;
@@ -40,11 +40,11 @@ struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
       (static_cast<int>(PtychographyTuning::line_bytes / sizeof(Number)) - Sizes::exchange) / of_mode;
   static constexpr int numbers = exchanges * Sizes::exchange + (keeps_probe || together ? of_mode : 0);
 
-  QuickDivision sets;
-  int of_set; ///< modes
+  QuickDivision bundles;
+  int of_bundle; ///< modes
   const PatternSums<T>* patterns;
-  Complex* sums; ///< [slices, modes, n, n]
-  int runs;      ///< of the patterns, about equally long
+  Complex* sums; ///< [portions, modes, n, n]
+  int stretches; ///< of the patterns, about equally long
   HeldRows* held;
   bool want_object, want_probe;
 
@@ -52,11 +52,11 @@ struct GradientColumns : KnownColumns<Space, T, Sizes, shifted> {
     const typename Base::Scratch memory(member.team_scratch(0), +numbers);
     Line at(member.team_rank(), memory.data(), this->table);
     if constexpr (shifted)
-      run_of_patterns(member, at, memory.data());
+      stretch_of_patterns(member, at, memory.data());
     else if constexpr (together)
-      slice_of_set(member, at, memory.data());
+      portion_of_bundle(member, at, memory.data());
     else
-      slice(member, at, memory.data());
+      portion(member, at, memory.data());
   }
 
 private:
@@ -77,8 +77,8 @@ private:
     }
   }
 
-  /// A slice of the patterns, of one mode.
-  KOKKOS_FORCEINLINE_FUNCTION void slice(const Member& member, Line& at, Number* memory) const {
+  /// A portion of the patterns, of one mode.
+  KOKKOS_FORCEINLINE_FUNCTION void portion(const Member& member, Line& at, Number* memory) const {
     const Part part(this->modes, member.league_rank());
     const int count = static_cast<int>(this->selection.count);
     const Complex* const given = this->probes + this->given(at, part, 0);
@@ -90,11 +90,11 @@ private:
       for (int j = 0; j < per_lane; ++j)
         kept[j * Base::threads] = p[j];
     }
-    for (int i = part.slice, number = 0; i < count; i += this->slices, ++number) {
+    for (int i = part.slice, number = 0; i < count; i += this->portions, ++number) {
       Complex* const wave = this->waves + this->element(at, part, i);
       Line::template load_outer<wave_block>(wave, y);
-      if (i + this->slices < count)
-        this->prefetch_columns(member, this->waves, i + this->slices, part.mode, part.first);
+      if (i + this->portions < count)
+        this->prefetch_columns(member, this->waves, i + this->portions, part.mode, part.first);
       use_exchange(member, at, memory, number);
       at.outer_adjoint(y);
       this->load_object(at, part, i, o); // on its way
@@ -122,17 +122,17 @@ private:
       Line::template store_inner<n>(sums + this->given(at, part, part.slice), sum);
   }
 
-  /// A slice of the patterns, of a set of modes.
-  KOKKOS_FORCEINLINE_FUNCTION void slice_of_set(const Member& member, Line& at, Number* memory) const {
-    Part part(sets, member.league_rank());
-    const int first = part.mode * of_set, modes = Kokkos::min(of_set, this->modes.by() - first),
+  /// A portion of the patterns, of a bundle of modes.
+  KOKKOS_FORCEINLINE_FUNCTION void portion_of_bundle(const Member& member, Line& at, Number* memory) const {
+    Part part(bundles, member.league_rank());
+    const int first = part.mode * of_bundle, modes = Kokkos::min(of_bundle, this->modes.by() - first),
               count = static_cast<int>(this->selection.count);
     part.mode = first;
     const Complex* const given = this->probes + this->given(at, part, 0);
     Number* const kept = memory + (Sizes::exchange + member.team_rank());
     for (int k = 0; k < modes * per_lane; ++k)
       kept[k * Base::threads] = {0, 0};
-    for (int i = part.slice; i < count; i += this->slices) {
+    for (int i = part.slice; i < count; i += this->portions) {
       Complex* const waves = this->waves + this->element(at, part, i);
       Number o[per_lane], product[per_lane] = {};
       this->load_object(at, part, i, o);
@@ -141,8 +141,8 @@ private:
         Line::template load_outer<wave_block>(waves + mode * (n * n), y);
         if (mode + 1 < modes)
           this->prefetch_columns(member, this->waves, i, first + mode + 1, part.first);
-        else if (i + this->slices < count)
-          this->prefetch_columns(member, this->waves, i + this->slices, first, part.first);
+        else if (i + this->portions < count)
+          this->prefetch_columns(member, this->waves, i + this->portions, first, part.first);
         at.outer_adjoint(y);
         Line::template load_inner<n>(given + mode * (n * n), p); // on its way
         member.team_barrier();
@@ -169,12 +169,12 @@ private:
     }
   }
 
-  /// All modes of the patterns of a run.
-  KOKKOS_FORCEINLINE_FUNCTION void run_of_patterns(const Member& member, Line& at, Number* memory) const {
+  /// All modes of the patterns of a stretch.
+  KOKKOS_FORCEINLINE_FUNCTION void stretch_of_patterns(const Member& member, Line& at, Number* memory) const {
     const std::int64_t number =
-        runs - 1 - member.league_rank() / Sizes::blocks; // of the run: the last one first
-    const int first = static_cast<int>(number * this->selection.count / runs),
-              last = static_cast<int>((number + 1) * this->selection.count / runs);
+        stretches - 1 - member.league_rank() / Sizes::blocks; // of the stretch: the last one first
+    const int first = static_cast<int>(number * this->selection.count / stretches),
+              last = static_cast<int>((number + 1) * this->selection.count / stretches);
     Part part(this->modes, member.league_rank());
     const int own = part.first + at.group;
     Number sum[per_lane] = {};

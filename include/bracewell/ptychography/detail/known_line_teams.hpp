@@ -32,17 +32,17 @@ constexpr int teams_on_chip(int together = 1) {
 /// Modes whose sums leave a multiprocessor the teams that launch_known_lines() promises, without which Kokkos refuses to
 /// launch.
 template <class T, class Kernel>
-constexpr int most_of_set() {
+constexpr int most_of_bundle() {
   int most = 1;
   while (most < Kernel::most_together && teams_on_chip<T, Kernel>(most + 1) == teams_on_chip<T, Kernel>())
     ++most;
   return most;
 }
 
-/// Slices of `count` patterns, for so many teams, about, and sets of modes.
+/// Portions of `count` patterns, for so many teams, about, and bundles of modes.
 template <class Kernel>
-std::int64_t slices_of_patterns(int teams, int sets, std::int64_t count) {
-  return std::clamp<std::int64_t>(teams / (sets * Kernel::Sizes::blocks), 1, count);
+std::int64_t portions_of_patterns(int teams, int bundles, std::int64_t count) {
+  return std::clamp<std::int64_t>(teams / (bundles * Kernel::Sizes::blocks), 1, count);
 }
 
 /// Launches a kernel whose teams have scratch memory for `together` modes or exchanges.

@@ -19,7 +19,7 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
 
   const Complex *spectrum, *phases;
   Complex* probes;
-  int patterns, slices;
+  int patterns, portions;
 
   KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
     const typename Base::Part part(this->modes, member.league_rank());
@@ -28,7 +28,7 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
     const int row = part.first + at.group;
     Number given[Line::outer_sums][Line::lanes];
     Line::load_outer(spectrum + ((std::int64_t(part.mode) * n + row) * n + at.lane), given);
-    for (int i = part.slice; i < patterns; i += slices) {
+    for (int i = part.slice; i < patterns; i += portions) {
       const Complex* const phase = phases + std::int64_t(2) * i * n;
       Number y[Line::outer_sums][Line::lanes];
       Line::load_outer(phase + (n + at.lane), y);
@@ -49,7 +49,7 @@ struct ShiftRows : KnownKernel<Space, T, Sizes> {
   }
 };
 
-/// Blocks of columns of the waves of a mode: a team goes through a slice of the patterns.
+/// Blocks of columns of the waves of a mode: a team goes through a portion of the patterns.
 /// @tparam shifted  probes are shifted, and they and the waves wrapped: pixel (y, x) of the object is (y mod n, x mod n) of
 ///   them wherever the window begins, which no intensity knows of. Pixels that windows share are then the same ones.
 template <class Space, class T, class Sizes, bool shifted>
@@ -70,7 +70,7 @@ struct KnownColumns : KnownKernel<Space, T, Sizes> {
   const Complex* object;
   Complex* probes; ///< [modes, n, n]; if shifted, what ShiftRows has left
   Complex* waves;
-  int slices;
+  int portions;
 
   /// The t-th pattern in the order of the kernel: that of shifted probes begins with the last.
   KOKKOS_FORCEINLINE_FUNCTION int pattern_at(int t) const {
@@ -116,7 +116,7 @@ struct KnownColumns : KnownKernel<Space, T, Sizes> {
   /// Lets the team's columns of wave i of a mode set out.
   KOKKOS_FORCEINLINE_FUNCTION void prefetch_columns(const typename Base::Member& member, const Complex* of,
                                                     int i, int mode, int first) const {
-    constexpr int apart = 128 / sizeof(Complex); // the line of a cache
+    constexpr int apart = 128 / sizeof(Complex); // what a cache fetches at once
     const Complex* const from = of + ((std::int64_t(i) * this->modes.by() + mode) * (n * n) + first * n);
     for (int k = member.team_rank() * apart; k < wave_block * n; k += Base::threads * apart)
       prefetch(from + k);
@@ -142,7 +142,7 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
     const int count = static_cast<int>(this->selection.count);
     Number o[per_lane], x[per_lane];
     this->load_object(at, part, this->pattern_at(part.slice), o);
-    for (int t = part.slice, number = 0; t < count; t += this->slices, ++number) {
+    for (int t = part.slice, number = 0; t < count; t += this->portions, ++number) {
       const int i = this->pattern_at(t);
       at.exchange =
           memory.data() + (Sizes::place(member.team_rank()) + number % Base::exchanges * Sizes::exchange);
@@ -167,8 +167,8 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
                                         part.first / Sizes::lines));
       }
       at.inner_forward(x);
-      if (t + this->slices < count)
-        this->load_object(at, part, this->pattern_at(t + this->slices),
+      if (t + this->portions < count)
+        this->load_object(at, part, this->pattern_at(t + this->portions),
                           o); // on its way during the other half
       member.team_barrier();
       typename Base::Complex* const to = this->waves + this->element(at, part, i);
@@ -180,7 +180,7 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
   }
 };
 
-/// The other half of the transforms of conj(O) G, along the rows, with the shifts undone, summed over slices of the
+/// The other half of the transforms of conj(O) G, along the rows, with the shifts undone, summed over portions of the
 /// patterns; and of each what ShiftGradient sums.
 template <class Space, class T, class Sizes>
 struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
@@ -189,9 +189,9 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
   static constexpr int n = Base::n, on_chip = PtychographyTuning::row_sum_threads, numbers = Sizes::exchange;
 
   const Complex *terms, *phases, *spectra; ///< the last of the probe
-  Complex* sums;                           ///< [slices, modes, n, n]
+  Complex* sums;                           ///< [portions, modes, n, n]
   double* moments;                         ///< [patterns, modes, blocks, 2], or null
-  int patterns, slices;
+  int patterns, portions;
 
   KOKKOS_FUNCTION void operator()(const typename Base::Member& member) const {
     const typename Base::Part part(this->modes, member.league_rank());
@@ -205,10 +205,10 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
     const Complex* const of_row = spectra + ((std::int64_t(part.mode) * n + row) * n + at.lane);
     Number sum[Line::outer_sums][Line::lanes] = {}, x[Line::per_lane];
     Line::template load_inner<n>(terms + element(part.slice), x);
-    for (int i = part.slice; i < patterns; i += slices) {
+    for (int i = part.slice; i < patterns; i += portions) {
       at.inner_forward(x);
-      if (i + slices < patterns)
-        Line::template load_inner<n>(terms + element(i + slices), x); // on its way during the other half
+      if (i + portions < patterns)
+        Line::template load_inner<n>(terms + element(i + portions), x); // on its way during the other half
       synchronise_lanes();
       const Complex* const phase = phases + std::int64_t(2) * i * n;
       const Complex* const of_columns = phase + (n + at.lane);

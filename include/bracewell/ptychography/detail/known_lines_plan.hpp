@@ -24,9 +24,9 @@ namespace Bracewell::Impl {
 ///   ShiftRows        probes between pixels: their columns' spectra                       written
 ///   ExitWaveColumns  exit waves, transformed along the columns                           (read) written
 ///   CompareRows      the same of the derivatives at the detector                         read written
-///   GradientColumns  conj(p) G for the object; sums of conj(O) G over slices of the      read written
+///   GradientColumns  conj(p) G for the object; sums of conj(O) G over portions of the      read written
 ///                    patterns, or between pixels conj(O) G along the columns             read written
-///   SumShiftedRows   between pixels: sums of their spectra over slices                   read
+///   SumShiftedRows   between pixels: sums of their spectra over portions                   read
 /// and the sums for the object read conj(p) G.
 template <class Space, class T, class Storage, class Detectors>
 class KnownLinesPlan : PatternPlan<Space, T, Storage> {
@@ -45,8 +45,8 @@ public:
         shifted_(space, positions, shape, options, sizes_.group),
         waves_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::waves", sizes_.waves)),
         probes_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::probes", sizes_.probes)),
-        slices_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::wave_slices",
-                                       sizes_.slices * modes_ * n_ * n_)),
+        portions_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::wave_portions",
+                                         sizes_.portions * modes_ * n_ * n_)),
         held_(device_vector<HeldRows>(space, "Bracewell::PtychographyLoss::held_rows", sizes_.held)),
         patterns_(
             device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", sizes_.group)),
@@ -60,14 +60,14 @@ public:
   std::int64_t group_size() const { return sizes_.group; }
 
   std::size_t memory_bytes() const {
-    return bytes_of(waves_, probes_, slices_, held_, patterns_, sums_, table_) + shifted_.memory_bytes();
+    return bytes_of(waves_, probes_, portions_, held_, patterns_, sums_, table_) + shifted_.memory_bytes();
   }
 
   static std::size_t bytes_needed(const Space& space, const Positions& positions,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const Sizes needed = Sizes::make(space, positions, shape, options);
     const std::int64_t probe = std::int64_t(shape.modes) * shape.detector * shape.detector;
-    return sizeof(Complex) * (needed.waves + needed.probes + needed.slices * probe + needed.table) +
+    return sizeof(Complex) * (needed.waves + needed.probes + needed.portions * probe + needed.table) +
            needed.held * sizeof(HeldRows) + needed.group * sizeof(PatternSums<T>) +
            needed.sums * sizeof(double) +
            Shifted::bytes_needed(space, positions, shape, options, needed.group);
@@ -86,15 +86,16 @@ public:
     });
     if (call.outputs.object_gradient)
       call.sums.template add_object<wave_block>(
-          call.space, call.positions.device(), call.positions.tiles(), call.selection, {nullptr, 0, sets()},
+          call.space, call.positions.device(), call.positions.tiles(), call.selection,
+          {nullptr, 0, bundles()},
           WaveGradients<T, T>{waves_.data(), std::int64_t(modes_) * n_ * n_,
-                              std::int64_t(sizes_.of_set) * n_ * n_, wave_block, nullptr},
+                              std::int64_t(sizes_.of_bundle) * n_ * n_, wave_block, nullptr},
           call.outputs.object_gradient.data, shifted_ ? held_.data() : nullptr);
   }
 
 private:
   /// Of modes whose conj(p) G are summed.
-  int sets() const { return Sizes::sets(modes_, sizes_.of_set); }
+  int bundles() const { return Sizes::bundles(modes_, sizes_.of_bundle); }
 
   template <class Rows, class Columns, bool shifted>
   void evaluate(const Call& call) const {
@@ -117,7 +118,7 @@ private:
   void shift_rows(const Space& space, const ShiftedSpectra<T>& spectra) const {
     using Kernel = ShiftRows<Space, T, Rows>;
     const std::int64_t count = spectra.ramp.selection.count,
-                       used = slices_of_patterns<Kernel>(PtychographyTuning::slice_teams, modes_, count);
+                       used = portions_of_patterns<Kernel>(PtychographyTuning::portion_teams, modes_, count);
     launch_known_lines<T>(space, "Bracewell::PtychographyLoss::shift_rows", used * modes_ * Rows::blocks,
                           Kernel{{QuickDivision(modes_), table_.data()},
                                  spectra.spectra,
@@ -127,23 +128,23 @@ private:
                                  static_cast<int>(used)});
   }
 
-  /// What kernels over columns share, for so many slices of the patterns.
+  /// What kernels over columns share, for so many portions of the patterns.
   template <class Columns, bool shifted>
-  KnownColumns<Space, T, Columns, shifted> columns(const Call& call, std::int64_t slices) const {
+  KnownColumns<Space, T, Columns, shifted> columns(const Call& call, std::int64_t portions) const {
     return {{QuickDivision(modes_), table_.data()},
             call.positions.device(),
             call.selection,
             call.inputs.object.data,
             shifted ? probes_.data() : const_cast<Complex*>(call.inputs.probe.data),
             waves_.data(),
-            static_cast<int>(slices)};
+            static_cast<int>(portions)};
   }
 
   template <class Columns, bool shifted>
   void exit_waves(const Call& call, bool energies) const {
     using Kernel = ExitWaveColumns<Space, T, Columns, shifted>;
     const std::int64_t used =
-        slices_of_patterns<Kernel>(PtychographyTuning::slice_teams, modes_, call.selection.count);
+        portions_of_patterns<Kernel>(PtychographyTuning::portion_teams, modes_, call.selection.count);
     launch_known_lines<T>(call.space, "Bracewell::PtychographyLoss::exit_waves",
                           used * modes_ * Columns::blocks,
                           Kernel{columns<Columns, shifted>(call, used), energies ? sums_.data() : nullptr});
@@ -197,33 +198,33 @@ private:
   template <class Columns, bool shifted>
   void wave_gradients(const Call& call, bool of_probes) const {
     const std::int64_t used =
-        shifted ? runs<Columns>(call.selection.count) : std::min(sizes_.slices, call.selection.count);
+        shifted ? stretches<Columns>(call.selection.count) : std::min(sizes_.portions, call.selection.count);
     const auto run = [&](auto together) {
       launch_known_lines<T>(call.space, "Bracewell::PtychographyLoss::wave_gradients",
-                            used * sets() * Columns::blocks,
+                            used * bundles() * Columns::blocks,
                             GradientColumns<Space, T, Columns, shifted, together>{
-                                columns<Columns, shifted>(call, used), QuickDivision(sets()), sizes_.of_set,
-                                patterns_.data(), slices_.data(), static_cast<int>(used), held_.data(),
-                                bool(call.outputs.object_gradient), of_probes},
-                            together ? sizes_.of_set : 1);
+                                columns<Columns, shifted>(call, used), QuickDivision(bundles()),
+                                sizes_.of_bundle, patterns_.data(), portions_.data(), static_cast<int>(used),
+                                held_.data(), bool(call.outputs.object_gradient), of_probes},
+                            together ? sizes_.of_bundle : 1);
     };
     constexpr bool several =
-        !shifted && most_of_set<T, GradientColumns<Space, T, Columns, false, true>>() > 1;
-    if (several && sizes_.of_set > 1)
+        !shifted && most_of_bundle<T, GradientColumns<Space, T, Columns, false, true>>() > 1;
+    if (several && sizes_.of_bundle > 1)
       run(std::bool_constant<several>());
     else
       run(std::false_type());
     if (!shifted && of_probes)
-      sum_slices(call.space, call.outputs.probe_gradient.data, used, call.selection.first > 0);
+      sum_portions(call.space, call.outputs.probe_gradient.data, used, call.selection.first > 0);
   }
 
-  /// Runs of the patterns of shifted probes: of one mode as many as keep a GPU busy for a few turns of their teams; of
-  /// several, where conj(p) G is a small part of what is written, runs of one pattern take less time.
+  /// Stretches of the patterns of shifted probes: of one mode as many as keep a GPU busy for a few rounds of their teams; of
+  /// several, where conj(p) G is a small part of what is written, stretches of one pattern take less time.
   template <class Columns>
-  std::int64_t runs(std::int64_t count) const {
+  std::int64_t stretches(std::int64_t count) const {
     using Tuning = PtychographyTuning;
     using Kernel = GradientColumns<Space, T, Columns, true>;
-    const std::int64_t teams = Tuning::run_turns * Tuning::multiprocessors * teams_on_chip<T, Kernel>();
+    const std::int64_t teams = Tuning::stretch_rounds * Tuning::multiprocessors * teams_on_chip<T, Kernel>();
     return modes_ > 1 ? count : std::clamp<std::int64_t>(teams / Columns::blocks, 1, count);
   }
 
@@ -232,13 +233,13 @@ private:
     const Space& space = call.space;
     const auto& outputs = call.outputs;
     const Selection& selection = call.selection;
-    const std::int64_t used = std::min(sizes_.slices, selection.count);
+    const std::int64_t used = std::min(sizes_.portions, selection.count);
     launch_known_lines<T>(space, "Bracewell::PtychographyLoss::probe_rows", used * modes_ * Rows::blocks,
                           SumShiftedRows<Space, T, Rows>{{QuickDivision(modes_), table_.data()},
                                                          probes_.data(),
                                                          spectra.ramp.phases,
                                                          spectra.spectra,
-                                                         slices_.data(),
+                                                         portions_.data(),
                                                          outputs.position_gradient ? sums_.data() : nullptr,
                                                          static_cast<int>(selection.count),
                                                          static_cast<int>(used)});
@@ -249,21 +250,21 @@ private:
                                                 shifted_.position_factor(), outputs.position_gradient.data});
     if (!outputs.probe_gradient)
       return;
-    sum_slices(space, shifted_.sums(), used, false);
+    sum_portions(space, shifted_.sums(), used, false);
     shifted_.add_sums(space, outputs, selection.first > 0);
   }
 
-  void sum_slices(const Space& space, Complex* to, std::int64_t count, bool accumulate) const {
+  void sum_portions(const Space& space, Complex* to, std::int64_t count, bool accumulate) const {
     const std::int64_t elements = std::int64_t(modes_) * n_ * n_;
     Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, elements),
-                         SumSlices<T>{slices_.data(), to, elements, count, accumulate});
+                         AddPortions<T>{portions_.data(), to, elements, count, accumulate});
   }
 
   int n_, modes_;
   bool weighted_;
   Sizes sizes_;
   Shifted shifted_;
-  View<Complex> waves_, probes_, slices_;
+  View<Complex> waves_, probes_, portions_;
   View<HeldRows> held_;
   View<PatternSums<T>> patterns_;
   View<double> sums_;

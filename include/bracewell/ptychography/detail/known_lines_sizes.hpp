@@ -40,14 +40,14 @@ bool visit_line_sizes(int n, const Action& action) {
   (std::make_index_sequence<std::size(PtychographyTuning::line_sizes)>());
 }
 
-/// Numbers of elements that a KnownLinesPlan has; and the modes of a set, whose conj(p) G are summed.
+/// Numbers of elements that a KnownLinesPlan has; and the modes of a bundle, whose conj(p) G are summed.
 template <class Space, class T, class Detectors>
 struct KnownLinesSizes {
-  std::int64_t group, waves, probes, held, slices, sums, table;
-  int of_set;
+  std::int64_t group, waves, probes, held, portions, sums, table;
+  int of_bundle;
 
-  /// Sets of modes.
-  static int sets(int modes, int of_set) { return (modes + of_set - 1) / of_set; }
+  /// Bundles of modes.
+  static int bundles(int modes, int of_bundle) { return (modes + of_bundle - 1) / of_bundle; }
 
   static KnownLinesSizes make(const Space& space, const ScanStore<Space>& positions,
                               const PtychographyShape& shape, const PtychographyOptions& options) {
@@ -65,18 +65,18 @@ struct KnownLinesSizes {
       using Rows = decltype(rows);
       using Columns = decltype(columns);
       using Together = GradientColumns<Space, T, Columns, false, true>;
-      const int most = shifted ? shape.modes : std::min(most_of_set<T, Together>(), shape.modes);
-      result.of_set = sets(shape.modes, sets(shape.modes, most)); // all of about the same size
-      const auto slices_of = [&](auto kernel, int of_pattern) {
+      const int most = shifted ? shape.modes : std::min(most_of_bundle<T, Together>(), shape.modes);
+      result.of_bundle = bundles(shape.modes, bundles(shape.modes, most)); // all of about the same size
+      const auto portions_of = [&](auto kernel, int of_pattern) {
         using Kernel = typename decltype(kernel)::type;
-        return slices_of_patterns<Kernel>(Tuning::multiprocessors * teams_on_chip<T, Kernel>(result.of_set),
-                                          of_pattern, group);
+        return portions_of_patterns<Kernel>(
+            Tuning::multiprocessors * teams_on_chip<T, Kernel>(result.of_bundle), of_pattern, group);
       };
-      result.slices =
-          shifted ? slices_of(std::type_identity<SumShiftedRows<Space, T, Rows>>(), shape.modes)
-          : result.of_set > 1
-              ? slices_of(std::type_identity<Together>(), sets(shape.modes, result.of_set))
-              : slices_of(std::type_identity<GradientColumns<Space, T, Columns, false>>(), shape.modes);
+      result.portions =
+          shifted ? portions_of(std::type_identity<SumShiftedRows<Space, T, Rows>>(), shape.modes)
+          : result.of_bundle > 1
+              ? portions_of(std::type_identity<Together>(), bundles(shape.modes, result.of_bundle))
+              : portions_of(std::type_identity<GradientColumns<Space, T, Columns, false>>(), shape.modes);
       result.held = shifted ? group * n : 0;
       result.sums = 2 * group *
                     std::max<std::int64_t>(modes * columns.blocks,

@@ -19,32 +19,32 @@ struct ObjectWaves {
   }
 };
 
-/// Probe gradient sum_j conj(O(y_j + r)) G_j(r) over slices of the patterns, each slice in rising order.
+/// Probe gradient sum_j conj(O(y_j + r)) G_j(r) over portions of the patterns, each portion in rising order.
 /// @tparam Waves  G: WaveGradients, or ObjectWaves
 template <class T, class Waves>
-struct SliceProbeGradient {
+struct SumProbeGradient {
   Scan scan;
   Selection selection;
   const Kokkos::complex<T>* object;
   Probes<T> probes;
   Waves waves;
-  Kokkos::complex<T>* slices; ///< [slices, modes, m, m]
-  std::int64_t per_slice;
+  Kokkos::complex<T>* portions; ///< [portions, modes, m, m]
+  std::int64_t per_portion;
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int m = scan.probe;
-    const std::int64_t pixels = std::int64_t(m) * m, slice = index / (pixels * probes.modes);
-    const std::int64_t element = index - slice * pixels * probes.modes, pixel = element % pixels;
+    const std::int64_t pixels = std::int64_t(m) * m, portion = index / (pixels * probes.modes);
+    const std::int64_t element = index - portion * pixels * probes.modes, pixel = element % pixels;
     const int mode = static_cast<int>(element / pixels);
     const int row = static_cast<int>(pixel / m), column = static_cast<int>(pixel % m);
-    const std::int64_t end = Kokkos::min(selection.count, (slice + 1) * per_slice);
+    const std::int64_t end = Kokkos::min(selection.count, (portion + 1) * per_portion);
     Kokkos::complex<T> sum(0);
-    std::int64_t i = slice * per_slice;
+    std::int64_t i = portion * per_portion;
     for (; i + together <= end; i += together)
       add<together>(i, mode, row, column, sum);
     for (; i < end; ++i)
       add<1>(i, mode, row, column, sum);
-    slices[index] = sum;
+    portions[index] = sum;
   }
 
   static constexpr int together =
@@ -66,8 +66,8 @@ struct SliceProbeGradient {
 };
 
 template <class T>
-struct SumSlices {
-  const Kokkos::complex<T>* slices;
+struct AddPortions {
+  const Kokkos::complex<T>* portions;
   Kokkos::complex<T>* gradient;
   std::int64_t elements, count;
   bool accumulate;
@@ -77,8 +77,8 @@ struct SumSlices {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #pragma unroll 16
 #endif
-    for (std::int64_t slice = 0; slice < count; ++slice)
-      sum += slices[slice * elements + element];
+    for (std::int64_t portion = 0; portion < count; ++portion)
+      sum += portions[portion * elements + element];
     gradient[element] = accumulate ? gradient[element] + sum : sum;
   }
 };

@@ -144,7 +144,7 @@ private:
   /// to = from, or to += from.
   void sum(const Space& space, const Complex* from, Complex* to, std::int64_t size, bool accumulate) const {
     Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, size),
-                         SumSlices<T>{from, to, size, 1, accumulate});
+                         AddPortions<T>{from, to, size, 1, accumulate});
   }
 
   int m_, modes_, relaxation_;

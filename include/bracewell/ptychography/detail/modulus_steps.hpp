@@ -118,10 +118,10 @@ struct MoveProbe {
   }
 };
 
-/// Steps that project exit waves onto the measured moduli, from the gradients of the amplitude loss: with psi' the wave
-/// whose modulus on the detector is the measured one, G_psi = -(psi' - psi) / factor.
+/// Steps towards exit waves with the measured moduli (PtychographySteps::Projections and LeastSquares), from the gradients of
+/// the amplitude loss. With psi' the exit wave whose modulus on the detector is the measured one, G_psi = -(psi' - psi) / factor.
 template <class Space, class T>
-class ProjectionSteps {
+class ModulusSteps {
   using Complex = Kokkos::complex<T>;
   using Memory = typename Space::memory_space;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
@@ -130,7 +130,7 @@ class ProjectionSteps {
 
 public:
   /// @param lengths  whether least squares give the lengths of steps
-  ProjectionSteps(const Space& space, const PtychographyShape& shape, double alpha, bool lengths)
+  ModulusSteps(const Space& space, const PtychographyShape& shape, double alpha, bool lengths)
       : alpha_(static_cast<T>(alpha)),
         illumination_(make<Complex**>(space, "illumination", shape.object[0], shape.object[1])),
         crossing_(make<Complex**>(space, "crossing", lengths ? shape.object[0] : 0, shape.object[1])),
