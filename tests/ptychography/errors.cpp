@@ -5,6 +5,7 @@
 
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
+#include <bracewell/ptychography/propagator.hpp>
 #include <bracewell/ptychography/solver.hpp>
 
 #include <cmath>

@@ -8,6 +8,7 @@
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
+#include <bracewell/ptychography/propagator.hpp>
 
 using namespace Test;
 using Complex = Kokkos::complex<double>;

@@ -7,7 +7,6 @@
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
 #include <bracewell/ptychography/detail/check_solver.hpp>
-#include <bracewell/ptychography/detail/host_lists.hpp>
 #include <bracewell/ptychography/detail/modulus_steps.hpp>
 #include <bracewell/ptychography/detail/refined_positions.hpp>
 #include <bracewell/ptychography/inputs.hpp>

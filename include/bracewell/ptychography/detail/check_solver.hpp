@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/ptychography/detail/aperture.hpp>
 #include <bracewell/ptychography/options.hpp>
-#include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/probe_optics.hpp>
 #include <bracewell/ptychography/solver_options.hpp>
 

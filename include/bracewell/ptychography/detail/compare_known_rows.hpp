@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/ptychography/detail/known_lines.hpp>
+#include <bracewell/ptychography/detail/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
 namespace Bracewell::Impl {

@@ -4,10 +4,9 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/compare_blocks.hpp>
 #include <bracewell/ptychography/detail/for_waves.hpp>
-#include <bracewell/ptychography/detail/line_transforms.hpp>
 #include <bracewell/ptychography/detail/pattern_plan.hpp>
+#include <bracewell/ptychography/detail/transform_lines.hpp>
 #include <bracewell/ptychography/detail/wave_transforms.hpp>
-#include <bracewell/ptychography/propagator.hpp>
 
 #include <algorithm>
 #include <optional>

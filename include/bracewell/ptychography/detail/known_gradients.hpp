@@ -3,6 +3,7 @@
 
 #include <bracewell/ptychography/detail/known_lines.hpp>
 #include <bracewell/ptychography/detail/object_gradient.hpp>
+#include <bracewell/ptychography/detail/pattern_sums.hpp>
 
 namespace Bracewell::Impl {
 

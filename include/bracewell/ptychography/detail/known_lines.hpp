@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/impl/plain_complex.hpp>
-#include <bracewell/ptychography/detail/compare_lines.hpp>
 #include <bracewell/ptychography/detail/exit_waves.hpp>
 #include <bracewell/ptychography/detail/known_line.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>

@@ -6,7 +6,6 @@
 #include <bracewell/impl/quick_division.hpp>
 #include <bracewell/ptychography/detail/compare_known_rows.hpp>
 #include <bracewell/ptychography/detail/known_gradients.hpp>
-#include <bracewell/ptychography/detail/known_line_teams.hpp>
 #include <bracewell/ptychography/detail/known_lines.hpp>
 #include <bracewell/ptychography/detail/known_lines_sizes.hpp>
 #include <bracewell/ptychography/detail/pattern_plan.hpp>

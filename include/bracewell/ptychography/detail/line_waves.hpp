@@ -3,8 +3,8 @@
 
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/turns.hpp>
-#include <bracewell/ptychography/detail/compare_lines.hpp>
 #include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/probe_spectra.hpp>
 
 namespace Bracewell::Impl {

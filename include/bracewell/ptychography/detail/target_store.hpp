@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/detail/reduced_grid.hpp>
 #include <bracewell/ptychography/detail/store_patterns.hpp>
 #include <bracewell/ptychography/detail/streamed_rows.hpp>
 

@@ -6,6 +6,7 @@
 #include <bracewell/impl/radix_passes.hpp>
 #include <bracewell/ptychography/detail/line_passes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
+#include <bracewell/ptychography/detail/line_waves.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -63,5 +64,64 @@ struct TransformLines {
       write_team_sums<Space>(member, energy, 0, energies + 2 * member.league_rank());
   }
 };
+
+/// Launches a kernel over the blocks of lines of `count` patterns or waves.
+template <class Space, class Kernel>
+void launch_lines(const Space& space, const char* label, const LineTeams& teams, std::int64_t count,
+                  std::size_t bytes, const Kernel& kernel) {
+  using Policy = Kokkos::TeamPolicy<
+      Space, Kokkos::LaunchBounds<PtychographyTuning::line_threads, resident_teams<Space>(Kernel::resident)>>;
+  Policy policy(space, static_cast<int>(count * teams.blocks.by()), teams.threads);
+  policy.set_scratch_size(LineTeams::scratch_level<Space>(), Kokkos::PerTeam(static_cast<int>(bytes)));
+  Kokkos::parallel_for(label, policy, kernel);
+}
+
+/// What spectra are multiplied by.
+template <class T>
+struct LineTransfer {
+  const Kokkos::complex<T>* phases = nullptr; ///< TransferPhases, of this axis
+  QuickDivision waves;                        ///< that have the same
+  bool conjugate = false;
+};
+
+/// TransformLines of all lines of so many waves, `lines` of a wave.
+template <bool adjacent, bool inverse, bool transfers = false, class Space, class T, class Load, class Store>
+void transform_lines(const Space& space, const char* label, const RadixPlan<Space, T>& plan, int lines,
+                     std::int64_t waves, const Load& load, const Store& store, double* energies = nullptr,
+                     const LineTransfer<T>& transfer = {}) {
+  const RadixPasses<T>& passes = inverse ? plan.inverse() : plan.forward();
+  const LineTeams teams = LineTeams::choose<Space>(passes, lines, 0);
+  launch_lines(space, label, teams, waves, LineTeams::bytes<Space>(passes, teams.lines.by(), 0),
+               TransformLines<Space, T, adjacent, inverse, Load, Store, transfers>{
+                   passes, inverse ? plan.forward() : plan.inverse(), teams, lines, load, store, energies,
+                   transfer.phases, transfer.waves, transfer.conjugate});
+}
+
+/// The probe of every pattern of a selection, [patterns, modes, m, m].
+template <class Space, class T>
+Probes<T> shift_probes(const Space& space, const RadixPlan<Space, T>& window,
+                       const ShiftedSpectra<T>& spectra, Kokkos::complex<T>* probes) {
+  const int m = spectra.ramp.m, modes = spectra.ramp.modes;
+  const std::int64_t waves = spectra.ramp.selection.count * modes;
+  const WaveLines<T, true> columns{probes, m, m};
+  transform_lines<false, true>(space, "Bracewell::PtychographyLoss::shift_rows", window, m, waves,
+                               LoadShiftedSpectrum<T>{spectra}, WaveLines<T, false>{probes, m, m});
+  transform_lines<true, true>(space, "Bracewell::PtychographyLoss::shift_columns", window, m, waves, columns,
+                              columns);
+  return {probes, spectra.elements(), modes};
+}
+
+/// DFT(conj(O) G), [patterns, modes, m, m].
+template <class Space, class T>
+void transform_terms(const Space& space, const RadixPlan<Space, T>& window, const LoadProbeTerms<T>& terms,
+                     Kokkos::complex<T>* to) {
+  const int m = terms.scan.probe;
+  const std::int64_t waves = terms.selection.count * terms.modes;
+  const WaveLines<T, false> rows{to, m, m};
+  transform_lines<true, false>(space, "Bracewell::PtychographyLoss::probe_columns", window, m, waves, terms,
+                               WaveLines<T, true>{to, m, m});
+  transform_lines<false, false>(space, "Bracewell::PtychographyLoss::probe_rows", window, m, waves, rows,
+                                rows);
+}
 
 } // namespace Bracewell::Impl

@@ -2,9 +2,73 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/ptychography/detail/compare_lines.hpp>
+#include <bracewell/ptychography/detail/selection.hpp>
+#include <bracewell/ptychography/detail/targets.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
 
 namespace Bracewell::Impl {
+
+/// What the comparison knows of a pattern, and what it leaves for it.
+template <class T>
+struct PatternSums {
+  T scale;       ///< of the intensity, to J; 0 where the pattern does not count
+  T mean_slope;  ///< c = sum(w l' I) / sum(w I), where it has to be known before the comparison
+  T wave_factor; ///< of the exit wave, to be taken from its gradient: otherwise
+};
+
+/// What the sums of a comparison are, first and second.
+enum class CompareTask {
+  Mean,    ///< sum w I, sum w
+  Slope,   ///< sum w l'(J) I, sum w I
+  Compare, ///< sum w l(J), sum w (l'(J) - c) sum |Psi|^2 with the c that is known before; and the gradients
+};
+
+/// The comparison of a pixel whose intensity is I, added to both sums; returns 2 dL/dI.
+/// @param energy  sum |Psi|^2: I, if there are no factors and no background
+template <PatternLoss kind, class T, class Storage>
+struct ComparePixel {
+  PatternTerm<kind, T, Storage> term;
+  CompareTask task;
+  T scale, mean_slope; ///< PatternSums
+  T unit;              ///< of the gradient
+
+  KOKKOS_FORCEINLINE_FUNCTION T operator()(T energy, T intensity, T target, T weight, T& first,
+                                           T& second) const {
+    if (task == CompareTask::Mean) {
+      first += weight * intensity;
+      second += weight;
+      return 0;
+    }
+    if (!(weight > 0))
+      return 0;
+    T value, slope;
+    term(scale * intensity, target, value, slope);
+    const bool known = task == CompareTask::Slope;
+    first += weight * (known ? slope * intensity : value);
+    second += weight * (known ? intensity : (slope - mean_slope) * energy);
+    return unit * weight * (slope - mean_slope);
+  }
+};
+
+template <PatternLoss kind, class T, class Storage>
+KOKKOS_FORCEINLINE_FUNCTION ComparePixel<kind, T, Storage>
+compare_pixel(CompareTask task, const Targets<T, Storage>& targets, std::int64_t j, T background, T norm,
+              const PatternSums<T>& pattern) {
+  return {{background, targets.units ? targets.units[j] : T(0)},
+          task,
+          pattern.scale,
+          pattern.mean_slope,
+          2 * slope_unit(kind) * norm * pattern.scale};
+}
+
+/// The weight of a pixel that is stored at `index`.
+template <class T, class Storage>
+KOKKOS_FORCEINLINE_FUNCTION T pixel_weight(const Targets<T, Storage>& targets, std::int64_t index, T target) {
+  return targets.pixel_weights ? targets.pixel_weights[index] : targets.masked && target < 0 ? T(0) : T(1);
+}
 
 /// Adds what the blocks of every pattern left, and draws the consequence. A team per pattern.
 template <class Space, class T, class Storage>
