@@ -5,8 +5,8 @@
 
 #include "tuning.hpp"
 
-#include <bracewell/ptychography/detail/fused_plan.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
+#include <bracewell/ptychography/detail/plans/fused_plan.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
 
 namespace {

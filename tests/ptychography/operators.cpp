@@ -4,7 +4,7 @@
 #include "support.hpp"
 
 #include <bracewell/ptychography/compare.hpp>
-#include <bracewell/ptychography/detail/compare_blocks.hpp>
+#include <bracewell/ptychography/detail/general/compare_blocks.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <bracewell/ptychography/detail/check_loss.hpp>
-#include <bracewell/ptychography/detail/for_waves.hpp>
-#include <bracewell/ptychography/detail/object_gradient.hpp>
-#include <bracewell/ptychography/detail/probe_gradient.hpp>
+#include <bracewell/ptychography/detail/general/for_waves.hpp>
+#include <bracewell/ptychography/detail/sums/object_gradient.hpp>
+#include <bracewell/ptychography/detail/sums/probe_gradient.hpp>
 #include <bracewell/ptychography/scan_positions.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

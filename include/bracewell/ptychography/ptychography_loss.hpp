@@ -4,7 +4,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/ptychography/choose_pattern_path.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
-#include <bracewell/ptychography/detail/loss_plan.hpp>
+#include <bracewell/ptychography/detail/plans/loss_plan.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

@@ -6,9 +6,9 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
-#include <bracewell/ptychography/detail/check_solver.hpp>
-#include <bracewell/ptychography/detail/modulus_steps.hpp>
-#include <bracewell/ptychography/detail/refined_positions.hpp>
+#include <bracewell/ptychography/detail/steps/check_solver.hpp>
+#include <bracewell/ptychography/detail/steps/modulus_steps.hpp>
+#include <bracewell/ptychography/detail/steps/refined_positions.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/options.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/detail/store_patterns.hpp>
-#include <bracewell/ptychography/detail/streamed_rows.hpp>
+#include <bracewell/ptychography/detail/patterns/store_patterns.hpp>
+#include <bracewell/ptychography/detail/patterns/streamed_rows.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -3,10 +3,10 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/ptychography/detail/compiled_machines.hpp>
-#include <bracewell/ptychography/detail/known_gradients.hpp>
-#include <bracewell/ptychography/detail/known_lines.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
-#include <bracewell/ptychography/detail/shifted_probes.hpp>
+#include <bracewell/ptychography/detail/lines/known_gradients.hpp>
+#include <bracewell/ptychography/detail/lines/known_lines.hpp>
+#include <bracewell/ptychography/detail/sums/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 #include <bracewell/ptychography/options.hpp>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/divisor.hpp>
-#include <bracewell/ptychography/detail/compare_patterns.hpp>
-#include <bracewell/ptychography/detail/pattern_sums.hpp>
+#include <bracewell/ptychography/detail/patterns/compare_patterns.hpp>
+#include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
 namespace Bracewell::Impl {

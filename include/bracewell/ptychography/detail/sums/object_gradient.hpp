@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <string>

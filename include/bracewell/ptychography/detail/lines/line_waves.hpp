@@ -3,9 +3,9 @@
 
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/turns.hpp>
-#include <bracewell/ptychography/detail/exit_waves.hpp>
-#include <bracewell/ptychography/detail/pattern_sums.hpp>
-#include <bracewell/ptychography/detail/probe_spectra.hpp>
+#include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
+#include <bracewell/ptychography/detail/sums/probe_spectra.hpp>
 
 namespace Bracewell::Impl {
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/detail/fused_plan.hpp>
-#include <bracewell/ptychography/detail/general_plan.hpp>
-#include <bracewell/ptychography/detail/known_lines_plan.hpp>
-#include <bracewell/ptychography/detail/lines_plan.hpp>
-#include <bracewell/ptychography/detail/pattern_plan.hpp>
-#include <bracewell/ptychography/detail/target_store.hpp>
+#include <bracewell/ptychography/detail/patterns/target_store.hpp>
+#include <bracewell/ptychography/detail/plans/fused_plan.hpp>
+#include <bracewell/ptychography/detail/plans/general_plan.hpp>
+#include <bracewell/ptychography/detail/plans/known_lines_plan.hpp>
+#include <bracewell/ptychography/detail/plans/lines_plan.hpp>
+#include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
 #include <Kokkos_Core.hpp>
 

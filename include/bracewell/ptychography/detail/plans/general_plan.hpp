@@ -2,11 +2,11 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/detail/compare_blocks.hpp>
-#include <bracewell/ptychography/detail/for_waves.hpp>
-#include <bracewell/ptychography/detail/pattern_plan.hpp>
-#include <bracewell/ptychography/detail/transform_lines.hpp>
-#include <bracewell/ptychography/detail/wave_transforms.hpp>
+#include <bracewell/ptychography/detail/general/compare_blocks.hpp>
+#include <bracewell/ptychography/detail/general/for_waves.hpp>
+#include <bracewell/ptychography/detail/general/wave_transforms.hpp>
+#include <bracewell/ptychography/detail/lines/transform_lines.hpp>
+#include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/ptychography/detail/compare_lines.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
-#include <bracewell/ptychography/detail/pattern_plan.hpp>
-#include <bracewell/ptychography/detail/transform_lines.hpp>
+#include <bracewell/ptychography/detail/lines/compare_lines.hpp>
+#include <bracewell/ptychography/detail/lines/transform_lines.hpp>
+#include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
 #include <algorithm>
 

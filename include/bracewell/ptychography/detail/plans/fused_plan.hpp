@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/detail/fused_kernel.hpp>
-#include <bracewell/ptychography/detail/pattern_plan.hpp>
+#include <bracewell/ptychography/detail/fused/fused_kernel.hpp>
+#include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
 #include <algorithm>
 #include <string>

@@ -4,11 +4,11 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/quick_division.hpp>
-#include <bracewell/ptychography/detail/compare_known_rows.hpp>
-#include <bracewell/ptychography/detail/known_gradients.hpp>
-#include <bracewell/ptychography/detail/known_lines.hpp>
-#include <bracewell/ptychography/detail/known_lines_sizes.hpp>
-#include <bracewell/ptychography/detail/pattern_plan.hpp>
+#include <bracewell/ptychography/detail/lines/compare_known_rows.hpp>
+#include <bracewell/ptychography/detail/lines/known_gradients.hpp>
+#include <bracewell/ptychography/detail/lines/known_lines.hpp>
+#include <bracewell/ptychography/detail/lines/known_lines_sizes.hpp>
+#include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/ptychography/detail/known_lines.hpp>
-#include <bracewell/ptychography/detail/object_gradient.hpp>
-#include <bracewell/ptychography/detail/pattern_sums.hpp>
+#include <bracewell/ptychography/detail/lines/known_lines.hpp>
+#include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
+#include <bracewell/ptychography/detail/sums/object_gradient.hpp>
 
 namespace Bracewell::Impl {
 

@@ -6,7 +6,7 @@
 #include <bracewell/impl/radix_passes.hpp>
 #include <bracewell/ptychography/detail/line_passes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
-#include <bracewell/ptychography/detail/line_waves.hpp>
+#include <bracewell/ptychography/detail/lines/line_waves.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
 #include <Kokkos_Core.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/ptychography/detail/known_lines.hpp>
-#include <bracewell/ptychography/detail/pattern_sums.hpp>
+#include <bracewell/ptychography/detail/lines/known_lines.hpp>
+#include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
 namespace Bracewell::Impl {

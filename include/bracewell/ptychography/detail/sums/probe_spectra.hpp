@@ -4,7 +4,7 @@
 #include <bracewell/impl/divisor.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/turns.hpp>
-#include <bracewell/ptychography/detail/exit_waves.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 

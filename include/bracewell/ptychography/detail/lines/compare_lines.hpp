@@ -2,10 +2,10 @@
 #pragma once
 
 #include <bracewell/impl/plain_complex.hpp>
-#include <bracewell/ptychography/detail/compare_patterns.hpp>
 #include <bracewell/ptychography/detail/line_passes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
-#include <bracewell/ptychography/detail/pattern_sums.hpp>
+#include <bracewell/ptychography/detail/patterns/compare_patterns.hpp>
+#include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
 namespace Bracewell::Impl {

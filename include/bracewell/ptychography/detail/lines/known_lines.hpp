@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/plain_complex.hpp>
-#include <bracewell/ptychography/detail/exit_waves.hpp>
 #include <bracewell/ptychography/detail/known_line.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
 namespace Bracewell::Impl {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/ptychography/detail/gradient_sums.hpp>
-#include <bracewell/ptychography/detail/pattern_sums.hpp>
+#include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/selection.hpp>
-#include <bracewell/ptychography/detail/shifted_probes.hpp>
+#include <bracewell/ptychography/detail/sums/gradient_sums.hpp>
+#include <bracewell/ptychography/detail/sums/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>

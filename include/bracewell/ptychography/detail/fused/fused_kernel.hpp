@@ -2,9 +2,9 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/ptychography/detail/exit_waves.hpp>
-#include <bracewell/ptychography/detail/fused_comparison.hpp>
+#include <bracewell/ptychography/detail/fused/fused_comparison.hpp>
 #include <bracewell/ptychography/detail/fused_transforms.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 
 namespace Bracewell::Impl {
 
