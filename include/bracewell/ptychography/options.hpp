@@ -70,9 +70,9 @@ struct PtychographyOptions {
   bool pattern_factors = false;              ///< I_j is multiplied by a factor of pattern j
   bool detector_background = false;          ///< an intensity per detector pixel is added to all patterns
   PatternPath path = PatternPath::Automatic; ///< which kernels compute patterns
-  std::optional<std::size_t> workspace_bytes =
-      {}; ///< patterns are computed in groups that need about this; absent: as was measured to be
-  ///< fast, 640 MiB or, in PatternPath::Lines and KnownLines, a fortieth of the device's memory if that is more
+  /// Patterns are computed in groups that need about this. Absent: as was measured to be fast, 640 MiB or, in
+  /// PatternPath::Lines and KnownLines, a fortieth of the device's memory if that is more.
+  std::optional<std::size_t> workspace_bytes = {};
   /// Bytes of the device that measured patterns may take. Those beyond lie in memory of the host that copies go through at
   /// full speed, and come in groups beside the work, two at a time; evaluate then waits. Absent: all are on the device.
   std::optional<std::size_t> target_bytes = {};
