@@ -23,9 +23,9 @@ namespace Bracewell::Impl {
 ///   ShiftRows        probes between pixels: their columns' spectra                       written
 ///   ExitWaveColumns  exit waves, transformed along the columns                           (read) written
 ///   CompareRows      the same of the derivatives at the detector                         read written
-///   GradientColumns  conj(p) G for the object; sums of conj(O) G over portions of the      read written
+///   GradientColumns  conj(p) G for the object; sums of conj(O) G over portions of the    read written
 ///                    patterns, or between pixels conj(O) G along the columns             read written
-///   SumShiftedRows   between pixels: sums of their spectra over portions                   read
+///   SumShiftedRows   between pixels: sums of their spectra over portions                 read
 /// and the sums for the object read conj(p) G.
 template <class Space, class T, class Storage, class Detectors>
 class KnownLinesPlan : PatternPlan<Space, T, Storage> {
@@ -79,9 +79,9 @@ public:
       using Rows = decltype(rows);
       using Columns = decltype(columns);
       if (shifted_)
-        evaluate<Rows, Columns, true>(call);
+        compute<Rows, Columns, true>(call);
       else
-        evaluate<Rows, Columns, false>(call);
+        compute<Rows, Columns, false>(call);
     });
     if (call.outputs.object_gradient)
       call.sums.template add_object<wave_block>(
@@ -96,8 +96,9 @@ private:
   /// Of modes whose conj(p) G are summed.
   int bundles() const { return Sizes::bundles(modes_, sizes_.of_bundle); }
 
+  /// Losses, conj(p) G and the gradients with respect to probes.
   template <class Rows, class Columns, bool shifted>
-  void evaluate(const Call& call) const {
+  void compute(const Call& call) const {
     const bool of_probes = call.outputs.probe_gradient || call.outputs.position_gradient;
     ShiftedSpectra<T> spectra{};
     if constexpr (shifted) {
