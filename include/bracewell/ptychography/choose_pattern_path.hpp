@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/fft/fast_size.hpp>
-#include <bracewell/ptychography/detail/compiled_machines.hpp>
 #include <bracewell/ptychography/detail/fused_sizes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/options.hpp>

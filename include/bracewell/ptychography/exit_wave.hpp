@@ -3,8 +3,8 @@
 
 #include <bracewell/ptychography/detail/check_loss.hpp>
 #include <bracewell/ptychography/detail/general/for_waves.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/sums/object_gradient.hpp>
-#include <bracewell/ptychography/detail/sums/probe_gradient.hpp>
 #include <bracewell/ptychography/scan_positions.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

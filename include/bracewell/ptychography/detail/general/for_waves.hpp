@@ -4,7 +4,7 @@
 #include <bracewell/impl/divisor.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/turns.hpp>
-#include <bracewell/ptychography/detail/selection.hpp>
+#include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/ptychography/detail/compiled_machines.hpp>
+#include <bracewell/ptychography/detail/fused_sizes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/lines/known_gradients.hpp>
 #include <bracewell/ptychography/detail/lines/known_lines.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/ptychography/detail/selection.hpp>
+#include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
 
 #include <Kokkos_Core.hpp>

@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/detail/selection.hpp>
+#include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 
 #include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
-#include <bracewell/ptychography/detail/selection.hpp>
 #include <bracewell/ptychography/detail/sums/gradient_sums.hpp>
 #include <bracewell/ptychography/detail/sums/shifted_probes.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/sums/object_gradient.hpp>
-#include <bracewell/ptychography/detail/sums/probe_gradient.hpp>
 #include <bracewell/ptychography/options.hpp>
 
 #include <algorithm>

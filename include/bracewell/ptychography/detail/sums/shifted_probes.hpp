@@ -4,7 +4,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
-#include <bracewell/ptychography/detail/sums/probe_gradient.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/sums/probe_spectra.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
