@@ -138,7 +138,7 @@ void ptychography(const Processes& processes, int side, int n, int m) {
       corners(j, axis) =
           int((axis == 0 ? (mine.begin + j) / side : (mine.begin + j) % side) * (object - m) / side);
   const PtychographyShape shape{.object = {object, object}, .probe = m, .detector = n};
-  using Solver = PtychographySolver<Space, float, float, FusedDetectors<128, 256>>;
+  using Solver = PtychographySolver<Space, float, Impl::CompiledWith<float, Impl::FusedDetectors<128, 256>>>;
   typename Solver::Loss loss(space, shape, corners,
                              {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
   const std::int64_t group = 64;

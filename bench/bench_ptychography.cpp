@@ -149,16 +149,14 @@ void add_all() {
   const int raster = Impl::is_host<Space> ? 8 : 64;
   const std::string sizes = "/probe:80/detector:256/positions:" + std::to_string(raster * raster);
   const PtychographyOptions plain{.counts = 100};
-  PtychographyOptions reduced = plain, general = plain, atomic = plain;
+  PtychographyOptions reduced = plain, general = plain;
   reduced.reduced_grid = true;
   general.path = PatternPath::General;
-  atomic.object_gradient = ObjectGradient::Atomic;
   using Options = const PtychographyOptions&;
   add<int, Options>("iteration/float" + sizes, iteration<float>, raster, plain);
   add<int, Options>("iteration/half" + sizes, iteration<Half>, raster, plain);
   add<int, Options>("iteration/float/reduced" + sizes, iteration<float>, raster, reduced);
   add<int, Options>("iteration/half/reduced" + sizes, iteration<Half>, raster, reduced);
-  add<int, Options>("iteration/float/atomic" + sizes, iteration<float>, raster, atomic);
   add<int, Options>("iteration/float/general" + sizes, iteration<float>, raster, general);
   add<int, Options, bool, bool>("loss/float" + sizes, loss_alone<float>, raster, plain, false, false);
   add<int, Options, bool, bool>("object_gradient/float" + sizes, loss_alone<float>, raster, plain, true,

@@ -40,7 +40,7 @@ struct Settings {
   int room = 0; ///< megabytes of the device that patterns may take; 0: as many as there are
 };
 
-struct Detectors : FusedDetectors<128, 256, 512> {
+struct Detectors : Impl::FusedDetectors<128, 256, 512> {
   static constexpr bool knows_lines(int size) {
     return size == 64 || size == 128 || size == 192 || size == 256 || size == 512;
   }
@@ -54,7 +54,7 @@ void fill(const Made& view, const Make& make) {
   Kokkos::deep_copy(view, host);
 }
 
-using Model = PtychographyLoss<Space, float, float, Detectors>;
+using Model = PtychographyLoss<Space, float, Impl::CompiledWith<float, Detectors>>;
 using Inputs = PtychographyInputs<float, Space::memory_space>;
 using Outputs = PtychographyOutputs<float, Space::memory_space>;
 
@@ -172,9 +172,8 @@ void experiment(benchmark::State& state, const Settings& settings) {
                                                                 benchmark::Counter::kInvert);
   state.counters["plan_MB"] = static_cast<double>(model.memory_bytes()) / 1e6;
   state.counters["host_MB"] = static_cast<double>(model.host_bytes()) / 1e6;
-  state.SetLabel(model.path() == PatternPath::Fused   ? "fused"
-                 : model.path() == PatternPath::Lines ? "lines"
-                                                      : "general");
+  const char* const paths[] = {"automatic", "fused", "known lines", "lines", "general"};
+  state.SetLabel(paths[static_cast<int>(model.path())]);
 }
 
 } // namespace

@@ -5,8 +5,8 @@
 
 #include "tuning.hpp"
 
-#include <bracewell/ptychography/detail/fused_plan.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
+#include <bracewell/ptychography/detail/plans/fused_plan.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
 
 namespace {
@@ -15,7 +15,7 @@ using namespace Tuning;
 using namespace Bracewell;
 
 /// With lines on hosts, too, where programs do without.
-struct Detectors : EveryFusedDetector {
+struct Detectors : Impl::EveryFusedDetector {
   template <class>
   static constexpr bool lines = true;
 };
@@ -50,7 +50,7 @@ struct Experiment {
     for (int j = 0; j < patterns(); ++j)
       for (int axis = 0; axis < 2; ++axis)
         corners(j, axis) = (axis == 0 ? j / side : j % side) * (size - m) / side;
-    PtychographyLoss<Space, float, float, Detectors> model(
+    PtychographyLoss<Space, float, Impl::CompiledWith<float, Detectors>> model(
         space, {.object = {size, size}, .probe = m, .detector = n, .modes = modes}, corners, options);
     const int group = std::min(patterns(), 64);
     const Kokkos::View<std::uint16_t***, Kokkos::LayoutRight, Kokkos::HostSpace> counts("counts", group, n,
@@ -76,7 +76,7 @@ void sizes() {
   for (const int n : {64, 128, 160, 192, 256, 512})
     for (const int m : {5 * n / 16, n / 2, n}) {
       const Experiment experiment(n, m, host ? 4 : (n > 256 ? 24 : 48));
-      Impl::visit_fused_sizes<EveryFusedDetector>(n, m, [&](auto known) {
+      Impl::visit_fused_sizes<Impl::EveryFusedDetector>(n, m, [&](auto known) {
         using Sizes = decltype(known);
         constexpr int teams = Sizes::template chip_teams<float>();
         const double bytes = double(Sizes::template chip_bytes<float>(m, teams == 2 ? 256 : 512));

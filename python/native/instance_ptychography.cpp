@@ -15,7 +15,7 @@ using Complex = Kokkos::complex<Real>;
 
 /// GPUs have a fused kernel for the usual detectors; hosts are about as fast without.
 using Detectors =
-    std::conditional_t<backend == Backend::Host, FusedDetectors<>, FusedDetectors<64, 128, 256>>;
+    std::conditional_t<backend == Backend::Host, Impl::FusedDetectors<>, Impl::FusedDetectors<64, 128, 256>>;
 
 class Loss : public PtychographyPlan {
 public:
@@ -48,7 +48,7 @@ public:
     plan_.evaluate(space_of<backend>(queue), inputs, outputs, array_of<const int, Space>(tensors.subset));
   }
 
-  using Plan = PtychographyLoss<Space, Real, Real, Detectors>;
+  using Plan = PtychographyLoss<Space, Real, Impl::CompiledWith<Real, Detectors>>;
   Plan take() { return std::move(plan_); }
 
 private:
@@ -106,7 +106,7 @@ private:
                         like<typename View::non_const_value_type>(name, tensor, view), view);
   }
 
-  PtychographySolver<Space, Real, Real, Detectors> solver_;
+  PtychographySolver<Space, Real, Impl::CompiledWith<Real, Detectors>> solver_;
 };
 
 class Optimiser : public AdamPlan {

@@ -5,6 +5,7 @@
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
+#include <bracewell/ptychography/propagator.hpp>
 #include <bracewell/ptychography/solver.hpp>
 
 namespace {
@@ -59,7 +60,7 @@ template void launch_lines(const Space&, const Impl::GradientColumns<Space, floa
 template void launch_lines(const Space&, const Impl::SumShiftedRows<Space, float, KnownRows>&);
 
 /// Without PatternPath::Lines, whose kernels take long: those above are of every kind.
-struct GeneralAlone : FusedDetectors<> {
+struct GeneralAlone : Impl::FusedDetectors<> {
   template <class>
   static constexpr bool lines = false;
 };
@@ -69,7 +70,7 @@ struct GeneralAlone : FusedDetectors<> {
 template class Bracewell::Adam<Space, float>;
 template class Bracewell::AberratedProbe<Space, float>;
 template class Bracewell::Impl::ReducedGrid<Space, float>;
-template class Bracewell::PtychographySolver<Space, float, float, GeneralAlone>;
+template class Bracewell::PtychographySolver<Space, float, Impl::CompiledWith<float, GeneralAlone>>;
 
 void every_operator(const Space& space, const ScanPositions<Space>& scan, const View<float**>& real,
                     const View<Kokkos::complex<float>**>& object,

@@ -5,6 +5,7 @@
 
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
+#include <bracewell/ptychography/propagator.hpp>
 #include <bracewell/ptychography/solver.hpp>
 
 #include <cmath>
@@ -146,7 +147,8 @@ TEST_CASE("propagators and probes name the function that was called") {
 TEST_CASE("a plan names itself in what its parts refuse, and evaluate every output that shares memory") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
   const auto plan = [&](const PtychographyShape& shape, const PtychographyOptions& options) {
-    return PtychographyLoss<Space, float, float, TestDetectors>(e.space, shape, e.positions(), options);
+    return PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>>(e.space, shape,
+                                                                                    e.positions(), options);
   };
   CHECK_THROWS_WITH(plan({{39, 42}, 16, 48}, {}),
                     ContainsSubstring("Bracewell::PtychographyLoss: positions"));
@@ -159,7 +161,7 @@ TEST_CASE("a plan names itself in what its parts refuse, and evaluate every outp
                     ContainsSubstring("PtychographyLoss::set_patterns: first"));
   model.set_patterns(e.space, 0, e.patterns);
 
-  using Outputs = PtychographyLoss<Space, float, float, TestDetectors>::Outputs;
+  using Outputs = PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>>::Outputs;
   const auto shared = [&](const Outputs& outputs, const char* message, const View<int*>& subset = {}) {
     CHECK_THROWS_WITH(subset.size() > 0 ? model.evaluate(e.space, e.object, e.probe, outputs, subset)
                                         : model.evaluate(e.space, e.object, e.probe, outputs),
@@ -190,7 +192,7 @@ TEST_CASE("a plan names itself in what its parts refuse, and evaluate every outp
 TEST_CASE("the solver refuses other sizes, options and losses in memory that it owns") {
   const Experiment<double> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
   const PtychographyShape shape{{40, 42}, 16, 48};
-  using Solver = PtychographySolver<Space, double, double, TestDetectors>;
+  using Solver = PtychographySolver<Space, double, Impl::CompiledWith<double, TestDetectors>>;
   const auto solver = [&](const PtychographyShape& sizes, const PtychographySolverOptions& options) {
     return Solver(e.space, sizes, e.plan({.counts = 10}), options);
   };
@@ -243,10 +245,10 @@ TEST_CASE("no patterns are no work and no error") {
     for (const auto path : {PatternPath::Fused, PatternPath::General})
       for (const bool subset : {false, true}) {
         INFO("path " << int(path) << " subset " << subset);
-        PtychographyLoss<Space, float, float, TestDetectors> model =
+        PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>> model =
             subset ? e.plan({.counts = 10, .path = path})
-                   : PtychographyLoss<Space, float, float, TestDetectors>(space, {{40, 42}, 16, 48}, nowhere,
-                                                                          {.counts = 10, .path = path});
+                   : PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>>(
+                         space, {{40, 42}, 16, 48}, nowhere, {.counts = 10, .path = path});
         model.set_patterns(space, 0, View<float***>("p", 0, 48, 48));
         const View<double> loss("loss");
         const View<Complex**> gradient("g", 40, 42);
@@ -264,8 +266,8 @@ TEST_CASE("no patterns are no work and no error") {
   }
   SECTION("of a solver") {
     const Experiment<double> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
-    PtychographySolver<Space, double, double, TestDetectors> solver(space, {{40, 42}, 16, 48},
-                                                                    e.plan({.counts = 10}));
+    PtychographySolver<Space, double, Impl::CompiledWith<double, TestDetectors>> solver(
+        space, {{40, 42}, 16, 48}, e.plan({.counts = 10}));
     solver.step(space, none);
     CHECK(solver.steps() == 0);
     CHECK(solver.losses(space).empty());
@@ -274,13 +276,19 @@ TEST_CASE("no patterns are no work and no error") {
   }
 }
 
+/// The path with the machines of a list.
+template <class List>
+PatternPath path_with(const PtychographyShape& shape, const PtychographyOptions& options) {
+  return choose_pattern_path<Space, float, Impl::CompiledWith<float, List>>(shape, options);
+}
+
 TEST_CASE("the path that a plan will take can be asked") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}});
   const PtychographyShape shape{{40, 42}, 16, 48};
   const PtychographyOptions plain{.counts = 10};
   constexpr bool host = Bracewell::Impl::is_host<Space>;
   const auto several = host ? PatternPath::General : PatternPath::Lines;
-  CHECK(choose_pattern_path<EveryFusedDetector>(shape, plain) == PatternPath::Fused);
+  CHECK(path_with<Impl::EveryFusedDetector>(shape, plain) == PatternPath::Fused);
   CHECK(choose_pattern_path(shape, plain) == (host ? PatternPath::General : PatternPath::Fused));
   CHECK(choose_pattern_path({{400, 420}, 80, 256}, plain) == PatternPath::Fused);
   if (host) {
@@ -289,17 +297,27 @@ TEST_CASE("the path that a plan will take can be asked") {
   }
   CHECK(choose_pattern_path(shape, plain, false) == PatternPath::General); // 16 is no product of radices
   CHECK(choose_pattern_path({{40, 42}, 20, 48}, plain, false) == several);
-  CHECK(choose_pattern_path<FusedDetectors<>>(shape, plain) == several);
-  CHECK(choose_pattern_path<FusedDetectors<40, 48>>(shape, plain) == PatternPath::Fused);
-  const PtychographyLoss<Space, float, float, FusedDetectors<40>> of_another_size(Space(), shape,
-                                                                                  View<int**>("x", 1, 2));
+  CHECK(path_with<Impl::FusedDetectors<>>(shape, plain) == several);
+  CHECK(path_with<Impl::FusedDetectors<40, 48>>(shape, plain) == PatternPath::Fused);
+  const PtychographyLoss<Space, float, Impl::CompiledWith<float, Impl::FusedDetectors<40>>> of_another_size(
+      Space(), shape, View<int**>("x", 1, 2));
   CHECK_FALSE(of_another_size.is_fused());
   CHECK(choose_pattern_path({{40, 42}, 16, 47}, plain) == PatternPath::General);
+  const PtychographyShape known{{300, 300}, 128, 128, 2};
+  const auto over_lines = host ? PatternPath::General : PatternPath::KnownLines;
+  CHECK(choose_pattern_path(known, plain) == over_lines);
+  CHECK(choose_pattern_path(known, {.refine_positions = true}) == over_lines);
+  CHECK(choose_pattern_path(known, {.path = PatternPath::KnownLines}) == over_lines);
+  CHECK(choose_pattern_path(known, {.path = PatternPath::Lines}) == several);
+  CHECK(choose_pattern_path(known, {.pattern_factors = true}) == several);
+  CHECK(choose_pattern_path({{300, 300}, 128, 128, 2, 1, 3}, plain) == several);
+  CHECK(choose_pattern_path({{300, 300}, 96, 128, 2}, {.path = PatternPath::KnownLines}) ==
+        PatternPath::General);
   CHECK(choose_pattern_path({{40, 42}, 16, 48, 2}, plain) == several);
   CHECK(choose_pattern_path(shape, {.path = PatternPath::General}) == PatternPath::General);
   CHECK(choose_pattern_path(shape, {.weights = PixelWeights::Mask}) == several);
   CHECK(choose_pattern_path(shape, {.refine_positions = true}) == PatternPath::General);
-  CHECK(choose_pattern_path<EveryFusedDetector>(
+  CHECK(path_with<Impl::EveryFusedDetector>(
             shape, {.scale = PatternScale::None, .weights = PixelWeights::Mask}) == PatternPath::Fused);
   CHECK(choose_pattern_path(shape, {.fresnel_number = 1.0}) == several);
   CHECK(choose_pattern_path({{40, 42}, 20, 48}, {.refine_positions = true}) == several);
@@ -307,8 +325,9 @@ TEST_CASE("the path that a plan will take can be asked") {
         PatternPath::General);
   for (const auto& options : {plain, PtychographyOptions{.counts = 10, .path = PatternPath::General},
                               PtychographyOptions{.counts = 10, .reduced_grid = true}}) {
-    const PtychographyLoss<Space, float, float, TestDetectors> model(e.space, shape, e.positions(), options);
-    CHECK(model.is_fused() == (choose_pattern_path<TestDetectors>(shape, options) == PatternPath::Fused));
+    const PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>> model(
+        e.space, shape, e.positions(), options);
+    CHECK(model.is_fused() == (path_with<TestDetectors>(shape, options) == PatternPath::Fused));
     CHECK(model.compared_detector() == compared_detector(shape, options));
   }
 }
@@ -316,7 +335,8 @@ TEST_CASE("the path that a plan will take can be asked") {
 TEST_CASE("PtychographyLoss refuses what it cannot compute, in one sentence") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
   const auto plan = [&](const PtychographyShape& shape, const PtychographyOptions& options) {
-    return PtychographyLoss<Space, float, float, TestDetectors>(e.space, shape, e.positions(), options);
+    return PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>>(e.space, shape,
+                                                                                    e.positions(), options);
   };
   const PtychographyShape shape{{40, 42}, 16, 48};
   CHECK_THROWS_WITH(plan({{40, 41}, 16, 48}, {}), ContainsSubstring("columns from -0.5 to below 25.5"));
@@ -327,6 +347,8 @@ TEST_CASE("PtychographyLoss refuses what it cannot compute, in one sentence") {
   CHECK_THROWS_WITH(plan(shape, {.fresnel_number = 1.0}), ContainsSubstring("near field"));
   CHECK_THROWS_WITH(plan({{40, 42}, 16, 47}, {.path = PatternPath::Fused}),
                     ContainsSubstring("options.path"));
+  CHECK_THROWS_WITH(plan({{40, 42}, 16, 48}, {.path = PatternPath::KnownLines}),
+                    ContainsSubstring("found PatternPath::KnownLines"));
   auto model = plan(shape, {.counts = 10});
   CHECK_THROWS_WITH(model.set_patterns(e.space, 1, e.patterns), ContainsSubstring("first: expected"));
   CHECK_THROWS_WITH(model.set_patterns(e.space, 0, View<float***>("p", 3, 47, 48)),

@@ -12,7 +12,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 using Complex = Kokkos::complex<double>;
-using Plan = PtychographyLoss<Space, double, double, FusedDetectors<>>;
+using Plan = PtychographyLoss<Space, double, Impl::CompiledWith<double, Impl::FusedDetectors<>>>;
 
 /// A model with a value of everything that a plan may ask for.
 struct Model {
@@ -378,13 +378,11 @@ TEST_CASE("slices: gradients; slices that touch are their product") {
           {.loss = PatternLoss::Amplitude, .scale = PatternScale::None, .slice_fresnel_numbers = {9, 14.5}},
           whole)
         .check_gradients();
-  Model({.object = {20, 21}, .probe = 10, .detector = 10, .slices = 2},
-        {.counts = 8,
-         .fresnel_number = 9.0,
-         .slice_fresnel_numbers = {-12},
-         .refine_positions = true,
-         .object_gradient = ObjectGradient::Atomic,
-         .workspace_bytes = 20000})
+  Model({.object = {20, 21}, .probe = 10, .detector = 10, .slices = 2}, {.counts = 8,
+                                                                         .fresnel_number = 9.0,
+                                                                         .slice_fresnel_numbers = {-12},
+                                                                         .refine_positions = true,
+                                                                         .workspace_bytes = 20000})
       .check_gradients();
   // Slices without way between them are one, their product.
   const Model touching({.object = {22, 23}, .probe = 11, .detector = 15, .slices = 2},

@@ -1,4 +1,4 @@
-// PatternPath::Lines against the general path, whose truth is elsewhere (loss.cpp, experiments.cpp, golden_ptychography):
+// PatternPath::Lines and, on GPUs, PatternPath::KnownLines against the general path, whose truth is elsewhere (loss.cpp, experiments.cpp, golden_ptychography):
 // sizes with every kind of passes, modes, positions between pixels, masks, weights, losses, scales and subsets, and
 // everything that a plan may ask for.
 
@@ -17,13 +17,23 @@ const std::vector<std::array<double, 2>> whole = {{0, 0}, {3, 2}, {1, 3}, {3, 3}
 const std::vector<std::array<double, 2>> fractional = {
     {0.4, 0}, {3.25, 1.9}, {1.5, 2.7}, {-0.3, 3.4}, {3, 3}};
 
-/// Kernels over lines alone; those that know their length are for GPUs, in double for 128 alone.
+/// Kernels over lines alone; those of PatternPath::KnownLines are for GPUs, in double for 128 alone.
 template <class T>
-struct LinesOnHosts : FusedDetectors<> {
+struct LinesOnHosts : Impl::FusedDetectors<> {
   template <class>
   static constexpr bool lines = true;
   static constexpr bool knows_lines(int size) { return sizeof(T) == 4 || size == 128; }
 };
+
+/// PatternPath::Lines, and KnownLines where it can do the problem.
+template <class T>
+std::vector<PatternPath> paths_over_lines(const PtychographyShape& shape, PtychographyOptions options) {
+  std::vector<PatternPath> paths = {PatternPath::Lines};
+  options.path = PatternPath::KnownLines;
+  if (choose_pattern_path<Space, T, Impl::CompiledWith<T, LinesOnHosts<T>>>(shape, options) == options.path)
+    paths.push_back(options.path);
+  return paths;
+}
 
 template <class T>
 void compare_paths(const Experiment<T>& e, PtychographyOptions options, const View<T**>& weights = {},
@@ -32,15 +42,18 @@ void compare_paths(const Experiment<T>& e, PtychographyOptions options, const Vi
             << int(options.scale) << " weights " << int(options.weights));
   options.path = PatternPath::General;
   const auto expected = e.evaluate(e.template plan<T, LinesOnHosts<T>>(options, weights), subset);
-  options.path = PatternPath::Lines;
-  const auto model = e.template plan<T, LinesOnHosts<T>>(options, weights);
-  REQUIRE(model.path() == PatternPath::Lines);
-  const auto found = e.evaluate(model, subset);
-  const double tolerance = std::is_same_v<T, double> ? 1e-12 : 2e-5;
-  CHECK(std::abs(found.loss / expected.loss - 1) < tolerance);
-  CHECK(relative_difference(found.patterns, expected.patterns) < tolerance);
-  CHECK(relative_difference(found.object, expected.object) < tolerance);
-  CHECK(relative_difference(found.probe, expected.probe) < tolerance);
+  for (const PatternPath path : paths_over_lines<T>({{e.rows, e.columns}, e.m, e.n, e.modes}, options)) {
+    INFO("path " << int(path));
+    options.path = path;
+    const auto model = e.template plan<T, LinesOnHosts<T>>(options, weights);
+    REQUIRE(model.path() == path);
+    const auto found = e.evaluate(model, subset);
+    const double tolerance = std::is_same_v<T, double> ? 1e-12 : 2e-5;
+    CHECK(std::abs(found.loss / expected.loss - 1) < tolerance);
+    CHECK(relative_difference(found.patterns, expected.patterns) < tolerance);
+    CHECK(relative_difference(found.object, expected.object) < tolerance);
+    CHECK(relative_difference(found.probe, expected.probe) < tolerance);
+  }
 }
 
 void test_settings(const Experiment<double>& e) {
@@ -73,8 +86,6 @@ void test_groups(const Experiment<double>& e) {
     PtychographyOptions options{.counts = 10, .workspace_bytes = workspace};
     compare_paths(e, options);
     compare_paths(e, options, {}, subset);
-    options.object_gradient = ObjectGradient::Atomic;
-    compare_paths(e, options);
   }
   PtychographyOptions options{.counts = 10, .path = PatternPath::Lines};
   const double alone = e.loss(e.plan<double, LinesOnHosts<double>>(options));
@@ -87,7 +98,7 @@ template <class T>
 void compare_everything(const Experiment<T>& e, PtychographyOptions options, int relaxation = 0,
                         const View<T**>& weights = {}) {
   using Complex = Kokkos::complex<T>;
-  using Plan = PtychographyLoss<Space, T, T, LinesOnHosts<T>>;
+  using Plan = PtychographyLoss<Space, T, Impl::CompiledWith<T, LinesOnHosts<T>>>;
   INFO("m " << e.m << " n " << e.n << " modes " << e.modes << " relaxation " << relaxation << " loss "
             << int(options.loss) << " scale " << int(options.scale) << " near "
             << bool(options.fresnel_number) << " slices " << options.slice_fresnel_numbers.size() + 1
@@ -118,9 +129,10 @@ void compare_everything(const Experiment<T>& e, PtychographyOptions options, int
   const View<Complex***> objects("object", slices, e.rows, e.columns),
       objects_gradient("gradient", slices, e.rows, e.columns);
   e.fill(objects, [&](std::size_t i) { return 1.0 + 0.2 * wave(i); });
+  const PtychographyShape shape{{e.rows, e.columns}, e.m, e.n, e.modes, slices, relaxation};
   const auto evaluate = [&](PatternPath path, bool gradients) {
     options.path = path;
-    Plan plan(e.space, {{e.rows, e.columns}, e.m, e.n, e.modes, slices, relaxation}, e.positions(), options);
+    Plan plan(e.space, shape, e.positions(), options);
     REQUIRE(plan.path() == path);
     plan.set_patterns(e.space, 0, e.patterns,
                       weights.size() > 0 ? Array<const T, Space::memory_space>(weights)
@@ -166,12 +178,14 @@ void compare_everything(const Experiment<T>& e, PtychographyOptions options, int
     return results;
   };
   for (const bool gradients : {true, false}) { // of object and probe, too
-    const auto expected = evaluate(PatternPath::General, gradients),
-               found = evaluate(PatternPath::Lines, gradients);
-    for (std::size_t k = 0; k < expected.size(); ++k) {
-      INFO("result " << k);
-      if (!expected[k].empty())
-        CHECK(relative_difference(found[k], expected[k]) < (sizeof(T) == 8 ? 1e-11 : 1e-4));
+    const auto expected = evaluate(PatternPath::General, gradients);
+    for (const PatternPath path : paths_over_lines<T>(shape, options)) {
+      const auto found = evaluate(path, gradients);
+      for (std::size_t k = 0; k < expected.size(); ++k) {
+        INFO("path " << int(path) << " result " << k);
+        if (!expected[k].empty())
+          CHECK(relative_difference(found[k], expected[k]) < (sizeof(T) == 8 ? 1e-11 : 1e-4));
+      }
     }
   }
 }
@@ -225,7 +239,7 @@ TEST_CASE("lines: losses, scales, masks and weights, with modes between pixels")
   test_settings(Experiment<double>(104, 103, 99, 128, whole, 3));
 }
 
-TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no gradients, atomic sums") {
+TEST_CASE("lines: groups of a pattern, subsets, patterns without counts, no gradients") {
   test_groups(Experiment<double>(34, 35, 30, 32, whole, 2));
   if (Bracewell::Impl::is_host<Space>)
     return;
@@ -270,33 +284,8 @@ TEMPLATE_LIST_TEST_CASE("lines: runs of patterns between pixels", "", Types) {
   PtychographyOptions options{.loss = PatternLoss::Amplitude, .counts = 10};
   compare_paths(e, options);
   compare_paths(e, options, {}, without_order(e.count));
-  options.object_gradient = ObjectGradient::Atomic;
-  compare_paths(e, options);
   options.refine_positions = true;
   compare_everything(e, options);
-}
-
-/// WindowGradients, which GPUs have.
-TEST_CASE("lines: runs of patterns at whole positions") {
-  if constexpr (!Bracewell::Impl::is_host<Space>) {
-    constexpr int n = 128, room = n + 9;
-    auto places = walk(room, 30, 0);
-    for (auto& place : places)
-      place = {std::floor(place[0]), std::floor(place[1])};
-    const Experiment<float> e(n + room, n + room + 1, n, n, places);
-    const Bracewell::ScanPositions<Space> scan(e.space, e.positions(), {n + room, n + room + 1}, n);
-    REQUIRE(scan.shared_with_next() > Bracewell::Impl::PtychographyTuning::window_shared);
-    PtychographyOptions options{.loss = PatternLoss::Amplitude};
-    compare_paths(e, options);
-    options.counts = 10;
-    compare_paths(e, options);
-    compare_paths(e, options, {}, without_order(e.count));
-    options.workspace_bytes =
-        std::size_t(300) * n * n * sizeof(Kokkos::complex<float>); // and a group that is too short
-    compare_paths(e, options);
-    options.object_gradient = ObjectGradient::Atomic;
-    compare_paths(e, options);
-  }
 }
 
 TEST_CASE("lines: positions to find, relaxation, factors and a background, the near field") {
@@ -364,9 +353,13 @@ TEST_CASE("lines: patterns that come from the host") {
   PtychographyOptions options{.loss = PatternLoss::Amplitude, .scale = PatternScale::None};
   options.path = PatternPath::Lines;
   Test::check_streamed<double, LinesOnHosts<double>>(Experiment<double>(44, 44, 40, 48, places, 2), options);
-  if (!Impl::is_host<Space>)
+  if (Impl::is_host<Space>)
+    return;
+  for (const auto path : {PatternPath::Lines, PatternPath::KnownLines}) {
+    options.path = path;
     Test::check_streamed<double, LinesOnHosts<double>>(Experiment<double>(132, 132, 128, 128, places, 2),
                                                        options);
+  }
 }
 
 TEST_CASE("lines: which sizes") {
@@ -386,7 +379,7 @@ TEST_CASE("lines: which sizes") {
 }
 
 TEST_CASE("lines: the memory of a plan is foretold to 5 %") {
-  using Plan = PtychographyLoss<Space, double, double, LinesOnHosts<double>>;
+  using Plan = PtychographyLoss<Space, double, Impl::CompiledWith<double, LinesOnHosts<double>>>;
   const View<double**> positions("positions", 30, 2);
   for (const double first : {0.0, 0.25}) {
     Kokkos::deep_copy(positions, first);

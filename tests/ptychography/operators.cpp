@@ -4,10 +4,11 @@
 #include "support.hpp"
 
 #include <bracewell/ptychography/compare.hpp>
-#include <bracewell/ptychography/detail/compare_blocks.hpp>
+#include <bracewell/ptychography/detail/general/compare_blocks.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
+#include <bracewell/ptychography/propagator.hpp>
 
 using namespace Test;
 using Complex = Kokkos::complex<double>;
@@ -257,21 +258,6 @@ TEST_CASE("exit waves and propagation have the adjoints that are said to be thei
     const double gain = std::sqrt(product(moved, moved).real() / product(x, x).real());
     CHECK(std::abs(gain - (fresnel ? 1 : 12)) < 1e-12); // Parseval
   }
-}
-
-TEST_CASE("what windows that follow each other share") {
-  const Space space;
-  const auto shared = [&](const std::vector<std::array<double, 2>>& places) {
-    const Kokkos::View<double**, Kokkos::HostSpace> positions("positions", places.size(), 2);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      positions(i, 0) = places[i][0], positions(i, 1) = places[i][1];
-    return ScanPositions<Space>(space, positions, {20, 30}, 8).shared_with_next();
-  };
-  CHECK(shared({{0, 0}, {0, 2}, {4, 2.25}}) == (6.0 / 8 + 4.0 / 8) / 2);
-  CHECK(shared({{3, 4}, {1, 10}}) == 6.0 / 8 * (2.0 / 8));
-  CHECK(shared({{0, 0}, {0, 9}}) == 0);
-  CHECK(shared({{0, 0}}) == 0);
-  CHECK(shared({}) == 0);
 }
 
 TEST_CASE("messages of wrong positions and shapes") {

@@ -27,7 +27,9 @@ using Test::View;
 namespace {
 
 using Complex = std::complex<double>;
-using Solver = PtychographySolver<Space, double, double, FusedDetectors<40, 48>>; // those of the golden cases
+using Solver =
+    PtychographySolver<Space, double,
+                       Impl::CompiledWith<double, Impl::FusedDetectors<40, 48>>>; // those of the golden cases
 constexpr double pi = 3.14159265358979323846;
 
 /// A small experiment and all that is to be found, in one list: amplitude, phase, then (re, im) of the probe

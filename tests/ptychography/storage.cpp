@@ -27,7 +27,7 @@ Experiment<T> measured(int m, int n, double scale) {
   return e;
 }
 
-using HalfDetectors = FusedDetectors<40, 48, 64, 160>;
+using HalfDetectors = Impl::FusedDetectors<40, 48, 64, 160>;
 
 } // namespace
 
@@ -53,13 +53,13 @@ TEST_CASE(
         };
         for (const auto path : {PatternPath::Fused, PatternPath::General}) {
           options.path = path;
-          check(single.evaluate(single.template plan<float, EveryFusedDetector>(options)), 1e-5);
+          check(single.evaluate(single.template plan<float, Impl::EveryFusedDetector>(options)), 1e-5);
           check(single.evaluate(single.template plan<Half, HalfDetectors>(options)), 1e-3);
         }
         if (loss == PatternLoss::LeastSquares) {
           options.path = PatternPath::Automatic;
           options.reduced_grid = true;
-          check(single.evaluate(single.template plan<float, EveryFusedDetector>(options)), 1e-5);
+          check(single.evaluate(single.template plan<float, Impl::EveryFusedDetector>(options)), 1e-5);
           check(single.evaluate(single.template plan<Half, HalfDetectors>(options)), 1e-3);
         }
       }
@@ -82,27 +82,26 @@ TEST_CASE("ptychography as tools see it: labels, instances; no fences, copies or
                                           {.wavelength = 1, .pixel_size = 1, .convergence_angle = 0.1});
   const View<float*> parameters("parameters", 5), gradient("gradient", 5);
   for (const Space& space : Kokkos::Experimental::partition_space(Space(), 1, 1))
-    for (const auto* const e : {&whole, &fractional})
-      for (const ObjectGradient how : {ObjectGradient::Owned, ObjectGradient::Atomic}) {
-        const auto model = e->plan({.counts = 10, .object_gradient = how});
-        const auto call = [&] {
-          model.evaluate(space, e->object, e->probe,
-                         {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient},
-                         subset);
-          lens.evaluate(space, parameters, probe_gradient);
-          lens.gradients(space, parameters, probe_gradient, gradient);
-        };
-        call();
-        space.fence();
-        const Report seen = report(call);
-        CHECK_FALSE(seen.kernels.empty());
-        for (const auto& kernel : seen.kernels) {
-          INFO(kernel.label);
-          CHECK(kernel.label.starts_with("Bracewell::"));
-          CHECK(kernel.instance == space.impl_instance_id());
-        }
-        CHECK(seen.allocations == std::vector<std::string>{});
-        CHECK(seen.fences == std::vector<std::string>{});
-        CHECK(seen.copies == std::vector<std::string>{});
+    for (const auto* const e : {&whole, &fractional}) {
+      const auto model = e->plan({.counts = 10});
+      const auto call = [&] {
+        model.evaluate(space, e->object, e->probe,
+                       {.loss = loss, .object_gradient = object_gradient, .probe_gradient = probe_gradient},
+                       subset);
+        lens.evaluate(space, parameters, probe_gradient);
+        lens.gradients(space, parameters, probe_gradient, gradient);
+      };
+      call();
+      space.fence();
+      const Report seen = report(call);
+      CHECK_FALSE(seen.kernels.empty());
+      for (const auto& kernel : seen.kernels) {
+        INFO(kernel.label);
+        CHECK(kernel.label.starts_with("Bracewell::"));
+        CHECK(kernel.instance == space.impl_instance_id());
       }
+      CHECK(seen.allocations == std::vector<std::string>{});
+      CHECK(seen.fences == std::vector<std::string>{});
+      CHECK(seen.copies == std::vector<std::string>{});
+    }
 }

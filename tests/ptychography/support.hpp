@@ -26,7 +26,7 @@ auto on_host(const Source& view) {
 }
 
 /// The fused kernel for two sizes is enough for most tests; storage.cpp and page.cpp have others.
-using TestDetectors = FusedDetectors<40, 48>;
+using TestDetectors = Impl::FusedDetectors<40, 48>;
 
 /// Object near 1, a smooth probe, intensities of the order of what they model.
 template <class T>
@@ -80,10 +80,10 @@ struct Experiment {
   }
 
   template <class Storage = T, class Detectors = TestDetectors>
-  PtychographyLoss<Space, T, Storage, Detectors> plan(const PtychographyOptions& options,
-                                                      const View<T**>& weights = {}) const {
-    PtychographyLoss<Space, T, Storage, Detectors> model(space, {{rows, columns}, m, n, modes}, positions(),
-                                                         options);
+  PtychographyLoss<Space, T, Impl::CompiledWith<Storage, Detectors>>
+  plan(const PtychographyOptions& options, const View<T**>& weights = {}) const {
+    PtychographyLoss<Space, T, Impl::CompiledWith<Storage, Detectors>> model(
+        space, {{rows, columns}, m, n, modes}, positions(), options);
     if (weights.size() > 0)
       model.set_patterns(space, 0, patterns, weights);
     else

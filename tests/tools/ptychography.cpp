@@ -4,6 +4,7 @@
 
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
+#include <bracewell/ptychography/propagator.hpp>
 #include <bracewell/ptychography/solver.hpp>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ using Complex = Kokkos::complex<float>;
 
 struct Problem {
   static constexpr int m = 8, n = 40;
-  using Loss = PtychographyLoss<Space, float, float, FusedDetectors<n>>;
+  using Loss = PtychographyLoss<Space, float, Impl::CompiledWith<float, Impl::FusedDetectors<n>>>;
 
   explicit Problem(const Space& space)
       : scan(space, positions(), {20, 23}, m), propagator(space, n, 2, 2.0),
@@ -41,7 +42,7 @@ struct Problem {
   AberratedProbe<Space, float> lens;
   View<float***> targets{"t", 2, n, n};
   Loss fused, general;
-  mutable PtychographySolver<Space, float, float, FusedDetectors<n>> solver;
+  mutable PtychographySolver<Space, float, Impl::CompiledWith<float, Impl::FusedDetectors<n>>> solver;
   View<float**> amplitude{"a", 20, 23}, phase{"p", 20, 23}, amplitude_gradient{"g", 20, 23};
   View<float*> parameters{"p", 5}, parameter_gradient{"g", 5};
   View<Complex**> object{"o", 20, 23}, object_gradient{"g", 20, 23};

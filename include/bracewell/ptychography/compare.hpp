@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
-#include <bracewell/ptychography/detail/compare_patterns.hpp>
+#include <bracewell/ptychography/detail/patterns/compare_patterns.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

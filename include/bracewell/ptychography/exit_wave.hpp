@@ -1,41 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/checks.hpp>
-#include <bracewell/ptychography/detail/for_waves.hpp>
-#include <bracewell/ptychography/detail/object_gradient.hpp>
-#include <bracewell/ptychography/detail/probe_gradient.hpp>
+#include <bracewell/ptychography/detail/check_loss.hpp>
+#include <bracewell/ptychography/detail/general/for_waves.hpp>
+#include <bracewell/ptychography/detail/sums/exit_waves.hpp>
+#include <bracewell/ptychography/detail/sums/object_gradient.hpp>
+#include <bracewell/ptychography/scan_positions.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 namespace Bracewell {
-
-namespace Impl {
-
-/// Arguments that both directions have. `waves`: outputs of the one, inputs of the other.
-template <class Space, class Complex, class WaveComplex, class Memory>
-void check_exit_waves(const Arguments& check, const ScanPositions<Space>& scan,
-                      const Array<const Complex, Memory>& object, const Array<const Complex, Memory>& probe,
-                      const Array<WaveComplex, Memory>& waves) {
-  const Scan& s = scan.device();
-  check.shape("object", object, {s.rows, s.columns});
-  check.require(
-      probe.rank == 3 && probe.extents[0] >= 1 && probe.extents[0] <= 1 << 20 &&
-          probe.extents[1] == s.probe && probe.extents[2] == s.probe,
-      "probe", [&] { return "[modes, " + number(s.probe) + ", " + number(s.probe) + "]"; },
-      [&] { return probe.shape(); });
-  check.require(
-      waves.rank == 4 && waves.extents[0] == s.count && waves.extents[1] == probe.extents[0] &&
-          waves.extents[2] == waves.extents[3] && waves.extents[2] >= s.probe && waves.extents[2] <= 1 << 20,
-      "waves",
-      [&] {
-        return "[" + number(s.count) + ", " + number(probe.extents[0]) + ", n, n], n >= " + number(s.probe);
-      },
-      [&] { return waves.shape(); });
-  check.require(!scan.subpixel(), "scan", "whole positions (PtychographyLoss shifts the probe)", "others");
-}
-
-} // namespace Impl
 
 /// Exit waves psi_jl(r) = O(y_j + r) p_l(r) of every position.
 /// @param scan    positions, whole numbers
@@ -52,13 +26,14 @@ void exit_waves(const ExecutionSpace& space, const ScanPositions<ExecutionSpace>
   const Array<const Kokkos::complex<T>, Memory> o(object), p(probe);
   const Array<Kokkos::complex<T>, Memory> w(waves);
   const Impl::Arguments check{"exit_waves"};
-  Impl::check_exit_waves(check, scan, o, p, w);
+  Impl::check_exit_waves(check, scan.store(), o, p, w);
   check.disjoint({{"waves", w}}, {{"object", o}, {"probe", p}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::exit_waves");
   const int modes = static_cast<int>(p.extents[0]);
-  Impl::for_waves(
-      space, "Bracewell::exit_waves::multiply", scan.count(), modes, static_cast<int>(w.extents[3]),
-      Impl::ExitWaves<T>{scan.device(), {nullptr, 0, scan.count()}, o.data, {p.data, 0, modes}, w.data});
+  Impl::for_waves(space, "Bracewell::exit_waves::multiply", scan.count(), modes,
+                  static_cast<int>(w.extents[3]),
+                  Impl::ExitWaves<T>{
+                      scan.store().device(), {nullptr, 0, scan.count()}, o.data, {p.data, 0, modes}, w.data});
 }
 
 /// Outputs of exit_wave_gradients; what is not given is not computed.
@@ -84,7 +59,7 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
   using Memory = typename ExecutionSpace::memory_space;
   const Array<const Kokkos::complex<T>, Memory> o(object), p(probe), w(waves);
   const Impl::Arguments check{"exit_wave_gradients"};
-  Impl::check_exit_waves(check, scan, o, p, w);
+  Impl::check_exit_waves(check, scan.store(), o, p, w);
   if (outputs.object)
     check.same_shape("outputs.object", outputs.object, o);
   if (outputs.probe)
@@ -99,14 +74,14 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
   using Gather = Impl::GatherObjectGradient<ExecutionSpace, T, T>;
   if (outputs.object)
     Impl::gather_object_gradient(space, "Bracewell::exit_wave_gradients::object",
-                                 Gather{scan.device(), scan.tiles(), all, nullptr, probes, gradients,
-                                        outputs.object.data, false, nullptr, false});
+                                 Gather{scan.store().device(), scan.store().tiles(), all, nullptr, probes,
+                                        gradients, outputs.object.data, false, nullptr});
   if (outputs.probe)
     Kokkos::parallel_for(
         "Bracewell::exit_wave_gradients::probe",
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, p.size()),
-        Impl::SliceProbeGradient<T, Impl::WaveGradients<T, T>>{scan.device(), all, o.data, probes, gradients,
-                                                               outputs.probe.data, scan.count()});
+        Impl::SumProbeGradient<T, Impl::WaveGradients<T, T>>{scan.store().device(), all, o.data, probes,
+                                                             gradients, outputs.probe.data, scan.count()});
 }
 
 } // namespace Bracewell

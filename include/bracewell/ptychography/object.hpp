@@ -8,34 +8,10 @@
 namespace Bracewell {
 
 namespace Impl {
-
 template <class T>
-struct ComplexObject {
-  const T *amplitude, *phase;
-  Kokkos::complex<T>* object;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    object[i] =
-        Kokkos::complex<T>(amplitude[i] * Kokkos::cos(phase[i]), amplitude[i] * Kokkos::sin(phase[i]));
-  }
-};
-
+struct ComplexObject;
 template <class T>
-struct ObjectGradients {
-  const T *amplitude, *phase;
-  const Kokkos::complex<T>* gradient;
-  T *amplitude_gradient, *phase_gradient;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const T c = Kokkos::cos(phase[i]), s = Kokkos::sin(phase[i]);
-    const T re = gradient[i].real(), im = gradient[i].imag();
-    if (amplitude_gradient)
-      amplitude_gradient[i] = c * re + s * im;
-    if (phase_gradient)
-      phase_gradient[i] = amplitude[i] * (c * im - s * re);
-  }
-};
-
+struct ObjectGradients;
 } // namespace Impl
 
 /// object = amplitude exp(i phase), pixel by pixel.
@@ -99,5 +75,38 @@ void complex_object_gradients(const ExecutionSpace& space, const AmplitudeView& 
       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, a.size()),
       Impl::ObjectGradients<T>{a.data, p.data, g.data, outputs.amplitude.data, outputs.phase.data});
 }
+
+namespace Impl {
+
+/// object = amplitude exp(i phase).
+template <class T>
+struct ComplexObject {
+  const T *amplitude, *phase;
+  Kokkos::complex<T>* object;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    object[i] =
+        Kokkos::complex<T>(amplitude[i] * Kokkos::cos(phase[i]), amplitude[i] * Kokkos::sin(phase[i]));
+  }
+};
+
+/// Gradients with respect to amplitude and phase.
+template <class T>
+struct ObjectGradients {
+  const T *amplitude, *phase;
+  const Kokkos::complex<T>* gradient;
+  T *amplitude_gradient, *phase_gradient;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const T c = Kokkos::cos(phase[i]), s = Kokkos::sin(phase[i]);
+    const T re = gradient[i].real(), im = gradient[i].imag();
+    if (amplitude_gradient)
+      amplitude_gradient[i] = c * re + s * im;
+    if (phase_gradient)
+      phase_gradient[i] = amplitude[i] * (c * im - s * re);
+  }
+};
+
+} // namespace Impl
 
 } // namespace Bracewell

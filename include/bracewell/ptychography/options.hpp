@@ -30,18 +30,13 @@ enum class PixelWeights {
   PerPixel ///< any weights >= 0, stored per pattern
 };
 
-/// How gradients of exit waves are summed into that of the object.
-enum class ObjectGradient {
-  Owned, ///< tiles of the object take in the windows that reach them, in order: the same bits in every run
-  Atomic ///< atomic additions; last bits vary from run to run
-};
-
 /// How the patterns are computed.
 enum class PatternPath {
-  Automatic, ///< by choose_pattern_path
-  Fused,     ///< one kernel holds a pattern on the chip from the exit wave to its gradient
-  Lines,     ///< kernels that transform rows or columns, each joined with what comes before and after it
-  General    ///< through the FFT library: any size
+  Automatic,  ///< by choose_pattern_path
+  Fused,      ///< one kernel holds a pattern on the chip from the exit wave to its gradient
+  KnownLines, ///< as Lines, by kernels that are compiled for the length of the lines
+  Lines,      ///< kernels that transform rows or columns, each joined with what comes before and after it
+  General     ///< through the FFT library: any size
 };
 
 /// Sizes of a ptychographic experiment, in pixels.
@@ -71,14 +66,13 @@ struct PtychographyOptions {
   std::optional<double> fresnel_number = {};
   /// Fresnel numbers of the probe's window for the ways from each slice of the object to the next.
   std::vector<double> slice_fresnel_numbers = {};
-  bool refine_positions = false;    ///< positions are inputs of evaluate, which gives their gradient
-  bool pattern_factors = false;     ///< I_j is multiplied by a factor of pattern j
-  bool detector_background = false; ///< an intensity per detector pixel is added to all patterns
-  ObjectGradient object_gradient = ObjectGradient::Owned; ///< how it is summed
-  PatternPath path = PatternPath::Automatic;              ///< which kernels compute patterns
-  std::optional<std::size_t> workspace_bytes =
-      {}; ///< patterns are computed in groups that need about this; absent: as was measured to be
-          ///< fast, 640 MiB or, in PatternPath::Lines, a fortieth of the device's memory if that is more
+  bool refine_positions = false;             ///< positions are inputs of evaluate, which gives their gradient
+  bool pattern_factors = false;              ///< I_j is multiplied by a factor of pattern j
+  bool detector_background = false;          ///< an intensity per detector pixel is added to all patterns
+  PatternPath path = PatternPath::Automatic; ///< which kernels compute patterns
+  /// Patterns are computed in groups that need about this. Absent: as was measured to be fast, 640 MiB or, in
+  /// PatternPath::Lines and KnownLines, a fortieth of the device's memory if that is more.
+  std::optional<std::size_t> workspace_bytes = {};
   /// Bytes of the device that measured patterns may take. Those beyond lie in memory of the host that copies go through at
   /// full speed, and come in groups beside the work, two at a time; evaluate then waits. Absent: all are on the device.
   std::optional<std::size_t> target_bytes = {};

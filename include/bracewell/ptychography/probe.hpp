@@ -10,17 +10,6 @@
 
 namespace Bracewell {
 
-namespace Impl {
-
-inline void check_optics(const Arguments& check, const ProbeOptics& optics) {
-  check.positive("optics.wavelength", optics.wavelength);
-  check.positive("optics.pixel_size", optics.pixel_size);
-  check.positive("optics.convergence_angle", optics.convergence_angle);
-  check.positive("optics.cs_to_length", optics.cs_to_length);
-}
-
-} // namespace Impl
-
 /// Probe of a lens with aberrations, normalised to unit energy on the n x n grid and cropped to m x m:
 ///   chi = pi lambda defocus k^2 + pi/2 lambda^3 Cs k^4 + pi lambda M k^2 cos 2(theta - angle),
 ///   A = 1 / (1 + exp(-(k_max - k) / (k_max (|smoothness| + 0.01)))),  P = A exp(i chi),

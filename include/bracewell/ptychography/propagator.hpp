@@ -3,9 +3,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/checks.hpp>
-#include <bracewell/impl/turns.hpp>
-#include <bracewell/ptychography/detail/for_waves.hpp>
-#include <bracewell/ptychography/detail/selection.hpp>
+#include <bracewell/ptychography/detail/general/for_waves.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -13,41 +11,6 @@
 #include <optional>
 
 namespace Bracewell {
-
-namespace Impl {
-
-/// Fractions of a pixel by which the probe was moved in its window, for every pattern of a selection.
-struct ProbeShifts {
-  const double* fractions = nullptr; ///< [N, 2], or none
-  Selection selection = {};
-};
-
-/// waves *= H / n^2 or conj(H) / n^2 with H = exp(-i pi |k|^2 / F + 2 pi i k.f / n), in the order of the DFT.
-template <class T>
-struct FresnelTransfer {
-  Kokkos::complex<T>* waves;
-  int n;
-  double inverse_fresnel;
-  ProbeShifts shifts; ///< f
-  bool conjugate;
-  Kokkos::complex<T>* kept = nullptr; ///< a copy, or none
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i, int, int row, int column, std::int64_t index) const {
-    const double k1 = 2 * row < n ? row : row - n, k2 = 2 * column < n ? column : column - n;
-    double turns = -0.5 * (k1 * k1 + k2 * k2) * inverse_fresnel;
-    if (shifts.fractions) {
-      const double* const f = shifts.fractions + 2 * shifts.selection(i);
-      turns += (k1 * f[0] + k2 * f[1]) / n;
-    }
-    turns = conjugate ? -turns : turns;
-    const auto phase = unit_phase(turns - Kokkos::floor(turns));
-    waves[index] *= Kokkos::complex<T>(T(phase.real() / n / n), T(phase.imag() / n / n));
-    if (kept)
-      kept[index] = waves[index];
-  }
-};
-
-} // namespace Impl
 
 /// From exit waves to the detector, in place on waves [..., n, n], and the adjoint (not the inverse).
 /// Far field: Psi(k) = sum_r psi(r) exp(-2 pi i k r / n), zero frequency at [0, 0].

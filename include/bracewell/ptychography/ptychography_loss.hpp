@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/checks.hpp>
 #include <bracewell/ptychography/choose_pattern_path.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
-#include <bracewell/ptychography/detail/fused_plan.hpp>
-#include <bracewell/ptychography/detail/general_plan.hpp>
-#include <bracewell/ptychography/detail/gradient_sums.hpp>
-#include <bracewell/ptychography/detail/known_lines_plan.hpp>
-#include <bracewell/ptychography/detail/lines_plan.hpp>
-#include <bracewell/ptychography/detail/sum_losses.hpp>
-#include <bracewell/ptychography/detail/target_store.hpp>
+#include <bracewell/ptychography/detail/plans/loss_plan.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <limits>
 #include <type_traits>
-#include <variant>
 #include <vector>
 
 namespace Bracewell {
@@ -32,18 +26,15 @@ namespace Bracewell {
 /// Half with Real = float, whose gradients are within 1e-3 of those in double. Half takes two bytes on every
 /// backend; hosts convert in a few instructions, so that there it saves memory rather than time.
 ///
-/// Detectors are the sizes for which the fused kernel is compiled, FusedDetectors<256> for instance; the fewer,
-/// the less there is to compile (docs/internals/compile-time.md). By default all on GPUs and 192 and 256 on hosts.
-///
 /// Movable. evaluate is const, asynchronous, allocates nothing and uses the plan's workspace: one call at a
-/// time. The same input gives the same bits, unless object_gradient is ObjectGradient::Atomic.
-template <class ExecutionSpace, class Real, class Storage = Real,
-          class Detectors = DefaultFusedDetectors<ExecutionSpace>>
+/// time. The same input gives the same bits.
+template <class ExecutionSpace, class Real, class Storage = Real>
 class PtychographyLoss {
+  using Compiled = Impl::Compiled<ExecutionSpace, Storage>;
+  using Stored = typename Compiled::Stored;
   static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>,
                 "Bracewell::PtychographyLoss: Real is float or double.");
-  static_assert(std::is_same_v<Storage, Real> ||
-                    (std::is_same_v<Storage, Half> && std::is_same_v<Real, float>),
+  static_assert(std::is_same_v<Stored, Real> || (std::is_same_v<Stored, Half> && std::is_same_v<Real, float>),
                 "Bracewell::PtychographyLoss: Storage is Real, or Bracewell::Half with Real = float.");
   using Complex = Kokkos::complex<Real>;
   using Memory = typename ExecutionSpace::memory_space;
@@ -60,13 +51,10 @@ public:
   template <class PositionsView>
   PtychographyLoss(const ExecutionSpace& space, const PtychographyShape& sizes,
                    const PositionsView& positions, const PtychographyOptions& settings = {})
-      : options_(settings), measured_(check(sizes, settings)), shape_(compared(sizes, settings)),
-        scan_(space, positions, sizes.object, sizes.probe, constructor), plan_(make_plan(space)),
-        store_(space, scan_.count(), std::visit([](const auto& own) { return own.group_size(); }, plan_),
-               measured_.detector, shape_.detector, shape_.probe, settings,
-               is_fused() ? std::get<Fused>(plan_).layout() : Impl::PatternLayout{shape_.detector}),
-        sums_(space, scan_.count(), shape_, settings.object_gradient),
-        losses_(Impl::device_vector<double>(space, "Bracewell::PtychographyLoss::losses", scan_.count())) {}
+      : options_(settings), measured_(check(sizes, settings)),
+        scan_(space, positions, sizes.object, sizes.probe, constructor),
+        plan_(space, choose_path(sizes, settings, scan_), scan_, compared(sizes, settings), sizes.detector,
+              settings) {}
 
   /// As the plan was made with.
   const PtychographyShape& sizes() const { return measured_; }
@@ -77,22 +65,17 @@ public:
   /// Whether one kernel holds a pattern on the chip from the exit wave to its gradient (choose_pattern_path).
   bool is_fused() const { return path() == PatternPath::Fused; }
   /// The path that was chosen (choose_pattern_path).
-  PatternPath path() const {
-    return std::visit([](const auto& own) { return own.path; }, plan_);
-  }
+  PatternPath path() const { return plan_.path(); }
   /// Whether positions are inputs of evaluate (options.refine_positions).
   bool refines_positions() const { return options_.refine_positions; }
   /// Pixels per side of the grid on which patterns are compared.
-  int compared_detector() const { return shape_.detector; }
+  int compared_detector() const { return Bracewell::compared_detector(measured_, options_); }
   /// Patterns without counts among those that were set; they have weight 0.
-  std::int64_t empty_patterns() const { return store_.empty_patterns(); }
+  std::int64_t empty_patterns() const { return plan_.store().empty_patterns(); }
   /// Bytes of the host that patterns take for which options.target_bytes leaves no room on the device.
-  std::size_t host_bytes() const { return store_.host_bytes(); }
+  std::size_t host_bytes() const { return plan_.store().host_bytes(); }
   /// Bytes that the plan holds, without host_bytes().
-  std::size_t memory_bytes() const {
-    return scan_.memory_bytes() + std::visit([](const auto& own) { return own.memory_bytes(); }, plan_) +
-           store_.memory_bytes() + sums_.memory_bytes() + Impl::bytes_of(losses_);
-  }
+  std::size_t memory_bytes() const { return scan_.memory_bytes() + plan_.memory_bytes(); }
 
   /// What memory_bytes() of a plan of these arguments would be. Positions are sorted for it, as by a plan.
   /// @throws Error as the constructor
@@ -100,22 +83,9 @@ public:
   static std::size_t bytes_needed(const ExecutionSpace& space, const PtychographyShape& sizes,
                                   const PositionsView& positions, const PtychographyOptions& settings = {}) {
     const PtychographyShape shape = compared(check(sizes, settings), settings);
-    const ScanPositions<ExecutionSpace> scan(space, positions, sizes.object, sizes.probe, constructor);
-    const std::size_t bytes = scan.memory_bytes() +
-                              Impl::TargetStore<ExecutionSpace, Real, Storage>::bytes_needed(
-                                  scan.count(), shape.detector, settings) +
-                              Impl::GradientSums<ExecutionSpace, Real>::bytes_needed(scan.count(), shape) +
-                              sizeof(double) * static_cast<std::size_t>(scan.count());
-    const PatternPath path = choose_path(sizes, settings, scan);
-    if (path == PatternPath::Fused)
-      return bytes + Fused::bytes_needed(space, scan.count(), shape, settings);
-    if constexpr (has_known_lines)
-      if (path == PatternPath::Lines && KnownLines::takes(shape, settings))
-        return bytes + KnownLines::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
-    if constexpr (has_lines)
-      if (path == PatternPath::Lines)
-        return bytes + Lines::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
-    return bytes + General::bytes_needed(space, scan.count(), scan.subpixel(), shape, settings);
+    const Scan scan(space, positions, sizes.object, sizes.probe, constructor);
+    return scan.memory_bytes() +
+           Plan::bytes_needed(space, choose_path(sizes, settings, scan), scan, shape, settings);
   }
 
   /// Stores measured intensities of patterns first, first + 1, ...; waits until they are stored.
@@ -141,7 +111,7 @@ public:
         return;
       Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographyLoss::set_patterns");
       const std::int64_t invalid =
-          store_.set(space, first, Given(array.data, extents[0], extents[1], extents[2]), weights);
+          plan_.store().set(space, first, Given(array.data, extents[0], extents[1], extents[2]), weights);
       arguments.require(invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
                         options_.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
                                                                : "finite intensities and weights >= 0",
@@ -205,51 +175,10 @@ public:
   /// @throws Error on inputs that the plan was not told of when it was made, and on those that are missing, too
   void evaluate(const ExecutionSpace& space, const Inputs& inputs, const Outputs& outputs,
                 const Array<const int, Memory>& subset = {}) const {
-    const std::int64_t used = subset ? subset.size() : count();
-    const Impl::Arguments arguments{"PtychographyLoss::evaluate"};
-    Impl::check_evaluate(arguments, measured_, options_, count(), inputs, outputs, subset);
-    arguments.require(
-        store_.set_patterns() >= used, "patterns",
-        [&] { return Impl::number(used) + " that were set by set_patterns"; },
-        [&] { return Impl::number(store_.set_patterns()); });
+    Impl::check_evaluate({"PtychographyLoss::evaluate"}, measured_, options_, count(),
+                         plan_.store().set_patterns(), inputs, outputs, subset);
     Kokkos::Profiling::ScopedRegion profile("Bracewell::PtychographyLoss::evaluate");
-    if (subset || used == 0) // patterns that are not used
-      zero(space, outputs.position_gradient), zero(space, outputs.factor_gradient),
-          zero(space, outputs.coefficient_gradient);
-    if (used == 0) {
-      zero(space, outputs.loss), zero(space, outputs.object_gradient), zero(space, outputs.probe_gradient);
-      zero(space, outputs.background_gradient), zero(space, outputs.relaxation_gradient);
-      return;
-    }
-    if (outputs.object_gradient)
-      sums_.begin_object(space, subset.data, used, outputs.object_gradient);
-    const std::int64_t mean_of = inputs.mean_of > 0 ? inputs.mean_of : used;
-    const Real norm = Real(1) / (Real(mean_of) * Real(std::int64_t(shape_.detector) * shape_.detector));
-    double* const per_pattern = outputs.pattern_losses ? outputs.pattern_losses.data : losses_.data();
-    std::visit(
-        [&](const auto& own) {
-          if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(own)>, Fused>)
-            own.begin(space, scan_, inputs);
-          const std::int64_t group = std::min(own.group_size(), store_.group_size());
-          const Impl::GroupOrder order = store_.order(subset.data, used, group);
-          const auto patterns = [&](std::int64_t which) {
-            const std::int64_t first = which * group;
-            return Impl::Selection{subset.data, first, std::clamp<std::int64_t>(used - first, 0, group)};
-          };
-          for (std::int64_t k = 0; k < order.groups; ++k) {
-            const Impl::Selection now = patterns(order.group(k));
-            evaluate_group(own, space, inputs, outputs, now,
-                           store_.targets(space, now, patterns(order.next(k))), norm,
-                           per_pattern + now.first);
-          }
-        },
-        plan_);
-    if (outputs.loss) {
-      using Sum = Impl::SumLosses<ExecutionSpace>;
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::sum_losses",
-                           Kokkos::TeamPolicy<ExecutionSpace>(space, 1, +Sum::team_size),
-                           Sum{per_pattern, used, outputs.loss.data});
-    }
+    plan_.evaluate(space, scan_, options_, inputs, outputs, subset.data, used(subset));
   }
 
   /// Lets the first patterns of a subset set out from the host while the device works (options.target_bytes), where
@@ -258,7 +187,7 @@ public:
   /// @throws Error on a subset of more patterns than there are
   void prefetch(const Array<const int, Memory>& subset = {}) const {
     Impl::check_subset(Impl::Arguments{"PtychographyLoss::prefetch"}, subset, count());
-    store_.prefetch(subset.data, subset ? subset.size() : count());
+    plan_.store().prefetch(subset.data, used(subset));
   }
 
   /// What solvers divide gradients of the object by: sum_j sum_l conj(a_l(r - y_j)) b_l(r - y_j) over the windows of the
@@ -276,13 +205,9 @@ public:
     arguments.shape("sum", sum, {measured_.object[0], measured_.object[1]});
     Impl::check_subset(arguments, subset, count());
     arguments.disjoint({{"sum", sum}}, {{"a", a}, {"b", b}, {"subset", subset}});
-    const std::int64_t used = subset ? subset.size() : count(), m = measured_.probe;
-    if (used == 0)
-      return zero(space, sum);
-    sums_.begin_object(space, subset.data, used, sum);
-    sums_.add_object(space, scan_.device(), scan_.tiles(), {subset.data, 0, used},
-                     {a.data, 0, measured_.modes},
-                     Impl::WaveGradients<Real, Real>{b.data, 0, m * m, m, nullptr}, sum.data);
+    if (used(subset) == 0)
+      return Impl::fill(space, "Bracewell::PtychographyLoss::zero", sum.data, sum.size());
+    plan_.overlap(space, scan_, measured_.modes, a.data, b.data, sum.data, subset.data, used(subset));
   }
 
   /// What solvers divide gradients of the probe by: sum_j |O(y_j + r)|^2, of one slice.
@@ -297,24 +222,14 @@ public:
     arguments.shape("sum", sum, {measured_.probe, measured_.probe});
     Impl::check_subset(arguments, subset, count());
     arguments.disjoint({{"sum", sum}}, {{"object", object}, {"subset", subset}});
-    const Impl::Selection all{subset.data, 0, subset ? subset.size() : count()};
-    if (all.count == 0)
-      return zero(space, sum);
-    sums_.add_probe(space, scan_.device(), all, object.data, {nullptr, 0, 1},
-                    Impl::ObjectWaves<Real>{scan_.device(), all, object.data}, sum.data);
+    if (used(subset) == 0)
+      return Impl::fill(space, "Bracewell::PtychographyLoss::zero", sum.data, sum.size());
+    plan_.transmission(space, scan_, object.data, sum.data, subset.data, used(subset));
   }
 
 private:
-  using Fused = Impl::FusedPlan<ExecutionSpace, Real, Storage, Detectors>;
-  using Lines = Impl::LinesPlan<ExecutionSpace, Real, Storage>;
-  using KnownLines = Impl::KnownLinesPlan<ExecutionSpace, Real, Storage, Detectors>;
-  using General = Impl::GeneralPlan<ExecutionSpace, Real, Storage>;
-  static constexpr bool has_lines = Detectors::template lines<ExecutionSpace>,
-                        has_known_lines = has_lines && !Impl::is_host<ExecutionSpace>;
-  using Plan = std::conditional_t<
-      !has_lines, std::variant<Fused, General>,
-      std::conditional_t<Impl::is_host<ExecutionSpace>, std::variant<Fused, Lines, General>,
-                         std::variant<Fused, KnownLines, Lines, General>>>;
+  using Scan = Impl::ScanStore<ExecutionSpace>;
+  using Plan = Impl::LossPlan<ExecutionSpace, Real, Stored, typename Compiled::Detectors>;
   static constexpr Impl::Arguments constructor{"PtychographyLoss"};
 
   static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options) {
@@ -329,64 +244,24 @@ private:
   }
 
   static PatternPath choose_path(const PtychographyShape& sizes, const PtychographyOptions& options,
-                                 const ScanPositions<ExecutionSpace>& scan) {
+                                 const Scan& scan) {
     const PatternPath path =
-        choose_pattern_path<Detectors, ExecutionSpace, Real>(sizes, options, !scan.subpixel());
+        choose_pattern_path<ExecutionSpace, Real, Storage>(sizes, options, !scan.subpixel());
     constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
                         "a path that can do the problem (choose_pattern_path)",
-                        options.path == PatternPath::Fused ? "PatternPath::Fused" : "PatternPath::Lines");
+                        options.path == PatternPath::Fused        ? "PatternPath::Fused"
+                        : options.path == PatternPath::KnownLines ? "PatternPath::KnownLines"
+                                                                  : "PatternPath::Lines");
     return path;
   }
 
-  Plan make_plan(const ExecutionSpace& space) const {
-    const PatternPath path = choose_path(measured_, options_, scan_);
-    if (path == PatternPath::Fused)
-      return Plan(std::in_place_type<Fused>, space, scan_.count(), shape_, options_);
-    if constexpr (has_known_lines)
-      if (path == PatternPath::Lines && KnownLines::takes(shape_, options_))
-        return Plan(std::in_place_type<KnownLines>, space, scan_, shape_, options_);
-    if constexpr (has_lines)
-      if (path == PatternPath::Lines)
-        return Plan(std::in_place_type<Lines>, space, scan_, shape_, options_);
-    return Plan(std::in_place_type<General>, space, scan_, shape_, options_);
-  }
-
-  template <class Value>
-  static void zero(const ExecutionSpace& space, const Array<Value, Memory>& array) {
-    if (array)
-      Impl::fill(space, "Bracewell::PtychographyLoss::zero", array.data, array.size());
-  }
-
-  static bool gradients(const Outputs& outputs) { return outputs.object_gradient || outputs.probe_gradient; }
-
-  void evaluate_group(const Fused& own, const ExecutionSpace& space, const Inputs& inputs,
-                      const Outputs& outputs, const Impl::Selection& selection,
-                      const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
-    const Impl::Probes<Real> probes{inputs.probe.data, 0, shape_.modes};
-    const auto waves = own.compute(space, scan_.device(), inputs.object.data, inputs.probe.data, selection,
-                                   targets, options_, norm, per_pattern, gradients(outputs));
-    if (outputs.object_gradient)
-      sums_.add_object(space, scan_.device(), scan_.tiles(), selection, probes, waves,
-                       outputs.object_gradient.data);
-    if (outputs.probe_gradient)
-      sums_.add_probe(space, scan_.device(), selection, inputs.object.data, probes, waves,
-                      outputs.probe_gradient.data);
-  }
-
-  template <class Own>
-  void evaluate_group(const Own& own, const ExecutionSpace& space, const Inputs& inputs,
-                      const Outputs& outputs, const Impl::Selection& selection,
-                      const Impl::Targets<Real, Storage>& targets, Real norm, double* per_pattern) const {
-    own.evaluate(space, scan_, inputs, outputs, selection, targets, options_, norm, per_pattern, sums_);
-  }
+  /// Patterns of a call.
+  std::int64_t used(const Array<const int, Memory>& subset) const { return subset ? subset.size() : count(); }
 
   PtychographyOptions options_;
-  PtychographyShape measured_, shape_; ///< as given, and with the detector on which patterns are compared
-  ScanPositions<ExecutionSpace> scan_;
+  PtychographyShape measured_; ///< as given
+  Scan scan_;
   Plan plan_;
-  Impl::TargetStore<ExecutionSpace, Real, Storage> store_;
-  Impl::GradientSums<ExecutionSpace, Real> sums_;
-  Kokkos::View<double*, Kokkos::LayoutRight, Memory> losses_;
 };
 
 } // namespace Bracewell

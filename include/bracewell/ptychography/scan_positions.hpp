@@ -1,53 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/checks.hpp>
-#include <bracewell/impl/memory.hpp>
-#include <bracewell/ptychography/detail/tuning.hpp>
+#include <bracewell/ptychography/detail/scan_store.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <string>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace Bracewell {
-
-namespace Impl {
-
-/// What kernels need to know of a scan.
-struct Scan {
-  const int* positions; ///< [N, 2]: row, column of the first pixel of every window
-  std::int64_t count;
-  int probe; ///< m
-  std::int64_t rows, columns;
-
-  /// Index within the object of pixel (0, 0) of window j.
-  KOKKOS_INLINE_FUNCTION std::int64_t corner(std::int64_t j) const {
-    return positions[2 * j] * columns + positions[2 * j + 1];
-  }
-};
-
-/// Rectangles of the object with the windows that reach each.
-struct ScanTiles {
-  static constexpr int height = PtychographyTuning::tile_height, width = PtychographyTuning::tile_width;
-  std::int64_t across, count;
-  const std::int64_t* first; ///< [count + 1]: where the list of a tile begins
-  const int* windows;        ///< indices of positions, rising within a tile
-};
-
-/// positions = corners + fractions.
-struct JoinPositions {
-  const int* corners;
-  const double* fractions; ///< or null
-  double* positions;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    positions[i] = corners[i] + (fractions ? fractions[i] : 0);
-  }
-};
-
-} // namespace Impl
 
 /// Where the probe stood: N windows of m x m pixels within the object, by their first (top left) pixel, as
 /// (row, column). Positions that are not whole numbers are allowed: the window is the nearest one, which must lie
@@ -56,233 +17,55 @@ struct JoinPositions {
 template <class ExecutionSpace>
 class ScanPositions {
   using Memory = typename ExecutionSpace::memory_space;
-  template <class Value>
-  using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
 
 public:
   /// @param positions  View [N, 2] of any real or integer type, in any memory that can be copied to the host
   /// @param object     rows and columns of the object
   /// @param probe      m
-  /// @param arguments  names the function that errors are about, for plans that make their positions
   /// @throws Error when a window leaves the object or a position is not a number; names the first of them
   template <class PositionsView>
   ScanPositions(const ExecutionSpace& space, const PositionsView& positions,
-                const std::array<std::int64_t, 2>& object, int probe,
-                const Impl::Arguments& arguments = {"ScanPositions"})
-      : scan_{nullptr, static_cast<std::int64_t>(positions.extent(0)), probe, object[0], object[1]} {
-    static_assert(PositionsView::rank() == 2, "Bracewell::ScanPositions: positions must be a View [N, 2].");
-    check(arguments, positions.extent(1));
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), positions);
-    std::vector<double> all(2 * scan_.count);
-    for (std::int64_t i = 0; i < 2 * scan_.count; ++i)
-      all[i] = static_cast<double>(host(i / 2, i % 2));
-    place(arguments, all);
-    sort_into_tiles();
-    copy(space);
-  }
+                const std::array<std::int64_t, 2>& object, int probe)
+      : store_(space, positions, object, probe, {"ScanPositions"}) {}
 
   /// How many positions there are.
-  std::int64_t count() const { return scan_.count; }
+  std::int64_t count() const { return store_.count(); }
   /// True when a position is not a whole number.
-  bool subpixel() const { return fractional_; }
-  /// For kernels.
-  const Impl::Scan& device() const { return scan_; }
-  /// For kernels that own tiles of the object.
-  const Impl::ScanTiles& tiles() const { return tile_lists_; }
-  /// [N, 2], positions minus the window's first pixel; null when all are whole.
-  const double* fractions() const { return fractional_ ? fractions_view_.data() : nullptr; }
+  bool subpixel() const { return store_.subpixel(); }
 
   /// Writes the positions [N, 2].
   void write(const ExecutionSpace& space, const Array<double, Memory>& positions) const {
-    Kokkos::parallel_for("Bracewell::ScanPositions::write",
-                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, 2 * scan_.count),
-                         Impl::JoinPositions{scan_.positions, fractions(), positions.data});
+    store_.write(space, positions);
   }
 
   /// Takes other positions. A window from which its position is more than 3/4 of a pixel away on an axis
   /// becomes the nearest one within the object, the others stay. Waits.
   /// @param positions  as many as there are
   /// @throws Error when a position is not finite
-  void move_windows(const ExecutionSpace& space, const Array<const double, Memory>& positions,
-                    const Impl::Arguments& arguments = {"ScanPositions::move_windows"}) {
-    const std::vector<double> all = finite(space, positions, arguments);
-    corners_ = windows(space);
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (std::abs(all[i] - corners_[i]) > farthest)
-        corners_[i] = static_cast<int>(std::clamp(std::floor(all[i] + 0.5), 0.0, last(i)));
-    place_in_windows(space, all);
+  void move_windows(const ExecutionSpace& space, const Array<const double, Memory>& positions) {
+    store_.move_windows(space, positions, {"ScanPositions::move_windows"});
   }
 
   /// First pixels of the windows, [N, 2]: of two scans at the same positions they differ where windows have moved. Waits.
-  std::vector<int> windows(const ExecutionSpace& space) const {
-    std::vector<int> result(2 * scan_.count);
-    download(space, result, scan_.positions);
-    return result;
-  }
+  std::vector<int> windows(const ExecutionSpace& space) const { return store_.windows(space); }
 
   /// Takes other positions and windows for them, as windows() gave them. Waits.
   /// @param first      [N, 2]
   /// @param positions  as many as there are
   /// @throws Error on another number of windows, one that leaves the object, and a position that is not finite
   void set_windows(const ExecutionSpace& space, const std::vector<int>& first,
-                   const Array<const double, Memory>& positions,
-                   const Impl::Arguments& arguments = {"ScanPositions::set_windows"}) {
-    arguments.require(
-        static_cast<std::int64_t>(first.size()) == 2 * scan_.count, "windows",
-        [&] { return Impl::number(2 * scan_.count) + " numbers"; },
-        [&] { return Impl::number(first.size()); });
-    for (std::size_t i = 0; i < first.size(); ++i)
-      arguments.require(first[i] >= 0 && first[i] <= last(i), "windows", "windows within the object",
-                        [&] { return Impl::number(first[i]) + " (window " + Impl::number(i / 2) + ")"; });
-    const std::vector<double> all = finite(space, positions, arguments);
-    corners_ = first;
-    place_in_windows(space, all);
+                   const Array<const double, Memory>& positions) {
+    store_.set_windows(space, first, positions, {"ScanPositions::set_windows"});
   }
-
-  /// The part of a window that the next one has, too, in the mean over the scan in its order; 0 of fewer than two positions.
-  double shared_with_next() const { return shared_with_next_; }
 
   /// Bytes that the positions take.
-  std::size_t memory_bytes() const {
-    return Impl::bytes_of(positions_view_, fractions_view_, first_view_, windows_view_);
-  }
+  std::size_t memory_bytes() const { return store_.memory_bytes(); }
+
+  /// For kernels.
+  const Impl::ScanStore<ExecutionSpace>& store() const { return store_; }
 
 private:
-  static constexpr double farthest = 0.75;
-
-  void check(const Impl::Arguments& arguments, std::size_t axes) const {
-    arguments.require(axes == 2, "positions", "[N, 2]", [&] { return "[N, " + std::to_string(axes) + "]"; });
-    arguments.require(scan_.count <= 1 << 30, "positions", "at most 2^30 positions",
-                      [&] { return Impl::number(scan_.count); });
-    for (const std::int64_t size : {scan_.rows, scan_.columns})
-      arguments.require(size >= 1 && size <= 1 << 20, "object", "axes of 1 to 2^20 pixels",
-                        [&] { return Impl::number(size); });
-    arguments.within<std::int64_t>("probe", scan_.probe, 1, std::min(scan_.rows, scan_.columns));
-  }
-
-  /// The greatest corner, of rows (i even) or columns.
-  double last(std::size_t i) const {
-    return static_cast<double>((i % 2 == 0 ? scan_.rows : scan_.columns) - scan_.probe);
-  }
-
-  void place(const Impl::Arguments& arguments, const std::vector<double>& all) {
-    corners_.resize(all.size());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const double whole = std::floor(all[i] + 0.5);
-      arguments.require(
-          whole >= 0 && whole <= last(i), "positions",
-          [&] {
-            return std::string(i % 2 == 0 ? "rows" : "columns") + " from -0.5 to below " +
-                   Impl::number(last(i) + 0.5) + ", so that the nearest window lies within the object";
-          },
-          [&] { return Impl::number(all[i]) + " (position " + Impl::number(i / 2) + ")"; });
-      corners_[i] = static_cast<int>(whole);
-      fractional_ = fractional_ || all[i] != whole;
-    }
-    if (fractional_)
-      for (std::size_t i = 0; i < all.size(); ++i)
-        fractions_host_.push_back(all[i] - corners_[i]);
-  }
-
-  template <class Value>
-  static void download(const ExecutionSpace& space, std::vector<Value>& values, const Value* from) {
-    Kokkos::deep_copy(
-        space, Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()),
-        Kokkos::View<const Value*, Memory, Kokkos::MemoryUnmanaged>(from, values.size()));
-    space.fence("Bracewell::ScanPositions: positions are on the host");
-  }
-
-  /// Positions on the host, which are finite.
-  std::vector<double> finite(const ExecutionSpace& space, const Array<const double, Memory>& positions,
-                             const Impl::Arguments& arguments) const {
-    std::vector<double> all(2 * scan_.count);
-    download(space, all, positions.data);
-    for (std::size_t i = 0; i < all.size(); ++i)
-      arguments.require(std::isfinite(all[i]), "positions", "finite numbers",
-                        [&] { return Impl::number(all[i]) + " (position " + Impl::number(i / 2) + ")"; });
-    return all;
-  }
-
-  /// Positions in windows that are on the host.
-  void place_in_windows(const ExecutionSpace& space, const std::vector<double>& all) {
-    fractions_host_.resize(all.size());
-    for (std::size_t i = 0; i < all.size(); ++i)
-      fractions_host_[i] = all[i] - corners_[i];
-    fractional_ = true;
-    sort_into_tiles();
-    copy(space);
-  }
-
-  /// Calls action(tile) for every tile that window j reaches.
-  template <class Action>
-  void for_each_tile(std::int64_t j, const Action& action) const {
-    const int height = Impl::ScanTiles::height, width = Impl::ScanTiles::width;
-    for (int row = corners_[2 * j] / height; row <= (corners_[2 * j] + scan_.probe - 1) / height; ++row)
-      for (int column = corners_[2 * j + 1] / width;
-           column <= (corners_[2 * j + 1] + scan_.probe - 1) / width; ++column)
-        action(row * tile_lists_.across + column);
-  }
-
-  void sort_into_tiles() {
-    tile_lists_.across = (scan_.columns + Impl::ScanTiles::width - 1) / Impl::ScanTiles::width;
-    tile_lists_.count =
-        tile_lists_.across * ((scan_.rows + Impl::ScanTiles::height - 1) / Impl::ScanTiles::height);
-    first_host_.assign(tile_lists_.count + 1, 0);
-    for (std::int64_t j = 0; j < scan_.count; ++j)
-      for_each_tile(j, [&](std::int64_t tile) { ++first_host_[tile + 1]; });
-    for (std::int64_t tile = 0; tile < tile_lists_.count; ++tile)
-      first_host_[tile + 1] += first_host_[tile];
-    windows_host_.resize(first_host_.back());
-    std::vector<std::int64_t> next(first_host_.begin(), first_host_.end() - 1);
-    for (std::int64_t j = 0; j < scan_.count; ++j)
-      for_each_tile(j, [&](std::int64_t tile) { windows_host_[next[tile]++] = static_cast<int>(j); });
-  }
-
-  double mean_shared_with_next() const {
-    if (scan_.count < 2)
-      return 0;
-    const double side = scan_.probe;
-    double sum = 0;
-    for (std::size_t i = 2; i < corners_.size(); i += 2) {
-      double shared = 1;
-      for (const std::size_t axis : {0u, 1u})
-        shared *= std::max(0.0, 1 - std::abs(corners_[i + axis] - corners_[i + axis - 2]) / side);
-      sum += shared;
-    }
-    return sum / static_cast<double>(scan_.count - 1);
-  }
-
-  void copy(const ExecutionSpace& space) {
-    shared_with_next_ = mean_shared_with_next();
-    const auto to_device = [&](const char* label, const auto& values) {
-      using Value = typename std::remove_cvref_t<decltype(values)>::value_type;
-      const auto view = Impl::device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
-      Kokkos::deep_copy(space, view,
-                        Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                            values.data(), values.size()));
-      return view;
-    };
-    positions_view_ = to_device("Bracewell::ScanPositions::positions", corners_);
-    first_view_ = to_device("Bracewell::ScanPositions::first", first_host_);
-    windows_view_ = to_device("Bracewell::ScanPositions::windows", windows_host_);
-    fractions_view_ = to_device("Bracewell::ScanPositions::fractions", fractions_host_);
-    space.fence("Bracewell::ScanPositions: the lists on the host end here");
-    scan_.positions = positions_view_.data();
-    tile_lists_.first = first_view_.data();
-    tile_lists_.windows = windows_view_.data();
-    corners_ = {}, first_host_ = {}, windows_host_ = {}, fractions_host_ = {};
-  }
-
-  Impl::Scan scan_;
-  Impl::ScanTiles tile_lists_ = {};
-  bool fractional_ = false;
-  double shared_with_next_ = 0;
-  std::vector<int> corners_, windows_host_;
-  std::vector<std::int64_t> first_host_;
-  std::vector<double> fractions_host_;
-  View<int*> positions_view_, windows_view_;
-  View<std::int64_t*> first_view_;
-  View<double*> fractions_view_;
+  Impl::ScanStore<ExecutionSpace> store_;
 };
 
 } // namespace Bracewell

@@ -6,10 +6,9 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
-#include <bracewell/ptychography/detail/check_solver.hpp>
-#include <bracewell/ptychography/detail/host_lists.hpp>
-#include <bracewell/ptychography/detail/projection_steps.hpp>
-#include <bracewell/ptychography/detail/refined_positions.hpp>
+#include <bracewell/ptychography/detail/steps/check_solver.hpp>
+#include <bracewell/ptychography/detail/steps/modulus_steps.hpp>
+#include <bracewell/ptychography/detail/steps/refined_positions.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/options.hpp>
@@ -44,8 +43,7 @@ namespace Bracewell {
 /// @endcode
 /// Movable; one call at a time. A step launches kernels on the instance that it is given and neither waits
 /// nor allocates.
-template <class ExecutionSpace, class Real, class Storage = Real,
-          class Detectors = DefaultFusedDetectors<ExecutionSpace>>
+template <class ExecutionSpace, class Real, class Storage = Real>
 class PtychographySolver {
   using Memory = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<Real>;
@@ -55,7 +53,7 @@ class PtychographySolver {
 
 public:
   /// What is minimised.
-  using Loss = PtychographyLoss<ExecutionSpace, Real, Storage, Detectors>;
+  using Loss = PtychographyLoss<ExecutionSpace, Real, Storage>;
 
   /// @param shape  as the loss was made with
   /// @param loss   with its patterns set
@@ -63,35 +61,7 @@ public:
   ///   a regularisation out of range, a history of no steps, optics that are not positive, and optics with several modes;
   ///   with steps other than Adam also on optics and on another loss than the amplitude's on patterns as counted
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
-                     const PtychographySolverOptions& options = {})
-      : options_(Impl::check_solver(shape, loss, options)), loss_(std::move(loss)),
-        amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
-        phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
-        object_(zeros<Complex**>(space, "object", shape.object[0], shape.object[1])),
-        object_gradient_(zeros<Complex**>(space, "object_gradient", shape.object[0], shape.object[1])),
-        probe_(zeros<Complex***>(space, "probe", shape.modes, shape.probe, shape.probe)),
-        aberrations_(zeros<Real*>(space, "aberrations", probe_parameter_count)),
-        aberration_gradients_(zeros<Real*>(space, "aberration_gradients", probe_parameter_count)),
-        history_(zeros<double*>(space, "losses", options.history)) {
-    if (const auto adams = Impl::solver_sizes(shape, loss_.count(), options); !adams.empty())
-      adam_.emplace(space, adams, options.adam);
-    if (options.steps == PtychographySteps::Adam) {
-      amplitude_gradient_ = zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1]);
-      phase_gradient_ = zeros<Real**>(space, "phase_gradient", shape.object[0], shape.object[1]);
-    } else {
-      projections_.emplace(space, shape, options.regularisation,
-                           options.steps == PtychographySteps::LeastSquares);
-    }
-    if (refines_positions()) {
-      positions_ = Positions(space, loss_.count());
-      loss_.positions(space, positions_.first());
-      find_common_moves(space);
-    }
-    if (Impl::trains_probe(options_))
-      probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
-    if (options.optics)
-      lens_.emplace(space, shape.probe, shape.detector, *options.optics);
-  }
+                     const PtychographySolverOptions& options = {});
 
   const View<Real**>& amplitude() const { return amplitude_; } ///< [rows, columns]
   const View<Real**>& phase() const { return phase_; }         ///< [rows, columns], radians
@@ -104,7 +74,7 @@ public:
   const View<Real**>& displacements() const { return positions_.displacements(); }
   /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
   View<const double*> step_lengths() const {
-    return projections_ ? View<const double*>(projections_->lengths()) : View<const double*>();
+    return modulus_steps_ ? View<const double*>(modulus_steps_->lengths()) : View<const double*>();
   }
   /// What is minimised.
   const Loss& loss() const { return loss_; }
@@ -127,16 +97,7 @@ public:
   /// From now on steps and evaluations are those of all processes, whose calls correspond. With options.position_rate
   /// > 0 this call is, too. Every process moves the positions of its own patterns.
   /// @throws Error on fewer patterns than this process has, no sum, and steps other than Adam
-  void set_reduction(const ExecutionSpace& space, Reduction reduction) {
-    const Impl::Arguments check{"PtychographySolver::set_reduction"};
-    check.at_least("reduction.patterns", reduction.patterns, loss_.count());
-    check.require(bool(reduction.sum), "reduction.sum", "a function", "none");
-    check.require(!projections_, "options.steps",
-                  "PtychographySteps::Adam where patterns are in several processes", "others");
-    reduction_ = std::move(reduction);
-    if (refines_positions())
-      find_common_moves(space);
-  }
+  void set_reduction(const ExecutionSpace& space, Reduction reduction);
 
   /// One iteration: loss and gradients of all patterns or of a subset, then the step.
   /// @param subset   indices of patterns, each at most once, see PatternBatches and PtychographyLoss::evaluate. Of
@@ -144,51 +105,14 @@ public:
   /// @param of_all  with a reduction, how many patterns the subsets of all processes have; 0: all patterns
   /// @throws Error on a subset of more patterns than there are
   void step(const ExecutionSpace& space, const Array<const int, Memory>& subset = {},
-            std::int64_t of_all = 0) {
-    Impl::check_subset(Impl::Arguments{"PtychographySolver::step"}, subset, loss_.count());
-    const std::int64_t used = patterns_of(subset, of_all);
-    if (used == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::step");
-    PtychographyOutputs<Real, Memory> outputs{.loss = loss_of_step(steps_)};
-    if (options_.object_rate > 0)
-      outputs.object_gradient = object_gradient_;
-    if (Impl::trains_probe(options_))
-      outputs.probe_gradient = probe_gradient_;
-    if (refines_positions())
-      outputs.position_gradient = positions_.gradient();
-    evaluate(space, outputs, subset, used);
-    if (options_.object_rate > 0 && !projections_)
-      complex_object_gradients(space, amplitude_, phase_, object_gradient_,
-                               {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
-    if (lens_ && Impl::trains_probe(options_))
-      lens_->gradients(space, aberrations_, probe_gradient_, aberration_gradients_);
-    if (projections_)
-      project(space, subset, used);
-    update(space);
-    ++steps_;
-  }
+            std::int64_t of_all = 0);
 
   /// Loss of the present object and probe, without a step.
   /// @param loss    View of double, one number; overwritten
   /// @param of_all  as for step()
   /// @throws Error on other shapes, and a loss that shares memory with the subset or what is sought
   void evaluate(const ExecutionSpace& space, const Array<double, Memory>& loss,
-                const Array<const int, Memory>& subset = {}, std::int64_t of_all = 0) {
-    const Impl::Arguments check{"PtychographySolver::evaluate"};
-    check.given("loss", loss);
-    Impl::check_one_number(check, "loss", loss);
-    Impl::check_subset(check, subset, loss_.count());
-    using Reals = Array<Real, Memory>;
-    check.disjoint({{"loss", loss}}, {{"subset", subset},
-                                      {"amplitude()", Reals(amplitude_)},
-                                      {"phase()", Reals(phase_)},
-                                      {"probe()", Array<Complex, Memory>(probe_)},
-                                      {"aberrations()", Reals(aberrations_)},
-                                      {"displacements()", Reals(displacements())}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::evaluate");
-    evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset, patterns_of(subset, of_all));
-  }
+                const Array<const int, Memory>& subset = {}, std::int64_t of_all = 0);
 
   /// Moves the windows from which positions have gone too far (PtychographyLoss::move_windows); once in a pass over
   /// the patterns is enough. Waits.
@@ -204,12 +128,7 @@ public:
 
   /// From now on steps take the learning rates times a factor, 1 at first.
   /// @throws Error on a factor that is negative or not finite
-  void set_rate_factor(double factor) {
-    const Impl::Arguments check{"PtychographySolver::set_rate_factor"};
-    check.require(factor >= 0 && factor <= 1e30, "factor", "a finite number >= 0",
-                  [&] { return Impl::number(factor); });
-    rate_factor_ = factor;
-  }
+  void set_rate_factor(double factor);
 
   /// All that further steps depend on besides loss and options, on the host: to go on another time.
   struct State {
@@ -223,74 +142,23 @@ public:
     std::vector<double> losses = {};                      ///< as losses() gives them
   };
   /// The present state. Waits for the space.
-  State state(const ExecutionSpace& space) const {
-    State state{.losses = losses(space)};
-    if (adam_)
-      state.adam = adam_->state(space);
-    state.adam.steps = steps_;
-    for_each_value(state, [&](auto& kept, const auto& view) {
-      kept.resize(view.size());
-      Kokkos::deep_copy(space, Impl::host_list(kept), Impl::device_list(view));
-    });
-    space.fence("Bracewell::PtychographySolver::state");
-    if (refines_positions())
-      state.windows = loss_.windows(space);
-    return state;
-  }
+  State state(const ExecutionSpace& space) const;
   /// Goes on from a state of a solver of the same sizes and options: the next step is the one that followed
   /// it. The rate factor is no part of it. Waits for the space.
   /// @throws Error on a state of other sizes, with losses of more steps than there were, or with windows that leave the
   ///   object
-  void restore(const ExecutionSpace& space, const State& state) {
-    const Impl::Arguments check{"PtychographySolver::restore"};
-    for_each_value(state, [&](const auto& kept, const auto& view) {
-      check.require(
-          kept.size() == view.size(), "state", [&] { return Impl::number(view.size()) + " values"; },
-          [&] { return Impl::number(kept.size()); });
-    });
-    check.at_least<std::int64_t>("state.adam.steps", state.adam.steps, 0);
-    const std::int64_t steps = state.adam.steps, kept_losses = std::min(steps, options_.history);
-    check.require(
-        static_cast<std::int64_t>(state.losses.size()) == kept_losses, "state",
-        [&] { return Impl::number(kept_losses) + " losses"; },
-        [&] { return Impl::number(state.losses.size()); });
-    if (adam_)
-      adam_->restore(space, state.adam);
-    for_each_value(state, [&](const auto& kept, const auto& view) {
-      Kokkos::deep_copy(space, Impl::device_list(view), Impl::host_list(kept));
-    });
-    std::vector<double> ring(history_.size());
-    for (std::int64_t i = 0; i < kept_losses; ++i)
-      ring[static_cast<std::size_t>((steps - kept_losses + i) % options_.history)] =
-          state.losses[static_cast<std::size_t>(i)];
-    Kokkos::deep_copy(space, history_, Impl::host_list(ring));
-    space.fence("Bracewell::PtychographySolver::restore"); // the host's copies may go
-    steps_ = steps;
-    if (refines_positions()) {
-      positions_.move(space);
-      loss_.set_windows(space, state.windows, positions_.positions());
-    }
-  }
+  void restore(const ExecutionSpace& space, const State& state);
 
   /// Steps so far.
   std::int64_t steps() const { return steps_; }
 
   /// Losses before each of the latest steps, oldest first, as many as were kept. Waits for the space.
-  std::vector<double> losses(const ExecutionSpace& space) const {
-    const std::int64_t kept = std::min(steps_, options_.history);
-    const auto host = Kokkos::create_mirror(Kokkos::HostSpace(), history_);
-    Kokkos::deep_copy(space, host, history_);
-    space.fence("Bracewell::PtychographySolver::losses");
-    std::vector<double> losses;
-    for (std::int64_t step = steps_ - kept; step < steps_; ++step)
-      losses.push_back(host(step % options_.history));
-    return losses;
-  }
+  std::vector<double> losses(const ExecutionSpace& space) const;
 
   /// Bytes that the solver holds, its loss and the measured patterns included.
   std::size_t memory_bytes() const {
     return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
-           (projections_ ? projections_->memory_bytes() : 0) + positions_.memory_bytes() +
+           (modulus_steps_ ? modulus_steps_->memory_bytes() : 0) + positions_.memory_bytes() +
            Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
                           probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
   }
@@ -300,30 +168,7 @@ public:
   template <class PositionsView>
   static std::size_t bytes_needed(const ExecutionSpace& space, const PtychographyShape& shape,
                                   const PositionsView& positions, const PtychographyOptions& of_loss = {},
-                                  const PtychographySolverOptions& options = {}) {
-    const auto count = static_cast<std::size_t>(positions.extent(0)),
-               object = static_cast<std::size_t>(shape.object[0]) * static_cast<std::size_t>(shape.object[1]),
-               probe = static_cast<std::size_t>(shape.modes) * static_cast<std::size_t>(shape.probe) *
-                       static_cast<std::size_t>(shape.probe),
-               probes = Impl::trains_probe(options) ? std::size_t(2) : std::size_t(1);
-    const bool adam = options.steps == PtychographySteps::Adam;
-    const auto adams = Impl::solver_sizes(shape, static_cast<std::int64_t>(count), options);
-    std::size_t bytes =
-        Loss::bytes_needed(space, shape, positions, of_loss) +
-        sizeof(Real) * ((adam ? 8 : 6) * object + 2 * probes * probe + 2 * probe_parameter_count) +
-        sizeof(double) * static_cast<std::size_t>(options.history);
-    if (!adams.empty())
-      bytes += Adam<ExecutionSpace, Real>::bytes_needed(space, adams);
-    if (!adam)
-      bytes += Impl::ProjectionSteps<ExecutionSpace, Real>::bytes_needed(
-          shape, options.steps == PtychographySteps::LeastSquares);
-    if (options.position_rate > 0)
-      bytes += Positions::bytes_needed(count);
-    if (options.optics)
-      bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
-                                                                  *options.optics);
-    return bytes;
-  }
+                                  const PtychographySolverOptions& options = {});
 
 private:
   template <class Value, class... Extents>
@@ -369,61 +214,19 @@ private:
   }
 
   void evaluate(const ExecutionSpace& space, const PtychographyOutputs<Real, Memory>& outputs,
-                const Array<const int, Memory>& subset, std::int64_t mean_of) {
-    if (lens_)
-      lens_->evaluate(space, aberrations_, probe_);
-    complex_object(space, amplitude_, phase_, object_);
-    typename Loss::Inputs inputs{.object = object_, .probe = probe_, .mean_of = mean_of};
-    if (refines_positions()) {
-      positions_.move(space);
-      inputs.positions = positions_.positions();
-    }
-    loss_.evaluate(space, inputs, outputs, subset);
-    if (reduction_)
-      reduction_->sum(space, View<double*>(outputs.loss.data, 1),
-                      outputs.object_gradient ? object_gradient_ : View<Complex**>(),
-                      outputs.probe_gradient ? probe_gradient_ : View<Complex***>());
-  }
+                const Array<const int, Memory>& subset, std::int64_t mean_of);
 
   /// The step of object and probe that is not Adam's.
-  void project(const ExecutionSpace& space, const Array<const int, Memory>& subset, std::int64_t used) {
-    // The gradient of a modulus's square is twice the difference, and that of a mean; transforms of the far field are
-    // not normalised, those of the near field are.
-    const PtychographyShape& shape = loss_.sizes();
-    const double near = loss_.options().fresnel_number ? double(shape.detector) * shape.detector : 1;
-    projections_->move(
-        space, 0.5 * double(used) * near, object_, object_gradient_, amplitude_, phase_,
-        rate_factor_ * options_.object_rate, probe_, probe_gradient_, rate_factor_ * options_.probe_rate,
-        [&](const auto& a, const auto& b, const auto& sum) { loss_.overlap(space, a, b, sum, subset); },
-        [&](const auto& object, const auto& sum) { loss_.transmission(space, object, sum, subset); });
-  }
+  void take_modulus_step(const ExecutionSpace& space, const Array<const int, Memory>& subset,
+                         std::int64_t used);
 
   /// What goes by Adam.
-  void update(const ExecutionSpace& space) {
-    using Parameters = AdamParameters<Real, Memory>;
-    const double object_rate = rate_factor_ * options_.object_rate;
-    std::vector<Parameters> all;
-    if (!projections_)
-      all = {{amplitude_, amplitude_gradient_, object_rate}, {phase_, phase_gradient_, object_rate}};
-    const auto one = [](const View<Real*>& view, int c) { return View<Real*>(view.data() + c, 1); };
-    if (options_.optics)
-      for (int c = 0; c < probe_parameter_count; ++c)
-        all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
-                       rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
-    else if (!projections_ && Impl::trains_probe(options_))
-      all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
-    if (refines_positions())
-      all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});
-    if (adam_)
-      adam_->step(space, all);
-    if (refines_positions())
-      positions_.limit(space, options_.position_limit, sum_of_numbers());
-  }
+  void update(const ExecutionSpace& space);
 
   PtychographySolverOptions options_;
   Loss loss_;
   std::optional<Adam<ExecutionSpace, Real>> adam_;
-  std::optional<Impl::ProjectionSteps<ExecutionSpace, Real>> projections_;
+  std::optional<Impl::ModulusSteps<ExecutionSpace, Real>> modulus_steps_;
   std::optional<AberratedProbe<ExecutionSpace, Real>> lens_;
   View<Real**> amplitude_, phase_, amplitude_gradient_, phase_gradient_;
   View<Complex**> object_, object_gradient_;
@@ -435,5 +238,253 @@ private:
   std::int64_t steps_ = 0;
   double rate_factor_ = 1;
 };
+
+template <class ExecutionSpace, class Real, class Storage>
+PtychographySolver<ExecutionSpace, Real, Storage>::PtychographySolver(
+    const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
+    const PtychographySolverOptions& options)
+    : options_(Impl::check_solver(shape, loss, options)), loss_(std::move(loss)),
+      amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
+      phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
+      object_(zeros<Complex**>(space, "object", shape.object[0], shape.object[1])),
+      object_gradient_(zeros<Complex**>(space, "object_gradient", shape.object[0], shape.object[1])),
+      probe_(zeros<Complex***>(space, "probe", shape.modes, shape.probe, shape.probe)),
+      aberrations_(zeros<Real*>(space, "aberrations", probe_parameter_count)),
+      aberration_gradients_(zeros<Real*>(space, "aberration_gradients", probe_parameter_count)),
+      history_(zeros<double*>(space, "losses", options.history)) {
+  if (const auto adams = Impl::solver_sizes(shape, loss_.count(), options); !adams.empty())
+    adam_.emplace(space, adams, options.adam);
+  if (options.steps == PtychographySteps::Adam) {
+    amplitude_gradient_ = zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1]);
+    phase_gradient_ = zeros<Real**>(space, "phase_gradient", shape.object[0], shape.object[1]);
+  } else {
+    modulus_steps_.emplace(space, shape, options.regularisation,
+                           options.steps == PtychographySteps::LeastSquares);
+  }
+  if (refines_positions()) {
+    positions_ = Positions(space, loss_.count());
+    loss_.positions(space, positions_.first());
+    find_common_moves(space);
+  }
+  if (Impl::trains_probe(options_))
+    probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
+  if (options.optics)
+    lens_.emplace(space, shape.probe, shape.detector, *options.optics);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::set_reduction(const ExecutionSpace& space,
+                                                                      Reduction reduction) {
+  const Impl::Arguments check{"PtychographySolver::set_reduction"};
+  check.at_least("reduction.patterns", reduction.patterns, loss_.count());
+  check.require(bool(reduction.sum), "reduction.sum", "a function", "none");
+  check.require(!modulus_steps_, "options.steps",
+                "PtychographySteps::Adam where patterns are in several processes", "others");
+  reduction_ = std::move(reduction);
+  if (refines_positions())
+    find_common_moves(space);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::step(const ExecutionSpace& space,
+                                                             const Array<const int, Memory>& subset,
+                                                             std::int64_t of_all) {
+  Impl::check_subset(Impl::Arguments{"PtychographySolver::step"}, subset, loss_.count());
+  const std::int64_t used = patterns_of(subset, of_all);
+  if (used == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::step");
+  PtychographyOutputs<Real, Memory> outputs{.loss = loss_of_step(steps_)};
+  if (options_.object_rate > 0)
+    outputs.object_gradient = object_gradient_;
+  if (Impl::trains_probe(options_))
+    outputs.probe_gradient = probe_gradient_;
+  if (refines_positions())
+    outputs.position_gradient = positions_.gradient();
+  evaluate(space, outputs, subset, used);
+  if (options_.object_rate > 0 && !modulus_steps_)
+    complex_object_gradients(space, amplitude_, phase_, object_gradient_,
+                             {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
+  if (lens_ && Impl::trains_probe(options_))
+    lens_->gradients(space, aberrations_, probe_gradient_, aberration_gradients_);
+  if (modulus_steps_)
+    take_modulus_step(space, subset, used);
+  update(space);
+  ++steps_;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::evaluate(const ExecutionSpace& space,
+                                                                 const Array<double, Memory>& loss,
+                                                                 const Array<const int, Memory>& subset,
+                                                                 std::int64_t of_all) {
+  const Impl::Arguments check{"PtychographySolver::evaluate"};
+  check.given("loss", loss);
+  Impl::check_one_number(check, "loss", loss);
+  Impl::check_subset(check, subset, loss_.count());
+  using Reals = Array<Real, Memory>;
+  check.disjoint({{"loss", loss}}, {{"subset", subset},
+                                    {"amplitude()", Reals(amplitude_)},
+                                    {"phase()", Reals(phase_)},
+                                    {"probe()", Array<Complex, Memory>(probe_)},
+                                    {"aberrations()", Reals(aberrations_)},
+                                    {"displacements()", Reals(displacements())}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::evaluate");
+  evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset, patterns_of(subset, of_all));
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::set_rate_factor(double factor) {
+  const Impl::Arguments check{"PtychographySolver::set_rate_factor"};
+  check.require(factor >= 0 && factor <= 1e30, "factor", "a finite number >= 0",
+                [&] { return Impl::number(factor); });
+  rate_factor_ = factor;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographySolver<ExecutionSpace, Real, Storage>::state(const ExecutionSpace& space) const -> State {
+  State state{.losses = losses(space)};
+  if (adam_)
+    state.adam = adam_->state(space);
+  state.adam.steps = steps_;
+  for_each_value(state, [&](auto& kept, const auto& view) {
+    kept.resize(view.size());
+    Kokkos::deep_copy(space, Impl::host_list(kept), Impl::device_list(view));
+  });
+  space.fence("Bracewell::PtychographySolver::state");
+  if (refines_positions())
+    state.windows = loss_.windows(space);
+  return state;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::restore(const ExecutionSpace& space,
+                                                                const State& state) {
+  const Impl::Arguments check{"PtychographySolver::restore"};
+  for_each_value(state, [&](const auto& kept, const auto& view) {
+    check.require(
+        kept.size() == view.size(), "state", [&] { return Impl::number(view.size()) + " values"; },
+        [&] { return Impl::number(kept.size()); });
+  });
+  check.at_least<std::int64_t>("state.adam.steps", state.adam.steps, 0);
+  const std::int64_t steps = state.adam.steps, kept_losses = std::min(steps, options_.history);
+  check.require(
+      static_cast<std::int64_t>(state.losses.size()) == kept_losses, "state",
+      [&] { return Impl::number(kept_losses) + " losses"; },
+      [&] { return Impl::number(state.losses.size()); });
+  if (adam_)
+    adam_->restore(space, state.adam);
+  for_each_value(state, [&](const auto& kept, const auto& view) {
+    Kokkos::deep_copy(space, Impl::device_list(view), Impl::host_list(kept));
+  });
+  std::vector<double> ring(history_.size());
+  for (std::int64_t i = 0; i < kept_losses; ++i)
+    ring[static_cast<std::size_t>((steps - kept_losses + i) % options_.history)] =
+        state.losses[static_cast<std::size_t>(i)];
+  Kokkos::deep_copy(space, history_, Impl::host_list(ring));
+  space.fence("Bracewell::PtychographySolver::restore"); // the host's copies may go
+  steps_ = steps;
+  if (refines_positions()) {
+    positions_.move(space);
+    loss_.set_windows(space, state.windows, positions_.positions());
+  }
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+std::vector<double>
+PtychographySolver<ExecutionSpace, Real, Storage>::losses(const ExecutionSpace& space) const {
+  const std::int64_t kept = std::min(steps_, options_.history);
+  const auto host = Kokkos::create_mirror(Kokkos::HostSpace(), history_);
+  Kokkos::deep_copy(space, host, history_);
+  space.fence("Bracewell::PtychographySolver::losses");
+  std::vector<double> losses;
+  for (std::int64_t step = steps_ - kept; step < steps_; ++step)
+    losses.push_back(host(step % options_.history));
+  return losses;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+template <class PositionsView>
+std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::bytes_needed(
+    const ExecutionSpace& space, const PtychographyShape& shape, const PositionsView& positions,
+    const PtychographyOptions& of_loss, const PtychographySolverOptions& options) {
+  const auto count = static_cast<std::size_t>(positions.extent(0)),
+             object = static_cast<std::size_t>(shape.object[0]) * static_cast<std::size_t>(shape.object[1]),
+             probe = static_cast<std::size_t>(shape.modes) * static_cast<std::size_t>(shape.probe) *
+                     static_cast<std::size_t>(shape.probe),
+             probes = Impl::trains_probe(options) ? std::size_t(2) : std::size_t(1);
+  const bool adam = options.steps == PtychographySteps::Adam;
+  const auto adams = Impl::solver_sizes(shape, static_cast<std::int64_t>(count), options);
+  std::size_t bytes =
+      Loss::bytes_needed(space, shape, positions, of_loss) +
+      sizeof(Real) * ((adam ? 8 : 6) * object + 2 * probes * probe + 2 * probe_parameter_count) +
+      sizeof(double) * static_cast<std::size_t>(options.history);
+  if (!adams.empty())
+    bytes += Adam<ExecutionSpace, Real>::bytes_needed(space, adams);
+  if (!adam)
+    bytes += Impl::ModulusSteps<ExecutionSpace, Real>::bytes_needed(
+        shape, options.steps == PtychographySteps::LeastSquares);
+  if (options.position_rate > 0)
+    bytes += Positions::bytes_needed(count);
+  if (options.optics)
+    bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
+                                                                *options.optics);
+  return bytes;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::evaluate(
+    const ExecutionSpace& space, const PtychographyOutputs<Real, Memory>& outputs,
+    const Array<const int, Memory>& subset, std::int64_t mean_of) {
+  if (lens_)
+    lens_->evaluate(space, aberrations_, probe_);
+  complex_object(space, amplitude_, phase_, object_);
+  typename Loss::Inputs inputs{.object = object_, .probe = probe_, .mean_of = mean_of};
+  if (refines_positions()) {
+    positions_.move(space);
+    inputs.positions = positions_.positions();
+  }
+  loss_.evaluate(space, inputs, outputs, subset);
+  if (reduction_)
+    reduction_->sum(space, View<double*>(outputs.loss.data, 1),
+                    outputs.object_gradient ? object_gradient_ : View<Complex**>(),
+                    outputs.probe_gradient ? probe_gradient_ : View<Complex***>());
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::take_modulus_step(
+    const ExecutionSpace& space, const Array<const int, Memory>& subset, std::int64_t used) {
+  // The gradient of a modulus's square is twice the difference, and that of a mean; transforms of the far field are
+  // not normalised, those of the near field are.
+  const PtychographyShape& shape = loss_.sizes();
+  const double near = loss_.options().fresnel_number ? double(shape.detector) * shape.detector : 1;
+  modulus_steps_->move(
+      space, 0.5 * double(used) * near, object_, object_gradient_, amplitude_, phase_,
+      rate_factor_ * options_.object_rate, probe_, probe_gradient_, rate_factor_ * options_.probe_rate,
+      [&](const auto& a, const auto& b, const auto& sum) { loss_.overlap(space, a, b, sum, subset); },
+      [&](const auto& object, const auto& sum) { loss_.transmission(space, object, sum, subset); });
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::update(const ExecutionSpace& space) {
+  using Parameters = AdamParameters<Real, Memory>;
+  const double object_rate = rate_factor_ * options_.object_rate;
+  std::vector<Parameters> all;
+  if (!modulus_steps_)
+    all = {{amplitude_, amplitude_gradient_, object_rate}, {phase_, phase_gradient_, object_rate}};
+  const auto one = [](const View<Real*>& view, int c) { return View<Real*>(view.data() + c, 1); };
+  if (options_.optics)
+    for (int c = 0; c < probe_parameter_count; ++c)
+      all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
+                     rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
+  else if (!modulus_steps_ && Impl::trains_probe(options_))
+    all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
+  if (refines_positions())
+    all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});
+  if (adam_)
+    adam_->step(space, all);
+  if (refines_positions())
+    positions_.limit(space, options_.position_limit, sum_of_numbers());
+}
 
 } // namespace Bracewell

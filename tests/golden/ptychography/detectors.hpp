@@ -8,6 +8,6 @@
 namespace Golden::Ptychography {
 
 /// Of the golden data; the fused kernel of every other size would be compiled for nothing.
-using GoldenDetectors = Bracewell::FusedDetectors<40, 48>;
+using GoldenDetectors = Bracewell::Impl::FusedDetectors<40, 48>;
 
 } // namespace Golden::Ptychography

@@ -37,7 +37,7 @@ public:
     PtychographyOptions settings = options(path);
     settings.refine_positions = everything;
     // The windows of the case; its positions may be farther from them than a plan's.
-    PtychographyLoss<Space, T, T, GoldenDetectors> plan(
+    PtychographyLoss<Space, T, Impl::CompiledWith<T, GoldenDetectors>> plan(
         space_, shape, load<double**>(input(everything ? "corners" : "positions")), settings);
     const auto patterns = load<T***>(input("I_meas"));
     if (!has("weights"))
@@ -98,7 +98,7 @@ public:
     check(coefficient_gradient, "grad_coefficients");
     check(relaxation_gradient, "grad_relaxation");
     const std::string name = entry_.at("name");
-    const char* const paths[] = {", automatic", ", fused", ", lines", ", general"};
+    const char* const paths[] = {", automatic", ", fused", ", known lines", ", lines", ", general"};
     return {name + (everything ? ", everything" : paths[static_cast<int>(plan.path())]), errors, false};
   }
 

@@ -9,6 +9,7 @@
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
+#include <bracewell/ptychography/propagator.hpp>
 
 #include <algorithm>
 
@@ -163,10 +164,10 @@ struct Model {
   }
 
   template <class Storage>
-  Errors plan(PatternPath path, ObjectGradient how) const {
+  Errors plan(PatternPath path) const {
     Errors errors;
-    PtychographyLoss<Space, T, Storage, GoldenDetectors> model(
-        space, {shape, m, n}, positions, {.counts = counts, .object_gradient = how, .path = path});
+    PtychographyLoss<Space, T, Impl::CompiledWith<Storage, GoldenDetectors>> model(
+        space, {shape, m, n}, positions, {.counts = counts, .path = path});
     model.set_patterns(space, 0, patterns);
     const State state = start();
     const Gradients gradients(*this);
@@ -208,10 +209,9 @@ std::vector<Result> run(const File& file) {
   const PatternPath paths[] = {PatternPath::General, PatternPath::Fused};
   for (const PatternPath path : paths) {
     const std::string name = path == PatternPath::Fused ? "fused" : "general";
-    add(name + ", owned", model.template plan<T>(path, ObjectGradient::Owned), false);
-    add(name + ", atomic", model.template plan<T>(path, ObjectGradient::Atomic), false);
+    add(name, model.template plan<T>(path), false);
     if constexpr (std::is_same_v<T, float>)
-      add(name + ", half storage", model.template plan<Half>(path, ObjectGradient::Owned), true);
+      add(name + ", half storage", model.template plan<Half>(path), true);
   }
   return results;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/checks.hpp>
 #include <bracewell/ptychography/probe_optics.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -8,6 +9,13 @@
 #include <cstdint>
 
 namespace Bracewell::Impl {
+
+inline void check_optics(const Arguments& check, const ProbeOptics& optics) {
+  check.positive("optics.wavelength", optics.wavelength);
+  check.positive("optics.pixel_size", optics.pixel_size);
+  check.positive("optics.convergence_angle", optics.convergence_angle);
+  check.positive("optics.cs_to_length", optics.cs_to_length);
+}
 
 /// Wave in the aperture, A exp(i chi), and its derivatives, at one frequency.
 template <class T>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
 
@@ -133,7 +134,7 @@ inline void check_part(const Arguments& check, const ModelPart& part, const char
 
 template <class T, class Memory>
 void check_evaluate(const Arguments& check, const PtychographyShape& shape,
-                    const PtychographyOptions& options, std::int64_t count,
+                    const PtychographyOptions& options, std::int64_t count, std::int64_t patterns_set,
                     const PtychographyInputs<T, Memory>& inputs,
                     const PtychographyOutputs<T, Memory>& outputs, const Array<const int, Memory>& subset) {
   check_object(check, "object", inputs.object, shape);
@@ -176,6 +177,33 @@ void check_evaluate(const Arguments& check, const PtychographyShape& shape,
                   {"coefficients", inputs.coefficients},
                   {"relaxation", inputs.relaxation},
                   {"subset", subset}});
+  const std::int64_t used = subset ? subset.size() : count;
+  check.require(
+      patterns_set >= used, "patterns", [&] { return number(used) + " that were set by set_patterns"; },
+      [&] { return number(patterns_set); });
+}
+
+/// Arguments that exit_waves and exit_wave_gradients have. `waves`: outputs of the one, inputs of the other.
+template <class Space, class Complex, class WaveComplex, class Memory>
+void check_exit_waves(const Arguments& check, const ScanStore<Space>& scan,
+                      const Array<const Complex, Memory>& object, const Array<const Complex, Memory>& probe,
+                      const Array<WaveComplex, Memory>& waves) {
+  const Scan& s = scan.device();
+  check.shape("object", object, {s.rows, s.columns});
+  check.require(
+      probe.rank == 3 && probe.extents[0] >= 1 && probe.extents[0] <= 1 << 20 &&
+          probe.extents[1] == s.probe && probe.extents[2] == s.probe,
+      "probe", [&] { return "[modes, " + number(s.probe) + ", " + number(s.probe) + "]"; },
+      [&] { return probe.shape(); });
+  check.require(
+      waves.rank == 4 && waves.extents[0] == s.count && waves.extents[1] == probe.extents[0] &&
+          waves.extents[2] == waves.extents[3] && waves.extents[2] >= s.probe && waves.extents[2] <= 1 << 20,
+      "waves",
+      [&] {
+        return "[" + number(s.count) + ", " + number(probe.extents[0]) + ", n, n], n >= " + number(s.probe);
+      },
+      [&] { return waves.shape(); });
+  check.require(!scan.subpixel(), "scan", "whole positions (PtychographyLoss shifts the probe)", "others");
 }
 
 } // namespace Bracewell::Impl

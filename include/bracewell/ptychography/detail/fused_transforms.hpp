@@ -112,13 +112,4 @@ make_fused_table(const Space& space, Sizes) {
   return device_copy(space, "Bracewell::PtychographyLoss::table", table);
 }
 
-/// The factors of the inner sums of the adjoint for every number of a line. Waits.
-template <class T, class Space, class Sizes>
-Kokkos::View<PlainComplex<T>*, Kokkos::LayoutRight, typename Space::memory_space>
-make_rotations(const Space& space, Sizes) {
-  std::vector<PlainComplex<T>> table(Sizes::n * Sizes::inner_factors);
-  write_inner_factors<Sizes>(Sizes::n, table.data());
-  return device_copy(space, "Bracewell::PtychographyLoss::rotations", table);
-}
-
 } // namespace Bracewell::Impl

@@ -58,15 +58,6 @@ struct KnownLine : FusedLine<false, T, Sizes> {
   KOKKOS_FORCEINLINE_FUNCTION void inner_adjoint(Number (&x)[per_lane]) const {
     Base::inner_adjoint(this->lane, x);
   }
-  /// The same of a thread that has numbers (first + lanes j) mod n, x[j], in two parts.
-  KOKKOS_FORCEINLINE_FUNCTION void read_inner(int first, Number (&x)[per_lane]) const {
-    Base::Passes::template get<0>(this->exchange, first % lanes, x);
-  }
-  /// @param factors  [n, inner_factors]: of all numbers
-  KOKKOS_FORCEINLINE_FUNCTION static void inner_adjoint_from(int first, const Number* factors,
-                                                             Number (&x)[per_lane]) {
-    RegisterFFT<per_lane, true>::run_shifted(x, factors + first * Sizes::inner_factors);
-  }
   /// The second half of a transform: use(c, y).
   template <class Use>
   KOKKOS_FORCEINLINE_FUNCTION void outer_forward(const Use& use) const {

@@ -9,12 +9,14 @@
 #include <bracewell/impl/radix_passes.hpp>
 #include <bracewell/impl/unroll.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
+#include <bracewell/ptychography/options.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -99,5 +101,27 @@ struct TransferLine {
     }
   }
 };
+
+/// See Bracewell::transforms_lines.
+inline bool lines_fit_teams(int n) {
+  const std::vector<int> radices = choose_radices(n, RadixPasses<float>::most);
+  return radices.size() > 1 && n <= 1024 &&
+         n / *std::ranges::min_element(radices) <= PtychographyTuning::line_threads;
+}
+
+/// Bytes of a group where options.workspace_bytes does not say.
+template <class Space>
+std::size_t line_group_bytes(const Space& space) {
+  using Tuning = PtychographyTuning;
+  return std::max(Tuning::group_bytes, device_bytes(space) / Tuning::line_group_part);
+}
+
+/// Patterns of a group in kernels over lines, of `count` that take so many bytes each.
+template <class Space>
+std::int64_t line_group(const Space& space, const PtychographyOptions& options, std::int64_t count,
+                        std::int64_t bytes_of_pattern) {
+  const auto allowed = static_cast<std::int64_t>(options.workspace_bytes.value_or(line_group_bytes(space)));
+  return std::clamp<std::int64_t>(allowed / bytes_of_pattern, 1, std::max<std::int64_t>(count, 1));
+}
 
 } // namespace Bracewell::Impl

@@ -48,24 +48,19 @@ struct PtychographyTuning {
   static constexpr int shift_threads = 512, row_sum_threads = 384, compare_threads = 512, exit_threads = 512,
                        gradient_threads = 384, shifted_gradient_threads = 384;
 
-  /// Teams that go through slices of the patterns: as many as so many multiprocessors hold where each leaves a sum, and
+  /// Teams that go through portions of the patterns: as many as so many multiprocessors hold where each leaves a sum, and
   /// about so many others.
-  static constexpr int multiprocessors = 132, slice_teams = 8192;
+  static constexpr int multiprocessors = 132, portion_teams = 8192;
 
-  /// Detector, in float, whose sums for a probe have room on the chip beside the exchange of so many columns of a team.
-  static constexpr int window_size = 128, window_columns = 64;
-  /// What windows that follow each other share (ScanPositions::shared_with_next) from which on that pays.
-  static constexpr double window_shared = 0.65;
-
-  /// Turns of the teams of a GPU, each of which goes through a run of patterns with shifted probes.
-  static constexpr int run_turns = 4;
+  /// Rounds of the teams of a GPU, each of which goes through a stretch of patterns with shifted probes.
+  static constexpr int stretch_rounds = 4;
 
   /// Warps that share the windows of a tile of the object, their teams on a multiprocessor, and the tile, whose width is
   /// that of a warp.
   static constexpr int object_shares = 8, object_teams = 4, tile_height = 8, tile_width = 32;
 
-  /// Probe gradient: values of all slices together, slices at most, and patterns that are read at a time.
-  static constexpr std::int64_t slice_values = 1 << 18, most_slices = 256;
+  /// Probe gradient: values of all portions together, portions at most, and patterns that are read at a time.
+  static constexpr std::int64_t portion_values = 1 << 18, most_portions = 256;
   static constexpr int patterns_together = 4;
 
   /// Threads of a team that goes through a pattern, or (beside the FFT library) about so many pixels of a wave, and of the one that

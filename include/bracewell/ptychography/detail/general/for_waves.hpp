@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/divisor.hpp>
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/turns.hpp>
+#include <bracewell/ptychography/detail/scan_store.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace Bracewell::Impl {
+
+/// kernel(i, mode, row, column, number) for the numbers of waves [patterns, modes, n, n]; a team has some rows of a wave.
+/// On GPUs 64-bit divisions of the number by n, n and the modes take longer than what simple kernels read and write.
+template <class Space, class Kernel>
+struct ForWaves {
+  static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::pattern_threads;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  Kernel kernel;
+  Divisor modes, blocks, columns;
+  int rows, n; ///< rows of a team
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    std::uint32_t block = static_cast<std::uint32_t>(team.league_rank());
+    const std::uint32_t wave = blocks.divide(block);
+    std::uint32_t mode = wave;
+    const std::int64_t i = modes.divide(mode), first = std::int64_t(wave) * n * n;
+    const int begin = static_cast<int>(block) * rows, end = Kokkos::min(begin + rows, n);
+    if constexpr (is_host<Space>) {
+      for (int row = begin; row < end; ++row)
+        for (int column = 0; column < n; ++column)
+          kernel(i, static_cast<int>(mode), row, column, first + std::int64_t(row) * n + column);
+    } else {
+      for (int k = team.team_rank(); k < (end - begin) * n; k += team.team_size()) {
+        std::uint32_t column = static_cast<std::uint32_t>(k);
+        const int row = begin + static_cast<int>(columns.divide(column));
+        kernel(i, static_cast<int>(mode), row, static_cast<int>(column), first + std::int64_t(begin) * n + k);
+      }
+    }
+  }
+};
+
+/// @param n  pixels per side of a wave
+template <class Space, class Kernel>
+void for_waves(const Space& space, const std::string& label, std::int64_t patterns, int modes, int n,
+               const Kernel& kernel) {
+  using For = ForWaves<Space, Kernel>;
+  const int rows = std::clamp(PtychographyTuning::team_pixels / n, 1, n), blocks = (n + rows - 1) / rows;
+  Kokkos::parallel_for(
+      label, Kokkos::TeamPolicy<Space>(space, static_cast<int>(patterns * modes * blocks), +For::team_size),
+      For{kernel, Divisor(static_cast<std::uint32_t>(modes)), Divisor(static_cast<std::uint32_t>(blocks)),
+          Divisor(static_cast<std::uint32_t>(n)), rows, n});
+}
+
+/// Fractions of a pixel by which the probe was moved in its window, for every pattern of a selection.
+struct ProbeShifts {
+  const double* fractions = nullptr; ///< [N, 2], or none
+  Selection selection = {};
+};
+
+/// waves *= H / n^2 or conj(H) / n^2 with H = exp(-i pi |k|^2 / F + 2 pi i k.f / n), in the order of the DFT.
+template <class T>
+struct FresnelTransfer {
+  Kokkos::complex<T>* waves;
+  int n;
+  double inverse_fresnel;
+  ProbeShifts shifts; ///< f
+  bool conjugate;
+  Kokkos::complex<T>* kept = nullptr; ///< a copy, or none
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, int, int row, int column, std::int64_t index) const {
+    const double k1 = 2 * row < n ? row : row - n, k2 = 2 * column < n ? column : column - n;
+    double turns = -0.5 * (k1 * k1 + k2 * k2) * inverse_fresnel;
+    if (shifts.fractions) {
+      const double* const f = shifts.fractions + 2 * shifts.selection(i);
+      turns += (k1 * f[0] + k2 * f[1]) / n;
+    }
+    turns = conjugate ? -turns : turns;
+    const auto phase = unit_phase(turns - Kokkos::floor(turns));
+    waves[index] *= Kokkos::complex<T>(T(phase.real() / n / n), T(phase.imag() / n / n));
+    if (kept)
+      kept[index] = waves[index];
+  }
+};
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/ptychography/detail/general/compare_blocks.hpp>
+#include <bracewell/ptychography/detail/general/for_waves.hpp>
+#include <bracewell/ptychography/detail/general/wave_transforms.hpp>
+#include <bracewell/ptychography/detail/lines/transform_lines.hpp>
+#include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace Bracewell::Impl {
+
+/// Patterns and their gradients through the FFT library, a group of patterns at a time, of which its plans transform a part
+/// at a time. On GPUs patterns are compared in blocks, and probes are shifted by transforms over lines where
+/// transforms_lines(m): fewer passes, and smaller errors in single precision, than by the library.
+template <class Space, class T, class Storage>
+class GeneralPlan : PatternPlan<Space, T, Storage> {
+  using Types = PatternPlan<Space, T, Storage>;
+  using typename Types::Complex, typename Types::Memory, typename Types::Range, typename Types::Shifted,
+      typename Types::Positions, typename Types::Call;
+  template <class Value>
+  using View = typename Types::template View<Value>;
+  using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
+  using Transforms = WaveTransforms<Space, T>;
+  static constexpr bool on_device = !is_host<Space>;
+
+public:
+  GeneralPlan(const Space& space, const Positions& positions, const PtychographyShape& sizes,
+              const PtychographyOptions& options)
+      : shape_(sizes), keeps_(options.refine_positions && options.fresnel_number),
+        inverse_fresnel_detector_(options.fresnel_number ? 1 / *options.fresnel_number : 0),
+        group_(group_size(positions, sizes, options)), shifted_(space, positions, sizes, options, group_),
+        waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
+                                        shape_.detector, shape_.detector)),
+        transforms_(space, shape_.detector, shape_.modes, part_size(group_, sizes)) {
+    Kokkos::deep_copy(space, waves_, Complex(0)); // what is transformed beyond the last pattern stays finite
+    if (shifted_)
+      probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
+    for (const double fresnel_number : options.slice_fresnel_numbers) {
+      inverse_fresnel_.push_back(1 / fresnel_number);
+      incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
+    }
+    if (shifts_by_lines(bool(shifted_), shape_))
+      lines_.emplace(space, "Bracewell::PtychographyLoss::table", shape_.probe);
+    if (transforms_windows(bool(shifted_), shape_))
+      windows_.emplace(space, shape_.probe, shape_.modes, part_size(group_, sizes));
+    if (keeps_) {
+      kept_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::kept_spectra", group_,
+                                       shape_.modes, shape_.detector, shape_.detector);
+      Kokkos::deep_copy(space, kept_, Complex(0));
+    }
+    if (options.detector_background)
+      slopes_ = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes", group_ * pixels());
+    sums_ = device_vector<double>(space, "Bracewell::PtychographyLoss::sums", 2 * group_ * blocks(pixels()));
+    if (on_device) {
+      patterns_ = device_vector<PatternSums<T>>(space, "Bracewell::PtychographyLoss::pattern_sums", group_);
+      fill(space, "Bracewell::PtychographyLoss::unscaled", patterns_.data(), group_, PatternSums<T>{1, 0, 0});
+    }
+  }
+
+  std::int64_t group_size() const { return group_; }
+
+  std::size_t memory_bytes() const {
+    std::size_t bytes = bytes_of(waves_, probes_, kept_, slopes_, patterns_, sums_) +
+                        shifted_.memory_bytes() + transforms_.memory_bytes() +
+                        (lines_ ? lines_->memory_bytes() : 0) + (windows_ ? windows_->memory_bytes() : 0);
+    for (const Waves& slice : incident_)
+      bytes += bytes_of(slice);
+    return bytes;
+  }
+
+  static std::size_t bytes_needed(const Space& space, const Positions& positions,
+                                  const PtychographyShape& shape, const PtychographyOptions& options) {
+    const bool shifts = Shifted::needed(positions, shape, options),
+               keeps = options.refine_positions && options.fresnel_number;
+    const std::int64_t group = group_size(positions, shape, options), part = part_size(group, shape),
+                       pixels = std::int64_t(shape.detector) * shape.detector,
+                       window = std::int64_t(shape.probe) * shape.probe;
+    std::size_t bytes =
+        sizeof(Complex) * group * shape.modes *
+            (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
+        Shifted::bytes_needed(space, positions, shape, options, group) +
+        (options.detector_background ? sizeof(T) * group * pixels : 0) +
+        group * (2 * sizeof(double) * blocks(pixels) + (on_device ? sizeof(PatternSums<T>) : 0)) +
+        Transforms::bytes_needed(space, shape.detector, shape.modes, part);
+    if (shifts_by_lines(shifts, shape))
+      bytes += RadixPlan<Space, T>(space, "Bracewell::PtychographyLoss::table", shape.probe).memory_bytes();
+    if (transforms_windows(shifts, shape))
+      bytes += Transforms::bytes_needed(space, shape.probe, shape.modes, part);
+    return bytes;
+  }
+
+  void begin(const Call& call) const { shifted_.begin(call.space, call.positions, call.inputs); }
+
+  void evaluate(const Call& call) const {
+    const Space& space = call.space;
+    const Positions& positions = call.positions;
+    const auto& inputs = call.inputs;
+    const auto& outputs = call.outputs;
+    const Selection& selection = call.selection;
+    const Scan& scan = positions.device();
+    const int n = shape_.detector, m = shape_.probe, last = shape_.slices - 1;
+    const std::int64_t slice_size = scan.rows * scan.columns;
+    ShiftedSpectra<T> spectra{};
+    Probes<T> first{inputs.probe.data, 0, shape_.modes};
+    if (shifted_) {
+      spectra = shifted_.spectra(space, positions, inputs, selection);
+      first = shift(space, spectra);
+    }
+    for (int slice = 0; slice < last; ++slice) {
+      for_waves(space, "Bracewell::PtychographyLoss::slice_waves", selection.count, shape_.modes, m,
+                ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size, light(first, slice),
+                             incident_[slice].data()});
+      free_space(space, slice, selection.count, false);
+    }
+    for_waves(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, shape_.modes, n,
+              ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size, light(first, last),
+                           waves_.data()});
+    const ProbeShifts moves{shifted_.fractions(positions), selection};
+    const bool spectra_count = keeps_ && outputs.position_gradient;
+    propagate(space, moves, spectra_count ? kept_.data() : nullptr);
+    compare(call);
+    if (outputs.background_gradient)
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient", Range(space, 0, pixels()),
+                           SumSlopes<T>{slopes_.data(), pixels(), selection.count,
+                                        outputs.background_gradient.data, selection.first > 0});
+    if (!call.wave_gradients())
+      return;
+    propagate_back(space, moves, [&]() {
+      // Beam and detector stand still: the wave moves back by what the probe moves.
+      if (spectra_count)
+        sum_position_gradient(space, selection, n, shape_.modes, static_cast<const Complex*>(kept_.data()),
+                              waves_.data(), -2 * Kokkos::numbers::pi / n, outputs.position_gradient.data,
+                              false, sums_.data(), blocks(pixels()));
+    });
+    WaveGradients<T, T> gradients{waves_.data(), shape_.modes * pixels(), pixels(), n, nullptr};
+    for (int slice = last; slice >= 0; --slice) {
+      if (outputs.object_gradient)
+        call.sums.add_object(space, scan, positions.tiles(), selection, light(first, slice), gradients,
+                             outputs.object_gradient.data + slice * slice_size);
+      if (slice > 0) {
+        terms(space, scan, selection, inputs.object.data + slice * slice_size, gradients,
+              incident_[slice - 1]);
+        free_space(space, slice - 1, selection.count, true);
+        gradients = {incident_[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
+      }
+    }
+    if (shifted_ && (outputs.probe_gradient || call.spectra_gradients())) {
+      transform_probe_terms(space, scan, selection, inputs.object.data, gradients);
+      if (outputs.position_gradient)
+        sum_position_gradient(space, selection, m, shape_.modes, spectra, probes_.data(),
+                              shifted_.position_factor(), outputs.position_gradient.data, keeps_,
+                              sums_.data(), blocks(pixels()));
+      shifted_.add_gradients(space, spectra, inputs, outputs, probes_.data());
+    } else if (!shifted_ && outputs.probe_gradient) // the probe is the same for all patterns
+      call.sums.add_probe(space, scan, selection, inputs.object.data, first, gradients,
+                          outputs.probe_gradient.data);
+  }
+
+private:
+  /// Values of the probes of a pattern.
+  std::int64_t elements() const { return std::int64_t(shape_.modes) * shape_.probe * shape_.probe; }
+  std::int64_t pixels() const { return std::int64_t(shape_.detector) * shape_.detector; }
+
+  /// Of a pattern, which leave sums.
+  static int blocks(std::int64_t pixels) {
+    return CompareBlocks<Space, T, Storage, PatternLoss::LeastSquares>::count(pixels);
+  }
+
+  static bool shifts_by_lines(bool shifts, const PtychographyShape& shape) {
+    return on_device && shifts && lines_fit_teams(shape.probe);
+  }
+  /// Whether the library transforms waves in the window of the probe.
+  static bool transforms_windows(bool shifts, const PtychographyShape& shape) {
+    return shape.slices > 1 || (shifts && !shifts_by_lines(shifts, shape));
+  }
+
+  Waves make_windows(const Space& space, const char* label) const {
+    const Waves result =
+        device_view<Complex****>(space, label, group_, shape_.modes, shape_.probe, shape_.probe);
+    Kokkos::deep_copy(space, result, Complex(0));
+    return result;
+  }
+
+  static std::int64_t group_size(const Positions& positions, const PtychographyShape& shape,
+                                 const PtychographyOptions& options) {
+    const bool shifts = Shifted::needed(positions, shape, options);
+    const bool keeps = options.refine_positions && options.fresnel_number;
+    const std::int64_t pixels = std::int64_t(shape.detector) * shape.detector,
+                       window = std::int64_t(shape.probe) * shape.probe;
+    const std::int64_t per_pattern =
+        std::int64_t(sizeof(Complex)) * shape.modes *
+            (pixels * (keeps ? 2 : 1) + window * (shape.slices - (shifts ? 0 : 1))) +
+        (options.detector_background ? std::int64_t(sizeof(T)) * pixels : 0);
+    return std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)) /
+            per_pattern,
+        1, std::max<std::int64_t>(positions.count(), 1));
+  }
+
+  /// Patterns of a part of a group, of which all have as many. On hosts all: the threads share what is transformed.
+  static std::int64_t part_size(std::int64_t group, const PtychographyShape& shape) {
+    const std::int64_t bytes = std::int64_t(sizeof(Complex)) * shape.modes * shape.detector * shape.detector,
+                       most = is_host<Space>
+                                  ? group
+                                  : std::max<std::int64_t>(1, PtychographyTuning::transform_bytes / bytes);
+    const std::int64_t parts = (group + most - 1) / most;
+    return (group + parts - 1) / parts;
+  }
+
+  /// The probe of every pattern of the selection.
+  Probes<T> shift(const Space& space, const ShiftedSpectra<T>& spectra) const {
+    const std::int64_t count = spectra.ramp.selection.count;
+    if constexpr (on_device)
+      if (lines_)
+        return shift_probes(space, *lines_, spectra, probes_.data());
+    for_waves(space, "Bracewell::PtychographyLoss::shift_probes", count, shape_.modes, shape_.probe,
+              ShiftProbes<T>{spectra, probes_.data()});
+    windows_->execute(space, FFTDirection::Backward, probes_.data(), count, group_);
+    return {probes_.data(), elements(), shape_.modes};
+  }
+
+  /// DFT(conj(O) G), where the probes were.
+  void transform_probe_terms(const Space& space, const Scan& scan, const Selection& selection,
+                             const Complex* object, const WaveGradients<T, T>& gradients) const {
+    if constexpr (on_device)
+      if (lines_)
+        return transform_terms(space, *lines_,
+                               LoadProbeTerms<T>{scan, selection, object, gradients, shape_.modes},
+                               probes_.data());
+    terms(space, scan, selection, object, gradients, probes_);
+    windows_->execute(space, FFTDirection::Forward, probes_.data(), selection.count, group_);
+  }
+
+  /// From exit waves to the detector; in the near field DFT(Psi) / n^2 are kept, unless null.
+  void propagate(const Space& space, const ProbeShifts& moves, Complex* kept) const {
+    const std::int64_t count = moves.selection.count;
+    transforms_.execute(space, FFTDirection::Forward, waves_.data(), count, group_);
+    if (inverse_fresnel_detector_ != 0)
+      transfer(space, moves, false, kept);
+  }
+
+  /// The adjoint. In the near field at_spectrum() is called where waves are DFT(G).
+  template <class Action>
+  void propagate_back(const Space& space, const ProbeShifts& moves, const Action& at_spectrum) const {
+    const bool near = inverse_fresnel_detector_ != 0;
+    transforms_.execute(space, near ? FFTDirection::Forward : FFTDirection::Backward, waves_.data(),
+                        moves.selection.count, group_);
+    if (near) {
+      at_spectrum();
+      transfer(space, moves, true, nullptr);
+    }
+  }
+
+  void transfer(const Space& space, const ProbeShifts& moves, bool conjugate, Complex* kept) const {
+    const std::int64_t count = moves.selection.count;
+    for_waves(space, "Bracewell::PtychographyLoss::transfer", count, shape_.modes, shape_.detector,
+              FresnelTransfer<T>{waves_.data(), shape_.detector, inverse_fresnel_detector_, moves, conjugate,
+                                 kept});
+    transforms_.execute(space, FFTDirection::Backward, waves_.data(), count, group_);
+  }
+
+  void compare(const Call& call) const {
+    const DetectorTerms<T> detector{call.inputs.factors.data, call.inputs.detector_background.data,
+                                    call.outputs.factor_gradient.data,
+                                    call.outputs.background_gradient ? slopes_.data() : nullptr};
+    if constexpr (on_device)
+      compare_in_blocks<Storage>(call.space, call.options.loss, waves_.data(), call.selection, call.targets,
+                                 static_cast<T>(call.options.background), shape_.modes, pixels(), call.norm,
+                                 call.losses, call.wave_gradients(), detector,
+                                 BlockSums<T>{patterns_.data(), sums_.data()});
+    else
+      compare_waves<Storage>(
+          call.space, "Bracewell::PtychographyLoss::compare", call.options.loss, waves_.data(),
+          call.selection, call.targets, static_cast<T>(call.options.background), shape_.modes, pixels(),
+          call.norm, call.losses,
+          call.wave_gradients() || call.outputs.factor_gradient || call.outputs.background_gradient,
+          detector);
+  }
+
+  /// What falls on a slice.
+  Probes<T> light(const Probes<T>& first, int slice) const {
+    return slice == 0 ? first : Probes<T>{incident_[slice - 1].data(), elements(), shape_.modes};
+  }
+
+  /// conj(O) G.
+  void terms(const Space& space, const Scan& scan, const Selection& selection, const Complex* object,
+             const WaveGradients<T, T>& gradients, const Waves& to) const {
+    for_waves(space, "Bracewell::PtychographyLoss::probe_gradient_terms", selection.count, shape_.modes,
+              shape_.probe, ProbeGradientTerms<T>{scan, selection, object, gradients, to.data()});
+  }
+
+  /// From a slice to the next, or the adjoint, in place.
+  void free_space(const Space& space, int slice, std::int64_t count, bool adjoint) const {
+    Complex* const field = incident_[slice].data();
+    windows_->execute(space, FFTDirection::Forward, field, count, group_);
+    for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, shape_.probe,
+              FresnelTransfer<T>{field, shape_.probe, inverse_fresnel_[slice], ProbeShifts{}, adjoint});
+    windows_->execute(space, FFTDirection::Backward, field, count, group_);
+  }
+
+  PtychographyShape shape_;
+  bool keeps_;                      ///< spectra of waves in the near field, for the gradient of positions
+  double inverse_fresnel_detector_; ///< 0: far field
+  std::int64_t group_;
+  Shifted shifted_;
+  Waves waves_, probes_, kept_; ///< [group, modes, n, n], the window of the probe, and spectra
+  std::vector<double> inverse_fresnel_;
+  std::vector<Waves> incident_; ///< what falls on the slices behind the first, or its gradient
+  Transforms transforms_;
+  std::optional<Transforms> windows_;
+  std::optional<RadixPlan<Space, T>> lines_; ///< of the window, where probes are shifted over lines
+  View<T> slopes_;
+  View<PatternSums<T>> patterns_;
+  View<double> sums_; ///< [group, blocks, 2]
+};
+
+} // namespace Bracewell::Impl

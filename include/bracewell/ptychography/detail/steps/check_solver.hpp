@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/checks.hpp>
+#include <bracewell/ptychography/detail/aperture.hpp>
+#include <bracewell/ptychography/options.hpp>
+#include <bracewell/ptychography/probe_optics.hpp>
+#include <bracewell/ptychography/solver_options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace Bracewell::Impl {
+
+/// The options, where a solver of a loss can have them.
+template <class Loss>
+const PtychographySolverOptions& check_solver(const PtychographyShape& shape, const Loss& loss,
+                                              const PtychographySolverOptions& options) {
+  const Arguments check{"PtychographySolver"};
+  check.require(shape == loss.sizes(), "shape", "the sizes that the loss was made with", "others");
+  check.require(shape.slices == 1 && shape.relaxation == 0, "shape", "one slice and no relaxation", "others");
+  const auto rate = [&](const char* argument, double value) {
+    check.require(value >= 0 && value <= 1e30, argument, "learning rates that are finite and >= 0",
+                  [&] { return number(value); });
+  };
+  rate("options.object_rate", options.object_rate);
+  rate("options.probe_rate", options.probe_rate);
+  rate("options.position_rate", options.position_rate);
+  check.positive("options.position_limit", options.position_limit);
+  check.require(options.position_rate == 0 || loss.refines_positions(), "options.position_rate",
+                "0, as the loss was made without options.refine_positions",
+                [&] { return number(options.position_rate); });
+  for (const double value : options.aberration_rates)
+    rate("options.aberration_rates", value);
+  const auto decay = [&](const char* argument, double value) {
+    check.require(value >= 0 && value < 1, argument, "a value in [0, 1)", [&] { return number(value); });
+  };
+  decay("options.adam.beta1", options.adam.beta1);
+  decay("options.adam.beta2", options.adam.beta2);
+  check.positive("options.adam.epsilon", options.adam.epsilon);
+  check.at_least<std::int64_t>("options.history", options.history, 1);
+  check.require(options.regularisation > 0 && options.regularisation <= 1, "options.regularisation",
+                "a value in (0, 1]", [&] { return number(options.regularisation); });
+  check.require(options.steps == PtychographySteps::Adam ||
+                    (!options.optics && loss.options().loss == PatternLoss::Amplitude &&
+                     loss.options().scale == PatternScale::None),
+                "options.steps",
+                "PtychographySteps::Adam, but for pixels of the probe and the amplitude loss without scale",
+                "others");
+  if (!options.optics)
+    return options;
+  check.require(shape.modes == 1, "options.optics", "one probe mode", [&] { return number(shape.modes); });
+  check_optics(check, *options.optics);
+  return options;
+}
+
+/// Real numbers of what Adam changes, in the order in which a solver gives it them.
+inline std::vector<std::size_t> solver_sizes(const PtychographyShape& shape, std::int64_t count,
+                                             const PtychographySolverOptions& options) {
+  const auto object = static_cast<std::size_t>(shape.object[0] * shape.object[1]);
+  const bool adam = options.steps == PtychographySteps::Adam;
+  std::vector<std::size_t> all;
+  all.reserve(3 + probe_parameter_count); // without it GCC 12 warns of an array's end
+  if (adam)
+    all.assign(2, object);
+  if (options.optics)
+    all.insert(all.end(), probe_parameter_count, 1);
+  else if (adam && options.probe_rate > 0)
+    all.push_back(2 * static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe) *
+                  static_cast<std::size_t>(shape.modes));
+  if (options.position_rate > 0)
+    all.push_back(2 * static_cast<std::size_t>(count));
+  return all;
+}
+
+/// Whether steps change the probe.
+inline bool trains_probe(const PtychographySolverOptions& options) {
+  return options.optics ? std::ranges::max(options.aberration_rates) > 0 : options.probe_rate > 0;
+}
+
+} // namespace Bracewell::Impl

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace Bracewell::Impl {
+
+/// Views of one dimension of a vector, and of a View's values.
+template <class Values>
+auto host_list(Values& values) {
+  return Kokkos::View<std::remove_reference_t<decltype(*values.data())>*, Kokkos::LayoutRight,
+                      Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
+}
+template <class Values>
+auto device_list(const Values& view) {
+  return Kokkos::View<typename Values::non_const_value_type*, Kokkos::LayoutRight,
+                      typename Values::memory_space, Kokkos::MemoryUnmanaged>(view.data(), view.size());
+}
+
+/// positions = first + displacements.
+template <class T>
+struct MovePositions {
+  const double* first;
+  const T* displacements;
+  double* positions;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    positions[i] = first[i] + double(displacements[i]);
+  }
+};
+
+/// Orthonormal functions of positions that span 1, row and column, at the positions [N, 2], as [N, 3]: by their sums all
+/// positions move together. Zero where positions on a line or a point leave none.
+/// @param sum  sum(numbers, count) replaces numbers by their sums over all processes, which have parts of the positions
+template <class Sum>
+std::vector<double> common_moves(const std::vector<double>& positions, const Sum& sum) {
+  const std::size_t size = positions.size() / 2;
+  double sums[3] = {double(size), 0, 0}; // of 1, row and column
+  for (std::size_t i = 0; i < 2 * size; ++i)
+    sums[1 + i % 2] += positions[i];
+  sum(sums, 3);
+  const double count = std::max(1.0, sums[0]), row = sums[1] / count, column = sums[2] / count;
+  double products[3] = {0, 0, 0}; // of row and column from their means: squares, and with each other
+  for (std::size_t j = 0; j < size; ++j) {
+    const double y = positions[2 * j] - row, x = positions[2 * j + 1] - column;
+    products[0] += y * y, products[1] += x * x, products[2] += y * x;
+  }
+  sum(products, 3);
+  const auto factor = [&](double norm, double mean, double square) {
+    return norm > 1e-12 * (square + count * mean * mean) ? 1 / std::sqrt(norm) : 0;
+  };
+  const double of_rows = factor(products[0], row, products[0]);
+  const double slope = of_rows > 0 ? products[2] / products[0] : 0;
+  const double of_columns = factor(products[1] - slope * products[2], column, products[1]);
+  std::vector<double> moves;
+  for (std::size_t j = 0; j < size; ++j) {
+    const double y = positions[2 * j] - row, x = positions[2 * j + 1] - column;
+    moves.insert(moves.end(), {1 / std::sqrt(count), of_rows * y, of_columns * (x - slope * y)});
+  }
+  return moves;
+}
+
+/// How far positions move together: one team.
+template <class Space, class T>
+struct SumCommonMoves {
+  static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::sum_threads;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  const T* displacements; ///< [N, 2]
+  const double* moves;    ///< [N, 3], see common_moves
+  std::int64_t count;
+  double* sums; ///< [3, 2]
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    for (int k = 0; k < 3; ++k) {
+      double rows = 0, columns = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::TeamThreadRange(team, count),
+          [&](std::int64_t j, double& sum_rows, double& sum_columns) {
+            sum_rows += moves[3 * j + k] * double(displacements[2 * j]);
+            sum_columns += moves[3 * j + k] * double(displacements[2 * j + 1]);
+          },
+          rows, columns);
+      Kokkos::single(Kokkos::PerTeam(team), [&] { sums[2 * k] = rows, sums[2 * k + 1] = columns; });
+    }
+  }
+};
+
+/// Takes from the displacements what all positions do together, and what goes beyond the limit.
+template <class T>
+struct LimitDisplacements {
+  T* displacements;    ///< [N, 2]
+  const double* moves; ///< [N, 3]
+  const double* sums;  ///< [3, 2], of SumCommonMoves
+  T limit;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t j = i / 2, axis = i % 2;
+    double common = 0;
+    for (int k = 0; k < 3; ++k)
+      common += sums[2 * k + axis] * moves[3 * j + k];
+    const auto own = static_cast<T>(double(displacements[i]) - common);
+    displacements[i] = Kokkos::min(limit, Kokkos::max(-limit, own));
+  }
+};
+
+/// The positions that a PtychographySolver moves, or none: where they were at first, by how much they are moved, the
+/// gradient of that, and what all positions can do together, which is taken from it.
+template <class Space, class Real>
+class RefinedPositions {
+  using Memory = typename Space::memory_space;
+  template <class Value>
+  using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
+
+public:
+  /// Replaces numbers by their sums over processes, which have parts of the positions; empty: there is one process.
+  using Sum = std::function<void(const Space&, const View<double*>& numbers)>;
+
+  RefinedPositions() = default;
+  RefinedPositions(const Space& space, std::int64_t count)
+      : first_(zeros<double**>(space, "first_positions", count, 2)),
+        positions_(zeros<double**>(space, "positions", count, 2)),
+        displacements_(zeros<Real**>(space, "displacements", count, 2)),
+        gradient_(zeros<Real**>(space, "position_gradient", count, 2)),
+        sums_(zeros<double*>(space, "position_sums", 6)) {}
+
+  const View<double**>& first() const { return first_; }               ///< [N, 2], which its owner writes
+  const View<double**>& positions() const { return positions_; }       ///< [N, 2], as move() left them
+  const View<Real**>& displacements() const { return displacements_; } ///< [N, 2]
+  const View<Real**>& gradient() const { return gradient_; }           ///< [N, 2], of the displacements
+
+  std::size_t memory_bytes() const {
+    return bytes_of(first_, positions_, displacements_, gradient_, common_moves_, sums_);
+  }
+  static std::size_t bytes_needed(std::size_t count) {
+    return count * (7 * sizeof(double) + 4 * sizeof(Real)) + 6 * sizeof(double);
+  }
+
+  /// Of the first positions. Waits for the space.
+  /// @param origin  row and column of the object of all processes where this one's begins
+  void find_common_moves(const Space& space, const std::array<std::int64_t, 2>& origin, const Sum& sum) {
+    std::vector<double> first(first_.size());
+    const auto to_host = [&](auto& values, const auto& view) {
+      Kokkos::deep_copy(space, host_list(values), device_list(view));
+      space.fence("Bracewell::PtychographySolver: positions are on the host");
+    };
+    to_host(first, first_);
+    for (std::size_t i = 0; sum && i < first.size(); ++i)
+      first[i] += double(origin[i % 2]);
+    const auto sum_on_host = [&](double* numbers, std::size_t count) {
+      if (!sum)
+        return;
+      std::vector<double> values(numbers, numbers + count);
+      const View<double*> on_device(sums_.data(), count);
+      Kokkos::deep_copy(space, on_device, host_list(values));
+      sum(space, on_device);
+      to_host(values, on_device);
+      std::ranges::copy(values, numbers);
+    };
+    common_moves_ =
+        device_copy(space, "Bracewell::PtychographySolver::common_moves", common_moves(first, sum_on_host));
+  }
+
+  /// Where the displacements take the positions.
+  void move(const Space& space) const {
+    Kokkos::parallel_for("Bracewell::PtychographySolver::move_positions",
+                         Kokkos::RangePolicy<Space>(space, 0, positions_.size()),
+                         MovePositions<Real>{first_.data(), displacements_.data(), positions_.data()});
+  }
+
+  /// Takes from the displacements what positions do together, and what goes beyond a limit in pixels.
+  void limit(const Space& space, double limit, const Sum& sum) const {
+    using Moves = SumCommonMoves<Space, Real>;
+    Kokkos::parallel_for("Bracewell::PtychographySolver::sum_common_moves",
+                         Kokkos::TeamPolicy<Space>(space, 1, +Moves::team_size),
+                         Moves{displacements_.data(), common_moves_.data(),
+                               std::int64_t(displacements_.extent(0)), sums_.data()});
+    if (sum)
+      sum(space, sums_);
+    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
+                         Kokkos::RangePolicy<Space>(space, 0, std::int64_t(displacements_.size())),
+                         LimitDisplacements<Real>{displacements_.data(), common_moves_.data(), sums_.data(),
+                                                  static_cast<Real>(limit)});
+  }
+
+private:
+  template <class Value, class... Extents>
+  static View<Value> zeros(const Space& space, const char* name, Extents... extents) {
+    return device_zeros<Value>(space, std::string("Bracewell::PtychographySolver::") + name, extents...);
+  }
+
+  View<double**> first_, positions_;
+  View<Real**> displacements_, gradient_;
+  Kokkos::View<double*, Space> common_moves_;
+  View<double*> sums_;
+};
+
+} // namespace Bracewell::Impl
