@@ -42,7 +42,7 @@ public:
     if (sorts(options)) {
       ranked_ = {space, "Bracewell::StripeRemoval::ranked",
                  sorted_at_once(options, angles, width) * angles * width};
-      sorting_ = {space, sorted_columns(options, angles, width), long_values(options, angles, width)};
+      sorting_ = {space, long_values(options, angles, width)};
     }
     if (options.method == StripeMethod::All) {
       medians_ =
@@ -74,9 +74,7 @@ public:
                                    ? static_cast<std::size_t>(sorted_at_once(options, angles, width) * angles)
                                    : 0,
                       ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
-    return wavelet +
-           Sorting::bytes_needed(sorted_columns(options, angles, width),
-                                 long_values(options, angles, width)) +
+    return wavelet + Sorting::bytes_needed(long_values(options, angles, width)) +
            std::size_t(width) *
                ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
                 (ranked + ratios) * Ranked::value_bytes);

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/tomography/detail/stripe_buckets.hpp>
 #include <bracewell/tomography/detail/stripe_network.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace Bracewell::Impl {
@@ -25,8 +23,8 @@ struct RankedVectors {
   static constexpr std::size_t value_bytes = sizeof(T) + sizeof(int);
 };
 
-/// Sorts columns of values, in place: a thread a column on hosts, else by teams: by buckets where a team can have a column
-/// on the chip, those left over and others by networks, long ones in parts that are merged.
+/// Sorts columns of values, in place: a thread of a host sorts a column, a team of a GPU sorts a column by a network. Teams
+/// sort long columns in parts, which are merged.
 template <class Space, class T>
 class ColumnSorting {
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
@@ -35,15 +33,13 @@ class ColumnSorting {
 
 public:
   ColumnSorting() = default;
-  /// For as many columns and, where they are too long for a team, values of all columns.
-  ColumnSorting(const Space& space, std::int64_t columns, std::int64_t long_values)
-      : merged_(space, "Bracewell::StripeRemoval::merged", long_values),
-        crowded_(device_vector<int>(space, "Bracewell::StripeRemoval::crowded", listed(columns))) {}
+  /// @param long_values  the most values of columns that are too long for a team
+  ColumnSorting(const Space& space, std::int64_t long_values)
+      : merged_(space, "Bracewell::StripeRemoval::merged", long_values) {}
 
-  std::size_t memory_bytes() const { return merged_.memory_bytes() + bytes_of(crowded_); }
-  static std::size_t bytes_needed(std::int64_t columns, std::int64_t long_values) {
-    return std::size_t(long_values) * RankedVectors<Space, T>::value_bytes +
-           std::size_t(listed(columns)) * sizeof(int);
+  std::size_t memory_bytes() const { return merged_.memory_bytes(); }
+  static std::size_t bytes_needed(std::int64_t long_values) {
+    return std::size_t(long_values) * RankedVectors<Space, T>::value_bytes;
   }
   /// Of some columns.
   static std::int64_t long_values(std::int64_t columns, int length) {
@@ -54,44 +50,19 @@ public:
     if constexpr (is_host<Space>)
       Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, columns),
                            SortColumn<T>{ranked, length});
-    else if (!sort_by_buckets(space, ranked, columns, length))
+    else
       sort_by_networks(space, ranked, columns, length);
   }
 
 private:
-  static std::int64_t listed(std::int64_t columns) {
-    return has_chip_memory<Space> && columns > 0 ? columns + 1 : 0;
-  }
-
-  /// By one team for each part, or as many as fill a GPU for the columns of a list.
+  /// By one team for each part.
   void launch_network(const Space& space, std::int64_t parts, const Network& network) const {
     using Teams = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Network::most, 1>>;
-    const int threads = Network::threads_for(network.part),
-              teams = static_cast<int>(
-                  network.crowded.count ? std::min<std::int64_t>(parts, most_lanes / threads) : parts);
-    Kokkos::parallel_for(
-        "Bracewell::StripeRemoval::sort",
-        Teams(space, teams, threads).set_scratch_size(0, Kokkos::PerTeam(Network::scratch_bytes(threads))),
-        network);
-  }
-
-  /// Whether that can be done.
-  bool sort_by_buckets([[maybe_unused]] const Space& space, [[maybe_unused]] const RankedColumns<T>& ranked,
-                       [[maybe_unused]] std::int64_t columns, [[maybe_unused]] int length) const {
-    if constexpr (has_chip_memory<Space>) {
-      return visit_bucket_sorts<T>(length, [&](auto sizes) {
-        using Buckets = decltype(sizes);
-        if (Buckets::bytes(length) > chip_memory(space))
-          return false;
-        const CrowdedColumns crowded{crowded_.data(), crowded_.data() + 1};
-        fill(space, "Bracewell::StripeRemoval::zero", crowded.count, 1);
-        launch_on_chip(space, "Bracewell::StripeRemoval::sort", static_cast<int>(columns),
-                       Buckets::bytes(length), Buckets{ranked, length, crowded});
-        launch_network(space, columns, Network{ranked.values, ranked, length, length, crowded});
-        return true;
-      });
-    }
-    return false;
+    const int threads = Network::threads_for(network.part);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::sort",
+                         Teams(space, static_cast<int>(parts), threads)
+                             .set_scratch_size(0, Kokkos::PerTeam(Network::scratch_bytes(threads))),
+                         network);
   }
 
   void sort_by_networks(const Space& space, const RankedColumns<T>& ranked, std::int64_t columns,
@@ -103,17 +74,14 @@ private:
     // The last merge leaves the values where they shall be.
     RankedColumns<T> from = merges % 2 == 0 ? ranked : merged_.columns(),
                      to = merges % 2 == 0 ? merged_.columns() : ranked;
-    launch_network(space, columns * parts, Network{ranked.values, from, length, part, {}});
+    launch_network(space, columns * parts, Network{ranked.values, from, length, part});
     for (int merge = 0; merge < merges; ++merge, std::swap(from, to))
       Kokkos::parallel_for("Bracewell::StripeRemoval::merge",
                            Range(space, 0, columns * ((length - 1) / items + 1)),
                            MergeSortedParts<T, items>{from, to, length, part << merge});
   }
 
-  static constexpr int most_lanes = 2 * 132 * 1024; ///< twice those of an NVIDIA H200 with 64 registers
-
   RankedVectors<Space, T> merged_;
-  Kokkos::View<int*, Space> crowded_; ///< number and list
 };
 
 } // namespace Bracewell::Impl

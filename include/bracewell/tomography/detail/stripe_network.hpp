@@ -18,8 +18,6 @@ struct SortColumnByTeam {
   const T* values;         ///< [columns, angles]
   RankedColumns<T> ranked; ///< of them, which may be in the same place
   int length, part;        ///< angles of a column, and of its parts, the last one fewer: part_of
-  CrowdedColumns
-      crowded; ///< sorts these alone, if there is such a list; a team has a part of a column otherwise
 
   /// Angles of the fewest parts of a column that teams can sort; where there are several, a multiple of `items`.
   static int part_of(int angles) {
@@ -57,16 +55,12 @@ struct SortColumnByTeam {
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
-    const int parts = (length - 1) / part + 1, teams = static_cast<int>(team.league_size()),
-              count = crowded.count ? *crowded.count : teams;
+    const int parts = (length - 1) / part + 1, number = static_cast<int>(team.league_rank()),
+              begin = number % parts * part;
+    const std::int64_t column = std::int64_t(number / parts) * length;
     auto* const scratch = static_cast<Value*>(
         team.team_scratch(0).get_shmem_aligned(slots * team.team_size() * sizeof(Value), sizeof(Value)));
-    for (int k = static_cast<int>(team.league_rank()); k < count; k += teams) {
-      const int column = crowded.count ? crowded.columns[k] : k / parts,
-                begin = crowded.count ? 0 : k % parts * part;
-      sort(team, values + std::int64_t(column) * length, ranked.from(std::int64_t(column) * length), begin,
-           Kokkos::min(begin + part, length), scratch);
-    }
+    sort(team, values + column, ranked.from(column), begin, Kokkos::min(begin + part, length), scratch);
   }
 
 private:

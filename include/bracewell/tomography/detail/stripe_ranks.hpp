@@ -128,10 +128,4 @@ struct SortColumn {
   }
 };
 
-/// Columns that SortColumnByBuckets leaves to SortColumnByTeam.
-struct CrowdedColumns {
-  int* count;
-  int* columns;
-};
-
 } // namespace Bracewell::Impl
