@@ -455,7 +455,7 @@ void add_method_options(CLI::App& app, Options& options) {
       ->type_name("FIRST:LAST:STEP");
   app.add_option("--try-tilts", options.try_tilts, "the middle slice at these rolls, likewise; with --centre")
       ->type_name("FIRST:LAST:STEP");
-  app.add_option("--method", run.method, "log-polar takes even angles over 180 degrees only")
+  app.add_option("--method", run.method, "log-polar takes even angles over 180 degrees only and is never the fastest")
       ->transform(CLI::CheckedTransformer(methods, CLI::ignore_case).description(""))
       ->type_name(names_of(methods))
       ->default_str("fourier");
