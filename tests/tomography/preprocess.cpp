@@ -267,6 +267,18 @@ TEMPLATE_TEST_CASE("medians on the chip are those of ranks", "", float, double) 
   }
 }
 
+TEST_CASE("medians of columns are taken on the chip where a team can have them there") {
+  using namespace Bracewell::Impl;
+  constexpr std::size_t chip = 232448; // of an NVIDIA H200
+  CHECK(choose_stripe_medians<float>(5, 1447, chip) == StripeMedians::OnChip);
+  CHECK(choose_stripe_medians<float>(5, 5790, chip) == StripeMedians::OnChipAlone);
+  CHECK(choose_stripe_medians<float>(9, 9000, chip) == StripeMedians::ByRank);
+  CHECK(choose_stripe_medians<double>(3, 1447, chip) == StripeMedians::OnChip);
+  CHECK(choose_stripe_medians<float>(5, 1447, 0) == StripeMedians::ByRank); // hosts
+  CHECK(choose_stripe_medians<float>(1, 1447, chip) == StripeMedians::Rolling);
+  CHECK(choose_stripe_medians<float>(11, 1447, chip) == StripeMedians::Rolling);
+}
+
 TEST_CASE("offsets of detector columns are found by the equation they satisfy") {
   const Space space;
   const int n = 40, P = 6;

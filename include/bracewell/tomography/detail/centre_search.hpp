@@ -54,9 +54,10 @@ public:
       for_each_row(space, "Bracewell::find_centre::turn", std::int64_t(at_once_) * 2 * angles_,
                    TurnSinogram<T>{half, whole_.data(), angles_, width_, first + done});
       transform_.execute(space, whole_, spectra_);
-      Kokkos::parallel_for(
-          "Bracewell::find_centre::amplitude",
-          Kokkos::TeamPolicy<ExecutionSpace>(space, at_once_, is_host<ExecutionSpace> ? 1 : 256), wedge());
+      Kokkos::parallel_for("Bracewell::find_centre::amplitude",
+                           Kokkos::TeamPolicy<ExecutionSpace>(
+                               space, at_once_, +TomographyTuning<ExecutionSpace>::centre_threads),
+                           wedge());
       const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), amplitudes_);
       Kokkos::deep_copy(space, host, amplitudes_);
       space.fence("Bracewell::find_centre::amplitudes");

@@ -1,12 +1,167 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/tomography/detail/stripe_network.hpp>
+#include <bracewell/tomography/detail/stripe_ranks.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
 
 #include <utility>
 
 namespace Bracewell::Impl {
+
+/// Sorts columns on GPUs, or parts of long ones, each by a team: a bitonic network (Batcher 1968) over `items` neighbours
+/// in the registers of each thread. A thread compares its own pairs there, pairs within a warp by shuffles, others
+/// through scratch memory.
+template <class T, int items>
+struct SortColumnByTeam {
+  using Value = RankedValue<T>;
+  static constexpr int slots = GPUStripeTuning<T>::exchanged_items; ///< of `items`, in scratch memory at once
+  static constexpr int least = 32, most = 1024;                     ///< threads
+
+  const T* values;         ///< [columns, angles]
+  RankedColumns<T> ranked; ///< of them, which may be in the same place
+  int length, part;        ///< angles of a column, and of its parts, the last one fewer: part_of
+
+  /// Angles of the fewest parts of a column that teams can sort; where there are several, a multiple of `items`.
+  static int part_of(int angles) {
+    const int parts = (angles - 1) / (most * items) + 1;
+    return parts == 1 ? angles : ((angles - 1) / parts / items + 1) * items;
+  }
+  /// Threads for a part.
+  static int threads_for(int part) {
+    int threads = least;
+    while (threads * items < part)
+      threads *= 2;
+    return threads;
+  }
+  static int scratch_bytes(int threads) { return (slots * threads + 1) * int(sizeof(Value)); }
+
+  /// Puts two values in order.
+  KOKKOS_FORCEINLINE_FUNCTION static void order(Value& low, Value& high, bool up) {
+    if (high.less(low) == up) {
+      const Value other = low;
+      low = high;
+      high = other;
+    }
+  }
+
+  /// The steps of a merge at distances below `items`.
+  KOKKOS_FORCEINLINE_FUNCTION static void merge(Value (&mine)[items], bool up) {
+    BRACEWELL_UNROLL
+    for (int distance = items / 2; distance > 0; distance /= 2) {
+      BRACEWELL_UNROLL
+      for (int i = 0; i < items; ++i)
+        if ((i & distance) == 0)
+          order(mine[i], mine[i + distance], up);
+    }
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const int parts = (length - 1) / part + 1, number = static_cast<int>(team.league_rank()),
+              begin = number % parts * part;
+    const std::int64_t column = std::int64_t(number / parts) * length;
+    auto* const scratch = static_cast<Value*>(
+        team.team_scratch(0).get_shmem_aligned(slots * team.team_size() * sizeof(Value), sizeof(Value)));
+    sort(team, values + column, ranked.from(column), begin, Kokkos::min(begin + part, length), scratch);
+  }
+
+private:
+  template <class Member>
+  KOKKOS_FORCEINLINE_FUNCTION static void sort(const Member& team, const T* values,
+                                               const RankedColumns<T>& column, int begin, int end,
+                                               Value* scratch) {
+    const int threads = team.team_size(), thread = team.team_rank();
+    Value mine[items];
+    BRACEWELL_UNROLL
+    for (int k = 0; k < items; ++k) {
+      const int p = begin + k * threads + thread; // in any order
+      mine[k] = Value::of(p < end ? values[p] : Kokkos::Experimental::infinity_v<T>, p);
+    }
+    team.team_barrier(); // others may be written where these were
+    BRACEWELL_UNROLL
+    for (int sorted = 2; sorted < items; sorted *= 2) {
+      BRACEWELL_UNROLL
+      for (int distance = sorted / 2; distance > 0; distance /= 2) {
+        BRACEWELL_UNROLL
+        for (int k = 0; k < items; ++k)
+          if ((k & distance) == 0)
+            order(mine[k], mine[k | distance], (k & sorted) == 0);
+      }
+    }
+    merge(mine, (thread & 1) == 0);
+    for (int sorted = 2; sorted <= threads; sorted *= 2) { // threads whose values are in order together
+      const bool up = (thread & sorted) == 0;
+      for (int distance = sorted / 2; distance > 0; distance /= 2)
+        keep_halves(team, mine, distance, up == ((thread & distance) == 0), scratch);
+      merge(mine, up);
+    }
+    BRACEWELL_UNROLL
+    for (int k = 0; k < items; ++k)
+      if (begin + thread * items + k < end)
+        column.set(begin + thread * items + k, mine[k]);
+  }
+
+  /// Keeps the lower one, or the higher one, of each value and the value of the thread at a distance.
+  template <class Member>
+  KOKKOS_FORCEINLINE_FUNCTION static void keep_halves(const Member& team, Value (&mine)[items], int distance,
+                                                      bool lower, Value* scratch) {
+    const auto keep = [lower](Value& own, const Value& other) {
+      if (other.less(own) == lower)
+        own = other;
+    };
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+    if (distance < least) {
+      BRACEWELL_UNROLL
+      for (int k = 0; k < items; ++k)
+        keep(mine[k],
+             {from_opposite_lane(mine[k].value, distance), from_opposite_lane(mine[k].angle, distance)});
+      return;
+    }
+#endif
+    const int threads = team.team_size(), thread = team.team_rank();
+    BRACEWELL_UNROLL
+    for (int begin = 0; begin < items; begin += slots) {
+      team.team_barrier(); // what was there has been read
+      BRACEWELL_UNROLL
+      for (int k = 0; k < slots; ++k)
+        scratch[k * threads + thread] = mine[begin + k];
+      team.team_barrier();
+      BRACEWELL_UNROLL
+      for (int k = 0; k < slots; ++k)
+        keep(mine[begin + k], scratch[k * threads + (thread ^ distance)]);
+    }
+  }
+};
+
+/// Merges neighbouring sorted parts of columns: a thread finds by bisection where its `items` values begin in both (Odeh,
+/// Green, Mwassi, Shmueli, Birk 2012).
+template <class T, int items>
+struct MergeSortedParts {
+  RankedColumns<T> from, to;
+  int angles, part; ///< a multiple of `items`
+
+  KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
+    const int threads = (angles - 1) / items + 1, begin = static_cast<int>(thread % threads) * items;
+    const RankedColumns<T> column = from.from(thread / threads * angles),
+                           out = to.from(thread / threads * angles);
+    const int pair = begin / part / 2 * (2 * part), middle = Kokkos::min(pair + part, angles),
+              end = Kokkos::min(middle + part, angles), taken = begin - pair;
+    int low = Kokkos::max(0, taken - (end - middle)), high = Kokkos::min(taken, middle - pair);
+    while (low < high) { // values of the first part among those that come before
+      const int tried = (low + high) / 2;
+      if (column[pair + tried].less(column[middle + taken - 1 - tried]))
+        low = tried + 1;
+      else
+        high = tried;
+    }
+    int first = pair + low, second = middle + taken - low;
+    for (int k = begin; k < Kokkos::min(begin + items, angles); ++k)
+      out.set(k, second == end || (first < middle && column[first].less(column[second])) ? column[first++]
+                                                                                         : column[second++]);
+  }
+};
 
 /// Memory of RankedColumns.
 template <class Space, class T>
@@ -28,7 +183,7 @@ struct RankedVectors {
 template <class Space, class T>
 class ColumnSorting {
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-  static constexpr int items = sizeof(T) == 4 ? 16 : 8; ///< that a thread of a GPU sorts
+  static constexpr int items = GPUStripeTuning<T>::sorted_items; ///< that a thread of a GPU sorts
   using Network = SortColumnByTeam<T, items>;
 
 public:

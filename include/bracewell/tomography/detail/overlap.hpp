@@ -171,12 +171,12 @@ double search_overlap(const ExecutionSpace& space, const T* sinogram, int width,
   Kokkos::parallel_for(
       "Bracewell::find_overlap::statistics", all,
       RowStatistics<T>{sinogram, opposite.data(), mean + width, mean + 3 * width, count, width});
-  const bool host = is_host<ExecutionSpace>;
-  Kokkos::parallel_for("Bracewell::find_overlap::products",
-                       Kokkos::TeamPolicy<ExecutionSpace>(space, trials, host ? 1 : 8, host ? 1 : 32),
-                       OverlapProducts<ExecutionSpace, T>{sinogram, rows.data(), opposite.data(), mean,
-                                                          mean + width, products.data(), count, width,
-                                                          first});
+  using Tuning = TomographyTuning<ExecutionSpace>;
+  Kokkos::parallel_for(
+      "Bracewell::find_overlap::products",
+      Kokkos::TeamPolicy<ExecutionSpace>(space, trials, +Tuning::overlap_rows, +Tuning::overlap_lanes),
+      OverlapProducts<ExecutionSpace, T>{sinogram, rows.data(), opposite.data(), mean, mean + width,
+                                         products.data(), count, width, first});
   const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), columns),
              sums = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), products);
   const double *const a = powers.data() + 2 * width, *const b = a + width;

@@ -4,6 +4,7 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/unroll.hpp>
 #include <bracewell/tomography/detail/stripe_columns.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -55,8 +56,10 @@ template <class ExecutionSpace, class T>
 struct CopyColumns {
   using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
   using Member = typename Policy::member_type;
-  static constexpr int tile_columns = 32, tile_angles = 64, row = tile_angles + 1; ///< without bank conflicts
-  static constexpr int threads = is_host<ExecutionSpace> ? 1 : 256;
+  using Tuning = StripeTuning<ExecutionSpace, T>;
+  static constexpr int tile_columns = Tuning::copied_columns, tile_angles = Tuning::copied_angles,
+                       row = tile_angles + 1; ///< without bank conflicts
+  static constexpr int threads = Tuning::copy_threads;
 
   SinogramOf<T> first; ///< the slices lie one behind the other
   const T* dead;       ///< of a slice, which lie `dead_stride` apart: StripeColumns; or none are
