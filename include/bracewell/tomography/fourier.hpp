@@ -49,7 +49,7 @@ public:
         layout_(space, geometry, options.units),
         gridding_(space, polar(geometry), {sizes_.image, sizes_.image}, gridding_options(options),
                   Impl::Arguments{"FourierTomography"}),
-        // Plans without workspace of their own share one: they never run at the same time.
+        // Plans without workspace of their own share one: they are never in use at the same time.
         along_detector_(space, {geometry.width}, sizes_.rows(), {.external_workspace = true}),
         to_detector_(space, {geometry.width}, sizes_.rows(), {.external_workspace = true}),
         backward_(space, gridding_.grid_shape(), sizes_.pairs(),

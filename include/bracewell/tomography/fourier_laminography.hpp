@@ -51,7 +51,7 @@ public:
                                        Impl::row_factors<T>(geometry))),
         gridding_(space, Impl::points_of_frames(space, geometry), shape(sizes_), gridding_options(options),
                   Impl::Arguments{"FourierLaminography"}),
-        // Plans without workspace of their own share one: they never run at the same time.
+        // Plans without workspace of their own share one: they are never in use at the same time.
         to_spectra_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
         to_frames_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
         backward_(space, gridding_.grid_shape(), 1,

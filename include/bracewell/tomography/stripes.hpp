@@ -33,7 +33,7 @@ public:
   /// @throws Error on sizes below 1 and options out of range
   StripeRemoval(const ExecutionSpace& space, int angles, int width, const StripeOptions& options = {})
       : angles_(check({"StripeRemoval"}, angles, width, options)), width_(width), options_(options),
-        medians_by_window_(space, options.window, angles) {
+        smoothing_(space, options.window, angles) {
     columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns",
                                       std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
     if (options.method == StripeMethod::Wavelet)
@@ -200,7 +200,7 @@ private:
       sorting_.sort(space, ranked_.columns(), count * width_, angles_);
       if (all)
         smooth_large(space);
-      medians_by_window_.execute(space, first.next(slice), ranked_.columns(), count);
+      smoothing_.execute(space, first.next(slice), ranked_.columns(), count);
     }
   }
 
@@ -268,7 +268,7 @@ private:
   Ranked ranked_;
   Sorting sorting_;
   Wavelet wavelet_;
-  Impl::ColumnMedians<ExecutionSpace, T> medians_by_window_;
+  Impl::ColumnMedians<ExecutionSpace, T> smoothing_;
   Kokkos::View<T*, ExecutionSpace> medians_, ratios_; ///< of All
   Ranked sorted_ratios_;
 };

@@ -100,7 +100,7 @@ private:
     BRACEWELL_UNROLL
     for (int k = 0; k < items; ++k)
       if (begin + thread * items + k < end)
-        column.set(begin + thread * items + k, mine[k]);
+        column.put(begin + thread * items + k, mine[k]);
   }
 
   /// Keeps the lower one, or the higher one, of each value and the value of the thread at a distance.
@@ -158,7 +158,7 @@ struct MergeSortedParts {
     }
     int first = pair + low, second = middle + taken - low;
     for (int k = begin; k < Kokkos::min(begin + items, angles); ++k)
-      out.set(k, second == end || (first < middle && column[first].less(column[second])) ? column[first++]
+      out.put(k, second == end || (first < middle && column[first].less(column[second])) ? column[first++]
                                                                                          : column[second++]);
   }
 };

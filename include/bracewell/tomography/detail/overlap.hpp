@@ -34,6 +34,13 @@ struct OverlapWeight {
   }
 };
 
+/// Checks rows [slices, angles, pixels] of half acquisition, and where the axis is in them.
+inline void check_half_acquisition(const Arguments& arguments, const ArrayShape& rows, double centre) {
+  arguments.require(rows && rows.rank == 3 && rows.extents[2] >= 1 && rows.extents[2] < (1 << 29),
+                    "sinograms", "[slices, angles, width]", [&] { return rows.shape(); });
+  arguments.within("centre", centre, 0., double(rows.extents[2] - 1), " pixels");
+}
+
 template <class T>
 struct WeighOverlap {
   const T* rows;
@@ -42,10 +49,10 @@ struct WeighOverlap {
   OverlapWeight weight;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+  KOKKOS_FUNCTION void operator()(std::int64_t number, const Member& member) const {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, wider_width), [&](int j) {
       const int i = j - offset;
-      wider[line * wider_width + j] = i >= 0 && i < width ? T(weight(i)) * rows[line * width + i] : T(0);
+      wider[number * wider_width + j] = i >= 0 && i < width ? T(weight(i)) * rows[number * width + i] : T(0);
     });
   }
 };
@@ -58,9 +65,9 @@ struct WeighOverlapTranspose {
   OverlapWeight weight;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+  KOKKOS_FUNCTION void operator()(std::int64_t number, const Member& member) const {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
-      rows[line * width + i] = T(weight(i)) * wider[line * wider_width + i + offset];
+      rows[number * width + i] = T(weight(i)) * wider[number * wider_width + i + offset];
     });
   }
 };

@@ -9,21 +9,6 @@
 
 namespace Bracewell::Impl {
 
-/// The middle one of an odd number of values, in registers: odd and even neighbours alternately, as often as there are values.
-template <int count, class T>
-KOKKOS_FORCEINLINE_FUNCTION T median_in_registers(T (&values)[count]) {
-  BRACEWELL_UNROLL
-  for (int pass = 0; pass < count; ++pass) {
-    BRACEWELL_UNROLL
-    for (int k = pass % 2; k + 1 < count; k += 2) {
-      const T low = Kokkos::min(values[k], values[k + 1]);
-      values[k + 1] = Kokkos::max(values[k], values[k + 1]);
-      values[k] = low;
-    }
-  }
-  return values[count / 2];
-}
-
 /// Medians over neighbouring columns of values of equal rank, back at the angles that they came from.
 template <class T, int Window>
 struct MedianOfRanks {

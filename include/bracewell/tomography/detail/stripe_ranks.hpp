@@ -44,7 +44,7 @@ struct RankedColumns {
 
   KOKKOS_FUNCTION RankedColumns from(std::int64_t offset) const { return {values + offset, angles + offset}; }
   KOKKOS_FUNCTION RankedValue<T> operator[](int rank) const { return {values[rank], angles[rank]}; }
-  KOKKOS_FUNCTION void set(int rank, const RankedValue<T>& value) const {
+  KOKKOS_FUNCTION void put(int rank, const RankedValue<T>& value) const {
     values[rank] = value.value;
     angles[rank] = value.angle;
   }
@@ -127,7 +127,7 @@ struct SortColumn {
       sorted[static_cast<std::size_t>(p)] = RankedValue<T>::of(own.values[p], p);
     std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.less(b); });
     for (int rank = 0; rank < length; ++rank)
-      own.set(rank, sorted[static_cast<std::size_t>(rank)]);
+      own.put(rank, sorted[static_cast<std::size_t>(rank)]);
   }
 };
 
