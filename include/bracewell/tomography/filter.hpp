@@ -5,8 +5,8 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/filter_line.hpp>
-#include <bracewell/tomography/detail/filter_rows.hpp>
+#include <bracewell/tomography/detail/filter/filter_line.hpp>
+#include <bracewell/tomography/detail/filter/filter_rows.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

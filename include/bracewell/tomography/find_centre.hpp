@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
-#include <bracewell/tomography/detail/centre_search.hpp>
+#include <bracewell/tomography/detail/centre/search.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

@@ -5,7 +5,7 @@
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
-#include <bracewell/tomography/detail/frame_samples.hpp>
+#include <bracewell/tomography/detail/laminography/frame_samples.hpp>
 #include <bracewell/tomography/options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

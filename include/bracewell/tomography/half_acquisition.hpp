@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/tomography/detail/overlap.hpp>
+#include <bracewell/tomography/detail/centre/overlap.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

@@ -4,11 +4,11 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/beam.hpp>
-#include <bracewell/tomography/detail/log_polar_convolution.hpp>
-#include <bracewell/tomography/detail/log_polar_grid.hpp>
-#include <bracewell/tomography/detail/log_polar_image.hpp>
-#include <bracewell/tomography/detail/log_polar_rows.hpp>
-#include <bracewell/tomography/detail/log_polar_symbol.hpp>
+#include <bracewell/tomography/detail/log_polar/convolution.hpp>
+#include <bracewell/tomography/detail/log_polar/grid.hpp>
+#include <bracewell/tomography/detail/log_polar/image.hpp>
+#include <bracewell/tomography/detail/log_polar/rows.hpp>
+#include <bracewell/tomography/detail/log_polar/symbol.hpp>
 #include <bracewell/tomography/options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

@@ -3,11 +3,11 @@
 
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/column_sorting.hpp>
-#include <bracewell/tomography/detail/stripe_columns.hpp>
-#include <bracewell/tomography/detail/stripe_detection.hpp>
-#include <bracewell/tomography/detail/stripe_medians.hpp>
-#include <bracewell/tomography/detail/stripe_wavelet.hpp>
+#include <bracewell/tomography/detail/stripes/columns.hpp>
+#include <bracewell/tomography/detail/stripes/detection.hpp>
+#include <bracewell/tomography/detail/stripes/medians.hpp>
+#include <bracewell/tomography/detail/stripes/sorting.hpp>
+#include <bracewell/tomography/detail/stripes/wavelet.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 #include <bracewell/tomography/stripe_options.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/tomography/detail/laminography/tilted_beam.hpp>
 #include <bracewell/tomography/detail/polar_samples.hpp>
-#include <bracewell/tomography/detail/tilted_beam.hpp>
 
 namespace Bracewell::Impl {
 

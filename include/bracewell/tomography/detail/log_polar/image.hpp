@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/tomography/detail/log_polar_rows.hpp>
+#include <bracewell/tomography/detail/log_polar/rows.hpp>
 
 namespace Bracewell::Impl {
 

@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/unroll.hpp>
-#include <bracewell/tomography/detail/stripe_columns.hpp>
+#include <bracewell/tomography/detail/stripes/columns.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 namespace Bracewell::Impl {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/tomography/detail/beam.hpp>
-#include <bracewell/tomography/detail/line_footprint.hpp>
+#include <bracewell/tomography/detail/line/footprint.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 namespace Bracewell::Impl {

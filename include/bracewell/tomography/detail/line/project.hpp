@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/tomography/detail/line_backproject.hpp>
+#include <bracewell/tomography/detail/line/backproject.hpp>
 
 namespace Bracewell::Impl {
 

@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/tomography/detail/stripe_ranks.hpp>
+#include <bracewell/tomography/detail/stripes/ranks.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 #include <utility>

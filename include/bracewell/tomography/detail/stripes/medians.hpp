@@ -4,7 +4,7 @@
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/unroll.hpp>
-#include <bracewell/tomography/detail/stripe_ranks.hpp>
+#include <bracewell/tomography/detail/stripes/ranks.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 namespace Bracewell::Impl {

@@ -4,7 +4,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/centre_search.hpp>
+#include <bracewell/tomography/detail/centre/search.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bracewell/impl/register_fft.hpp>
-#include <bracewell/tomography/detail/log_polar_grid.hpp>
-#include <bracewell/tomography/detail/log_polar_symbol.hpp>
+#include <bracewell/tomography/detail/log_polar/grid.hpp>
+#include <bracewell/tomography/detail/log_polar/symbol.hpp>
 
 namespace Bracewell::Impl {
 

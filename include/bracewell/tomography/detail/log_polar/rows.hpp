@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
-#include <bracewell/tomography/detail/log_polar_grid.hpp>
+#include <bracewell/tomography/detail/log_polar/grid.hpp>
 
 namespace Bracewell::Impl {
 
