@@ -1,5 +1,5 @@
 // Prints the constants of the cost by which log-polar tomography divides half a turn into spans again
-// (tomography/detail/log_polar_grid.hpp, cost): times of back-projection over numbers of spans, fitted to the three
+// (tomography/detail/log_polar/grid.hpp, cost): times of back-projection over numbers of spans, fitted to the three
 // terms, in units that make the middle one what it is in use; and the spans that it chooses beside the fastest.
 
 #include "tuning.hpp"

@@ -337,7 +337,7 @@ void add_detector_options(CLI::App& app, Options& options) {
       ->type_name("3|5|7|9")
       ->capture_default_str();
   app.add_option("--roll", run.roll,
-                 "of the detector about its middle: projections are turned back, with linear interpolation")
+                 "of the detector about its middle: projections are rolled back, with linear interpolation")
       ->check(CLI::Range(-45., 45.))
       ->type_name("DEGREES")
       ->capture_default_str();
@@ -455,7 +455,8 @@ void add_method_options(CLI::App& app, Options& options) {
       ->type_name("FIRST:LAST:STEP");
   app.add_option("--try-tilts", options.try_tilts, "the middle slice at these rolls, likewise; with --centre")
       ->type_name("FIRST:LAST:STEP");
-  app.add_option("--method", run.method, "log-polar takes even angles over 180 degrees only")
+  app.add_option("--method", run.method,
+                 "log-polar takes even angles over 180 degrees only and is never the fastest")
       ->transform(CLI::CheckedTransformer(methods, CLI::ignore_case).description(""))
       ->type_name(names_of(methods))
       ->default_str("fourier");

@@ -79,12 +79,12 @@ Views find_views(const Space& space, const Job& job, const Stripes& stripes,
                             sinograms.extent(2)));
   Progress progress("aligning", "steps", alignment_steps(job.width));
   const Views found = align_views(space, sinograms, before, centre, progress);
-  double turned = 0, shifted = 0; // root mean squares
+  double rotated = 0, shifted = 0; // root mean squares
   for (std::size_t p = 0; p < found.angles.size(); ++p) {
-    turned += std::pow((found.angles[p] - before.angles[p]) / degree, 2) / double(found.angles.size());
+    rotated += std::pow((found.angles[p] - before.angles[p]) / degree, 2) / double(found.angles.size());
     shifted += std::pow(found.shifts[p], 2) / double(found.angles.size());
   }
-  provenance.took(job.scan.path(), "views that are " + shortest(std::sqrt(turned)) + " degrees and " +
+  provenance.took(job.scan.path(), "views that are " + shortest(std::sqrt(rotated)) + " degrees and " +
                                        shortest(std::sqrt(shifted)) + " pixels off (root mean square)");
   return found;
 }

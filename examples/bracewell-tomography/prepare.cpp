@@ -110,12 +110,12 @@ std::int64_t Job::frame_reach() const {
   double roll = std::abs(options.roll);
   if (options.try_tilts)
     roll = std::max({roll, std::abs(options.try_tilts->first), std::abs(options.try_tilts->last)});
-  const std::int64_t turned =
+  const std::int64_t rolled =
       roll > 0 ? std::int64_t(std::ceil(0.5 * width * std::sin(roll * degree) +
                                         0.5 * double(detector_rows) * (1 - std::cos(roll * degree)))) +
                      1
                : 0;
-  return turned + (options.phase ? phase_reach(*options.phase) : 0);
+  return rolled + (options.phase ? phase_reach(*options.phase) : 0);
 }
 
 Means::Means(const Job& job, std::int64_t first, std::int64_t count) {
@@ -255,37 +255,37 @@ PreparedRows prepare_sinograms(const Space& space, const Job& job, IndexRange ro
 void prepare_frames(const Space& space, const Job& job, double roll, PreparedRows& prepared) {
   const std::int64_t rows = prepared.rows.end - prepared.rows.begin, width = job.width,
                      at_once = frames_at_once(job, rows);
-  const RollOptions turn{.angle = roll * degree,
-                         .row = 0.5 * double(job.detector_rows - 1) - double(prepared.rows.begin),
-                         .column = 0.5 * double(width - 1)};
+  const RollOptions options{.angle = roll * degree,
+                            .row = 0.5 * double(job.detector_rows - 1) - double(prepared.rows.begin),
+                            .column = 0.5 * double(width - 1)};
   std::optional<PhaseRetrieval<Space, float>> phase;
   if (job.options.phase)
     phase.emplace(space, at_once, int(rows), int(width), *job.options.phase);
   std::vector<float> staged(size(rows * at_once * width));
   const auto frames = allocate<DeviceView<float*>>("frames", staged.size()),
-             turned = allocate<DeviceView<float*>>("turned", roll != 0 ? staged.size() : 0);
+             rolled = allocate<DeviceView<float*>>("rolled", roll != 0 ? staged.size() : 0);
   Progress progress("preparing", "projections", job.angles());
   for (std::int64_t first = 0; first < job.angles(); first += at_once) {
     const std::int64_t count = std::min(at_once, job.angles() - first);
-    const auto lines = [&](const auto& copy) { // of these angles, here and in all
+    const auto each_row = [&](const auto& copy) { // of these angles, here and in all
       for (std::int64_t row = 0; row < rows; ++row)
         copy(prepared.values.data() + row * prepared.row_values + first * width,
              staged.data() + row * count * width);
     };
     const auto host = host_view(std::span(staged).first(size(rows * count * width)));
     const Sinograms in(frames.data(), size(rows), size(count), size(width));
-    lines([&](const float* all, float* here) { std::copy(all, all + count * width, here); });
+    each_row([&](const float* all, float* here) { std::copy(all, all + count * width, here); });
     Kokkos::deep_copy(space, Part<float*>(in.data(), host.size()), host);
     Sinograms out = in;
     if (roll != 0) {
-      out = Sinograms(turned.data(), size(rows), size(count), size(width));
-      turn_detector(space, in, out, turn);
+      out = Sinograms(rolled.data(), size(rows), size(count), size(width));
+      turn_detector(space, in, out, options);
     }
     if (phase)
       phase->execute(space, out, out);
     Kokkos::deep_copy(space, host, Part<float*>(out.data(), host.size()));
     space.fence("Bracewell::examples::frames");
-    lines([&](float* all, const float* here) { std::copy(here, here + count * width, all); });
+    each_row([&](float* all, const float* here) { std::copy(here, here + count * width, all); });
     progress.add(count);
   }
 }

@@ -179,9 +179,9 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   Progress progress("reconstructing", tilts ? "tilts" : "centres", count);
   for (std::int64_t i = 0; i < count; ++i) {
     if (tilts) {
-      std::optional<PreparedRows> turned = prepared;
-      prepare_frames(space, job, trial(i), *turned);
-      sinogram = middle_sinogram(space, job, stripes, turned);
+      std::optional<PreparedRows> rolled = prepared;
+      prepare_frames(space, job, trial(i), *rolled);
+      sinogram = middle_sinogram(space, job, stripes, rolled);
     }
     const double centre = tilts ? *options.centre : trial(i);
     Place place = place_of(job, centre);

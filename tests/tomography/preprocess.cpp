@@ -216,97 +216,25 @@ TEMPLATE_TEST_CASE("columns that are too long for a team are sorted in parts, wh
     std::vector<int> from_angles(values.size()), to_angles(values.size());
     RankedColumns<TestType> from{from_values.data(), from_angles.data()},
         to{to_values.data(), to_angles.data()};
-    const auto sort = [&](int teams, const Sort& kernel) {
-      Kokkos::parallel_for(
-          "test", Teams(space, teams, 1).set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(1))),
-          kernel);
-      space.fence();
-    };
     const auto found = [&, angles = P] { // clang 14 captures no structured binding
       return from.values == from_values.data() ? pairs(from_values, from_angles, angles)
                                                : pairs(to_values, to_angles, angles);
     };
-    sort(columns * ((P - 1) / part + 1), {from.values, from, P, part, {}}); // in place
+    Kokkos::parallel_for("test",
+                         Teams(space, columns * ((P - 1) / part + 1), 1)
+                             .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes(1))),
+                         Sort{from.values, from, P, part}); // in place
+    space.fence();
     for (int length = part; length < P; length *= 2, std::swap(from, to)) {
       const MergeSortedParts<TestType, items> merge{from, to, P, length};
       for (std::int64_t thread = 0; thread < columns * ((P - 1) / items + 1); ++thread)
         merge(thread);
     }
     CHECK(found() == expected);
-    if (part < P)
-      continue;
-    // Those in a list alone, by fewer teams.
-    std::ranges::copy(values, from.values);
-    std::ranges::fill(from_angles, -1);
-    int list[] = {3, 5, 0, 2};
-    sort(2, {from.values, from, P, P, {list, list + 1}});
-    const auto result = found();
-    for (const std::size_t column : {0, 2, 5})
-      CHECK(result[column] == expected[column]);
-    CHECK(result[1].front().second == -1);
   }
   CHECK(Sort::part_of(8192) == 8192);
   CHECK(Sort::part_of(8193) == 4104);
   CHECK(Sort::part_of(3 * 8192) == 8192);
-}
-
-TEMPLATE_TEST_CASE("columns are sorted by buckets, unless many values share one", "", float, double) {
-  using namespace Bracewell::Impl;
-  constexpr int items = 700;
-  using Sort = SortColumnByBuckets<TestType, 1, items>;
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double largest = std::numeric_limits<TestType>::max(),
-               smallest = std::numeric_limits<TestType>::denorm_min();
-  for (const int P : {1, 2, 3, 31, 64, 65, 699, 700}) {
-    CAPTURE(P);
-    const Values random = random_values(at(P), -1, 1), noise = random_values(at(P), -1, 1, 9);
-    const auto column = [&](const auto& value) {
-      std::vector<TestType> result;
-      for (std::size_t p = 0; p < at(P); ++p)
-        result.push_back(TestType(value(p)));
-      return result;
-    };
-    // Whether a column may be left to others: where there are many values.
-    const std::pair<std::vector<TestType>, bool> columns[] = {
-        {column([&](std::size_t p) { return random[p]; }), false},
-        {column([&](std::size_t p) { return std::round(30 * random[p]) / 30; }), false},
-        {column([&](std::size_t p) { return std::sin(0.01 * double(p)); }), false},
-        {column([&](std::size_t p) { return 0.01 * noise[p] + (random[p] > 0.8 ? 1 + random[p] : 0); }),
-         false},
-        {column([&](std::size_t p) { return 1e-3 * noise[p] + (p == 5 ? 10 : 0); }), false},
-        {column([&](std::size_t p) { return largest * random[p]; }), true},
-        {column([&](std::size_t p) { return smallest * std::round(50 * random[p]); }), true},
-        {column([&](std::size_t p) { return p % 7 == 3   ? infinity
-                                            : p % 7 == 5 ? -infinity
-                                                         : random[p]; }),
-         true},
-        {column([&](std::size_t p) { return p == 1 ? NAN : random[p]; }), true},
-        {column([&](std::size_t) { return -2.5; }), false},
-        {column([&](std::size_t p) { return p % 2 == 0 ? 0. : -0.; }), false},
-        {column([&](std::size_t p) { return random[p] < 0 ? 0 : random[p]; }), false},
-        {column([&](std::size_t p) { return random[p] < 0 ? -infinity : random[p]; }), true},
-        {column([&](std::size_t p) { return random[p] > 0 ? 0 : random[p]; }), true}};
-    std::vector<TestType> values;
-    for (const auto& [of_column, left] : columns)
-      values.insert(values.end(), of_column.begin(), of_column.end());
-    const auto expected = sorted_columns(values, P),
-               before = pairs(values, std::vector<int>(values.size(), -1), P);
-    std::vector<int> angles(values.size(), -1);
-    int list[std::size(columns) + 1] = {};
-    std::vector<double> scratch(Sort::bytes(P) / sizeof(double) + 1);
-    for (int k = 0; k < int(std::size(columns)); ++k)
-      Sort{{values.data(), angles.data()}, P, {list, list + 1}}.run(OneLane{k}, scratch.data());
-    const auto found = pairs(values, angles, P);
-    for (int k = 0; k < int(std::size(columns)); ++k) {
-      CAPTURE(k);
-      const bool left = std::find(list + 1, list + 1 + list[0], k) != list + 1 + list[0];
-      CHECK(!(left && (P <= Sort::crowd || !columns[k].second)));
-      if (!left)
-        CHECK(found[at(k)] == expected[at(k)]);
-      else
-        CHECK(found[at(k)].front().second == -1);
-    }
-  }
 }
 
 TEMPLATE_TEST_CASE("medians on the chip are those of ranks", "", float, double) {
@@ -337,6 +265,18 @@ TEMPLATE_TEST_CASE("medians on the chip are those of ranks", "", float, double) 
       medians.run(OneLane{team}, scratch.data());
     CHECK(found == expected);
   }
+}
+
+TEST_CASE("medians of columns are taken on the chip where a team can have them there") {
+  using namespace Bracewell::Impl;
+  constexpr std::size_t chip = 232448; // of an NVIDIA H200
+  CHECK(choose_stripe_medians<float>(5, 1447, chip) == StripeMedians::OnChip);
+  CHECK(choose_stripe_medians<float>(5, 5790, chip) == StripeMedians::OnChipAlone);
+  CHECK(choose_stripe_medians<float>(9, 9000, chip) == StripeMedians::ByRank);
+  CHECK(choose_stripe_medians<double>(3, 1447, chip) == StripeMedians::OnChip);
+  CHECK(choose_stripe_medians<float>(5, 1447, 0) == StripeMedians::ByRank); // hosts
+  CHECK(choose_stripe_medians<float>(1, 1447, chip) == StripeMedians::Rolling);
+  CHECK(choose_stripe_medians<float>(11, 1447, chip) == StripeMedians::Rolling);
 }
 
 TEST_CASE("offsets of detector columns are found by the equation they satisfy") {

@@ -4,7 +4,6 @@
 #include <bracewell/distributed/detail/collectives.hpp>
 #include <bracewell/distributed/detail/exchanged_array.hpp>
 #include <bracewell/distributed/detail/processes.hpp>
-#include <bracewell/distributed/detail/staged_pieces.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
@@ -56,7 +55,7 @@ class Communicator {
 
 public:
   /// Bytes that sums through the host take at a time: those of a cache, in which two of them are summed at twice the
-  /// speed of memory (docs/distributed.md).
+  /// speed of memory (2026-11-23, two cores, Open MPI 4.1.4; bench/bench_distributed, docs/distributed.md).
   static constexpr std::int64_t piece_bytes = 4 << 20;
 
   /// One process.

@@ -32,7 +32,7 @@ namespace Bracewell {
 /// on Kokkos::HIP.
 ///
 /// Movable, not copyable. execute is const and may be called by several threads at once; on GPUs, calls that
-/// can overlap (on different instances) need a workspace each. It runs on the instance that it is given and
+/// can overlap (on different instances) need a workspace each. It works on the instance that it is given and
 /// does not wait. A batch of 0 is no work.
 template <class ExecutionSpace, int Dim, class Input, class Output>
 class FFT {
@@ -84,7 +84,7 @@ public:
   void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output) const {
     arguments.require(!external_ || workspace_bytes() == 0, "workspace",
                       "a View, as the plan was made with external_workspace", "none");
-    run(space, input, output, Impl::NamedMemory("workspace", nullptr, 0));
+    transform(space, input, output, Impl::NamedMemory("workspace", nullptr, 0));
   }
 
   /// The same with a workspace of at least workspace_bytes(), which the transform uses until it ends.
@@ -96,7 +96,7 @@ public:
         workspace.size() >= workspace_bytes(), "workspace",
         [&] { return std::to_string(workspace_bytes()) + " bytes"; },
         [&] { return std::to_string(workspace.size()); });
-    run(space, input, output, Impl::NamedMemory("workspace", workspace.data(), workspace.size()));
+    transform(space, input, output, Impl::NamedMemory("workspace", workspace.data(), workspace.size()));
   }
 
 private:
@@ -131,8 +131,8 @@ private:
   }
 
   template <class InputView, class OutputView>
-  void run(const ExecutionSpace& space, const InputView& input, const OutputView& output,
-           const Impl::NamedMemory& workspace) const {
+  void transform(const ExecutionSpace& space, const InputView& input, const OutputView& output,
+                 const Impl::NamedMemory& workspace) const {
     const Array<ConstUnlessDestroyed, MemorySpace> in(input);
     const Array<Output, MemorySpace> out(output);
     check("input", in, Problem::from_real);

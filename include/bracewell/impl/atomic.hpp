@@ -62,16 +62,6 @@ KOKKOS_INLINE_FUNCTION void atomic_add_neighbours(Kokkos::complex<T>* address,
   atomic_add_neighbours(reinterpret_cast<T*>(address), parts);
 }
 
-/// Counts one more in scratch memory; returns the count before. On NVIDIA GPUs by CUDA's own function: that of Kokkos would not
-/// use that the compiler knows what memory it is.
-KOKKOS_FORCEINLINE_FUNCTION unsigned count_up(unsigned* count) {
-#if defined(__CUDA_ARCH__)
-  return atomicAdd(count, 1u);
-#else
-  return Kokkos::atomic_fetch_add(count, 1u);
-#endif
-}
-
 /// An atomic addition if `wanted`.
 template <class T>
 KOKKOS_INLINE_FUNCTION void atomic_add_if(bool wanted, T* address, T value) {

@@ -11,7 +11,7 @@
 namespace Bracewell {
 
 /// Weights for angles that are not evenly spread: the share of half a turn that is nearer to an angle than to
-/// any other (angles half a turn apart see the same lines), 1 on average. A gap of more than five times the
+/// any other (angles half a turn apart see the same rays), 1 on average. A gap of more than five times the
 /// median one is a missing wedge, which belongs to no angle: those at its ends get the same share on its side
 /// as on their other side, so that even steps over less than half a turn have the weight 1. Projections at the
 /// same angle have equal parts of its share.

@@ -5,8 +5,8 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/filter_line.hpp>
-#include <bracewell/tomography/detail/filter_rows.hpp>
+#include <bracewell/tomography/detail/filter/filter_line.hpp>
+#include <bracewell/tomography/detail/filter/filter_rows.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -46,53 +46,13 @@ struct FilterOptions {
 
 /// The window of a filter at 0 <= tau <= 1.
 /// @throws Error on a value that is no filter
-inline double filter_window(TomographyFilter filter, double tau) {
-  constexpr double pi = std::numbers::pi;
-  switch (filter) {
-  case TomographyFilter::None:
-  case TomographyFilter::Ramp:
-    return 1;
-  case TomographyFilter::Shepp:
-    return tau > 0 ? std::sin(pi * tau / 2) / (pi * tau / 2) : 1;
-  case TomographyFilter::Cosine:
-    return std::cos(pi * tau / 2);
-  case TomographyFilter::Cosine2:
-    return std::pow(std::cos(pi * tau / 2), 2);
-  case TomographyFilter::Hamming:
-    return 0.54 + 0.46 * std::cos(pi * tau);
-  case TomographyFilter::Hann:
-    return 0.5 + 0.5 * std::cos(pi * tau);
-  case TomographyFilter::Parzen:
-    return std::pow(1 - tau, 3);
-  }
-  Impl::fail("filter_window", "filter", "a filter", Impl::number(int(filter)));
-}
+inline double filter_window(TomographyFilter filter, double tau);
 
 /// A filter's factors for the frequencies k / size, k = 0 ... size / 2, of rows of `size` pixels. The ramp is
 /// the transform of its band-limited kernel, 1/4 at 0, -1 / (pi m)^2 at odd m, 0 at even m (Ramachandran and
 /// Lakshminarayanan, PNAS 68, 1971), cut to the row: sampling |t| itself would lose the mean of the image.
 /// @throws Error on a size below 1
-inline std::vector<double> filter_multiplier(TomographyFilter filter, std::int64_t size) {
-  Impl::Arguments{"filter_multiplier"}.at_least("size", size, std::int64_t(1));
-  constexpr double pi = std::numbers::pi;
-  std::vector<double> cosines(static_cast<std::size_t>(size)),
-      factors(static_cast<std::size_t>(size / 2 + 1));
-  for (std::int64_t j = 0; j < size; ++j)
-    cosines[static_cast<std::size_t>(j)] = std::cos(2 * pi * double(j) / double(size));
-  for (std::int64_t k = 0; k <= size / 2; ++k) {
-    double ramp = 1;
-    if (filter != TomographyFilter::None) {
-      ramp = 0.25;
-      for (std::int64_t m = 1; 2 * m <= size; m += 2) {
-        const double both_sides = 2 * m == size ? 1 : 2;
-        ramp -=
-            both_sides * cosines[static_cast<std::size_t>(k * m % size)] / (pi * pi * double(m) * double(m));
-      }
-    }
-    factors[static_cast<std::size_t>(k)] = ramp * filter_window(filter, 2 * double(k) / double(size));
-  }
-  return factors;
-}
+inline std::vector<double> filter_multiplier(TomographyFilter filter, std::int64_t size);
 
 /// Filters the rows of projections, and shifts them, by FFTs of at least twice their width.
 /// With Ramp, filtered back-projection (pi / P) sum_p q_p(s) returns the attenuation per pixel.
@@ -276,5 +236,49 @@ private:
   Vector<Complex> spectra_, products_, factors_; ///< products are the spectra where these are as long
   Impl::FilterLines<ExecutionSpace, T> lines_;
 };
+
+inline double filter_window(TomographyFilter filter, double tau) {
+  constexpr double pi = std::numbers::pi;
+  switch (filter) {
+  case TomographyFilter::None:
+  case TomographyFilter::Ramp:
+    return 1;
+  case TomographyFilter::Shepp:
+    return tau > 0 ? std::sin(pi * tau / 2) / (pi * tau / 2) : 1;
+  case TomographyFilter::Cosine:
+    return std::cos(pi * tau / 2);
+  case TomographyFilter::Cosine2:
+    return std::pow(std::cos(pi * tau / 2), 2);
+  case TomographyFilter::Hamming:
+    return 0.54 + 0.46 * std::cos(pi * tau);
+  case TomographyFilter::Hann:
+    return 0.5 + 0.5 * std::cos(pi * tau);
+  case TomographyFilter::Parzen:
+    return std::pow(1 - tau, 3);
+  }
+  Impl::fail("filter_window", "filter", "a filter", Impl::number(int(filter)));
+}
+
+inline std::vector<double> filter_multiplier(TomographyFilter filter, std::int64_t size) {
+  Impl::Arguments{"filter_multiplier"}.at_least("size", size, std::int64_t(1));
+  constexpr double pi = std::numbers::pi;
+  std::vector<double> cosines(static_cast<std::size_t>(size)),
+      factors(static_cast<std::size_t>(size / 2 + 1));
+  for (std::int64_t j = 0; j < size; ++j)
+    cosines[static_cast<std::size_t>(j)] = std::cos(2 * pi * double(j) / double(size));
+  for (std::int64_t k = 0; k <= size / 2; ++k) {
+    double ramp = 1;
+    if (filter != TomographyFilter::None) {
+      ramp = 0.25;
+      for (std::int64_t m = 1; 2 * m <= size; m += 2) {
+        const double both_sides = 2 * m == size ? 1 : 2;
+        ramp -=
+            both_sides * cosines[static_cast<std::size_t>(k * m % size)] / (pi * pi * double(m) * double(m));
+      }
+    }
+    factors[static_cast<std::size_t>(k)] = ramp * filter_window(filter, 2 * double(k) / double(size));
+  }
+  return factors;
+}
 
 } // namespace Bracewell

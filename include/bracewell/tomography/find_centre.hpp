@@ -2,8 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
-#include <bracewell/tomography/detail/centre_search.hpp>
-#include <bracewell/tomography/detail/searched_sinogram.hpp>
+#include <bracewell/tomography/detail/centre/search.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -25,29 +24,6 @@ struct CentreOptions {
   /// Called now and then with the share of the work that is done, from 0 to 1.
   std::function<void(double)> progress = {};
 };
-
-namespace Impl {
-
-/// The angles of the first half turn, in order.
-inline std::vector<int> half_turn(const Arguments& arguments, const std::vector<double>& angles) {
-  constexpr double pi = std::numbers::pi;
-  for (const double angle : angles)
-    arguments.finite("angles", angle);
-  const auto angle = [&](int row) { return angles[static_cast<std::size_t>(row)]; };
-  std::vector<int> rows(angles.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  std::stable_sort(rows.begin(), rows.end(), [&](int a, int b) { return angle(a) < angle(b); });
-  const double start = angle(rows.front()), span = angle(rows.back()) - start;
-  const auto beyond = std::find_if(rows.begin(), rows.end(), [&](int row) {
-    return angle(row) - start > pi * (1 - 0.25 / double(angles.size()));
-  });
-  rows.erase(beyond, rows.end());
-  arguments.require(span > 170 * pi / 180 && rows.size() >= 8, "angles", "at least 8 over 170 degrees",
-                    [&] { return number(rows.size()) + " over " + number(span * 180 / pi) + " degrees"; });
-  return rows;
-}
-
-} // namespace Impl
 
 /// The detector pixel of the rotation axis, from one sinogram: half a turn and its mirror image make a whole
 /// turn, whose spectrum is empty outside of a double wedge when they fit together (Vo, Drakopoulos, Atwood
@@ -73,7 +49,7 @@ double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const 
       [&] { return Impl::number(first) + " and " + Impl::number(last); });
   arguments.require(options.object_radius > 0 && options.object_radius <= 1, "options.object_radius",
                     "above 0, at most 1", [&] { return Impl::number(options.object_radius); });
-  const std::vector<int> rows = Impl::half_turn(arguments, angles);
+  const std::vector<int> rows = Impl::first_half_turn(arguments, angles);
 
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_centre");
   const auto order =

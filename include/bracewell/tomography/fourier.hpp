@@ -49,7 +49,7 @@ public:
         layout_(space, geometry, options.units),
         gridding_(Impl::NamedPlans::make<Gridding2D>({"FourierTomography"}, space, polar(geometry),
                                                      sizes_.shape(), gridding_options(options))),
-        // Plans without workspace of their own share one: they never run at the same time.
+        // Plans without workspace of their own share one: they are never in use at the same time.
         along_detector_(space, {geometry.width}, sizes_.rows(), {.external_workspace = true}),
         to_detector_(space, {geometry.width}, sizes_.rows(), {.external_workspace = true}),
         backward_(space, gridding_.grid_shape(), sizes_.pairs(),

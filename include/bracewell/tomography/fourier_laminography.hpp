@@ -5,7 +5,7 @@
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
-#include <bracewell/tomography/detail/frame_samples.hpp>
+#include <bracewell/tomography/detail/laminography/frame_samples.hpp>
 #include <bracewell/tomography/options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -52,7 +52,7 @@ public:
         gridding_(Impl::NamedPlans::make<Gridding3D>({"FourierLaminography"}, space,
                                                      Impl::points_of_frames(space, geometry), shape(sizes_),
                                                      gridding_options(options))),
-        // Plans without workspace of their own share one: they never run at the same time.
+        // Plans without workspace of their own share one: they are never in use at the same time.
         to_spectra_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
         to_frames_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
         backward_(space, gridding_.grid_shape(), 1,

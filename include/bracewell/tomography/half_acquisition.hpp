@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/tomography/detail/overlap.hpp>
-#include <bracewell/tomography/detail/searched_sinogram.hpp>
+#include <bracewell/tomography/detail/centre/overlap.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -60,22 +59,6 @@ double find_overlap(const ExecutionSpace& space, const Sinogram& sinogram, const
   return Impl::search_overlap(space, in.data, n, Impl::opposite_rows(arguments, angles), least);
 }
 
-namespace Impl {
-
-/// Checks both kinds of rows, [slices, angles, pixels].
-inline HalfAcquisition check_half_acquisition(const Arguments& arguments, const ArrayShape& rows,
-                                              const ArrayShape& wider, double centre) {
-  arguments.require(rows && rows.rank == 3 && rows.extents[2] >= 1 && rows.extents[2] < (1 << 29),
-                    "sinograms", "[slices, angles, width]", [&] { return rows.shape(); });
-  const auto width = static_cast<int>(rows.extents[2]);
-  arguments.within("centre", centre, 0., double(width - 1), " pixels");
-  const HalfAcquisition place = half_acquisition(width, centre);
-  arguments.shape("wider", wider, {rows.extents[0], rows.extents[1], place.width});
-  return place;
-}
-
-} // namespace Impl
-
 /// Rows of half acquisition to the wider rows that a method reconstructs with the angles of the whole turn and the
 /// centre of half_acquisition: weights fall from 2 to 0 as a squared cosine over the columns that are seen twice, so
 /// that both views of a ray weigh 2, as they do in other scans over a whole turn; zeros where the detector is not.
@@ -91,10 +74,12 @@ void weigh_half_acquisition(const ExecutionSpace& space, const Input& sinograms,
   constexpr Impl::Arguments arguments{"weigh_half_acquisition"};
   const Array<const T, MemorySpace> in(sinograms);
   const Array<T, MemorySpace> out(wider);
-  const HalfAcquisition place = Impl::check_half_acquisition(arguments, in, out, centre);
+  Impl::check_half_acquisition(arguments, in, centre);
+  const auto width = static_cast<int>(in.extents[2]);
+  const HalfAcquisition place = half_acquisition(width, centre);
+  arguments.shape("wider", out, {in.extents[0], in.extents[1], place.width});
   arguments.disjoint({{"wider", out}}, {{"sinograms", in}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::weigh_half_acquisition");
-  const auto width = static_cast<int>(in.extents[2]);
   Impl::for_each_row(space, "Bracewell::weigh_half_acquisition::weigh", in.extents[0] * in.extents[1],
                      Impl::WeighOverlap<T>{in.data, out.data, width, place.width, place.offset,
                                            Impl::OverlapWeight(width, centre)});
@@ -110,10 +95,12 @@ void weigh_half_acquisition_transpose(const ExecutionSpace& space, const Input& 
   constexpr Impl::Arguments arguments{"weigh_half_acquisition_transpose"};
   const Array<const T, MemorySpace> in(wider);
   const Array<T, MemorySpace> out(sinograms);
-  const HalfAcquisition place = Impl::check_half_acquisition(arguments, out, in, centre);
+  Impl::check_half_acquisition(arguments, out, centre);
+  const auto width = static_cast<int>(out.extents[2]);
+  const HalfAcquisition place = half_acquisition(width, centre);
+  arguments.shape("wider", in, {out.extents[0], out.extents[1], place.width});
   arguments.disjoint({{"sinograms", out}}, {{"wider", in}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::weigh_half_acquisition_transpose");
-  const auto width = static_cast<int>(out.extents[2]);
   Impl::for_each_row(space, "Bracewell::weigh_half_acquisition_transpose::weigh",
                      out.extents[0] * out.extents[1],
                      Impl::WeighOverlapTranspose<T>{in.data, out.data, width, place.width, place.offset,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/line_project.hpp>
+#include <bracewell/tomography/detail/line/project.hpp>
 #include <bracewell/tomography/options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

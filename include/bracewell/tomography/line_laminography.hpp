@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/tomography/detail/joseph.hpp>
+#include <bracewell/tomography/detail/laminography/joseph.hpp>
 #include <bracewell/tomography/options.hpp>
 
 namespace Bracewell {

@@ -4,11 +4,11 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/beam.hpp>
-#include <bracewell/tomography/detail/log_polar_convolution.hpp>
-#include <bracewell/tomography/detail/log_polar_grid.hpp>
-#include <bracewell/tomography/detail/log_polar_image.hpp>
-#include <bracewell/tomography/detail/log_polar_rows.hpp>
-#include <bracewell/tomography/detail/log_polar_symbol.hpp>
+#include <bracewell/tomography/detail/log_polar/convolution.hpp>
+#include <bracewell/tomography/detail/log_polar/grid.hpp>
+#include <bracewell/tomography/detail/log_polar/image.hpp>
+#include <bracewell/tomography/detail/log_polar/rows.hpp>
+#include <bracewell/tomography/detail/log_polar/symbol.hpp>
 #include <bracewell/tomography/options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -26,6 +26,9 @@ namespace Bracewell {
 /// transpose, of the same stages in reverse, or has the units of line integrals (ProjectionUnits). For even
 /// angles over half a turn only; the angles themselves are sampled exactly, rows and results are interpolated
 /// by cubic B-splines. The work is that of some FFTs of the size of the projections.
+///
+/// It is the published method (Andersson, Carlsson and Nikitin, 2016) and never the fastest: FourierTomography takes 2.0,
+/// 8.7 and 33.5 ms where it takes 3.6, 13.7 and 63.6 ms (docs/performance.md, one NVIDIA H200).
 ///
 /// Two real slices are transformed as one complex slice: FFTs along rho, and between them one kernel that
 /// convolves over the angles. A movable plan with workspace; calls that can overlap need a plan each.

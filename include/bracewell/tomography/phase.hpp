@@ -46,51 +46,13 @@ struct PhaseOptions {
   bool attenuation = true; ///< what comes in is minus the logarithm of the transmission; false: transmission
 };
 
-namespace Impl {
-
-inline void check_phase(const Arguments& arguments, const PhaseOptions& options) {
-  arguments.positive("options.wavelength", options.wavelength);
-  arguments.positive("options.distance", options.distance);
-  arguments.positive("options.pixel_size", options.pixel_size);
-  arguments.positive("options.delta_beta", options.delta_beta);
-  arguments.positive("options.regularisation", options.regularisation);
-  arguments.within("options.padding", options.padding.value_or(0), 0, 1 << 14, " pixels");
-}
-
-/// pi wavelength distance / pixel^2: the defocus.
-inline double phase_defocus(const PhaseOptions& options) {
-  return std::numbers::pi * options.wavelength * options.distance / (options.pixel_size * options.pixel_size);
-}
-
-} // namespace Impl
-
 /// The factor of a phase filter at a frequency in cycles per pixel; 1 at 0 (WeakObject: nearly).
 /// @throws Error on options that are not finite and positive
-inline double phase_multiplier(const PhaseOptions& options, double fy, double fx) {
-  Impl::check_phase({"phase_multiplier"}, options);
-  constexpr double pi = std::numbers::pi;
-  const double defocus = Impl::phase_defocus(options), square = fy * fy + fx * fx;
-  switch (options.method) {
-  case PhaseMethod::Paganin:
-    return 1 / (1 + options.delta_beta * defocus * square);
-  case PhaseMethod::GeneralisedPaganin:
-    return 1 / (1 + options.delta_beta * defocus * (2 - std::cos(2 * pi * fx) - std::cos(2 * pi * fy)) /
-                        (2 * pi * pi));
-  case PhaseMethod::WeakObject: {
-    const double d = std::cos(defocus * square) + options.delta_beta * std::sin(defocus * square);
-    return d / (d * d + options.regularisation);
-  }
-  }
-  Impl::fail("phase_multiplier", "options.method", "a method", Impl::number(int(options.method)));
-}
+inline double phase_multiplier(const PhaseOptions& options, double fy, double fx);
 
 /// Pixels that a phase filter reaches: eight times the length sqrt(a) / (2 pi) over which Paganin's decays to 1/e.
 /// @throws Error on options that are not finite and positive
-inline int phase_reach(const PhaseOptions& options) {
-  Impl::check_phase({"phase_reach"}, options);
-  const double length = std::sqrt(options.delta_beta * Impl::phase_defocus(options)) / (2 * std::numbers::pi);
-  return static_cast<int>(std::ceil(std::clamp(8 * length, 8., double(1 << 14))));
-}
+inline int phase_reach(const PhaseOptions& options);
 
 /// Attenuation from projections in which waves have spread from the object to the detector: single-distance phase
 /// retrieval by a filter of every frame.
@@ -145,13 +107,13 @@ public:
     const bool by_columns = Columns::fit(space, height);
     const int rows_of_frame = by_columns ? rows : height, columns = length / 2 + 1;
     const std::int64_t block = block_frames(space, angles, rows_of_frame, length),
-                       lines = block * rows_of_frame;
-    const std::size_t bytes = std::size_t(lines * length + std::int64_t(height) * columns) * sizeof(T) +
-                              std::size_t(lines * columns) * sizeof(Complex);
+                       all_rows = block * rows_of_frame;
+    const std::size_t bytes = std::size_t(all_rows * length + std::int64_t(height) * columns) * sizeof(T) +
+                              std::size_t(all_rows * columns) * sizeof(Complex);
     if (by_columns)
       return bytes + Columns(space, height).memory_bytes() +
-             FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {length}, lines) +
-             FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {length}, lines);
+             FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {length}, all_rows) +
+             FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {length}, all_rows);
     return bytes + FFT<ExecutionSpace, 2, T, Complex>::bytes_needed(space, {height, length}, block) +
            FFT<ExecutionSpace, 2, Complex, T>::bytes_needed(space, {height, length}, block);
   }
@@ -165,8 +127,8 @@ public:
     const bool weak = options_.method == PhaseMethod::WeakObject;
     const Values contrast = options_.attenuation ? Values::AttenuationContrast : Values::Contrast,
                  transmission = options_.attenuation ? Values::Transmission : Values::Kept;
-    run(space, {"PhaseRetrieval::execute"}, "attenuation", sinograms, attenuation,
-        weak ? contrast : transmission, weak ? Values::Minus : Values::MinusLog);
+    apply(space, {"PhaseRetrieval::execute"}, "attenuation", sinograms, attenuation,
+          weak ? contrast : transmission, weak ? Values::Minus : Values::MinusLog);
   }
 
   /// The filter alone, which is linear.
@@ -175,15 +137,15 @@ public:
   /// @throws Error as execute
   template <class Input, class Output>
   void filter(const ExecutionSpace& space, const Input& sinograms, const Output& filtered) const {
-    run(space, {"PhaseRetrieval::filter"}, "filtered", sinograms, filtered, Values::Kept, Values::Kept);
+    apply(space, {"PhaseRetrieval::filter"}, "filtered", sinograms, filtered, Values::Kept, Values::Kept);
   }
 
   /// The transpose of `filter`.
   /// @throws Error as execute
   template <class Input, class Output>
   void filter_transpose(const ExecutionSpace& space, const Input& sinograms, const Output& filtered) const {
-    run(space, {"PhaseRetrieval::filter_transpose"}, "filtered", sinograms, filtered, Values::Zero,
-        Values::Zero);
+    apply(space, {"PhaseRetrieval::filter_transpose"}, "filtered", sinograms, filtered, Values::Zero,
+          Values::Zero);
   }
 
 private:
@@ -224,8 +186,8 @@ private:
   }
 
   template <class Input, class Output>
-  void run(const ExecutionSpace& space, const Impl::Arguments& arguments, const char* result,
-           const Input& sinograms, const Output& filtered, Values before, Values after) const {
+  void apply(const ExecutionSpace& space, const Impl::Arguments& arguments, const char* result,
+             const Input& sinograms, const Output& filtered, Values before, Values after) const {
     const Array<const T, MemorySpace> in(sinograms);
     const Array<T, MemorySpace> out(filtered);
     arguments.require(
@@ -286,5 +248,29 @@ private:
   Kokkos::View<Complex*, ExecutionSpace> spectra_;
   Kokkos::View<T*, ExecutionSpace> factors_;
 };
+
+inline double phase_multiplier(const PhaseOptions& options, double fy, double fx) {
+  Impl::check_phase({"phase_multiplier"}, options);
+  constexpr double pi = std::numbers::pi;
+  const double defocus = Impl::phase_defocus(options), square = fy * fy + fx * fx;
+  switch (options.method) {
+  case PhaseMethod::Paganin:
+    return 1 / (1 + options.delta_beta * defocus * square);
+  case PhaseMethod::GeneralisedPaganin:
+    return 1 / (1 + options.delta_beta * defocus * (2 - std::cos(2 * pi * fx) - std::cos(2 * pi * fy)) /
+                        (2 * pi * pi));
+  case PhaseMethod::WeakObject: {
+    const double d = std::cos(defocus * square) + options.delta_beta * std::sin(defocus * square);
+    return d / (d * d + options.regularisation);
+  }
+  }
+  Impl::fail("phase_multiplier", "options.method", "a method", Impl::number(int(options.method)));
+}
+
+inline int phase_reach(const PhaseOptions& options) {
+  Impl::check_phase({"phase_reach"}, options);
+  const double length = std::sqrt(options.delta_beta * Impl::phase_defocus(options)) / (2 * std::numbers::pi);
+  return static_cast<int>(std::ceil(std::clamp(8 * length, 8., double(1 << 14))));
+}
 
 } // namespace Bracewell

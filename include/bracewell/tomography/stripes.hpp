@@ -3,12 +3,11 @@
 
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/column_sorting.hpp>
-#include <bracewell/tomography/detail/rolling_median.hpp>
-#include <bracewell/tomography/detail/stripe_columns.hpp>
-#include <bracewell/tomography/detail/stripe_detection.hpp>
-#include <bracewell/tomography/detail/stripe_medians.hpp>
-#include <bracewell/tomography/detail/stripe_wavelet.hpp>
+#include <bracewell/tomography/detail/stripes/columns.hpp>
+#include <bracewell/tomography/detail/stripes/detection.hpp>
+#include <bracewell/tomography/detail/stripes/medians.hpp>
+#include <bracewell/tomography/detail/stripes/sorting.hpp>
+#include <bracewell/tomography/detail/stripes/wavelet.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 #include <bracewell/tomography/stripe_options.hpp>
 
@@ -33,8 +32,8 @@ public:
   /// @param width   n, pixels of the detector
   /// @throws Error on sizes below 1 and options out of range
   StripeRemoval(const ExecutionSpace& space, int angles, int width, const StripeOptions& options = {})
-      : angles_(angles), width_(width), options_(options) {
-    check({"StripeRemoval"}, angles, width, options);
+      : angles_(check({"StripeRemoval"}, angles, width, options)), width_(width), options_(options),
+        smoothing_(space, options.window, angles) {
     columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns",
                                       std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
     if (options.method == StripeMethod::Wavelet)
@@ -42,7 +41,7 @@ public:
     if (sorts(options)) {
       ranked_ = {space, "Bracewell::StripeRemoval::ranked",
                  sorted_at_once(options, angles, width) * angles * width};
-      sorting_ = {space, sorted_columns(options, angles, width), long_values(options, angles, width)};
+      sorting_ = {space, long_values(options, angles, width)};
     }
     if (options.method == StripeMethod::All) {
       medians_ =
@@ -74,9 +73,7 @@ public:
                                    ? static_cast<std::size_t>(sorted_at_once(options, angles, width) * angles)
                                    : 0,
                       ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
-    return wavelet +
-           Sorting::bytes_needed(sorted_columns(options, angles, width),
-                                 long_values(options, angles, width)) +
+    return wavelet + Sorting::bytes_needed(long_values(options, angles, width)) +
            std::size_t(width) *
                ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
                 (ranked + ratios) * Ranked::value_bytes);
@@ -86,7 +83,7 @@ public:
   /// @throws Error on shapes that do not fit
   template <class Sinograms>
   void execute(const ExecutionSpace& space, const Sinograms& sinograms) const {
-    run(space, {"StripeRemoval::execute"}, sinograms, false);
+    apply(space, {"StripeRemoval::execute"}, sinograms, false);
   }
 
   /// The transpose of execute by Wavelet without dead columns, which is linear.
@@ -97,11 +94,11 @@ public:
     constexpr Impl::Arguments arguments{"StripeRemoval::transpose"};
     arguments.require(options_.method == StripeMethod::Wavelet && options_.dead == 0, "options",
                       "Wavelet with dead = 0, which is linear", "others");
-    run(space, arguments, sinograms, true);
+    apply(space, arguments, sinograms, true);
   }
 
 private:
-  static void check(const Impl::Arguments& arguments, int angles, int width, const StripeOptions& options) {
+  static int check(const Impl::Arguments& arguments, int angles, int width, const StripeOptions& options) {
     arguments.at_least("angles", angles, 1);
     arguments.at_least("width", width, 1);
     arguments.require(
@@ -120,15 +117,14 @@ private:
     arguments.within("options.damping", options.damping, 0.1, 100.);
     arguments.require(options.dead == 0 || (options.dead > 1 && options.dead < 1e6), "options.dead",
                       "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
+    return angles;
   }
 
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   using Columns = Impl::StripeColumns<T>;
   using Wavelet = Impl::WaveletStripes<ExecutionSpace, T>;
-  static constexpr int slices_at_once =
-      Impl::is_host<ExecutionSpace> ? 16 : 32; ///< whose columns there is workspace for
-  static constexpr int team_threads =
-      Impl::is_host<ExecutionSpace> ? 1 : 256; ///< that look at ranks together
+  using Tuning = Impl::StripeTuning<ExecutionSpace, T>;
+  static constexpr int slices_at_once = Tuning::slices_at_once, team_threads = Tuning::part_threads;
 
   using Ranked = Impl::RankedVectors<ExecutionSpace, T>;
   using Sorting = Impl::ColumnSorting<ExecutionSpace, T>;
@@ -160,8 +156,8 @@ private:
   Columns columns() const { return {columns_.data(), angles_, width_}; }
 
   template <class Sinograms>
-  void run(const ExecutionSpace& space, const Impl::Arguments& arguments, const Sinograms& sinograms,
-           bool transpose) const {
+  void apply(const ExecutionSpace& space, const Impl::Arguments& arguments, const Sinograms& sinograms,
+             bool transpose) const {
     const Array<T, MemorySpace> array(sinograms);
     arguments.require(
         array && array.rank == 3 && array.extents[1] == angles_ && array.extents[2] == width_, "sinograms",
@@ -204,7 +200,7 @@ private:
       sorting_.sort(space, ranked_.columns(), count * width_, angles_);
       if (all)
         smooth_large(space);
-      smooth(space, first.next(slice), count);
+      smoothing_.execute(space, first.next(slice), ranked_.columns(), count);
     }
   }
 
@@ -266,59 +262,13 @@ private:
                        Impl::SubtractOffsets<T>{first, columns()});
   }
 
-  /// Medians over columns of the sorted values.
-  void smooth(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
-    using Medians = Impl::MediansByAngle<T>;
-    switch (options_.window) {
-    case 3:
-      return median<3>(space, first, slices);
-    case 5:
-      return median<5>(space, first, slices);
-    case 7:
-      return median<7>(space, first, slices);
-    case 9:
-      return median<9>(space, first, slices);
-    default:
-      for (std::int64_t slice = 0; slice < slices; ++slice) {
-        const auto ranked = ranked_.columns().from(slice * angles_ * width_);
-        Impl::RollingMedian<ExecutionSpace, T, Medians>{ranked.values, angles_, width_, options_.window,
-                                                        Medians{first.next(slice), ranked.angles}}
-            .launch(space, "Bracewell::StripeRemoval::median");
-      }
-    }
-  }
-
-  template <int Window>
-  void median(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
-    if constexpr (Impl::has_chip_memory<ExecutionSpace>) {
-      constexpr int columns = 32 / sizeof(T);
-      if (median_on_chip<Impl::MediansOnChip<T, Window, columns, 512, 2>>(space, first, slices) ||
-          median_on_chip<Impl::MediansOnChip<T, Window, columns, 1024, 1>>(space, first, slices))
-        return;
-    }
-    Kokkos::parallel_for("Bracewell::StripeRemoval::median",
-                         Kokkos::TeamPolicy<ExecutionSpace>(space, int(slices) * width_, team_threads),
-                         Impl::MedianOfRanks<T, Window>{first, ranked_.columns()});
-  }
-
-  /// Whether there is room for the teams.
-  template <class Medians>
-  bool median_on_chip(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
-                      std::int64_t slices) const {
-    if (Medians::chip_teams * Medians::bytes(angles_) > Impl::chip_memory(space))
-      return false;
-    Impl::launch_on_chip(space, "Bracewell::StripeRemoval::median",
-                         int(slices) * ((width_ - 1) / Medians::columns + 1), Medians::bytes(angles_),
-                         Medians{first, ranked_.columns()});
-    return true;
-  }
-
   int angles_, width_;
   StripeOptions options_;
   Kokkos::View<T*, ExecutionSpace> columns_; ///< StripeColumns
   Ranked ranked_;
   Sorting sorting_;
   Wavelet wavelet_;
+  Impl::ColumnMedians<ExecutionSpace, T> smoothing_;
   Kokkos::View<T*, ExecutionSpace> medians_, ratios_; ///< of All
   Ranked sorted_ratios_;
 };

@@ -179,10 +179,11 @@ void sum_views(const ExecutionSpace& space, const Slopes& slopes, const Cotangen
   arguments.shape("result", out, {a.extents[1]});
   const Impl::SumViews<ExecutionSpace, T> sum{a.data,       b.data,       out.data,
                                               a.extents[0], a.extents[1], static_cast<int>(a.extents[2])};
-  Kokkos::parallel_for("Bracewell::sum_views",
-                       Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(a.extents[1]),
-                                                          Impl::is_host<ExecutionSpace> ? 1 : 128),
-                       sum);
+  Kokkos::parallel_for(
+      "Bracewell::sum_views",
+      Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(a.extents[1]),
+                                         +Impl::TomographyTuning<ExecutionSpace>::view_threads),
+      sum);
 }
 
 } // namespace Bracewell

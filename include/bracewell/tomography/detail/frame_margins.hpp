@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/checks.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <numbers>
 
 namespace Bracewell::Impl {
+
+/// Checks PhaseOptions.
+template <class Options>
+void check_phase(const Arguments& arguments, const Options& options) {
+  arguments.positive("options.wavelength", options.wavelength);
+  arguments.positive("options.distance", options.distance);
+  arguments.positive("options.pixel_size", options.pixel_size);
+  arguments.positive("options.delta_beta", options.delta_beta);
+  arguments.positive("options.regularisation", options.regularisation);
+  arguments.within("options.padding", options.padding.value_or(0), 0, 1 << 14, " pixels");
+}
+
+/// pi wavelength distance / pixel^2: the defocus.
+template <class Options>
+double phase_defocus(const Options& options) {
+  return std::numbers::pi * options.wavelength * options.distance / (options.pixel_size * options.pixel_size);
+}
 
 /// What PhaseRetrieval does with values on their way to its filter, and behind it.
 enum class FrameValues {
@@ -47,12 +67,12 @@ struct PadFrames {
   }
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
-    const auto frame = static_cast<int>(line / padded_rows), y = static_cast<int>(line % padded_rows);
+  KOKKOS_FUNCTION void operator()(std::int64_t number, const Member& member) const {
+    const auto frame = static_cast<int>(number / padded_rows), y = static_cast<int>(number % padded_rows);
     const bool zeros = change == FrameValues::Zero, there = frame < frames && (!zeros || y < rows);
     const T* in = sinograms +
                   (std::int64_t(repeated_index(y, rows, padded_rows)) * angles + (there ? frame : 0)) * width;
-    T* out = padded + line * padded_width;
+    T* out = padded + number * padded_width;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, padded_width), [&](int x) {
       out[x] = there && (!zeros || x < width) ? changed(in[repeated_index(x, width, padded_width)]) : T(0);
     });
@@ -67,9 +87,9 @@ struct MultiplyFrames {
   int rows, columns;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
-    Kokkos::complex<T>* values = spectra + line * columns;
-    const T* factor = factors + line % rows * columns;
+  KOKKOS_FUNCTION void operator()(std::int64_t number, const Member& member) const {
+    Kokkos::complex<T>* values = spectra + number * columns;
+    const T* factor = factors + number % rows * columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, columns), [&](int k) { values[k] *= factor[k]; });
   }
 };
@@ -83,8 +103,8 @@ struct CropFrames {
   FrameValues change;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
-    const auto frame = static_cast<int>(line / rows), y = static_cast<int>(line % rows);
+  KOKKOS_FUNCTION void operator()(std::int64_t number, const Member& member) const {
+    const auto frame = static_cast<int>(number / rows), y = static_cast<int>(number % rows);
     const T* in = padded + (std::int64_t(frame) * padded_rows + y) * padded_width;
     T* out = sinograms + (std::int64_t(y) * angles + frame) * width;
     const T least = Kokkos::Experimental::epsilon_v<T>;
@@ -121,8 +141,8 @@ struct FoldFrames {
   }
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
-    const auto frame = static_cast<int>(line / rows), row = static_cast<int>(line % rows);
+  KOKKOS_FUNCTION void operator()(std::int64_t number, const Member& member) const {
+    const auto frame = static_cast<int>(number / rows), row = static_cast<int>(number % rows);
     const T* in = padded + std::int64_t(frame) * padded_rows * padded_width;
     T* out = sinograms + (std::int64_t(row) * angles + frame) * width;
     const Repeats y = repeats(row, rows, padded_rows);

@@ -30,7 +30,7 @@ struct PolarSampleView {
   }
 };
 
-/// What turns half spectra of projection rows into samples on rays: exp(2 pi i k centre / width) / width
+/// What makes samples on rays of half spectra of projection rows: exp(2 pi i k centre / width) / width
 /// times the weight of the ray; factors of their own where views are shifted.
 template <class Space, class T>
 struct PolarSampleLayout {
@@ -171,7 +171,7 @@ struct SamplesFromSpectra : SpectraAndSamples<Space, T> {
   }
 };
 
-/// The transpose, into what a half-spectrum-to-real FFT turns into the transpose of the projections.
+/// The transpose, into half spectra of which an FFT to real rows makes the transpose of the projections.
 template <class Space, class T>
 struct SpectraFromSamples : SpectraAndSamples<Space, T> {
   using Base = SpectraAndSamples<Space, T>;

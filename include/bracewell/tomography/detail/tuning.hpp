@@ -34,9 +34,43 @@ struct GPUTomographyTuning {
   // ProjectionFilter: bytes of a block of rows.
   static constexpr std::int64_t filter_bytes(int) { return 192 * 1024 * 1024; }
 
-  static constexpr std::int64_t centre_values = 1 << 22; ///< of find_centre's whole turns at once
+  static constexpr std::int64_t centre_values = 1 << 22;     ///< of find_centre's whole turns at once
+  static constexpr int centre_threads = 256;                 ///< of a trial of find_centre
+  static constexpr int overlap_rows = 8, overlap_lanes = 32; ///< of a trial of find_overlap at once
+  static constexpr int view_threads = 128;                   ///< of a view of sum_views
 
   static constexpr std::int64_t sorted_values = 1 << 25; ///< of slices that StripeRemoval sorts in one launch
+};
+
+/// Numbers of StripeRemoval's kernels on GPUs: on an NVIDIA H200, 2026-11-24 and -25, by the rows `stripes/...` of
+/// `bench/bench_tomography`.
+template <class T>
+struct GPUStripeTuning {
+  static constexpr int slices_at_once = 32; ///< whose columns there is workspace for
+  static constexpr int part_threads = 256;  ///< that look at ranks together
+  static constexpr int copied_columns = 32, copied_angles = 64, copy_threads = 256; ///< of a tile
+  // Networks: values of a thread, and those of them in scratch memory at once.
+  static constexpr int sorted_items = sizeof(T) == 4 ? 16 : 8, exchanged_items = sizeof(T) == 4 ? 4 : 2;
+  // Medians on the chip: columns of a team, whose values fill a sector; threads and resident teams, or else threads of one.
+  static constexpr int median_columns = 32 / int(sizeof(T));
+  static constexpr int median_threads = 512, median_teams = 2, large_median_threads = 1024;
+  static constexpr int rolling_threads = 128, rolling_columns = 64; ///< ranks and columns of a team
+  // Waves: frequencies, columns of a thread, threads along columns and parts of the angles; resident teams.
+  static constexpr int wave_frequencies = 8, wave_columns = 4, wave_lanes = 32, wave_parts = 8,
+                       wave_teams = 2;
+  // Their subtraction: columns of a thread, rows of waves in scratch memory, threads.
+  static constexpr int subtracted_columns = 1, subtracted_rows = 32, subtract_threads = 256;
+};
+
+/// The same on hosts, where a team is one thread: two cores of 2.6 GHz with AVX-512, 2026-11-24, by the same rows.
+struct HostStripeTuning {
+  static constexpr int slices_at_once = 16;
+  static constexpr int part_threads = 1;
+  static constexpr int copied_columns = 32, copied_angles = 64, copy_threads = 1;
+  static constexpr int rolling_threads = 1, rolling_columns = 512;
+  static constexpr int wave_frequencies = 1, wave_columns = 64, wave_lanes = 1, wave_parts = 1,
+                       wave_teams = 2;
+  static constexpr int subtracted_columns = 64, subtracted_rows = 32, subtract_threads = 1;
 };
 
 /// The same on hosts, where a team is one thread: two cores of 2.6 GHz with AVX-512, 2026-11-21 and -22.
@@ -61,8 +95,14 @@ struct HostTomographyTuning {
   static constexpr std::int64_t filter_bytes(int threads) { return 128 * 1024 * std::int64_t(threads); }
 
   static constexpr std::int64_t centre_values = 1 << 22;
+  static constexpr int centre_threads = 1;
+  static constexpr int overlap_rows = 1, overlap_lanes = 1;
+  static constexpr int view_threads = 1;
   static constexpr std::int64_t sorted_values = 1; ///< of one slice, which stays in caches
 };
+
+template <class Space, class T>
+using StripeTuning = std::conditional_t<is_host<Space>, HostStripeTuning, GPUStripeTuning<T>>;
 
 template <class Space>
 using TomographyTuning = std::conditional_t<is_host<Space>, HostTomographyTuning, GPUTomographyTuning>;

@@ -41,8 +41,8 @@ struct DifferentiateRows {
       const Kokkos::complex<T> direction = directions[i / frequencies % views];
       value = direction.real() * of_y[i] - direction.imag() * value;
     }
-    const T turn = filter[k] * T(-2 * Kokkos::numbers::pi * k / (double(width) * width));
-    spectra[i] = Kokkos::complex<T>(-turn * value.imag(), turn * value.real()); // times i turn
+    const T frequency = filter[k] * T(-2 * Kokkos::numbers::pi * k / (double(width) * width));
+    spectra[i] = Kokkos::complex<T>(-frequency * value.imag(), frequency * value.real()); // times i frequency
   }
 };
 

@@ -18,7 +18,7 @@
 namespace Bracewell::Impl {
 
 /// Half a turn in equal spans. Within a span (angles theta about its middle alpha, at most `half_span` away)
-/// the disc of radius r, turned by -alpha, is shrunk by a and moved to (1 - a, 0): z = a x / r + (1 - a, 0).
+/// the disc of radius r, rotated by -alpha, is shrunk by a and moved to (1 - a, 0): z = a x / r + (1 - a, 0).
 /// A ray at s then is at e^rho' = a s / r + (1 - a) cos(theta), and with z = e^rho (cos phi, sin phi) it
 /// passes where rho' = rho + ln cos(phi - theta): back-projection is a convolution. (Andersson, Carlsson and
 /// Nikitin, SIAM J. Imaging Sci. 9(2), 2016.)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/tomography/detail/laminography/tilted_beam.hpp>
 #include <bracewell/tomography/detail/polar_samples.hpp>
-#include <bracewell/tomography/detail/tilted_beam.hpp>
 
 namespace Bracewell::Impl {
 
@@ -88,7 +88,7 @@ struct SamplesFromFrames {
   }
 };
 
-/// The transpose, into half spectra that the FFT to frames turns into its transpose: it counts columns twice but for the
+/// The transpose, into half spectra of which the FFT to frames makes its transpose: it counts columns twice but for the
 /// first and that of the Nyquist frequency, which have to be those of something real.
 template <class T>
 struct FramesFromSamples {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/tomography/detail/log_polar_rows.hpp>
+#include <bracewell/tomography/detail/log_polar/rows.hpp>
 
 namespace Bracewell::Impl {
 
@@ -94,13 +94,13 @@ private:
       CubicBSpline::weights(u - u_cell, u_weights);
       CubicBSpline::weights(v - v_cell, v_weights);
       const int row = static_cast<int>(u_cell) - 1 + grid.result_steps() * grid.refinement;
-      const Complex* line = coefficients + first * pair_size + span * span_size +
-                            std::int64_t(row) * grid.columns + static_cast<int>(v_cell) - 1;
-      for (int i = 0; i < 4; ++i, line += grid.columns)
+      const Complex* values = coefficients + first * pair_size + span * span_size +
+                              std::int64_t(row) * grid.columns + static_cast<int>(v_cell) - 1;
+      for (int i = 0; i < 4; ++i, values += grid.columns)
         for (int z = 0; z < pairs_at_once; ++z)
           if (z < count)
             for (int j = 0; j < 4; ++j)
-              sums.pairs[z] += u_weights[i] * v_weights[j] * line[z * pair_size + j];
+              sums.pairs[z] += u_weights[i] * v_weights[j] * values[z * pair_size + j];
     }
     return sums;
   }
@@ -164,9 +164,10 @@ struct LogPolarEvaluateTransposed {
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int column = static_cast<int>(index % grid.columns);
-    const std::int64_t line = index / grid.columns, rows = grid.result_rows();
-    const int row = static_cast<int>(line % rows), span = static_cast<int>(line / rows % grid.spans);
-    const int first = static_cast<int>(line / rows / grid.spans) * pairs_at_once;
+    const std::int64_t row_of_all = index / grid.columns, rows = grid.result_rows();
+    const int row = static_cast<int>(row_of_all % rows),
+              span = static_cast<int>(row_of_all / rows % grid.spans);
+    const int first = static_cast<int>(row_of_all / rows / grid.spans) * pairs_at_once;
     const int count = Kokkos::min(+pairs_at_once, (slices + 1) / 2 - first);
     Complex sums[pairs_at_once] = {};
     gather(column, row - grid.result_steps() * grid.refinement, span,

@@ -4,8 +4,8 @@
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/line_fft.hpp>
 #include <bracewell/impl/line_steps.hpp>
-#include <bracewell/tomography/detail/log_polar_grid.hpp>
-#include <bracewell/tomography/detail/log_polar_symbol.hpp>
+#include <bracewell/tomography/detail/log_polar/grid.hpp>
+#include <bracewell/tomography/detail/log_polar/symbol.hpp>
 
 namespace Bracewell::Impl {
 
@@ -47,9 +47,10 @@ struct LogPolarConvolve {
   /// symbol.
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const int blocks = grid.columns / columns, rank = member.league_rank();
-    const int set = rank / (images * blocks_at_once) * blocks_at_once;
-    const int in_set = Kokkos::min(+blocks_at_once, blocks - set), rest = rank - set * images;
-    const int image = rest / in_set, k = (set + rest % in_set) * columns;
+    const int first_block = rank / (images * blocks_at_once) * blocks_at_once;
+    const int in_group = Kokkos::min(+blocks_at_once, blocks - first_block),
+              rest = rank - first_block * images;
+    const int image = rest / in_group, k = (first_block + rest % in_group) * columns;
     auto* const values =
         static_cast<Number*>(member.team_scratch(+level).get_shmem_aligned(scratch_bytes(), 16));
     const int pair = image / grid.spans, span = image % grid.spans;

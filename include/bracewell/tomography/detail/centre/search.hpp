@@ -2,18 +2,144 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
+#include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
-#include <bracewell/tomography/detail/turn_sinogram.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 namespace Bracewell::Impl {
+
+/// Checks the sinogram [P, n] that an axis is searched in.
+/// @return n
+inline int check_searched_sinogram(const Arguments& arguments, const ArrayShape& sinogram,
+                                   const std::vector<double>& angles) {
+  arguments.require(
+      sinogram && sinogram.rank == 2 && sinogram.extents[0] == std::int64_t(angles.size()) &&
+          sinogram.extents[0] > 0 && sinogram.extents[0] <= (1 << 24) && sinogram.extents[1] >= 16 &&
+          sinogram.extents[1] <= (1 << 24),
+      "sinogram", [&] { return "[" + number(angles.size()) + ", width from 16 to 2^24]"; },
+      [&] { return sinogram.shape(); });
+  return static_cast<int>(sinogram.extents[1]);
+}
+
+/// The angles of the first half turn, in order.
+inline std::vector<int> first_half_turn(const Arguments& arguments, const std::vector<double>& angles) {
+  constexpr double pi = std::numbers::pi;
+  for (const double angle : angles)
+    arguments.finite("angles", angle);
+  const auto angle = [&](int row) { return angles[static_cast<std::size_t>(row)]; };
+  std::vector<int> rows(angles.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  std::stable_sort(rows.begin(), rows.end(), [&](int a, int b) { return angle(a) < angle(b); });
+  const double start = angle(rows.front()), span = angle(rows.back()) - start;
+  const auto beyond = std::find_if(rows.begin(), rows.end(), [&](int row) {
+    return angle(row) - start > pi * (1 - 0.25 / double(angles.size()));
+  });
+  rows.erase(beyond, rows.end());
+  arguments.require(span > 170 * pi / 180 && rows.size() >= 8, "angles", "at least 8 over 170 degrees",
+                    [&] { return number(rows.size()) + " over " + number(span * 180 / pi) + " degrees"; });
+  return rows;
+}
+
+/// Whole turns: the rows of half a turn, then the same seen from behind, mirrored about a trial centre. Where
+/// the mirrored row has nothing, the row that continues the sequence of angles stands in.
+template <class T>
+struct CompleteSinogram {
+  const T* half;            ///< [angles, width]
+  T* whole;                 ///< [trials, 2 angles, width]
+  int angles, width, first; ///< twice the centre of the first trial, one more in each of the next
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const int trial = static_cast<int>(row / (2 * angles)), p = static_cast<int>(row % (2 * angles));
+    const T* same = half + std::int64_t(p % angles) * width;
+    const T* flipped = half + std::int64_t(angles - 1 - p % angles) * width;
+    const int twice = first + trial;
+    T* out = whole + row * width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
+      const int mirrored = twice - i;
+      out[i] = p < angles ? same[i] : (mirrored >= 0 && mirrored < width ? same[mirrored] : flipped[i]);
+    });
+  }
+};
+
+/// Mean amplitude, per trial, where the spectrum of a turn has nothing: below the double wedge
+/// |m| <= 2 pi R q of an object of radius R (m cycles per turn, q per pixel).
+template <class ExecutionSpace, class T>
+struct WedgeAmplitude {
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+
+  const Kokkos::complex<T>* spectra; ///< [trials, rows, columns]
+  double* amplitudes;
+  int rows, columns, drop;
+  double slope;                       ///< m per column at the wedge's edge
+  double row_damping, column_damping; ///< noise, which is everywhere, counts less at high frequencies
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    const std::int64_t count = std::int64_t(rows) * columns;
+    const Kokkos::complex<T>* spectrum = spectra + member.league_rank() * count;
+    double sum = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(member, rows),
+        [&](int row, double& partial) {
+          const int m = row <= rows / 2 ? row : rows - row;
+          if (m < drop)
+            return;
+          for (int k = 2; k < columns && k * slope < m; ++k)
+            partial += Kokkos::abs(spectrum[std::int64_t(row) * columns + k]) *
+                       Kokkos::exp(-row_damping * m * m - column_damping * k * k);
+        },
+        sum);
+    Kokkos::single(Kokkos::PerTeam(member), [&] { amplitudes[member.league_rank()] = sum; });
+  }
+};
+
+/// Half a turn, reduced by means over `bin` columns and `skip` rows.
+template <class T>
+struct ReduceSinogram {
+  const T* sinogram;
+  const int* rows; ///< of the half turn, in order
+  T* reduced;
+  int width, reduced_width, bin, skip;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    T* out = reduced + row * reduced_width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, reduced_width), [&](int i) {
+      T sum = 0;
+      for (int p = 0; p < skip; ++p) {
+        const T* in = sinogram + std::int64_t(rows[row * skip + p]) * width;
+        for (int k = 0; k < bin; ++k)
+          sum += in[i * bin + k];
+      }
+      out[i] = sum / T(bin * skip);
+    });
+  }
+};
+
+/// Takes the mean over the angles from every column: detector pixels of wrong response, which make rings, are
+/// no part of the object.
+template <class T>
+struct CentreColumns {
+  T* half; ///< [angles, width]
+  int angles, width;
+
+  KOKKOS_FUNCTION void operator()(int i) const {
+    double sum = 0;
+    for (int p = 0; p < angles; ++p)
+      sum += half[std::int64_t(p) * width + i];
+    const T mean = T(sum / angles);
+    for (int p = 0; p < angles; ++p)
+      half[std::int64_t(p) * width + i] -= mean;
+  }
+};
 
 /// Where values are least, counted from `first`; between them by a parabola.
 inline double position_of_least(const std::vector<double>& values, int first) {
@@ -30,9 +156,9 @@ inline double position_of_least(const std::vector<double>& values, int first) {
 
 /// Makes whole turns of half a turn, about some trial centres at once, and looks into their spectra.
 template <class ExecutionSpace, class T>
-class TurnTrials {
+class CentreTrials {
 public:
-  TurnTrials(const ExecutionSpace& space, int angles, int width, int trials, double object_radius)
+  CentreTrials(const ExecutionSpace& space, int angles, int width, int trials, double object_radius)
       : angles_(angles), width_(width), trials_(trials), object_radius_(object_radius),
         at_once_(static_cast<int>(std::clamp<std::int64_t>(TomographyTuning<ExecutionSpace>::centre_values /
                                                                (2 * std::int64_t(angles) * width),
@@ -51,12 +177,13 @@ public:
                                  const Report& report) const {
     std::vector<double> result;
     for (int done = 0; done < trials_; done += at_once_) {
-      for_each_row(space, "Bracewell::find_centre::turn", std::int64_t(at_once_) * 2 * angles_,
-                   TurnSinogram<T>{half, whole_.data(), angles_, width_, first + done});
+      for_each_row(space, "Bracewell::find_centre::complete", std::int64_t(at_once_) * 2 * angles_,
+                   CompleteSinogram<T>{half, whole_.data(), angles_, width_, first + done});
       transform_.execute(space, whole_, spectra_);
-      Kokkos::parallel_for(
-          "Bracewell::find_centre::amplitude",
-          Kokkos::TeamPolicy<ExecutionSpace>(space, at_once_, is_host<ExecutionSpace> ? 1 : 256), wedge());
+      Kokkos::parallel_for("Bracewell::find_centre::amplitude",
+                           Kokkos::TeamPolicy<ExecutionSpace>(
+                               space, at_once_, +TomographyTuning<ExecutionSpace>::centre_threads),
+                           wedge());
       const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), amplitudes_);
       Kokkos::deep_copy(space, host, amplitudes_);
       space.fence("Bracewell::find_centre::amplitudes");
@@ -119,8 +246,8 @@ struct CentreSearch {
       return static_cast<int>(std::lround(2 * (pixel - 0.5 * (bin - 1)) / bin));
     };
     const int first = twice(from), trials = twice(to) - first + 1;
-    const TurnTrials<ExecutionSpace, T> trial_turns(space, angles, columns, trials, object_radius);
-    const double best = position_of_least(trial_turns.amplitudes(space, half.data(), first, report), first);
+    const CentreTrials<ExecutionSpace, T> trial_centres(space, angles, columns, trials, object_radius);
+    const double best = position_of_least(trial_centres.amplitudes(space, half.data(), first, report), first);
     return best / 2 * bin + 0.5 * (bin - 1);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/tomography/detail/tilted_beam.hpp>
+#include <bracewell/tomography/detail/laminography/tilted_beam.hpp>
 
 #include <cstdint>
 

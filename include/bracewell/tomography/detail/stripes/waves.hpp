@@ -3,7 +3,8 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/unroll.hpp>
-#include <bracewell/tomography/detail/stripe_columns.hpp>
+#include <bracewell/tomography/detail/stripes/columns.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
 
@@ -27,10 +28,12 @@ struct AngleWaves {
 /// the angles: it keeps its sums in registers, so that every value is read once for all of them.
 template <class Space, class T>
 struct SumWaves {
-  static constexpr bool host = is_host<Space>;
-  static constexpr int frequencies = host ? 1 : 8, columns = host ? 64 : 4, lanes = host ? 1 : 32,
-                       parts = host ? 1 : 8, block = lanes * columns;
-  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<256, resident_teams<Space>(2)>>;
+  using Tuning = StripeTuning<Space, T>;
+  static constexpr int frequencies = Tuning::wave_frequencies, columns = Tuning::wave_columns,
+                       lanes = Tuning::wave_lanes, parts = Tuning::wave_parts, block = lanes * columns;
+  using Policy =
+      Kokkos::TeamPolicy<Space,
+                         Kokkos::LaunchBounds<lanes * parts, resident_teams<Space>(Tuning::wave_teams)>>;
   using Member = typename Policy::member_type;
 
   SinogramOf<T> first;
@@ -79,11 +82,11 @@ struct SumWaves {
       }
     }
     // One part after the other, so that sums are the same every time.
-    for (int turn = 0; turn < parts; ++turn) {
-      if (part == turn)
+    for (int next = 0; next < parts; ++next) {
+      if (part == next)
         for_each_sum(k, own, [&](int f, int c, int row, bool sine) {
           T& sum = sums[(std::int64_t(slice) * waves.rows() + row) * padded + column + c * lanes];
-          sum = (turn == 0 ? T(0) : sum) + (sine ? sines[f][c] : cosines[f][c]);
+          sum = (next == 0 ? T(0) : sum) + (sine ? sines[f][c] : cosines[f][c]);
         });
       member.team_barrier();
     }
@@ -110,7 +113,10 @@ private:
 template <class Space, class T>
 struct SubtractWaves {
   static constexpr bool host = is_host<Space>;
-  static constexpr int angles = 8, columns = host ? 64 : 1, rows_at_once = 32, threads = host ? 1 : 256;
+  using Tuning = StripeTuning<Space, T>;
+  static constexpr int angles = 8; ///< whose factors are 16-byte words
+  static constexpr int columns = Tuning::subtracted_columns, rows_at_once = Tuning::subtracted_rows,
+                       threads = Tuning::subtract_threads;
   using Policy = Kokkos::TeamPolicy<Space>;
   using Member = typename Policy::member_type;
 

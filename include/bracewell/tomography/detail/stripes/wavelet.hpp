@@ -4,7 +4,7 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
-#include <bracewell/tomography/detail/stripe_waves.hpp>
+#include <bracewell/tomography/detail/stripes/waves.hpp>
 
 #include <cmath>
 #include <numbers>

@@ -17,15 +17,15 @@ struct LogPolarKernel {
   double angle_step, period;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
-    const double k = double(2 * line < columns ? line : line - columns);
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const double k = double(2 * row < columns ? row : row - columns);
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, rows), [&](int j) {
       const double t = (j <= rows / 2 ? j : j - rows) * angle_step;
-      const double cosine = Kokkos::cos(t), turns = k * Kokkos::log(Kokkos::max(cosine, 0.1)) / period;
-      const double phase = 2 * Kokkos::numbers::pi_v<double> * (turns - Kokkos::floor(turns));
+      const double cosine = Kokkos::cos(t), cycles = k * Kokkos::log(Kokkos::max(cosine, 0.1)) / period;
+      const double phase = 2 * Kokkos::numbers::pi_v<double> * (cycles - Kokkos::floor(cycles));
       // No angle of a span is so far from another; few steps can go around more than half a turn.
       const double weight = cosine > 0.1 && 2 * Kokkos::abs(t) < Kokkos::numbers::pi_v<double> ? 1 : 0;
-      kernel[line * rows + j] =
+      kernel[row * rows + j] =
           Kokkos::complex<T>(T(weight * Kokkos::cos(phase)), T(weight * Kokkos::sin(phase)));
     });
   }
@@ -52,9 +52,8 @@ struct LogPolarSymbol {
   }
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
-    const int k = static_cast<int>(line % columns), b = static_cast<int>(line / columns),
-              rows = N * refinement;
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const int k = static_cast<int>(row % columns), b = static_cast<int>(row / columns), rows = N * refinement;
     // A real function has no shifted Nyquist frequency.
     const double factor = 2 * k == columns ? 0 : scale * prefilter(k, columns);
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, +N), [&](int i) {
@@ -62,13 +61,13 @@ struct LogPolarSymbol {
       double re = 0, im = 0;
       // The spectrum of the data repeats itself on finer rows, of which these are every refinement-th.
       for (int l = coarse; l < rows; l += N) {
-        const double turn = 2 * Kokkos::numbers::pi_v<double> * double(std::int64_t(l) * b % rows) / rows;
-        const double weight = factor * prefilter(l, rows), c = Kokkos::cos(turn), s = Kokkos::sin(turn);
+        const double phase = 2 * Kokkos::numbers::pi_v<double> * double(std::int64_t(l) * b % rows) / rows;
+        const double weight = factor * prefilter(l, rows), c = Kokkos::cos(phase), s = Kokkos::sin(phase);
         const Kokkos::complex<T> h = transformed[std::int64_t(k) * rows + l];
         re += weight * (c * double(h.real()) - s * double(h.imag()));
         im += weight * (c * double(h.imag()) + s * double(h.real()));
       }
-      symbol[line * N + i] = Kokkos::complex<T>(T(re), T(im));
+      symbol[row * N + i] = Kokkos::complex<T>(T(re), T(im));
     });
   }
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/tomography/detail/beam.hpp>
-#include <bracewell/tomography/detail/line_footprint.hpp>
+#include <bracewell/tomography/detail/line/footprint.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
@@ -127,7 +127,7 @@ private:
   }
 
   /// Bits of the order in which pixels (0, 0), (1, 0), (0, 1), (1, 1) lie along the detector: 1, the inner two are
-  /// exchanged, as the columns' step is larger than the rows'; 2, columns run the other way.
+  /// exchanged, as the columns' step is larger than the rows'; 2, columns go the other way.
   KOKKOS_FORCEINLINE_FUNCTION static void reorder(int from, int to, Sums& sums) {
     if (from & 1)
       exchange(sums[1], sums[2]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/tomography/detail/line_backproject.hpp>
+#include <bracewell/tomography/detail/line/backproject.hpp>
 
 namespace Bracewell::Impl {
 
-/// Some slices of images side by side: [y, x], and [x, y] behind it, lines of pixels with zeros at both ends.
+/// Some slices of images side by side: [y, x], and [x, y] behind it, rows of pixels with zeros at both ends.
 template <class ExecutionSpace, class T>
 struct LinePack {
   static constexpr int slices = TomographyTuning<ExecutionSpace>::line_slices;
@@ -37,7 +37,7 @@ struct LinePack {
   }
 };
 
-/// The transpose, detector cell by detector cell: on every line of the image (a row or a column, whichever
+/// The transpose, detector cell by detector cell: in every row of the image (or column, where that
 /// crosses the rays less steeply) the strip of rays that a cell sees covers parts of three or four pixels.
 template <class ExecutionSpace, class T>
 struct LineProject {
@@ -47,7 +47,7 @@ struct LineProject {
   static constexpr int bins = Tuning::line_bins, angles_per_team = Tuning::line_angles_per_team,
                        bins_per_thread = host ? bins : 1;
   static constexpr int threads = host ? 1 : bins * angles_per_team;
-  static constexpr int lines_at_once = 32; ///< positions are single precision within them
+  static constexpr int rows_at_once = 32; ///< positions are single precision within them
   using Pack = SlicePack<T, slices>;
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
 
@@ -66,17 +66,17 @@ struct LineProject {
     const BeamAngle angle = beam.data[p];
     constexpr int margin = LinePack<ExecutionSpace, T>::margin;
     const bool steep = Kokkos::abs(angle.sine) > Kokkos::abs(angle.cosine);
-    const Pack* const lines = packs + (steep ? n * std::int64_t(n + 2 * margin) : 0) + margin;
-    // Along a line the detector coordinate rises by `along`, from line to line by `across`.
+    const Pack* const rows = packs + (steep ? n * std::int64_t(n + 2 * margin) : 0) + margin;
+    // Along a row the detector coordinate rises by `along`, from row to row by `across`.
     const double along = steep ? angle.sine : angle.cosine, across = steep ? angle.cosine : angle.sine;
-    // A strip one pixel wide, in a line one pixel high: how much of its cross-section is covered is a trapezoid.
+    // A strip one pixel wide, in a row one pixel high: how much of its cross-section is covered is a trapezoid.
     const double wide = 1 / Kokkos::abs(along), narrow = Kokkos::abs(across / along);
     const auto strip = Trapezoid<T>::make(wide, narrow, 1);
     T sums[bins_per_thread][slices] = {};
     if (wide + narrow <= 2)
-      add_lines<3>(lines, first_bin - angle.centre, along, across, strip, sums);
+      add_rows<3>(rows, first_bin - angle.centre, along, across, strip, sums);
     else
-      add_lines<4>(lines, first_bin - angle.centre, along, across, strip, sums);
+      add_rows<4>(rows, first_bin - angle.centre, along, across, strip, sums);
     for (int k = 0; k < bins_per_thread; ++k)
       for (int z = 0; z < slices; ++z)
         if (z < count && first_bin + k < beam.width)
@@ -85,30 +85,30 @@ struct LineProject {
   }
 
 private:
-  /// @param lines  from their first pixels on
+  /// @param rows  from their first pixels on
   /// @param first_cell  pixels from the axis
   template <int taps>
-  KOKKOS_FORCEINLINE_FUNCTION void add_lines(const Pack* lines, double first_cell, double along,
-                                             double across, const Trapezoid<T>& strip,
-                                             T (&sums)[bins_per_thread][slices]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void add_rows(const Pack* rows, double first_cell, double along, double across,
+                                            const Trapezoid<T>& strip,
+                                            T (&sums)[bins_per_thread][slices]) const {
     const int n = beam.image;
     const std::int64_t stride = n + 2 * LinePack<ExecutionSpace, T>::margin;
     const T slope = T(across / along);
-    for (int first = 0; first < n; first += lines_at_once) {
-      const int end = Kokkos::min(n - first, +lines_at_once);
+    for (int first = 0; first < n; first += rows_at_once) {
+      const int end = Kokkos::min(n - first, +rows_at_once);
       for (int k = 0; k < bins_per_thread; ++k) {
-        // Where the ray through the middle of this cell crosses the first of these lines.
+        // Where the ray through the middle of this cell crosses the first of these rows.
         const double crossing = (first_cell + k - (first - n / 2) * across) / along + n / 2;
         const double base = Kokkos::floor(crossing);
-        if (!(base > -2.0 * lines_at_once && base < n + 2.0 * lines_at_once))
+        if (!(base > -2.0 * rows_at_once && base < n + 2.0 * rows_at_once))
           continue;
         const T offset = T(crossing - base);
-        const Pack* values = lines + first * stride;
-        for (int line = 0; line < end; ++line, values += stride) {
+        const Pack* values = rows + first * stride;
+        for (int row = 0; row < end; ++row, values += stride) {
           // Of an even number of taps the middle is between two pixels.
           T rest, weights[taps];
           const int pixel =
-              static_cast<int>(base) + nearest(offset - T(line) * slope - T(taps == 4 ? 0.5 : 0), rest);
+              static_cast<int>(base) + nearest(offset - T(row) * slope - T(taps == 4 ? 0.5 : 0), rest);
           shares(strip, rest, weights);
           const Pack* const from = values + Kokkos::min(Kokkos::max(pixel, -3), n + 1) - 1;
           for (int j = 0; j < taps; ++j)

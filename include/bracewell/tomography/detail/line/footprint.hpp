@@ -36,7 +36,7 @@ KOKKOS_FORCEINLINE_FUNCTION int nearest(T x, T& rest) {
 
 /// A trapezoid that is symmetric about 0: the convolution of two boxes. What lies of it beyond a point is a
 /// weight of the strip model: of a square pixel's shadow beyond the edge of a detector cell (boxes |cos| and
-/// |sin| wide), or of the part of a strip that lies in a line of pixels beyond the edge of a pixel.
+/// |sin| wide), or of the part of a strip that lies in a row of pixels beyond the edge of a pixel.
 template <class T>
 struct Trapezoid {
   T steepness, ramp_start, height, flat_start, half_ramp, area;

@@ -2,24 +2,26 @@
 #pragma once
 
 #include <bracewell/impl/lanes.hpp>
-#include <bracewell/tomography/detail/stripe_ranks.hpp>
+#include <bracewell/impl/memory.hpp>
+#include <bracewell/tomography/detail/stripes/ranks.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
+
+#include <utility>
 
 namespace Bracewell::Impl {
 
-/// Sorts columns on GPUs, or parts of long ones, each by a team: a bitonic network (Batcher 1968) over `items` neighbours in the registers of
-/// each thread. Pairs within a thread are compared there, those within a warp by shuffles, others through scratch
-/// memory.
+/// Sorts columns on GPUs, or parts of long ones, each by a team: a bitonic network (Batcher 1968) over `items` neighbours
+/// in the registers of each thread. A thread compares its own pairs there, pairs within a warp by shuffles, others
+/// through scratch memory.
 template <class T, int items>
 struct SortColumnByTeam {
   using Value = RankedValue<T>;
-  static constexpr int slots = sizeof(T) == 4 ? 4 : 2; ///< of `items`, in scratch memory at once
-  static constexpr int least = 32, most = 1024;        ///< threads
+  static constexpr int slots = GPUStripeTuning<T>::exchanged_items; ///< of `items`, in scratch memory at once
+  static constexpr int least = 32, most = 1024;                     ///< threads
 
   const T* values;         ///< [columns, angles]
   RankedColumns<T> ranked; ///< of them, which may be in the same place
   int length, part;        ///< angles of a column, and of its parts, the last one fewer: part_of
-  CrowdedColumns
-      crowded; ///< sorts these alone, if there is such a list; a team has a part of a column otherwise
 
   /// Angles of the fewest parts of a column that teams can sort; where there are several, a multiple of `items`.
   static int part_of(int angles) {
@@ -57,16 +59,12 @@ struct SortColumnByTeam {
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
-    const int parts = (length - 1) / part + 1, teams = static_cast<int>(team.league_size()),
-              count = crowded.count ? *crowded.count : teams;
+    const int parts = (length - 1) / part + 1, number = static_cast<int>(team.league_rank()),
+              begin = number % parts * part;
+    const std::int64_t column = std::int64_t(number / parts) * length;
     auto* const scratch = static_cast<Value*>(
         team.team_scratch(0).get_shmem_aligned(slots * team.team_size() * sizeof(Value), sizeof(Value)));
-    for (int k = static_cast<int>(team.league_rank()); k < count; k += teams) {
-      const int column = crowded.count ? crowded.columns[k] : k / parts,
-                begin = crowded.count ? 0 : k % parts * part;
-      sort(team, values + std::int64_t(column) * length, ranked.from(std::int64_t(column) * length), begin,
-           Kokkos::min(begin + part, length), scratch);
-    }
+    sort(team, values + column, ranked.from(column), begin, Kokkos::min(begin + part, length), scratch);
   }
 
 private:
@@ -102,10 +100,10 @@ private:
     BRACEWELL_UNROLL
     for (int k = 0; k < items; ++k)
       if (begin + thread * items + k < end)
-        column.set(begin + thread * items + k, mine[k]);
+        column.put(begin + thread * items + k, mine[k]);
   }
 
-  /// Of each value and that of the thread so far away the lower one, or the higher one.
+  /// Keeps the lower one, or the higher one, of each value and the value of the thread at a distance.
   template <class Member>
   KOKKOS_FORCEINLINE_FUNCTION static void keep_halves(const Member& team, Value (&mine)[items], int distance,
                                                       bool lower, Value* scratch) {
@@ -160,9 +158,85 @@ struct MergeSortedParts {
     }
     int first = pair + low, second = middle + taken - low;
     for (int k = begin; k < Kokkos::min(begin + items, angles); ++k)
-      out.set(k, second == end || (first < middle && column[first].less(column[second])) ? column[first++]
+      out.put(k, second == end || (first < middle && column[first].less(column[second])) ? column[first++]
                                                                                          : column[second++]);
   }
+};
+
+/// Memory of RankedColumns.
+template <class Space, class T>
+struct RankedVectors {
+  Kokkos::View<T*, Space> values;
+  Kokkos::View<int*, Space> angles;
+
+  RankedVectors() = default;
+  RankedVectors(const Space& space, const std::string& label, std::int64_t size)
+      : values(device_vector<T>(space, label, size)),
+        angles(device_vector<int>(space, label + "_angles", size)) {}
+  RankedColumns<T> columns() const { return {values.data(), angles.data()}; }
+  std::size_t memory_bytes() const { return bytes_of(values, angles); }
+  static constexpr std::size_t value_bytes = sizeof(T) + sizeof(int);
+};
+
+/// Sorts columns of values, in place: a thread of a host sorts a column, a team of a GPU sorts a column by a network. Teams
+/// sort long columns in parts, which are merged.
+template <class Space, class T>
+class ColumnSorting {
+  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+  static constexpr int items = GPUStripeTuning<T>::sorted_items; ///< that a thread of a GPU sorts
+  using Network = SortColumnByTeam<T, items>;
+
+public:
+  ColumnSorting() = default;
+  /// @param long_values  the most values of columns that are too long for a team
+  ColumnSorting(const Space& space, std::int64_t long_values)
+      : merged_(space, "Bracewell::StripeRemoval::merged", long_values) {}
+
+  std::size_t memory_bytes() const { return merged_.memory_bytes(); }
+  static std::size_t bytes_needed(std::int64_t long_values) {
+    return std::size_t(long_values) * RankedVectors<Space, T>::value_bytes;
+  }
+  /// Of some columns.
+  static std::int64_t long_values(std::int64_t columns, int length) {
+    return !is_host<Space> && Network::part_of(length) < length ? columns * length : 0;
+  }
+
+  void sort(const Space& space, const RankedColumns<T>& ranked, std::int64_t columns, int length) const {
+    if constexpr (is_host<Space>)
+      Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, columns),
+                           SortColumn<T>{ranked, length});
+    else
+      sort_by_networks(space, ranked, columns, length);
+  }
+
+private:
+  /// By one team for each part.
+  void launch_network(const Space& space, std::int64_t parts, const Network& network) const {
+    using Teams = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Network::most, 1>>;
+    const int threads = Network::threads_for(network.part);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::sort",
+                         Teams(space, static_cast<int>(parts), threads)
+                             .set_scratch_size(0, Kokkos::PerTeam(Network::scratch_bytes(threads))),
+                         network);
+  }
+
+  void sort_by_networks(const Space& space, const RankedColumns<T>& ranked, std::int64_t columns,
+                        int length) const {
+    const int part = Network::part_of(length), parts = (length - 1) / part + 1;
+    int merges = 0;
+    while ((std::int64_t(part) << merges) < length)
+      ++merges;
+    // The last merge leaves the values where they shall be.
+    RankedColumns<T> from = merges % 2 == 0 ? ranked : merged_.columns(),
+                     to = merges % 2 == 0 ? merged_.columns() : ranked;
+    launch_network(space, columns * parts, Network{ranked.values, from, length, part});
+    for (int merge = 0; merge < merges; ++merge, std::swap(from, to))
+      Kokkos::parallel_for("Bracewell::StripeRemoval::merge",
+                           Range(space, 0, columns * ((length - 1) / items + 1)),
+                           MergeSortedParts<T, items>{from, to, length, part << merge});
+  }
+
+  RankedVectors<Space, T> merged_;
 };
 
 } // namespace Bracewell::Impl

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/tomography/detail/rolling_median.hpp>
-#include <bracewell/tomography/detail/stripe_columns.hpp>
+#include <bracewell/tomography/detail/stripes/columns.hpp>
+#include <bracewell/tomography/detail/stripes/ranks.hpp>
 
 namespace Bracewell::Impl {
 

@@ -4,7 +4,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/centre_search.hpp>
+#include <bracewell/tomography/detail/centre/search.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -34,6 +34,13 @@ struct OverlapWeight {
   }
 };
 
+/// Checks rows [slices, angles, pixels] of half acquisition, and where the axis is in them.
+inline void check_half_acquisition(const Arguments& arguments, const ArrayShape& rows, double centre) {
+  arguments.require(rows && rows.rank == 3 && rows.extents[2] >= 1 && rows.extents[2] < (1 << 29),
+                    "sinograms", "[slices, angles, width]", [&] { return rows.shape(); });
+  arguments.within("centre", centre, 0., double(rows.extents[2] - 1), " pixels");
+}
+
 template <class T>
 struct WeighOverlap {
   const T* rows;
@@ -42,10 +49,10 @@ struct WeighOverlap {
   OverlapWeight weight;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+  KOKKOS_FUNCTION void operator()(std::int64_t number, const Member& member) const {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, wider_width), [&](int j) {
       const int i = j - offset;
-      wider[line * wider_width + j] = i >= 0 && i < width ? T(weight(i)) * rows[line * width + i] : T(0);
+      wider[number * wider_width + j] = i >= 0 && i < width ? T(weight(i)) * rows[number * width + i] : T(0);
     });
   }
 };
@@ -58,9 +65,9 @@ struct WeighOverlapTranspose {
   OverlapWeight weight;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t line, const Member& member) const {
+  KOKKOS_FUNCTION void operator()(std::int64_t number, const Member& member) const {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
-      rows[line * width + i] = T(weight(i)) * wider[line * wider_width + i + offset];
+      rows[number * width + i] = T(weight(i)) * wider[number * wider_width + i + offset];
     });
   }
 };
@@ -171,12 +178,12 @@ double search_overlap(const ExecutionSpace& space, const T* sinogram, int width,
   Kokkos::parallel_for(
       "Bracewell::find_overlap::statistics", all,
       RowStatistics<T>{sinogram, opposite.data(), mean + width, mean + 3 * width, count, width});
-  const bool host = is_host<ExecutionSpace>;
-  Kokkos::parallel_for("Bracewell::find_overlap::products",
-                       Kokkos::TeamPolicy<ExecutionSpace>(space, trials, host ? 1 : 8, host ? 1 : 32),
-                       OverlapProducts<ExecutionSpace, T>{sinogram, rows.data(), opposite.data(), mean,
-                                                          mean + width, products.data(), count, width,
-                                                          first});
+  using Tuning = TomographyTuning<ExecutionSpace>;
+  Kokkos::parallel_for(
+      "Bracewell::find_overlap::products",
+      Kokkos::TeamPolicy<ExecutionSpace>(space, trials, +Tuning::overlap_rows, +Tuning::overlap_lanes),
+      OverlapProducts<ExecutionSpace, T>{sinogram, rows.data(), opposite.data(), mean, mean + width,
+                                         products.data(), count, width, first});
   const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), columns),
              sums = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), products);
   const double *const a = powers.data() + 2 * width, *const b = a + width;

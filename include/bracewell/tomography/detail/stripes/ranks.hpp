@@ -3,7 +3,8 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/unroll.hpp>
-#include <bracewell/tomography/detail/stripe_columns.hpp>
+#include <bracewell/tomography/detail/stripes/columns.hpp>
+#include <bracewell/tomography/detail/tuning.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -43,7 +44,7 @@ struct RankedColumns {
 
   KOKKOS_FUNCTION RankedColumns from(std::int64_t offset) const { return {values + offset, angles + offset}; }
   KOKKOS_FUNCTION RankedValue<T> operator[](int rank) const { return {values[rank], angles[rank]}; }
-  KOKKOS_FUNCTION void set(int rank, const RankedValue<T>& value) const {
+  KOKKOS_FUNCTION void put(int rank, const RankedValue<T>& value) const {
     values[rank] = value.value;
     angles[rank] = value.angle;
   }
@@ -55,8 +56,10 @@ template <class ExecutionSpace, class T>
 struct CopyColumns {
   using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
   using Member = typename Policy::member_type;
-  static constexpr int tile_columns = 32, tile_angles = 64, row = tile_angles + 1; ///< without bank conflicts
-  static constexpr int threads = is_host<ExecutionSpace> ? 1 : 256;
+  using Tuning = StripeTuning<ExecutionSpace, T>;
+  static constexpr int tile_columns = Tuning::copied_columns, tile_angles = Tuning::copied_angles,
+                       row = tile_angles + 1; ///< without bank conflicts
+  static constexpr int threads = Tuning::copy_threads;
 
   SinogramOf<T> first; ///< the slices lie one behind the other
   const T* dead;       ///< of a slice, which lie `dead_stride` apart: StripeColumns; or none are
@@ -124,14 +127,8 @@ struct SortColumn {
       sorted[static_cast<std::size_t>(p)] = RankedValue<T>::of(own.values[p], p);
     std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.less(b); });
     for (int rank = 0; rank < length; ++rank)
-      own.set(rank, sorted[static_cast<std::size_t>(rank)]);
+      own.put(rank, sorted[static_cast<std::size_t>(rank)]);
   }
-};
-
-/// Columns that SortColumnByBuckets leaves to SortColumnByTeam.
-struct CrowdedColumns {
-  int* count;
-  int* columns;
 };
 
 } // namespace Bracewell::Impl

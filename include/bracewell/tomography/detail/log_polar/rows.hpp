@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
-#include <bracewell/tomography/detail/log_polar_grid.hpp>
+#include <bracewell/tomography/detail/log_polar/grid.hpp>
 
 namespace Bracewell::Impl {
 
@@ -15,7 +15,7 @@ struct PairOfRows {
   KOKKOS_FUNCTION Kokkos::complex<std::remove_const_t<T>> get(int i) const {
     return {first[i], second ? second[i] : T(0)};
   }
-  KOKKOS_FUNCTION void set(int i, const Kokkos::complex<T>& value) const {
+  KOKKOS_FUNCTION void put(int i, const Kokkos::complex<T>& value) const {
     first[i] = value.real();
     if (second)
       second[i] = value.imag();
@@ -235,7 +235,7 @@ struct LogPolarSampleTransposed : LogPolarRows<ExecutionSpace, T, T> {
     at.scratch.prefilter(member, count);
     member.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, count), [&](int i) {
-      at.rows.set(first + i, scale * at.scratch.coefficients[Part::slot(i)]);
+      at.rows.put(first + i, scale * at.scratch.coefficients[Part::slot(i)]);
     });
   }
 };
