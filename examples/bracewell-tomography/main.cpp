@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bracewell-tomography/demo.hpp"
-#include "bracewell-tomography/run.hpp"
-#include "common/command_line.hpp"
+#include "bracewell-tomography/options.hpp"
 #include "common/input_error.hpp"
 #include "common/processes.hpp"
 
@@ -14,92 +12,23 @@ namespace {
 
 using namespace Bracewell::Examples;
 using Bracewell::LeastSquaresMethod;
-using Bracewell::ProjectionPadding;
 using Bracewell::StripeMethod;
-using Bracewell::TomographyFilter;
 namespace fs = std::filesystem;
 
 constexpr const char* program = "bracewell-tomography";
 
-const std::map<std::string, AngleUnit> angle_units{{"degrees", AngleUnit::Degrees},
-                                                   {"radians", AngleUnit::Radians}};
-
-const std::map<std::string, StoredType> output_types{{"float16", StoredType::Float16},
-                                                     {"float32", StoredType::Float32}};
-
-enum class Stripes { None, Offset, Sorting, All, Wavelet };
-enum class Phase { None, Paganin, GeneralisedPaganin, WeakObject };
-enum class Between { Linear, Nearest };
-enum class Weights { None, Transmission };
-
-const std::map<std::string, Method> methods{
-    {"fourier", Method::Fourier}, {"log-polar", Method::LogPolar}, {"line", Method::Line}};
-const std::map<std::string, LeastSquaresMethod> solvers{{"cgls", LeastSquaresMethod::ConjugateGradients},
-                                                        {"sirt", LeastSquaresMethod::SIRT},
-                                                        {"fista-tv", LeastSquaresMethod::TotalVariation}};
-const std::map<std::string, Weights> weights_of_values{{"none", Weights::None},
-                                                       {"transmission", Weights::Transmission}};
-const std::map<std::string, TomographyFilter> filters{
-    {"none", TomographyFilter::None},       {"ramp", TomographyFilter::Ramp},
-    {"shepp", TomographyFilter::Shepp},     {"cosine", TomographyFilter::Cosine},
-    {"cosine2", TomographyFilter::Cosine2}, {"hamming", TomographyFilter::Hamming},
-    {"hann", TomographyFilter::Hann},       {"parzen", TomographyFilter::Parzen}};
-const std::map<std::string, ProjectionPadding> paddings{{"zero", ProjectionPadding::Zero},
-                                                        {"edge", ProjectionPadding::Edge}};
-const std::map<std::string, Stripes> stripe_methods{{"none", Stripes::None},
-                                                    {"offset", Stripes::Offset},
-                                                    {"sorting", Stripes::Sorting},
-                                                    {"all", Stripes::All},
-                                                    {"wavelet", Stripes::Wavelet}};
-const std::map<std::string, Phase> phase_methods{{"none", Phase::None},
-                                                 {"paganin", Phase::Paganin},
-                                                 {"generalised-paganin", Phase::GeneralisedPaganin},
-                                                 {"weak-object", Phase::WeakObject}};
-const std::map<std::string, Between> flats_between{{"linear", Between::Linear},
-                                                   {"nearest", Between::Nearest}};
-
-StripeMethod method_of(Stripes stripes) {
+StripeMethod method_of(StripeChoice stripes) {
   switch (stripes) {
-  case Stripes::Offset:
+  case StripeChoice::Offset:
     return StripeMethod::Offset;
-  case Stripes::All:
+  case StripeChoice::All:
     return StripeMethod::All;
-  case Stripes::Wavelet:
+  case StripeChoice::Wavelet:
     return StripeMethod::Wavelet;
   default:
     return StripeMethod::Sorting;
   }
 }
-
-/// "fourier|line|log-polar"
-template <class Choice>
-std::string names_of(const std::map<std::string, Choice>& choices) {
-  std::string names;
-  for (const auto& [name, choice] : choices)
-    names += (names.empty() ? "" : "|") + name;
-  return names;
-}
-
-struct Options {
-  RunOptions run;
-  std::string centre = "auto", rows, columns, air, try_centres, try_tilts;
-  std::optional<LeastSquaresMethod> solver;
-  std::optional<int> iterations;
-  std::optional<double> total_variation;
-  Weights weights = Weights::None;
-  SolverOptions of_solver;
-  std::optional<Stripes> stripes;
-  Phase phase = Phase::None;
-  double energy = 0, distance = 0, pixel_size = 0, delta_beta = 0; ///< keV, millimetres, micrometres
-  double regularisation = Bracewell::PhaseOptions{}.regularisation;
-  std::optional<double> zingers;
-  int zinger_window = Bracewell::OutlierOptions{}.window;
-  Between between = Between::Linear;
-  Bracewell::StripeOptions stripe_options;
-  bool no_log = false;
-  std::optional<fs::path> demo;
-  TomographyDemo of_demo;
-};
 
 /// "10:20"
 std::optional<IndexRange> index_range(const char* option, const std::string& text) {
@@ -139,7 +68,7 @@ TrialRange trial_range(const char* option, const std::string& text) {
 }
 
 /// Throws InputError where a number is missing that phase retrieval takes.
-Bracewell::PhaseOptions phase_options(const Options& options) {
+Bracewell::PhaseOptions phase_options(const TomographyOptions& options) {
   using Bracewell::PhaseMethod;
   for (const auto& [name, value] : {std::pair{"--energy", options.energy},
                                     {"--distance", options.distance},
@@ -147,10 +76,10 @@ Bracewell::PhaseOptions phase_options(const Options& options) {
                                     {"--delta-beta", options.delta_beta}})
     if (!(value > 0 && value < 1e12))
       throw InputError(std::string("--phase takes a ") + name + " above 0");
-  const PhaseMethod method =
-      options.phase == Phase::Paganin
-          ? PhaseMethod::Paganin
-          : (options.phase == Phase::WeakObject ? PhaseMethod::WeakObject : PhaseMethod::GeneralisedPaganin);
+  const PhaseMethod method = options.phase == PhaseChoice::Paganin ? PhaseMethod::Paganin
+                                                                   : (options.phase == PhaseChoice::WeakObject
+                                                                          ? PhaseMethod::WeakObject
+                                                                          : PhaseMethod::GeneralisedPaganin);
   return {.method = method,
           .wavelength = 1.23984198e-9 / options.energy, // metres
           .distance = 1e-3 * options.distance,
@@ -160,10 +89,10 @@ Bracewell::PhaseOptions phase_options(const Options& options) {
 }
 
 /// Throws InputError for options that the solver does not take.
-SolverOptions solver_options(const Options& options) {
+SolverOptions solver_options(const TomographyOptions& options) {
   SolverOptions result = options.of_solver;
   result.method = *options.solver;
-  result.transmission_weights = options.weights == Weights::Transmission;
+  result.transmission_weights = options.weights == ValueWeights::Transmission;
   if (result.method == LeastSquaresMethod::ConjugateGradients && result.nonnegative)
     throw InputError("--nonnegative: --solver cgls knows no bounds; sirt and fista-tv do");
   if (result.method != LeastSquaresMethod::TotalVariation && options.total_variation)
@@ -212,7 +141,7 @@ std::string demonstrate(const Space& space, RunOptions run, const fs::path& fold
   return result.summary + text;
 }
 
-void main_job(Options& options, Provenance& provenance, Timings& timings) {
+void main_job(TomographyOptions& options, Provenance& provenance, Timings& timings) {
   const Space space;
   RunOptions& run = options.run;
   run.centre = centre_of(options.centre);
@@ -222,15 +151,15 @@ void main_job(Options& options, Provenance& provenance, Timings& timings) {
   run.logarithm = !options.no_log;
   if (options.solver)
     run.solver = solver_options(options);
-  run.scan.nearest_flat = options.between == Between::Nearest;
+  run.scan.nearest_flat = options.between == BetweenFlats::Nearest;
   check_flat_times(run.scan.flat_at);
-  if (options.phase != Phase::None)
+  if (options.phase != PhaseChoice::None)
     run.phase = phase_options(options);
   if (options.zingers)
     run.zingers = {.window = options.zinger_window, .threshold = *options.zingers};
   if (options.demo && !options.stripes)
-    options.stripes = Stripes::Sorting; // the demonstration's detector has bad columns
-  if (options.stripes.value_or(Stripes::None) != Stripes::None) {
+    options.stripes = StripeChoice::Sorting; // the demonstration's detector has bad columns
+  if (options.stripes.value_or(StripeChoice::None) != StripeChoice::None) {
     options.stripe_options.method = method_of(*options.stripes);
     run.stripes = options.stripe_options;
   }
@@ -271,263 +200,6 @@ std::string of_options(const Bracewell::Error& error, const std::string& scan) {
          std::string(error.found());
 }
 
-/// What is read, and how it is taken.
-void add_scan_options(CLI::App& app, Options& options) {
-  RunOptions& run = options.run;
-  app.add_option("--scan", run.scan.file,
-                 "HDF5 (Scientific Data Exchange); .tif with a page per projection, a folder or pattern "
-                 "(\"scan/p_*.tif\") of such files, or one sinogram [angles, width] as .tif")
-      ->type_name("FILE");
-  app.add_option("--out", run.out, "slices to write, .h5 (/exchange/data) or .tif")->type_name("FILE");
-  app.add_option("--output-type", run.output_type, "of the slices; float16 keeps 3 digits, to 65504")
-      ->transform(CLI::CheckedTransformer(output_types).description(""))
-      ->type_name(names_of(output_types))
-      ->default_str("float32");
-  app.add_option("--data", run.scan.data, "projections [angles, rows, width]")
-      ->type_name("DATASET")
-      ->capture_default_str();
-  app.add_option("--flat", run.scan.flat,
-                 "frames without object, as files where the scan is TIFF; without them data are transmission")
-      ->type_name("DATASET")
-      ->capture_default_str();
-  app.add_option("--dark", run.scan.dark, "frames without beam")->type_name("DATASET")->capture_default_str();
-  app.add_option("--angles", run.scan.angles, "degrees; without them even ones over 180")
-      ->type_name("DATASET")
-      ->capture_default_str();
-  auto* const span =
-      app.add_option("--span", run.scan.span, "even angles over so many degrees, instead of the file's")
-          ->type_name("DEGREES");
-  app.add_option("--first-angle", run.scan.first_angle, "where the even angles begin; 0 by default")
-      ->type_name("DEGREES");
-  app.add_option("--angle-unit", run.scan.angle_unit, "of the angles in the file, instead of what it says")
-      ->transform(CLI::CheckedTransformer(angle_units).description(""))
-      ->type_name(names_of(angle_units));
-  app.add_flag("--both-ends", run.scan.both_ends, "the last of them is at the end of the span")->needs(span);
-  app.add_flag("--no-log", options.no_log, "data are attenuation already");
-  app.add_option("--flat-at", run.scan.flat_at,
-                 "numbers of the projections before which the flat frames were taken, as many each time "
-                 "(0,1500: before "
-                 "and after 1500): the flat field drifts; without them one mean is that of all")
-      ->delimiter(',')
-      ->type_name("N,N");
-  app.add_option("--flat-between", options.between, "what is between these times")
-      ->transform(CLI::CheckedTransformer(flats_between).description(""))
-      ->type_name(names_of(flats_between))
-      ->default_str("linear");
-  app.add_option(
-         "--binning", run.binning,
-         "means over squares of so many pixels; what other options count are these, and means of them")
-      ->check(CLI::IsMember({1, 2, 4, 8}))
-      ->type_name("1|2|4|8")
-      ->capture_default_str();
-  app.add_option("--columns", options.columns,
-                 "of the detector, all by default; pixels of other options count from BEGIN")
-      ->type_name("BEGIN:END");
-}
-
-/// Of the steps before the slices.
-void add_detector_options(CLI::App& app, Options& options) {
-  RunOptions& run = options.run;
-  app.add_option("--zingers", options.zingers,
-                 "values whose attenuation is further than so much from the median around them become it")
-      ->check(CLI::PositiveNumber)
-      ->type_name("DIFFERENCE");
-  app.add_option("--zinger-window", options.zinger_window, "angles and columns of this median")
-      ->check(CLI::IsMember({3, 5, 7, 9}))
-      ->type_name("3|5|7|9")
-      ->capture_default_str();
-  app.add_option("--roll", run.roll,
-                 "of the detector about its middle: projections are rolled back, with linear interpolation")
-      ->check(CLI::Range(-45., 45.))
-      ->type_name("DEGREES")
-      ->capture_default_str();
-  app.add_option("--phase", options.phase,
-                 "phase retrieval from waves that have spread, for objects of one material; weak-object: by "
-                 "the contrast "
-                 "transfer function")
-      ->transform(CLI::CheckedTransformer(phase_methods).description(""))
-      ->type_name(names_of(phase_methods))
-      ->default_str("none");
-  app.add_option("--energy", options.energy, "of the beam, for --phase")->type_name("KEV");
-  app.add_option("--distance", options.distance, "from object to detector, for --phase")
-      ->type_name("MILLIMETRES");
-  app.add_option("--pixel-size", options.pixel_size, "of the detector as it is, for --phase")
-      ->type_name("MICROMETRES");
-  app.add_option("--delta-beta", options.delta_beta,
-                 "of the refractive index 1 - delta + i beta, for --phase")
-      ->type_name("RATIO");
-  app.add_option("--regularisation", options.regularisation,
-                 "of weak-object: more damps frequencies that it lost")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--hardening", run.hardening,
-                 "polynomial of beam hardening, C0,C1,...: attenuation becomes C0 a + C1 a^2 + ...")
-      ->delimiter(',')
-      ->expected(1, 8)
-      ->type_name("C,C");
-  auto* const laminography = app.add_option("--laminography", run.laminography,
-                                            "tilt of the rotation axis out of the plane across the beam: a "
-                                            "volume comes of all rows at once; "
-                                            "with --centre, angles over a whole turn")
-                                 ->check(CLI::Range(-85., 85.))
-                                 ->type_name("DEGREES");
-  app.add_option("--depth", run.depth, "slices of this volume about its middle; by default as many as rows")
-      ->check(CLI::Range(1, 16384))
-      ->type_name("SLICES")
-      ->needs(laminography);
-  app.add_flag("--half-acquisition", run.half_acquisition,
-               "a whole turn with the axis near an end of the detector: slices are up to twice as wide");
-  app.add_option("--size", run.size, "of the slices about the axis; by default all that the detector sees")
-      ->check(CLI::Range(1, 65536))
-      ->type_name("PIXELS");
-  app.add_option("--air", options.air,
-                 "columns without object: every row is divided by its mean there; with --no-log the mean is "
-                 "subtracted")
-      ->type_name("BEGIN:END");
-}
-
-void add_stripe_options(CLI::App& app, Options& options) {
-  app.add_option("--stripes", options.stripes,
-                 "removal of stripes, which make rings; sorting by default with --demo")
-      ->transform(CLI::CheckedTransformer(stripe_methods, CLI::ignore_case).description(""))
-      ->type_name(names_of(stripe_methods))
-      ->default_str("none");
-  app.add_option("--stripe-strength", options.stripe_options.strength,
-                 "of offset: less removes wider stripes, and more of the object")
-      ->check(CLI::PositiveNumber)
-      ->type_name("STRENGTH")
-      ->capture_default_str();
-  app.add_option("--stripe-levels", options.stripe_options.levels,
-                 "of wavelet: stripes up to half of 2^LEVELS columns wide go")
-      ->check(CLI::Range(1, 12))
-      ->type_name("LEVELS")
-      ->capture_default_str();
-  app.add_option("--stripe-damping", options.stripe_options.damping,
-                 "of wavelet: cycles per scan over which stripes may change")
-      ->check(CLI::Range(0.1, 100.))
-      ->type_name("CYCLES")
-      ->capture_default_str();
-  app.add_option("--stripe-ratio", options.stripe_options.ratio,
-                 "of all: how many times more than all columns differ a stripe stands out of them")
-      ->check(CLI::PositiveNumber)
-      ->type_name("RATIO")
-      ->capture_default_str();
-  app.add_option("--large-window", options.stripe_options.large_window,
-                 "of all: columns of the median for large stripes, odd, twice as many as the widest has")
-      ->check(CLI::Range(1, 63))
-      ->check([](const std::string& text) {
-        return (text.back() - '0') % 2 == 1 ? std::string() : "expected an odd number, found " + text;
-      })
-      ->type_name("COLUMNS")
-      ->capture_default_str();
-  app.add_option("--stripe-window", options.stripe_options.window,
-                 "of sorting and all: columns of the median, odd")
-      ->check(CLI::Range(1, 63))
-      ->check([](const std::string& text) {
-        return (text.back() - '0') % 2 == 1 ? std::string() : "expected an odd number, found " + text;
-      })
-      ->type_name("COLUMNS")
-      ->capture_default_str();
-  app.add_option("--dead", options.stripe_options.dead,
-                 "columns that change so many times more or less than those beside them are interpolated; 0: "
-                 "none are; not of all")
-      ->check([](const std::string& text) {
-        const double ratio = std::strtod(text.c_str(), nullptr);
-        return ratio == 0 || (ratio > 1 && ratio < 1e6) ? std::string()
-                                                        : "expected 0 or a ratio above 1, found " + text;
-      })
-      ->type_name("RATIO")
-      ->capture_default_str();
-}
-
-/// Of the axis and of the method.
-void add_method_options(CLI::App& app, Options& options) {
-  RunOptions& run = options.run;
-  app.add_option("--centre", options.centre, "of the rotation axis")
-      ->type_name("PIXEL|auto")
-      ->capture_default_str();
-  app.add_flag(
-      "--align", run.align,
-      "the scan drifts: angles and horizontal shifts of the projections are found first, and written to "
-      "_views.txt");
-  app.add_option("--try-centres", options.try_centres,
-                 "the middle slice at these centres, as one picture: OUT ends with .png, .pdf or .svg")
-      ->type_name("FIRST:LAST:STEP");
-  app.add_option("--try-tilts", options.try_tilts, "the middle slice at these rolls, likewise; with --centre")
-      ->type_name("FIRST:LAST:STEP");
-  app.add_option("--method", run.method,
-                 "log-polar takes even angles over 180 degrees only and is never the fastest")
-      ->transform(CLI::CheckedTransformer(methods, CLI::ignore_case).description(""))
-      ->type_name(names_of(methods))
-      ->default_str("fourier");
-  app.add_option("--tolerance", run.tolerance, "relative error of the Fourier method")
-      ->check(CLI::Range(1e-6, 1e-1))
-      ->capture_default_str();
-}
-
-/// Of iterations, of filters, and of what is kept.
-void add_solver_options(CLI::App& app, Options& options) {
-  RunOptions& run = options.run;
-  auto* const solver =
-      app.add_option(
-             "--solver", options.solver,
-             "least squares by iterations instead of filtered back-projection: for few or noisy views "
-             "and limited angles; all that is seen lies within the slices")
-          ->transform(CLI::CheckedTransformer(solvers, CLI::ignore_case).description(""))
-          ->type_name(names_of(solvers));
-  app.add_option("--iterations", options.iterations,
-                 "at most; by default 20 of cgls, 100 of sirt, 200 of fista-tv")
-      ->check(CLI::Range(1, 100000))
-      ->needs(solver);
-  app.add_option("--total-variation", options.total_variation,
-                 "its factor, of fista-tv: more flattens more; 0.1 by default")
-      ->check(CLI::Range(0., 1e6))
-      ->type_name("FACTOR")
-      ->needs(solver);
-  app.add_flag("--nonnegative", options.of_solver.nonnegative, "no attenuation below 0, of sirt and fista-tv")
-      ->needs(solver);
-  app.add_option("--noise", options.of_solver.noise,
-                 "standard deviation of attenuations in air: iterations of a slice end where it is reached")
-      ->check(CLI::PositiveNumber)
-      ->type_name("DEVIATION")
-      ->needs(solver);
-  app.add_option("--weights", options.weights, "transmission: what photons' noise leaves of dark values")
-      ->transform(CLI::CheckedTransformer(weights_of_values, CLI::ignore_case).description(""))
-      ->type_name(names_of(weights_of_values))
-      ->default_str("none")
-      ->needs(solver);
-  auto* const filter = app.add_option("--filter", run.filter, "of the projections, before they are spread")
-                           ->transform(CLI::CheckedTransformer(filters, CLI::ignore_case).description(""))
-                           ->type_name(names_of(filters))
-                           ->default_str("shepp");
-  auto* const padding =
-      app.add_option("--padding", run.padding, "beyond the detector; edge: the outermost values go on")
-          ->transform(CLI::CheckedTransformer(paddings, CLI::ignore_case).description(""))
-          ->type_name(names_of(paddings))
-          ->default_str("edge");
-  auto* const density = app.add_flag("--density-weights", run.density_weights,
-                                     "for angles that are not evenly spread; least squares needs none");
-  solver->excludes(filter)->excludes(padding)->excludes(density);
-  app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
-  app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
-}
-
-void add_demo_options(CLI::App& app, Options& options) {
-  auto* const demo =
-      app.add_option("--demo", options.demo,
-                     "simulate a scan in FOLDER, reconstruct it and compare with the truth, truth.h5")
-          ->type_name("FOLDER");
-  app.add_option("--demo-angles", options.of_demo.angles, "of this scan")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str()
-      ->needs(demo);
-  app.add_option("--demo-span", options.of_demo.span, "that these angles are even over")
-      ->check(CLI::Range(1., 360.))
-      ->type_name("DEGREES")
-      ->capture_default_str()
-      ->needs(demo);
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
@@ -535,15 +207,8 @@ int main(int argc, char** argv) {
       "Reconstructs slices from a parallel-beam scan: attenuation per pixel. Writes OUT and a picture of the "
       "middle slice (_middle.png).",
       program};
-  Options options;
-  add_scan_options(app, options);
-  add_detector_options(app, options);
-  add_stripe_options(app, options);
-  add_method_options(app, options);
-  add_solver_options(app, options);
-  add_memory_limit(app, options.run.memory_limit);
-  add_picture_format(app, options.run.picture_ending);
-  add_demo_options(app, options);
+  TomographyOptions options;
+  add_options(app, options);
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     try {
       main_job(options, provenance, timings);

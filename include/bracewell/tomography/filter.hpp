@@ -75,9 +75,9 @@ public:
   ProjectionFilter(const ExecutionSpace& space, std::int64_t rows, int width,
                    const FilterOptions& options = {})
       : width_(check({"ProjectionFilter"}, rows, width, options)),
-        edge_(options.padding == ProjectionPadding::Edge), line_(line_size(space, width, options)),
-        size_(line_ > 0 ? line_ : padded_size(width, options)),
-        block_(line_ > 0 ? 0 : block_rows(space, rows, size_)), upsampling_(options.upsampling),
+        edge_(options.padding == ProjectionPadding::Edge), chip_size_(chip_size(space, width, options)),
+        size_(chip_size_ > 0 ? chip_size_ : padded_size(width, options)),
+        block_(chip_size_ > 0 ? 0 : block_rows(space, rows, size_)), upsampling_(options.upsampling),
         forward_(space, {size_}, block_), backward_(space, {fine_size()}, block_),
         padded_(Impl::device_vector<T>(space, "Bracewell::ProjectionFilter::padded", block_ * fine_size())),
         spectra_(Impl::device_vector<Complex>(space, "Bracewell::ProjectionFilter::spectra",
@@ -87,15 +87,15 @@ public:
                       : Impl::device_vector<Complex>(space, "Bracewell::ProjectionFilter::products",
                                                      block_ * (fine_size() / 2 + 1))),
         factors_(Impl::device_copy(space, "Bracewell::ProjectionFilter::factors",
-                                   line_ > 0 ? std::vector<Complex>() : make_factors(options))) {
-    if (line_ > 0)
-      lines_ = {space, line_, make_factors(options)};
+                                   chip_size_ > 0 ? std::vector<Complex>() : make_factors(options))) {
+    if (chip_size_ > 0)
+      on_chip_ = {space, chip_size_, make_factors(options)};
   }
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
     return Impl::bytes_of(padded_, spectra_, factors_) + (upsampling_ == 1 ? 0 : Impl::bytes_of(products_)) +
-           forward_.memory_bytes() + backward_.memory_bytes() + lines_.memory_bytes();
+           forward_.memory_bytes() + backward_.memory_bytes() + on_chip_.memory_bytes();
   }
 
   /// What memory_bytes() of a plan of these arguments would be.
@@ -103,8 +103,8 @@ public:
   static std::size_t bytes_needed(const ExecutionSpace& space, std::int64_t rows, int width,
                                   const FilterOptions& options = {}) {
     check({"ProjectionFilter::bytes_needed"}, rows, width, options);
-    if (const int line = line_size(space, width, options); line > 0)
-      return Impl::FilterLines<ExecutionSpace, T>::bytes_needed(line);
+    if (const int size = chip_size(space, width, options); size > 0)
+      return Impl::FilterLines<ExecutionSpace, T>::bytes_needed(size);
     const int size = padded_size(width, options), fine = options.upsampling * size;
     const std::int64_t block = block_rows(space, rows, size),
                        products = options.upsampling == 1 ? 0 : fine / 2 + 1;
@@ -127,8 +127,8 @@ public:
     if (rows == 0)
       return;
     Kokkos::Profiling::ScopedRegion region("Bracewell::ProjectionFilter::execute");
-    if (line_ > 0)
-      return lines_.execute(space, in.data, out.data, rows, width_, edge_);
+    if (chip_size_ > 0)
+      return on_chip_.execute(space, in.data, out.data, rows, width_, edge_);
     const auto padded = block(padded_, size_), finer = block(padded_, fine_size());
     const auto spectra = block(spectra_, size_ / 2 + 1), products = block(products_, fine_size() / 2 + 1);
     for (std::int64_t first = 0; first < rows; first += block_) {
@@ -186,7 +186,7 @@ private:
   }
 
   /// Of Impl::FilterLine; 0 where FFT plans do the work.
-  static int line_size(const ExecutionSpace& space, int width, const FilterOptions& options) {
+  static int chip_size(const ExecutionSpace& space, int width, const FilterOptions& options) {
     return options.upsampling > 1
                ? 0
                : Impl::choose_filter_line<T>(least_size(width, options), Impl::chip_memory(space));
@@ -226,15 +226,15 @@ private:
 
   int width_;
   bool edge_;
-  int line_;           ///< of lines_, or 0
+  int chip_size_;      ///< of on_chip_, or 0
   int size_;           ///< of padded rows
-  std::int64_t block_; ///< none where lines_ do the work
+  std::int64_t block_; ///< none where on_chip_ does the work
   int upsampling_;
   FFT<ExecutionSpace, 1, T, Complex> forward_;
   FFT<ExecutionSpace, 1, Complex, T> backward_;
   Vector<T> padded_;
   Vector<Complex> spectra_, products_, factors_; ///< products are the spectra where these are as long
-  Impl::FilterLines<ExecutionSpace, T> lines_;
+  Impl::FilterLines<ExecutionSpace, T> on_chip_;
 };
 
 inline double filter_window(TomographyFilter filter, double tau) {

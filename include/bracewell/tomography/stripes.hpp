@@ -19,10 +19,14 @@
 namespace Bracewell {
 
 /// Removes stripes along the angles from sinograms: they become rings in the reconstruction.
-/// A plan with workspace for one slice (P n values and P n integers, of All 2 P n values, of Offset and Wavelet none), on
-/// GPUs and but for All for up to 32 small ones, and for the columns of sixteen (GPUs: 32), of Wavelet for each frequency
-/// that it damps. GPUs sort columns of more than 16,384 angles (double: 8,192) in parts, with workspace for as many sorted values
-/// again. Movable; calls that can overlap need a plan each.
+///
+/// A plan. Its workspace is, for slices of P angles and n columns:
+/// * Sorting: P n values and P n integers for a slice; on GPUs for up to 32 slices that are small,
+/// * All: 2 P n values and P n integers for one slice,
+/// * Wavelet: a row of values for each frequency that it damps, of 16 slices (GPUs: 32),
+/// * all methods: statistics of the columns of as many slices.
+/// GPUs sort columns of more than 16,384 angles (double: 8,192) in parts, which takes the memory of the sorted values again.
+/// Movable; calls that can overlap need a plan each.
 template <class ExecutionSpace, class T>
 class StripeRemoval {
   using MemorySpace = typename ExecutionSpace::memory_space;
