@@ -28,7 +28,7 @@ TEST_CASE(
 }
 
 TEST_CASE("on a GPU the strategies are chosen that were the fastest on an H200") {
-  // docs/internals/gridding-and-tomography.md: times of both directions
+  // docs/lab/gridding-and-tomography.md: times of both directions
   using enum GriddingStrategy;
   const auto polar = [](double n, double slices) {
     return Bracewell::choose_gridding_strategy({.points = 2 * n * n,
@@ -81,7 +81,7 @@ TEST_CASE("on a GPU the strategies are chosen that were the fastest on an H200")
 }
 
 TEST_CASE("on a host bins are chosen for rays and random points, as was the fastest in both directions") {
-  // docs/internals/gridding-and-tomography.md: rays in float with a kernel of 5 points, random points in double
+  // docs/lab/gridding-and-tomography.md: rays in float with a kernel of 5 points, random points in double
   using enum GriddingStrategy;
   const double n = 362;
   for (const double slices : {1, 4, 8, 16, 32, 64})
@@ -92,7 +92,7 @@ TEST_CASE("on a host bins are chosen for rays and random points, as was the fast
 }
 
 TEST_CASE("on GPUs sorted samples are spread by teams that own boxes where that was faster on an H200") {
-  // docs/internals/gridding-and-tomography.md
+  // docs/lab/gridding-and-tomography.md
   using enum GriddingStrategy;
   const Bracewell::SortedWork eight{.points = 1e6,
                                     .slices = 8,

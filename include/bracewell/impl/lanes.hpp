@@ -153,8 +153,7 @@ KOKKOS_INLINE_FUNCTION int sum_lanes([[maybe_unused]] const Team& team, int* num
 #if defined(__CUDA_ARCH__)
   const int lane = threadIdx.x;
   int sum = numbers[lane];
-  BRACEWELL_UNROLL
-  for (int distance = 1; distance < 32; distance *= 2) {
+  BRACEWELL_UNROLL_FOR (int distance = 1; distance < 32; distance *= 2) {
     const int other = __shfl_up_sync(~0u, sum, distance);
     sum += lane >= distance ? other : 0;
   }

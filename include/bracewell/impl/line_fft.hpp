@@ -81,8 +81,7 @@ struct LineFFT {
           passes, p,
           [&](const LineButterfly& at, Number(&x)[radix]) {
             if constexpr (std::is_invocable_v<const Load&, int, int>) {
-              BRACEWELL_UNROLL
-              for (int q = 0; q < radix / part; ++q)
+              BRACEWELL_UNROLL_FOR (int q = 0; q < radix / part; ++q)
                 x[q] = load(at.line, at.j + apart * q);
             } else {
               load(at, apart, x);
@@ -147,8 +146,7 @@ struct LineFFT {
         Number x[radix];
         passes.template transform<inverse>(lines.memory(from, at.line), p, at.j, x);
         if constexpr (std::is_invocable_v<const Store&, int, int, Number>) {
-          BRACEWELL_UNROLL
-          for (int q = 0; q < radix / part; ++q)
+          BRACEWELL_UNROLL_FOR (int q = 0; q < radix / part; ++q)
             store(at.line, at.j + apart * q, x[q]);
         } else {
           store(at, apart, x);

@@ -68,15 +68,13 @@ struct StepPasses {
   template <int step>
   KOKKOS_FORCEINLINE_FUNCTION static void get(const Number* line, int b, Number (&x)[Steps::radix(step)]) {
     const int first = Steps::template first_place<step>(b);
-    BRACEWELL_UNROLL
-    for (int q = 0; q < Steps::radix(step); ++q)
+    BRACEWELL_UNROLL_FOR (int q = 0; q < Steps::radix(step); ++q)
       x[q] = line[Steps::place(q * Steps::apart(step)) + first];
   }
   template <int step>
   KOKKOS_FORCEINLINE_FUNCTION static void put(Number* line, int b, const Number (&x)[Steps::radix(step)]) {
     const int first = Steps::template first_place<step>(b);
-    BRACEWELL_UNROLL
-    for (int q = 0; q < Steps::radix(step); ++q)
+    BRACEWELL_UNROLL_FOR (int q = 0; q < Steps::radix(step); ++q)
       line[Steps::place(q * Steps::apart(step)) + first] = x[q];
   }
 

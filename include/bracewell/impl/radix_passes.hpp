@@ -25,15 +25,13 @@ struct LineMemory {
   template <int radix>
   KOKKOS_FORCEINLINE_FUNCTION void get(int first, int step, PlainComplex<T> (&x)[radix]) const {
     const PlainComplex<T>* const from = numbers + first * apart;
-    BRACEWELL_UNROLL
-    for (int q = 0; q < radix; ++q)
+    BRACEWELL_UNROLL_FOR (int q = 0; q < radix; ++q)
       x[q] = from[apart * step * q];
   }
   template <int radix>
   KOKKOS_FORCEINLINE_FUNCTION void put(int first, int step, const PlainComplex<T> (&x)[radix]) const {
     PlainComplex<T>* const to = numbers + first * apart;
-    BRACEWELL_UNROLL
-    for (int q = 0; q < radix; ++q)
+    BRACEWELL_UNROLL_FOR (int q = 0; q < radix; ++q)
       to[apart * step * q] = x[q];
   }
 };

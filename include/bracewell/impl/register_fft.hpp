@@ -71,8 +71,7 @@ struct RegisterFFT {
   template <int leading, class T>
   BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[N]) {
     if constexpr (leading == 1) {
-      BRACEWELL_UNROLL
-      for (int i = 1; i < N; ++i)
+      BRACEWELL_UNROLL_FOR (int i = 1; i < N; ++i)
         x[i] = x[0];
     } else {
       PlainComplex<T> even[half], odd[half];
@@ -91,8 +90,7 @@ struct RegisterFFT {
     split<N>(x, even, odd);
     Half::run_shifted(even, w + own_factors);
     Half::run_shifted(odd, w + own_factors);
-    BRACEWELL_UNROLL
-    for (int k = 0; k < half; ++k)
+    BRACEWELL_UNROLL_FOR (int k = 0; k < half; ++k)
       if (k < own_factors)
         butterfly<inverse>(even[k], odd[k], w[k].re, w[k].im, x[k], x[k + half]);
       else // a quarter of a turn further
@@ -131,8 +129,7 @@ private:
   template <int leading, class T>
   BRACEWELL_REGISTER_FUNCTION static void split(const PlainComplex<T> (&x)[N], PlainComplex<T> (&even)[half],
                                                 PlainComplex<T> (&odd)[half]) {
-    BRACEWELL_UNROLL
-    for (int i = 0; i < half; ++i) {
+    BRACEWELL_UNROLL_FOR (int i = 0; i < half; ++i) {
       if (2 * i < leading)
         even[i] = x[2 * i];
       if (2 * i + 1 < leading)
@@ -176,16 +173,14 @@ struct OddFFT {
   }
   template <int leading, class T>
   BRACEWELL_REGISTER_FUNCTION static void run_leading(PlainComplex<T> (&x)[N]) {
-    BRACEWELL_UNROLL
-    for (int i = leading; i < N; ++i)
+    BRACEWELL_UNROLL_FOR (int i = leading; i < N; ++i)
       x[i] = {0, 0};
     if constexpr (N > 1)
       transform(x, std::make_integer_sequence<int, pairs>());
   }
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void run_shifted(PlainComplex<T> (&x)[N], const PlainComplex<T>* w) {
-    BRACEWELL_UNROLL
-    for (int i = 1; i < N; ++i)
+    BRACEWELL_UNROLL_FOR (int i = 1; i < N; ++i)
       x[i] = times<inverse>(x[i], w[i - 1]);
     run_leading<N>(x);
   }
@@ -197,8 +192,7 @@ struct OddFFT {
   template <class T>
   BRACEWELL_REGISTER_FUNCTION static void expand_factors(const PlainComplex<T>& root, PlainComplex<T>* w) {
     PlainComplex<T> power = root;
-    BRACEWELL_UNROLL
-    for (int i = 1; i < N; ++i, power = times<false>(power, root))
+    BRACEWELL_UNROLL_FOR (int i = 1; i < N; ++i, power = times<false>(power, root))
       w[i - 1] = power;
   }
 
@@ -222,8 +216,7 @@ private:
         T(inverse ? -turn_cosine(4 * k * (i + 1) + N, 4 * N) : turn_cosine(4 * k * (i + 1) + N, 4 * N))...};
     PlainComplex<T> even{first.re + c[0] * sum[0].re, first.im + c[0] * sum[0].im},
         odd{s[0] * difference[0].re, s[0] * difference[0].im};
-    BRACEWELL_UNROLL
-    for (int j = 1; j < pairs; ++j) {
+    BRACEWELL_UNROLL_FOR (int j = 1; j < pairs; ++j) {
       even = {even.re + c[j] * sum[j].re, even.im + c[j] * sum[j].im};
       odd = {odd.re + s[j] * difference[j].re, odd.im + s[j] * difference[j].im};
     }

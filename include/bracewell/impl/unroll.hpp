@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// Loops of constant length that GPU compilers must unroll, so that the arrays they index stay in registers.
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-#define BRACEWELL_UNROLL _Pragma("unroll")
-#define BRACEWELL_DO_NOT_UNROLL                                                                              \
-  _Pragma("unroll 1") ///< loops of few, which instructions before and after would slow down
+/// `for (...)` of constant length that GPU compilers must unroll, so that the arrays it indexes stay in registers. One macro with
+/// its loop: the formatter sees a loop, and indents what is in it.
+#define BRACEWELL_UNROLL_FOR(...) _Pragma("unroll") for (__VA_ARGS__)
 #else
-#define BRACEWELL_UNROLL
-#define BRACEWELL_DO_NOT_UNROLL
+#define BRACEWELL_UNROLL_FOR(...) for (__VA_ARGS__)
 #endif

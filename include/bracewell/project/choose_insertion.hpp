@@ -50,7 +50,7 @@ constexpr bool patches_pay(const InsertionWork& work) {
 /// The kernel that backproject, and project_gradients for the gradient of the reconstruction, launch for such
 /// work. Strategy::Automatic means on hosts Owned, whose sums Atomic only shares out where bricks are fewer than
 /// threads; on GPUs Atomic, the fastest for all kernels and sizes (measured on an H200:
-/// docs/internals/projection.md). Duplicated is never chosen: it needs memory that only the caller can give, and
+/// docs/lab/projection.md). Duplicated is never chosen: it needs memory that only the caller can give, and
 /// threads of a host.
 constexpr Insertion choose_insertion(const InsertionWork& work) {
   Strategy strategy = work.strategy;

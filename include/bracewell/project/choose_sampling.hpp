@@ -49,7 +49,7 @@ constexpr bool bricks_pay(const SamplingWork& work) {
 
 /// The kernel that project, project_gradients and backproject_gradients launch for such work: on hosts Rows; on
 /// GPUs PaddedCopies of what is prepared, Bricks where they pay, else Tiles (measured on an H200:
-/// docs/internals/projection.md); PoseSums wherever gradients of poses are wanted.
+/// docs/lab/projection.md); PoseSums wherever gradients of poses are wanted.
 constexpr Sampling choose_sampling(const SamplingWork& work) {
   if (work.pose_gradients)
     return Sampling::PoseSums;

@@ -49,7 +49,7 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
 }
 
 /// The same from a reference that was prepared for its kernel (prepared_reference.hpp): on GPUs from the copies
-/// of docs/internals/projection.md. Its oversampling is taken where options leave it out.
+/// of docs/lab/projection.md. Its oversampling is taken where options leave it out.
 /// @throws Error as above, and on GPUs for 2^31 or more poses
 template <class ExecutionSpace, class Kernel, int D, class Stored, class Projections>
 void project(const ExecutionSpace& space,

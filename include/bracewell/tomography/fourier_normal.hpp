@@ -10,7 +10,7 @@ namespace Bracewell {
 /// FFT plans its FFTs have four times the pixels of images and do not know of angles; those of the pair have 2.25 to 4 times,
 /// and angles x width samples are gridded twice: from a quarter of the pixels on that is slower on hosts, on GPUs from as
 /// many on. By lines on the chip it takes less time for any number of angles
-/// (docs/internals/gridding-and-tomography.md).
+/// (docs/lab/gridding-and-tomography.md).
 /// @param width, image  pixels of the detector, and of images along both axes
 /// @param host          the execution space works in the host's memory
 /// @param on_chip       ToeplitzNormal::on_chip of {image, image}

@@ -60,8 +60,7 @@ template <int MaxWidth, class T, class Visit>
 KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 1>& at, const GridShape<1>& grid,
                                          const TapWeights<T>& kernel, const T (&weights)[1][MaxWidth],
                                          const Visit& visit) {
-  BRACEWELL_UNROLL
-  for (int i = 0; i < MaxWidth; ++i) {
+  BRACEWELL_UNROLL_FOR (int i = 0; i < MaxWidth; ++i) {
     if (i >= kernel.width)
       continue; // not break: loops of fixed length keep the weights in registers
     const int x = at.first[0] + i;
@@ -73,14 +72,12 @@ template <int MaxWidth, class T, class Visit>
 KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 2>& at, const GridShape<2>& grid,
                                          const TapWeights<T>& kernel, const T (&weights)[2][MaxWidth],
                                          const Visit& visit) {
-  BRACEWELL_UNROLL
-  for (int j = 0; j < MaxWidth; ++j) {
+  BRACEWELL_UNROLL_FOR (int j = 0; j < MaxWidth; ++j) {
     if (j >= kernel.width)
       continue;
     const int y = at.first[1] + j;
     const std::int64_t row = std::int64_t(y < grid.size[1] ? y : y - grid.size[1]) * grid.size[0];
-    BRACEWELL_UNROLL
-    for (int i = 0; i < MaxWidth; ++i) {
+    BRACEWELL_UNROLL_FOR (int i = 0; i < MaxWidth; ++i) {
       if (i >= kernel.width)
         continue;
       const int x = at.first[0] + i;
@@ -113,8 +110,7 @@ KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 3>& at, const GridSha
 template <class T, int Dim, int MaxWidth>
 KOKKOS_INLINE_FUNCTION void evaluate_taps(const TapTable<T, MaxWidth>& taps, const Location<T, Dim>& at,
                                           T (&weights)[Dim][MaxWidth]) {
-  BRACEWELL_UNROLL
-  for (int d = 0; d < Dim; ++d)
+  BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
     taps.evaluate(at.offset[d], weights[d]);
 }
 

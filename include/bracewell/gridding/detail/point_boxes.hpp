@@ -79,8 +79,7 @@ struct MovePoints {
   double middle[Dim], scale[Dim], shift[Dim];
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    BRACEWELL_UNROLL
-    for (int d = 0; d < Dim; ++d)
+    BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
       moved[i * Dim + d] = (points(i, d) - middle[d]) * scale[d] + shift[d];
   }
 };
@@ -99,8 +98,7 @@ struct PhasesOfPoints {
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     double turns = 0;
-    BRACEWELL_UNROLL
-    for (int d = 0; d < Dim; ++d)
+    BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
       turns += points(i, d) * direction[d];
     turns -= Kokkos::round(turns);
     const double angle = 2 * Kokkos::numbers::pi * turns;
@@ -117,8 +115,7 @@ struct FactorsOfTargets {
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     phases(i);
     double product = 1;
-    BRACEWELL_UNROLL
-    for (int d = 0; d < Dim; ++d)
+    BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
       product *= reciprocal(phases.points(i, d));
     phases.factors[i] *= static_cast<T>(product);
   }

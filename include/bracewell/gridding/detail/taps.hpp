@@ -50,13 +50,10 @@ struct TapTable {
   template <int count>
   KOKKOS_FUNCTION void evaluate_some(T offset, int begin, T (&result)[count]) const {
     const T u = 2 * offset - T(width - 1);
-    BRACEWELL_UNROLL
-    for (int i = 0; i < count; ++i)
+    BRACEWELL_UNROLL_FOR (int i = 0; i < count; ++i)
       result[i] = coefficients[0][Kokkos::min(begin + i, MaxWidth - 1)];
-    BRACEWELL_UNROLL
-    for (int power = 1; power < powers; ++power) {
-      BRACEWELL_UNROLL
-      for (int i = 0; i < count; ++i)
+    BRACEWELL_UNROLL_FOR (int power = 1; power < powers; ++power) {
+      BRACEWELL_UNROLL_FOR (int i = 0; i < count; ++i)
         result[i] = result[i] * u + coefficients[power][Kokkos::min(begin + i, MaxWidth - 1)];
     }
   }

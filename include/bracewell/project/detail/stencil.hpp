@@ -222,8 +222,7 @@ private:
   KOKKOS_INLINE_FUNCTION computed_with<Stored> gather_rows(const Stored* spectrum) const {
     using Value = computed_with<Stored>;
     Value sum(0);
-    BRACEWELL_UNROLL
-    for (int r = 0; r < rows; ++r) {
+    BRACEWELL_UNROLL_FOR (int r = 0; r < rows; ++r) {
       int row[Dim - 1];
       count(r, row);
       Value tap[width];

@@ -32,12 +32,10 @@ struct FusedLine {
       : exchange(scratch + Sizes::begin(rank)), table(table_), lane(Sizes::lane(rank)),
         group(host ? 0 : Sizes::line(rank)) {
     if constexpr (own_factors) {
-      BRACEWELL_UNROLL
-      for (int f = 0; f < Sizes::outer_factors; ++f)
+      BRACEWELL_UNROLL_FOR (int f = 0; f < Sizes::outer_factors; ++f)
         outer_factors[f] = own[(lane < per_lane ? lane : 0) * Sizes::outer_factors + f];
       if constexpr (!same_factors) {
-        BRACEWELL_UNROLL
-        for (int f = 0; f < Sizes::inner_factors; ++f)
+        BRACEWELL_UNROLL_FOR (int f = 0; f < Sizes::inner_factors; ++f)
           inner_factors[f] = own[per_lane * Sizes::outer_factors + lane * Sizes::inner_factors + f];
       }
     }

@@ -61,8 +61,7 @@ struct KnownLine : FusedLine<false, T, Sizes> {
   /// The second half of a transform: use(c, y).
   template <class Use>
   KOKKOS_FORCEINLINE_FUNCTION void outer_forward(const Use& use) const {
-    BRACEWELL_UNROLL
-    for (int c = 0; c < outer_sums; ++c) {
+    BRACEWELL_UNROLL_FOR (int c = 0; c < outer_sums; ++c) {
       Number y[lanes];
       Base::outer_forward(this->lane + lanes * c, y);
       use(c, y);
@@ -70,18 +69,15 @@ struct KnownLine : FusedLine<false, T, Sizes> {
   }
   /// The first half of an inverse transform.
   KOKKOS_FORCEINLINE_FUNCTION void outer_adjoint(Number (&y)[outer_sums][lanes]) const {
-    BRACEWELL_UNROLL
-    for (int c = 0; c < outer_sums; ++c)
+    BRACEWELL_UNROLL_FOR (int c = 0; c < outer_sums; ++c)
       Base::outer_adjoint(this->lane + lanes * c, y[c]);
   }
 
   /// use(c, g) for the numbers that a thread has after a transform.
   template <class Use>
   KOKKOS_FORCEINLINE_FUNCTION static void for_outer(const Use& use) {
-    BRACEWELL_UNROLL
-    for (int c = 0; c < outer_sums; ++c) {
-      BRACEWELL_UNROLL
-      for (int g = 0; g < lanes; ++g)
+    BRACEWELL_UNROLL_FOR (int c = 0; c < outer_sums; ++c) {
+      BRACEWELL_UNROLL_FOR (int g = 0; g < lanes; ++g)
         use(c, g);
     }
   }
@@ -89,14 +85,12 @@ struct KnownLine : FusedLine<false, T, Sizes> {
   /// Numbers of the line, the lane's of which is *from, before a transform and after it.
   template <int apart = 1>
   KOKKOS_FORCEINLINE_FUNCTION static void load_inner(const Kokkos::complex<T>* from, Number (&x)[per_lane]) {
-    BRACEWELL_UNROLL
-    for (int j = 0; j < per_lane; ++j)
+    BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j)
       x[j] = plain(from[lanes * j * apart]);
   }
   template <int apart = 1>
   KOKKOS_FORCEINLINE_FUNCTION static void store_inner(Kokkos::complex<T>* to, const Number (&x)[per_lane]) {
-    BRACEWELL_UNROLL
-    for (int j = 0; j < per_lane; ++j)
+    BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j)
       to[lanes * j * apart] = Kokkos::complex<T>(x[j].re, x[j].im);
   }
   template <int apart = 1>
@@ -107,8 +101,7 @@ struct KnownLine : FusedLine<false, T, Sizes> {
   template <int apart = 1>
   KOKKOS_FORCEINLINE_FUNCTION static void store_outer(Kokkos::complex<T>* to, int c,
                                                       const Number (&y)[lanes]) {
-    BRACEWELL_UNROLL
-    for (int g = 0; g < lanes; ++g)
+    BRACEWELL_UNROLL_FOR (int g = 0; g < lanes; ++g)
       to[outer(c, g) * apart] = Kokkos::complex<T>(y[g].re, y[g].im);
   }
 };

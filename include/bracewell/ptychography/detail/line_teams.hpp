@@ -94,8 +94,7 @@ struct TransferLine {
   template <int radix>
   KOKKOS_FORCEINLINE_FUNCTION void operator()(const LineButterfly& at, int apart,
                                               PlainComplex<T> (&x)[radix]) const {
-    BRACEWELL_UNROLL
-    for (int q = 0; q < radix; ++q) {
+    BRACEWELL_UNROLL_FOR (int q = 0; q < radix; ++q) {
       const PlainComplex<T> phase = plain(phases[at.j + apart * q]);
       x[q] = times<false>(x[q], PlainComplex<T>{phase.re, conjugate ? -phase.im : phase.im});
     }

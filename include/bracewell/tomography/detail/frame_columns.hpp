@@ -56,8 +56,7 @@ struct FilterFrameColumns {
     lines.template middle<false>(forward);
     lines.template use_transform<false>(forward, [&](const LineButterfly& at, int apart, auto& x) {
       const T* const factor = factors + (std::int64_t(at.j) * columns + first + at.line);
-      BRACEWELL_UNROLL
-      for (int q = 0; q < int(std::size(x)); ++q)
+      BRACEWELL_UNROLL_FOR (int q = 0; q < int(std::size(x)); ++q)
         x[q] = {x[q].re * factor[std::int64_t(q) * apart * columns],
                 x[q].im * factor[std::int64_t(q) * apart * columns]};
     });

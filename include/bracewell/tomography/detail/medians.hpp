@@ -30,8 +30,7 @@ KOKKOS_FORCEINLINE_FUNCTION T median_of_three(T a, T b, T c) {
 template <class T>
 KOKKOS_FORCEINLINE_FUNCTION T median_of_nine(const T (&rows)[3][3]) {
   T low[3], middle[3], high[3];
-  BRACEWELL_UNROLL
-  for (int i = 0; i < 3; ++i) {
+  BRACEWELL_UNROLL_FOR (int i = 0; i < 3; ++i) {
     const auto& row = rows[i];
     low[i] = Kokkos::min(Kokkos::min(row[0], row[1]), row[2]);
     middle[i] = median_of_three(row[0], row[1], row[2]);
@@ -45,10 +44,8 @@ KOKKOS_FORCEINLINE_FUNCTION T median_of_nine(const T (&rows)[3][3]) {
 /// The middle one of an odd number of values, in registers: odd and even neighbours alternately, as often as there are values.
 template <int count, class T>
 KOKKOS_FORCEINLINE_FUNCTION T median_in_registers(T (&values)[count]) {
-  BRACEWELL_UNROLL
-  for (int pass = 0; pass < count; ++pass) {
-    BRACEWELL_UNROLL
-    for (int k = pass % 2; k + 1 < count; k += 2) {
+  BRACEWELL_UNROLL_FOR (int pass = 0; pass < count; ++pass) {
+    BRACEWELL_UNROLL_FOR (int k = pass % 2; k + 1 < count; k += 2) {
       const T low = Kokkos::min(values[k], values[k + 1]);
       values[k + 1] = Kokkos::max(values[k], values[k + 1]);
       values[k] = low;

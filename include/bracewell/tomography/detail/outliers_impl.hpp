@@ -32,19 +32,15 @@ struct ReplaceOutliers {
   /// As `cleaned`, with the window in registers.
   KOKKOS_FUNCTION T of_nine(const T* slice, int p, int i) const {
     T values[3][3];
-    BRACEWELL_UNROLL
-    for (int q = 0; q < 3; ++q) {
+    BRACEWELL_UNROLL_FOR (int q = 0; q < 3; ++q) {
       const T* row = slice + std::int64_t(Kokkos::clamp(p + q - 1, 0, angles - 1)) * width;
-      BRACEWELL_UNROLL
-      for (int j = 0; j < 3; ++j)
+      BRACEWELL_UNROLL_FOR (int j = 0; j < 3; ++j)
         values[q][j] = row[Kokkos::clamp(i + j - 1, 0, width - 1)];
     }
     const T value = values[1][1];
     int below = 0, above = 0;
-    BRACEWELL_UNROLL
-    for (int q = 0; q < 3; ++q) {
-      BRACEWELL_UNROLL
-      for (int j = 0; j < 3; ++j) {
+    BRACEWELL_UNROLL_FOR (int q = 0; q < 3; ++q) {
+      BRACEWELL_UNROLL_FOR (int j = 0; j < 3; ++j) {
         below += values[q][j] < value - threshold;
         above += values[q][j] > value + threshold;
       }

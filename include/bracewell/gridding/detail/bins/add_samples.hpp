@@ -41,8 +41,7 @@ struct BinSamples {
     int cell[passes];                 ///< counted from the first tap; negative where there is none
 
     KOKKOS_FUNCTION LaneTaps(int lane, int row_stride) {
-      BRACEWELL_UNROLL
-      for (int p = 0; p < passes; ++p) {
+      BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p) {
         const int tap = p * 32 + lane;
         const bool has_tap = tap < taps_of_plane;
         across[p] = has_tap ? tap % width : 0;
@@ -67,8 +66,7 @@ struct AddInPlane : BinSamples<width, T, Dim> {
                                     Complex (&sums)[passes]) {
     if (here < 0)
       return;
-    BRACEWELL_UNROLL
-    for (int p = 0; p < passes; ++p) {
+    BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p) {
       if (lane_taps.used(p))
         tile[here + lane_taps.cell[p]] += sums[p];
       sums[p] = Complex(0);
@@ -87,8 +85,7 @@ struct AddInPlane : BinSamples<width, T, Dim> {
     Read result;
     result.first = prepared.first[i];
     result.value = prepared.values[i];
-    BRACEWELL_UNROLL
-    for (int p = 0; p < passes; ++p)
+    BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p)
       result.weight[p] =
           Dim == 1 ? weights[lane_taps.across[p]] : weights[lane_taps.across[p]] * weights[lane_taps.down[p]];
     return result;
@@ -98,8 +95,7 @@ struct AddInPlane : BinSamples<width, T, Dim> {
   KOKKOS_FUNCTION static void add(const Prepared& prepared, const LaneTaps& lane_taps, Complex* tile,
                                   Complex (&sums)[passes], int& here) {
     Read next = read(0, prepared, lane_taps);
-    BRACEWELL_UNROLL
-    for (int i = 0; i < batch; ++i) {
+    BRACEWELL_UNROLL_FOR (int i = 0; i < batch; ++i) {
       const Read now = next;
       if (i + 1 < batch)
         next = read(i + 1, prepared, lane_taps);
@@ -108,8 +104,7 @@ struct AddInPlane : BinSamples<width, T, Dim> {
         synchronise_lanes();
         here = now.first;
       }
-      BRACEWELL_UNROLL
-      for (int p = 0; p < passes; ++p)
+      BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p)
         sums[p] = Complex(sums[p].real() + now.weight[p] * now.value.real(),
                           sums[p].imag() + now.weight[p] * now.value.imag());
     }
@@ -141,11 +136,9 @@ struct AddInPlanes : BinSamples<width, T, Dim> {
     result.plane = (warp - prepared.z[i]) & (warps - 1);
     result.first = prepared.first[i];
     result.value = prepared.values[i];
-    BRACEWELL_UNROLL
-    for (int p = 0; p < passes; ++p)
+    BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p)
       result.weight[p] = weights[lane_taps.across[p]] * weights[lane_taps.down[p]];
-    BRACEWELL_UNROLL
-    for (int q = 0; q < planes; ++q) // behind the last one lies another number
+    BRACEWELL_UNROLL_FOR (int q = 0; q < planes; ++q) // behind the last one lies another number
       result.factor[q] =
           weights[2 * width + (has_plane(warps - 1, q) ? result.plane + q * warps
                                                        : Kokkos::min(result.plane + q * warps, width - 1))];
@@ -156,11 +149,9 @@ struct AddInPlanes : BinSamples<width, T, Dim> {
   template <bool from_tile>
   KOKKOS_FUNCTION static void move_planes(const BinGrid<Dim>& bins, int here, int first_plane,
                                           const LaneTaps& lane_taps, Complex* tile, Complex (&sums)[kept]) {
-    BRACEWELL_UNROLL
-    for (int q = 0; q < planes; ++q) {
+    BRACEWELL_UNROLL_FOR (int q = 0; q < planes; ++q) {
       Complex* const target = tile + here + (first_plane + q * warps) * bins.span(1) * bins.stride;
-      BRACEWELL_UNROLL
-      for (int p = 0; p < passes; ++p)
+      BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p)
         if (has_plane(first_plane, q) && lane_taps.used(p)) {
           if constexpr (from_tile)
             sums[q * passes + p] = target[lane_taps.cell[p]];
@@ -188,11 +179,9 @@ struct AddInPlanes : BinSamples<width, T, Dim> {
         first_plane = now.plane;
         move_planes<true>(bins, here, first_plane, lane_taps, tile, sums);
       }
-      BRACEWELL_UNROLL
-      for (int p = 0; p < passes; ++p) {
+      BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p) {
         const T real = now.weight[p] * now.value.real(), imaginary = now.weight[p] * now.value.imag();
-        BRACEWELL_UNROLL
-        for (int q = 0; q < planes; ++q) {
+        BRACEWELL_UNROLL_FOR (int q = 0; q < planes; ++q) {
           Complex& sum = sums[q * passes + p];
           sum = Complex(sum.real() + now.factor[q] * real, sum.imag() + now.factor[q] * imaginary);
         }
@@ -211,24 +200,18 @@ struct AddInPlanes : BinSamples<width, T, Dim> {
       if (i + 1 < count)
         next = read(i + 1, warp, prepared, lane_taps);
       Complex* targets[planes];
-      BRACEWELL_UNROLL
-      for (int q = 0; q < planes; ++q)
+      BRACEWELL_UNROLL_FOR (int q = 0; q < planes; ++q)
         targets[q] = tile + now.first + (now.plane + q * warps) * plane;
-      BRACEWELL_UNROLL
-      for (int first = 0; first < passes; first += together) {
+      BRACEWELL_UNROLL_FOR (int first = 0; first < passes; first += together) {
         Complex sums[together][planes];
-        BRACEWELL_UNROLL
-        for (int p = first; p < first + together; ++p) {
-          BRACEWELL_UNROLL
-          for (int q = 0; q < planes; ++q)
+        BRACEWELL_UNROLL_FOR (int p = first; p < first + together; ++p) {
+          BRACEWELL_UNROLL_FOR (int q = 0; q < planes; ++q)
             if (has_plane(now.plane, q) && lane_taps.used(p))
               sums[p - first][q] = targets[q][lane_taps.cell[p]];
         }
-        BRACEWELL_UNROLL
-        for (int p = first; p < first + together; ++p) {
+        BRACEWELL_UNROLL_FOR (int p = first; p < first + together; ++p) {
           const T real = now.weight[p] * now.value.real(), imaginary = now.weight[p] * now.value.imag();
-          BRACEWELL_UNROLL
-          for (int q = 0; q < planes; ++q)
+          BRACEWELL_UNROLL_FOR (int q = 0; q < planes; ++q)
             if (has_plane(now.plane, q) && lane_taps.used(p))
               targets[q][lane_taps.cell[p]] = Complex(sums[p - first][q].real() + now.factor[q] * real,
                                                       sums[p - first][q].imag() + now.factor[q] * imaginary);

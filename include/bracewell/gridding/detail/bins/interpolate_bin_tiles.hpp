@@ -55,16 +55,14 @@ private:
     const TileOnGrid<3> place(bins, task.bin);
     copy(team.rank(), place, grid + slice * problem.grid.elements(), tile);
     T polynomial[powers]; // of tap `tap`, its last degree + 1 elements
-    BRACEWELL_UNROLL
-    for (int power = 0; power < powers; ++power) {
+    BRACEWELL_UNROLL_FOR (int power = 0; power < powers; ++power) {
       const int row = power - (powers - 1 - problem.kernel.degree);
       polynomial[power] =
           row >= 0 && tap < width ? problem.kernel.table[row * problem.kernel.stride + tap] : T(0);
     }
     // The tap of a lane in a pass over a plane; lanes beyond the last one repeat the first.
     int across[passes], down[passes];
-    BRACEWELL_UNROLL
-    for (int p = 0; p < passes; ++p) {
+    BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p) {
       const int at = p * 32 + lane;
       across[p] = at < width * width ? at % width : 0;
       down[p] = at < width * width ? at / width : 0;
@@ -84,28 +82,23 @@ private:
       const T in_plane = weight(polynomial, half == 0 ? at.offset[0] : at.offset[1]);
       const T through = weight(polynomial, at.offset[2]);
       int first[3];
-      BRACEWELL_UNROLL
-      for (int d = 0; d < 3; ++d)
+      BRACEWELL_UNROLL_FOR (int d = 0; d < 3; ++d)
         first[d] = at.first[d] - place.origin[d];
       const int plane = bins.span(1) * bins.stride;
       const Complex* source = tile + (first[2] * bins.span(1) + first[1]) * bins.stride + first[0];
       Complex sums[passes];
-      BRACEWELL_UNROLL
-      for (int p = 0; p < passes; ++p)
+      BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p)
         sums[p] = Complex(0);
-      BRACEWELL_UNROLL
-      for (int k = 0; k < width; ++k) {
+      BRACEWELL_UNROLL_FOR (int k = 0; k < width; ++k) {
         const T factor = from_lane<32>(through, k);
-        BRACEWELL_UNROLL
-        for (int p = 0; p < passes; ++p) {
+        BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p) {
           const Complex value = source[down[p] * bins.stride + across[p]];
           sums[p] = Complex(sums[p].real() + factor * value.real(), sums[p].imag() + factor * value.imag());
         }
         source += plane;
       }
       T real = 0, imaginary = 0;
-      BRACEWELL_UNROLL
-      for (int p = 0; p < passes; ++p) {
+      BRACEWELL_UNROLL_FOR (int p = 0; p < passes; ++p) {
         T factor = from_lane<32>(in_plane, across[p]) * from_lane<32>(in_plane, 16 + down[p]);
         if (p * 32 + lane >= width * width)
           factor = 0;
@@ -114,8 +107,7 @@ private:
       }
       // The first 16 lanes add up real parts, the others imaginary ones.
       T sum = (half == 0 ? real : imaginary) + from_opposite_lane(half == 0 ? imaginary : real, 16);
-      BRACEWELL_UNROLL
-      for (int bit = 8; bit > 0; bit /= 2)
+      BRACEWELL_UNROLL_FOR (int bit = 8; bit > 0; bit /= 2)
         sum += from_opposite_lane(sum, bit);
       if (tap == 0)
         reinterpret_cast<T*>(&samples(sample, slice))[half] = sum;
@@ -125,8 +117,7 @@ private:
   __device__ __forceinline__ T weight(const T (&polynomial)[width + 5], T offset) const {
     const T u = 2 * offset - T(width - 1);
     T result = polynomial[0];
-    BRACEWELL_UNROLL
-    for (int power = 1; power < width + 5; ++power)
+    BRACEWELL_UNROLL_FOR (int power = 1; power < width + 5; ++power)
       result = result * u + polynomial[power];
     return result;
   }
@@ -138,14 +129,12 @@ private:
       const int column = place.wrapped(place.origin[0] + x, 0);
       for (int first = rank / 32; first < bins.tile_rows(); first += rows_at_once * warps) {
         Complex values[rows_at_once];
-        BRACEWELL_UNROLL
-        for (int i = 0; i < rows_at_once; ++i) {
+        BRACEWELL_UNROLL_FOR (int i = 0; i < rows_at_once; ++i) {
           const int row = first + i * warps;
           const std::int64_t begin = row < bins.tile_rows() ? place.row(row) : -1;
           values[i] = begin >= 0 ? source[begin + column] : Complex(0);
         }
-        BRACEWELL_UNROLL
-        for (int i = 0; i < rows_at_once; ++i)
+        BRACEWELL_UNROLL_FOR (int i = 0; i < rows_at_once; ++i)
           if (first + i * warps < bins.tile_rows())
             tile[(first + i * warps) * bins.stride + x] = values[i];
       }

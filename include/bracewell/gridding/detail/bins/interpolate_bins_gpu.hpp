@@ -49,8 +49,7 @@ private:
     const std::int64_t chunk = team.league_rank() / problem.slices,
                        slice = team.league_rank() % problem.slices;
     T polynomial[powers]; // its last degree + 1 elements
-    BRACEWELL_UNROLL
-    for (int power = 0; power < powers; ++power) {
+    BRACEWELL_UNROLL_FOR (int power = 0; power < powers; ++power) {
       const int row = power - (powers - 1 - problem.kernel.degree);
       polynomial[power] =
           row >= 0 && lane < width ? problem.kernel.table[row * problem.kernel.stride + lane] : T(0);
@@ -67,20 +66,17 @@ private:
       next = problem.locations[Kokkos::min(base + together + group, last)];
       next_sample = order[Kokkos::min(base + together + group, last)];
       T weights[Dim];
-      BRACEWELL_UNROLL
-      for (int d = 0; d < Dim; ++d) {
+      BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) {
         const T u = 2 * at.offset[d] - T(width - 1);
         weights[d] = polynomial[0];
-        BRACEWELL_UNROLL
-        for (int power = 1; power < powers; ++power)
+        BRACEWELL_UNROLL_FOR (int power = 1; power < powers; ++power)
           weights[d] = weights[d] * u + polynomial[power];
       }
       const Complex sum = any_lane(at.first[1] + width > problem.grid.size[1])
                               ? column<true>(source, at, lane, weights)
                               : column<false>(source, at, lane, weights);
       T real = weights[0] * sum.real(), imaginary = weights[0] * sum.imag();
-      BRACEWELL_UNROLL
-      for (int bit = 1; bit < lanes; bit *= 2) {
+      BRACEWELL_UNROLL_FOR (int bit = 1; bit < lanes; bit *= 2) {
         real += from_opposite_lane(real, bit);
         imaginary += from_opposite_lane(imaginary, bit);
       }
@@ -96,8 +92,7 @@ private:
     const std::int64_t stride = problem.grid.size[0];
     source += wrapped(at.first[0] + Kokkos::min(lane, width - 1), 0);
     T down[width];
-    BRACEWELL_UNROLL
-    for (int j = 0; j < width; ++j)
+    BRACEWELL_UNROLL_FOR (int j = 0; j < width; ++j)
       down[j] = from_lane<lanes>(weights[1], j);
     Complex sum(0);
     for (int k = 0; k < (Dim == 3 ? width : 1); ++k) {
@@ -106,8 +101,7 @@ private:
         row += std::int64_t(wrapped(at.first[2] + k, 2)) * problem.grid.size[1] * stride;
       row += at.first[1] * stride;
       Complex plane(0);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < width; ++j) {
+      BRACEWELL_UNROLL_FOR (int j = 0; j < width; ++j) {
         const Complex value = *row;
         plane = Complex(plane.real() + down[j] * value.real(), plane.imag() + down[j] * value.imag());
         row += stride;

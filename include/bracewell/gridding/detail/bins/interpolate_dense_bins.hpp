@@ -76,11 +76,9 @@ private:
       if constexpr (Dim > 1)
         row += at.first[1] * stride;
       Complex plane(0);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < (Dim > 1 ? width : 1); ++j) {
+      BRACEWELL_UNROLL_FOR (int j = 0; j < (Dim > 1 ? width : 1); ++j) {
         T real = 0, imaginary = 0;
-        BRACEWELL_UNROLL
-        for (int i = 0; i < width; ++i) {
+        BRACEWELL_UNROLL_FOR (int i = 0; i < width; ++i) {
           const Complex value = row[wraps && i >= last ? i - stride : i];
           real += across[i] * value.real();
           imaginary += across[i] * value.imag();

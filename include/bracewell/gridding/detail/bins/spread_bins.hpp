@@ -37,8 +37,7 @@ struct JoinTiles {
     const SplitBin& from_bin = split[bin / slices];
     const Kokkos::complex<T>* const from = partial + (from_bin.first * slices + slice) * cells + cell;
     for (int i = begin; i < from_bin.count; i += 4 * step) { // four loads on their way
-      BRACEWELL_UNROLL
-      for (int u = 0; u < 4; ++u)
+      BRACEWELL_UNROLL_FOR (int u = 0; u < 4; ++u)
         if (i + u * step < from_bin.count)
           sums[u] += from[(i + u * step) * slices * cells];
     }

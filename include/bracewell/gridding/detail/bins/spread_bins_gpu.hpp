@@ -79,8 +79,7 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
 
     const LaneTaps lane_taps(rank % 32, bins.stride);
     Complex sums[kept];
-    BRACEWELL_UNROLL
-    for (int p = 0; p < kept; ++p)
+    BRACEWELL_UNROLL_FOR (int p = 0; p < kept; ++p)
       sums[p] = Complex(0);
     int here = -1, plane = 0; // where the sums belong
     for (std::uint32_t base = task.begin; base < task.end; base += batch) {
@@ -158,8 +157,7 @@ private:
     const Location<T, Dim>& at = problem.locations[i];
     result.offset = at.offset[axis];
     if (axis == 0) {
-      BRACEWELL_UNROLL
-      for (int d = 0; d < Dim; ++d)
+      BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
         result.first[d] = at.first[d];
       result.value = samples(number, slice);
     }
@@ -172,13 +170,11 @@ private:
     T weights[width];
     taps.evaluate(loaded.offset, weights);
     T* const target = prepared.weights + which * prepared.stride + axis * width;
-    BRACEWELL_UNROLL
-    for (int tap = 0; tap < width; ++tap)
+    BRACEWELL_UNROLL_FOR (int tap = 0; tap < width; ++tap)
       target[tap] = weights[tap];
     if (axis == 0) {
       int row = 0, stride = 1;
-      BRACEWELL_UNROLL
-      for (int d = 1; d < Dim; ++d) {
+      BRACEWELL_UNROLL_FOR (int d = 1; d < Dim; ++d) {
         row += stride * (loaded.first[d] - place.origin[d]);
         stride *= bins.span(d);
       }
@@ -229,14 +225,12 @@ private:
       for (int first = rank / 32; first < bins.tile_rows(); first += rows_at_once * warps) {
         Complex sums[rows_at_once];
         std::int64_t rows[rows_at_once];
-        BRACEWELL_UNROLL
-        for (int i = 0; i < rows_at_once; ++i) {
+        BRACEWELL_UNROLL_FOR (int i = 0; i < rows_at_once; ++i) {
           rows[i] = first + i * warps < bins.tile_rows() ? place.row(first + i * warps) : -1;
           if (rows[i] >= 0)
             sums[i] = target[rows[i] + column];
         }
-        BRACEWELL_UNROLL
-        for (int i = 0; i < rows_at_once; ++i)
+        BRACEWELL_UNROLL_FOR (int i = 0; i < rows_at_once; ++i)
           if (rows[i] >= 0)
             target[rows[i] + column] = sums[i] + tile[(first + i * warps) * bins.stride + x];
       }

@@ -84,8 +84,7 @@ protected:
 
   __device__ __forceinline__ Box box(int number_) const {
     Box result;
-    BRACEWELL_UNROLL
-    for (int d = 0; d < Dim; ++d) {
+    BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) {
       result.origin[d] = number_ % number(problem.grid, d) * edge;
       result.length[d] = Kokkos::min(+edge, problem.grid.size[d] - result.origin[d]);
       number_ /= number(problem.grid, d);
@@ -182,14 +181,12 @@ private:
     }
     team.barrier();
     int all = 1;
-    BRACEWELL_UNROLL
-    for (int d = 0; d < Dim; ++d)
+    BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
       all *= count[d];
     if (rank < all) {
       int rest = rank;
       std::int64_t bin = 0, bin_stride = 1;
-      BRACEWELL_UNROLL
-      for (int d = 0; d < Dim; ++d) {
+      BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) {
         const int at = lowest[d] + rest % count[d];
         bin += bin_stride * (at < bins.number[d] ? at : at - bins.number[d]);
         bin_stride *= bins.number[d];
@@ -232,15 +229,13 @@ private:
     const int rank = team.rank(), lane = rank % 32, warp = rank / 32;
     Reaching found[each];
     unsigned bits[each];
-    BRACEWELL_UNROLL
-    for (int u = 0; u < each; ++u) {
+    BRACEWELL_UNROLL_FOR (int u = 0; u < each; ++u) {
       const std::uint32_t candidate = ((u * warps + warp) * batches + number) * 32 + lane;
       bool reaches = candidate < candidates;
       if (reaches) {
         found[u].place = place_of(candidate, bins_around, scratch);
         found[u].sample = order[found[u].place];
-        BRACEWELL_UNROLL
-        for (int d = 0; d < Dim; ++d)
+        BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
           reaches =
               relative(problem.locations[found[u].place].first[d], box, d) > -problem.kernel.width && reaches;
       }
@@ -250,13 +245,11 @@ private:
     }
     team.barrier();
     int sum = scratch.counts[lane]; // and of all before
-    BRACEWELL_UNROLL
-    for (int distance = 1; distance < 32; distance *= 2) {
+    BRACEWELL_UNROLL_FOR (int distance = 1; distance < 32; distance *= 2) {
       const int other = from_lane<32>(sum, lane - distance);
       sum += lane >= distance ? other : 0;
     }
-    BRACEWELL_UNROLL
-    for (int u = 0; u < each; ++u) {
+    BRACEWELL_UNROLL_FOR (int u = 0; u < each; ++u) {
       const int before =
           from_lane<32>(sum, u * warps + warp) - Kokkos::Experimental::popcount_builtin(bits[u]);
       if (bits[u] >> lane & 1)
@@ -283,16 +276,13 @@ struct alignas(16) BoxPack {
 template <int edge, class T, int MaxWidth>
 KOKKOS_FORCEINLINE_FUNCTION void write_weights_along_box(const TapTable<T, MaxWidth>& taps, T offset,
                                                          int first, T* target) {
-  BRACEWELL_UNROLL
-  for (int x = 0; x < edge; x += BoxPack<T>::size)
+  BRACEWELL_UNROLL_FOR (int x = 0; x < edge; x += BoxPack<T>::size)
     *reinterpret_cast<BoxPack<T>*>(target + x) = BoxPack<T>{};
   constexpr int together = 4; // registers are few
-  BRACEWELL_UNROLL
-  for (int begin = 0; begin < MaxWidth; begin += together) {
+  BRACEWELL_UNROLL_FOR (int begin = 0; begin < MaxWidth; begin += together) {
     T weights[together];
     taps.evaluate_some(offset, begin, weights);
-    BRACEWELL_UNROLL
-    for (int i = 0; i < together; ++i) {
+    BRACEWELL_UNROLL_FOR (int i = 0; i < together; ++i) {
       const int cell = first + begin + i;
       if (begin + i < MaxWidth && cell >= 0 && cell < edge)
         target[cell] = weights[i];

@@ -106,8 +106,7 @@ private:
       const int axis = i / count, sample = i - axis * count;
       const Location<T, Dim>& at = problem.locations[reaching[sample].place];
       int first = 0;
-      BRACEWELL_UNROLL
-      for (int d = 0; d < Dim; ++d) // registers have no index
+      BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) // registers have no index
         first = d == axis ? this->relative(at.first[d], box, d) : first;
       corners[sizeof(int) * sample + axis] = static_cast<unsigned char>(first + problem.kernel.width - 1);
       write_weights_along_box<edge>(taps, at.offset[axis], first,
@@ -118,8 +117,7 @@ private:
   __device__ __forceinline__ void add(int lane, int warp, int count, const int (&block)[3],
                                       const Scratch& scratch, Sums& sums) const {
     std::uint16_t* const list = scratch.lists + warp * (chunk + padding);
-    BRACEWELL_UNROLL
-    for (int pass = 0; pass < passes; ++pass) {
+    BRACEWELL_UNROLL_FOR (int pass = 0; pass < passes; ++pass) {
       const int here[3] = {block[0], block[1] + pass * block_rows, block[2]};
       const int found =
           this->template select<8, block_rows, 8>(lane, count, here, scratch.corners, list, padding, chunk);
@@ -137,24 +135,20 @@ private:
     const T* const weights_z = scratch.weights + 2 * edge + block[2] + lane / 4;
     list += lane % 4;
     int next[steps];
-    BRACEWELL_UNROLL
-    for (int s = 0; s < steps; ++s)
+    BRACEWELL_UNROLL_FOR (int s = 0; s < steps; ++s)
       next[s] = list[4 * s];
     for (int i = 0; i < found; i += depth) {
       T columns[block_rows][steps], rows[2][steps];
-      BRACEWELL_UNROLL
-      for (int s = 0; s < steps; ++s) {
+      BRACEWELL_UNROLL_FOR (int s = 0; s < steps; ++s) {
         const int sample = next[s];
         next[s] = list[i + depth + 4 * s];
         const T x = weights_x[sample * stride], z = weights_z[sample * stride];
         const Complex value = scratch.values[sample];
         rows[0][s] = z * value.real();
         rows[1][s] = z * value.imag();
-        BRACEWELL_UNROLL
-        for (int y = 0; y < block_rows; y += Pack::size) {
+        BRACEWELL_UNROLL_FOR (int y = 0; y < block_rows; y += Pack::size) {
           const Pack pack = *reinterpret_cast<const Pack*>(weights_y + sample * stride + y);
-          BRACEWELL_UNROLL
-          for (int j = 0; j < Pack::size; ++j)
+          BRACEWELL_UNROLL_FOR (int j = 0; j < Pack::size; ++j)
             columns[y + j][s] = x * pack.value[j];
         }
       }
@@ -167,10 +161,8 @@ private:
   __device__ __forceinline__ static void multiply(const double (&columns)[block_rows][steps],
                                                   const double (&rows)[2][steps],
                                                   double (&sums)[block_rows][2][2]) {
-    BRACEWELL_UNROLL
-    for (int y = 0; y < block_rows; ++y) {
-      BRACEWELL_UNROLL
-      for (int part = 0; part < 2; ++part)
+    BRACEWELL_UNROLL_FOR (int y = 0; y < block_rows; ++y) {
+      BRACEWELL_UNROLL_FOR (int part = 0; part < 2; ++part)
         multiply_by_warp(sums[y][part], columns[y][0], rows[part][0]);
     }
   }
@@ -182,26 +174,21 @@ private:
                                                   const float (&rows)[2][steps],
                                                   float (&sums)[block_rows][2][2]) {
     SplitFloats<steps> b[2];
-    BRACEWELL_UNROLL
-    for (int part = 0; part < 2; ++part) {
-      BRACEWELL_UNROLL
-      for (int s = 0; s < steps; ++s)
+    BRACEWELL_UNROLL_FOR (int part = 0; part < 2; ++part) {
+      BRACEWELL_UNROLL_FOR (int s = 0; s < steps; ++s)
         b[part].set_rounded(s, rows[part][s]);
     }
-    BRACEWELL_UNROLL
-    for (int y = 0; y < block_rows; y += 2) { // two rows of eight cells are the sixteen of a matrix
+    BRACEWELL_UNROLL_FOR (int y = 0; y < block_rows;
+                          y += 2) { // two rows of eight cells are the sixteen of a matrix
       SplitFloats<4> a;
-      BRACEWELL_UNROLL
-      for (int i = 0; i < 4; ++i)
+      BRACEWELL_UNROLL_FOR (int i = 0; i < 4; ++i)
         a.set(i, columns[y + i % 2][i / 2]);
-      BRACEWELL_UNROLL
-      for (int part = 0; part < 2; ++part) {
+      BRACEWELL_UNROLL_FOR (int part = 0; part < 2; ++part) {
         float products[4] = {};
         multiply_by_warp(products, a.low, b[part].high);
         multiply_by_warp(products, a.high, b[part].low);
         multiply_by_warp(products, a.high, b[part].high);
-        BRACEWELL_UNROLL
-        for (int i = 0; i < 4; ++i)
+        BRACEWELL_UNROLL_FOR (int i = 0; i < 4; ++i)
           sums[y + i / 2][part][i % 2] += products[i];
       }
     }
@@ -214,12 +201,9 @@ private:
     if (x >= box.length[0])
       return;
     Complex* const target = grid + slice * problem.grid.elements() + box.origin[0] + x;
-    BRACEWELL_UNROLL
-    for (int pass = 0; pass < passes; ++pass) {
-      BRACEWELL_UNROLL
-      for (int row = 0; row < block_rows; ++row) {
-        BRACEWELL_UNROLL
-        for (int j = 0; j < 2; ++j) {
+    BRACEWELL_UNROLL_FOR (int pass = 0; pass < passes; ++pass) {
+      BRACEWELL_UNROLL_FOR (int row = 0; row < block_rows; ++row) {
+        BRACEWELL_UNROLL_FOR (int j = 0; j < 2; ++j) {
           const int y = block[1] + pass * block_rows + row, z = block[2] + lane % 4 * 2 + j;
           if (y < box.length[1] && z < box.length[2])
             target[(std::int64_t(box.origin[2] + z) * problem.grid.size[1] + box.origin[1] + y) *

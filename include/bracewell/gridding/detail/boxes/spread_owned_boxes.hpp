@@ -106,8 +106,7 @@ private:
       const Location<T, Dim> at = problem.locations[reaching[i].place];
       T* target = scratch.weights + i * stride;
       int corner[3];
-      BRACEWELL_UNROLL
-      for (int d = 0; d < Dim; ++d) {
+      BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) {
         const int first = this->relative(at.first[d], box, d);
         corner[d] = first + problem.kernel.width - 1;
         write_weights_along_box<edge>(taps, at.offset[d], first, target);
@@ -120,11 +119,9 @@ private:
   template <int count>
   __device__ __forceinline__ static void load(const T* from, T (&to)[count]) {
     if constexpr (count % Pack::size == 0) {
-      BRACEWELL_UNROLL
-      for (int i = 0; i < count; i += Pack::size) {
+      BRACEWELL_UNROLL_FOR (int i = 0; i < count; i += Pack::size) {
         const Pack values = *reinterpret_cast<const Pack*>(from + i);
-        BRACEWELL_UNROLL
-        for (int j = 0; j < Pack::size; ++j)
+        BRACEWELL_UNROLL_FOR (int j = 0; j < Pack::size; ++j)
           to[i + j] = values.value[j];
       }
     } else {
@@ -149,14 +146,12 @@ private:
     const int found = this->template select<columns, rows, planes>(lane, count, block, scratch.corners, list,
                                                                    2 * groups, chunk);
     Complex sums[block_cells];
-    BRACEWELL_UNROLL
-    for (int i = 0; i < block_cells; ++i)
+    BRACEWELL_UNROLL_FOR (int i = 0; i < block_cells; ++i)
       sums[i] = Complex(0);
     add(lane, found, block, list, scratch, sums);
     const int first = add_groups<slices_at_once, block_cells / 2>(lane, sums);
     Complex* const tile = scratch.tiles + warp * slices_at_once * tile_stride;
-    BRACEWELL_UNROLL
-    for (int c = 0; c < block_cells / groups; ++c)
+    BRACEWELL_UNROLL_FOR (int c = 0; c < block_cells / groups; ++c)
       tile[lane % slices_at_once * tile_stride + first + c] = sums[c];
     synchronise_lanes();
     store(lane, block, box, first_slice, written, tile);
@@ -180,14 +175,11 @@ private:
       load(from, x);
       load(from + to_rows, y);
       load(from + to_planes, z);
-      BRACEWELL_UNROLL
-      for (int k = 0; k < planes; ++k) {
+      BRACEWELL_UNROLL_FOR (int k = 0; k < planes; ++k) {
         const Complex of_plane(z[k] * value.real(), z[k] * value.imag());
-        BRACEWELL_UNROLL
-        for (int j = 0; j < rows; ++j) {
+        BRACEWELL_UNROLL_FOR (int j = 0; j < rows; ++j) {
           const T real = y[j] * of_plane.real(), imaginary = y[j] * of_plane.imag();
-          BRACEWELL_UNROLL
-          for (int c = 0; c < columns; ++c) {
+          BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c) {
             Complex& sum = sums[(k * rows + j) * columns + c];
             sum = Complex(sum.real() + x[c] * real, sum.imag() + x[c] * imaginary);
           }
@@ -203,8 +195,7 @@ private:
       return 0;
     } else {
       const bool upper = lane & bit;
-      BRACEWELL_UNROLL
-      for (int c = 0; c < half; ++c) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < half; ++c) {
         const Complex kept = upper ? sums[c + half] : sums[c], sent = upper ? sums[c] : sums[c + half];
         sums[c] = Complex(kept.real() + from_opposite_lane(sent.real(), bit),
                           kept.imag() + from_opposite_lane(sent.imag(), bit));
@@ -222,8 +213,7 @@ private:
                           block[2] + cell / columns / rows};
     bool on_grid = true;
     std::int64_t index = 0;
-    BRACEWELL_UNROLL
-    for (int d = Dim - 1; d >= 0; --d) {
+    BRACEWELL_UNROLL_FOR (int d = Dim - 1; d >= 0; --d) {
       on_grid = on_grid && local[d] < box.length[d];
       index = index * problem.grid.size[d] + box.origin[d] + local[d];
     }
@@ -233,8 +223,7 @@ private:
         static_cast<int>(Kokkos::min<std::int64_t>(slices_at_once, problem.slices - first_slice));
     const std::int64_t elements = problem.grid.elements();
     Complex* const target = grid + first_slice * elements + index;
-    BRACEWELL_UNROLL
-    for (int base = 0; base < slices_at_once; base += together) {
+    BRACEWELL_UNROLL_FOR (int base = 0; base < slices_at_once; base += together) {
       const int slice = base + lane / block_cells;
       if (slice < slices) {
         Complex sum = tile[slice * tile_stride + cell];

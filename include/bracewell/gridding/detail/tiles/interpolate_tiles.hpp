@@ -109,11 +109,9 @@ private:
           continue;
         const Complex* const from = values + sample.cell * stride + lane;
         Complex sum(0);
-        BRACEWELL_UNROLL
-        for (int y = 0; y < width; ++y) {
+        BRACEWELL_UNROLL_FOR (int y = 0; y < width; ++y) {
           Complex row(0);
-          BRACEWELL_UNROLL
-          for (int x = 0; x < width; ++x)
+          BRACEWELL_UNROLL_FOR (int x = 0; x < width; ++x)
             row += sample.weights[0][x] * from[(y * across + x) * stride];
           sum += sample.weights[1][y] * row;
         }
@@ -135,8 +133,7 @@ private:
       x -= x >= shape.size[0] ? shape.size[0] : 0;
       y -= y >= shape.size[1] ? shape.size[1] : 0;
       const Complex* const source = grid + std::int64_t(y) * shape.size[0] + x;
-      BRACEWELL_UNROLL
-      for (int s = group; s < lanes; s += groups)
+      BRACEWELL_UNROLL_FOR (int s = group; s < lanes; s += groups)
         if (first_slice + s < problem.slices)
           values[cell * stride + s] = source[(first_slice + s) * shape.elements()];
     }

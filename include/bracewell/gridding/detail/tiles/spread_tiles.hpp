@@ -128,10 +128,8 @@ struct SpreadTiles {
     tiles.origin(task.tile, origin);
 
     T real[rows][columns], imaginary[rows][columns];
-    BRACEWELL_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      BRACEWELL_UNROLL
-      for (int c = 0; c < columns; ++c)
+    BRACEWELL_UNROLL_FOR (int r = 0; r < rows; ++r) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c)
         real[r][c] = imaginary[r][c] = 0;
     }
 
@@ -151,12 +149,10 @@ struct SpreadTiles {
       prepare(point, origin, lane < count, weights + lane * stride);
       team.team_barrier();
       Complex value[ahead]; // of samples i .. i + ahead - 1, on their way
-      BRACEWELL_UNROLL
-      for (int u = 0; u < ahead; ++u)
+      BRACEWELL_UNROLL_FOR (int u = 0; u < ahead; ++u)
         value[u] = load(u);
       for (int i = 0; i < count; i += ahead) {
-        BRACEWELL_UNROLL
-        for (int u = 0; u < ahead; ++u) {
+        BRACEWELL_UNROLL_FOR (int u = 0; u < ahead; ++u) {
           add(value[u], weights + (i + u) * stride, real, imaginary);
           value[u] = load(i + u + ahead);
         }
@@ -174,20 +170,16 @@ private:
     const Location<T, Dim> at = problem.locations[point];
     T values[Dim][MaxWidth], all[columns + rows];
     evaluate_taps(taps, at, values);
-    BRACEWELL_UNROLL
-    for (int d = 0; d < Dim; ++d)
+    BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
       shift(values[d], tiles.relative(at.first[d], origin[d], d));
-    BRACEWELL_UNROLL
-    for (int c = 0; c < columns; ++c)
+    BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c)
       all[c] = used ? values[0][c] : T(0);
-    BRACEWELL_UNROLL
-    for (int r = 0; r < rows; ++r) {
+    BRACEWELL_UNROLL_FOR (int r = 0; r < rows; ++r) {
       all[columns + r] = used ? values[1][r % Edges::y] : T(0);
       if constexpr (Dim == 3)
         all[columns + r] *= values[2][r / Edges::y];
     }
-    BRACEWELL_UNROLL
-    for (int i = 0; i < columns + rows; i += 4)
+    BRACEWELL_UNROLL_FOR (int i = 0; i < columns + rows; i += 4)
       *reinterpret_cast<Quad*>(target + i) = {{all[i], all[i + 1], all[i + 2], all[i + 3]}};
   }
 
@@ -195,18 +187,15 @@ private:
   /// cannot be addressed otherwise.
   KOKKOS_FUNCTION static void shift(T (&values)[MaxWidth], int first) {
     static_assert(MaxWidth >= columns && MaxWidth >= rows);
-    BRACEWELL_UNROLL
-    for (int step = 1; step < MaxWidth; step *= 2) {
+    BRACEWELL_UNROLL_FOR (int step = 1; step < MaxWidth; step *= 2) {
       const bool forward = first > 0 && (first & step), backward = first < 0 && (-first & step);
       T moved[MaxWidth];
-      BRACEWELL_UNROLL
-      for (int i = 0; i < MaxWidth; ++i) {
+      BRACEWELL_UNROLL_FOR (int i = 0; i < MaxWidth; ++i) {
         const T before = i >= step ? values[(i + MaxWidth - step) % MaxWidth] : T(0);
         const T behind = i + step < MaxWidth ? values[(i + step) % MaxWidth] : T(0);
         moved[i] = forward ? before : backward ? behind : values[i];
       }
-      BRACEWELL_UNROLL
-      for (int i = 0; i < MaxWidth; ++i)
+      BRACEWELL_UNROLL_FOR (int i = 0; i < MaxWidth; ++i)
         values[i] = moved[i];
     }
   }
@@ -214,21 +203,17 @@ private:
   KOKKOS_FUNCTION static void add(const Complex& value, const T* weights, T (&real)[rows][columns],
                                   T (&imaginary)[rows][columns]) {
     T across[columns], down[rows];
-    BRACEWELL_UNROLL
-    for (int c = 0; c < columns; c += 4)
+    BRACEWELL_UNROLL_FOR (int c = 0; c < columns; c += 4)
       *reinterpret_cast<Quad*>(across + c) = *reinterpret_cast<const Quad*>(weights + c);
-    BRACEWELL_UNROLL
-    for (int r = 0; r < rows; r += 4)
+    BRACEWELL_UNROLL_FOR (int r = 0; r < rows; r += 4)
       *reinterpret_cast<Quad*>(down + r) = *reinterpret_cast<const Quad*>(weights + columns + r);
-    BRACEWELL_UNROLL
-    for (int first = 0; first < rows; first += 2) { // two rows: a branch costs as much as a few additions
+    BRACEWELL_UNROLL_FOR (int first = 0; first < rows;
+                          first += 2) { // two rows: a branch costs as much as a few additions
       if (down[first] == 0 && down[first + 1] == 0)
         continue;
-      BRACEWELL_UNROLL
-      for (int r = first; r < first + 2; ++r) {
+      BRACEWELL_UNROLL_FOR (int r = first; r < first + 2; ++r) {
         const T re = down[r] * value.real(), im = down[r] * value.imag();
-        BRACEWELL_UNROLL
-        for (int c = 0; c < columns; ++c) {
+        BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c) {
           real[r][c] += across[c] * re;
           imaginary[r][c] += across[c] * im;
         }
@@ -240,10 +225,8 @@ private:
                                      const T (&imaginary)[rows][columns]) const {
     Complex* const target =
         partial + (std::int64_t(slot) * slice_chunks + chunk) * Edges::cells * lanes + lane;
-    BRACEWELL_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      BRACEWELL_UNROLL
-      for (int c = 0; c < columns; ++c)
+    BRACEWELL_UNROLL_FOR (int r = 0; r < rows; ++r) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c)
         target[(r * columns + c) * lanes] = Kokkos::complex<T>(real[r][c], imaginary[r][c]);
     }
   }
@@ -254,11 +237,9 @@ private:
                              const T (&imaginary)[rows][columns]) const {
     const int lane = team.team_rank();
     auto* const row = reinterpret_cast<Complex*>(exchange);
-    BRACEWELL_UNROLL
-    for (int r = 0; r < rows; ++r) {
+    BRACEWELL_UNROLL_FOR (int r = 0; r < rows; ++r) {
       team.team_barrier();
-      BRACEWELL_UNROLL
-      for (int c = 0; c < columns; ++c)
+      BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c)
         row[lane * (columns + 1) + c] = Kokkos::complex<T>(real[r][c], imaginary[r][c]);
       team.team_barrier();
       int y = origin[1] + r;

@@ -76,14 +76,12 @@ struct ToeplitzColumns {
     const StepPasses<T, Steps> passes{table};
     line.template first<false, 2>(passes, [&](const LineButterfly& at, int rows, Number(&x)[first]) {
       const Number* const from = spectrum + blocks.row(at.j) + at.line;
-      BRACEWELL_UNROLL
-      for (int q = 0; q < first / 2; ++q)
+      BRACEWELL_UNROLL_FOR (int q = 0; q < first / 2; ++q)
         x[q] = at.j + q * rows < height ? from[q * apart] : Number{0, 0};
     });
     line.template middle<false>(passes);
     line.template use_transform<false>(passes, [&](const LineButterfly& at, int groups, Number(&x)[third]) {
-      BRACEWELL_UNROLL
-      for (int q = 0; q < third; ++q) {
+      BRACEWELL_UNROLL_FOR (int q = 0; q < third; ++q) {
         const T factor = transfer[at.line * n + q * groups + at.j];
         x[q] = {x[q].re * factor, x[q].im * factor};
       }
@@ -91,8 +89,7 @@ struct ToeplitzColumns {
     line.template middle<true>(passes);
     line.template last<true>(passes, [&](const LineButterfly& at, int rows, const Number(&x)[first]) {
       Number* const to = spectrum + blocks.row(at.j) + at.line;
-      BRACEWELL_UNROLL
-      for (int q = 0; q < first / 2; ++q)
+      BRACEWELL_UNROLL_FOR (int q = 0; q < first / 2; ++q)
         if (at.j + q * rows < height)
           to[q * apart] = x[q];
     });

@@ -45,8 +45,7 @@ struct ToeplitzRows {
     if constexpr (back) {
       line.template first<true>(passes, [&](const LineButterfly& at, int apart, Number(&x)[third]) {
         const Number* const from = spectrum + blocks.column(at.j);
-        BRACEWELL_UNROLL
-        for (int q = 0; q < third; ++q)
+        BRACEWELL_UNROLL_FOR (int q = 0; q < third; ++q)
           x[q] = from[q * apart * blocks.rows];
       });
       line.template middle<true>(passes);
@@ -61,8 +60,7 @@ struct ToeplitzRows {
       line.template middle<false>(passes);
       line.template last<false>(passes, [&](const LineButterfly& at, int apart, const Number(&x)[third]) {
         Number* const to = spectrum + blocks.column(at.j);
-        BRACEWELL_UNROLL
-        for (int q = 0; q < third; ++q)
+        BRACEWELL_UNROLL_FOR (int q = 0; q < third; ++q)
           to[q * apart * blocks.rows] = x[q];
       });
     }

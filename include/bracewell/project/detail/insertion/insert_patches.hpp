@@ -152,8 +152,7 @@ private:
     const auto& samples = amplitudes.samples;
     Kokkos::complex<T> value[per_lane];
     T weight[per_lane];
-    BRACEWELL_UNROLL
-    for (int i = 0; i < per_lane; ++i) { // reads take long: all of them first
+    BRACEWELL_UNROLL_FOR (int i = 0; i < per_lane; ++i) { // reads take long: all of them first
       int k[2];
       const bool inside = patch.frequency(lane, i, k) && samples.inside(k);
       const std::int64_t at = inside ? samples.projection.row(k) + k[0] : 0;
@@ -173,8 +172,8 @@ private:
       add_sample(box, k, inside ? -1 : capacity + lane,
                  amplitudes.value(patch.batch, patch.index, at, k, samples.phase(pose, k), value[0]),
                  amplitudes.scale(k) * weight[0], workspace);
-      BRACEWELL_UNROLL
-      for (int next = 1; next < per_lane; ++next) { // in registers, which an index cannot choose from
+      BRACEWELL_UNROLL_FOR (int next = 1; next < per_lane;
+                            ++next) { // in registers, which an index cannot choose from
         value[next - 1] = value[next];
         weight[next - 1] = weight[next];
       }
@@ -197,10 +196,8 @@ private:
       tap[b] -= width / 2 - 1 + (b < D - 1 ? box.first[b] : 0);
       Kernel::weights(fraction, weight[b]);
     }
-    BRACEWELL_UNROLL
-    for (int row = 0; row < (D == 3 ? width : 1); ++row) {
-      BRACEWELL_UNROLL
-      for (int i = 0; i < width; ++i) {
+    BRACEWELL_UNROLL_FOR (int row = 0; row < (D == 3 ? width : 1); ++row) {
+      BRACEWELL_UNROLL_FOR (int i = 0; i < width; ++i) {
         int column[D - 1];
         column[0] = tap[0] + i;
         T across_weight = weight[0][i];
@@ -210,8 +207,7 @@ private:
         }
         const int first_tap = box.index(column) * box.deep + tap[D - 1] - box.lowest(column);
         const int start = idle < 0 ? first_tap : idle;
-        BRACEWELL_UNROLL
-        for (int j = 0; j < width; ++j) {
+        BRACEWELL_UNROLL_FOR (int j = 0; j < width; ++j) {
           const T product = across_weight * weight[D - 1][j];
           workspace.values[start + j] += product * value;
           if constexpr (weighted)

@@ -41,11 +41,9 @@ struct PatchBox {
     T normal[3] = {0, 1, 0};
     const T along = choose_axes(m, normal);
     T lowest[D], highest[D], farthest = 0;
-    BRACEWELL_UNROLL
-    for (int b = 0; b < D; ++b) {
+    BRACEWELL_UNROLL_FOR (int b = 0; b < D; ++b) {
       lowest[b] = highest[b] = 0;
-      BRACEWELL_UNROLL
-      for (int c = 0; c < 2; ++c) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < 2; ++c) {
         matrix[b][c] = of(m, axis[b], c);
         const T one_end = matrix[b][c] * T(low[c]), other = matrix[b][c] * T(high[c]);
         lowest[b] += Kokkos::min(one_end, other);
@@ -55,8 +53,7 @@ struct PatchBox {
     }
     const T margin = Margin<T>::slopes + Margin<T>::sum * farthest;
     T start = 0, reach = margin;
-    BRACEWELL_UNROLL
-    for (int b = 0; b < columns_axes; ++b) {
+    BRACEWELL_UNROLL_FOR (int b = 0; b < columns_axes; ++b) {
       first[b] = floor(lowest[b] - margin) - (width / 2 - 1);
       count[b] = floor(highest[b] + margin) + width / 2 + 1 - first[b];
       T tilt = 0;

@@ -72,8 +72,7 @@ sum_of_window(const Order& order, const typename Order::Entry* entries, const T 
   }
   const PlacedWindow<Order, width, D> window(order, first);
   Complex sum(0);
-  BRACEWELL_UNROLL
-  for (int j = 0; j < window.rows; ++j) {
+  BRACEWELL_UNROLL_FOR (int j = 0; j < window.rows; ++j) {
     const auto* const row = entries + window.row(j);
     T across_rows = weight[1][j % width];
     if constexpr (D == 3)
@@ -108,8 +107,7 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<T> sum_of_window(const Order& order,
   }
   const PlacedWindow<Order, width, D> window(order, first);
   Complex sum(0);
-  BRACEWELL_UNROLL
-  for (int j = 0; j < window.rows; ++j) {
+  BRACEWELL_UNROLL_FOR (int j = 0; j < window.rows; ++j) {
     const auto* const row = entries + window.row(j);
     T across_rows = weight[1][j % width], across_slope = slope[1][j % width];
     if constexpr (D == 3) {
@@ -159,12 +157,10 @@ public:
       : order_(order), entries_(entries), lane_(lane % lanes), half_(lane / lanes % 2) {
     // Weights of cubic kernels are cubic polynomials: from their values at -1, 0, 1 and 2.
     T at[taps] = {};
-    BRACEWELL_UNROLL
-    for (int i = 0; i < taps; ++i) {
+    BRACEWELL_UNROLL_FOR (int i = 0; i < taps; ++i) {
       T weight[taps];
       Kernel::weights(T(i - 1), weight);
-      BRACEWELL_UNROLL
-      for (int t = 0; t < taps; ++t)
+      BRACEWELL_UNROLL_FOR (int t = 0; t < taps; ++t)
         at[i] = t == lane_ ? weight[t] : at[i];
     }
     const T odd = (at[2] - at[0]) / 2;
@@ -184,12 +180,10 @@ public:
     if (bits == 0)
       return Complex(0);
     Complex sum[lanes];
-    BRACEWELL_UNROLL
-    for (int s = 0; s < lanes; ++s)
+    BRACEWELL_UNROLL_FOR (int s = 0; s < lanes; ++s)
       sum[s] = (bits & 0x11111111u << s) == 0 ? Complex(0) : part(q, s);
     // Every lane ends with the sum of the four parts of its own window.
-    BRACEWELL_UNROLL
-    for (int bit = lanes / 2; bit > 0; bit /= 2)
+    BRACEWELL_UNROLL_FOR (int bit = lanes / 2; bit > 0; bit /= 2)
       for (int s = 0; s < bit; ++s) {
         const bool upper = lane_ & bit;
         const Complex other = upper ? sum[s] : sum[s + bit], own = upper ? sum[s + bit] : sum[s];
@@ -220,8 +214,7 @@ private:
     const auto* const last = at((x + 4) / 4, row + x % 4 / 2 * 8);
     Pair pair_here[taps], pair_there[taps];
     Stored tap_last[taps];
-    BRACEWELL_UNROLL
-    for (int z = 0; z < taps; ++z) {
+    BRACEWELL_UNROLL_FOR (int z = 0; z < taps; ++z) {
       pair_here[z] = *reinterpret_cast<const Pair*>(here + z * 16);
       pair_there[z] = *reinterpret_cast<const Pair*>(there + z * 16);
       tap_last[z] = odd ? last[z * 16].value[0] : Stored(Complex(0));
@@ -231,8 +224,7 @@ private:
     Kernel::weights(fraction[0], along);
     Kernel::weights(fraction[2], across_layers);
     Complex sum_here[2] = {}, sum_there[2] = {}, sum_last(0);
-    BRACEWELL_UNROLL
-    for (int z = 0; z < taps; ++z) {
+    BRACEWELL_UNROLL_FOR (int z = 0; z < taps; ++z) {
       for (int e = 0; e < 2; ++e) {
         sum_here[e] += across_layers[z] * Complex(pair_here[z].value[e]);
         sum_there[e] += across_layers[z] * Complex(pair_there[z].value[e]);

@@ -28,7 +28,7 @@ struct SamplePadded {
   static constexpr int lanes = 32, width = Kernel::width;
   /// Narrow windows leave the time for writing projections to show: warps then write whole sectors of 32
   /// bytes. For that the columns of a tile are shifted from row to row, which would cost wide windows more, in
-  /// conflicts of banks, than it saves (measured on an H200: docs/internals/projection.md).
+  /// conflicts of banks, than it saves (measured on an H200: docs/lab/projection.md).
   static constexpr bool by_sectors = width == 2;
   static constexpr int columns = by_sectors || D == 3 ? 8 : 16, step = lanes / columns;
   static constexpr int most_rows = ProjectionTuning::padded_most_rows;
@@ -149,7 +149,7 @@ struct SamplePadded {
       }
     } else {
       // Plain: flat, nothing to bring back and no filter. In 3D such a loop is slower where elements take 8 bytes
-      // or more (docs/internals/projection.md).
+      // or more (docs/lab/projection.md).
       const auto sample_rows = [&](auto known) {
         constexpr bool plain = decltype(known)::value;
         for (; y < end; y += step, along += step, element += step * length) {

@@ -103,8 +103,7 @@ private:
         : pose(Kokkos::min(first + thread / chunk, all.count - 1)), pair(thread % chunk),
           row(thread / chunk) {
       const ScoringRows& of = all.tile_rows;
-      BRACEWELL_UNROLL
-      for (int i = 0; i < own_rows; ++i) {
+      BRACEWELL_UNROLL_FOR (int i = 0; i < own_rows; ++i) {
         const int r = row + i * poses, within = r / of.part_shifts, shift = r % of.part_shifts;
         const bool there = within < of.images_of(tile) && shift < of.shifts_of(tile);
         images[i] = there ? static_cast<std::int32_t>(of.first_image(tile)) + within : -1;
@@ -115,8 +114,7 @@ private:
     KOKKOS_INLINE_FUNCTION void fetch(const ScoreMatrices& all, std::int64_t begin) {
       const std::int64_t at = begin + pair;
       const Frequency* const frequencies = all.tables.frequencies;
-      BRACEWELL_UNROLL
-      for (int i = 0; i < own_rows; ++i)
+      BRACEWELL_UNROLL_FOR (int i = 0; i < own_rows; ++i)
         if (images[i] >= 0) {
           if constexpr (scores) {
             values[i] = all.tables.images(images[i], at);
@@ -141,8 +139,7 @@ private:
         quad.value[pair % 2 * 2] = value.real();
         quad.value[pair % 2 * 2 + 1] = value.imag();
       };
-      BRACEWELL_UNROLL
-      for (int i = 0; i < own_rows; ++i)
+      BRACEWELL_UNROLL_FOR (int i = 0; i < own_rows; ++i)
         store(scratch.row[row + i * poses][pair / 2], images[i] < 0 ? Complex(0)
                                                       : scores      ? values[i] * phases[i]
                                                                     : values[i]);
@@ -153,36 +150,29 @@ private:
   /// Two times 16 poses: what four products side by side take leaves registers for what is fetched meanwhile.
   KOKKOS_INLINE_FUNCTION static void multiply(const Chunk& scratch, const Place& place,
                                               float (&sums)[2][4][4]) {
-    BRACEWELL_UNROLL
-    for (int half = 0; half < 2; ++half) {
+    BRACEWELL_UNROLL_FOR (int half = 0; half < 2; ++half) {
       Quad a[2][2], b[2]; // of rows 16 m + 8 i, of poses
-      BRACEWELL_UNROLL
-      for (int m = 0; m < 2; ++m) {
+      BRACEWELL_UNROLL_FOR (int m = 0; m < 2; ++m) {
         b[m] = scratch.pose[place.pose + 16 * half + 8 * m + place.group][place.lane];
-        BRACEWELL_UNROLL
-        for (int i = 0; i < 2; ++i)
+        BRACEWELL_UNROLL_FOR (int i = 0; i < 2; ++i)
           a[m][i] = scratch.row[place.row + 16 * m + 8 * i + place.group][place.lane];
       }
       float parts[2][2][4] = {};
-      BRACEWELL_UNROLL
-      for (int step = 0; step < 2; ++step) {
+      BRACEWELL_UNROLL_FOR (int step = 0; step < 2; ++step) {
         SplitFloats<4> left[2];
         SplitFloats<2> right[2];
-        BRACEWELL_UNROLL
-        for (int m = 0; m < 2; ++m)
-          BRACEWELL_UNROLL
-        for (int i = 0; i < 2; ++i) {
-          left[m].set(2 * i, a[m][0].value[2 * step + i]);
-          left[m].set(2 * i + 1, a[m][1].value[2 * step + i]);
-          right[m].set(i, b[m].value[2 * step + i]);
-        }
+        BRACEWELL_UNROLL_FOR (int m = 0; m < 2; ++m)
+          BRACEWELL_UNROLL_FOR (int i = 0; i < 2; ++i) {
+            left[m].set(2 * i, a[m][0].value[2 * step + i]);
+            left[m].set(2 * i + 1, a[m][1].value[2 * step + i]);
+            right[m].set(i, b[m].value[2 * step + i]);
+          }
         for_pairs([&](int m, int n) { multiply_by_warp(parts[m][n], left[m].low, right[n].high); });
         for_pairs([&](int m, int n) { multiply_by_warp(parts[m][n], left[m].high, right[n].low); });
         for_pairs([&](int m, int n) { multiply_by_warp(parts[m][n], left[m].high, right[n].high); });
       }
       for_pairs([&](int m, int n) {
-        BRACEWELL_UNROLL
-        for (int i = 0; i < 4; ++i)
+        BRACEWELL_UNROLL_FOR (int i = 0; i < 4; ++i)
           sums[m][2 * half + n][i] += parts[m][n][i];
       });
     }
@@ -190,29 +180,24 @@ private:
 
   template <class Work>
   KOKKOS_FORCEINLINE_FUNCTION static void for_pairs(const Work& work) {
-    BRACEWELL_UNROLL
-    for (int m = 0; m < 2; ++m)
-      BRACEWELL_UNROLL
-    for (int n = 0; n < 2; ++n)
-      work(m, n);
+    BRACEWELL_UNROLL_FOR (int m = 0; m < 2; ++m)
+      BRACEWELL_UNROLL_FOR (int n = 0; n < 2; ++n)
+        work(m, n);
   }
 
   /// work(m, n, i, row, column) of a lane's sums[m][n][i].
   template <class Work>
   KOKKOS_FORCEINLINE_FUNCTION static void for_sums(const Place& place, const Work& work) {
-    BRACEWELL_UNROLL
-    for (int n = 0; n < 4; ++n)
+    BRACEWELL_UNROLL_FOR (int n = 0; n < 4; ++n)
       for_eight(place,
                 [&](int m, int i, int row, int column) { work(m, n, i, row, place.pose + 8 * n + column); });
   }
   /// Of eight poses, work(m, i, row, column among them).
   template <class Work>
   KOKKOS_FORCEINLINE_FUNCTION static void for_eight(const Place& place, const Work& work) {
-    BRACEWELL_UNROLL
-    for (int m = 0; m < 2; ++m)
-      BRACEWELL_UNROLL
-    for (int i = 0; i < 4; ++i)
-      work(m, i, place.row + 16 * m + i / 2 * 8 + place.group, 2 * place.lane + i % 2);
+    BRACEWELL_UNROLL_FOR (int m = 0; m < 2; ++m)
+      BRACEWELL_UNROLL_FOR (int i = 0; i < 4; ++i)
+        work(m, i, place.row + 16 * m + i / 2 * 8 + place.group, 2 * place.lane + i % 2);
   }
 
   /// Scores of all rows, eight poses of every warp at a time, and the best shift of every image and pose.
@@ -222,8 +207,7 @@ private:
     const int part_shifts = tile_rows.part_shifts, shifts = tile_rows.shifts_of(tile),
               images = tile_rows.images_of(tile), across = place.pose / warp_side * 8;
     const std::int64_t first_image = tile_rows.first_image(tile);
-    BRACEWELL_UNROLL
-    for (int n = 0; n < 4; ++n) {
+    BRACEWELL_UNROLL_FOR (int n = 0; n < 4; ++n) {
       for_eight(place, [&](int m, int i, int row, int column) {
         const int within = row / part_shifts, shift = row - within * part_shifts;
         const std::int64_t pose = first + place.pose + 8 * n + column, image = first_image + within;

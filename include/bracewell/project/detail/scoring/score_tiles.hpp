@@ -85,15 +85,13 @@ struct ScoreTiles {
       store_scores(team, scratch, tile, first, sums);
     else
       for_threads(team, [&](int thread) {
-        BRACEWELL_UNROLL
-        for (int r = 0; r < side; ++r)
-          BRACEWELL_UNROLL
-        for (int c = 0; c < side; ++c) {
-          const int row = thread / groups * side + r;
-          const std::int64_t pose = first + pose_of(thread, c);
-          if (row < used && pose < count)
-            powers[(tile_rows.first_image(tile) + row) * power_stride + pose] = sums[thread].value[r][c];
-        }
+        BRACEWELL_UNROLL_FOR (int r = 0; r < side; ++r)
+          BRACEWELL_UNROLL_FOR (int c = 0; c < side; ++c) {
+            const int row = thread / groups * side + r;
+            const std::int64_t pose = first + pose_of(thread, c);
+            if (row < used && pose < count)
+              powers[(tile_rows.first_image(tile) + row) * power_stride + pose] = sums[thread].value[r][c];
+          }
       });
   }
 
@@ -117,8 +115,7 @@ private:
     const int within = row / tile_rows.part_shifts, shift = row % tile_rows.part_shifts;
     const bool there = within < tile_rows.images_of(tile) && shift < tile_rows.shifts_of(tile);
     const std::int64_t image = tile_rows.first_image(tile) + within;
-    BRACEWELL_UNROLL
-    for (int f = 0; f < chunk; ++f) {
+    BRACEWELL_UNROLL_FOR (int f = 0; f < chunk; ++f) {
       if constexpr (scores) {
         const Complex value = there ? tables.images(image, begin + f) *
                                           tables.phases(tile_rows.first_shift(tile) + shift, begin + f)
@@ -144,15 +141,12 @@ private:
 
   KOKKOS_INLINE_FUNCTION static void multiply(const Scratch& scratch, int thread, Sums& sums) {
     const int row = thread / groups * (side / 4), pose = thread % groups;
-    BRACEWELL_UNROLL
-    for (int j = 0; j < depth; ++j) {
+    BRACEWELL_UNROLL_FOR (int j = 0; j < depth; ++j) {
       const Quad a[2] = {scratch.row[j][row], scratch.row[j][row + 1]},
                  b[2] = {scratch.pose[j][pose], scratch.pose[j][pose + groups]};
-      BRACEWELL_UNROLL
-      for (int r = 0; r < side; ++r)
-        BRACEWELL_UNROLL
-      for (int c = 0; c < side; ++c)
-        sums.value[r][c] += a[r / 4].value[r % 4] * b[c / 4].value[c % 4];
+      BRACEWELL_UNROLL_FOR (int r = 0; r < side; ++r)
+        BRACEWELL_UNROLL_FOR (int c = 0; c < side; ++c)
+          sums.value[r][c] += a[r / 4].value[r % 4] * b[c / 4].value[c % 4];
     }
   }
 
@@ -161,13 +155,11 @@ private:
     const int part_shifts = tile_rows.part_shifts, shifts = tile_rows.shifts_of(tile),
               images = tile_rows.images_of(tile);
     const std::int64_t first_image = tile_rows.first_image(tile);
-    BRACEWELL_UNROLL
-    for (int c = 0; c < side; ++c) {
+    BRACEWELL_UNROLL_FOR (int c = 0; c < side; ++c) {
       team.team_barrier();
       for_threads(team, [&](int thread) {
         const std::int64_t pose = first + pose_of(thread, c);
-        BRACEWELL_UNROLL
-        for (int r = 0; r < side; ++r) {
+        BRACEWELL_UNROLL_FOR (int r = 0; r < side; ++r) {
           const int row = thread / groups * side + r, within = row / part_shifts,
                     shift = row - within * part_shifts;
           if (within >= images || shift >= shifts || pose >= count)

@@ -24,7 +24,7 @@ struct ScoringTuning {
   static constexpr int chunk(std::size_t value_bytes) { return 32 / static_cast<int>(value_bytes); }
 
   /// ScoreBlocks, for hosts: poses and rows of a block, and frequencies that are sampled at once, so that the
-  /// samples of a block stay in the L2 cache (docs/internals/projection.md).
+  /// samples of a block stay in the L2 cache (docs/lab/projection.md).
   static constexpr int block_poses = 48, block_rows = 4096, block_frequencies = 512;
 
   /// Memory for the best shift of every pose, and poses between two rankings.

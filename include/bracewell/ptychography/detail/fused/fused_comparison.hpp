@@ -17,8 +17,7 @@ struct FusedTargets {
   KOKKOS_FORCEINLINE_FUNCTION static FusedTargets read(const Storage* targets, int column, int k) {
     const Storage* const first = targets + (std::int64_t(column) * Sizes::n + k * PatternLayout::group);
     FusedTargets result;
-    BRACEWELL_UNROLL
-    for (int g = 0; g < Sizes::lanes / PatternLayout::group; ++g)
+    BRACEWELL_UNROLL_FOR (int g = 0; g < Sizes::lanes / PatternLayout::group; ++g)
       result.fours[g] = *reinterpret_cast<const Four*>(first + g * PatternLayout::group * Sizes::per_lane);
     return result;
   }
@@ -59,8 +58,7 @@ private:
                                            Number (&psi)[Sizes::lanes], TeamSums<Sum>& sums) const {
     const PatternTerm<kind, T, Storage> term{background, target_unit};
     T sum = 0, moment = 0;
-    BRACEWELL_UNROLL
-    for (int g = 0; g < Sizes::lanes; ++g) {
+    BRACEWELL_UNROLL_FOR (int g = 0; g < Sizes::lanes; ++g) {
       const T t = static_cast<T>(measured[g]);
       Number& wave = psi[g];
       const T intensity = wave.re * wave.re + wave.im * wave.im;

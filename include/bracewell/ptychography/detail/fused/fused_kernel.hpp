@@ -197,22 +197,19 @@ struct FusedKernel {
     at.for_lanes([&](int lane) {
       Number x[per_lane];
       const Row psi = exit_wave(at, y, lane);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < leading; ++j) {
+      BRACEWELL_UNROLL_FOR (int j = 0; j < leading; ++j) {
         x[j] = psi(j);
         energy += x[j].re * x[j].re + x[j].im * x[j].im;
       }
       at.inner_forward(lane, x);
     });
     at.for_lanes([&](int lane) {
-      BRACEWELL_UNROLL
-      for (int c = 0; c < outer_sums; ++c) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < outer_sums; ++c) {
         const int k = lane + lanes * c;
         if (k < per_lane && y < m) {
           Number values[lanes];
           at.outer_forward(k, values);
-          BRACEWELL_UNROLL
-          for (int g = 0; g < lanes; ++g)
+          BRACEWELL_UNROLL_FOR (int g = 0; g < lanes; ++g)
             element(at, y, k + per_lane * g) = values[g];
         }
       }
@@ -229,23 +226,20 @@ struct FusedKernel {
     constexpr bool ahead = !host && outer_sums * lanes <= PtychographyTuning::targets_ahead;
     Measured early[ahead ? outer_sums : 1];
     if constexpr (ahead) {
-      BRACEWELL_UNROLL
-      for (int c = 0; c < outer_sums; ++c)
+      BRACEWELL_UNROLL_FOR (int c = 0; c < outer_sums; ++c)
         if (inside && at.lane + lanes * c < per_lane)
           early[c] = Measured::read(at.targets, column, at.lane + lanes * c);
     }
     at.for_lanes([&](int lane) {
       Number x[per_lane];
-      BRACEWELL_UNROLL
-      for (int j = 0; j < leading; ++j) {
+      BRACEWELL_UNROLL_FOR (int j = 0; j < leading; ++j) {
         const int row = lane + lanes * j;
         x[j] = inside && row < m ? element(at, row, column) : Number{0, 0};
       }
       at.inner_forward(lane, x);
     });
     at.for_lanes([&](int lane) {
-      BRACEWELL_UNROLL
-      for (int c = 0; c < outer_sums; ++c) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < outer_sums; ++c) {
         const int k = lane + lanes * c;
         if (k < per_lane && inside) {
           Number values[lanes];
@@ -260,8 +254,7 @@ struct FusedKernel {
     at.for_lanes([&](int lane) {
       Number x[per_lane];
       at.inner_adjoint(lane, x);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < leading; ++j) {
+      BRACEWELL_UNROLL_FOR (int j = 0; j < leading; ++j) {
         const int row = lane + lanes * j;
         if (inside && row < m)
           element(at, row, column) = x[j];
@@ -274,18 +267,15 @@ struct FusedKernel {
     const Row psi = exit_wave(at, y, at.lane);
     Number early[host ? 1 : leading] = {}; // exit waves that are on their way during the transform
     if (!host && at.psi != 0) {
-      BRACEWELL_UNROLL
-      for (int j = 0; j < leading; ++j)
+      BRACEWELL_UNROLL_FOR (int j = 0; j < leading; ++j)
         early[host ? 0 : j] = psi(j);
     }
     at.for_lanes([&](int lane) {
-      BRACEWELL_UNROLL
-      for (int c = 0; c < outer_sums; ++c) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < outer_sums; ++c) {
         const int k = lane + lanes * c;
         if (k < per_lane && y < m) {
           Number values[lanes];
-          BRACEWELL_UNROLL
-          for (int g = 0; g < lanes; ++g)
+          BRACEWELL_UNROLL_FOR (int g = 0; g < lanes; ++g)
             values[g] = element(at, y, k + per_lane * g);
           at.outer_adjoint(k, values);
         }
@@ -296,8 +286,7 @@ struct FusedKernel {
       at.inner_adjoint(lane, x);
       const Row own = exit_wave(at, y, lane);
       Stored* const to = waves + ((at.i * m + y) * m + lane);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < leading; ++j)
+      BRACEWELL_UNROLL_FOR (int j = 0; j < leading; ++j)
         if (own.has(j)) {
           const Number wave = host ? own(j) : early[host ? 0 : j];
           to[lanes * j] = Stored(

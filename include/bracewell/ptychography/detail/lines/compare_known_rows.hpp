@@ -90,8 +90,7 @@ private:
         Line::template load_inner<n>(wave + (mode + 1) * (n * n), x); // on its way during the other half
       synchronise_lanes();
       at.outer_forward([&](int c, const Number(&value)[lanes]) {
-        BRACEWELL_UNROLL
-        for (int g = 0; g < lanes; ++g) {
+        BRACEWELL_UNROLL_FOR (int g = 0; g < lanes; ++g) {
           y[c][g] = value[g];
           intensity[c][g] += value[g].re * value[g].re + value[g].im * value[g].im;
         }
@@ -122,8 +121,7 @@ private:
         synchronise_lanes();
       }
       at.outer_forward([&](int c, const Number(&value)[lanes]) {
-        BRACEWELL_UNROLL
-        for (int g = 0; g < lanes; ++g)
+        BRACEWELL_UNROLL_FOR (int g = 0; g < lanes; ++g)
           y[c][g] = value[g];
       });
     }

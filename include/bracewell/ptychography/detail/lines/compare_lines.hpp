@@ -68,16 +68,14 @@ struct CompareLines {
                                                 Number (&x)[radix]) const {
       T* const shared = block.shared + at.line * LineTeams::pitch(block.n) + at.j;
       if (use == Use::Add) {
-        BRACEWELL_UNROLL
-        for (int q = 0; q < radix; ++q)
+        BRACEWELL_UNROLL_FOR (int q = 0; q < radix; ++q)
           shared[apart * q] += x[q].re * x[q].re + x[q].im * x[q].im;
       } else if (use == Use::Compare)
         visit_loss_in_kernel(block.all.loss, [&](auto kind) {
           compare<decltype(kind)::value>(at.line, at.j, apart, x, shared);
         });
       else {
-        BRACEWELL_UNROLL
-        for (int q = 0; q < radix; ++q)
+        BRACEWELL_UNROLL_FOR (int q = 0; q < radix; ++q)
           x[q] = {x[q].re * shared[apart * q], x[q].im * shared[apart * q]};
       }
     }
@@ -94,8 +92,7 @@ struct CompareLines {
           compare_pixel<kind>(all.task, read, block.j, all.background, all.norm, block.pattern);
       const T h = !far && all.detector.factors ? all.detector.factors[block.j] : T(1);
       T first = 0, second = 0;
-      BRACEWELL_UNROLL
-      for (int q = 0; q < radix; ++q) {
+      BRACEWELL_UNROLL_FOR (int q = 0; q < radix; ++q) {
         const T t = static_cast<T>(read.values[at + apart * q]);
         T energy = x[q].re * x[q].re + x[q].im * x[q].im;
         if (several)

@@ -71,8 +71,7 @@ private:
                                                    const Number (&p)[per_lane], Number (&x)[per_lane]) {
     if (factor == 0)
       return;
-    BRACEWELL_UNROLL
-    for (int j = 0; j < per_lane; ++j) {
+    BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j) {
       const Number psi = times<false>(o[j], p[j]);
       x[j] = {x[j].re - factor * psi.re, x[j].im - factor * psi.im};
     }
@@ -87,8 +86,7 @@ private:
     Number p[per_lane], o[per_lane], x[per_lane], sum[per_lane] = {}, y[outer_sums][lanes];
     if constexpr (keeps_probe) {
       Line::template load_inner<n>(given, p);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j)
+      BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j)
         kept[j * Base::threads] = p[j];
     }
     for (int i = part.slice, number = 0; i < count; i += this->portions, ++number) {
@@ -102,15 +100,13 @@ private:
       member.team_barrier();
       at.inner_adjoint(x);
       if constexpr (keeps_probe) {
-        BRACEWELL_UNROLL
-        for (int j = 0; j < per_lane; ++j)
+        BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j)
           p[j] = kept[j * Base::threads];
       } else {
         Line::template load_inner<n>(given, p);
       }
       subtract(patterns[i].wave_factor, o, p, x);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j) {
+      BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j) {
         const Number product = times<true>(x[j], p[j]), term = times<true>(x[j], o[j]);
         if (want_object)
           wave[lanes * j * wave_block] = Complex(product.re, product.im);
@@ -150,8 +146,7 @@ private:
         at.inner_adjoint(x);
         subtract(patterns[i].wave_factor, o, p, x);
         Number* const sum = kept + mode * of_mode;
-        BRACEWELL_UNROLL
-        for (int j = 0; j < per_lane; ++j) {
+        BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j) {
           product[j] = product[j] + times<true>(x[j], p[j]);
           sum[j * Base::threads] = sum[j * Base::threads] + times<true>(x[j], o[j]);
         }
@@ -162,8 +157,7 @@ private:
     }
     for (int mode = 0; want_probe && mode < modes; ++mode) {
       Number x[per_lane];
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j)
+      BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j)
         x[j] = kept[mode * of_mode + j * Base::threads];
       part.mode = first + mode;
       Line::template store_inner<n>(sums + this->given(at, part, part.slice), x);
@@ -188,8 +182,7 @@ private:
       if (want_object) {
         part.mode = 0;
         Complex* const to = this->waves + this->element(at, part, i);
-        BRACEWELL_UNROLL
-        for (int j = 0; j < per_lane; ++j) {
+        BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j) {
           const int row = Base::unwrapped(at.lane + lanes * j, now.row) - now.row;
           if (row >= rows.begin && row < rows.end) {
             to[lanes * j * wave_block] = Complex(sum[j].re, sum[j].im);
@@ -231,8 +224,7 @@ private:
       member.team_barrier();
       at.inner_adjoint(x);
       subtract(factor, o, p, x);
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j) {
+      BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j) {
         sum[j] = sum[j] + times<true>(x[j], p[j]);
         x[j] = times<true>(x[j], o[j]);
       }

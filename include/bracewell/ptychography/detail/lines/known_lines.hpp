@@ -102,8 +102,7 @@ struct KnownColumns : KnownKernel<Space, T, Sizes> {
               column = shifted ? unwrapped(own, first.column) : first.column + own,
               begin = shifted ? first.row % n : 0;
     const Complex* const from = object + ((first.row - begin) * scan.columns + (at.lane * columns + column));
-    BRACEWELL_UNROLL
-    for (int j = 0; j < per_lane; ++j) {
+    BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j) {
       const int pixel = Line::lanes * j;
       o[j] = plain(from[(pixel + (shifted && at.lane + pixel < begin ? n : 0)) * columns]);
     }
@@ -148,13 +147,11 @@ struct ExitWaveColumns : KnownColumns<Space, T, Sizes, shifted> {
         member.team_barrier();
         at.inner_adjoint(p);
       }
-      BRACEWELL_UNROLL
-      for (int j = 0; j < per_lane; ++j)
+      BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j)
         x[j] = times<false>(o[j], p[j]);
       if (energies) {
         T energy = 0;
-        BRACEWELL_UNROLL
-        for (int j = 0; j < per_lane; ++j)
+        BRACEWELL_UNROLL_FOR (int j = 0; j < per_lane; ++j)
           energy += x[j].re * x[j].re + x[j].im * x[j].im;
         write_team_sums<Space>(member, energy, 0,
                                energies +
@@ -210,8 +207,7 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
       const Number own = plain(phase[row] * (T(1) / T(n * n)));
       T along_row = 0, across = 0; // of Im(conj(term) spectrum)
       at.outer_forward([&](int c, const Number(&y)[Line::lanes]) {
-        BRACEWELL_UNROLL
-        for (int g = 0; g < Line::lanes; ++g) {
+        BRACEWELL_UNROLL_FOR (int g = 0; g < Line::lanes; ++g) {
           const int column = Line::outer(c, g);
           const Number term = times<true>(y[g], times<false>(own, plain(of_columns[column])));
           sum[c][g] = sum[c][g] + term;
@@ -229,8 +225,7 @@ struct SumShiftedRows : KnownKernel<Space, T, Sizes> {
                                    2 * ((std::int64_t(i) * this->modes.by() + part.mode) * Sizes::blocks +
                                         part.first / Sizes::lines));
     }
-    BRACEWELL_UNROLL
-    for (int c = 0; c < Line::outer_sums; ++c)
+    BRACEWELL_UNROLL_FOR (int c = 0; c < Line::outer_sums; ++c)
       Line::store_outer(
           sums + (((std::int64_t(part.slice) * this->modes.by() + part.mode) * n + row) * n + at.lane), c,
           sum[c]);

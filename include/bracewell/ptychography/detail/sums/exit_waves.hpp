@@ -111,13 +111,11 @@ struct SumProbeGradient {
   KOKKOS_INLINE_FUNCTION void add(std::int64_t first, int mode, int row, int column,
                                   Kokkos::complex<T>& sum) const {
     Kokkos::complex<T> value[count], wave[count];
-    BRACEWELL_UNROLL
-    for (int c = 0; c < count; ++c) {
+    BRACEWELL_UNROLL_FOR (int c = 0; c < count; ++c) {
       value[c] = object[scan.corner(selection(first + c)) + row * scan.columns + column];
       wave[c] = waves(first + c, mode, row, column);
     }
-    BRACEWELL_UNROLL
-    for (int c = 0; c < count; ++c)
+    BRACEWELL_UNROLL_FOR (int c = 0; c < count; ++c)
       sum += waves.factor(first + c) * conjugate_product(value[c], wave[c]);
   }
 };

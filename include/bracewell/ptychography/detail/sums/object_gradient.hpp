@@ -115,15 +115,13 @@ struct GatherObjectGradient {
                                   in_blocks<block>(wave_column, m);
     for (int mode = 0; mode < probes.modes; ++mode) {
       Kokkos::complex<T> probe[height], wave[height];
-      BRACEWELL_UNROLL
-      for (int y = 0; y < height; ++y) { // all on their way at the same time
+      BRACEWELL_UNROLL_FOR (int y = 0; y < height; ++y) { // all on their way at the same time
         const bool inside = all || (y >= from && y < to);
         if constexpr (block == 0)
           probe[y] = inside ? p[y * m] : Kokkos::complex<T>(0);
         wave[y] = inside ? static_cast<Kokkos::complex<T>>(w[y * pitch]) : Kokkos::complex<T>(0);
       }
-      BRACEWELL_UNROLL
-      for (int y = 0; y < height; ++y) {
+      BRACEWELL_UNROLL_FOR (int y = 0; y < height; ++y) {
         if constexpr (WaveGradients<T, Stored>::scaled)
           wave[y] *= window.factor;
         if constexpr (block > 0) {
@@ -198,8 +196,7 @@ private:
         add(windows[w], x, re, im);
       team.team_barrier();
     }
-    BRACEWELL_UNROLL
-    for (int y = 0; y < height; ++y)
+    BRACEWELL_UNROLL_FOR (int y = 0; y < height; ++y)
       scratch((share * height + y) * width + x) = Kokkos::complex<T>(re[y], im[y]);
     team.team_barrier();
     for (int pixel = rank; pixel < width * height; pixel += team_size) {

@@ -71,8 +71,7 @@ struct FilterLine {
     });
     line.template middle<false>(passes);
     line.template use_transform<false>(passes, [&](const LineButterfly& at, int apart, Number(&x)[third]) {
-      BRACEWELL_UNROLL
-      for (int q = 0; q < third; ++q)
+      BRACEWELL_UNROLL_FOR (int q = 0; q < third; ++q)
         x[q] = times<false>(x[q], tables[Passes::roots + q * apart + at.j]);
     });
     line.template middle<true>(passes);

@@ -100,8 +100,7 @@ private:
     lines.template middle<false>(passes);
     lines.template use_transform<false>(
         passes, [&](const LineButterfly& at, int groups, Number(&x)[last_radix]) {
-          BRACEWELL_UNROLL
-          for (int q = 0; q < last_radix; ++q)
+          BRACEWELL_UNROLL_FOR (int q = 0; q < last_radix; ++q)
             x[q] = times<transposed>(x[q], factors[at.line * N + q * groups + at.j]);
         });
     lines.template middle<true>(passes);

@@ -63,19 +63,15 @@ struct MediansOnChip {
     const std::int64_t slice = team.number() / blocks;
     const RankedColumns<T> own = ranked.from(slice * n * P);
     const T* neighbours[columns + Window - 1];
-    BRACEWELL_UNROLL
-    for (int k = 0; k < columns + Window - 1; ++k)
+    BRACEWELL_UNROLL_FOR (int k = 0; k < columns + Window - 1; ++k)
       neighbours[k] = own.values + std::int64_t(mirrored_column(begin + k - Window / 2, n)) * P;
     for (int rank = team.rank(); rank < P; rank += threads) {
       T seen[columns + Window - 1];
-      BRACEWELL_UNROLL
-      for (int k = 0; k < columns + Window - 1; ++k)
+      BRACEWELL_UNROLL_FOR (int k = 0; k < columns + Window - 1; ++k)
         seen[k] = neighbours[k][rank];
-      BRACEWELL_UNROLL
-      for (int c = 0; c < columns; ++c) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c) {
         T values[Window];
-        BRACEWELL_UNROLL
-        for (int k = 0; k < Window; ++k)
+        BRACEWELL_UNROLL_FOR (int k = 0; k < Window; ++k)
           values[k] = seen[c + k];
         if (begin + c < n)
           medians[c * apart + own.angles[std::int64_t(begin + c) * P + rank]] = median_in_registers(values);

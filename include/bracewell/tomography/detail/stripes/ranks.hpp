@@ -95,13 +95,11 @@ struct CopyColumns {
       const auto bridge =
           is_dead ? BridgeDeadColumns<T>::bridge(of_slice, n, i) : typename BridgeDeadColumns<T>::Bridge{};
       T seen[each]; // all of them are on their way at once
-      BRACEWELL_UNROLL
-      for (int k = 0; k < each; ++k) {
+      BRACEWELL_UNROLL_FOR (int k = 0; k < each; ++k) {
         const int p = Kokkos::min(first_angle + angle + k * at_once, P - 1);
         seen[k] = is_dead ? bridge(sinogram, p) : sinogram(p, i);
       }
-      BRACEWELL_UNROLL
-      for (int k = 0; k < each; ++k)
+      BRACEWELL_UNROLL_FOR (int k = 0; k < each; ++k)
         tile[column * row + angle + k * at_once] = seen[k];
     }
     team.team_barrier();

@@ -48,10 +48,8 @@ struct SortColumnByTeam {
 
   /// The steps of a merge at distances below `items`.
   KOKKOS_FORCEINLINE_FUNCTION static void merge(Value (&mine)[items], bool up) {
-    BRACEWELL_UNROLL
-    for (int distance = items / 2; distance > 0; distance /= 2) {
-      BRACEWELL_UNROLL
-      for (int i = 0; i < items; ++i)
+    BRACEWELL_UNROLL_FOR (int distance = items / 2; distance > 0; distance /= 2) {
+      BRACEWELL_UNROLL_FOR (int i = 0; i < items; ++i)
         if ((i & distance) == 0)
           order(mine[i], mine[i + distance], up);
     }
@@ -74,18 +72,14 @@ private:
                                                Value* scratch) {
     const int threads = team.team_size(), thread = team.team_rank();
     Value mine[items];
-    BRACEWELL_UNROLL
-    for (int k = 0; k < items; ++k) {
+    BRACEWELL_UNROLL_FOR (int k = 0; k < items; ++k) {
       const int p = begin + k * threads + thread; // in any order
       mine[k] = Value::of(p < end ? values[p] : Kokkos::Experimental::infinity_v<T>, p);
     }
     team.team_barrier(); // others may be written where these were
-    BRACEWELL_UNROLL
-    for (int sorted = 2; sorted < items; sorted *= 2) {
-      BRACEWELL_UNROLL
-      for (int distance = sorted / 2; distance > 0; distance /= 2) {
-        BRACEWELL_UNROLL
-        for (int k = 0; k < items; ++k)
+    BRACEWELL_UNROLL_FOR (int sorted = 2; sorted < items; sorted *= 2) {
+      BRACEWELL_UNROLL_FOR (int distance = sorted / 2; distance > 0; distance /= 2) {
+        BRACEWELL_UNROLL_FOR (int k = 0; k < items; ++k)
           if ((k & distance) == 0)
             order(mine[k], mine[k | distance], (k & sorted) == 0);
       }
@@ -97,8 +91,7 @@ private:
         keep_halves(team, mine, distance, up == ((thread & distance) == 0), scratch);
       merge(mine, up);
     }
-    BRACEWELL_UNROLL
-    for (int k = 0; k < items; ++k)
+    BRACEWELL_UNROLL_FOR (int k = 0; k < items; ++k)
       if (begin + thread * items + k < end)
         column.put(begin + thread * items + k, mine[k]);
   }
@@ -113,23 +106,19 @@ private:
     };
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
     if (distance < least) {
-      BRACEWELL_UNROLL
-      for (int k = 0; k < items; ++k)
+      BRACEWELL_UNROLL_FOR (int k = 0; k < items; ++k)
         keep(mine[k],
              {from_opposite_lane(mine[k].value, distance), from_opposite_lane(mine[k].angle, distance)});
       return;
     }
 #endif
     const int threads = team.team_size(), thread = team.team_rank();
-    BRACEWELL_UNROLL
-    for (int begin = 0; begin < items; begin += slots) {
+    BRACEWELL_UNROLL_FOR (int begin = 0; begin < items; begin += slots) {
       team.team_barrier(); // what was there has been read
-      BRACEWELL_UNROLL
-      for (int k = 0; k < slots; ++k)
+      BRACEWELL_UNROLL_FOR (int k = 0; k < slots; ++k)
         scratch[k * threads + thread] = mine[begin + k];
       team.team_barrier();
-      BRACEWELL_UNROLL
-      for (int k = 0; k < slots; ++k)
+      BRACEWELL_UNROLL_FOR (int k = 0; k < slots; ++k)
         keep(mine[begin + k], scratch[k * threads + (thread ^ distance)]);
     }
   }

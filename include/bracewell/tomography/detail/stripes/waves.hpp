@@ -59,23 +59,19 @@ struct SumWaves {
         (first.width - column + lanes - 1) / lanes; // columns, some beyond `columns` or fewer than 1
     const T* values = &first.next(slice)(begin, column);
     int place[frequencies];
-    BRACEWELL_UNROLL
-    for (int f = 0; f < frequencies; ++f)
+    BRACEWELL_UNROLL_FOR (int f = 0; f < frequencies; ++f)
       place[f] = waves.place(Kokkos::min(k + f, waves.most), begin);
     T cosines[frequencies][columns] = {}, sines[frequencies][columns] = {};
     for (int p = begin; p < end; ++p, values += first.width) {
       T x[columns] = {};
-      BRACEWELL_UNROLL
-      for (int c = 0; c < columns; ++c)
+      BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c)
         if (c < own)
           x[c] = values[c * lanes];
-      BRACEWELL_UNROLL
-      for (int f = 0; f < frequencies; ++f) {
+      BRACEWELL_UNROLL_FOR (int f = 0; f < frequencies; ++f) {
         const Kokkos::complex<T> root = waves.roots[place[f]];
         place[f] += Kokkos::min(k + f, waves.most); // a remainder at every angle would take longer
         place[f] -= place[f] >= first.angles ? first.angles : 0;
-        BRACEWELL_UNROLL
-        for (int c = 0; c < columns; ++c) {
+        BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c) {
           cosines[f][c] += root.real() * x[c];
           sines[f][c] += root.imag() * x[c];
         }
@@ -95,10 +91,8 @@ struct SumWaves {
 private:
   template <class Action>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_sum(int k, int own, const Action& action) const {
-    BRACEWELL_UNROLL
-    for (int f = 0; f < frequencies; ++f) {
-      BRACEWELL_UNROLL
-      for (int c = 0; c < columns; ++c)
+    BRACEWELL_UNROLL_FOR (int f = 0; f < frequencies; ++f) {
+      BRACEWELL_UNROLL_FOR (int c = 0; c < columns; ++c)
         if (c < own && k + f <= waves.most) {
           action(f, c, Kokkos::max(0, 2 * (k + f) - 1), false);
           if (k + f > 0)
@@ -152,21 +146,18 @@ struct SubtractWaves {
       Kokkos::parallel_for(Kokkos::TeamThreadRange(member, blocks_of_row), [&](int b) {
         const int i = b * columns, count = host ? Kokkos::min(+columns, first.width - i) : 1;
         T x[angles][columns] = {};
-        BRACEWELL_UNROLL
-        for (int p = 0; p < angles; ++p)
+        BRACEWELL_UNROLL_FOR (int p = 0; p < angles; ++p)
           if (p < own)
             for (int c = 0; c < count; ++c)
               x[p][c] = values[std::int64_t(p) * first.width + i + c];
         for (int r = 0; r < rows; ++r) {
           const T* const sum = of_rows + std::int64_t(r) * padded + i;
           const Factors factor = factors[r];
-          BRACEWELL_UNROLL
-          for (int p = 0; p < angles; ++p)
+          BRACEWELL_UNROLL_FOR (int p = 0; p < angles; ++p)
             for (int c = 0; c < count; ++c)
               x[p][c] -= factor.of[p] * sum[c];
         }
-        BRACEWELL_UNROLL
-        for (int p = 0; p < angles; ++p)
+        BRACEWELL_UNROLL_FOR (int p = 0; p < angles; ++p)
           if (p < own)
             for (int c = 0; c < count; ++c)
               values[std::int64_t(p) * first.width + i + c] = x[p][c];
