@@ -4,30 +4,6 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-# Headers that are still to be turned round. None are added.
-set(still_wrong
-  geometry/ctf.hpp
-  geometry/ctf_gradients.hpp
-  geometry/symmetry.hpp
-  optimize/adam.hpp
-  project/backproject.hpp
-  project/filter_gradients.hpp
-  project/project.hpp
-  ptychography/exit_wave.hpp
-  ptychography/object.hpp
-  ptychography/probe.hpp
-  ptychography/propagator.hpp
-  ptychography/scan_positions.hpp
-  reconstruct/fourier_shell_correlation.hpp
-  reconstruct/pad_crop.hpp
-  reconstruct/rolloff.hpp
-  reconstruct/shells.hpp
-  reconstruct/spectrum_gradients.hpp
-  tomography/detector.hpp
-  tomography/outliers.hpp
-  tomography/preprocess.hpp
-)
-
 set(errors "")
 set(count 0)
 set(include ${ROOT}/include/bracewell)

@@ -161,62 +161,6 @@ TEST_CASE("what spread in the near field comes back; the filter's transpose is o
       matches("PhaseRetrieval::execute: sinograms: expected [9, angles, 16], found [10, 1, 16]"));
 }
 
-namespace {
-
-struct OneLane {
-  std::int64_t team;
-  int rank() const { return 0; }
-  std::int64_t number() const { return team; }
-  void barrier() const {}
-};
-
-/// What the kernel for GPUs does, by one lane on a host, against DFTs written out.
-void check_frame_columns(int size, int rows, bool transpose) {
-  CAPTURE(size, rows, transpose);
-  using Kernel = Bracewell::Impl::FilterFrameColumns<double>;
-  using Number = Kernel::Number;
-  const int columns = 7, frames = 2, of_team = 4, teams = frames * 2;
-  const Kokkos::DefaultHostExecutionSpace host;
-  const Bracewell::Impl::RadixPlan<Kokkos::DefaultHostExecutionSpace, double, false> plan(host, "plan", size);
-  const Values re = random_values(at(frames * rows * columns), -1, 1, 1),
-               im = random_values(re.size(), -1, 1, 2), factors = random_values(at(size * columns), -1, 1, 3);
-  std::vector<Number> spectra, scratch(Kernel::bytes(size, of_team) / sizeof(Number));
-  for (std::size_t i = 0; i < re.size(); ++i)
-    spectra.push_back({re[i], im[i]});
-  for (int team = 0; team < teams; ++team)
-    Kernel{spectra.data(), factors.data(), rows,          columns, Bracewell::Impl::QuickDivision(of_team),
-           transpose,      plan.forward(), plan.inverse()}
-        .run<1>(OneLane{team}, scratch.data());
-  double error = 0;
-  for (int frame = 0; frame < frames; ++frame)
-    for (int column = 0; column < columns; ++column) {
-      std::vector<std::complex<double>> result(at(rows));
-      const auto index = [&](int y) { return at((frame * rows + y) * columns + column); };
-      const auto repeated = [&](int y) { return Bracewell::Impl::repeated_index(y, rows, size); };
-      for (int k = 0; k < size; ++k) {
-        std::complex<double> sum = 0;
-        for (int y = 0; y < (transpose ? rows : size); ++y)
-          sum += std::complex(re[index(repeated(y))], im[index(repeated(y))]) *
-                 std::polar(1., -2 * pi * (k * y % size) / size);
-        for (int y = 0; y < (transpose ? size : rows); ++y)
-          result[at(repeated(y))] +=
-              factors[at(k * columns + column)] * sum * std::polar(1., 2 * pi * (k * y % size) / size);
-      }
-      for (int y = 0; y < rows; ++y)
-        error = std::max(error,
-                         std::abs(result[at(y)] - std::complex(spectra[index(y)].re, spectra[index(y)].im)));
-    }
-  CHECK(error < 1e-13 * size * size);
-}
-
-} // namespace
-
-TEST_CASE("columns of frames are filtered on the chip") {
-  for (const bool transpose : {false, true})
-    for (const auto& [size, rows] : {std::pair{20, 12}, {96, 50}, {98, 98}, {225, 120}})
-      check_frame_columns(size, rows, transpose);
-}
-
 TEMPLATE_TEST_CASE("outliers become the median around them", "", float, double) {
   const Space space;
   const int S = 2, P = 9, n = 13;

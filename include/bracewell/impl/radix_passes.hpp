@@ -57,9 +57,7 @@ KOKKOS_FORCEINLINE_FUNCTION void visit_radix(int radix, int p, const Action& act
 /// X(j + s k). So the first pass reads, and the last one leaves, numbers that lie s apart; the passes of the inverse
 /// have the opposite order, so that a butterfly of its first pass needs what one of the last pass of the DFT left.
 /// A pass writes other places than it reads.
-/// @tparam gaps  whether places are left out in scratch memory, so that neighbouring lanes meet in no bank: not where they
-///   have neighbouring lines
-template <class T, bool gaps = true>
+template <class T>
 struct RadixPasses {
   using Number = PlainComplex<T>;
   using Memory = LineMemory<T>;
@@ -79,7 +77,7 @@ struct RadixPasses {
   /// Butterflies of the first pass write `radix` numbers each. If this is even, the gap after each lets neighbouring
   /// lanes write to different banks. All later passes read and write numbers whose distance is a multiple of the gap's:
   /// `place` is linear in it.
-  KOKKOS_INLINE_FUNCTION int place(int x) const { return gaps ? x + gap.quotient(x) : x; }
+  KOKKOS_INLINE_FUNCTION int place(int x) const { return x + gap.quotient(x); }
 
   /// Butterflies of the pass that has most of them.
   int most_butterflies() const {
@@ -110,7 +108,7 @@ struct RadixPasses {
   /// What butterfly j of the first pass leaves.
   template <bool, int radix>
   KOKKOS_FORCEINLINE_FUNCTION void put_first(const Memory& to, int j, const Number (&x)[radix]) const {
-    to.put(j * (radix + (gaps && radix % 2 == 0)), 1, x);
+    to.put(j * (radix + (radix % 2 == 0)), 1, x);
   }
   /// What butterfly j of a later pass needs, transformed.
   template <bool inverse, int radix>
@@ -154,9 +152,9 @@ inline std::vector<int> choose_radices(int n, int most) {
 }
 
 /// The passes of a DFT of n numbers and of its inverse, with their tables.
-template <class Space, class T, bool gaps = true>
+template <class Space, class T>
 class RadixPlan {
-  using Passes = RadixPasses<T, gaps>;
+  using Passes = RadixPasses<T>;
   using Number = PlainComplex<T>;
   using Memory = typename Space::memory_space;
 
@@ -178,7 +176,7 @@ public:
 
 private:
   static Passes make(int n, const std::vector<int>& radices, std::vector<Number>& numbers) {
-    const auto gap = [&](int radix) { return gaps && radix % 2 == 0 ? radix : n; };
+    const auto gap = [&](int radix) { return radix % 2 == 0 ? radix : n; };
     Passes result{};
     result.n = n;
     result.gap = QuickDivision(gap(radices.front()));
@@ -189,16 +187,21 @@ private:
       result.pass[result.count++] = {radix, static_cast<int>(numbers.size()), QuickDivision(done),
                                      QuickDivision(n / radix)};
       if (done > 1)
-        visit_radix(radix, done, [&](auto known, int count) {
-          using FFT = RegisterFFT<decltype(known)::value, false>;
-          for (int j = 0; j < count; ++j) {
-            numbers.resize(numbers.size() + FFT::factors);
-            FFT::write_factors(double(j) / count, numbers.data() + numbers.size() - FFT::factors);
-          }
-        });
+        [&]<std::size_t... index>(std::index_sequence<index...>) {
+          ((radix == pass_radices[index] ? append_factors<pass_radices[index]>(done, numbers) : void()), ...);
+        }
+      (std::make_index_sequence<pass_radices.size()>());
       done *= radix;
     }
     return result;
+  }
+  template <int radix>
+  static void append_factors(int done, std::vector<Number>& numbers) {
+    using FFT = RegisterFFT<radix, false>;
+    for (int j = 0; j < done; ++j) {
+      numbers.resize(numbers.size() + FFT::factors);
+      FFT::write_factors(double(j) / done, numbers.data() + numbers.size() - FFT::factors);
+    }
   }
 
   Passes forward_passes_, inverse_passes_;

@@ -12,9 +12,9 @@ namespace Bracewell {
 
 /// The path that PtychographyLoss takes, never PatternPath::Automatic. A path that options.path names is taken if it can do the
 /// problem; otherwise the answer is General. PatternPath::Automatic takes the first of Fused, KnownLines, Lines and General that
-/// can do the problem, with two exceptions: where KnownLines or Lines can, Fused is passed over if the rows of a pattern do not fit
-/// into the memory of a multiprocessor, and also if KnownLines can; on hosts Fused is passed over if the probe is larger than half
-/// the detector.
+/// can do the problem, with two exceptions. Fused is passed over where KnownLines can do the problem. It is passed over where the
+/// probe is larger than half the detector, on hosts, and on GPUs if Lines can do the problem and the rows of a pattern do not fit
+/// into the memory of a multiprocessor.
 ///   Fused       compared_detector() of 40, 48, 64, 128, 160, 192, 256 or 512 pixels (on hosts 192 or 256), one mode, whole
 ///               positions, far field, no weights per pixel, and no mask on patterns that are scaled one by one: with both,
 ///               the mean of I is not the energy of the exit wave
@@ -56,8 +56,9 @@ PatternPath choose_pattern_path(const PtychographyShape& shape, const Ptychograp
                      !(options.refine_positions && options.fresnel_number) && transforms_lines(n) &&
                      ((same_probe && shape.slices == 1) || transforms_lines(m));
   const bool known = lines && plain && Impl::lines_are_known<Detectors, ExecutionSpace, Real>(n, m);
-  const bool fused_is_fast = (!Impl::is_host<ExecutionSpace> || 2 * m <= n) && !known &&
-                             (!lines || Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, m));
+  const bool fused_is_fast =
+      !known && (2 * m <= n || (!Impl::is_host<ExecutionSpace> &&
+                                (!lines || Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, m))));
   const auto asked = [&](PatternPath path, bool fast = true) {
     return options.path == path || (options.path == PatternPath::Automatic && fast);
   };

@@ -5,7 +5,6 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/frame_columns.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
@@ -58,14 +57,12 @@ inline int phase_reach(const PhaseOptions& options);
 /// retrieval by a filter of every frame.
 ///
 /// A plan: the workspace (frames are filtered in blocks) and the FFT plans are made once. Movable; calls that can
-/// overlap need a plan each. On CUDA one kernel filters columns of up to 900 pixels with their margins (double: 450), so
-/// that FFT plans transform only the rows that there are.
+/// overlap need a plan each.
 template <class ExecutionSpace, class T>
 class PhaseRetrieval {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<T>;
   using Values = Impl::FrameValues;
-  using Columns = Impl::FrameColumns<ExecutionSpace, T>;
 
 public:
   /// @param angles  the most frames that are worked on at once
@@ -76,26 +73,18 @@ public:
                  const PhaseOptions& options)
       : rows_(check({"PhaseRetrieval"}, angles, rows, width, options)), width_(width), options_(options),
         padded_rows_(padded_size(rows, options)), padded_width_(padded_size(width, options)),
-        by_columns_(Columns::fit(space, padded_rows_)), rows_of_frame_(by_columns_ ? rows : padded_rows_),
-        block_(block_frames(space, angles, rows_of_frame_, padded_width_)),
-        forward_(space, {padded_rows_, padded_width_}, by_columns_ ? 0 : block_),
-        backward_(space, {padded_rows_, padded_width_}, by_columns_ ? 0 : block_),
-        forward_rows_(space, {padded_width_}, by_columns_ ? block_ * rows_of_frame_ : 0),
-        backward_rows_(space, {padded_width_}, by_columns_ ? block_ * rows_of_frame_ : 0),
+        block_(block_frames(space, angles, padded_rows_, padded_width_)),
+        forward_(space, {padded_rows_, padded_width_}, block_),
+        backward_(space, {padded_rows_, padded_width_}, block_),
         padded_(Impl::device_vector<T>(space, "Bracewell::PhaseRetrieval::padded",
-                                       block_ * rows_of_frame_ * padded_width_)),
+                                       block_ * padded_rows_ * padded_width_)),
         spectra_(Impl::device_vector<Complex>(space, "Bracewell::PhaseRetrieval::spectra",
-                                              block_ * rows_of_frame_ * columns())),
-        factors_(Impl::device_copy(space, "Bracewell::PhaseRetrieval::factors", make_factors())) {
-    if (by_columns_)
-      columns_.emplace(space, padded_rows_);
-  }
+                                              block_ * padded_rows_ * columns())),
+        factors_(Impl::device_copy(space, "Bracewell::PhaseRetrieval::factors", make_factors())) {}
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
-    return Impl::bytes_of(padded_, spectra_, factors_) + forward_.memory_bytes() + backward_.memory_bytes() +
-           forward_rows_.memory_bytes() + backward_rows_.memory_bytes() +
-           (columns_ ? columns_->memory_bytes() : 0);
+    return Impl::bytes_of(padded_, spectra_, factors_) + forward_.memory_bytes() + backward_.memory_bytes();
   }
 
   /// What memory_bytes() of a plan of these arguments would be.
@@ -104,16 +93,10 @@ public:
                                   const PhaseOptions& options) {
     check({"PhaseRetrieval::bytes_needed"}, angles, rows, width, options);
     const int height = padded_size(rows, options), length = padded_size(width, options);
-    const bool by_columns = Columns::fit(space, height);
-    const int rows_of_frame = by_columns ? rows : height, columns = length / 2 + 1;
-    const std::int64_t block = block_frames(space, angles, rows_of_frame, length),
-                       all_rows = block * rows_of_frame;
+    const int columns = length / 2 + 1;
+    const std::int64_t block = block_frames(space, angles, height, length), all_rows = block * height;
     const std::size_t bytes = std::size_t(all_rows * length + std::int64_t(height) * columns) * sizeof(T) +
                               std::size_t(all_rows * columns) * sizeof(Complex);
-    if (by_columns)
-      return bytes + Columns(space, height).memory_bytes() +
-             FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {length}, all_rows) +
-             FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {length}, all_rows);
     return bytes + FFT<ExecutionSpace, 2, T, Complex>::bytes_needed(space, {height, length}, block) +
            FFT<ExecutionSpace, 2, Complex, T>::bytes_needed(space, {height, length}, block);
   }
@@ -201,49 +184,36 @@ private:
     const auto angles = static_cast<int>(in.extents[1]);
     using Frames = Kokkos::View<T***, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryUnmanaged>;
     using Spectra = Kokkos::View<Complex***, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryUnmanaged>;
-    const auto height = static_cast<std::size_t>(rows_of_frame_);
+    const auto height = static_cast<std::size_t>(padded_rows_);
     const Frames padded(padded_.data(), std::size_t(block_), height, std::size_t(padded_width_));
     const Spectra spectra(spectra_.data(), std::size_t(block_), height, std::size_t(columns()));
     for (std::int64_t first = 0; first < angles; first += block_) {
       const auto count = static_cast<int>(std::min<std::int64_t>(block_, angles - first));
-      Impl::for_each_row(space, "Bracewell::PhaseRetrieval::pad", block_ * rows_of_frame_,
+      Impl::for_each_row(space, "Bracewell::PhaseRetrieval::pad", block_ * padded_rows_,
                          Impl::PadFrames<T>{in.data + first * width_, padded_.data(), count, angles, rows_,
-                                            width_, rows_of_frame_, padded_width_, before});
-      if (by_columns_) {
-        forward_rows_.execute(space, padded, spectra);
-        columns_->execute(space, spectra_.data(), factors_.data(), count, rows_, columns(),
-                          after == Values::Zero);
-        backward_rows_.execute(space, spectra, padded);
-      } else {
-        forward_.execute(space, padded, spectra);
-        Impl::for_each_row(
-            space, "Bracewell::PhaseRetrieval::multiply", block_ * padded_rows_,
-            Impl::MultiplyFrames<T>{spectra_.data(), factors_.data(), padded_rows_, columns()});
-        backward_.execute(space, spectra, padded);
-      }
+                                            width_, padded_rows_, padded_width_, before});
+      forward_.execute(space, padded, spectra);
+      Impl::for_each_row(space, "Bracewell::PhaseRetrieval::multiply", block_ * padded_rows_,
+                         Impl::MultiplyFrames<T>{spectra_.data(), factors_.data(), padded_rows_, columns()});
+      backward_.execute(space, spectra, padded);
       T* const inner = out.data + first * width_;
       if (after == Values::Zero)
         Impl::for_each_row(space, "Bracewell::PhaseRetrieval::fold", std::int64_t(count) * rows_,
                            Impl::FoldFrames<T>{padded_.data(), inner, count, angles, rows_, width_,
-                                               rows_of_frame_, padded_width_});
+                                               padded_rows_, padded_width_});
       else
         Impl::for_each_row(space, "Bracewell::PhaseRetrieval::crop", std::int64_t(count) * rows_,
                            Impl::CropFrames<T>{padded_.data(), inner, count, angles, rows_, width_,
-                                               rows_of_frame_, padded_width_, after});
+                                               padded_rows_, padded_width_, after});
     }
   }
 
   int rows_, width_;
   PhaseOptions options_;
   int padded_rows_, padded_width_;
-  bool by_columns_;   ///< with rows that are transformed alone
-  int rows_of_frame_; ///< in the workspace
   std::int64_t block_;
   FFT<ExecutionSpace, 2, T, Complex> forward_;
   FFT<ExecutionSpace, 2, Complex, T> backward_;
-  FFT<ExecutionSpace, 1, T, Complex> forward_rows_;
-  FFT<ExecutionSpace, 1, Complex, T> backward_rows_;
-  std::optional<Columns> columns_;
   Kokkos::View<T*, ExecutionSpace> padded_;
   Kokkos::View<Complex*, ExecutionSpace> spectra_;
   Kokkos::View<T*, ExecutionSpace> factors_;
