@@ -21,13 +21,15 @@ struct StepRadices {
   static constexpr int steps = sizeof...(radices), n = (radices * ...);
   static_assert(steps == 2 || steps == 3);
 
-  static constexpr int radix(int s) {
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int radix(int s) {
     constexpr int all[]{radices...};
     return all[s];
   }
   /// The product of the radices before step s, and of those behind it: numbers of a butterfly lie so far apart.
-  static constexpr int done(int s) { return s == 0 ? 1 : done(s - 1) * radix(s - 1); }
-  static constexpr int apart(int s) { return n / done(s) / radix(s); }
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int done(int s) {
+    return s == 0 ? 1 : done(s - 1) * radix(s - 1);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int apart(int s) { return n / done(s) / radix(s); }
   /// The first number of butterfly b of a step.
   template <int step>
   KOKKOS_FORCEINLINE_FUNCTION static int first_number(int b) {
