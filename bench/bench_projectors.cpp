@@ -25,6 +25,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -323,7 +324,8 @@ void project_gradients_benchmark(benchmark::State& state, Gradients wanted, Stra
   problem.count(state, seconds, Kernel::width, sizeof(Kokkos::complex<T>), 2 * sizeof(Kokkos::complex<T>));
 }
 
-template <class Kernel, class T, int M, int D>
+/// @tparam prepared  whether the cotangent of the data is a PreparedReference; that of the weights is a View
+template <bool prepared, class Kernel, class T, int M, int D>
 void backproject_gradients_benchmark(benchmark::State& state) {
   const Problem<Kernel, T, M, D> problem(state);
   const auto weight = problem.template make_volume<T>();
@@ -332,15 +334,20 @@ void backproject_gradients_benchmark(benchmark::State& state) {
   const auto weights_gradient = problem.template make_images<T>();
   fill_random(weight);
   fill_random(weights);
+  BackprojectGradients<T, typename Space::memory_space, D> outputs{
+      .weight = weight, .weights = weights, .projections = gradient, .projection_weights = weights_gradient};
+  std::optional<PreparedReference<Kernel, Space, D, Kokkos::complex<T>>> cotangent;
+  if (prepared)
+    cotangent.emplace(prepare<Kernel>(problem.space, problem.volume, ReadBy::BackprojectGradients));
+  else
+    outputs.data = problem.volume;
   const double seconds = measure(
       state, problem.space, tolerance<T>(problem.box),
       [&] {
-        backproject_gradients<Kernel>(problem.space, problem.images, problem.pose_arrays(),
-                                      {.data = problem.volume,
-                                       .weight = weight,
-                                       .weights = weights,
-                                       .projections = gradient,
-                                       .projection_weights = weights_gradient});
+        if (prepared)
+          backproject_gradients(problem.space, problem.images, problem.pose_arrays(), *cotangent, outputs);
+        else
+          backproject_gradients<Kernel>(problem.space, problem.images, problem.pose_arrays(), outputs);
       },
       [&] {
         return relative_error(problem.space, checked_samples,
@@ -546,7 +553,8 @@ void register_operators(const std::string& suffix) {
       });
     }
   }
-  add("backproject_gradients", false, backproject_gradients_benchmark<Kernel, T, M, D>);
+  add("backproject_gradients", false, backproject_gradients_benchmark<false, Kernel, T, M, D>);
+  add("backproject_gradients_prepared", false, backproject_gradients_benchmark<true, Kernel, T, M, D>);
 }
 
 } // namespace

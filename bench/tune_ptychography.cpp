@@ -1,6 +1,6 @@
 // Prints what the fused plan of ptychography is chosen and shaped by: for every size that the fused kernel knows,
 // where windows lie (in the memory of the chip or in a workspace, by how many teams of a multiprocessor) and what a
-// pattern takes, beside the general path; for the path of lines the lines, threads and memory of its teams, and the
+// pattern takes, beside lines and the general path; the reduced grid; for the path of lines the lines, threads and memory of its teams, and the
 // same times; then the times by the size of groups (options.workspace_bytes). Loss and both gradients, float.
 
 #include "tuning.hpp"
@@ -70,10 +70,10 @@ struct Experiment {
 };
 
 void sizes() {
-  std::printf("\n%6s%6s%12s%8s%10s%14s%10s%12s%12s\n", "n", "m", "team, wksp.", "teams", "KB a team",
-              "windows", "allowed", "fused us", "general us");
+  std::printf("\n%6s%6s%12s%8s%10s%14s%10s%12s%12s%12s%12s\n", "n", "m", "team, wksp.", "teams", "KB a team",
+              "windows", "allowed", "fused us", "lines us", "general us", "automatic us");
   const double allowed = double(Impl::chip_memory(Space()));
-  for (const int n : {64, 128, 160, 192, 256, 512})
+  for (const int n : {40, 48, 64, 128, 160, 192, 256, 512})
     for (const int m : {5 * n / 16, n / 2, n}) {
       const Experiment experiment(n, m, host ? 4 : (n > 256 ? 24 : 48));
       Impl::visit_fused_sizes<Impl::EveryFusedDetector>(n, m, [&](auto known) {
@@ -84,9 +84,18 @@ void sizes() {
                     bytes / 1024, teams > 0 && bytes <= allowed ? "on the chip" : "workspace",
                     allowed / 1024);
       });
-      std::printf("%12.3f", 1e6 * experiment.time({.counts = 100, .path = PatternPath::Fused}));
-      std::printf("%12.3f\n", 1e6 * experiment.time({.counts = 100, .path = PatternPath::General}));
+      for (const auto path :
+           {PatternPath::Fused, PatternPath::Lines, PatternPath::General, PatternPath::Automatic})
+        std::printf("%12.3f", 1e6 * experiment.time({.counts = 100, .path = path}));
+      std::printf("\n");
     }
+}
+
+void reduced_grid() {
+  const Experiment experiment(256, 80, host ? 12 : 64);
+  std::printf(
+      "\ndetector 256, probe 80: us a pattern on the whole detector and on the reduced grid: %.3f %.3f\n",
+      1e6 * experiment.time({.counts = 100}), 1e6 * experiment.time({.counts = 100, .reduced_grid = true}));
 }
 
 /// Lines, threads and KB of a team.
@@ -137,6 +146,7 @@ int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard kokkos(argc, argv);
   print_device("tune_ptychography", false);
   sizes();
+  reduced_grid();
   lines();
   groups();
 }
