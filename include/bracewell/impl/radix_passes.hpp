@@ -37,17 +37,15 @@ struct LineMemory {
 };
 
 /// Radices of passes, and action(constant of the radix, p) for one of them.
-inline constexpr std::array pass_radices{16, 12, 10, 8, 7, 6, 5, 4, 3, 2};
-template <class Action, std::size_t... index>
+using PassRadices = std::integer_sequence<int, 16, 12, 10, 8, 7, 6, 5, 4, 3, 2>;
+template <class Action, int... radices>
 KOKKOS_FORCEINLINE_FUNCTION void visit_radix(int radix, int p, const Action& action,
-                                             std::index_sequence<index...>) {
-  (void)((radix == pass_radices[index] &&
-          (action(std::integral_constant<int, pass_radices[index]>(), p), true)) ||
-         ...);
+                                             std::integer_sequence<int, radices...>) {
+  (void)((radix == radices && (action(std::integral_constant<int, radices>(), p), true)) || ...);
 }
 template <class Action>
 KOKKOS_FORCEINLINE_FUNCTION void visit_radix(int radix, int p, const Action& action) {
-  visit_radix(radix, p, action, std::make_index_sequence<pass_radices.size()>());
+  visit_radix(radix, p, action, PassRadices());
 }
 
 /// The passes of LineFFT for a length that is known at run time (Stockham: input and output in natural order). With
@@ -129,6 +127,10 @@ struct RadixPasses {
 /// The fewest radices, and among them those of the least sum, whose product is n, the largest first and last; none
 /// where n has other prime factors than 2, 3, 5 and 7, or needs more than `most` passes.
 inline std::vector<int> choose_radices(int n, int most) {
+  const auto all = []<int... radices>(std::integer_sequence<int, radices...>) {
+    return std::array{radices...};
+  }
+  (PassRadices());
   std::vector<int> best, tried;
   const auto rank = [](const std::vector<int>& radices) {
     return std::pair(radices.size(), std::accumulate(radices.begin(), radices.end(), 0));
@@ -138,7 +140,7 @@ inline std::vector<int> choose_radices(int n, int most) {
       best = tried;
     if (rest == 1 || static_cast<int>(tried.size()) == most)
       return;
-    for (const int radix : pass_radices)
+    for (const int radix : all)
       if (rest % radix == 0 && (tried.empty() || radix <= tried.back())) {
         tried.push_back(radix);
         self(self, rest / radix);
@@ -187,10 +189,10 @@ private:
       result.pass[result.count++] = {radix, static_cast<int>(numbers.size()), QuickDivision(done),
                                      QuickDivision(n / radix)};
       if (done > 1)
-        [&]<std::size_t... index>(std::index_sequence<index...>) {
-          ((radix == pass_radices[index] ? append_factors<pass_radices[index]>(done, numbers) : void()), ...);
+        [&]<int... radices>(std::integer_sequence<int, radices...>) {
+          ((radix == radices ? append_factors<radices>(done, numbers) : void()), ...);
         }
-      (std::make_index_sequence<pass_radices.size()>());
+      (PassRadices());
       done *= radix;
     }
     return result;
