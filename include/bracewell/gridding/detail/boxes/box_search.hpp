@@ -15,7 +15,7 @@ namespace Bracewell::Impl {
 /// A Kernel derives from it and has a Scratch, which begins at an address, and run_on_device(team, Scratch).
 template <class Kernel, class Space, class T, int box_edge>
 struct BoxSearch {
-  static constexpr int Dim = 3, edge = box_edge;
+  static constexpr int dimensions = 3, edge = box_edge;
   static constexpr int chip_team_size = 256, warps = chip_team_size / 32;
   static constexpr int chip_teams = 2; ///< of a multiprocessor, by registers and scratch memory
   static constexpr int team_scratch = BoxLimits::team_scratch, most_bins = BoxLimits::most_bins;
@@ -24,8 +24,8 @@ struct BoxSearch {
                        batch = each * chip_team_size; ///< samples of bins looked at together, of a lane
   static_assert(each * warps == 32);
 
-  SpreadingProblem<T, Dim> problem;
-  BinGrid<Dim> bins;
+  SpreadingProblem<T, dimensions> problem;
+  BinGrid<dimensions> bins;
   const std::uint32_t *first_of_bins, *order;
 
   template <class Plan>
@@ -33,12 +33,12 @@ struct BoxSearch {
       : problem(plan.problem_of(slices)), bins(plan.sorted.bins), first_of_bins(plan.sorted.first.data()),
         order(plan.sorted.order.data()) {}
 
-  static KOKKOS_FUNCTION int number(const GridShape<Dim>& grid, int axis) {
+  static KOKKOS_FUNCTION int number(const GridShape<dimensions>& grid, int axis) {
     return (grid.size[axis] + edge - 1) / edge;
   }
-  static std::int64_t boxes(const GridShape<Dim>& grid) {
+  static std::int64_t boxes(const GridShape<dimensions>& grid) {
     std::int64_t product = 1;
-    for (int d = 0; d < Dim; ++d)
+    for (int d = 0; d < dimensions; ++d)
       product *= number(grid, d);
     return product;
   }
@@ -60,31 +60,31 @@ protected:
   struct SearchScratch {
     Reaching* reaching;   ///< [batch + chunk]
     int* counts;          ///< [32]: samples that 32 lanes found
-    int* around;          ///< [2, Dim]: the bins around, the first and how many along each axis
+    int* around;          ///< [2, dimensions]: the bins around, the first and how many along each axis
     std::uint32_t* first; ///< [most_bins]: where their samples begin
     std::uint32_t* size;  ///< [most_bins]: how many there are,
     std::uint32_t* begin; ///< [most_bins + 1]: and how many in the bins before
 
     KOKKOS_FUNCTION explicit SearchScratch(void* memory)
         : reaching(static_cast<Reaching*>(memory)), counts(reinterpret_cast<int*>(reaching + batch + chunk)),
-          around(counts + 32), first(reinterpret_cast<std::uint32_t*>(around + 2 * Dim)),
+          around(counts + 32), first(reinterpret_cast<std::uint32_t*>(around + 2 * dimensions)),
           size(first + most_bins), begin(size + most_bins) {}
     KOKKOS_FUNCTION void* end() const { return begin + most_bins + 1; }
   };
   /// Bytes of it beside those of the samples that are worked upon, and of each of these.
-  static constexpr std::size_t search_bytes =
-      batch * sizeof(Reaching) + (32 + 2 * Dim) * sizeof(int) + (3 * most_bins + 1) * sizeof(std::uint32_t);
+  static constexpr std::size_t search_bytes = batch * sizeof(Reaching) + (32 + 2 * dimensions) * sizeof(int) +
+                                              (3 * most_bins + 1) * sizeof(std::uint32_t);
   static constexpr std::size_t search_bytes_of_sample = sizeof(Reaching);
 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   /// First cell of the box, and how many it has: less than others at the end of the grid.
   struct Box {
-    int origin[Dim], length[Dim];
+    int origin[dimensions], length[dimensions];
   };
 
   __device__ __forceinline__ Box box(int number_) const {
     Box result;
-    BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) {
+    BRACEWELL_UNROLL_FOR (int d = 0; d < dimensions; ++d) {
       result.origin[d] = number_ % number(problem.grid, d) * edge;
       result.length[d] = Kokkos::min(+edge, problem.grid.size[d] - result.origin[d]);
       number_ /= number(problem.grid, d);
@@ -165,8 +165,8 @@ private:
   __device__ __forceinline__ int list_bins(const Team& team, int number_, const Scratch& scratch) const {
     const int rank = team.rank();
     int* const lowest = scratch.around;
-    int* const count = scratch.around + Dim;
-    if (rank < Dim) {
+    int* const count = scratch.around + dimensions;
+    if (rank < dimensions) {
       for (int d = 0; d < rank; ++d)
         number_ /= number(problem.grid, d);
       const int size = problem.grid.size[rank];
@@ -181,12 +181,12 @@ private:
     }
     team.barrier();
     int all = 1;
-    BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
+    BRACEWELL_UNROLL_FOR (int d = 0; d < dimensions; ++d)
       all *= count[d];
     if (rank < all) {
       int rest = rank;
       std::int64_t bin = 0, bin_stride = 1;
-      BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) {
+      BRACEWELL_UNROLL_FOR (int d = 0; d < dimensions; ++d) {
         const int at = lowest[d] + rest % count[d];
         bin += bin_stride * (at < bins.number[d] ? at : at - bins.number[d]);
         bin_stride *= bins.number[d];
@@ -235,7 +235,7 @@ private:
       if (reaches) {
         found[u].place = place_of(candidate, bins_around, scratch);
         found[u].sample = order[found[u].place];
-        BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
+        BRACEWELL_UNROLL_FOR (int d = 0; d < dimensions; ++d)
           reaches =
               relative(problem.locations[found[u].place].first[d], box, d) > -problem.kernel.width && reaches;
       }

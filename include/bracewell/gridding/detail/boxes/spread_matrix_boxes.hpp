@@ -14,7 +14,7 @@ template <class Space, int MaxWidth, class T>
 struct SpreadMatrixBoxes
     : BoxSearch<SpreadMatrixBoxes<Space, MaxWidth, T>, Space, T, BoxLimits::matrices_edge> {
   using Search = BoxSearch<SpreadMatrixBoxes, Space, T, BoxLimits::matrices_edge>;
-  using Search::chip_team_size, Search::Dim, Search::edge, Search::problem, Search::team_scratch,
+  using Search::chip_team_size, Search::dimensions, Search::edge, Search::problem, Search::team_scratch,
       Search::warps;
   using typename Search::Reaching;
   using Complex = Kokkos::complex<T>;
@@ -45,9 +45,9 @@ private:
   static constexpr int room = static_cast<int>((team_scratch - other_bytes) / bytes_of_sample);
   /// Samples that are prepared together, at most: so many that few lanes, of which each has an axis of one at a time,
   /// are idle.
-  static constexpr int rounds = room * Dim / chip_team_size,
-                       chunk = room * Dim % chip_team_size < chip_team_size / 2
-                                   ? rounds * chip_team_size / Dim
+  static constexpr int rounds = room * dimensions / chip_team_size,
+                       chunk = room * dimensions % chip_team_size < chip_team_size / 2
+                                   ? rounds * chip_team_size / dimensions
                                    : room;
   static_assert(rounds > 0);
 
@@ -102,11 +102,11 @@ private:
     for (int i = rank; i < count; i += chip_team_size)
       copy_ahead(scratch.values + i, &samples(reaching[i].sample, slice));
     auto* const corners = reinterpret_cast<unsigned char*>(scratch.corners);
-    for (int i = rank; i < Dim * count; i += chip_team_size) { // a lane has an axis of a sample
+    for (int i = rank; i < dimensions * count; i += chip_team_size) { // a lane has an axis of a sample
       const int axis = i / count, sample = i - axis * count;
-      const Location<T, Dim>& at = problem.locations[reaching[sample].place];
+      const Location<T, dimensions>& at = problem.locations[reaching[sample].place];
       int first = 0;
-      BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) // registers have no index
+      BRACEWELL_UNROLL_FOR (int d = 0; d < dimensions; ++d) // registers have no index
         first = d == axis ? this->relative(at.first[d], box, d) : first;
       corners[sizeof(int) * sample + axis] = static_cast<unsigned char>(first + problem.kernel.width - 1);
       write_weights_along_box<edge>(taps, at.offset[axis], first,

@@ -13,7 +13,7 @@ namespace Bracewell::Impl {
 template <class Space, int MaxWidth, class T>
 struct SpreadOwnedBoxes : BoxSearch<SpreadOwnedBoxes<Space, MaxWidth, T>, Space, T, BoxLimits::owned_edge> {
   using Search = BoxSearch<SpreadOwnedBoxes, Space, T, BoxLimits::owned_edge>;
-  using Search::chip_team_size, Search::Dim, Search::edge, Search::problem, Search::team_scratch,
+  using Search::chip_team_size, Search::dimensions, Search::edge, Search::problem, Search::team_scratch,
       Search::warps;
   using typename Search::Reaching;
   using Complex = Kokkos::complex<T>;
@@ -103,10 +103,10 @@ private:
       copy_ahead(scratch.values + i * slices_at_once + slice,
                  source + reaching[i].sample * samples.point_stride);
     for (int i = rank; i < count; i += chip_team_size) {
-      const Location<T, Dim> at = problem.locations[reaching[i].place];
+      const Location<T, dimensions> at = problem.locations[reaching[i].place];
       T* target = scratch.weights + i * stride;
       int corner[3];
-      BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d) {
+      BRACEWELL_UNROLL_FOR (int d = 0; d < dimensions; ++d) {
         const int first = this->relative(at.first[d], box, d);
         corner[d] = first + problem.kernel.width - 1;
         write_weights_along_box<edge>(taps, at.offset[d], first, target);
@@ -213,7 +213,7 @@ private:
                           block[2] + cell / columns / rows};
     bool on_grid = true;
     std::int64_t index = 0;
-    BRACEWELL_UNROLL_FOR (int d = Dim - 1; d >= 0; --d) {
+    BRACEWELL_UNROLL_FOR (int d = dimensions - 1; d >= 0; --d) {
       on_grid = on_grid && local[d] < box.length[d];
       index = index * problem.grid.size[d] + box.origin[d] + local[d];
     }
