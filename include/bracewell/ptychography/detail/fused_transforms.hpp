@@ -91,13 +91,6 @@ struct FusedLine {
   }
 };
 
-/// Factors of the inner sums of the adjoint for the first `count` numbers of a line, behind each other.
-template <class Sizes, class T>
-void write_inner_factors(int count, PlainComplex<T>* to) {
-  for (int t = 0; t < count; ++t, to += Sizes::inner_factors)
-    RegisterFFT<Sizes::per_lane, true>::write_factors(double(t) / Sizes::lanes, to);
-}
-
 /// The factors of FusedSizes. Waits.
 template <class T, class Space, class Sizes>
 Kokkos::View<PlainComplex<T>*, Kokkos::LayoutRight, typename Space::memory_space>
@@ -106,7 +99,8 @@ make_fused_table(const Space& space, Sizes) {
   PlainComplex<T>* next = table.data();
   for (int k = 0; k < Sizes::per_lane; ++k, next += Sizes::outer_factors)
     RegisterFFT<Sizes::lanes, false>::write_factors(double(k) / Sizes::per_lane, next);
-  write_inner_factors<Sizes>(Sizes::lanes, next);
+  for (int t = 0; t < Sizes::lanes; ++t, next += Sizes::inner_factors)
+    RegisterFFT<Sizes::per_lane, true>::write_factors(double(t) / Sizes::lanes, next);
   return device_copy(space, "Bracewell::PtychographyLoss::table", table);
 }
 

@@ -25,10 +25,11 @@ struct RowSizes : FusedSizes<lanes_, per_lane_, per_lane_> {
 };
 
 /// Columns: neighbouring threads have neighbouring columns, and a team exchanges numbers; even and odd k by other banks.
-template <int lanes_, int per_lane_, int lines_ = wave_block>
-struct ColumnSizes : FusedSizes<lanes_, per_lane_, per_lane_, lines_, lanes_ * lines_ + lines_ % 16> {
+template <int lanes_, int per_lane_>
+struct ColumnSizes
+    : FusedSizes<lanes_, per_lane_, per_lane_, wave_block, lanes_ * wave_block + wave_block % 16> {
   using Sizes = typename ColumnSizes::FusedSizes;
-  static constexpr int lines = lines_, threads = lines * lanes_, blocks = Sizes::n / lines; ///< of a team
+  static constexpr int lines = wave_block, threads = lines * lanes_, blocks = Sizes::n / lines; ///< of a team
   static_assert(Sizes::n % lines == 0);
 
   KOKKOS_FORCEINLINE_FUNCTION static int line(int rank) { return rank % lines; }
