@@ -6,7 +6,7 @@
 #include "tuning.hpp"
 
 #include <bracewell/distributed/communicator.hpp>
-#include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/geometry/rotations.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/ptychography/solver.hpp>
 

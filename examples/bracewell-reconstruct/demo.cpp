@@ -8,7 +8,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/euler.hpp>
-#include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/geometry/rotations.hpp>
 
 #include <cstdio>
 #include <random>

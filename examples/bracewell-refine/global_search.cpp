@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-refine/global_search.hpp"
 
-#include <bracewell/geometry/rotation_grid.hpp>
+#include <bracewell/geometry/rotations.hpp>
 
 #include <algorithm>
 #include <cmath>

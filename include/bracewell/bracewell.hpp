@@ -16,9 +16,8 @@
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/quaternion.hpp>
-#include <bracewell/geometry/random_rotation.hpp>
-#include <bracewell/geometry/rotation_grid.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/geometry/rotations.hpp>
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/gridding.hpp>
@@ -37,7 +36,6 @@
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/choose_sampling.hpp>
 #include <bracewell/project/filter_gradients.hpp>
-#include <bracewell/project/memory.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
 #include <bracewell/project/prepare_map.hpp>

@@ -2,7 +2,7 @@
 #include "kokkos_arrays.hpp"
 
 #include <bracewell/error.hpp>
-#include <bracewell/geometry/rotation_grid.hpp>
+#include <bracewell/geometry/rotations.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/version.hpp>

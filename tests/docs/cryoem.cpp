@@ -7,8 +7,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
-#include <bracewell/geometry/random_rotation.hpp>
-#include <bracewell/geometry/rotation_grid.hpp>
+#include <bracewell/geometry/rotations.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/filter_gradients.hpp>

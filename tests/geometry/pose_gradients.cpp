@@ -1,7 +1,7 @@
 // Chain rules from matrices to their parametrisations, on the execution space, against central differences.
 
 #include <bracewell/geometry/pose_gradients.hpp>
-#include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/geometry/rotations.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>

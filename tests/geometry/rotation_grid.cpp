@@ -1,7 +1,6 @@
 // Grids of rotations: how far any rotation is from the nearest one, and that none of the group is preferred.
 
-#include <bracewell/geometry/random_rotation.hpp>
-#include <bracewell/geometry/rotation_grid.hpp>
+#include <bracewell/geometry/rotations.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>

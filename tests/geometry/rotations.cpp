@@ -2,8 +2,8 @@
 
 #include <bracewell/geometry/eigen.hpp>
 #include <bracewell/geometry/euler.hpp>
-#include <bracewell/geometry/random_rotation.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/geometry/rotations.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,6 +1,6 @@
 // Division by products: exact for every number below 2^31.
 
-#include <bracewell/impl/divisor.hpp>
+#include <bracewell/impl/division.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -6,7 +6,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf.hpp>
 #include <bracewell/geometry/euler.hpp>
-#include <bracewell/geometry/random_rotation.hpp>
+#include <bracewell/geometry/rotations.hpp>
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/linear.hpp>

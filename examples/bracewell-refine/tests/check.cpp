@@ -6,8 +6,8 @@
 #include "common/star.hpp"
 
 #include <bracewell/geometry/euler.hpp>
-#include <bracewell/geometry/random_rotation.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/geometry/rotations.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/geometry/ctf.hpp>
-#include <bracewell/impl/sums.hpp>
+#include <bracewell/impl/execution.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

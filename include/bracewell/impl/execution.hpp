@@ -3,6 +3,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <cstdio>
+#include <string>
 #include <type_traits>
 
 namespace Bracewell::Impl {
@@ -42,5 +44,31 @@ constexpr int resident_teams([[maybe_unused]] int on_cuda) {
 #endif
   return 1;
 }
+
+/// The name of a kernel for tools, "Bracewell::project" + "::rows". The text is made where a kernel is launched: callers that
+/// made strings, and destroyed them, would be twice as long.
+struct Label {
+  const char* function;
+  const char* step;
+
+  Label(const char* function_, const char* step_ = "") : function(function_), step(step_) {}
+
+  [[gnu::noinline]] operator std::string() const {
+    char name[128];
+    std::snprintf(name, sizeof name, "%s%s", function, step);
+    return name;
+  }
+};
+
+/// Sums of several numbers; Kokkos' default reduction calls the constructor and +=.
+template <int Count>
+struct Sums {
+  double values[Count] = {};
+  KOKKOS_FUNCTION Sums& operator+=(const Sums& other) {
+    for (int i = 0; i < Count; ++i)
+      values[i] += other.values[i];
+    return *this;
+  }
+};
 
 } // namespace Bracewell::Impl

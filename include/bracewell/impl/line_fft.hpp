@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/quick_division.hpp>
+#include <bracewell/impl/division.hpp>
 #include <bracewell/impl/radix_passes.hpp>
 #include <bracewell/impl/register_fft.hpp>
 #include <bracewell/impl/unroll.hpp>

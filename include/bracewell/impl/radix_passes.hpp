@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/division.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/impl/quick_division.hpp>
 #include <bracewell/impl/register_fft.hpp>
 #include <bracewell/impl/unroll.hpp>
 

@@ -59,4 +59,11 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<float> unit_phase(float turns) {
 }
 #endif
 
+/// sin(pi v) / (pi v), 1 at v = 0.
+template <class T>
+KOKKOS_INLINE_FUNCTION T sinc(T v) {
+  const T x = Kokkos::numbers::pi_v<T> * v;
+  return v == 0 ? T(1) : Kokkos::sin(x) / x;
+}
+
 } // namespace Bracewell::Impl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/sinc.hpp>
+#include <bracewell/impl/turns.hpp>
 
 namespace Bracewell {
 

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
-#include <bracewell/optimize/detail/conjugate_gradients.hpp>
-#include <bracewell/optimize/detail/fast_gradient.hpp>
-#include <bracewell/optimize/detail/simultaneous_iterations.hpp>
+#include <bracewell/optimize/detail/least_squares_methods.hpp>
 #include <bracewell/optimize/least_squares_options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

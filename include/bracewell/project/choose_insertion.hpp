@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/project/detail/tuning.hpp>
-#include <bracewell/strategy.hpp>
+#include <bracewell/project/options.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/strategy.hpp>
-
+#include <cstdint>
 #include <optional>
 
 namespace Bracewell {
+
+/// How samples are accumulated into a volume.
+enum class Strategy {
+  Automatic, ///< chosen by the operator: choose_insertion (project/choose_insertion.hpp)
+  Atomic, ///< atomic additions of sums over neighbouring samples, in projection on hosts of sums over bricks of
+          ///< the volume; any space; last bits vary from run to run
+  Owned,      ///< teams own bricks of the volume; any space; no atomics, bitwise reproducible
+  Duplicated, ///< one copy per thread, summed in fixed order; hosts only; needs scratch memory
+};
 
 /// Kernel values that carry weights into the weight volume. Signed is the default: data and weight then see
 /// the same kernel and their quotient is unbiased (a Catmull-Rom insertion with absolute weights has a gain
@@ -35,5 +43,17 @@ struct ProjectionOptions {
   /// counts every frequency once.
   bool skip_redundant = false;
 };
+
+/// Values of the real type that `backproject`, or the gradient of the reconstruction in `project_gradients`,
+/// needs as scratch to accumulate with `strategy` into volumes of `elements` stored elements over all
+/// batches. For Strategy::Duplicated a copy of data, and of weight if there is one, per thread, each an even
+/// number, which keeps complex numbers aligned; 0 for the others: Owned, and Atomic on GPUs, sum in the
+/// scratch memory of their teams, whose size does not depend on the data. `backproject_gradients` needs none.
+template <class ExecutionSpace>
+std::int64_t scratch_size(const ExecutionSpace& space, Strategy strategy, std::int64_t elements,
+                          bool weight) {
+  const bool duplicated = strategy == Strategy::Duplicated; // which Automatic never means
+  return duplicated ? space.concurrency() * (((weight ? 3 : 2) * elements + 1) / 2 * 2) : 0;
+}
 
 } // namespace Bracewell

@@ -3,7 +3,6 @@
 
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/project/detail/operators/project_impl.hpp>
-#include <bracewell/project/memory.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
 #include <bracewell/project/prepared_reference.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/impl/sinc.hpp>
+#include <bracewell/impl/turns.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

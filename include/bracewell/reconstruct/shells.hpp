@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/impl/sums.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

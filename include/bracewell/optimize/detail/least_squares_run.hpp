@@ -3,7 +3,6 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/impl/sums.hpp>
 #include <bracewell/optimize/detail/least_squares_steps.hpp>
 #include <bracewell/optimize/least_squares_options.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/sums.hpp>
+#include <bracewell/impl/execution.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -3,7 +3,6 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/host_tasks.hpp>
-#include <bracewell/impl/label.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 #include <algorithm>

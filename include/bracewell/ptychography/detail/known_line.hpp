@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/division.hpp>
 #include <bracewell/impl/plain_complex.hpp>
-#include <bracewell/impl/quick_division.hpp>
 #include <bracewell/ptychography/detail/fused_transforms.hpp>
 
 /// Kernels over lines (rows or columns) of n = lanes x per_lane numbers, a length that the compiler knows, on GPUs: see

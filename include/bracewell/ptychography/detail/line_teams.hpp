@@ -2,10 +2,10 @@
 #pragma once
 
 #include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/division.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/line_fft.hpp>
 #include <bracewell/impl/plain_complex.hpp>
-#include <bracewell/impl/quick_division.hpp>
 #include <bracewell/impl/radix_passes.hpp>
 #include <bracewell/impl/unroll.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/host_tasks.hpp>
-#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/bricks.hpp>
 #include <bracewell/project/detail/insertion/insertion_block.hpp>
 #include <bracewell/project/detail/tuning.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/label.hpp>
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/brick_search.hpp>
 #include <bracewell/project/detail/insertion/insert_sample.hpp>

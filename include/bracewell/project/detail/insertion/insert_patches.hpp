@@ -3,7 +3,6 @@
 
 #include <bracewell/impl/atomic.hpp>
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/insertion/insert_sample.hpp>
 #include <bracewell/project/detail/insertion/patch_box.hpp>

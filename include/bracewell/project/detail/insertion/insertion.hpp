@@ -3,7 +3,6 @@
 
 #include <bracewell/impl/atomic.hpp>
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/impl/label.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/detail/insertion/insert_bricks_host.hpp>
 #include <bracewell/project/detail/insertion/insert_duplicated.hpp>
@@ -11,7 +10,7 @@
 #include <bracewell/project/detail/insertion/insert_patches.hpp>
 #include <bracewell/project/detail/insertion/insert_sample.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/memory.hpp>
+#include <bracewell/project/options.hpp>
 
 namespace Bracewell::Impl {
 

@@ -3,7 +3,7 @@
 
 #include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
-#include <bracewell/impl/label.hpp>
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/rfft/layout.hpp>
 

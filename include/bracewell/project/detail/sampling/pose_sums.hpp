@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/sampling/padded_windows.hpp>
 #include <bracewell/project/detail/sampling/sampler.hpp>
 #include <bracewell/project/detail/tiles.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/divisor.hpp>
-#include <bracewell/impl/label.hpp>
+#include <bracewell/impl/division.hpp>
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/sampling/padded_copy.hpp>
 #include <bracewell/project/detail/sampling/padded_windows.hpp>

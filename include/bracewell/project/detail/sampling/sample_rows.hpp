@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/host_tasks.hpp>
-#include <bracewell/impl/label.hpp>
 #include <bracewell/project/detail/sampling/sampler.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 

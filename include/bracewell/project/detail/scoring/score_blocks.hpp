@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/host_tasks.hpp>
-#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/vector.hpp>
 #include <bracewell/project/detail/scoring/score_outputs.hpp>
 #include <bracewell/project/detail/scoring/scoring_tables.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/label.hpp>
+#include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/matrix_units.hpp>
 #include <bracewell/project/detail/scoring/score_outputs.hpp>
 #include <bracewell/project/detail/scoring/scoring_tables.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/impl/label.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/project/detail/scoring/score_outputs.hpp>
 #include <bracewell/project/detail/scoring/scoring_tables.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/divisor.hpp>
+#include <bracewell/impl/division.hpp>
 #include <bracewell/ptychography/detail/patterns/compare_patterns.hpp>
 #include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>

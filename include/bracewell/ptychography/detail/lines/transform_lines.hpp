@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/division.hpp>
 #include <bracewell/impl/plain_complex.hpp>
-#include <bracewell/impl/quick_division.hpp>
 #include <bracewell/impl/radix_passes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/lines/line_waves.hpp>

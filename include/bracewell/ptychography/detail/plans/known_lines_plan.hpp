@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/division.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/plain_complex.hpp>
-#include <bracewell/impl/quick_division.hpp>
 #include <bracewell/ptychography/detail/lines/compare_known_rows.hpp>
 #include <bracewell/ptychography/detail/lines/known_gradients.hpp>
 #include <bracewell/ptychography/detail/lines/known_lines.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/divisor.hpp>
+#include <bracewell/impl/division.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/ptychography/detail/sums/exit_waves.hpp>
