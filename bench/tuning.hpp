@@ -2,6 +2,7 @@
 // fitted to times, and how they are printed.
 #pragma once
 
+#include <bracewell/array.hpp>
 #include <bracewell/impl/execution.hpp>
 
 #include <Kokkos_Random.hpp>
@@ -149,9 +150,10 @@ inline void print_constant(const std::string& name, double fitted, double in_use
 template <class Value>
 Kokkos::View<Value*, Kokkos::LayoutRight, Space> random_values(const std::string& label, std::int64_t size) {
   const Kokkos::View<Value*, Kokkos::LayoutRight, Space> values(label, size);
-  const Kokkos::View<float*, Kokkos::LayoutRight, Space> parts(reinterpret_cast<float*>(values.data()),
-                                                               size * sizeof(Value) / sizeof(float));
-  Kokkos::fill_random(parts, Kokkos::Random_XorShift64_Pool<Space>(7), -1.f, 1.f);
+  using Part = typename Bracewell::Impl::RealOf<Value>::type;
+  const Kokkos::View<Part*, Kokkos::LayoutRight, Space> parts(reinterpret_cast<Part*>(values.data()),
+                                                              size * sizeof(Value) / sizeof(Part));
+  Kokkos::fill_random(parts, Kokkos::Random_XorShift64_Pool<Space>(7), Part(-1), Part(1));
   return values;
 }
 
