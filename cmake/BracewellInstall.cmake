@@ -13,6 +13,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/BracewellConfigVersion.cm
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES
   ${PROJECT_BINARY_DIR}/BracewellConfig.cmake ${PROJECT_BINARY_DIR}/BracewellConfigVersion.cmake
-  cmake/BracewellCheckKokkos.cmake cmake/FindFFTW3.cmake
+  cmake/BracewellCheckKokkos.cmake cmake/FindFFTW3.cmake cmake/FindPocketFFT.cmake
   DESTINATION ${package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/Bracewell)

@@ -1,6 +1,13 @@
 # FFTW 3 in double and in float: targets FFTW3::fftw3 and FFTW3::fftw3f. FFTW3_PREFIX is where to look last, and then
-# where it was found.
+# where it was found. Where BRACEWELL_HOST_FFT is MKL, both are MKL, which has FFTW's interface.
 
+if(BRACEWELL_HOST_FFT STREQUAL MKL)
+  find_path(FFTW3_INCLUDE_DIR fftw3.h PATHS "$ENV{MKLROOT}/include" "${FFTW3_PREFIX}/include" /usr/include PATH_SUFFIXES fftw mkl/fftw
+    NO_DEFAULT_PATH)
+  foreach(name DOUBLE FLOAT)
+    find_library(FFTW3_${name}_LIBRARY mkl_rt PATHS "$ENV{MKLROOT}/lib" "${FFTW3_PREFIX}/lib" PATH_SUFFIXES intel64)
+  endforeach()
+endif()
 find_path(FFTW3_INCLUDE_DIR fftw3.h PATHS "${FFTW3_PREFIX}/include")
 foreach(precision DOUBLE:fftw3 FLOAT:fftw3f)
   string(REPLACE ":" ";" precision ${precision})

@@ -1,6 +1,6 @@
 # cmake -DROOT=<repository> -P snippets.cmake
 # Every C++ block of the pages is an example of a test: `<!-- example: NAME -->` stands before it, and the page among
-# those of a check_page_examples of the tests, which compares the two. (tests/install shows a whole project.)
+# those of a check_page_examples of the tests, which compares the two. (tests/install shows a whole project, tests/c a whole program.)
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -23,7 +23,7 @@ foreach(page IN LISTS pages ITEMS ${ROOT}/README.md ${ROOT}/CONTRIBUTING.md)
   get_filename_component(file ${page} NAME)
   foreach(block IN LISTS blocks)
     math(EXPR count "${count} + 1")
-    if(block MATCHES "<!-- file: tests/install/[a-z]+/main.cpp -->")
+    if(block MATCHES "<!-- file: tests/(install/[a-z]+/main|c/reconstruct).cpp -->")
       continue()
     elseif(NOT block MATCHES "<!-- example: [^ ]+ -->")
       string(APPEND errors "  ${name}: a block of C++ that is no example of a test\n")

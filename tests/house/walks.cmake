@@ -7,13 +7,13 @@ cmake_minimum_required(VERSION 3.25)
 
 file(READ ${ROOT}/docs/internals.md page)
 file(GLOB_RECURSE files LIST_DIRECTORIES TRUE RELATIVE ${ROOT} ${ROOT}/include/* ${ROOT}/examples/* ${ROOT}/tests/*
-  ${ROOT}/bench/* ${ROOT}/python/* ${ROOT}/docs/*)
+  ${ROOT}/bench/* ${ROOT}/python/* ${ROOT}/docs/* ${ROOT}/c/*)
 list(TRANSFORM files PREPEND "/")
 string(APPEND paths ";" "${files}" ";")
 
 set(sources "")
 foreach(file IN LISTS files)
-  if(file MATCHES "^/(include|examples|python)/.*\\.(hpp|cpp|py)$")
+  if(file MATCHES "^/(include|examples|python|c)/.*\\.(hpp|cpp|py)$")
     file(READ ${ROOT}${file} source)
     string(APPEND sources "${source}")
   endif()

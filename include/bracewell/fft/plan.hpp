@@ -4,7 +4,8 @@
 #include <bracewell/fft/detail/cufft.hpp>
 #include <bracewell/fft/detail/hipfft.hpp>
 #include <bracewell/impl/checks.hpp>
-#if __has_include(<fftw3.h>) // programs that transform on GPUs alone do without
+// Programs that transform on GPUs alone do without.
+#if defined(BRACEWELL_HOST_FFT_POCKETFFT) || __has_include(<fftw3.h>)
 #include <bracewell/fft/detail/fftw.hpp>
 #endif
 
@@ -28,8 +29,8 @@ namespace Bracewell {
 /// | FFT<Space, Dim, C, T> | half spectrum | real          | backward            | overwritten           |
 /// | FFT<Space, Dim, C, C> | complex       | complex       | forward or backward | kept, unless in place |
 ///
-/// The library is FFTW on host spaces (spread over the threads of the space), cuFFT on Kokkos::Cuda, hipFFT
-/// on Kokkos::HIP.
+/// The library is FFTW, or what BRACEWELL_HOST_FFT names in its place, on host spaces (spread over the threads
+/// of the space), cuFFT on Kokkos::Cuda, hipFFT on Kokkos::HIP.
 ///
 /// Movable, not copyable. execute is const and may be called by several threads at once; on GPUs, calls that
 /// can overlap (on different instances) need a workspace each. It works on the instance that it is given and

@@ -41,7 +41,7 @@ public:
     const auto memory = fftw_memory<T>(tile_bytes());
     auto* buffer = static_cast<typename Library::Complex*>(memory.get());
     plan_.reset(Library::plan_many(1, &length_, lanes_, buffer, nullptr, lanes_, 1, buffer, nullptr, lanes_,
-                                   1, forward ? FFTW_FORWARD : FFTW_BACKWARD, flags));
+                                   1, forward ? Library::forward : Library::backward, flags));
     if (!plan_)
       throw Error("Bracewell::FFT: FFTW could not plan the transform");
   }
@@ -110,7 +110,7 @@ class FFTWBackend {
 public:
   FFTWBackend(const ExecutionSpace& space, const Problem& problem, const FFTOptions& options)
       : problem_(problem), slow_axes_(count_slow_axes(problem, space.concurrency())) {
-    const unsigned flags = options.measure ? FFTW_MEASURE : FFTW_ESTIMATE;
+    const unsigned flags = options.measure ? FFTW<T>::measure : FFTW<T>::estimate;
     block_ = std::make_unique<Block>(problem_, slow_axes_, flags);
     const std::uintptr_t aligned[2] = {64, 128}; // as allocations are, and different: not in place
     block_->prepare(aligned[0], aligned[1], blocks());

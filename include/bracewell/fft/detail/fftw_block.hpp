@@ -4,7 +4,11 @@
 #include <bracewell/error.hpp>
 #include <bracewell/fft/detail/problem.hpp>
 
+#ifdef BRACEWELL_HOST_FFT_POCKETFFT
+#include <bracewell/fft/detail/pocketfft.hpp>
+#else
 #include <fftw3.h>
+#endif
 
 #include <atomic>
 #include <memory>
@@ -13,11 +17,18 @@
 
 namespace Bracewell::Impl {
 
-/// FFTW's names for one precision.
+#ifndef BRACEWELL_HOST_FFT_POCKETFFT
+/// What both precisions have.
+struct FFTWConstants {
+  static constexpr int forward = FFTW_FORWARD, backward = FFTW_BACKWARD;
+  static constexpr unsigned measure = FFTW_MEASURE, estimate = FFTW_ESTIMATE;
+};
+
+/// FFTW's names for one precision. MKL has them, too.
 template <class T>
 struct FFTW;
 template <>
-struct FFTW<double> {
+struct FFTW<double> : FFTWConstants {
   using Plan = fftw_plan;
   using Complex = fftw_complex;
   static constexpr auto plan_c2c = fftw_plan_dft;
@@ -32,7 +43,7 @@ struct FFTW<double> {
   static constexpr auto release = fftw_free;
 };
 template <>
-struct FFTW<float> {
+struct FFTW<float> : FFTWConstants {
   using Plan = fftwf_plan;
   using Complex = fftwf_complex;
   static constexpr auto plan_c2c = fftwf_plan_dft;
@@ -46,6 +57,7 @@ struct FFTW<float> {
   static constexpr auto allocate = fftwf_malloc;
   static constexpr auto release = fftwf_free;
 };
+#endif
 
 /// FFTW's planner keeps state for the whole process and is not thread-safe; executing is.
 inline std::mutex& fftw_planner() {
@@ -137,7 +149,7 @@ private:
     else
       plan =
           Library::plan_c2c(Dim - first_axis_, shape, static_cast<Complex*>(in), static_cast<Complex*>(out),
-                            problem_.forward ? FFTW_FORWARD : FFTW_BACKWARD, flags_);
+                            problem_.forward ? Library::forward : Library::backward, flags_);
     if (!plan)
       throw Error("Bracewell::FFT: FFTW could not plan the transform");
     return plan;
