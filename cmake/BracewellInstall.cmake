@@ -1,10 +1,14 @@
-# Installs the headers, the CMake package and the licence.
+# Installs the headers, the compiled operators where they are built, the CMake package and the licence.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/Bracewell)
 install(TARGETS Bracewell Bracewell_Core Bracewell_Eigen Bracewell_MPI EXPORT BracewellTargets FILE_SET HEADERS)
+if(TARGET Bracewell_Compiled)
+  install(TARGETS Bracewell_Compiled EXPORT BracewellCompiledTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT BracewellCompiledTargets NAMESPACE Bracewell:: DESTINATION ${package_dir})
+endif()
 install(EXPORT BracewellTargets NAMESPACE Bracewell:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/BracewellConfig.cmake.in ${PROJECT_BINARY_DIR}/BracewellConfig.cmake

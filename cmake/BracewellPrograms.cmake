@@ -13,12 +13,18 @@ target_compile_options(bracewell_warnings INTERFACE -Wall -Wextra
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict> # GCC bug 105651
   $<$<BOOL:${BRACEWELL_WARNINGS_AS_ERRORS}>:-Werror>)
 
+# What the programs link: the operators compiled once, where they are.
+set(bracewell_operators Bracewell::Bracewell)
+if(TARGET Bracewell::Compiled)
+  set(bracewell_operators Bracewell::Compiled)
+endif()
+
 # bracewell_program(name sources... [LIBRARIES target...]): an executable in the folder of its kind.
 # It reuses the precompiled headers of the target ${bracewell_precompiled}, where that is set.
 function(bracewell_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" LIBRARIES)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE Bracewell::Bracewell ${arg_LIBRARIES} bracewell_warnings)
+  target_link_libraries(${name} PRIVATE ${bracewell_operators} ${arg_LIBRARIES} bracewell_warnings)
   if(bracewell_precompiled)
     target_precompile_headers(${name} REUSE_FROM ${bracewell_precompiled})
   endif()

@@ -5,6 +5,8 @@
 #error "Bracewell: expected a compiler with exceptions, which report wrong arguments, found -fno-exceptions."
 #endif
 
+#include <bracewell/version.hpp>
+
 #include <memory>
 #include <stdexcept>
 #include <string>

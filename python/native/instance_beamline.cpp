@@ -86,10 +86,8 @@ public:
 
   int solve(Queue queue, TomographyPlan& pair, const Tensor& data, const Tensor& images,
             const Tensor& weights, const Tensor& mask, const LeastSquaresRun& run) override {
-    expect_rank("LeastSquaresSolver::solve", "data", data, 3, sinogram_axes);
-    expect_rank("LeastSquaresSolver::solve", "images", images, 3, "[slices, height, width]");
-    return plan_.solve(space_of<backend>(queue), Pair{pair, queue}, view_of<const Real, 3, Space>(data),
-                       view_of<Real, 3, Space>(images),
+    return plan_.solve(space_of<backend>(queue), Pair{pair, queue}, array_of<const Real, Space>(data),
+                       array_of<Real, Space>(images),
                        {.iterations = run.iterations,
                         .discrepancy = run.discrepancy,
                         .relaxation = run.relaxation,

@@ -13,10 +13,6 @@ constexpr Backend backend = Backend::BRACEWELL_PYTHON_BACKEND;
 using Space = SpaceOf<backend>;
 using Complex = Kokkos::complex<Real>;
 
-/// GPUs have a fused kernel for the usual detectors; hosts are about as fast without.
-using Detectors =
-    std::conditional_t<backend == Backend::Host, Impl::FusedDetectors<>, Impl::FusedDetectors<64, 128, 256>>;
-
 class Loss : public PtychographyPlan {
 public:
   Loss(Queue queue, const Tensor& positions, const PtychographyShape& shape,
@@ -48,7 +44,7 @@ public:
     plan_.evaluate(space_of<backend>(queue), inputs, outputs, array_of<const int, Space>(tensors.subset));
   }
 
-  using Plan = PtychographyLoss<Space, Real, Impl::CompiledWith<Real, Detectors>>;
+  using Plan = PtychographyLoss<Space, Real>;
   Plan take() { return std::move(plan_); }
 
 private:
@@ -106,7 +102,7 @@ private:
                         like<typename View::non_const_value_type>(name, tensor, view), view);
   }
 
-  PtychographySolver<Space, Real, Impl::CompiledWith<Real, Detectors>> solver_;
+  PtychographySolver<Space, Real> solver_;
 };
 
 class Optimiser : public AdamPlan {

@@ -47,25 +47,18 @@ public:
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
   void adjoint(Queue queue, const Tensor& samples, const Tensor& images) override {
-    expect_rank("NonuniformFFT::adjoint", "samples", samples, 2, "[slices, points]");
-    expect_rank("NonuniformFFT::adjoint", "images", images, D + 1, "[slices, ((depth,) height,) width]");
-    plan_.adjoint(space_of<backend>(queue), view_of<const Complex, 2, Space>(samples),
-                  view_of<Complex, D + 1, Space>(images));
+    plan_.adjoint(space_of<backend>(queue), array_of<const Complex, Space>(samples),
+                  array_of<Complex, Space>(images));
   }
   void forward(Queue queue, const Tensor& images, const Tensor& samples) override {
-    expect_rank("NonuniformFFT::forward", "samples", samples, 2, "[slices, points]");
-    expect_rank("NonuniformFFT::forward", "images", images, D + 1, "[slices, ((depth,) height,) width]");
-    plan_.forward(space_of<backend>(queue), view_of<const Complex, D + 1, Space>(images),
-                  view_of<Complex, 2, Space>(samples));
+    plan_.forward(space_of<backend>(queue), array_of<const Complex, Space>(images),
+                  array_of<Complex, Space>(samples));
   }
   void point_gradients(Queue queue, const Tensor& images, const Tensor& samples, const Tensor& gradients,
                        const Tensor& scratch) override {
-    expect_rank("NonuniformFFT::point_gradients", "samples", samples, 2, "[slices, points]");
-    expect_rank("NonuniformFFT::point_gradients", "images", images, D + 1,
-                "[slices, ((depth,) height,) width]");
-    plan_.point_gradients(space_of<backend>(queue), view_of<const Complex, D + 1, Space>(images),
-                          view_of<const Complex, 2, Space>(samples), view_of<Real, 2, Space>(gradients),
-                          view_of<Complex, 2, Space>(scratch));
+    plan_.point_gradients(space_of<backend>(queue), array_of<const Complex, Space>(images),
+                          array_of<const Complex, Space>(samples), array_of<Real, Space>(gradients),
+                          array_of<Complex, Space>(scratch));
   }
 
 private:
@@ -82,14 +75,12 @@ public:
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
   void forward(Queue queue, const Tensor& values, const Tensor& sums) override {
-    expect_rank("NonuniformSums::forward", "values", values, 2, "[slices, points]");
-    plan_.forward(space_of<backend>(queue), view_of<const Complex, 2, Space>(values),
-                  view_of<Complex, 2, Space>(sums));
+    plan_.forward(space_of<backend>(queue), array_of<const Complex, Space>(values),
+                  array_of<Complex, Space>(sums));
   }
   void adjoint(Queue queue, const Tensor& sums, const Tensor& values) override {
-    expect_rank("NonuniformSums::adjoint", "sums", sums, 2, "[slices, targets]");
-    plan_.adjoint(space_of<backend>(queue), view_of<const Complex, 2, Space>(sums),
-                  view_of<Complex, 2, Space>(values));
+    plan_.adjoint(space_of<backend>(queue), array_of<const Complex, Space>(sums),
+                  array_of<Complex, Space>(values));
   }
 
 private:
@@ -106,9 +97,8 @@ public:
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
   void execute(Queue queue, const Tensor& images, const Tensor& results) override {
-    expect_rank("ToeplitzNormal::execute", "images", images, D + 1, "[slices, (depth,) height, width]");
-    plan_.execute(space_of<backend>(queue), view_of<const Value, D + 1, Space>(images),
-                  view_of<Value, D + 1, Space>(results));
+    plan_.execute(space_of<backend>(queue), array_of<const Value, Space>(images),
+                  array_of<Value, Space>(results));
   }
 
 private:
@@ -126,30 +116,26 @@ public:
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
   void backproject(Queue queue, const Tensor& projections, const Tensor& images) override {
-    expect_rank("backproject", "projections", projections, 3, "[slices, angles, width]");
-    plan_.backproject(space_of<backend>(queue), view_of<const Real, 3, Space>(projections),
-                      view_of<Real, 3, Space>(images));
+    plan_.backproject(space_of<backend>(queue), array_of<const Real, Space>(projections),
+                      array_of<Real, Space>(images));
   }
   void project(Queue queue, const Tensor& images, const Tensor& projections) override {
-    expect_rank("project", "images", images, 3, "[slices, height, width]");
-    plan_.project(space_of<backend>(queue), view_of<const Real, 3, Space>(images),
-                  view_of<Real, 3, Space>(projections));
+    plan_.project(space_of<backend>(queue), array_of<const Real, Space>(images),
+                  array_of<Real, Space>(projections));
   }
   void normal([[maybe_unused]] Queue queue, const Tensor& images,
               [[maybe_unused]] const Tensor& results) override {
-    expect_rank("normal", "images", images, 3, "[slices, height, width]");
     if constexpr (std::is_same_v<Method, FourierNormal<Space, Real>>)
-      plan_.normal(space_of<backend>(queue), view_of<const Real, 3, Space>(images),
-                   view_of<Real, 3, Space>(results));
+      plan_.normal(space_of<backend>(queue), array_of<const Real, Space>(images),
+                   array_of<Real, Space>(results));
     else
       Impl::fail("normal", "plan", "FourierNormal", "another");
   }
   void slopes([[maybe_unused]] Queue queue, const Tensor& images, [[maybe_unused]] const Tensor& of_angles,
               [[maybe_unused]] const Tensor& of_shifts) override {
-    expect_rank("slopes", "images", images, 3, "[slices, height, width]");
     if constexpr (std::is_same_v<Method, ViewSlopes<Space, Real>>)
-      plan_.slopes(space_of<backend>(queue), view_of<const Real, 3, Space>(images),
-                   view_of<Real, 3, Space>(of_angles), view_of<Real, 3, Space>(of_shifts));
+      plan_.slopes(space_of<backend>(queue), array_of<const Real, Space>(images),
+                   array_of<Real, Space>(of_angles), array_of<Real, Space>(of_shifts));
     else
       Impl::fail("slopes", "plan", "ViewSlopes", "another");
   }
@@ -164,8 +150,7 @@ public:
       : plan_(space_of<backend>(queue), settings.rows, settings.width, options) {}
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
   void execute(Queue queue, const Tensor& in, const Tensor& out) override {
-    expect_rank("filter_projections", "projections", in, 3, "[slices, angles, width]");
-    plan_.execute(space_of<backend>(queue), view_of<const Real, 3, Space>(in), view_of<Real, 3, Space>(out));
+    plan_.execute(space_of<backend>(queue), array_of<const Real, Space>(in), array_of<Real, Space>(out));
   }
 
 private:
@@ -185,8 +170,7 @@ public:
                .dead = settings.dead}) {}
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
   void execute(Queue queue, const Tensor&, const Tensor& out) override {
-    expect_rank("remove_stripes", "sinograms", out, 3, "[slices, angles, width]");
-    plan_.execute(space_of<backend>(queue), view_of<Real, 3, Space>(out));
+    plan_.execute(space_of<backend>(queue), array_of<Real, Space>(out));
   }
 
 private:

@@ -7,7 +7,7 @@ cmake_minimum_required(VERSION 3.25)
 
 file(READ ${ROOT}/docs/internals.md page)
 file(GLOB_RECURSE files LIST_DIRECTORIES TRUE RELATIVE ${ROOT} ${ROOT}/include/* ${ROOT}/examples/* ${ROOT}/tests/*
-  ${ROOT}/bench/* ${ROOT}/python/* ${ROOT}/docs/* ${ROOT}/c/*)
+  ${ROOT}/bench/* ${ROOT}/python/* ${ROOT}/docs/* ${ROOT}/c/* ${ROOT}/src/* ${ROOT}/scripts/*)
 list(TRANSFORM files PREPEND "/")
 string(APPEND paths ";" "${files}" ";")
 

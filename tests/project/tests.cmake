@@ -1,7 +1,7 @@
 # The operators behind run-time choices are compiled once, for those tests of the folder that include operators.hpp.
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/project/operators/*.cpp)
 add_library(bracewell_test_operators STATIC ${sources})
-target_link_libraries(bracewell_test_operators PUBLIC Bracewell::Bracewell PRIVATE bracewell_warnings)
+target_link_libraries(bracewell_test_operators PUBLIC ${bracewell_operators} PRIVATE bracewell_warnings)
 foreach(name
     adjointness broadcast filters_and_lenses gaussian_molecules gradients hostile_poses image_loss reproducible
     scratch_kernels skip_redundant)

@@ -7,6 +7,7 @@
 // Programs that transform on GPUs alone do without.
 #if defined(BRACEWELL_HOST_FFT_POCKETFFT) || __has_include(<fftw3.h>)
 #include <bracewell/fft/detail/fftw.hpp>
+#include <bracewell/impl/compiled.hpp>
 #endif
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -49,18 +50,21 @@ class FFT {
   static_assert(!(std::is_same_v<Input, Real> && std::is_same_v<Output, Real>),
                 "Bracewell::FFT: expected complex input or output, found both real.");
   using Backend = typename Impl::FFTBackend<ExecutionSpace, Dim, Input, Output>::type;
+  using ConstUnlessDestroyed = std::conditional_t<Problem::to_real, Input, const Input>;
 
 public:
   /// @param shape  {(d, (h,)) w}: sizes in the order of the axes, of the real array where there is one
   /// @param batch  how many arrays one execute transforms
   /// @throws Error on sizes below 1 or beyond 2^29, a negative batch, and when the library cannot make the plan
   FFT(const ExecutionSpace& space, const std::array<int, Dim>& shape, std::int64_t batch = 1,
-      const FFTOptions& options = {})
-      : problem_(check(shape, batch, options)), external_(options.external_workspace),
-        backend_(batch > 0 ? std::make_unique<Backend>(space, problem_, options) : nullptr) {}
+      const FFTOptions& options = {});
+
+  FFT(FFT&&) noexcept;            ///< The other can only be destroyed or assigned to.
+  FFT& operator=(FFT&&) noexcept; ///< The same.
+  ~FFT();
 
   /// Bytes of workspace that execute needs (0 for FFTW).
-  std::size_t workspace_bytes() const { return backend_ ? backend_->workspace_bytes() : 0; }
+  std::size_t workspace_bytes() const;
 
   /// Bytes of memory that the plan holds: the workspace, unless it is external. (The libraries' own tables
   /// are not counted.)
@@ -70,10 +74,7 @@ public:
   /// long as a plan.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, const std::array<int, Dim>& shape,
-                                  std::int64_t batch = 1, const FFTOptions& options = {}) {
-    const Problem problem = check(shape, batch, options);
-    return batch > 0 && !options.external_workspace ? Backend::workspace_needed(space, problem) : 0;
-  }
+                                  std::int64_t batch = 1, const FFTOptions& options = {});
 
   /// Transforms `batch` arrays with the plan's own workspace.
   /// @param input   View [..., (d, (h,)) w], leading axes whose product is the batch; w/2+1 columns for half
@@ -81,41 +82,17 @@ public:
   /// @param output  likewise; overwritten; the same View as input for a transform in place (complex to
   ///                complex only)
   /// @throws Error on shapes that do not fit, memory shared in part, and a missing workspace
-  template <class InputView, class OutputView>
-  void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output) const {
-    arguments.require(!external_ || workspace_bytes() == 0, "workspace",
-                      "a View, as the plan was made with external_workspace", "none");
-    transform(space, input, output, Impl::NamedMemory("workspace", nullptr, 0));
-  }
+  void execute(const ExecutionSpace& space, const Array<ConstUnlessDestroyed, MemorySpace>& input,
+               const Array<Output, MemorySpace>& output) const;
 
   /// The same with a workspace of at least workspace_bytes(), which the transform uses until it ends.
   /// @param workspace  bytes in the memory of the execution space, aligned to 256 bytes as allocations are
-  template <class InputView, class OutputView>
-  void execute(const ExecutionSpace& space, const InputView& input, const OutputView& output,
-               const Kokkos::View<char*, MemorySpace>& workspace) const {
-    arguments.require(
-        workspace.size() >= workspace_bytes(), "workspace",
-        [&] { return std::to_string(workspace_bytes()) + " bytes"; },
-        [&] { return std::to_string(workspace.size()); });
-    transform(space, input, output, Impl::NamedMemory("workspace", workspace.data(), workspace.size()));
-  }
+  void execute(const ExecutionSpace& space, const Array<ConstUnlessDestroyed, MemorySpace>& input,
+               const Array<Output, MemorySpace>& output,
+               const Kokkos::View<char*, MemorySpace>& workspace) const;
 
 private:
-  using ConstUnlessDestroyed = std::conditional_t<Problem::to_real, Input, const Input>;
-
-  static Problem check(const std::array<int, Dim>& shape, std::int64_t batch, const FFTOptions& options) {
-    constexpr Impl::Arguments checks{"FFT"};
-    Problem problem;
-    for (std::size_t axis = 0; axis < Dim; ++axis) {
-      const bool fits = shape[axis] >= 1 && shape[axis] <= std::numeric_limits<int>::max() / 4;
-      checks.require(fits, "shape", "sizes from 1 to 2^29", [&] { return std::to_string(shape[axis]); });
-      problem.shape[axis] = shape[axis];
-    }
-    checks.at_least("batch", batch, std::int64_t(0));
-    problem.batch = batch;
-    problem.forward = Problem::from_real || (!Problem::to_real && options.direction == FFTDirection::Forward);
-    return problem;
-  }
+  static Problem check(const std::array<int, Dim>& shape, std::int64_t batch, const FFTOptions& options);
 
   template <class Value>
   void check(const char* argument, const Array<Value, MemorySpace>& array, bool real) const {
@@ -131,25 +108,8 @@ private:
     arguments.require(fits, argument, expected, [&] { return array.shape(); });
   }
 
-  template <class InputView, class OutputView>
-  void transform(const ExecutionSpace& space, const InputView& input, const OutputView& output,
-                 const Impl::NamedMemory& workspace) const {
-    const Array<ConstUnlessDestroyed, MemorySpace> in(input);
-    const Array<Output, MemorySpace> out(output);
-    check("input", in, Problem::from_real);
-    check("output", out, Problem::to_real);
-    const Impl::NamedMemory in_memory("input", in), out_memory("output", out);
-    const bool in_place = Problem::complex_to_complex && in_memory.begin == out_memory.begin;
-    arguments.require(in_place || !out_memory.overlaps(in_memory), "output",
-                      Problem::complex_to_complex ? "memory of its own or the input itself"
-                                                  : "memory of its own",
-                      "memory shared with input");
-    arguments.disjoint({workspace}, {in_memory, out_memory});
-    if (!backend_)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::FFT::execute");
-    backend_->execute(space, const_cast<Input*>(in.data), out.data, const_cast<char*>(workspace.begin));
-  }
+  void transform(const ExecutionSpace& space, const Array<ConstUnlessDestroyed, MemorySpace>& input,
+                 const Array<Output, MemorySpace>& output, const Impl::NamedMemory& workspace) const;
 
   static constexpr Impl::Arguments arguments{"FFT::execute"};
 
@@ -157,5 +117,106 @@ private:
   bool external_;
   std::unique_ptr<const Backend> backend_;
 };
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+FFT<ExecutionSpace, Dim, Input, Output>::FFT(const ExecutionSpace& space, const std::array<int, Dim>& shape,
+                                             std::int64_t batch, const FFTOptions& options)
+    : problem_(check(shape, batch, options)), external_(options.external_workspace),
+      backend_(batch > 0 ? std::make_unique<Backend>(space, problem_, options) : nullptr) {}
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+FFT<ExecutionSpace, Dim, Input, Output>::FFT(FFT&&) noexcept = default;
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+auto FFT<ExecutionSpace, Dim, Input, Output>::operator=(FFT&&) noexcept -> FFT& = default;
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+FFT<ExecutionSpace, Dim, Input, Output>::~FFT() = default;
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+std::size_t FFT<ExecutionSpace, Dim, Input, Output>::workspace_bytes() const {
+  return backend_ ? backend_->workspace_bytes() : 0;
+}
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+std::size_t FFT<ExecutionSpace, Dim, Input, Output>::bytes_needed(const ExecutionSpace& space,
+                                                                  const std::array<int, Dim>& shape,
+                                                                  std::int64_t batch,
+                                                                  const FFTOptions& options) {
+  const Problem problem = check(shape, batch, options);
+  return batch > 0 && !options.external_workspace ? Backend::workspace_needed(space, problem) : 0;
+}
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+void FFT<ExecutionSpace, Dim, Input, Output>::execute(const ExecutionSpace& space,
+                                                      const Array<ConstUnlessDestroyed, MemorySpace>& input,
+                                                      const Array<Output, MemorySpace>& output) const {
+  arguments.require(!external_ || workspace_bytes() == 0, "workspace",
+                    "a View, as the plan was made with external_workspace", "none");
+  transform(space, input, output, Impl::NamedMemory("workspace", nullptr, 0));
+}
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+void FFT<ExecutionSpace, Dim, Input, Output>::execute(
+    const ExecutionSpace& space, const Array<ConstUnlessDestroyed, MemorySpace>& input,
+    const Array<Output, MemorySpace>& output, const Kokkos::View<char*, MemorySpace>& workspace) const {
+  arguments.require(
+      workspace.size() >= workspace_bytes(), "workspace",
+      [&] { return std::to_string(workspace_bytes()) + " bytes"; },
+      [&] { return std::to_string(workspace.size()); });
+  transform(space, input, output, Impl::NamedMemory("workspace", workspace.data(), workspace.size()));
+}
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+auto FFT<ExecutionSpace, Dim, Input, Output>::check(const std::array<int, Dim>& shape, std::int64_t batch,
+                                                    const FFTOptions& options) -> Problem {
+  constexpr Impl::Arguments checks{"FFT"};
+  Problem problem;
+  for (std::size_t axis = 0; axis < Dim; ++axis) {
+    const bool fits = shape[axis] >= 1 && shape[axis] <= std::numeric_limits<int>::max() / 4;
+    checks.require(fits, "shape", "sizes from 1 to 2^29", [&] { return std::to_string(shape[axis]); });
+    problem.shape[axis] = shape[axis];
+  }
+  checks.at_least("batch", batch, std::int64_t(0));
+  problem.batch = batch;
+  problem.forward = Problem::from_real || (!Problem::to_real && options.direction == FFTDirection::Forward);
+  return problem;
+}
+
+template <class ExecutionSpace, int Dim, class Input, class Output>
+void FFT<ExecutionSpace, Dim, Input, Output>::transform(const ExecutionSpace& space,
+                                                        const Array<ConstUnlessDestroyed, MemorySpace>& input,
+                                                        const Array<Output, MemorySpace>& output,
+                                                        const Impl::NamedMemory& workspace) const {
+  check("input", input, Problem::from_real);
+  check("output", output, Problem::to_real);
+  const Impl::NamedMemory in_memory("input", input), out_memory("output", output);
+  const bool in_place = Problem::complex_to_complex && in_memory.begin == out_memory.begin;
+  arguments.require(in_place || !out_memory.overlaps(in_memory), "output",
+                    Problem::complex_to_complex ? "memory of its own or the input itself"
+                                                : "memory of its own",
+                    "memory shared with input");
+  arguments.disjoint({workspace}, {in_memory, out_memory});
+  if (!backend_)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::FFT::execute");
+  backend_->execute(space, const_cast<Input*>(input.data), output.data, const_cast<char*>(workspace.begin));
+}
+
+#define BRACEWELL_INSTANCES_FFT_1D(Extern, Space, Real)                                                      \
+  Extern template class FFT<Space, 1, Real, Kokkos::complex<Real>>;                                          \
+  Extern template class FFT<Space, 1, Kokkos::complex<Real>, Real>;                                          \
+  Extern template class FFT<Space, 1, Kokkos::complex<Real>, Kokkos::complex<Real>>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FFT_1D)
+#define BRACEWELL_INSTANCES_FFT_2D(Extern, Space, Real)                                                      \
+  Extern template class FFT<Space, 2, Real, Kokkos::complex<Real>>;                                          \
+  Extern template class FFT<Space, 2, Kokkos::complex<Real>, Real>;                                          \
+  Extern template class FFT<Space, 2, Kokkos::complex<Real>, Kokkos::complex<Real>>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FFT_2D)
+#define BRACEWELL_INSTANCES_FFT_3D(Extern, Space, Real)                                                      \
+  Extern template class FFT<Space, 3, Real, Kokkos::complex<Real>>;                                          \
+  Extern template class FFT<Space, 3, Kokkos::complex<Real>, Real>;                                          \
+  Extern template class FFT<Space, 3, Kokkos::complex<Real>, Kokkos::complex<Real>>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FFT_3D)
 
 } // namespace Bracewell

@@ -10,6 +10,7 @@
 #include <bracewell/gridding/options.hpp>
 #include <bracewell/gridding/polar.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/compiled.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -40,22 +41,16 @@ class Gridding {
   using Complex = Kokkos::complex<T>;
   using Shape = std::array<int, Dim>;
   using Plan = Impl::GriddingPlan<ExecutionSpace, T, Dim>;
+  using Points = Impl::GriddingPoints<ExecutionSpace, Dim>;
 
 public:
-  /// A plan for points anywhere.
   /// @param points  View [points, Dim] of double: frequencies in cycles per pixel, finite, any (periodic
-  ///                with period 1); axis 0 (x) is the last axis of images
+  ///                with period 1); axis 0 (x) is the last axis of images. Or PolarPoints, for 2D grids; the only
+  ///                ones that PrunedGather knows
   /// @param shape   image size {((depth,) height,) width}
   /// @throws Error on sizes and options out of range and points that are not finite
-  template <class Points>
-  requires Kokkos::is_view_v<Points> Gridding(const ExecutionSpace& space, const Points& points,
-                                              const Shape& shape, const GriddingOptions& options = {})
-      : Gridding(Impl::Arguments{"Gridding"}, space, points, shape, options) {}
-
-  /// A plan for points on rays, for 2D grids; the only ones that PrunedGather knows.
-  Gridding(const ExecutionSpace& space, const PolarPoints& points, const Shape& shape,
-           const GriddingOptions& options = {})
-      : Gridding(Impl::Arguments{"Gridding"}, space, points, shape, options) {}
+  Gridding(const ExecutionSpace& space, const Points& points, const Shape& shape,
+           const GriddingOptions& options = {});
 
   Gridding(Gridding&&) noexcept = default;            ///< The other can only be destroyed or assigned to.
   Gridding& operator=(Gridding&&) noexcept = default; ///< The same.
@@ -66,20 +61,14 @@ public:
   /// @param points  View [points(), Dim] of double: see the constructor
   /// @throws Error on a View of another shape, points that are not finite (the plan has none then that can be
   ///         used) and where the strategy is PrunedGather
-  template <class Points>
-  void set_points(const ExecutionSpace& space, const Points& points) {
-    set_points(Impl::Arguments{"Gridding::set_points"}, space, points);
-  }
+  void set_points(const ExecutionSpace& space, const Points& points);
 
   /// Grid size, slowest axis first: at least oversampling times the image, only factors 2, 3, 5 and 7.
   Shape grid_shape() const { return shape_of(plan_.problem.grid); }
 
   /// What grid_shape() of a plan of these arguments would be; points: a View or PolarPoints.
-  template <class Points>
   static Shape grid_shape(const ExecutionSpace& space, const Points& points, const Shape& shape,
-                          const GriddingOptions& options = {}) {
-    return grid_shape(Impl::Arguments{"Gridding::grid_shape"}, space, points, shape, options);
-  }
+                          const GriddingOptions& options = {});
 
   std::int64_t points() const { return plan_.problem.points; } ///< Samples of a slice.
   std::int64_t slices() const { return plan_.problem.slices; } ///< Of one call, at most.
@@ -95,150 +84,206 @@ public:
   /// grid, with a few bytes of memory for each, and waits. (While a plan sorts its points, it takes up to 8
   /// bytes for every tile that a sample reaches beyond that.)
   /// @throws Error as the constructor, but for points that are not finite
-  template <class Points>
   static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points, const Shape& shape,
-                                  const GriddingOptions& options = {}) {
-    return bytes_needed(Impl::Arguments{"Gridding::bytes_needed"}, space, points, shape, options);
-  }
+                                  const GriddingOptions& options = {});
 
   /// Reciprocal transform of the kernel along an axis of the View (0 slowest): View [size] for pixels X =
   /// index - size / 2. The product over the axes undoes the kernel.
-  Kokkos::View<const T*, ExecutionSpace> rolloff(int axis) const {
-    Impl::Arguments{"Gridding::rolloff"}.within("axis", axis, 0, Dim - 1);
-    return plan_.rolloff[axis];
-  }
+  Kokkos::View<const T*, ExecutionSpace> rolloff(int axis) const;
 
   /// Samples to the grid.
   /// @param samples  View of complex, [slices, points] or [points, slices] as options.order says; at most
   ///                 slices() slices
   /// @param grid     View of complex [slices, grid_shape()], overwritten
   /// @throws Error on shapes that do not fit or memory that both use
-  template <class Samples, class Grid>
-  void spread(const ExecutionSpace& space, const Samples& samples, const Grid& grid) const {
-    const Array<const Complex, MemorySpace> in(samples);
-    const Array<Complex, MemorySpace> out(grid);
-    const Impl::Arguments arguments{"Gridding::spread"};
-    const std::int64_t count = check(arguments, in, out);
-    arguments.disjoint({{"grid", out}}, {{"samples", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::spread");
-    if (points() == 0 || count == 0)
-      return Impl::fill(space, "Bracewell::Gridding::zero", out.data, out.size());
-    Impl::spread_samples(space, plan_, count, plan_.samples(in.data, count), out.data);
-  }
+  void spread(const ExecutionSpace& space, const Array<const Complex, MemorySpace>& samples,
+              const Array<Complex, MemorySpace>& grid) const;
 
   /// The grid at the points.
   /// @param grid     View of complex [slices, grid_shape()]
   /// @param samples  View of complex, [slices, points] or [points, slices] as options.order says, overwritten
   /// @throws Error on shapes that do not fit or memory that both use
-  template <class Grid, class Samples>
-  void interpolate(const ExecutionSpace& space, const Grid& grid, const Samples& samples) const {
-    const Array<const Complex, MemorySpace> in(grid);
-    const Array<Complex, MemorySpace> out(samples);
-    const Impl::Arguments arguments{"Gridding::interpolate"};
-    const std::int64_t count = check(arguments, out, in);
-    arguments.disjoint({{"samples", out}}, {{"grid", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::interpolate");
-    if (points() > 0 && count > 0)
-      Impl::interpolate_samples(space, plan_, count, in.data, plan_.samples(out.data, count));
-  }
+  void interpolate(const ExecutionSpace& space, const Array<const Complex, MemorySpace>& grid,
+                   const Array<Complex, MemorySpace>& samples) const;
 
 private:
   friend struct Impl::NamedPlans;
 
-  template <class Points>
-  static constexpr bool polar = std::is_same_v<Points, PolarPoints>;
-
-  template <class Points>
   Gridding(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
-           const Shape& shape, const GriddingOptions& options)
-      : plan_(make(arguments, space, points, shape, options)) {}
+           const Shape& shape, const GriddingOptions& options);
 
-  template <class Points>
   static Plan make(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
-                   const Shape& shape, const GriddingOptions& options) {
-    const auto checked_points = checked(arguments, points, shape, options);
-    Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::plan");
-    if constexpr (polar<Points>) {
-      const Impl::Rays<ExecutionSpace> rays(space, checked_points);
-      return {space, rays.points(), checked_points.count(), shape, options, arguments, rays};
-    } else {
-      return {space, points, checked_points, shape, options, arguments};
-    }
-  }
+                   const Shape& shape, const GriddingOptions& options);
 
-  template <class Points>
-  void set_points(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points) {
-    arguments.require(plan_.strategy != GriddingStrategy::PrunedGather, "strategy()",
-                      "one that takes any points", "PrunedGather");
-    arguments.shape("points", Array<const double, MemorySpace>(points), {this->points(), Dim});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::set_points");
-    plan_.set_points(space, points, arguments);
-  }
+  void set_points(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points);
 
-  template <class Points>
   static Shape grid_shape(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
-                          const Shape& shape, const GriddingOptions& options) {
-    const auto checked_points = checked(arguments, points, shape, options);
-    std::int64_t count;
-    if constexpr (polar<Points>)
-      count = checked_points.count();
-    else
-      count = checked_points;
-    return shape_of(typename Plan::Choice(space, count, polar<Points>, shape, options, arguments).grid);
-  }
+                          const Shape& shape, const GriddingOptions& options);
 
-  template <class Points>
   static std::size_t bytes_needed(const Impl::Arguments& arguments, const ExecutionSpace& space,
-                                  const Points& points, const Shape& shape, const GriddingOptions& options) {
-    const auto checked_points = checked(arguments, points, shape, options);
-    if constexpr (polar<Points>)
-      return Plan::bytes_needed(space, Impl::Rays<ExecutionSpace>(space, checked_points).points(),
-                                checked_points.count(), shape, options, arguments,
-                                checked_points.angles.size());
-    else
-      return Plan::bytes_needed(space, points, checked_points, shape, options, arguments);
-  }
+                                  const Points& points, const Shape& shape, const GriddingOptions& options);
 
-  static Shape shape_of(const Impl::GridShape<Dim>& grid) {
-    Shape shape;
-    for (int d = 0; d < Dim; ++d)
-      shape[d] = grid.size[Dim - 1 - d];
-    return shape;
-  }
+  static Shape shape_of(const Impl::GridShape<Dim>& grid);
 
-  /// The number of points.
-  template <class Points>
-  static std::int64_t checked(const Impl::Arguments& arguments, const Points& points, const Shape& shape,
-                              const GriddingOptions& options) {
-    static_assert(Points::rank() == 2 && std::is_same_v<typename Points::non_const_value_type, double>,
-                  "Bracewell::Gridding: points: expected a View [points, axes] of double, found another.");
-    const auto count = static_cast<std::int64_t>(points.extent(0));
-    Impl::check_options<T, Dim>(arguments, shape, count, options);
-    arguments.require(
-        points.extent(1) == Dim, "points", [] { return std::to_string(Dim) + " columns"; },
-        [&] { return std::to_string(points.extent(1)); });
-    return count;
-  }
-
-  /// The points, with their step.
-  static PolarPoints checked(const Impl::Arguments& arguments, const PolarPoints& points, const Shape& shape,
-                             const GriddingOptions& options) {
-    static_assert(Dim == 2, "Bracewell::Gridding: polar points lie in two dimensions.");
-    PolarPoints with_step = Impl::checked_rays(points, arguments);
-    Impl::check_options<T, Dim>(arguments, shape, with_step.count(), options);
-    return with_step;
-  }
+  static void check(const Impl::Arguments& arguments, const Points& points, const Shape& shape,
+                    const GriddingOptions& options);
 
   /// The number of slices.
   std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
-                     const Array<const Complex, MemorySpace>& grid) const {
-    const std::int64_t count =
-        Impl::check_samples(arguments, "samples", samples, order(), points(), slices());
-    Impl::check_slices(arguments, "grid", grid, count, grid_shape());
-    return count;
-  }
+                     const Array<const Complex, MemorySpace>& grid) const;
 
   Plan plan_;
 };
+
+template <class ExecutionSpace, int Dim, class T>
+Gridding<ExecutionSpace, Dim, T>::Gridding(const ExecutionSpace& space, const Points& points,
+                                           const Shape& shape, const GriddingOptions& options)
+    : Gridding(Impl::Arguments{"Gridding"}, space, points, shape, options) {}
+
+template <class ExecutionSpace, int Dim, class T>
+void Gridding<ExecutionSpace, Dim, T>::set_points(const ExecutionSpace& space, const Points& points) {
+  set_points(Impl::Arguments{"Gridding::set_points"}, space, points);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto Gridding<ExecutionSpace, Dim, T>::grid_shape(const ExecutionSpace& space, const Points& points,
+                                                  const Shape& shape, const GriddingOptions& options)
+    -> Shape {
+  return grid_shape(Impl::Arguments{"Gridding::grid_shape"}, space, points, shape, options);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+std::size_t Gridding<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space, const Points& points,
+                                                           const Shape& shape,
+                                                           const GriddingOptions& options) {
+  return bytes_needed(Impl::Arguments{"Gridding::bytes_needed"}, space, points, shape, options);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto Gridding<ExecutionSpace, Dim, T>::rolloff(int axis) const -> Kokkos::View<const T*, ExecutionSpace> {
+  Impl::Arguments{"Gridding::rolloff"}.within("axis", axis, 0, Dim - 1);
+  return plan_.rolloff[axis];
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void Gridding<ExecutionSpace, Dim, T>::spread(const ExecutionSpace& space,
+                                              const Array<const Complex, MemorySpace>& samples,
+                                              const Array<Complex, MemorySpace>& grid) const {
+  const Impl::Arguments arguments{"Gridding::spread"};
+  const std::int64_t count = check(arguments, samples, grid);
+  arguments.disjoint({{"grid", grid}}, {{"samples", samples}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::spread");
+  if (points() == 0 || count == 0)
+    return Impl::fill(space, "Bracewell::Gridding::zero", grid.data, grid.size());
+  Impl::spread_samples(space, plan_, count, plan_.samples(samples.data, count), grid.data);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void Gridding<ExecutionSpace, Dim, T>::interpolate(const ExecutionSpace& space,
+                                                   const Array<const Complex, MemorySpace>& grid,
+                                                   const Array<Complex, MemorySpace>& samples) const {
+  const Impl::Arguments arguments{"Gridding::interpolate"};
+  const std::int64_t count = check(arguments, samples, grid);
+  arguments.disjoint({{"samples", samples}}, {{"grid", grid}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::interpolate");
+  if (points() > 0 && count > 0)
+    Impl::interpolate_samples(space, plan_, count, grid.data, plan_.samples(samples.data, count));
+}
+
+template <class ExecutionSpace, int Dim, class T>
+Gridding<ExecutionSpace, Dim, T>::Gridding(const Impl::Arguments& arguments, const ExecutionSpace& space,
+                                           const Points& points, const Shape& shape,
+                                           const GriddingOptions& options)
+    : plan_(make(arguments, space, points, shape, options)) {}
+
+template <class ExecutionSpace, int Dim, class T>
+auto Gridding<ExecutionSpace, Dim, T>::make(const Impl::Arguments& arguments, const ExecutionSpace& space,
+                                            const Points& points, const Shape& shape,
+                                            const GriddingOptions& options) -> Plan {
+  check(arguments, points, shape, options);
+  Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::plan");
+  if constexpr (Dim == 2)
+    if (points.polar) {
+      const Impl::Rays<ExecutionSpace> rays = points.rays(space, arguments);
+      return {space, rays.points(), points.count(), shape, options, arguments, rays};
+    }
+  return {space, points.array, points.count(), shape, options, arguments};
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void Gridding<ExecutionSpace, Dim, T>::set_points(const Impl::Arguments& arguments,
+                                                  const ExecutionSpace& space, const Points& points) {
+  arguments.require(plan_.strategy != GriddingStrategy::PrunedGather, "strategy()",
+                    "one that takes any points", "PrunedGather");
+  arguments.require(
+      !points.polar && points.extents[0] == this->points() && points.extents[1] == Dim, "points",
+      [&] { return "a View [" + std::to_string(this->points()) + ", " + std::to_string(Dim) + "]"; },
+      [&] {
+        return points.polar
+                   ? "PolarPoints"
+                   : "[" + std::to_string(points.extents[0]) + ", " + std::to_string(points.extents[1]) + "]";
+      });
+  Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::set_points");
+  plan_.set_points(space, points.array, arguments);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto Gridding<ExecutionSpace, Dim, T>::grid_shape(const Impl::Arguments& arguments,
+                                                  const ExecutionSpace& space, const Points& points,
+                                                  const Shape& shape, const GriddingOptions& options)
+    -> Shape {
+  check(arguments, points, shape, options);
+  return shape_of(typename Plan::Choice(space, points.count(), points.polar, shape, options, arguments).grid);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+std::size_t Gridding<ExecutionSpace, Dim, T>::bytes_needed(const Impl::Arguments& arguments,
+                                                           const ExecutionSpace& space, const Points& points,
+                                                           const Shape& shape,
+                                                           const GriddingOptions& options) {
+  check(arguments, points, shape, options);
+  if constexpr (Dim == 2)
+    if (points.polar) {
+      const Impl::Rays<ExecutionSpace> rays = points.rays(space, arguments);
+      return Plan::bytes_needed(space, rays.points(), points.count(), shape, options, arguments,
+                                points.polar->angles.size());
+    }
+  return Plan::bytes_needed(space, points.array, points.count(), shape, options, arguments);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto Gridding<ExecutionSpace, Dim, T>::shape_of(const Impl::GridShape<Dim>& grid) -> Shape {
+  Shape shape;
+  for (int d = 0; d < Dim; ++d)
+    shape[d] = grid.size[Dim - 1 - d];
+  return shape;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void Gridding<ExecutionSpace, Dim, T>::check(const Impl::Arguments& arguments, const Points& points,
+                                             const Shape& shape, const GriddingOptions& options) {
+  if (points.polar)
+    Impl::checked_rays(*points.polar, arguments);
+  Impl::check_options<T, Dim>(arguments, shape, points.count(), options);
+  arguments.require(
+      points.polar || points.extents[1] == Dim, "points", [] { return std::to_string(Dim) + " columns"; },
+      [&] { return std::to_string(points.extents[1]); });
+}
+
+template <class ExecutionSpace, int Dim, class T>
+std::int64_t Gridding<ExecutionSpace, Dim, T>::check(const Impl::Arguments& arguments,
+                                                     const Array<const Complex, MemorySpace>& samples,
+                                                     const Array<const Complex, MemorySpace>& grid) const {
+  const std::int64_t count = Impl::check_samples(arguments, "samples", samples, order(), points(), slices());
+  Impl::check_slices(arguments, "grid", grid, count, grid_shape());
+  return count;
+}
+
+#define BRACEWELL_INSTANCES_GRIDDING_1D(Extern, Space, Real) Extern template class Gridding<Space, 1, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_GRIDDING_1D)
+#define BRACEWELL_INSTANCES_GRIDDING_2D(Extern, Space, Real) Extern template class Gridding<Space, 2, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_GRIDDING_2D)
+#define BRACEWELL_INSTANCES_GRIDDING_3D(Extern, Space, Real) Extern template class Gridding<Space, 3, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_GRIDDING_3D)
 
 } // namespace Bracewell

@@ -3,6 +3,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/gridding/gridding.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/impl/sample_array.hpp>
 
@@ -41,44 +42,25 @@ class NonuniformFFT {
       Kokkos::View<GridData, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using Plan = Gridding<ExecutionSpace, Dim, T>;
   using Transform = FFT<ExecutionSpace, Dim, Complex, Complex>;
+  using Points = Impl::GriddingPoints<ExecutionSpace, Dim>;
 
 public:
   /// @param points  View [points, Dim] of double, or PolarPoints: see Gridding
   /// @param shape   image size {((depth,) height,) width}
   /// @throws Error as Gridding does
-  template <class Points>
   NonuniformFFT(const ExecutionSpace& space, const Points& points, const std::array<int, Dim>& shape,
-                const GriddingOptions& options = {})
-      : NonuniformFFT(Impl::Arguments{"NonuniformFFT"}, space, points, shape, options) {}
+                const GriddingOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const {
-    return gridding_.memory_bytes() + Impl::bytes_of(grids_) + adjoint_transform_.memory_bytes() +
-           forward_transform_.memory_bytes();
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a plan of these arguments would be; see Gridding.
   /// @throws Error as Gridding::bytes_needed
-  template <class Points>
   static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points,
-                                  const std::array<int, Dim>& shape, const GriddingOptions& options = {}) {
-    constexpr Impl::Arguments arguments{"NonuniformFFT::bytes_needed"};
-    using Plans = Impl::NamedPlans;
-    const auto grid = Plans::grid_shape<Plan>(arguments, space, points, shape, options);
-    const std::int64_t batch = std::max<std::int64_t>(options.slices, 1);
-    std::size_t elements = static_cast<std::size_t>(options.slices);
-    for (const int size : grid)
-      elements *= static_cast<std::size_t>(size);
-    return Plans::bytes_needed<Plan>(arguments, space, points, shape, options) + elements * sizeof(Complex) +
-           Transform::bytes_needed(space, grid, batch, {.direction = FFTDirection::Backward}) +
-           Transform::bytes_needed(space, grid, batch);
-  }
+                                  const std::array<int, Dim>& shape, const GriddingOptions& options = {});
 
   /// Other points, as many, for the same grids and Fourier transforms; see Gridding.
-  template <class Points>
-  void set_points(const ExecutionSpace& space, const Points& points) {
-    set_points(Impl::Arguments{"NonuniformFFT::set_points"}, space, points);
-  }
+  void set_points(const ExecutionSpace& space, const Points& points);
 
   /// The plan that carries samples to the grids.
   const Plan& plan() const { return gridding_; }
@@ -88,38 +70,15 @@ public:
   ///                 options.slices slices
   /// @param images   View of complex [slices, ((depth,) height,) width], overwritten
   /// @throws Error on shapes that do not fit or memory that both use
-  template <class Samples, class Images>
-  void adjoint(const ExecutionSpace& space, const Samples& samples, const Images& images) const {
-    const Array<const Complex, MemorySpace> in(samples);
-    const Array<Complex, MemorySpace> out(images);
-    const Impl::Arguments arguments{"NonuniformFFT::adjoint"};
-    const std::int64_t count = check(arguments, in, out);
-    arguments.disjoint({{"images", out}}, {{"samples", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::adjoint");
-    if (gridding_.points() == 0 || count == 0)
-      return Impl::fill(space, "Bracewell::NonuniformFFT::zero", out.data, out.size());
-    gridding_.spread(space, samples, grid_view(count));
-    clear_unused(space, count);
-    adjoint_transform_.execute(space, grid_view(batch()), grid_view(batch()));
-    Impl::crop_grids(space, "Bracewell::NonuniformFFT::crop", on_grid(), grids_.data(), count,
-                     Impl::PlainImages<Complex>{out.data});
-  }
+  void adjoint(const ExecutionSpace& space, const Array<const Complex, MemorySpace>& samples,
+               const Array<Complex, MemorySpace>& images) const;
 
   /// Images to samples.
   /// @param images   View of complex [slices, ((depth,) height,) width]
   /// @param samples  View of complex [slices, points], or [points, slices] as options.order says, overwritten
   /// @throws Error on shapes that do not fit or memory that both use
-  template <class Images, class Samples>
-  void forward(const ExecutionSpace& space, const Images& images, const Samples& samples) const {
-    const Array<const Complex, MemorySpace> in(images);
-    const Array<Complex, MemorySpace> out(samples);
-    const Impl::Arguments arguments{"NonuniformFFT::forward"};
-    const std::int64_t count = check(arguments, out, in);
-    arguments.disjoint({{"samples", out}}, {{"images", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::forward");
-    if (gridding_.points() > 0 && count > 0)
-      transform_forward(space, Impl::PlainImages<const Complex>{in.data}, count, samples);
-  }
+  void forward(const ExecutionSpace& space, const Array<const Complex, MemorySpace>& images,
+               const Array<Complex, MemorySpace>& samples) const;
 
   /// Gradients with respect to the points of a real loss that is computed from either transform, to the
   /// tolerance of the options:
@@ -132,99 +91,46 @@ public:
   /// @param gradients  View of T [points, Dim], per cycle per pixel, overwritten; column 0 is x
   /// @param scratch    View of the samples' type and shape, overwritten
   /// @throws Error on shapes that do not fit or memory that outputs share
-  template <class Images, class Samples, class Gradients, class Scratch>
-  void point_gradients(const ExecutionSpace& space, const Images& images, const Samples& samples,
-                       const Gradients& gradients, const Scratch& scratch) const {
-    const Array<const Complex, MemorySpace> in(images), values(samples);
-    const Array<T, MemorySpace> out(gradients);
-    const Array<Complex, MemorySpace> slopes(scratch);
-    const Impl::Arguments arguments{"NonuniformFFT::point_gradients"};
-    const std::int64_t count = check(arguments, values, in);
-    arguments.shape("gradients", out, {gridding_.points(), Dim});
-    arguments.same_shape("scratch", slopes, values);
-    arguments.disjoint({{"gradients", out}, {"scratch", slopes}}, {{"images", in}, {"samples", values}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::point_gradients");
-    const auto layout = on_grid();
-    const auto two_pi = static_cast<T>(2 * std::numbers::pi * sign_);
-    std::int64_t stride = 1;
-    for (int axis = 0; axis < Dim; ++axis) {
-      if (gridding_.points() > 0 && count > 0)
-        transform_forward(space, Impl::SlopedImages<const Complex>{in.data, layout.image[axis], stride},
-                          count, scratch);
-      stride *= layout.image[axis];
-      Kokkos::parallel_for(
-          "Bracewell::NonuniformFFT::point_gradients",
-          Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, gridding_.points()),
-          Impl::SumPointGradients<T>{sample_array(values.data, count), sample_array(slopes.data, count),
-                                     count, two_pi, out.data + axis, Dim});
-    }
-  }
+  void point_gradients(const ExecutionSpace& space, const Array<const Complex, MemorySpace>& images,
+                       const Array<const Complex, MemorySpace>& samples,
+                       const Array<T, MemorySpace>& gradients,
+                       const Array<Complex, MemorySpace>& scratch) const;
 
 private:
   friend struct Impl::NamedPlans;
 
-  template <class Points>
   NonuniformFFT(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
-                const std::array<int, Dim>& shape, const GriddingOptions& options)
-      : image_(shape), sign_(options.sign),
-        gridding_(Impl::NamedPlans::make<Plan>(arguments, space, points, shape, options)),
-        adjoint_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(options.sign)}),
-        forward_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(-options.sign)}),
-        grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
-                                            gridding_.slices() * on_grid().grid.elements())) {}
+                const std::array<int, Dim>& shape, const GriddingOptions& options);
 
-  template <class Points>
-  void set_points(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points) {
-    Impl::NamedPlans::set_points(arguments, gridding_, space, points);
-  }
+  void set_points(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points);
 
   /// Images of any type to samples.
-  template <class Images, class Samples>
+  template <class Images>
   void transform_forward(const ExecutionSpace& space, const Images& images, std::int64_t count,
-                         const Samples& samples) const {
+                         const Array<Complex, MemorySpace>& samples) const {
     Impl::pad_images(space, "Bracewell::NonuniformFFT::pad", on_grid(), images, count, grids_.data());
     clear_unused(space, count);
     forward_transform_.execute(space, grid_view(batch()), grid_view(batch()));
     gridding_.interpolate(space, grid_view(count), samples);
   }
 
-  Impl::SampleArray<const Complex> sample_array(const Complex* data, std::int64_t count) const {
-    const bool last = gridding_.order() == SampleOrder::SlicesLast;
-    return {data, last ? count : 1, last ? 1 : gridding_.points()};
-  }
+  Impl::SampleArray<const Complex> sample_array(const Complex* data, std::int64_t count) const;
 
-  static FFTDirection direction(int sign) {
-    return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
-  }
+  static FFTDirection direction(int sign);
 
   /// Of FFTs, which have at least one array.
   std::int64_t batch() const { return std::max<std::int64_t>(gridding_.slices(), 1); }
 
   Impl::ImageOnGrid<T, Dim> on_grid() const { return Impl::ImageOnGrid<T, Dim>::make(gridding_, image_); }
 
-  GridView grid_view(std::int64_t count) const {
-    Kokkos::LayoutRight layout(static_cast<std::size_t>(count));
-    for (int d = 0; d < Dim; ++d)
-      layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape()[d]);
-    return GridView(grids_.data(), layout);
-  }
+  GridView grid_view(std::int64_t count) const;
 
   /// Zeros in the grids of slices that a call does not have: FFTs transform them all.
-  void clear_unused(const ExecutionSpace& space, std::int64_t count) const {
-    const std::int64_t elements = on_grid().grid.elements();
-    if (count < gridding_.slices())
-      Impl::fill(space, "Bracewell::NonuniformFFT::unused", grids_.data() + count * elements,
-                 (gridding_.slices() - count) * elements);
-  }
+  void clear_unused(const ExecutionSpace& space, std::int64_t count) const;
 
   /// The number of slices.
   std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
-                     const Array<const Complex, MemorySpace>& images) const {
-    const std::int64_t count = Impl::check_samples(arguments, "samples", samples, gridding_.order(),
-                                                   gridding_.points(), gridding_.slices());
-    Impl::check_slices(arguments, "images", images, count, image_);
-    return count;
-  }
+                     const Array<const Complex, MemorySpace>& images) const;
 
   std::array<int, Dim> image_;
   int sign_; ///< of the adjoint's exponent
@@ -232,6 +138,155 @@ private:
   Transform adjoint_transform_, forward_transform_;
   Kokkos::View<Complex*, ExecutionSpace> grids_;
 };
+
+template <class ExecutionSpace, int Dim, class T>
+NonuniformFFT<ExecutionSpace, Dim, T>::NonuniformFFT(const ExecutionSpace& space, const Points& points,
+                                                     const std::array<int, Dim>& shape,
+                                                     const GriddingOptions& options)
+    : NonuniformFFT(Impl::Arguments{"NonuniformFFT"}, space, points, shape, options) {}
+
+template <class ExecutionSpace, int Dim, class T>
+std::size_t NonuniformFFT<ExecutionSpace, Dim, T>::memory_bytes() const {
+  return gridding_.memory_bytes() + Impl::bytes_of(grids_) + adjoint_transform_.memory_bytes() +
+         forward_transform_.memory_bytes();
+}
+
+template <class ExecutionSpace, int Dim, class T>
+std::size_t NonuniformFFT<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space,
+                                                                const Points& points,
+                                                                const std::array<int, Dim>& shape,
+                                                                const GriddingOptions& options) {
+  constexpr Impl::Arguments arguments{"NonuniformFFT::bytes_needed"};
+  using Plans = Impl::NamedPlans;
+  const auto grid = Plans::grid_shape<Plan>(arguments, space, points, shape, options);
+  const std::int64_t batch = std::max<std::int64_t>(options.slices, 1);
+  std::size_t elements = static_cast<std::size_t>(options.slices);
+  for (const int size : grid)
+    elements *= static_cast<std::size_t>(size);
+  return Plans::bytes_needed<Plan>(arguments, space, points, shape, options) + elements * sizeof(Complex) +
+         Transform::bytes_needed(space, grid, batch, {.direction = FFTDirection::Backward}) +
+         Transform::bytes_needed(space, grid, batch);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformFFT<ExecutionSpace, Dim, T>::set_points(const ExecutionSpace& space, const Points& points) {
+  set_points(Impl::Arguments{"NonuniformFFT::set_points"}, space, points);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformFFT<ExecutionSpace, Dim, T>::adjoint(const ExecutionSpace& space,
+                                                    const Array<const Complex, MemorySpace>& samples,
+                                                    const Array<Complex, MemorySpace>& images) const {
+  const Impl::Arguments arguments{"NonuniformFFT::adjoint"};
+  const std::int64_t count = check(arguments, samples, images);
+  arguments.disjoint({{"images", images}}, {{"samples", samples}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::adjoint");
+  if (gridding_.points() == 0 || count == 0)
+    return Impl::fill(space, "Bracewell::NonuniformFFT::zero", images.data, images.size());
+  gridding_.spread(space, samples, grid_view(count));
+  clear_unused(space, count);
+  adjoint_transform_.execute(space, grid_view(batch()), grid_view(batch()));
+  Impl::crop_grids(space, "Bracewell::NonuniformFFT::crop", on_grid(), grids_.data(), count,
+                   Impl::PlainImages<Complex>{images.data});
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformFFT<ExecutionSpace, Dim, T>::forward(const ExecutionSpace& space,
+                                                    const Array<const Complex, MemorySpace>& images,
+                                                    const Array<Complex, MemorySpace>& samples) const {
+  const Impl::Arguments arguments{"NonuniformFFT::forward"};
+  const std::int64_t count = check(arguments, samples, images);
+  arguments.disjoint({{"samples", samples}}, {{"images", images}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::forward");
+  if (gridding_.points() > 0 && count > 0)
+    transform_forward(space, Impl::PlainImages<const Complex>{images.data}, count, samples);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformFFT<ExecutionSpace, Dim, T>::point_gradients(
+    const ExecutionSpace& space, const Array<const Complex, MemorySpace>& images,
+    const Array<const Complex, MemorySpace>& samples, const Array<T, MemorySpace>& gradients,
+    const Array<Complex, MemorySpace>& scratch) const {
+  const Impl::Arguments arguments{"NonuniformFFT::point_gradients"};
+  const std::int64_t count = check(arguments, samples, images);
+  arguments.shape("gradients", gradients, {gridding_.points(), Dim});
+  arguments.same_shape("scratch", scratch, samples);
+  arguments.disjoint({{"gradients", gradients}, {"scratch", scratch}},
+                     {{"images", images}, {"samples", samples}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::point_gradients");
+  const auto layout = on_grid();
+  const auto two_pi = static_cast<T>(2 * std::numbers::pi * sign_);
+  std::int64_t stride = 1;
+  for (int axis = 0; axis < Dim; ++axis) {
+    if (gridding_.points() > 0 && count > 0)
+      transform_forward(space, Impl::SlopedImages<const Complex>{images.data, layout.image[axis], stride},
+                        count, scratch);
+    stride *= layout.image[axis];
+    Kokkos::parallel_for(
+        "Bracewell::NonuniformFFT::point_gradients",
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, gridding_.points()),
+        Impl::SumPointGradients<T>{sample_array(samples.data, count), sample_array(scratch.data, count),
+                                   count, two_pi, gradients.data + axis, Dim});
+  }
+}
+
+template <class ExecutionSpace, int Dim, class T>
+NonuniformFFT<ExecutionSpace, Dim, T>::NonuniformFFT(const Impl::Arguments& arguments,
+                                                     const ExecutionSpace& space, const Points& points,
+                                                     const std::array<int, Dim>& shape,
+                                                     const GriddingOptions& options)
+    : image_(shape), sign_(options.sign),
+      gridding_(Impl::NamedPlans::make<Plan>(arguments, space, points, shape, options)),
+      adjoint_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(options.sign)}),
+      forward_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(-options.sign)}),
+      grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
+                                          gridding_.slices() * on_grid().grid.elements())) {}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformFFT<ExecutionSpace, Dim, T>::set_points(const Impl::Arguments& arguments,
+                                                       const ExecutionSpace& space, const Points& points) {
+  Impl::NamedPlans::set_points(arguments, gridding_, space, points);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformFFT<ExecutionSpace, Dim, T>::sample_array(const Complex* data, std::int64_t count) const
+    -> Impl::SampleArray<const Complex> {
+  const bool last = gridding_.order() == SampleOrder::SlicesLast;
+  return {data, last ? count : 1, last ? 1 : gridding_.points()};
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformFFT<ExecutionSpace, Dim, T>::direction(int sign) -> FFTDirection {
+  return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformFFT<ExecutionSpace, Dim, T>::grid_view(std::int64_t count) const -> GridView {
+  Kokkos::LayoutRight layout(static_cast<std::size_t>(count));
+  for (int d = 0; d < Dim; ++d)
+    layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape()[d]);
+  return GridView(grids_.data(), layout);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformFFT<ExecutionSpace, Dim, T>::clear_unused(const ExecutionSpace& space,
+                                                         std::int64_t count) const {
+  const std::int64_t elements = on_grid().grid.elements();
+  if (count < gridding_.slices())
+    Impl::fill(space, "Bracewell::NonuniformFFT::unused", grids_.data() + count * elements,
+               (gridding_.slices() - count) * elements);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+std::int64_t
+NonuniformFFT<ExecutionSpace, Dim, T>::check(const Impl::Arguments& arguments,
+                                             const Array<const Complex, MemorySpace>& samples,
+                                             const Array<const Complex, MemorySpace>& images) const {
+  const std::int64_t count = Impl::check_samples(arguments, "samples", samples, gridding_.order(),
+                                                 gridding_.points(), gridding_.slices());
+  Impl::check_slices(arguments, "images", images, count, image_);
+  return count;
+}
 
 namespace Impl {
 
@@ -269,5 +324,15 @@ struct SumPointGradients {
 };
 
 } // namespace Impl
+
+#define BRACEWELL_INSTANCES_NONUNIFORM_FFT_1D(Extern, Space, Real)                                           \
+  Extern template class NonuniformFFT<Space, 1, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_FFT_1D)
+#define BRACEWELL_INSTANCES_NONUNIFORM_FFT_2D(Extern, Space, Real)                                           \
+  Extern template class NonuniformFFT<Space, 2, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_FFT_2D)
+#define BRACEWELL_INSTANCES_NONUNIFORM_FFT_3D(Extern, Space, Real)                                           \
+  Extern template class NonuniformFFT<Space, 3, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_FFT_3D)
 
 } // namespace Bracewell

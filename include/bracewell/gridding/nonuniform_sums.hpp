@@ -9,6 +9,7 @@
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/gridding/options.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/sample_array.hpp>
 
@@ -54,6 +55,7 @@ class NonuniformSums {
   using Transform = NonuniformFFT<ExecutionSpace, Dim, T>;
   using Boxes = Impl::NonuniformBoxes<Dim>;
   using Moved = Kokkos::View<double**, Kokkos::LayoutRight, MemorySpace>;
+  using Points = Impl::GriddingPoints<ExecutionSpace, Dim>;
 
 public:
   /// @param points   View [points, Dim] of double: finite, any; column 0 is x
@@ -63,219 +65,66 @@ public:
   ///                 that of the targets, and at least 1.25
   /// @throws Error on options out of range, points or targets that are not finite, and boxes whose lengths' product
   ///         along an axis is beyond about 14,000 (in 1D 3 x 10^7) cycles
-  template <class Points, class Targets>
-  NonuniformSums(const ExecutionSpace& space, const Points& points, const Targets& targets,
-                 const GriddingOptions& options = {})
-      : NonuniformSums(options) {
-    plan(space, points, targets, {"NonuniformSums"});
-  }
+  NonuniformSums(const ExecutionSpace& space, const Points& points, const Points& targets,
+                 const GriddingOptions& options = {});
 
   /// Other points and targets, as many as before or not. Grids and memory are used again where the boxes are no
   /// larger than those before and the numbers of points and targets are the same. Waits for the instance; calls
   /// that use the plan must have ended.
   /// @throws Error as the constructor
-  template <class Points, class Targets>
-  void set_points(const ExecutionSpace& space, const Points& points, const Targets& targets) {
-    plan(space, points, targets, {"NonuniformSums::set_points"});
-  }
+  void set_points(const ExecutionSpace& space, const Points& points, const Points& targets);
 
   std::int64_t points() const { return gridding_->points(); }          ///< Values of a slice.
   std::int64_t targets() const { return transform_->plan().points(); } ///< Sums of a slice.
   std::int64_t slices() const { return options_.slices; }              ///< Of one call, at most.
-  Shape grid_shape() const {
-    return gridding_->grid_shape();
-  } ///< Of the grid of the points, slowest axis first.
+  Shape grid_shape() const;
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const {
-    return gridding_->memory_bytes() + transform_->memory_bytes() +
-           Impl::bytes_of(grids_, phases_, factors_, scratch_);
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a plan of these arguments would be; see Gridding. Looks at all points and waits.
   /// @throws Error as the constructor
-  template <class Points, class Targets>
-  static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points, const Targets& targets,
-                                  const GriddingOptions& options = {}) {
-    constexpr Impl::Arguments arguments{"NonuniformSums::bytes_needed"};
-    const NonuniformSums sums(options);
-    const auto boxes = Boxes::make(space, points, targets, sums.oversampling_, sums.room(), arguments);
-    using Plans = Impl::NamedPlans;
-    const Shape grid = Plans::grid_shape<Plan>(arguments, space, points, boxes.shape, sums.of_points());
-    std::int64_t complex = sums.slices();
-    for (const int size : grid)
-      complex *= size;
-    complex += count(targets) + sums.slices() * std::max(count(points), count(targets)) +
-               (boxes.to.centred() ? 0 : count(points));
-    return Plans::bytes_needed<Plan>(arguments, space, points, boxes.shape, sums.of_points()) +
-           Transform::bytes_needed(space, targets, grid, sums.of_targets()) +
-           static_cast<std::size_t>(complex) * sizeof(Complex);
-  }
+  static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points, const Points& targets,
+                                  const GriddingOptions& options = {});
 
   /// Values at the points to sums at the targets.
   /// @param values  View of complex [slices, points], or [points, slices] as options.order says; at most
   ///                options.slices slices
   /// @param sums    View of complex [slices, targets], or [targets, slices], overwritten
   /// @throws Error on shapes that do not fit or memory that both use
-  template <class Values, class Sums>
-  void forward(const ExecutionSpace& space, const Values& values, const Sums& sums) const {
-    const Array<const Complex, MemorySpace> in(values);
-    const Array<Complex, MemorySpace> out(sums);
-    const Impl::Arguments arguments{"NonuniformSums::forward"};
-    const std::int64_t number = check(arguments, in, out);
-    arguments.disjoint({{"sums", out}}, {{"values", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::forward");
-    if (points() == 0 || targets() == 0 || number == 0)
-      return Impl::fill(space, "Bracewell::NonuniformSums::zero", out.data, out.size());
-    if (phases_.size() > 0) {
-      multiply(space, in.data, scratch_.data(), phases_, number, false);
-      gridding_->spread(space, view(scratch_.data(), points(), number), grids(number));
-    } else {
-      gridding_->spread(space, values, grids(number));
-    }
-    transform_->forward(space, grids(number), sums);
-    multiply(space, out.data, out.data, factors_, number, false);
-  }
+  void forward(const ExecutionSpace& space, const Array<const Complex, MemorySpace>& values,
+               const Array<Complex, MemorySpace>& sums) const;
 
   /// Sums at the targets to values at the points.
   /// @param sums    View of complex [slices, targets], or [targets, slices] as options.order says
   /// @param values  View of complex [slices, points], or [points, slices], overwritten
   /// @throws Error on shapes that do not fit or memory that both use
-  template <class Sums, class Values>
-  void adjoint(const ExecutionSpace& space, const Sums& sums, const Values& values) const {
-    const Array<const Complex, MemorySpace> in(sums);
-    const Array<Complex, MemorySpace> out(values);
-    const Impl::Arguments arguments{"NonuniformSums::adjoint"};
-    const std::int64_t number = check(arguments, out, in);
-    arguments.disjoint({{"values", out}}, {{"sums", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::adjoint");
-    if (points() == 0 || targets() == 0 || number == 0)
-      return Impl::fill(space, "Bracewell::NonuniformSums::zero", out.data, out.size());
-    multiply(space, in.data, scratch_.data(), factors_, number, true);
-    transform_->adjoint(space, view(scratch_.data(), targets(), number), grids(number));
-    gridding_->interpolate(space, grids(number), values);
-    if (phases_.size() > 0)
-      multiply(space, out.data, out.data, phases_, number, true);
-  }
+  void adjoint(const ExecutionSpace& space, const Array<const Complex, MemorySpace>& sums,
+               const Array<Complex, MemorySpace>& values) const;
 
 private:
   /// Without points.
-  explicit NonuniformSums(const GriddingOptions& options)
-      : options_(checked(options)), oversampling_(reachable(options)),
-        kernel_(kernel(options, oversampling_)), reciprocal_(kernel_, 0.5 / oversampling_) {}
+  explicit NonuniformSums(const GriddingOptions& options);
 
-  static GriddingOptions checked(const GriddingOptions& options) {
-    constexpr Impl::Arguments arguments{"NonuniformSums"};
-    const double least = sizeof(T) == 4 ? 2e-7 : 2e-14;
-    arguments.require(
-        options.tolerance >= least && options.tolerance < 1, "options.tolerance",
-        [&] { return "from " + Impl::number(least) + " to 1"; },
-        [&] { return Impl::number(options.tolerance); });
-    arguments.within("options.oversampling", options.oversampling.value_or(2), 1.25, 8.);
-    arguments.require(options.strategy != GriddingStrategy::PrunedGather, "options.strategy",
-                      "one that takes any points", "PrunedGather");
-    return options;
-  }
+  static GriddingOptions checked(const GriddingOptions& options);
 
-  static Impl::KernelPolynomials kernel(const GriddingOptions& options, double oversampling) {
-    return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
-                               double(std::numeric_limits<T>::epsilon()));
-  }
+  static Impl::KernelPolynomials kernel(const GriddingOptions& options, double oversampling);
   /// Of the points' grid: where it is too small for the tolerance, a larger one, as Gridding would take.
-  static double reachable(const GriddingOptions& options) {
-    const double asked = options.oversampling.value_or(2);
-    for (const double tried : asked_oversamplings(asked))
-      if (kernel(options, tried).width <= Impl::KernelShape::max_width)
-        return tried;
-    return asked;
-  }
+  static double reachable(const GriddingOptions& options);
 
   /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
-  template <class Points, class Targets>
-  void plan(const ExecutionSpace& space, const Points& points, const Targets& targets,
-            const Impl::Arguments& arguments) {
-    using Plans = Impl::NamedPlans;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
-    const auto [from, to, shape, cells] =
-        Boxes::make(space, points, targets, oversampling_, room(), arguments);
-    bool fits = gridding_ && this->points() == count(points) && this->targets() == count(targets);
-    for (int d = 0; d < Dim; ++d)
-      fits = fits && cells[d] <= grid_shape()[Dim - 1 - d];
-    const Shape grid =
-        fits ? grid_shape() : Plans::grid_shape<Plan>(arguments, space, points, shape, of_points());
-
-    Impl::MovePoints<Points, Dim> move{points, nullptr, {}, {}, {}};
-    Impl::MovePoints<Targets, Dim> move_targets{targets, nullptr, {}, {}, {}};
-    double to_middle[Dim], from_middle[Dim];
-    for (int d = 0; d < Dim; ++d) {
-      const int size = grid[Dim - 1 - d];
-      const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
-                          : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room())
-                                              : 1;
-      move.middle[d] = from.middle[d];
-      move.scale[d] = 1 / (step * size);
-      move.shift[d] = double(size / 2) / size; // the grid's elements are pixels of the transform's images
-      move_targets.middle[d] = to.middle[d];
-      move_targets.scale[d] = step;
-      to_middle[d] = options_.sign * to.middle[d];
-      from_middle[d] = options_.sign * from.middle[d] / step;
-    }
-    const auto moved_points = moved(space, move), moved_targets = moved(space, move_targets);
-    if (fits) {
-      Plans::set_points(arguments, *gridding_, space, moved_points);
-      transform_->set_points(space, moved_targets);
-    } else {
-      gridding_.reset(); // and its memory, before there is other
-      transform_.reset();
-      gridding_ =
-          std::make_unique<Plan>(Plans::make<Plan>(arguments, space, moved_points, shape, of_points()));
-      transform_ = std::make_unique<Transform>(
-          Plans::make<Transform>(arguments, space, moved_targets, grid, of_targets()));
-      resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * elements());
-      resize(space, factors_, "Bracewell::NonuniformSums::factors", this->targets());
-      resize(space, scratch_, "Bracewell::NonuniformSums::scratch",
-             slices() * std::max(this->points(), this->targets()));
-    }
-    resize(space, phases_, "Bracewell::NonuniformSums::phases", to.centred() ? 0 : this->points());
-    Kokkos::parallel_for("Bracewell::NonuniformSums::phases", Range(space, 0, phases_.size()),
-                         Impl::PhasesOfPoints<Points, T, Dim>(points, phases_.data(), to_middle));
-    Kokkos::parallel_for(
-        "Bracewell::NonuniformSums::factors", Range(space, 0, this->targets()),
-        Impl::FactorsOfTargets<Moved, T, Dim>{{moved_targets, factors_.data(), from_middle}, reciprocal_});
-    space.fence("Bracewell::NonuniformSums: the plan is complete");
-  }
-
-  template <class Points>
-  static std::int64_t count(const Points& points) {
-    return static_cast<std::int64_t>(points.extent(0));
-  }
+  void plan(const ExecutionSpace& space, const Points& points, const Points& targets,
+            const Impl::Arguments& arguments);
 
   /// Cells that samples at the ends of a grid reach beyond it, and rounding.
   double room() const { return kernel_.width + 2; }
 
   /// The options of both plans: each is wrong by half of what may be, the sums by that of the second as the
   /// kernel's transform amplifies it.
-  GriddingOptions of_points() const {
-    GriddingOptions options = options_;
-    options.tolerance = options_.tolerance / 2;
-    options.oversampling = oversampling_;
-    return options;
-  }
-  GriddingOptions of_targets() const {
-    GriddingOptions options = options_;
-    options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors(oversampling_, Dim).rounding);
-    options.sign = -options_.sign;
-    return options;
-  }
+  GriddingOptions of_points() const;
+  GriddingOptions of_targets() const;
 
-  template <class Move>
-  static Moved moved(const ExecutionSpace& space, Move move) {
-    const std::int64_t size = count(move.points);
-    const Moved result = Impl::device_view<double**>(space, "Bracewell::NonuniformSums::moved", size, Dim);
-    move.moved = result.data();
-    Kokkos::parallel_for("Bracewell::NonuniformSums::move", Range(space, 0, size), move);
-    return result;
-  }
+  static Moved moved(const ExecutionSpace& space, std::int64_t size, Impl::MovePoints<Dim> move);
 
   template <class View>
   static void resize(const ExecutionSpace& space, View& view, const char* label, std::int64_t size) {
@@ -284,27 +133,14 @@ private:
   }
 
   /// Of a grid.
-  std::int64_t elements() const {
-    std::int64_t product = 1;
-    for (const int size : grid_shape())
-      product *= size;
-    return product;
-  }
+  std::int64_t elements() const;
 
-  GridView grids(std::int64_t slices_of_call) const {
-    Kokkos::LayoutRight layout(static_cast<std::size_t>(slices_of_call));
-    for (int d = 0; d < Dim; ++d)
-      layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[d]);
-    return GridView(grids_.data(), layout);
-  }
+  GridView grids(std::int64_t slices_of_call) const;
 
   bool slices_last() const { return options_.order == SampleOrder::SlicesLast; }
 
   /// Values of so many points as a View and as an array of points and slices.
-  Unmanaged<Complex**> view(Complex* data, std::int64_t number, std::int64_t slices_of_call) const {
-    return Unmanaged<Complex**>(data, slices_last() ? number : slices_of_call,
-                                slices_last() ? slices_of_call : number);
-  }
+  Unmanaged<Complex**> view(Complex* data, std::int64_t number, std::int64_t slices_of_call) const;
   template <class Value>
   Impl::SampleArray<Value> array(Value* data, std::int64_t number, std::int64_t slices_of_call) const {
     return {data, slices_last() ? slices_of_call : 1, slices_last() ? 1 : number};
@@ -312,22 +148,11 @@ private:
 
   void multiply(const ExecutionSpace& space, const Complex* from, Complex* to,
                 const Kokkos::View<Complex*, ExecutionSpace>& factors, std::int64_t slices_of_call,
-                bool conjugate) const {
-    const auto number = static_cast<std::int64_t>(factors.size());
-    Kokkos::parallel_for("Bracewell::NonuniformSums::multiply", Range(space, 0, number * slices_of_call),
-                         Impl::MultiplySamples<T>{array(from, number, slices_of_call),
-                                                  array(to, number, slices_of_call), factors.data(), number,
-                                                  conjugate});
-  }
+                bool conjugate) const;
 
   /// The number of slices.
   std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& values,
-                     const Array<const Complex, MemorySpace>& sums) const {
-    const std::int64_t found =
-        Impl::check_samples(arguments, "values", values, options_.order, points(), slices());
-    arguments.shape("sums", sums, {slices_last() ? targets() : found, slices_last() ? found : targets()});
-    return found;
-  }
+                     const Array<const Complex, MemorySpace>& sums) const;
 
   GriddingOptions options_;
   double oversampling_;            ///< of the points' grid
@@ -342,5 +167,254 @@ private:
       factors_; ///< of targets, for the middle of the points and the kernel
   Kokkos::View<Complex*, ExecutionSpace> scratch_; ///< values or sums of all slices
 };
+
+template <class ExecutionSpace, int Dim, class T>
+NonuniformSums<ExecutionSpace, Dim, T>::NonuniformSums(const ExecutionSpace& space, const Points& points,
+                                                       const Points& targets, const GriddingOptions& options)
+    : NonuniformSums(options) {
+  plan(space, points, targets, {"NonuniformSums"});
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformSums<ExecutionSpace, Dim, T>::set_points(const ExecutionSpace& space, const Points& points,
+                                                        const Points& targets) {
+  plan(space, points, targets, {"NonuniformSums::set_points"});
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformSums<ExecutionSpace, Dim, T>::grid_shape() const -> Shape {
+  return gridding_->grid_shape();
+} ///< Of the grid of the points, slowest axis first.
+
+template <class ExecutionSpace, int Dim, class T>
+std::size_t NonuniformSums<ExecutionSpace, Dim, T>::memory_bytes() const {
+  return gridding_->memory_bytes() + transform_->memory_bytes() +
+         Impl::bytes_of(grids_, phases_, factors_, scratch_);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+std::size_t NonuniformSums<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space,
+                                                                 const Points& points, const Points& targets,
+                                                                 const GriddingOptions& options) {
+  constexpr Impl::Arguments arguments{"NonuniformSums::bytes_needed"};
+  const NonuniformSums sums(options);
+  const auto boxes = Boxes::make(space, points, targets, sums.oversampling_, sums.room(), arguments);
+  using Plans = Impl::NamedPlans;
+  const Shape grid = Plans::grid_shape<Plan>(arguments, space, points, boxes.shape, sums.of_points());
+  std::int64_t complex = sums.slices();
+  for (const int size : grid)
+    complex *= size;
+  complex += targets.count() + sums.slices() * std::max(points.count(), targets.count()) +
+             (boxes.to.centred() ? 0 : points.count());
+  return Plans::bytes_needed<Plan>(arguments, space, points, boxes.shape, sums.of_points()) +
+         Transform::bytes_needed(space, targets, grid, sums.of_targets()) +
+         static_cast<std::size_t>(complex) * sizeof(Complex);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformSums<ExecutionSpace, Dim, T>::forward(const ExecutionSpace& space,
+                                                     const Array<const Complex, MemorySpace>& values,
+                                                     const Array<Complex, MemorySpace>& sums) const {
+  const Impl::Arguments arguments{"NonuniformSums::forward"};
+  const std::int64_t number = check(arguments, values, sums);
+  arguments.disjoint({{"sums", sums}}, {{"values", values}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::forward");
+  if (points() == 0 || targets() == 0 || number == 0)
+    return Impl::fill(space, "Bracewell::NonuniformSums::zero", sums.data, sums.size());
+  if (phases_.size() > 0) {
+    multiply(space, values.data, scratch_.data(), phases_, number, false);
+    gridding_->spread(space, view(scratch_.data(), points(), number), grids(number));
+  } else {
+    gridding_->spread(space, values, grids(number));
+  }
+  transform_->forward(space, grids(number), sums);
+  multiply(space, sums.data, sums.data, factors_, number, false);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformSums<ExecutionSpace, Dim, T>::adjoint(const ExecutionSpace& space,
+                                                     const Array<const Complex, MemorySpace>& sums,
+                                                     const Array<Complex, MemorySpace>& values) const {
+  const Impl::Arguments arguments{"NonuniformSums::adjoint"};
+  const std::int64_t number = check(arguments, values, sums);
+  arguments.disjoint({{"values", values}}, {{"sums", sums}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::adjoint");
+  if (points() == 0 || targets() == 0 || number == 0)
+    return Impl::fill(space, "Bracewell::NonuniformSums::zero", values.data, values.size());
+  multiply(space, sums.data, scratch_.data(), factors_, number, true);
+  transform_->adjoint(space, view(scratch_.data(), targets(), number), grids(number));
+  gridding_->interpolate(space, grids(number), values);
+  if (phases_.size() > 0)
+    multiply(space, values.data, values.data, phases_, number, true);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+NonuniformSums<ExecutionSpace, Dim, T>::NonuniformSums(const GriddingOptions& options)
+    : options_(checked(options)), oversampling_(reachable(options)), kernel_(kernel(options, oversampling_)),
+      reciprocal_(kernel_, 0.5 / oversampling_) {}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformSums<ExecutionSpace, Dim, T>::checked(const GriddingOptions& options) -> GriddingOptions {
+  constexpr Impl::Arguments arguments{"NonuniformSums"};
+  const double least = sizeof(T) == 4 ? 2e-7 : 2e-14;
+  arguments.require(
+      options.tolerance >= least && options.tolerance < 1, "options.tolerance",
+      [&] { return "from " + Impl::number(least) + " to 1"; },
+      [&] { return Impl::number(options.tolerance); });
+  arguments.within("options.oversampling", options.oversampling.value_or(2), 1.25, 8.);
+  arguments.require(options.strategy != GriddingStrategy::PrunedGather, "options.strategy",
+                    "one that takes any points", "PrunedGather");
+  return options;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformSums<ExecutionSpace, Dim, T>::kernel(const GriddingOptions& options, double oversampling)
+    -> Impl::KernelPolynomials {
+  return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
+                             double(std::numeric_limits<T>::epsilon()));
+}
+
+template <class ExecutionSpace, int Dim, class T>
+double NonuniformSums<ExecutionSpace, Dim, T>::reachable(const GriddingOptions& options) {
+  const double asked = options.oversampling.value_or(2);
+  for (const double tried : asked_oversamplings(asked))
+    if (kernel(options, tried).width <= Impl::KernelShape::max_width)
+      return tried;
+  return asked;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformSums<ExecutionSpace, Dim, T>::plan(const ExecutionSpace& space, const Points& points,
+                                                  const Points& targets, const Impl::Arguments& arguments) {
+  using Plans = Impl::NamedPlans;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
+  const auto [from, to, shape, cells] = Boxes::make(space, points, targets, oversampling_, room(), arguments);
+  bool fits = gridding_ && this->points() == points.count() && this->targets() == targets.count();
+  for (int d = 0; d < Dim; ++d)
+    fits = fits && cells[d] <= grid_shape()[Dim - 1 - d];
+  const Shape grid =
+      fits ? grid_shape() : Plans::grid_shape<Plan>(arguments, space, points, shape, of_points());
+
+  Impl::MovePoints<Dim> move{points.array, nullptr, {}, {}, {}};
+  Impl::MovePoints<Dim> move_targets{targets.array, nullptr, {}, {}, {}};
+  double to_middle[Dim], from_middle[Dim];
+  for (int d = 0; d < Dim; ++d) {
+    const int size = grid[Dim - 1 - d];
+    const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
+                        : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room())
+                                            : 1;
+    move.middle[d] = from.middle[d];
+    move.scale[d] = 1 / (step * size);
+    move.shift[d] = double(size / 2) / size; // the grid's elements are pixels of the transform's images
+    move_targets.middle[d] = to.middle[d];
+    move_targets.scale[d] = step;
+    to_middle[d] = options_.sign * to.middle[d];
+    from_middle[d] = options_.sign * from.middle[d] / step;
+  }
+  const auto moved_points = moved(space, points.count(), move),
+             moved_targets = moved(space, targets.count(), move_targets);
+  if (fits) {
+    Plans::set_points(arguments, *gridding_, space, moved_points);
+    transform_->set_points(space, moved_targets);
+  } else {
+    gridding_.reset(); // and its memory, before there is other
+    transform_.reset();
+    gridding_ = std::make_unique<Plan>(Plans::make<Plan>(arguments, space, moved_points, shape, of_points()));
+    transform_ = std::make_unique<Transform>(
+        Plans::make<Transform>(arguments, space, moved_targets, grid, of_targets()));
+    resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * elements());
+    resize(space, factors_, "Bracewell::NonuniformSums::factors", this->targets());
+    resize(space, scratch_, "Bracewell::NonuniformSums::scratch",
+           slices() * std::max(this->points(), this->targets()));
+  }
+  resize(space, phases_, "Bracewell::NonuniformSums::phases", to.centred() ? 0 : this->points());
+  Kokkos::parallel_for("Bracewell::NonuniformSums::phases", Range(space, 0, phases_.size()),
+                       Impl::PhasesOfPoints<T, Dim>(points.array, phases_.data(), to_middle));
+  Kokkos::parallel_for("Bracewell::NonuniformSums::factors", Range(space, 0, this->targets()),
+                       Impl::FactorsOfTargets<T, Dim>{
+                           {Points(moved_targets).array, factors_.data(), from_middle}, reciprocal_});
+  space.fence("Bracewell::NonuniformSums: the plan is complete");
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformSums<ExecutionSpace, Dim, T>::of_points() const -> GriddingOptions {
+  GriddingOptions options = options_;
+  options.tolerance = options_.tolerance / 2;
+  options.oversampling = oversampling_;
+  return options;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformSums<ExecutionSpace, Dim, T>::of_targets() const -> GriddingOptions {
+  GriddingOptions options = options_;
+  options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors(oversampling_, Dim).rounding);
+  options.sign = -options_.sign;
+  return options;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformSums<ExecutionSpace, Dim, T>::moved(const ExecutionSpace& space, std::int64_t size,
+                                                   Impl::MovePoints<Dim> move) -> Moved {
+  const Moved result = Impl::device_view<double**>(space, "Bracewell::NonuniformSums::moved", size, Dim);
+  move.moved = result.data();
+  Kokkos::parallel_for("Bracewell::NonuniformSums::move", Range(space, 0, size), move);
+  return result;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+std::int64_t NonuniformSums<ExecutionSpace, Dim, T>::elements() const {
+  std::int64_t product = 1;
+  for (const int size : grid_shape())
+    product *= size;
+  return product;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformSums<ExecutionSpace, Dim, T>::grids(std::int64_t slices_of_call) const -> GridView {
+  Kokkos::LayoutRight layout(static_cast<std::size_t>(slices_of_call));
+  for (int d = 0; d < Dim; ++d)
+    layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[d]);
+  return GridView(grids_.data(), layout);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+auto NonuniformSums<ExecutionSpace, Dim, T>::view(Complex* data, std::int64_t number,
+                                                  std::int64_t slices_of_call) const -> Unmanaged<Complex**> {
+  return Unmanaged<Complex**>(data, slices_last() ? number : slices_of_call,
+                              slices_last() ? slices_of_call : number);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformSums<ExecutionSpace, Dim, T>::multiply(const ExecutionSpace& space, const Complex* from,
+                                                      Complex* to,
+                                                      const Kokkos::View<Complex*, ExecutionSpace>& factors,
+                                                      std::int64_t slices_of_call, bool conjugate) const {
+  const auto number = static_cast<std::int64_t>(factors.size());
+  Kokkos::parallel_for("Bracewell::NonuniformSums::multiply", Range(space, 0, number * slices_of_call),
+                       Impl::MultiplySamples<T>{array(from, number, slices_of_call),
+                                                array(to, number, slices_of_call), factors.data(), number,
+                                                conjugate});
+}
+
+template <class ExecutionSpace, int Dim, class T>
+std::int64_t
+NonuniformSums<ExecutionSpace, Dim, T>::check(const Impl::Arguments& arguments,
+                                              const Array<const Complex, MemorySpace>& values,
+                                              const Array<const Complex, MemorySpace>& sums) const {
+  const std::int64_t found =
+      Impl::check_samples(arguments, "values", values, options_.order, points(), slices());
+  arguments.shape("sums", sums, {slices_last() ? targets() : found, slices_last() ? found : targets()});
+  return found;
+}
+
+#define BRACEWELL_INSTANCES_NONUNIFORM_SUMS_1D(Extern, Space, Real)                                          \
+  Extern template class NonuniformSums<Space, 1, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_SUMS_1D)
+#define BRACEWELL_INSTANCES_NONUNIFORM_SUMS_2D(Extern, Space, Real)                                          \
+  Extern template class NonuniformSums<Space, 2, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_SUMS_2D)
+#define BRACEWELL_INSTANCES_NONUNIFORM_SUMS_3D(Extern, Space, Real)                                          \
+  Extern template class NonuniformSums<Space, 3, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_SUMS_3D)
 
 } // namespace Bracewell

@@ -6,6 +6,7 @@
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/compiled.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -44,6 +45,7 @@ class ToeplitzNormal {
   static constexpr bool has_lines = Dim == 2 && Impl::has_chip_memory<ExecutionSpace>;
   using Lines = Impl::ToeplitzLines<ExecutionSpace, Value>;
   using Plans = Impl::ToeplitzPlans<ExecutionSpace, Dim, Value>;
+  using Points = Impl::GriddingPoints<ExecutionSpace, Dim>;
 
 public:
   /// Computes the response by a NonuniformFFT of images of 2 n - 1 pixels along every axis and waits for it;
@@ -54,19 +56,9 @@ public:
   /// @param options  tolerance, oversampling, strategy and sign of the NonuniformFFT; `slices` are
   ///                 those that a pass transforms at once; samples have no order here
   /// @throws Error as Gridding does, and on weights of another shape
-  template <class Points>
   ToeplitzNormal(const ExecutionSpace& space, const Points& points,
                  const Array<const T, MemorySpace>& weights, const Shape& shape,
-                 const GriddingOptions& options = {})
-      : image_(checked(shape, options)), grid_(grid_shape(space, shape)), slices_(options.slices) {
-    const auto transform = transform_of_response(space, points, weights, options);
-    if constexpr (has_lines)
-      if (const auto sizes = line_sizes(space, shape))
-        lines_.emplace(space, shape, sizes, slices_, transform.data());
-    if (!lines_)
-      plans_.emplace(space, shape, grid_, slices_, transform.data());
-    space.fence("Bracewell::ToeplitzNormal: the plan is complete");
-  }
+                 const GriddingOptions& options = {});
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const { return lines_ ? lines_->memory_bytes() : plans_->memory_bytes(); }
@@ -74,18 +66,10 @@ public:
   /// What memory_bytes() of a plan of these arguments would be; points and weights do not matter.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, const Shape& shape,
-                                  const GriddingOptions& options = {}) {
-    const Shape grid = grid_shape(space, checked(shape, options));
-    if constexpr (has_lines)
-      if (const auto sizes = line_sizes(space, shape))
-        return Lines::bytes_needed(shape, sizes, options.slices);
-    return Plans::bytes_needed(space, shape, grid, options.slices);
-  }
+                                  const GriddingOptions& options = {});
 
   /// Whether plans of this shape work by lines on the chip of a GPU, in three kernels.
-  static bool on_chip(const ExecutionSpace& space, const Shape& shape) {
-    return bool(line_sizes(space, shape));
-  }
+  static bool on_chip(const ExecutionSpace& space, const Shape& shape);
 
   /// Size of the convolution, slowest axis first: at least 2 n - 1 along every axis.
   Shape grid_shape() const { return grid_; }
@@ -93,112 +77,177 @@ public:
   /// @param images   View of Value [slices, (depth,) height, width], any number of slices
   /// @param results  View of the same shape, overwritten; it may be `images`
   /// @throws Error on shapes that do not fit and memory that both use in part
-  template <class Images, class Results>
-  void execute(const ExecutionSpace& space, const Images& images, const Results& results) const {
-    const Array<const Value, MemorySpace> in(images);
-    const Array<Value, MemorySpace> out(results);
-    constexpr Impl::Arguments arguments{"ToeplitzNormal::execute"};
-    const std::int64_t slices = in && in.rank > 0 ? in.extents[0] : 0;
-    Impl::check_slices(arguments, "images", in, slices, image_);
-    Impl::check_slices(arguments, "results", out, slices, image_);
-    if (in.data != out.data)
-      arguments.disjoint({{"results", out}}, {{"images", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::ToeplitzNormal::execute");
-    std::int64_t pixels = 1;
-    for (const int size : image_)
-      pixels *= size;
-    for (std::int64_t first = 0; first < slices; first += slices_) {
-      const auto execute = [&](const auto& machine) {
-        machine.execute(space, in.data + first * pixels, out.data + first * pixels,
-                        std::min(slices_, slices - first));
-      };
-      if (plans_)
-        execute(*plans_);
-      else if constexpr (has_lines)
-        execute(*lines_);
-    }
-  }
+  void execute(const ExecutionSpace& space, const Array<const Value, MemorySpace>& images,
+               const Array<Value, MemorySpace>& results) const;
 
 private:
-  static const Shape& checked(const Shape& shape, const GriddingOptions& options) {
-    constexpr Impl::Arguments arguments{"ToeplitzNormal"};
-    for (const int size : shape)
-      arguments.within("shape", size, 1, 16384);
-    arguments.at_least("options.slices", options.slices, std::int64_t(1));
-    return shape;
-  }
+  static const Shape& checked(const Shape& shape, const GriddingOptions& options);
 
   static Impl::ToeplitzLineSizes line_sizes([[maybe_unused]] const ExecutionSpace& space,
-                                            [[maybe_unused]] const Shape& shape) {
-    if constexpr (has_lines)
-      return Impl::choose_toeplitz_lines<T>(shape, Impl::chip_memory(space));
-    return {};
-  }
-  static Shape grid_shape(const ExecutionSpace& space, const Shape& shape) {
-    Shape grid;
-    for (int d = 0; d < Dim; ++d)
-      grid[d] = static_cast<int>(gridding_size(2 * shape[d] - 1, Impl::is_host<ExecutionSpace>));
-    if (const auto sizes = line_sizes(space, shape))
-      grid[0] = sizes.columns, grid[1] = sizes.rows;
-    return grid;
-  }
+                                            [[maybe_unused]] const Shape& shape);
+  static Shape grid_shape(const ExecutionSpace& space, const Shape& shape);
 
   /// [grid]
-  template <class Points>
-  Kokkos::View<Complex*, ExecutionSpace>
-  transform_of_response(const ExecutionSpace& space, const Points& points,
-                        const Array<const T, MemorySpace>& weights, GriddingOptions options) const {
-    options.slices = 1;
-    options.order = SampleOrder::SlicesFirst;
-    Shape wide = image_;
-    for (int& size : wide)
-      size = 2 * size - 1;
-    const auto ones = Impl::device_vector<T>(space, "Bracewell::ToeplitzNormal::ones",
-                                             *std::max_element(wide.begin(), wide.end()));
-    Impl::fill(space, "Bracewell::ToeplitzNormal::ones", ones.data(), std::int64_t(ones.size()), T(1));
-    const auto layout = Impl::ImageOnGrid<T, Dim>::make(wide, grid_, ones.data());
-    const auto transform =
-        Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::transform", layout.grid.elements());
-    respond(space, points, weights, wide, options, layout, transform.data());
-    const FFT<ExecutionSpace, Dim, Complex, Complex> fft(space, grid_);
-    const auto grid = Impl::toeplitz_grids<ExecutionSpace, Dim>(transform.data(), 1, grid_);
-    fft.execute(space, grid, grid);
-    space.fence("Bracewell::ToeplitzNormal: the FFT's memory is no longer needed");
-    return transform;
-  }
+  Kokkos::View<Complex*, ExecutionSpace> transform_of_response(const ExecutionSpace& space,
+                                                               const Points& points,
+                                                               const Array<const T, MemorySpace>& weights,
+                                                               GriddingOptions options) const;
 
   /// The response at distances d, |d| < n along every axis, at d modulo the grid.
-  template <class Points>
   static void respond(const ExecutionSpace& space, const Points& points,
                       const Array<const T, MemorySpace>& weights, const Shape& wide,
                       const GriddingOptions& options, const Impl::ImageOnGrid<T, Dim>& layout,
-                      Complex* transform) {
-    constexpr Impl::Arguments arguments{"ToeplitzNormal"};
-    using Adjoint = NonuniformFFT<ExecutionSpace, Dim, T>;
-    const auto adjoint = Impl::NamedPlans::make<Adjoint>(arguments, space, points, wide, options);
-    const std::int64_t count = adjoint.plan().points();
-    if (weights)
-      arguments.shape("weights", weights, {count});
-    const auto samples = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::samples", count);
-    const auto response = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::response",
-                                                       layout.image_rows() * layout.image[0]);
-    Kokkos::parallel_for(
-        "Bracewell::ToeplitzNormal::weights",
-        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
-        Impl::WeightsAsSamples<T>{weights.data, samples.data()});
-    using Samples =
-        Kokkos::View<Complex**, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    adjoint.adjoint(space, Samples(samples.data(), 1, count),
-                    Impl::toeplitz_grids<ExecutionSpace, Dim>(response.data(), 1, wide));
-    Impl::pad_images(space, "Bracewell::ToeplitzNormal::place", layout,
-                     Impl::PlainImages<const Complex>{response.data()}, 1, transform);
-    space.fence("Bracewell::ToeplitzNormal: memory is no longer needed");
-  }
+                      Complex* transform);
 
   Shape image_, grid_;
   std::int64_t slices_;
   std::optional<Lines> lines_; ///< one of both
   std::optional<Plans> plans_;
 };
+
+template <class ExecutionSpace, int Dim, class Value>
+ToeplitzNormal<ExecutionSpace, Dim, Value>::ToeplitzNormal(const ExecutionSpace& space, const Points& points,
+                                                           const Array<const T, MemorySpace>& weights,
+                                                           const Shape& shape, const GriddingOptions& options)
+    : image_(checked(shape, options)), grid_(grid_shape(space, shape)), slices_(options.slices) {
+  const auto transform = transform_of_response(space, points, weights, options);
+  if constexpr (has_lines)
+    if (const auto sizes = line_sizes(space, shape))
+      lines_.emplace(space, shape, sizes, slices_, transform.data());
+  if (!lines_)
+    plans_.emplace(space, shape, grid_, slices_, transform.data());
+  space.fence("Bracewell::ToeplitzNormal: the plan is complete");
+}
+
+template <class ExecutionSpace, int Dim, class Value>
+std::size_t ToeplitzNormal<ExecutionSpace, Dim, Value>::bytes_needed(const ExecutionSpace& space,
+                                                                     const Shape& shape,
+                                                                     const GriddingOptions& options) {
+  const Shape grid = grid_shape(space, checked(shape, options));
+  if constexpr (has_lines)
+    if (const auto sizes = line_sizes(space, shape))
+      return Lines::bytes_needed(shape, sizes, options.slices);
+  return Plans::bytes_needed(space, shape, grid, options.slices);
+}
+
+template <class ExecutionSpace, int Dim, class Value>
+bool ToeplitzNormal<ExecutionSpace, Dim, Value>::on_chip(const ExecutionSpace& space, const Shape& shape) {
+  return bool(line_sizes(space, shape));
+}
+
+template <class ExecutionSpace, int Dim, class Value>
+void ToeplitzNormal<ExecutionSpace, Dim, Value>::execute(const ExecutionSpace& space,
+                                                         const Array<const Value, MemorySpace>& images,
+                                                         const Array<Value, MemorySpace>& results) const {
+  constexpr Impl::Arguments arguments{"ToeplitzNormal::execute"};
+  const std::int64_t slices = images && images.rank > 0 ? images.extents[0] : 0;
+  Impl::check_slices(arguments, "images", images, slices, image_);
+  Impl::check_slices(arguments, "results", results, slices, image_);
+  if (images.data != results.data)
+    arguments.disjoint({{"results", results}}, {{"images", images}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::ToeplitzNormal::execute");
+  std::int64_t pixels = 1;
+  for (const int size : image_)
+    pixels *= size;
+  for (std::int64_t first = 0; first < slices; first += slices_) {
+    const auto execute = [&](const auto& machine) {
+      machine.execute(space, images.data + first * pixels, results.data + first * pixels,
+                      std::min(slices_, slices - first));
+    };
+    if (plans_)
+      execute(*plans_);
+    else if constexpr (has_lines)
+      execute(*lines_);
+  }
+}
+
+template <class ExecutionSpace, int Dim, class Value>
+auto ToeplitzNormal<ExecutionSpace, Dim, Value>::checked(const Shape& shape, const GriddingOptions& options)
+    -> const Shape& {
+  constexpr Impl::Arguments arguments{"ToeplitzNormal"};
+  for (const int size : shape)
+    arguments.within("shape", size, 1, 16384);
+  arguments.at_least("options.slices", options.slices, std::int64_t(1));
+  return shape;
+}
+
+template <class ExecutionSpace, int Dim, class Value>
+auto ToeplitzNormal<ExecutionSpace, Dim, Value>::line_sizes([[maybe_unused]] const ExecutionSpace& space,
+                                                            [[maybe_unused]] const Shape& shape)
+    -> Impl::ToeplitzLineSizes {
+  if constexpr (has_lines)
+    return Impl::choose_toeplitz_lines<T>(shape, Impl::chip_memory(space));
+  return {};
+}
+
+template <class ExecutionSpace, int Dim, class Value>
+auto ToeplitzNormal<ExecutionSpace, Dim, Value>::grid_shape(const ExecutionSpace& space, const Shape& shape)
+    -> Shape {
+  Shape grid;
+  for (int d = 0; d < Dim; ++d)
+    grid[d] = static_cast<int>(gridding_size(2 * shape[d] - 1, Impl::is_host<ExecutionSpace>));
+  if (const auto sizes = line_sizes(space, shape))
+    grid[0] = sizes.columns, grid[1] = sizes.rows;
+  return grid;
+}
+
+template <class ExecutionSpace, int Dim, class Value>
+auto ToeplitzNormal<ExecutionSpace, Dim, Value>::transform_of_response(
+    const ExecutionSpace& space, const Points& points, const Array<const T, MemorySpace>& weights,
+    GriddingOptions options) const -> Kokkos::View<Complex*, ExecutionSpace> {
+  options.slices = 1;
+  options.order = SampleOrder::SlicesFirst;
+  Shape wide = image_;
+  for (int& size : wide)
+    size = 2 * size - 1;
+  const auto ones = Impl::device_vector<T>(space, "Bracewell::ToeplitzNormal::ones",
+                                           *std::max_element(wide.begin(), wide.end()));
+  Impl::fill(space, "Bracewell::ToeplitzNormal::ones", ones.data(), std::int64_t(ones.size()), T(1));
+  const auto layout = Impl::ImageOnGrid<T, Dim>::make(wide, grid_, ones.data());
+  const auto transform =
+      Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::transform", layout.grid.elements());
+  respond(space, points, weights, wide, options, layout, transform.data());
+  const FFT<ExecutionSpace, Dim, Complex, Complex> fft(space, grid_);
+  const auto grid = Impl::toeplitz_grids<ExecutionSpace, Dim>(transform.data(), 1, grid_);
+  fft.execute(space, grid, grid);
+  space.fence("Bracewell::ToeplitzNormal: the FFT's memory is no longer needed");
+  return transform;
+}
+
+template <class ExecutionSpace, int Dim, class Value>
+void ToeplitzNormal<ExecutionSpace, Dim, Value>::respond(const ExecutionSpace& space, const Points& points,
+                                                         const Array<const T, MemorySpace>& weights,
+                                                         const Shape& wide, const GriddingOptions& options,
+                                                         const Impl::ImageOnGrid<T, Dim>& layout,
+                                                         Complex* transform) {
+  constexpr Impl::Arguments arguments{"ToeplitzNormal"};
+  using Adjoint = NonuniformFFT<ExecutionSpace, Dim, T>;
+  const auto adjoint = Impl::NamedPlans::make<Adjoint>(arguments, space, points, wide, options);
+  const std::int64_t count = adjoint.plan().points();
+  if (weights)
+    arguments.shape("weights", weights, {count});
+  const auto samples = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::samples", count);
+  const auto response = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::response",
+                                                     layout.image_rows() * layout.image[0]);
+  Kokkos::parallel_for("Bracewell::ToeplitzNormal::weights",
+                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+                       Impl::WeightsAsSamples<T>{weights.data, samples.data()});
+  using Samples =
+      Kokkos::View<Complex**, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  adjoint.adjoint(space, Samples(samples.data(), 1, count),
+                  Impl::toeplitz_grids<ExecutionSpace, Dim>(response.data(), 1, wide));
+  Impl::pad_images(space, "Bracewell::ToeplitzNormal::place", layout,
+                   Impl::PlainImages<const Complex>{response.data()}, 1, transform);
+  space.fence("Bracewell::ToeplitzNormal: memory is no longer needed");
+}
+
+#define BRACEWELL_INSTANCES_TOEPLITZ_NORMAL_2D(Extern, Space, Real)                                          \
+  Extern template class ToeplitzNormal<Space, 2, Real>;                                                      \
+  Extern template class ToeplitzNormal<Space, 2, Kokkos::complex<Real>>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_TOEPLITZ_NORMAL_2D)
+#define BRACEWELL_INSTANCES_TOEPLITZ_NORMAL_3D(Extern, Space, Real)                                          \
+  Extern template class ToeplitzNormal<Space, 3, Real>;                                                      \
+  Extern template class ToeplitzNormal<Space, 3, Kokkos::complex<Real>>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_TOEPLITZ_NORMAL_3D)
 
 } // namespace Bracewell

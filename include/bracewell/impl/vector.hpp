@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/version.hpp>
+
 namespace Bracewell::Impl {
 
 /// N numbers that a host computes with together: the vector extension of GCC and Clang, for loops that their

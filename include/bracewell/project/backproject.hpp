@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/operators/backproject_impl.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
@@ -131,5 +134,54 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
         poses, gradients, options);
   }
 }
+
+#define BRACEWELL_INSTANCES_BACKPROJECT(Extern, Space, Real, Kernel)                                         \
+  Extern template void Impl::backproject<Kernel, 2, 2>(                                                      \
+      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&,                          \
+      const Poses<Real, Space::memory_space>&, const Backprojection<Real, Space::memory_space, 2>&,          \
+      const ProjectionOptions&);                                                                             \
+  Extern template void Impl::backproject<Kernel, 2, 3>(                                                      \
+      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&,                          \
+      const Poses<Real, Space::memory_space>&, const Backprojection<Real, Space::memory_space, 3>&,          \
+      const ProjectionOptions&);                                                                             \
+  Extern template void Impl::backproject<Kernel, 3, 3>(                                                      \
+      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&,                          \
+      const Poses<Real, Space::memory_space>&, const Backprojection<Real, Space::memory_space, 3>&,          \
+      const ProjectionOptions&);
+#define BRACEWELL_INSTANCES_BACKPROJECT_GRADIENTS(Extern, Space, Real, Kernel)                               \
+  Extern template void Impl::backproject_gradients<Kernel, 2, 2>(                                            \
+      const Space&, const Impl::StoredReference<Kokkos::complex<Real>>&,                                     \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 2>&,    \
+      ProjectionOptions);                                                                                    \
+  Extern template void Impl::backproject_gradients<Kernel, 2, 3>(                                            \
+      const Space&, const Impl::StoredReference<Kokkos::complex<Real>>&,                                     \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 3>&,    \
+      ProjectionOptions);                                                                                    \
+  Extern template void Impl::backproject_gradients<Kernel, 3, 3>(                                            \
+      const Space&, const Impl::StoredReference<Kokkos::complex<Real>>&,                                     \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 3>&,    \
+      ProjectionOptions);
+#define BRACEWELL_INSTANCES_BACKPROJECT_GRADIENTS_DEVICE(Extern, Space, Real, Kernel)                        \
+  Extern template void Impl::backproject_gradients<Kernel, 2, 2>(                                            \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 2, Kokkos::complex<Real>>&,               \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 2>&,    \
+      ProjectionOptions);                                                                                    \
+  Extern template void Impl::backproject_gradients<Kernel, 2, 3>(                                            \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Kokkos::complex<Real>>&,               \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 3>&,    \
+      ProjectionOptions);                                                                                    \
+  Extern template void Impl::backproject_gradients<Kernel, 3, 3>(                                            \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Kokkos::complex<Real>>&,               \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 3>&,    \
+      ProjectionOptions);
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_BACKPROJECT)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_BACKPROJECT_GRADIENTS)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE_DEVICE, BRACEWELL_INSTANCES_BACKPROJECT_GRADIENTS_DEVICE)
 
 } // namespace Bracewell

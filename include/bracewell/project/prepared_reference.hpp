@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/problem.hpp>
 #include <bracewell/project/detail/sampling/padded_copy.hpp>
 
@@ -42,7 +45,7 @@ class PreparedReference {
   static constexpr bool host = Impl::is_host<ExecutionSpace>;
   static constexpr bool half = std::is_same_v<Stored, HalfComplex>;
   using Padded = Impl::PaddedSpectra<Stored, D, Kernel::width>;
-  using Spectra = std::conditional_t<host, Impl::StoredSpectra<Stored>, Padded>;
+  using Spectra = Impl::PreparedSpectra<Kernel, ExecutionSpace, D, Stored>;
   using Element = std::conditional_t<host, Stored, typename Padded::Order::Entry>;
   using Memory = typename ExecutionSpace::memory_space;
   template <class From>
@@ -60,38 +63,22 @@ public:
   PreparedReference(const ExecutionSpace& space, const Reconstruction& reconstruction,
                     ReadBy reader = ReadBy::Project)
       : reader_(reader) {
-    using From = Impl::spectrum_value_of<Reconstruction>;
     static_assert(int(Impl::view_of<Reconstruction>::rank()) == D + 1,
                   "Bracewell::PreparedReference: expected a reconstruction [B, H, W/2+1] of images or "
                   "[B, D, H, W/2+1] of volumes.");
-    const Input<From> input(reconstruction);
-    const Impl::ProjectionArguments arguments{{"PreparedReference"}};
-    arguments.reconstruction<D>("reconstruction", input, layout_.size);
-    shape_ = input;
-    shape_.forget_view();
-    const std::int64_t each = elements(layout_);
-    arguments.require(each > 0, "reconstruction", "at most 2^32 elements with their margins",
-                      [&] { return Impl::number(Order(layout_).size); });
-    memory_ = Kokkos::View<Element*, Memory>(
-        Kokkos::view_alloc("Bracewell::PreparedReference::copy", Kokkos::WithoutInitializing),
-        static_cast<std::size_t>(input.extents[0] * each));
-    fill(space, input);
+    make(space, Input<Impl::spectrum_value_of<Reconstruction>>(reconstruction));
   }
 
   /// Bytes that the copy of `count` reconstructions of full sizes `layout` will take.
   static std::int64_t bytes_needed(const ExecutionSpace&, const HalfSpectrumLayout<D>& layout,
-                                   std::int64_t count = 1) {
-    return count * elements(layout) * std::int64_t(sizeof(Element));
-  }
+                                   std::int64_t count = 1);
 
   /// Fills it anew, from a reconstruction of the same shape. Calls that read it come before or after it on the
   /// same instance.
   /// @throws Error where the shape is another
   template <class Reconstruction>
   void update(const ExecutionSpace& space, const Reconstruction& reconstruction) {
-    const Input<Impl::spectrum_value_of<Reconstruction>> input(reconstruction);
-    Impl::Arguments{"PreparedReference::update"}.same_spectrum("reconstruction", input, shape_);
-    fill(space, input);
+    refill(space, Input<Impl::spectrum_value_of<Reconstruction>>(reconstruction));
   }
 
   /// What options.oversampling is where it is left out: padded over unpadded box.
@@ -106,59 +93,22 @@ public:
 
   /// For the operator `function`, which is named in the Error where it is not the one that reads.
   Impl::Reference<Stored, Spectra> reference(const char* function, const char* argument,
-                                             ReadBy reader = ReadBy::Project) const {
-    Impl::Arguments{function}.require(reader == reader_, argument,
-                                      reader == ReadBy::Project
-                                          ? "one prepared for ReadBy::Project"
-                                          : "one prepared for ReadBy::BackprojectGradients",
-                                      "the other");
-    return {shape_, {argument, nullptr, 0}, spectra_, oversampling_};
-  }
+                                             ReadBy reader = ReadBy::Project) const;
 
 private:
   using Order = typename Padded::Order;
 
   /// Stored for one reconstruction; not positive where they are too many.
-  static std::int64_t elements(const HalfSpectrumLayout<D>& layout) {
-    if constexpr (host)
-      return layout.elements();
-    else
-      return Order(layout).usable_size();
-  }
+  static std::int64_t elements(const HalfSpectrumLayout<D>& layout);
 
   template <class From>
-  void fill(const ExecutionSpace& space, const Input<From>& input) {
-    static_assert(std::is_same_v<Impl::real_of_stored<From>, Real>,
-                  "Bracewell::PreparedReference: expected one precision, found float beside double.");
-    const Kokkos::Profiling::ScopedRegion region("Bracewell::PreparedReference");
-    const std::int64_t count = input.extents[0], size = input.size();
-    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-    Impl::Gain<Stored> scale, gain;
-    if constexpr (half && !std::is_same_v<From, HalfComplex>) {
-      float largest = 0;
-      Kokkos::parallel_reduce("Bracewell::PreparedReference::largest", Policy(space, 0, size),
-                              Impl::LargestPart<From>{input.data}, Kokkos::Max<float>(largest));
-      if (largest > 0) {
-        const int exponent = 15 - std::ilogb(largest) - 1; // the largest is then below 2^15
-        scale.gain = std::ldexp(1.f, std::clamp(exponent, -126, 126));
-        gain.gain = 1 / scale.gain;
-      }
-    }
-    if constexpr (host) {
-      spectra_ = {memory_.data(), count > 1 ? layout_.elements() : 0, gain};
-      Kokkos::parallel_for("Bracewell::PreparedReference::copy", Policy(space, 0, size),
-                           Impl::CopyStored<From, Stored>{input.data, memory_.data(), scale});
-    } else {
-      spectra_ = {memory_.data(), Order(layout_), count <= 1, gain};
-      const Impl::StoredSpectra<From> from{input.data, count > 1 ? layout_.elements() : 0};
-      if (reader_ == ReadBy::Project)
-        Impl::copy_to_padded<Impl::Mates::Single>(space, "Bracewell::PreparedReference::copy", layout_, from,
-                                                  count, spectra_, scale);
-      else
-        Impl::copy_to_padded<Impl::Mates::Both>(space, "Bracewell::PreparedReference::copy", layout_, from,
-                                                count, spectra_, scale);
-    }
-  }
+  void refill(const ExecutionSpace& space, const Input<From>& input);
+
+  template <class From>
+  void make(const ExecutionSpace& space, const Input<From>& input);
+
+  template <class From>
+  void fill(const ExecutionSpace& space, const Input<From>& input);
 
   ReadBy reader_;
   HalfSpectrumLayout<D> layout_{};
@@ -167,6 +117,95 @@ private:
   Spectra spectra_{};
   std::optional<double> oversampling_;
 };
+
+template <class Kernel, class ExecutionSpace, int D, class Stored>
+std::int64_t PreparedReference<Kernel, ExecutionSpace, D, Stored>::bytes_needed(
+    const ExecutionSpace&, const HalfSpectrumLayout<D>& layout, std::int64_t count) {
+  return count * elements(layout) * std::int64_t(sizeof(Element));
+}
+
+template <class Kernel, class ExecutionSpace, int D, class Stored>
+auto PreparedReference<Kernel, ExecutionSpace, D, Stored>::reference(const char* function,
+                                                                     const char* argument,
+                                                                     ReadBy reader) const
+    -> Impl::Reference<Stored, Spectra> {
+  Impl::Arguments{function}.require(reader == reader_, argument,
+                                    reader == ReadBy::Project
+                                        ? "one prepared for ReadBy::Project"
+                                        : "one prepared for ReadBy::BackprojectGradients",
+                                    "the other");
+  return {shape_, {argument, nullptr, 0}, spectra_, oversampling_};
+}
+
+template <class Kernel, class ExecutionSpace, int D, class Stored>
+std::int64_t
+PreparedReference<Kernel, ExecutionSpace, D, Stored>::elements(const HalfSpectrumLayout<D>& layout) {
+  if constexpr (host)
+    return layout.elements();
+  else
+    return Order(layout).usable_size();
+}
+
+template <class Kernel, class ExecutionSpace, int D, class Stored>
+template <class From>
+void PreparedReference<Kernel, ExecutionSpace, D, Stored>::refill(const ExecutionSpace& space,
+                                                                  const Input<From>& input) {
+  Impl::Arguments{"PreparedReference::update"}.same_spectrum("reconstruction", input, shape_);
+  fill(space, input);
+}
+
+template <class Kernel, class ExecutionSpace, int D, class Stored>
+template <class From>
+void PreparedReference<Kernel, ExecutionSpace, D, Stored>::make(const ExecutionSpace& space,
+                                                                const Input<From>& input) {
+  const Impl::ProjectionArguments arguments{{"PreparedReference"}};
+  arguments.reconstruction<D>("reconstruction", input, layout_.size);
+  shape_ = input;
+  shape_.forget_view();
+  const std::int64_t each = elements(layout_);
+  arguments.require(each > 0, "reconstruction", "at most 2^32 elements with their margins",
+                    [&] { return Impl::number(Order(layout_).size); });
+  memory_ = Kokkos::View<Element*, Memory>(
+      Kokkos::view_alloc("Bracewell::PreparedReference::copy", Kokkos::WithoutInitializing),
+      static_cast<std::size_t>(input.extents[0] * each));
+  fill(space, input);
+}
+
+template <class Kernel, class ExecutionSpace, int D, class Stored>
+template <class From>
+void PreparedReference<Kernel, ExecutionSpace, D, Stored>::fill(const ExecutionSpace& space,
+                                                                const Input<From>& input) {
+  static_assert(std::is_same_v<Impl::real_of_stored<From>, Real>,
+                "Bracewell::PreparedReference: expected one precision, found float beside double.");
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::PreparedReference");
+  const std::int64_t count = input.extents[0], size = input.size();
+  using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  Impl::Gain<Stored> scale, gain;
+  if constexpr (half && !std::is_same_v<From, HalfComplex>) {
+    float largest = 0;
+    Kokkos::parallel_reduce("Bracewell::PreparedReference::largest", Policy(space, 0, size),
+                            Impl::LargestPart<From>{input.data}, Kokkos::Max<float>(largest));
+    if (largest > 0) {
+      const int exponent = 15 - std::ilogb(largest) - 1; // the largest is then below 2^15
+      scale.gain = std::ldexp(1.f, std::clamp(exponent, -126, 126));
+      gain.gain = 1 / scale.gain;
+    }
+  }
+  if constexpr (host) {
+    spectra_ = {memory_.data(), count > 1 ? layout_.elements() : 0, gain};
+    Kokkos::parallel_for("Bracewell::PreparedReference::copy", Policy(space, 0, size),
+                         Impl::CopyStored<From, Stored>{input.data, memory_.data(), scale});
+  } else {
+    spectra_ = {memory_.data(), Order(layout_), count <= 1, gain};
+    const Impl::StoredSpectra<From> from{input.data, count > 1 ? layout_.elements() : 0};
+    if (reader_ == ReadBy::Project)
+      Impl::copy_to_padded<Impl::Mates::Single>(space, "Bracewell::PreparedReference::copy", layout_, from,
+                                                count, spectra_, scale);
+    else
+      Impl::copy_to_padded<Impl::Mates::Both>(space, "Bracewell::PreparedReference::copy", layout_, from,
+                                              count, spectra_, scale);
+  }
+}
 
 namespace Impl {
 
@@ -186,5 +225,23 @@ auto prepare(const ExecutionSpace& space, const Reconstruction& reconstruction,
   return PreparedReference<Kernel, ExecutionSpace, int(Impl::view_of<Reconstruction>::rank()) - 1, Type>(
       space, reconstruction, reader);
 }
+
+#define BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, Stored)                                    \
+  Extern template class PreparedReference<Kernel, Space, 2, Stored>;                                         \
+  Extern template void PreparedReference<Kernel, Space, 2, Stored>::make(                                    \
+      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
+  Extern template void PreparedReference<Kernel, Space, 2, Stored>::refill(                                  \
+      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
+  Extern template class PreparedReference<Kernel, Space, 3, Stored>;                                         \
+  Extern template void PreparedReference<Kernel, Space, 3, Stored>::make(                                    \
+      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
+  Extern template void PreparedReference<Kernel, Space, 3, Stored>::refill(                                  \
+      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);
+#define BRACEWELL_INSTANCES_PREPARED_REFERENCE(Extern, Space, Real, Kernel)                                  \
+  BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_PREPARED_REFERENCE)
+#define BRACEWELL_INSTANCES_PREPARED_REFERENCE_HALF(Extern, Space, Real, Kernel)                             \
+  BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, HalfComplex)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE_FLOAT, BRACEWELL_INSTANCES_PREPARED_REFERENCE_HALF)
 
 } // namespace Bracewell

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/operators/project_impl.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
@@ -95,5 +98,69 @@ void project_gradients(
         space, reconstruction.reference("project_gradients", "reconstruction"), poses, cotangent, gradients,
         options);
 }
+
+// Sampling from spectra as they are stored, and from those that were prepared for GPUs.
+#define BRACEWELL_PROJECT_STORED(Extern, Space, Real, Kernel, Stored)                                        \
+  Extern template void Impl::project<Kernel, 2, 2>(                                                          \
+      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
+      const Array<Kokkos::complex<Real>, Space::memory_space>&, ProjectionOptions);                          \
+  Extern template void Impl::project_gradients<Kernel, 2, 2>(                                                \
+      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);                                \
+  Extern template void Impl::project<Kernel, 2, 3>(                                                          \
+      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
+      const Array<Kokkos::complex<Real>, Space::memory_space>&, ProjectionOptions);                          \
+  Extern template void Impl::project_gradients<Kernel, 2, 3>(                                                \
+      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);                                \
+  Extern template void Impl::project<Kernel, 3, 3>(                                                          \
+      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
+      const Array<Kokkos::complex<Real>, Space::memory_space>&, ProjectionOptions);                          \
+  Extern template void Impl::project_gradients<Kernel, 3, 3>(                                                \
+      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);
+#define BRACEWELL_PROJECT_PREPARED(Extern, Space, Real, Kernel, Stored)                                      \
+  Extern template void Impl::project<Kernel, 2, 2>(                                                          \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 2, Stored>&,                              \
+      const Poses<Real, Space::memory_space>&, const Array<Kokkos::complex<Real>, Space::memory_space>&,     \
+      ProjectionOptions);                                                                                    \
+  Extern template void Impl::project_gradients<Kernel, 2, 2>(                                                \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 2, Stored>&,                              \
+      const Poses<Real, Space::memory_space>&,                                                               \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);                                \
+  Extern template void Impl::project<Kernel, 2, 3>(                                                          \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>&,                              \
+      const Poses<Real, Space::memory_space>&, const Array<Kokkos::complex<Real>, Space::memory_space>&,     \
+      ProjectionOptions);                                                                                    \
+  Extern template void Impl::project_gradients<Kernel, 2, 3>(                                                \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>&,                              \
+      const Poses<Real, Space::memory_space>&,                                                               \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);                                \
+  Extern template void Impl::project<Kernel, 3, 3>(                                                          \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>&,                              \
+      const Poses<Real, Space::memory_space>&, const Array<Kokkos::complex<Real>, Space::memory_space>&,     \
+      ProjectionOptions);                                                                                    \
+  Extern template void Impl::project_gradients<Kernel, 3, 3>(                                                \
+      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>&,                              \
+      const Poses<Real, Space::memory_space>&,                                                               \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);
+#define BRACEWELL_INSTANCES_PROJECT(Extern, Space, Real, Kernel)                                             \
+  BRACEWELL_PROJECT_STORED(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_PROJECT)
+#define BRACEWELL_INSTANCES_PROJECT_HALF(Extern, Space, Real, Kernel)                                        \
+  BRACEWELL_PROJECT_STORED(Extern, Space, Real, Kernel, HalfComplex)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE_FLOAT, BRACEWELL_INSTANCES_PROJECT_HALF)
+#define BRACEWELL_INSTANCES_PROJECT_DEVICE(Extern, Space, Real, Kernel)                                      \
+  BRACEWELL_PROJECT_PREPARED(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE_DEVICE, BRACEWELL_INSTANCES_PROJECT_DEVICE)
+#define BRACEWELL_INSTANCES_PROJECT_DEVICE_HALF(Extern, Space, Real, Kernel)                                 \
+  BRACEWELL_PROJECT_PREPARED(Extern, Space, Real, Kernel, HalfComplex)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE_DEVICE_FLOAT, BRACEWELL_INSTANCES_PROJECT_DEVICE_HALF)
 
 } // namespace Bracewell

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/compiled.hpp>
+#include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/scoring/scoring_plan.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 
@@ -76,10 +80,7 @@ public:
   /// oversampling and ewald_radius: as `project` takes them. The rest is not used.
   /// @throws Error on sizes or options out of range
   PoseScoring(const ExecutionSpace& space, const PoseScoringSizes& sizes,
-              const ProjectionOptions& options = {}, PoseScore score = PoseScore::SquaredDifference)
-      : options_(check(sizes, options)),
-        plan_(space, {{sizes.width, sizes.height}}, {score == PoseScore::Correlation}, sizes.images,
-              sizes.shifts, sizes.best, *options_.radius) {}
+              const ProjectionOptions& options = {}, PoseScore score = PoseScore::SquaredDifference);
 
   /// Takes images, which are not needed any more when the kernel has ended.
   /// @throws Error on shapes that do not fit
@@ -132,6 +133,13 @@ private:
   ProjectionOptions options_;
   Impl::ScoringPlan<ExecutionSpace, T> plan_;
 };
+
+template <class ExecutionSpace, class T>
+PoseScoring<ExecutionSpace, T>::PoseScoring(const ExecutionSpace& space, const PoseScoringSizes& sizes,
+                                            const ProjectionOptions& options, PoseScore score)
+    : options_(check(sizes, options)),
+      plan_(space, {{sizes.width, sizes.height}}, {score == PoseScore::Correlation}, sizes.images,
+            sizes.shifts, sizes.best, *options_.radius) {}
 
 template <class ExecutionSpace, class T>
 void PoseScoring<ExecutionSpace, T>::set_images(const ExecutionSpace& space,
@@ -263,5 +271,21 @@ Impl::ArrayShape PoseScoring<ExecutionSpace, T>::spectra(std::initializer_list<s
   shape.given = shape.states_width = true;
   return shape;
 }
+
+#define BRACEWELL_INSTANCES_POSE_SCORING(Extern, Space, Real) Extern template class PoseScoring<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_POSE_SCORING)
+#define BRACEWELL_POSE_SCORING_OF(Extern, Space, Real, Kernel, Stored)                                       \
+  Extern template void PoseScoring<Space, Real>::queue(                                                      \
+      const Space&, const PreparedReference<Kernel, Space, 2, Stored>&,                                      \
+      const Array<const Real, Space::memory_space>&, const PoseScores<Real, Space::memory_space>&) const;    \
+  Extern template void PoseScoring<Space, Real>::queue(                                                      \
+      const Space&, const PreparedReference<Kernel, Space, 3, Stored>&,                                      \
+      const Array<const Real, Space::memory_space>&, const PoseScores<Real, Space::memory_space>&) const;
+#define BRACEWELL_INSTANCES_POSE_SCORING_OF(Extern, Space, Real, Kernel)                                     \
+  BRACEWELL_POSE_SCORING_OF(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_POSE_SCORING_OF)
+#define BRACEWELL_INSTANCES_POSE_SCORING_OF_HALF(Extern, Space, Real, Kernel)                                \
+  BRACEWELL_POSE_SCORING_OF(Extern, Space, Real, Kernel, HalfComplex)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE_FLOAT, BRACEWELL_INSTANCES_POSE_SCORING_OF_HALF)
 
 } // namespace Bracewell

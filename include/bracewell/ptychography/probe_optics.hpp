@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/version.hpp>
+
 namespace Bracewell {
 
 /// The lens that forms a probe. One unit for all lengths.

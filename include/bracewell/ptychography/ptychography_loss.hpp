@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/ptychography/choose_pattern_path.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
 #include <bracewell/ptychography/detail/plans/loss_plan.hpp>
@@ -48,13 +49,8 @@ public:
   /// @param positions  View [N, 2] of (row, column), see ScanPositions
   /// @throws Error on shapes and options out of range, windows that leave the object, and combinations that
   ///   do not exist: a reduced grid needs least squares per pattern without weights in the far field
-  template <class PositionsView>
   PtychographyLoss(const ExecutionSpace& space, const PtychographyShape& sizes,
-                   const PositionsView& positions, const PtychographyOptions& settings = {})
-      : options_(settings), measured_(check(sizes, settings)),
-        scan_(space, positions, sizes.object, sizes.probe, constructor),
-        plan_(space, choose_path(sizes, settings, scan_), scan_, compared(sizes, settings), sizes.detector,
-              settings) {}
+                   const Impl::HostPositions& positions, const PtychographyOptions& settings = {});
 
   /// As the plan was made with.
   const PtychographyShape& sizes() const { return measured_; }
@@ -79,14 +75,9 @@ public:
 
   /// What memory_bytes() of a plan of these arguments would be. Positions are sorted for it, as by a plan.
   /// @throws Error as the constructor
-  template <class PositionsView>
   static std::size_t bytes_needed(const ExecutionSpace& space, const PtychographyShape& sizes,
-                                  const PositionsView& positions, const PtychographyOptions& settings = {}) {
-    const PtychographyShape shape = compared(check(sizes, settings), settings);
-    const Scan scan(space, positions, sizes.object, sizes.probe, constructor);
-    return scan.memory_bytes() +
-           Plan::bytes_needed(space, choose_path(sizes, settings, scan), scan, shape, settings);
-  }
+                                  const Impl::HostPositions& positions,
+                                  const PtychographyOptions& settings = {});
 
   /// Stores measured intensities of patterns first, first + 1, ...; waits until they are stored.
   /// @param patterns  View [K, n, n] of any real or integer type in any memory, zero frequency at [0, 0]
@@ -99,33 +90,17 @@ public:
     static_assert(PatternsView::rank() == 3,
                   "Bracewell::PtychographyLoss::set_patterns: patterns: expected a "
                   "View [K, n, n], found another number of axes.");
-    if constexpr (PatternsView::rank() == 3) {
-      using Count = typename PatternsView::non_const_value_type;
-      using Given = Kokkos::View<const Count***, Kokkos::LayoutRight, typename PatternsView::memory_space,
-                                 Kokkos::MemoryUnmanaged>;
-      const Impl::Arguments arguments{"PtychographyLoss::set_patterns"};
-      const Array<const Count, typename PatternsView::memory_space> array(patterns);
-      const auto& extents = array.extents;
-      Impl::check_patterns(arguments, measured_, options_.weights, count(), first, array, weights);
-      if (extents[0] == 0)
-        return;
-      Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographyLoss::set_patterns");
-      const std::int64_t invalid =
-          plan_.store().set(space, first, Given(array.data, extents[0], extents[1], extents[2]), weights);
-      arguments.require(invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
-                        options_.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
-                                                               : "finite intensities and weights >= 0",
-                        [&] { return "others in pattern " + Impl::number(invalid); });
-    }
+    if constexpr (PatternsView::rank() == 3)
+      set(space, first,
+          Array<const typename PatternsView::non_const_value_type, typename PatternsView::memory_space>(
+              patterns),
+          weights);
   }
 
   /// Writes the positions of the plan: as given, or by move_windows.
   /// @param positions  View [N, 2] of double
   /// @throws Error on another shape
-  void positions(const ExecutionSpace& space, const Array<double, Memory>& positions) const {
-    Impl::Arguments{"PtychographyLoss::positions"}.shape("positions", positions, {count(), 2});
-    scan_.write(space, positions);
-  }
+  void positions(const ExecutionSpace& space, const Array<double, Memory>& positions) const;
 
   /// Takes other positions for those of the plan, and moves the windows from which a position has gone too far:
   /// one that is more than 3/4 of a pixel away on an axis, farther than the 1/2 of a new plan so that none goes
@@ -133,13 +108,7 @@ public:
   /// first row is exchanged for a new last one. Waits.
   /// @param positions  View [N, 2] of double
   /// @throws Error on another shape, a position that is not finite, and plans without options.refine_positions
-  void move_windows(const ExecutionSpace& space, const Array<const double, Memory>& positions) {
-    const Impl::Arguments arguments{"PtychographyLoss::move_windows"};
-    arguments.require(options_.refine_positions, "options.refine_positions", "true when the plan is made",
-                      "false");
-    arguments.shape("positions", positions, {count(), 2});
-    scan_.move_windows(space, positions, arguments);
-  }
+  void move_windows(const ExecutionSpace& space, const Array<const double, Memory>& positions);
 
   /// First pixels of the windows, [N, 2]. With move_windows they depend on where positions have been. Waits.
   std::vector<int> windows(const ExecutionSpace& space) const { return scan_.windows(space); }
@@ -149,13 +118,7 @@ public:
   /// @throws Error on other shapes, a window that leaves the object, a position that is not finite, and plans without
   ///   options.refine_positions
   void set_windows(const ExecutionSpace& space, const std::vector<int>& first,
-                   const Array<const double, Memory>& positions) {
-    const Impl::Arguments arguments{"PtychographyLoss::set_windows"};
-    arguments.require(options_.refine_positions, "options.refine_positions", "true when the plan is made",
-                      "false");
-    arguments.shape("positions", positions, {count(), 2});
-    scan_.set_windows(space, first, positions, arguments);
-  }
+                   const Array<const double, Memory>& positions);
 
   /// Loss and gradients.
   /// @param object   View of Kokkos::complex<Real> [rows, columns]
@@ -167,28 +130,18 @@ public:
   ///   with each other or an argument
   void evaluate(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
                 const Array<const Complex, Memory>& probe, const Outputs& outputs,
-                const Array<const int, Memory>& subset = {}) const {
-    evaluate(space, Inputs{.object = object, .probe = probe}, outputs, subset);
-  }
+                const Array<const int, Memory>& subset = {}) const;
 
   /// The same of models that have more than object and probe.
   /// @throws Error on inputs that the plan was not told of when it was made, and on those that are missing, too
   void evaluate(const ExecutionSpace& space, const Inputs& inputs, const Outputs& outputs,
-                const Array<const int, Memory>& subset = {}) const {
-    Impl::check_evaluate({"PtychographyLoss::evaluate"}, measured_, options_, count(),
-                         plan_.store().set_patterns(), inputs, outputs, subset);
-    Kokkos::Profiling::ScopedRegion profile("Bracewell::PtychographyLoss::evaluate");
-    plan_.evaluate(space, scan_, options_, inputs, outputs, subset.data, used(subset));
-  }
+                const Array<const int, Memory>& subset = {}) const;
 
   /// Lets the first patterns of a subset set out from the host while the device works (options.target_bytes), where
   /// the next call of evaluate is of them.
   /// @param subset  as for evaluate; not to be written to before that call, and waited for where it was written
   /// @throws Error on a subset of more patterns than there are
-  void prefetch(const Array<const int, Memory>& subset = {}) const {
-    Impl::check_subset(Impl::Arguments{"PtychographyLoss::prefetch"}, subset, count());
-    plan_.store().prefetch(subset.data, used(subset));
-  }
+  void prefetch(const Array<const int, Memory>& subset = {}) const;
 
   /// What solvers divide gradients of the object by: sum_j sum_l conj(a_l(r - y_j)) b_l(r - y_j) over the windows of the
   /// patterns, a and b being where they stand for all of them, not shifted by fractions of a pixel.
@@ -198,17 +151,7 @@ public:
   /// @throws Error on shapes that do not fit, and a sum that shares memory with an argument
   void overlap(const ExecutionSpace& space, const Array<const Complex, Memory>& a,
                const Array<const Complex, Memory>& b, const Array<Complex, Memory>& sum,
-               const Array<const int, Memory>& subset = {}) const {
-    const Impl::Arguments arguments{"PtychographyLoss::overlap"};
-    Impl::check_probe(arguments, "a", a, measured_);
-    Impl::check_probe(arguments, "b", b, measured_);
-    arguments.shape("sum", sum, {measured_.object[0], measured_.object[1]});
-    Impl::check_subset(arguments, subset, count());
-    arguments.disjoint({{"sum", sum}}, {{"a", a}, {"b", b}, {"subset", subset}});
-    if (used(subset) == 0)
-      return Impl::fill(space, "Bracewell::PtychographyLoss::zero", sum.data, sum.size());
-    plan_.overlap(space, scan_, measured_.modes, a.data, b.data, sum.data, subset.data, used(subset));
-  }
+               const Array<const int, Memory>& subset = {}) const;
 
   /// What solvers divide gradients of the probe by: sum_j |O(y_j + r)|^2, of one slice.
   /// @param object  View [rows, columns]
@@ -216,44 +159,28 @@ public:
   /// @param subset  as for evaluate
   /// @throws Error as overlap, and on several slices
   void transmission(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
-                    const Array<Complex, Memory>& sum, const Array<const int, Memory>& subset = {}) const {
-    const Impl::Arguments arguments{"PtychographyLoss::transmission"};
-    arguments.shape("object", object, {measured_.object[0], measured_.object[1]});
-    arguments.shape("sum", sum, {measured_.probe, measured_.probe});
-    Impl::check_subset(arguments, subset, count());
-    arguments.disjoint({{"sum", sum}}, {{"object", object}, {"subset", subset}});
-    if (used(subset) == 0)
-      return Impl::fill(space, "Bracewell::PtychographyLoss::zero", sum.data, sum.size());
-    plan_.transmission(space, scan_, object.data, sum.data, subset.data, used(subset));
-  }
+                    const Array<Complex, Memory>& sum, const Array<const int, Memory>& subset = {}) const;
+
+  PtychographyLoss(PtychographyLoss&&) noexcept; ///< The other can only be destroyed or assigned to.
+  PtychographyLoss& operator=(PtychographyLoss&&) noexcept; ///< The same.
+  ~PtychographyLoss();
 
 private:
   using Scan = Impl::ScanStore<ExecutionSpace>;
   using Plan = Impl::LossPlan<ExecutionSpace, Real, Stored, typename Compiled::Detectors>;
   static constexpr Impl::Arguments constructor{"PtychographyLoss"};
 
-  static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options) {
-    Impl::check_loss_plan(constructor, shape, options);
-    return shape;
-  }
+  template <class Count, class From>
+  void set(const ExecutionSpace& space, std::int64_t first, const Array<const Count, From>& patterns,
+           const Array<const Real, Memory>& weights);
+
+  static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options);
 
   /// The shape with the detector on which patterns are compared.
-  static PtychographyShape compared(PtychographyShape shape, const PtychographyOptions& options) {
-    shape.detector = Bracewell::compared_detector(shape, options);
-    return shape;
-  }
+  static PtychographyShape compared(PtychographyShape shape, const PtychographyOptions& options);
 
   static PatternPath choose_path(const PtychographyShape& sizes, const PtychographyOptions& options,
-                                 const Scan& scan) {
-    const PatternPath path =
-        choose_pattern_path<ExecutionSpace, Real, Storage>(sizes, options, !scan.subpixel());
-    constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
-                        "a path that can do the problem (choose_pattern_path)",
-                        options.path == PatternPath::Fused        ? "PatternPath::Fused"
-                        : options.path == PatternPath::KnownLines ? "PatternPath::KnownLines"
-                                                                  : "PatternPath::Lines");
-    return path;
-  }
+                                 const Scan& scan);
 
   /// Patterns of a call.
   std::int64_t used(const Array<const int, Memory>& subset) const { return subset ? subset.size() : count(); }
@@ -263,5 +190,200 @@ private:
   Scan scan_;
   Plan plan_;
 };
+
+template <class ExecutionSpace, class Real, class Storage>
+PtychographyLoss<ExecutionSpace, Real, Storage>::PtychographyLoss(PtychographyLoss&&) noexcept = default;
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographyLoss<ExecutionSpace, Real, Storage>::operator=(PtychographyLoss&&) noexcept
+    -> PtychographyLoss& = default;
+
+template <class ExecutionSpace, class Real, class Storage>
+PtychographyLoss<ExecutionSpace, Real, Storage>::~PtychographyLoss() = default;
+
+template <class ExecutionSpace, class Real, class Storage>
+PtychographyLoss<ExecutionSpace, Real, Storage>::PtychographyLoss(const ExecutionSpace& space,
+                                                                  const PtychographyShape& sizes,
+                                                                  const Impl::HostPositions& positions,
+                                                                  const PtychographyOptions& settings)
+    : options_(settings), measured_(check(sizes, settings)),
+      scan_(space, positions, sizes.object, sizes.probe, constructor),
+      plan_(space, choose_path(sizes, settings, scan_), scan_, compared(sizes, settings), sizes.detector,
+            settings) {}
+
+template <class ExecutionSpace, class Real, class Storage>
+std::size_t PtychographyLoss<ExecutionSpace, Real, Storage>::bytes_needed(
+    const ExecutionSpace& space, const PtychographyShape& sizes, const Impl::HostPositions& positions,
+    const PtychographyOptions& settings) {
+  const PtychographyShape shape = compared(check(sizes, settings), settings);
+  const Scan scan(space, positions, sizes.object, sizes.probe, constructor);
+  return scan.memory_bytes() +
+         Plan::bytes_needed(space, choose_path(sizes, settings, scan), scan, shape, settings);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::positions(
+    const ExecutionSpace& space, const Array<double, Memory>& positions) const {
+  Impl::Arguments{"PtychographyLoss::positions"}.shape("positions", positions, {count(), 2});
+  scan_.write(space, positions);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::move_windows(
+    const ExecutionSpace& space, const Array<const double, Memory>& positions) {
+  const Impl::Arguments arguments{"PtychographyLoss::move_windows"};
+  arguments.require(options_.refine_positions, "options.refine_positions", "true when the plan is made",
+                    "false");
+  arguments.shape("positions", positions, {count(), 2});
+  scan_.move_windows(space, positions, arguments);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::set_windows(
+    const ExecutionSpace& space, const std::vector<int>& first,
+    const Array<const double, Memory>& positions) {
+  const Impl::Arguments arguments{"PtychographyLoss::set_windows"};
+  arguments.require(options_.refine_positions, "options.refine_positions", "true when the plan is made",
+                    "false");
+  arguments.shape("positions", positions, {count(), 2});
+  scan_.set_windows(space, first, positions, arguments);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::evaluate(const ExecutionSpace& space,
+                                                               const Array<const Complex, Memory>& object,
+                                                               const Array<const Complex, Memory>& probe,
+                                                               const Outputs& outputs,
+                                                               const Array<const int, Memory>& subset) const {
+  evaluate(space, Inputs{.object = object, .probe = probe}, outputs, subset);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::evaluate(const ExecutionSpace& space,
+                                                               const Inputs& inputs, const Outputs& outputs,
+                                                               const Array<const int, Memory>& subset) const {
+  Impl::check_evaluate({"PtychographyLoss::evaluate"}, measured_, options_, count(),
+                       plan_.store().set_patterns(), inputs, outputs, subset);
+  Kokkos::Profiling::ScopedRegion profile("Bracewell::PtychographyLoss::evaluate");
+  plan_.evaluate(space, scan_, options_, inputs, outputs, subset.data, used(subset));
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::prefetch(const Array<const int, Memory>& subset) const {
+  Impl::check_subset(Impl::Arguments{"PtychographyLoss::prefetch"}, subset, count());
+  plan_.store().prefetch(subset.data, used(subset));
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::overlap(const ExecutionSpace& space,
+                                                              const Array<const Complex, Memory>& a,
+                                                              const Array<const Complex, Memory>& b,
+                                                              const Array<Complex, Memory>& sum,
+                                                              const Array<const int, Memory>& subset) const {
+  const Impl::Arguments arguments{"PtychographyLoss::overlap"};
+  Impl::check_probe(arguments, "a", a, measured_);
+  Impl::check_probe(arguments, "b", b, measured_);
+  arguments.shape("sum", sum, {measured_.object[0], measured_.object[1]});
+  Impl::check_subset(arguments, subset, count());
+  arguments.disjoint({{"sum", sum}}, {{"a", a}, {"b", b}, {"subset", subset}});
+  if (used(subset) == 0)
+    return Impl::fill(space, "Bracewell::PtychographyLoss::zero", sum.data, sum.size());
+  plan_.overlap(space, scan_, measured_.modes, a.data, b.data, sum.data, subset.data, used(subset));
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::transmission(
+    const ExecutionSpace& space, const Array<const Complex, Memory>& object,
+    const Array<Complex, Memory>& sum, const Array<const int, Memory>& subset) const {
+  const Impl::Arguments arguments{"PtychographyLoss::transmission"};
+  arguments.shape("object", object, {measured_.object[0], measured_.object[1]});
+  arguments.shape("sum", sum, {measured_.probe, measured_.probe});
+  Impl::check_subset(arguments, subset, count());
+  arguments.disjoint({{"sum", sum}}, {{"object", object}, {"subset", subset}});
+  if (used(subset) == 0)
+    return Impl::fill(space, "Bracewell::PtychographyLoss::zero", sum.data, sum.size());
+  plan_.transmission(space, scan_, object.data, sum.data, subset.data, used(subset));
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+template <class Count, class From>
+void PtychographyLoss<ExecutionSpace, Real, Storage>::set(const ExecutionSpace& space, std::int64_t first,
+                                                          const Array<const Count, From>& patterns,
+                                                          const Array<const Real, Memory>& weights) {
+  using Given = Kokkos::View<const Count***, Kokkos::LayoutRight, From, Kokkos::MemoryUnmanaged>;
+  const Impl::Arguments arguments{"PtychographyLoss::set_patterns"};
+  const auto& extents = patterns.extents;
+  Impl::check_patterns(arguments, measured_, options_.weights, count(), first, patterns, weights);
+  if (extents[0] == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographyLoss::set_patterns");
+  const std::int64_t invalid =
+      plan_.store().set(space, first, Given(patterns.data, extents[0], extents[1], extents[2]), weights);
+  arguments.require(invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
+                    options_.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
+                                                           : "finite intensities and weights >= 0",
+                    [&] { return "others in pattern " + Impl::number(invalid); });
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographyLoss<ExecutionSpace, Real, Storage>::check(const PtychographyShape& shape,
+                                                            const PtychographyOptions& options)
+    -> const PtychographyShape& {
+  Impl::check_loss_plan(constructor, shape, options);
+  return shape;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographyLoss<ExecutionSpace, Real, Storage>::compared(PtychographyShape shape,
+                                                               const PtychographyOptions& options)
+    -> PtychographyShape {
+  shape.detector = Bracewell::compared_detector(shape, options);
+  return shape;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographyLoss<ExecutionSpace, Real, Storage>::choose_path(const PtychographyShape& sizes,
+                                                                  const PtychographyOptions& options,
+                                                                  const Scan& scan) -> PatternPath {
+  const PatternPath path =
+      choose_pattern_path<ExecutionSpace, Real, Storage>(sizes, options, !scan.subpixel());
+  constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
+                      "a path that can do the problem (choose_pattern_path)",
+                      options.path == PatternPath::Fused        ? "PatternPath::Fused"
+                      : options.path == PatternPath::KnownLines ? "PatternPath::KnownLines"
+                                                                : "PatternPath::Lines");
+  return path;
+}
+
+#define BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS(Extern, Space, Real)                                           \
+  Extern template class PtychographyLoss<Space, Real>;                                                       \
+  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
+                                                          const Array<const float, Space::memory_space>&,    \
+                                                          const Array<const Real, Space::memory_space>&);    \
+  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
+                                                          const Array<const double, Space::memory_space>&,   \
+                                                          const Array<const Real, Space::memory_space>&);    \
+  Extern template void PtychographyLoss<Space, Real>::set(                                                   \
+      const Space&, std::int64_t, const Array<const std::uint16_t, Space::memory_space>&,                    \
+      const Array<const Real, Space::memory_space>&);                                                        \
+  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
+                                                          const Array<const int, Space::memory_space>&,      \
+                                                          const Array<const Real, Space::memory_space>&);
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS)
+#define BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS_HALF(Extern, Space, Real)                                      \
+  Extern template class PtychographyLoss<Space, Real, Half>;                                                 \
+  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
+      const Space&, std::int64_t, const Array<const float, Space::memory_space>&,                            \
+      const Array<const Real, Space::memory_space>&);                                                        \
+  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
+      const Space&, std::int64_t, const Array<const double, Space::memory_space>&,                           \
+      const Array<const Real, Space::memory_space>&);                                                        \
+  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
+      const Space&, std::int64_t, const Array<const std::uint16_t, Space::memory_space>&,                    \
+      const Array<const Real, Space::memory_space>&);                                                        \
+  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
+      const Space&, std::int64_t, const Array<const int, Space::memory_space>&,                              \
+      const Array<const Real, Space::memory_space>&);
+BRACEWELL_DECLARE_FLOAT(BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS_HALF)
 
 } // namespace Bracewell

@@ -23,8 +23,7 @@ public:
   /// @param object     rows and columns of the object
   /// @param probe      m
   /// @throws Error when a window leaves the object or a position is not a number; names the first of them
-  template <class PositionsView>
-  ScanPositions(const ExecutionSpace& space, const PositionsView& positions,
+  ScanPositions(const ExecutionSpace& space, const Impl::HostPositions& positions,
                 const std::array<std::int64_t, 2>& object, int probe)
       : store_(space, positions, object, probe, {"ScanPositions"}) {}
 

@@ -3,6 +3,7 @@
 
 #include <bracewell/array.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
@@ -63,6 +64,10 @@ public:
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {});
 
+  PtychographySolver(PtychographySolver&&) noexcept; ///< The other can only be destroyed or assigned to.
+  PtychographySolver& operator=(PtychographySolver&&) noexcept; ///< The same.
+  ~PtychographySolver();
+
   const View<Real**>& amplitude() const { return amplitude_; } ///< [rows, columns]
   const View<Real**>& phase() const { return phase_; }         ///< [rows, columns], radians
   /// [modes, m, m]; with optics that of the parameters before the latest step.
@@ -73,9 +78,7 @@ public:
   /// turn of the whole scan, which the probe's curvature and the object follow.
   const View<Real**>& displacements() const { return positions_.displacements(); }
   /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
-  View<const double*> step_lengths() const {
-    return modulus_steps_ ? View<const double*>(modulus_steps_->lengths()) : View<const double*>();
-  }
+  View<const double*> step_lengths() const;
   /// What is minimised.
   const Loss& loss() const { return loss_; }
 
@@ -116,12 +119,7 @@ public:
 
   /// Moves the windows from which positions have gone too far (PtychographyLoss::move_windows); once in a pass over
   /// the patterns is enough. Waits.
-  void move_windows(const ExecutionSpace& space) {
-    if (!refines_positions())
-      return;
-    positions_.move(space);
-    loss_.move_windows(space, positions_.positions());
-  }
+  void move_windows(const ExecutionSpace& space);
 
   /// Lets the first patterns of the next step set out from the host (PtychographyLoss::prefetch).
   void prefetch(const Array<const int, Memory>& subset = {}) const { loss_.prefetch(subset); }
@@ -156,18 +154,13 @@ public:
   std::vector<double> losses(const ExecutionSpace& space) const;
 
   /// Bytes that the solver holds, its loss and the measured patterns included.
-  std::size_t memory_bytes() const {
-    return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
-           (modulus_steps_ ? modulus_steps_->memory_bytes() : 0) + positions_.memory_bytes() +
-           Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
-                          probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a solver would be, of a loss of these positions and options.
   /// @throws Error as PtychographyLoss
-  template <class PositionsView>
   static std::size_t bytes_needed(const ExecutionSpace& space, const PtychographyShape& shape,
-                                  const PositionsView& positions, const PtychographyOptions& of_loss = {},
+                                  const Impl::HostPositions& positions,
+                                  const PtychographyOptions& of_loss = {},
                                   const PtychographySolverOptions& options = {});
 
 private:
@@ -190,28 +183,13 @@ private:
   bool refines_positions() const { return options_.position_rate > 0; }
 
   /// Of the positions of all processes.
-  void find_common_moves(const ExecutionSpace& space) {
-    positions_.find_common_moves(space, reduction_ ? reduction_->origin : std::array<std::int64_t, 2>{},
-                                 sum_of_numbers());
-  }
+  void find_common_moves(const ExecutionSpace& space);
 
-  typename Positions::Sum sum_of_numbers() const {
-    if (!reduction_)
-      return {};
-    return [this](const ExecutionSpace& space, const View<double*>& numbers) {
-      reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
-    };
-  }
+  typename Positions::Sum sum_of_numbers() const;
 
-  View<double*> loss_of_step(std::int64_t step) const {
-    return View<double*>(history_.data() + step % options_.history, 1);
-  }
+  View<double*> loss_of_step(std::int64_t step) const;
 
-  std::int64_t patterns_of(const Array<const int, Memory>& subset, std::int64_t of_all) const {
-    if (reduction_)
-      return of_all > 0 ? of_all : reduction_->patterns;
-    return subset ? subset.size() : loss_.count();
-  }
+  std::int64_t patterns_of(const Array<const int, Memory>& subset, std::int64_t of_all) const;
 
   void evaluate(const ExecutionSpace& space, const PtychographyOutputs<Real, Memory>& outputs,
                 const Array<const int, Memory>& subset, std::int64_t mean_of);
@@ -238,6 +216,68 @@ private:
   std::int64_t steps_ = 0;
   double rate_factor_ = 1;
 };
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographySolver<ExecutionSpace, Real, Storage>::step_lengths() const -> View<const double*> {
+  return modulus_steps_ ? View<const double*>(modulus_steps_->lengths()) : View<const double*>();
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::move_windows(const ExecutionSpace& space) {
+  if (!refines_positions())
+    return;
+  positions_.move(space);
+  loss_.move_windows(space, positions_.positions());
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::memory_bytes() const {
+  return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
+         (modulus_steps_ ? modulus_steps_->memory_bytes() : 0) + positions_.memory_bytes() +
+         Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
+                        probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::find_common_moves(const ExecutionSpace& space) {
+  positions_.find_common_moves(space, reduction_ ? reduction_->origin : std::array<std::int64_t, 2>{},
+                               sum_of_numbers());
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographySolver<ExecutionSpace, Real, Storage>::sum_of_numbers() const -> typename Positions::Sum {
+  if (!reduction_)
+    return {};
+  return [this](const ExecutionSpace& space, const View<double*>& numbers) {
+    reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
+  };
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographySolver<ExecutionSpace, Real, Storage>::loss_of_step(std::int64_t step) const
+    -> View<double*> {
+  return View<double*>(history_.data() + step % options_.history, 1);
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+std::int64_t
+PtychographySolver<ExecutionSpace, Real, Storage>::patterns_of(const Array<const int, Memory>& subset,
+                                                               std::int64_t of_all) const {
+  if (reduction_)
+    return of_all > 0 ? of_all : reduction_->patterns;
+  return subset ? subset.size() : loss_.count();
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+PtychographySolver<ExecutionSpace, Real, Storage>::PtychographySolver(PtychographySolver&&) noexcept =
+    default;
+
+template <class ExecutionSpace, class Real, class Storage>
+auto PtychographySolver<ExecutionSpace, Real, Storage>::operator=(PtychographySolver&&) noexcept
+    -> PtychographySolver& = default;
+
+template <class ExecutionSpace, class Real, class Storage>
+PtychographySolver<ExecutionSpace, Real, Storage>::~PtychographySolver() = default;
 
 template <class ExecutionSpace, class Real, class Storage>
 PtychographySolver<ExecutionSpace, Real, Storage>::PtychographySolver(
@@ -404,11 +444,10 @@ PtychographySolver<ExecutionSpace, Real, Storage>::losses(const ExecutionSpace& 
 }
 
 template <class ExecutionSpace, class Real, class Storage>
-template <class PositionsView>
 std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::bytes_needed(
-    const ExecutionSpace& space, const PtychographyShape& shape, const PositionsView& positions,
+    const ExecutionSpace& space, const PtychographyShape& shape, const Impl::HostPositions& positions,
     const PtychographyOptions& of_loss, const PtychographySolverOptions& options) {
-  const auto count = static_cast<std::size_t>(positions.extent(0)),
+  const auto count = static_cast<std::size_t>(positions.count),
              object = static_cast<std::size_t>(shape.object[0]) * static_cast<std::size_t>(shape.object[1]),
              probe = static_cast<std::size_t>(shape.modes) * static_cast<std::size_t>(shape.probe) *
                      static_cast<std::size_t>(shape.probe),
@@ -486,5 +525,12 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::update(const ExecutionSp
   if (refines_positions())
     positions_.limit(space, options_.position_limit, sum_of_numbers());
 }
+
+#define BRACEWELL_INSTANCES_PTYCHOGRAPHY_SOLVER(Extern, Space, Real)                                         \
+  Extern template class PtychographySolver<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_PTYCHOGRAPHY_SOLVER)
+#define BRACEWELL_INSTANCES_PTYCHOGRAPHY_SOLVER_HALF(Extern, Space, Real)                                    \
+  Extern template class PtychographySolver<Space, Real, Half>;
+BRACEWELL_DECLARE_FLOAT(BRACEWELL_INSTANCES_PTYCHOGRAPHY_SOLVER_HALF)
 
 } // namespace Bracewell

@@ -3,6 +3,7 @@
 
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/fft/plan.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/filter/filter_line.hpp>
@@ -73,148 +74,44 @@ public:
   /// @param width  detector pixels
   /// @throws Error on sizes below 1 and a shift that is not finite or beyond the width
   ProjectionFilter(const ExecutionSpace& space, std::int64_t rows, int width,
-                   const FilterOptions& options = {})
-      : width_(check({"ProjectionFilter"}, rows, width, options)),
-        edge_(options.padding == ProjectionPadding::Edge), chip_size_(chip_size(space, width, options)),
-        size_(chip_size_ > 0 ? chip_size_ : padded_size(width, options)),
-        block_(chip_size_ > 0 ? 0 : block_rows(space, rows, size_)), upsampling_(options.upsampling),
-        forward_(space, {size_}, block_), backward_(space, {fine_size()}, block_),
-        padded_(Impl::device_vector<T>(space, "Bracewell::ProjectionFilter::padded", block_ * fine_size())),
-        spectra_(Impl::device_vector<Complex>(space, "Bracewell::ProjectionFilter::spectra",
-                                              block_ * (size_ / 2 + 1))),
-        products_(upsampling_ == 1
-                      ? spectra_
-                      : Impl::device_vector<Complex>(space, "Bracewell::ProjectionFilter::products",
-                                                     block_ * (fine_size() / 2 + 1))),
-        factors_(Impl::device_copy(space, "Bracewell::ProjectionFilter::factors",
-                                   chip_size_ > 0 ? std::vector<Complex>() : make_factors(options))) {
-    if (chip_size_ > 0)
-      on_chip_ = {space, chip_size_, make_factors(options)};
-  }
+                   const FilterOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const {
-    return Impl::bytes_of(padded_, spectra_, factors_) + (upsampling_ == 1 ? 0 : Impl::bytes_of(products_)) +
-           forward_.memory_bytes() + backward_.memory_bytes() + on_chip_.memory_bytes();
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, std::int64_t rows, int width,
-                                  const FilterOptions& options = {}) {
-    check({"ProjectionFilter::bytes_needed"}, rows, width, options);
-    if (const int size = chip_size(space, width, options); size > 0)
-      return Impl::FilterLines<ExecutionSpace, T>::bytes_needed(size);
-    const int size = padded_size(width, options), fine = options.upsampling * size;
-    const std::int64_t block = block_rows(space, rows, size),
-                       products = options.upsampling == 1 ? 0 : fine / 2 + 1;
-    return std::size_t(block * fine) * sizeof(T) +
-           std::size_t(block * (size / 2 + 1 + products) + size / 2 + 1) * sizeof(Complex) +
-           FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {size}, block) +
-           FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {fine}, block);
-  }
+                                  const FilterOptions& options = {});
 
   /// @param projections  View [..., width], any number of rows
   /// @param filtered     View [..., upsampling * width] of as many rows, overwritten; without upsampling it
   ///                     may be `projections` itself
   /// @throws Error on shapes that do not fit and memory shared in part
-  template <class Input, class Output>
-  void execute(const ExecutionSpace& space, const Input& projections, const Output& filtered) const {
-    const Array<const T, MemorySpace> in(projections);
-    const Array<T, MemorySpace> out(filtered);
-    check(in, out);
-    const std::int64_t rows = in.size() / width_;
-    if (rows == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::ProjectionFilter::execute");
-    if (chip_size_ > 0)
-      return on_chip_.execute(space, in.data, out.data, rows, width_, edge_);
-    const auto padded = block(padded_, size_), finer = block(padded_, fine_size());
-    const auto spectra = block(spectra_, size_ / 2 + 1), products = block(products_, fine_size() / 2 + 1);
-    for (std::int64_t first = 0; first < rows; first += block_) {
-      const std::int64_t count = std::min(block_, rows - first);
-      Impl::for_each_row(
-          space, "Bracewell::ProjectionFilter::pad", block_,
-          Impl::PadProjections<T>{in.data + first * width_, padded_.data(), count, width_, size_, edge_});
-      forward_.execute(space, padded, spectra);
-      Impl::for_each_row(space, "Bracewell::ProjectionFilter::multiply", count,
-                         Impl::MultiplyProjections<T>{spectra_.data(), factors_.data(), products_.data(),
-                                                      size_ / 2 + 1, fine_size() / 2 + 1});
-      backward_.execute(space, products, finer);
-      Impl::for_each_row(space, "Bracewell::ProjectionFilter::crop", count,
-                         Impl::CropProjections<T>{padded_.data(), out.data + first * width_ * upsampling_,
-                                                  width_ * upsampling_, fine_size()});
-    }
-  }
+  void execute(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
+               const Array<T, MemorySpace>& filtered) const;
 
 private:
   static int check(const Impl::Arguments& arguments, std::int64_t rows, int width,
-                   const FilterOptions& options) {
-    arguments.at_least("rows", rows, std::int64_t(1));
-    arguments.within("width", width, 1, 1 << 26, " pixels");
-    arguments.within("options.upsampling", options.upsampling, 1, 8);
-    arguments.require(std::abs(options.shift) <= width, "options.shift", "at most the width",
-                      [&] { return Impl::number(options.shift); });
-    return width;
-  }
+                   const FilterOptions& options);
 
-  void check(const Array<const T, MemorySpace>& in, const Array<T, MemorySpace>& out) const {
-    constexpr Impl::Arguments arguments{"ProjectionFilter::execute"};
-    arguments.require(
-        in && in.rank >= 1 && in.extents[in.rank - 1] == width_, "projections",
-        [&] { return "rows of " + Impl::number(width_) + " values"; }, [&] { return in.shape(); });
-    arguments.require(
-        out && out.rank >= 1 && out.extents[out.rank - 1] == upsampling_ * width_ &&
-            out.size() == upsampling_ * in.size(),
-        "filtered",
-        [&] {
-          return Impl::number(in.size() / width_) + " rows of " + Impl::number(upsampling_ * width_) +
-                 " values";
-        },
-        [&] { return out.shape(); });
-    if (in.data != out.data || upsampling_ > 1)
-      arguments.disjoint({{"filtered", out}}, {{"projections", in}});
-  }
+  void check(const Array<const T, MemorySpace>& in, const Array<T, MemorySpace>& out) const;
 
   /// Values of a row with margins.
-  static std::int64_t least_size(int width, const FilterOptions& options) {
-    return 2 * std::int64_t(width) + std::int64_t(std::ceil(std::abs(options.shift)));
-  }
+  static std::int64_t least_size(int width, const FilterOptions& options);
 
-  static int padded_size(int width, const FilterOptions& options) {
-    return int(next_fast_size(least_size(width, options), true));
-  }
+  static int padded_size(int width, const FilterOptions& options);
 
   /// Of Impl::FilterLine; 0 where FFT plans do the work.
-  static int chip_size(const ExecutionSpace& space, int width, const FilterOptions& options) {
-    return options.upsampling > 1
-               ? 0
-               : Impl::choose_filter_line<T>(least_size(width, options), Impl::chip_memory(space));
-  }
+  static int chip_size(const ExecutionSpace& space, int width, const FilterOptions& options);
 
   /// Padded rows that are worked on at once.
-  static std::int64_t block_rows(const ExecutionSpace& space, std::int64_t rows, int size) {
-    const std::int64_t values =
-        Impl::TomographyTuning<ExecutionSpace>::filter_bytes(space.concurrency()) / std::int64_t(sizeof(T));
-    return std::min(rows, std::max<std::int64_t>(1, values / size));
-  }
+  static std::int64_t block_rows(const ExecutionSpace& space, std::int64_t rows, int size);
 
   int fine_size() const { return upsampling_ * size_; }
 
   /// Of the frequencies of a padded row, with the shift and the factors of both FFTs.
-  std::vector<Complex> make_factors(const FilterOptions& options) const {
-    std::vector<Complex> result;
-    const std::vector<double> factors = filter_multiplier(options.filter, size_);
-    for (int k = 0; k <= size_ / 2; ++k) {
-      const double phase = 2 * std::numbers::pi * k / size_ * options.shift;
-      const double scaled = factors[static_cast<std::size_t>(k)] / size_;
-      // A shifted cosine there; half of it on either side of a longer spectrum.
-      const bool nyquist = 2 * k == size_;
-      const double share = nyquist && upsampling_ > 1 ? 0.5 : 1;
-      result.emplace_back(T(share * scaled * std::cos(phase)), nyquist ? T(0) : T(scaled * std::sin(phase)));
-    }
-    return result;
-  }
+  std::vector<Complex> make_factors(const FilterOptions& options) const;
 
   /// A block of rows in memory that may have room for longer ones.
   template <class Value>
@@ -236,6 +133,150 @@ private:
   Vector<Complex> spectra_, products_, factors_; ///< products are the spectra where these are as long
   Impl::FilterLines<ExecutionSpace, T> on_chip_;
 };
+
+template <class ExecutionSpace, class T>
+ProjectionFilter<ExecutionSpace, T>::ProjectionFilter(const ExecutionSpace& space, std::int64_t rows,
+                                                      int width, const FilterOptions& options)
+    : width_(check({"ProjectionFilter"}, rows, width, options)),
+      edge_(options.padding == ProjectionPadding::Edge), chip_size_(chip_size(space, width, options)),
+      size_(chip_size_ > 0 ? chip_size_ : padded_size(width, options)),
+      block_(chip_size_ > 0 ? 0 : block_rows(space, rows, size_)), upsampling_(options.upsampling),
+      forward_(space, {size_}, block_), backward_(space, {fine_size()}, block_),
+      padded_(Impl::device_vector<T>(space, "Bracewell::ProjectionFilter::padded", block_ * fine_size())),
+      spectra_(Impl::device_vector<Complex>(space, "Bracewell::ProjectionFilter::spectra",
+                                            block_ * (size_ / 2 + 1))),
+      products_(upsampling_ == 1
+                    ? spectra_
+                    : Impl::device_vector<Complex>(space, "Bracewell::ProjectionFilter::products",
+                                                   block_ * (fine_size() / 2 + 1))),
+      factors_(Impl::device_copy(space, "Bracewell::ProjectionFilter::factors",
+                                 chip_size_ > 0 ? std::vector<Complex>() : make_factors(options))) {
+  if (chip_size_ > 0)
+    on_chip_ = {space, chip_size_, make_factors(options)};
+}
+
+template <class ExecutionSpace, class T>
+std::size_t ProjectionFilter<ExecutionSpace, T>::memory_bytes() const {
+  return Impl::bytes_of(padded_, spectra_, factors_) + (upsampling_ == 1 ? 0 : Impl::bytes_of(products_)) +
+         forward_.memory_bytes() + backward_.memory_bytes() + on_chip_.memory_bytes();
+}
+
+template <class ExecutionSpace, class T>
+std::size_t ProjectionFilter<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space, std::int64_t rows,
+                                                              int width, const FilterOptions& options) {
+  check({"ProjectionFilter::bytes_needed"}, rows, width, options);
+  if (const int size = chip_size(space, width, options); size > 0)
+    return Impl::FilterLines<ExecutionSpace, T>::bytes_needed(size);
+  const int size = padded_size(width, options), fine = options.upsampling * size;
+  const std::int64_t block = block_rows(space, rows, size),
+                     products = options.upsampling == 1 ? 0 : fine / 2 + 1;
+  return std::size_t(block * fine) * sizeof(T) +
+         std::size_t(block * (size / 2 + 1 + products) + size / 2 + 1) * sizeof(Complex) +
+         FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {size}, block) +
+         FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {fine}, block);
+}
+
+template <class ExecutionSpace, class T>
+void ProjectionFilter<ExecutionSpace, T>::execute(const ExecutionSpace& space,
+                                                  const Array<const T, MemorySpace>& projections,
+                                                  const Array<T, MemorySpace>& filtered) const {
+  check(projections, filtered);
+  const std::int64_t rows = projections.size() / width_;
+  if (rows == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::ProjectionFilter::execute");
+  if (chip_size_ > 0)
+    return on_chip_.execute(space, projections.data, filtered.data, rows, width_, edge_);
+  const auto padded = block(padded_, size_), finer = block(padded_, fine_size());
+  const auto spectra = block(spectra_, size_ / 2 + 1), products = block(products_, fine_size() / 2 + 1);
+  for (std::int64_t first = 0; first < rows; first += block_) {
+    const std::int64_t count = std::min(block_, rows - first);
+    Impl::for_each_row(space, "Bracewell::ProjectionFilter::pad", block_,
+                       Impl::PadProjections<T>{projections.data + first * width_, padded_.data(), count,
+                                               width_, size_, edge_});
+    forward_.execute(space, padded, spectra);
+    Impl::for_each_row(space, "Bracewell::ProjectionFilter::multiply", count,
+                       Impl::MultiplyProjections<T>{spectra_.data(), factors_.data(), products_.data(),
+                                                    size_ / 2 + 1, fine_size() / 2 + 1});
+    backward_.execute(space, products, finer);
+    Impl::for_each_row(space, "Bracewell::ProjectionFilter::crop", count,
+                       Impl::CropProjections<T>{padded_.data(), filtered.data + first * width_ * upsampling_,
+                                                width_ * upsampling_, fine_size()});
+  }
+}
+
+template <class ExecutionSpace, class T>
+int ProjectionFilter<ExecutionSpace, T>::check(const Impl::Arguments& arguments, std::int64_t rows, int width,
+                                               const FilterOptions& options) {
+  arguments.at_least("rows", rows, std::int64_t(1));
+  arguments.within("width", width, 1, 1 << 26, " pixels");
+  arguments.within("options.upsampling", options.upsampling, 1, 8);
+  arguments.require(std::abs(options.shift) <= width, "options.shift", "at most the width",
+                    [&] { return Impl::number(options.shift); });
+  return width;
+}
+
+template <class ExecutionSpace, class T>
+void ProjectionFilter<ExecutionSpace, T>::check(const Array<const T, MemorySpace>& in,
+                                                const Array<T, MemorySpace>& out) const {
+  constexpr Impl::Arguments arguments{"ProjectionFilter::execute"};
+  arguments.require(
+      in && in.rank >= 1 && in.extents[in.rank - 1] == width_, "projections",
+      [&] { return "rows of " + Impl::number(width_) + " values"; }, [&] { return in.shape(); });
+  arguments.require(
+      out && out.rank >= 1 && out.extents[out.rank - 1] == upsampling_ * width_ &&
+          out.size() == upsampling_ * in.size(),
+      "filtered",
+      [&] {
+        return Impl::number(in.size() / width_) + " rows of " + Impl::number(upsampling_ * width_) +
+               " values";
+      },
+      [&] { return out.shape(); });
+  if (in.data != out.data || upsampling_ > 1)
+    arguments.disjoint({{"filtered", out}}, {{"projections", in}});
+}
+
+template <class ExecutionSpace, class T>
+std::int64_t ProjectionFilter<ExecutionSpace, T>::least_size(int width, const FilterOptions& options) {
+  return 2 * std::int64_t(width) + std::int64_t(std::ceil(std::abs(options.shift)));
+}
+
+template <class ExecutionSpace, class T>
+int ProjectionFilter<ExecutionSpace, T>::padded_size(int width, const FilterOptions& options) {
+  return int(next_fast_size(least_size(width, options), true));
+}
+
+template <class ExecutionSpace, class T>
+int ProjectionFilter<ExecutionSpace, T>::chip_size(const ExecutionSpace& space, int width,
+                                                   const FilterOptions& options) {
+  return options.upsampling > 1
+             ? 0
+             : Impl::choose_filter_line<T>(least_size(width, options), Impl::chip_memory(space));
+}
+
+template <class ExecutionSpace, class T>
+std::int64_t ProjectionFilter<ExecutionSpace, T>::block_rows(const ExecutionSpace& space, std::int64_t rows,
+                                                             int size) {
+  const std::int64_t values =
+      Impl::TomographyTuning<ExecutionSpace>::filter_bytes(space.concurrency()) / std::int64_t(sizeof(T));
+  return std::min(rows, std::max<std::int64_t>(1, values / size));
+}
+
+template <class ExecutionSpace, class T>
+auto ProjectionFilter<ExecutionSpace, T>::make_factors(const FilterOptions& options) const
+    -> std::vector<Complex> {
+  std::vector<Complex> result;
+  const std::vector<double> factors = filter_multiplier(options.filter, size_);
+  for (int k = 0; k <= size_ / 2; ++k) {
+    const double phase = 2 * std::numbers::pi * k / size_ * options.shift;
+    const double scaled = factors[static_cast<std::size_t>(k)] / size_;
+    // A shifted cosine there; half of it on either side of a longer spectrum.
+    const bool nyquist = 2 * k == size_;
+    const double share = nyquist && upsampling_ > 1 ? 0.5 : 1;
+    result.emplace_back(T(share * scaled * std::cos(phase)), nyquist ? T(0) : T(scaled * std::sin(phase)));
+  }
+  return result;
+}
 
 inline double filter_window(TomographyFilter filter, double tau) {
   constexpr double pi = std::numbers::pi;
@@ -280,5 +321,9 @@ inline std::vector<double> filter_multiplier(TomographyFilter filter, std::int64
   }
   return factors;
 }
+
+#define BRACEWELL_INSTANCES_PROJECTION_FILTER(Extern, Space, Real)                                           \
+  Extern template class ProjectionFilter<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_PROJECTION_FILTER)
 
 } // namespace Bracewell

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/tomography/detail/centre/search.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -25,6 +26,13 @@ struct CentreOptions {
   std::function<void(double)> progress = {};
 };
 
+namespace Impl {
+template <class ExecutionSpace, class T>
+double find_centre(const ExecutionSpace& space,
+                   const Array<const T, typename ExecutionSpace::memory_space>& sinogram,
+                   const std::vector<double>& angles, const CentreOptions& options);
+} // namespace Impl
+
 /// The detector pixel of the rotation axis, from one sinogram: half a turn and its mirror image make a whole
 /// turn, whose spectrum is empty outside of a double wedge when they fit together (Vo, Drakopoulos, Atwood
 /// and Reinhard, Opt. Express 22, 2014). First on a reduced sinogram over the whole range, then around
@@ -38,28 +46,43 @@ template <class ExecutionSpace, class Sinogram>
 double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const std::vector<double>& angles,
                    const CentreOptions& options = {}) {
   using T = typename Sinogram::non_const_value_type;
-  using MemorySpace = typename ExecutionSpace::memory_space;
-  constexpr Impl::Arguments arguments{"find_centre"};
-  const Array<const T, MemorySpace> in(sinogram);
-  const int n = Impl::check_searched_sinogram(arguments, in, angles);
+  return Impl::find_centre<ExecutionSpace, T>(
+      space, Array<const T, typename ExecutionSpace::memory_space>(sinogram), angles, options);
+}
+
+namespace Impl {
+
+template <class ExecutionSpace, class T>
+double find_centre(const ExecutionSpace& space,
+                   const Array<const T, typename ExecutionSpace::memory_space>& sinogram,
+                   const std::vector<double>& angles, const CentreOptions& options) {
+  constexpr Arguments arguments{"find_centre"};
+  const int n = check_searched_sinogram(arguments, sinogram, angles);
   const double first = options.first.value_or(n / 2 - n / 4), last = options.last.value_or(n / 2 + n / 4);
   arguments.require(
       first >= 0 && last >= first && last <= n - 1, "options.first, options.last",
-      [&] { return "pixels in order within the row of " + Impl::number(n); },
-      [&] { return Impl::number(first) + " and " + Impl::number(last); });
+      [&] { return "pixels in order within the row of " + number(n); },
+      [&] { return number(first) + " and " + number(last); });
   arguments.require(options.object_radius > 0 && options.object_radius <= 1, "options.object_radius",
-                    "above 0, at most 1", [&] { return Impl::number(options.object_radius); });
-  const std::vector<int> rows = Impl::first_half_turn(arguments, angles);
+                    "above 0, at most 1", [&] { return number(options.object_radius); });
+  const std::vector<int> rows = first_half_turn(arguments, angles);
 
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_centre");
-  const auto order =
-      Impl::device_vector<int>(space, "Bracewell::find_centre::rows", std::int64_t(rows.size()));
+  const auto order = device_vector<int>(space, "Bracewell::find_centre::rows", std::int64_t(rows.size()));
   Kokkos::deep_copy(space, order,
                     Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
                         rows.data(), rows.size()));
-  const Impl::CentreSearch<ExecutionSpace, T> axis{
-      in.data, order.data(), n, static_cast<int>(rows.size()), options.object_radius, options.progress};
+  const CentreSearch<ExecutionSpace, T> axis{
+      sinogram.data, order.data(), n, static_cast<int>(rows.size()), options.object_radius, options.progress};
   return axis.search(space, first, last);
 }
+
+} // namespace Impl
+
+#define BRACEWELL_INSTANCES_FIND_CENTRE(Extern, Space, Real)                                                 \
+  Extern template double Impl::find_centre<Space, Real>(const Space&,                                        \
+                                                        const Array<const Real, Space::memory_space>&,       \
+                                                        const std::vector<double>&, const CentreOptions&);
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FIND_CENTRE)
 
 } // namespace Bracewell

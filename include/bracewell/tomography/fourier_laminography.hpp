@@ -3,6 +3,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/gridding/gridding.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
 #include <bracewell/tomography/detail/laminography/frame_samples.hpp>
@@ -44,58 +45,16 @@ public:
   /// Plans the gridding and the FFTs, and waits for them.
   /// @throws Error on sizes and options out of range, and angles, weights or centres that are not finite
   FourierLaminography(const ExecutionSpace& space, const TiltedBeamGeometry& geometry,
-                      const FourierLaminographyOptions& options = {})
-      : sizes_(checked({"FourierLaminography"}, geometry, options), options),
-        layout_(space, Impl::with_cosine(geometry), options.units),
-        row_factors_(Impl::device_copy(space, "Bracewell::FourierLaminography::row_factors",
-                                       Impl::row_factors<T>(geometry))),
-        gridding_(Impl::NamedPlans::make<Gridding3D>({"FourierLaminography"}, space,
-                                                     Impl::points_of_frames(space, geometry), shape(sizes_),
-                                                     gridding_options(options))),
-        // Plans without workspace of their own share one: they are never in use at the same time.
-        to_spectra_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
-        to_frames_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
-        backward_(space, gridding_.grid_shape(), 1,
-                  {.direction = FFTDirection::Backward, .external_workspace = true}),
-        forward_(space, gridding_.grid_shape(), 1, {.external_workspace = true}),
-        samples_(
-            Impl::device_vector<Complex>(space, "Bracewell::FourierLaminography::samples", sizes_.samples())),
-        grid_(Impl::device_vector<Complex>(space, "Bracewell::FourierLaminography::grid",
-                                           sizes_.grid(gridding_.grid_shape()))),
-        workspace_(Impl::device_vector<char>(
-            space, "Bracewell::FourierLaminography::workspace",
-            std::int64_t(std::max({to_spectra_.workspace_bytes(), to_frames_.workspace_bytes(),
-                                   backward_.workspace_bytes(), forward_.workspace_bytes()})))) {}
+                      const FourierLaminographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const {
-    return layout_.memory_bytes() + gridding_.memory_bytes() +
-           Impl::bytes_of(row_factors_, samples_, grid_, workspace_);
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a plan of these arguments would be; it makes the points of the samples, 24 bytes each, and
   /// waits. (So does a plan while it is made.)
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, const TiltedBeamGeometry& geometry,
-                                  const FourierLaminographyOptions& options = {}) {
-    constexpr Impl::Arguments arguments{"FourierLaminography::bytes_needed"};
-    const Sizes sizes(checked(arguments, geometry, options), options);
-    const auto points = Impl::points_of_frames(space, geometry);
-    const GriddingOptions of_gridding = gridding_options(options);
-    using Plans = Impl::NamedPlans;
-    const auto grid = Plans::grid_shape<Gridding3D>(arguments, space, points, shape(sizes), of_gridding);
-    const std::array<int, 2> frame{sizes.rows, sizes.width};
-    const std::size_t workspace =
-        std::max({ToSpectra::bytes_needed(space, frame, sizes.angles),
-                  ToFrames::bytes_needed(space, frame, sizes.angles),
-                  GridFFT::bytes_needed(space, grid, 1, {.direction = FFTDirection::Backward}),
-                  GridFFT::bytes_needed(space, grid, 1)});
-    return Layout::bytes_needed(Impl::with_cosine(geometry), options.units) +
-           Plans::bytes_needed<Gridding3D>(arguments, space, points, shape(sizes), of_gridding) +
-           static_cast<std::size_t>(sizes.of_frames().frequencies() + sizes.samples() + sizes.grid(grid)) *
-               sizeof(Complex) +
-           workspace;
-  }
+                                  const FourierLaminographyOptions& options = {});
 
   /// The gridding in it, for its strategy and sizes.
   const Gridding3D& plan() const { return gridding_; }
@@ -103,55 +62,15 @@ public:
   /// @param projections  View of T [rows, angles, width]
   /// @param volume       View of T [depth, n, n], overwritten
   /// @throws Error on shapes that do not fit and shared memory
-  template <class Projections, class Volume>
-  void backproject(const ExecutionSpace& space, const Projections& projections, const Volume& volume) const {
-    constexpr Impl::Arguments arguments{"FourierLaminography::backproject"};
-    const Array<const T, MemorySpace> in(projections);
-    const Array<T, MemorySpace> out(volume);
-    sizes_.check(arguments, in, out);
-    arguments.disjoint({{"volume", out}}, {{"projections", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::FourierLaminography::backproject");
-    Impl::for_each_row(space, "Bracewell::FourierLaminography::frames",
-                       std::int64_t(sizes_.angles) * sizes_.rows,
-                       Impl::PadFrames<T>{in.data, frames().data(), sizes_.angles, sizes_.angles, sizes_.rows,
-                                          sizes_.width, sizes_.rows, sizes_.width, Impl::FrameValues::Kept});
-    to_spectra_.execute(space, frames(), spectra(), workspace_);
-    Kokkos::parallel_for("Bracewell::FourierLaminography::samples", Range(space, 0, sizes_.samples()),
-                         Impl::SamplesFromFrames<T>{sizes_.of_frames(),
-                                                    layout_.view(layout_.backprojected, nullptr),
-                                                    row_factors_.data(), grid_.data(), samples_.data()});
-    gridding_.spread(space, sample_view(), grid_view());
-    backward_.execute(space, grid_view(), grid_view(), workspace_);
-    Impl::crop_grids(space, "Bracewell::FourierLaminography::crop", on_grid(), grid_.data(), 1,
-                     Impl::PairsOfImages<T>{out.data, 1});
-  }
+  void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
+                   const Array<T, MemorySpace>& volume) const;
 
   /// The transpose of backproject, in the units of the options.
   /// @param volume       View of T [depth, n, n]
   /// @param projections  View of T [rows, angles, width], overwritten
   /// @throws Error as backproject
-  template <class Volume, class Projections>
-  void project(const ExecutionSpace& space, const Volume& volume, const Projections& projections) const {
-    constexpr Impl::Arguments arguments{"FourierLaminography::project"};
-    const Array<const T, MemorySpace> in(volume);
-    const Array<T, MemorySpace> out(projections);
-    sizes_.check(arguments, out, in);
-    arguments.disjoint({{"projections", out}}, {{"volume", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::FourierLaminography::project");
-    Impl::pad_images(space, "Bracewell::FourierLaminography::pad", on_grid(),
-                     Impl::PairsOfImages<const T>{in.data, 1}, 1, grid_.data());
-    forward_.execute(space, grid_view(), grid_view(), workspace_);
-    gridding_.interpolate(space, grid_view(), sample_view());
-    Kokkos::parallel_for("Bracewell::FourierLaminography::spectra", Range(space, 0, sizes_.spectra()),
-                         Impl::FramesFromSamples<T>{sizes_.of_frames(),
-                                                    layout_.view(layout_.projected, nullptr),
-                                                    row_factors_.data(), samples_.data(), grid_.data()});
-    to_frames_.execute(space, spectra(), frames(), workspace_);
-    Impl::for_each_row(
-        space, "Bracewell::FourierLaminography::rows", std::int64_t(sizes_.angles) * sizes_.rows,
-        Impl::CropFrames<T>{frames().data(), out.data, sizes_.angles, sizes_.angles, sizes_.rows,
-                            sizes_.width, sizes_.rows, sizes_.width, Impl::FrameValues::Kept});
-  }
+  void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& volume,
+               const Array<T, MemorySpace>& projections) const;
 
 private:
   struct Sizes : Impl::TiltedSizes {
@@ -166,30 +85,16 @@ private:
 
   static const TiltedBeamGeometry& checked(const Impl::Arguments& arguments,
                                            const TiltedBeamGeometry& geometry,
-                                           const FourierLaminographyOptions& options) {
-    return Impl::check_tilted(arguments, geometry, options);
-  }
+                                           const FourierLaminographyOptions& options);
   static std::array<int, 3> shape(const Sizes& sizes) { return {sizes.depth, sizes.image, sizes.image}; }
-  static GriddingOptions gridding_options(const FourierLaminographyOptions& options) {
-    return {
-        .tolerance = options.tolerance, .oversampling = options.oversampling, .strategy = options.strategy};
-  }
+  static GriddingOptions gridding_options(const FourierLaminographyOptions& options);
 
   Impl::ImageOnGrid<T, 3> on_grid() const { return Impl::ImageOnGrid<T, 3>::make(gridding_, shape(sizes_)); }
   /// Frames lie where the samples do, half spectra where the grid does, which are not in use at the same time.
-  Unmanaged<T***> frames() const {
-    return Unmanaged<T***>(reinterpret_cast<T*>(samples_.data()), sizes_.angles, sizes_.rows, sizes_.width);
-  }
-  Unmanaged<Complex***> spectra() const {
-    return Unmanaged<Complex***>(grid_.data(), sizes_.angles, sizes_.rows, sizes_.width / 2 + 1);
-  }
-  Unmanaged<Complex****> grid_view() const {
-    const auto size = gridding_.grid_shape();
-    return Unmanaged<Complex****>(grid_.data(), 1, size[0], size[1], size[2]);
-  }
-  Unmanaged<Complex**> sample_view() const {
-    return Unmanaged<Complex**>(samples_.data(), 1, sizes_.samples());
-  }
+  Unmanaged<T***> frames() const;
+  Unmanaged<Complex***> spectra() const;
+  Unmanaged<Complex****> grid_view() const;
+  Unmanaged<Complex**> sample_view() const;
 
   Sizes sizes_;
   Layout layout_;
@@ -201,5 +106,145 @@ private:
   Kokkos::View<Complex*, ExecutionSpace> samples_, grid_;
   Kokkos::View<char*, ExecutionSpace> workspace_;
 };
+
+template <class ExecutionSpace, class T>
+FourierLaminography<ExecutionSpace, T>::FourierLaminography(const ExecutionSpace& space,
+                                                            const TiltedBeamGeometry& geometry,
+                                                            const FourierLaminographyOptions& options)
+    : sizes_(checked({"FourierLaminography"}, geometry, options), options),
+      layout_(space, Impl::with_cosine(geometry), options.units),
+      row_factors_(Impl::device_copy(space, "Bracewell::FourierLaminography::row_factors",
+                                     Impl::row_factors<T>(geometry))),
+      gridding_(Impl::NamedPlans::make<Gridding3D>({"FourierLaminography"}, space,
+                                                   Impl::points_of_frames(space, geometry), shape(sizes_),
+                                                   gridding_options(options))),
+      // Plans without workspace of their own share one: they are never in use at the same time.
+      to_spectra_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
+      to_frames_(space, {sizes_.rows, sizes_.width}, sizes_.angles, {.external_workspace = true}),
+      backward_(space, gridding_.grid_shape(), 1,
+                {.direction = FFTDirection::Backward, .external_workspace = true}),
+      forward_(space, gridding_.grid_shape(), 1, {.external_workspace = true}),
+      samples_(
+          Impl::device_vector<Complex>(space, "Bracewell::FourierLaminography::samples", sizes_.samples())),
+      grid_(Impl::device_vector<Complex>(space, "Bracewell::FourierLaminography::grid",
+                                         sizes_.grid(gridding_.grid_shape()))),
+      workspace_(Impl::device_vector<char>(
+          space, "Bracewell::FourierLaminography::workspace",
+          std::int64_t(std::max({to_spectra_.workspace_bytes(), to_frames_.workspace_bytes(),
+                                 backward_.workspace_bytes(), forward_.workspace_bytes()})))) {}
+
+template <class ExecutionSpace, class T>
+std::size_t FourierLaminography<ExecutionSpace, T>::memory_bytes() const {
+  return layout_.memory_bytes() + gridding_.memory_bytes() +
+         Impl::bytes_of(row_factors_, samples_, grid_, workspace_);
+}
+
+template <class ExecutionSpace, class T>
+std::size_t FourierLaminography<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
+                                                                 const TiltedBeamGeometry& geometry,
+                                                                 const FourierLaminographyOptions& options) {
+  constexpr Impl::Arguments arguments{"FourierLaminography::bytes_needed"};
+  const Sizes sizes(checked(arguments, geometry, options), options);
+  const auto points = Impl::points_of_frames(space, geometry);
+  const GriddingOptions of_gridding = gridding_options(options);
+  using Plans = Impl::NamedPlans;
+  const auto grid = Plans::grid_shape<Gridding3D>(arguments, space, points, shape(sizes), of_gridding);
+  const std::array<int, 2> frame{sizes.rows, sizes.width};
+  const std::size_t workspace =
+      std::max({ToSpectra::bytes_needed(space, frame, sizes.angles),
+                ToFrames::bytes_needed(space, frame, sizes.angles),
+                GridFFT::bytes_needed(space, grid, 1, {.direction = FFTDirection::Backward}),
+                GridFFT::bytes_needed(space, grid, 1)});
+  return Layout::bytes_needed(Impl::with_cosine(geometry), options.units) +
+         Plans::bytes_needed<Gridding3D>(arguments, space, points, shape(sizes), of_gridding) +
+         static_cast<std::size_t>(sizes.of_frames().frequencies() + sizes.samples() + sizes.grid(grid)) *
+             sizeof(Complex) +
+         workspace;
+}
+
+template <class ExecutionSpace, class T>
+void FourierLaminography<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
+                                                         const Array<const T, MemorySpace>& projections,
+                                                         const Array<T, MemorySpace>& volume) const {
+  constexpr Impl::Arguments arguments{"FourierLaminography::backproject"};
+  sizes_.check(arguments, projections, volume);
+  arguments.disjoint({{"volume", volume}}, {{"projections", projections}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::FourierLaminography::backproject");
+  Impl::for_each_row(
+      space, "Bracewell::FourierLaminography::frames", std::int64_t(sizes_.angles) * sizes_.rows,
+      Impl::PadFrames<T>{projections.data, frames().data(), sizes_.angles, sizes_.angles, sizes_.rows,
+                         sizes_.width, sizes_.rows, sizes_.width, Impl::FrameValues::Kept});
+  to_spectra_.execute(space, frames(), spectra(), workspace_);
+  Kokkos::parallel_for("Bracewell::FourierLaminography::samples", Range(space, 0, sizes_.samples()),
+                       Impl::SamplesFromFrames<T>{sizes_.of_frames(),
+                                                  layout_.view(layout_.backprojected, nullptr),
+                                                  row_factors_.data(), grid_.data(), samples_.data()});
+  gridding_.spread(space, sample_view(), grid_view());
+  backward_.execute(space, grid_view(), grid_view(), workspace_);
+  Impl::crop_grids(space, "Bracewell::FourierLaminography::crop", on_grid(), grid_.data(), 1,
+                   Impl::PairsOfImages<T>{volume.data, 1});
+}
+
+template <class ExecutionSpace, class T>
+void FourierLaminography<ExecutionSpace, T>::project(const ExecutionSpace& space,
+                                                     const Array<const T, MemorySpace>& volume,
+                                                     const Array<T, MemorySpace>& projections) const {
+  constexpr Impl::Arguments arguments{"FourierLaminography::project"};
+  sizes_.check(arguments, projections, volume);
+  arguments.disjoint({{"projections", projections}}, {{"volume", volume}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::FourierLaminography::project");
+  Impl::pad_images(space, "Bracewell::FourierLaminography::pad", on_grid(),
+                   Impl::PairsOfImages<const T>{volume.data, 1}, 1, grid_.data());
+  forward_.execute(space, grid_view(), grid_view(), workspace_);
+  gridding_.interpolate(space, grid_view(), sample_view());
+  Kokkos::parallel_for("Bracewell::FourierLaminography::spectra", Range(space, 0, sizes_.spectra()),
+                       Impl::FramesFromSamples<T>{sizes_.of_frames(),
+                                                  layout_.view(layout_.projected, nullptr),
+                                                  row_factors_.data(), samples_.data(), grid_.data()});
+  to_frames_.execute(space, spectra(), frames(), workspace_);
+  Impl::for_each_row(space, "Bracewell::FourierLaminography::rows", std::int64_t(sizes_.angles) * sizes_.rows,
+                     Impl::CropFrames<T>{frames().data(), projections.data, sizes_.angles, sizes_.angles,
+                                         sizes_.rows, sizes_.width, sizes_.rows, sizes_.width,
+                                         Impl::FrameValues::Kept});
+}
+
+template <class ExecutionSpace, class T>
+auto FourierLaminography<ExecutionSpace, T>::checked(const Impl::Arguments& arguments,
+                                                     const TiltedBeamGeometry& geometry,
+                                                     const FourierLaminographyOptions& options)
+    -> const TiltedBeamGeometry& {
+  return Impl::check_tilted(arguments, geometry, options);
+}
+
+template <class ExecutionSpace, class T>
+auto FourierLaminography<ExecutionSpace, T>::gridding_options(const FourierLaminographyOptions& options)
+    -> GriddingOptions {
+  return {.tolerance = options.tolerance, .oversampling = options.oversampling, .strategy = options.strategy};
+}
+
+template <class ExecutionSpace, class T>
+auto FourierLaminography<ExecutionSpace, T>::frames() const -> Unmanaged<T***> {
+  return Unmanaged<T***>(reinterpret_cast<T*>(samples_.data()), sizes_.angles, sizes_.rows, sizes_.width);
+}
+
+template <class ExecutionSpace, class T>
+auto FourierLaminography<ExecutionSpace, T>::spectra() const -> Unmanaged<Complex***> {
+  return Unmanaged<Complex***>(grid_.data(), sizes_.angles, sizes_.rows, sizes_.width / 2 + 1);
+}
+
+template <class ExecutionSpace, class T>
+auto FourierLaminography<ExecutionSpace, T>::grid_view() const -> Unmanaged<Complex****> {
+  const auto size = gridding_.grid_shape();
+  return Unmanaged<Complex****>(grid_.data(), 1, size[0], size[1], size[2]);
+}
+
+template <class ExecutionSpace, class T>
+auto FourierLaminography<ExecutionSpace, T>::sample_view() const -> Unmanaged<Complex**> {
+  return Unmanaged<Complex**>(samples_.data(), 1, sizes_.samples());
+}
+
+#define BRACEWELL_INSTANCES_FOURIER_LAMINOGRAPHY(Extern, Space, Real)                                        \
+  Extern template class FourierLaminography<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FOURIER_LAMINOGRAPHY)
 
 } // namespace Bracewell

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/toeplitz_normal.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/tomography/fourier.hpp>
 
 namespace Bracewell {
@@ -36,86 +37,141 @@ public:
   /// Plans both, and waits for them.
   /// @throws Error as FourierTomography, and on images of more than 16,384 pixels
   FourierNormal(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
-                const FourierTomographyOptions& options = {})
-      : tomography_(space, geometry, options), filter_(filter(space, geometry.width)),
-        normal_(space, polar(geometry), Array<const T, MemorySpace>(weights(space, geometry, options)),
-                shape(geometry, options), gridding(options)) {}
+                const FourierTomographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const {
-    return tomography_.memory_bytes() + Impl::bytes_of(filter_) + normal_.memory_bytes();
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
-                                  const FourierTomographyOptions& options = {}) {
-    return Tomography::bytes_needed(space, geometry, options) +
-           std::size_t(filter_size(geometry.width)) * sizeof(T) +
-           Toeplitz::bytes_needed(space, shape(geometry, options), gridding(options));
-  }
+                                  const FourierTomographyOptions& options = {});
 
   /// As FourierTomography::project, without the Nyquist frequency of even widths.
-  template <class Images, class Projections>
-  void project(const ExecutionSpace& space, const Images& images, const Projections& projections) const {
-    tomography_.project(space, images, projections, filter());
-  }
+  void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
+               const Array<T, MemorySpace>& projections) const;
 
   /// As FourierTomography::backproject, likewise.
-  template <class Projections, class Images>
-  void backproject(const ExecutionSpace& space, const Projections& projections, const Images& images) const {
-    tomography_.backproject(space, projections, images, filter());
-  }
+  void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
+                   const Array<T, MemorySpace>& images) const;
 
   /// @param images   [S, n, n], any number of slices
   /// @param results  of the same shape, overwritten; they may be `images`
   /// @throws Error on shapes that do not fit and memory that both use in part
-  template <class Images, class Results>
-  void normal(const ExecutionSpace& space, const Images& images, const Results& results) const {
-    normal_.execute(space, images, results);
-  }
+  void normal(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
+              const Array<T, MemorySpace>& results) const;
 
 private:
   static int filter_size(int width) { return width % 2 == 0 ? width / 2 + 1 : 0; }
   /// Ones, and 0 at Nyquist; none for odd widths.
-  static Kokkos::View<T*, ExecutionSpace> filter(const ExecutionSpace& space, int width) {
-    std::vector<T> factors(std::size_t(filter_size(width)), T(1));
-    if (!factors.empty())
-      factors.back() = T(0);
-    return Impl::device_copy(space, "Bracewell::FourierNormal::filter", factors);
-  }
-  Array<const T, MemorySpace> filter() const {
-    return filter_.size() > 0 ? Array<const T, MemorySpace>(filter_) : Array<const T, MemorySpace>();
-  }
+  static Kokkos::View<T*, ExecutionSpace> filter(const ExecutionSpace& space, int width);
+  Array<const T, MemorySpace> filter() const;
 
   /// The frequencies of every ray that are left.
-  static PolarPoints polar(const ParallelBeamGeometry& geometry) {
-    return {
-        .angles = geometry.angles, .samples = (geometry.width - 1) / 2 * 2 + 1, .step = 1. / geometry.width};
-  }
+  static PolarPoints polar(const ParallelBeamGeometry& geometry);
   static Kokkos::View<T*, ExecutionSpace> weights(const ExecutionSpace& space,
                                                   const ParallelBeamGeometry& geometry,
-                                                  const FourierTomographyOptions& options) {
-    const std::vector<double> back = Impl::angle_factors(geometry),
-                              forth = Impl::angle_factors(geometry, options.units);
-    const auto samples = std::size_t(polar(geometry).samples);
-    std::vector<T> values;
-    for (std::size_t p = 0; p < back.size(); ++p)
-      values.insert(values.end(), samples, T(back[p] * forth[p] / geometry.width));
-    return Impl::device_copy(space, "Bracewell::FourierNormal::weights", values);
-  }
+                                                  const FourierTomographyOptions& options);
   static std::array<int, 2> shape(const ParallelBeamGeometry& geometry,
-                                  const FourierTomographyOptions& options) {
-    const int image = options.image ? options.image : geometry.width;
-    return {image, image};
-  }
-  static GriddingOptions gridding(const FourierTomographyOptions& options) {
-    return {.slices = options.slices, .tolerance = options.tolerance, .oversampling = options.oversampling};
-  }
+                                  const FourierTomographyOptions& options);
+  static GriddingOptions gridding(const FourierTomographyOptions& options);
 
   Tomography tomography_;
   Kokkos::View<T*, ExecutionSpace> filter_;
   Toeplitz normal_;
 };
+
+template <class ExecutionSpace, class T>
+FourierNormal<ExecutionSpace, T>::FourierNormal(const ExecutionSpace& space,
+                                                const ParallelBeamGeometry& geometry,
+                                                const FourierTomographyOptions& options)
+    : tomography_(space, geometry, options), filter_(filter(space, geometry.width)),
+      normal_(space, polar(geometry), Array<const T, MemorySpace>(weights(space, geometry, options)),
+              shape(geometry, options), gridding(options)) {}
+
+template <class ExecutionSpace, class T>
+std::size_t FourierNormal<ExecutionSpace, T>::memory_bytes() const {
+  return tomography_.memory_bytes() + Impl::bytes_of(filter_) + normal_.memory_bytes();
+}
+
+template <class ExecutionSpace, class T>
+std::size_t FourierNormal<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
+                                                           const ParallelBeamGeometry& geometry,
+                                                           const FourierTomographyOptions& options) {
+  return Tomography::bytes_needed(space, geometry, options) +
+         std::size_t(filter_size(geometry.width)) * sizeof(T) +
+         Toeplitz::bytes_needed(space, shape(geometry, options), gridding(options));
+}
+
+template <class ExecutionSpace, class T>
+void FourierNormal<ExecutionSpace, T>::project(const ExecutionSpace& space,
+                                               const Array<const T, MemorySpace>& images,
+                                               const Array<T, MemorySpace>& projections) const {
+  tomography_.project(space, images, projections, filter());
+}
+
+template <class ExecutionSpace, class T>
+void FourierNormal<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
+                                                   const Array<const T, MemorySpace>& projections,
+                                                   const Array<T, MemorySpace>& images) const {
+  tomography_.backproject(space, projections, images, filter());
+}
+
+template <class ExecutionSpace, class T>
+void FourierNormal<ExecutionSpace, T>::normal(const ExecutionSpace& space,
+                                              const Array<const T, MemorySpace>& images,
+                                              const Array<T, MemorySpace>& results) const {
+  normal_.execute(space, images, results);
+}
+
+template <class ExecutionSpace, class T>
+auto FourierNormal<ExecutionSpace, T>::filter(const ExecutionSpace& space, int width)
+    -> Kokkos::View<T*, ExecutionSpace> {
+  std::vector<T> factors(std::size_t(filter_size(width)), T(1));
+  if (!factors.empty())
+    factors.back() = T(0);
+  return Impl::device_copy(space, "Bracewell::FourierNormal::filter", factors);
+}
+
+template <class ExecutionSpace, class T>
+auto FourierNormal<ExecutionSpace, T>::filter() const -> Array<const T, MemorySpace> {
+  return filter_.size() > 0 ? Array<const T, MemorySpace>(filter_) : Array<const T, MemorySpace>();
+}
+
+template <class ExecutionSpace, class T>
+auto FourierNormal<ExecutionSpace, T>::polar(const ParallelBeamGeometry& geometry) -> PolarPoints {
+  return {
+      .angles = geometry.angles, .samples = (geometry.width - 1) / 2 * 2 + 1, .step = 1. / geometry.width};
+}
+
+template <class ExecutionSpace, class T>
+auto FourierNormal<ExecutionSpace, T>::weights(const ExecutionSpace& space,
+                                               const ParallelBeamGeometry& geometry,
+                                               const FourierTomographyOptions& options)
+    -> Kokkos::View<T*, ExecutionSpace> {
+  const std::vector<double> back = Impl::angle_factors(geometry),
+                            forth = Impl::angle_factors(geometry, options.units);
+  const auto samples = std::size_t(polar(geometry).samples);
+  std::vector<T> values;
+  for (std::size_t p = 0; p < back.size(); ++p)
+    values.insert(values.end(), samples, T(back[p] * forth[p] / geometry.width));
+  return Impl::device_copy(space, "Bracewell::FourierNormal::weights", values);
+}
+
+template <class ExecutionSpace, class T>
+auto FourierNormal<ExecutionSpace, T>::shape(const ParallelBeamGeometry& geometry,
+                                             const FourierTomographyOptions& options) -> std::array<int, 2> {
+  const int image = options.image ? options.image : geometry.width;
+  return {image, image};
+}
+
+template <class ExecutionSpace, class T>
+auto FourierNormal<ExecutionSpace, T>::gridding(const FourierTomographyOptions& options) -> GriddingOptions {
+  return {.slices = options.slices, .tolerance = options.tolerance, .oversampling = options.oversampling};
+}
+
+#define BRACEWELL_INSTANCES_FOURIER_NORMAL(Extern, Space, Real)                                              \
+  Extern template class FourierNormal<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FOURIER_NORMAL)
 
 } // namespace Bracewell

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/line/project.hpp>
 #include <bracewell/tomography/options.hpp>
@@ -35,12 +36,7 @@ public:
   /// Checks geometry and options and copies the angles; waits for the copy.
   /// @throws Error on sizes below 1, and angles, weights or a centre that are not finite
   LineTomography(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
-                 const LineTomographyOptions& options = {})
-      : beam_(space, checked({"LineTomography"}, geometry, options), image_of(geometry, options),
-              options.units) {
-    if (options.projection)
-      packs_ = Impl::device_vector<Pack>(space, "Bracewell::LineTomography::packs", packs(beam_.image()));
-  }
+                 const LineTomographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const { return beam_.memory_bytes() + Impl::bytes_of(packs_); }
@@ -48,73 +44,26 @@ public:
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace&, const ParallelBeamGeometry& geometry,
-                                  const LineTomographyOptions& options = {}) {
-    checked({"LineTomography::bytes_needed"}, geometry, options);
-    return Impl::Beam<ExecutionSpace>::bytes_needed(geometry, options.units) +
-           (options.projection ? std::size_t(packs(image_of(geometry, options))) * sizeof(Pack) : 0);
-  }
+                                  const LineTomographyOptions& options = {});
 
   /// @param projections  [S, P, width], any number of slices
   /// @param images       [S, n, n], overwritten
   /// @throws Error on shapes that do not fit and shared memory
-  template <class Projections, class Images>
-  void backproject(const ExecutionSpace& space, const Projections& projections, const Images& images) const {
-    constexpr Impl::Arguments arguments{"LineTomography::backproject"};
-    const Array<const T, MemorySpace> in(projections);
-    const Array<T, MemorySpace> out(images);
-    const int slices = check(arguments, in, out);
-    arguments.disjoint({{"images", out}}, {{"projections", in}});
-    if (slices == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::LineTomography::backproject");
-    constexpr int few = Impl::TomographyTuning<ExecutionSpace>::line_slices,
-                  many = few * (sizeof(T) == 4 ? 2 : 1);
-    if constexpr (!Impl::is_host<ExecutionSpace> && few != many)
-      if (slices > few)
-        return launch<many>(space, in.data, out.data, slices);
-    launch<few>(space, in.data, out.data, slices);
-  }
+  void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
+                   const Array<T, MemorySpace>& images) const;
 
   /// The transpose of backproject, in the units of the options.
   /// @param images       [S, n, n], any number of slices
   /// @param projections  [S, P, width], overwritten
   /// @throws Error as backproject, and where the plan was made without projection
-  template <class Images, class Projections>
-  void project(const ExecutionSpace& space, const Images& images, const Projections& projections) const {
-    constexpr Impl::Arguments arguments{"LineTomography::project"};
-    const Array<const T, MemorySpace> in(images);
-    const Array<T, MemorySpace> out(projections);
-    const int slices = check(arguments, out, in), n = beam_.image();
-    arguments.disjoint({{"projections", out}}, {{"images", in}});
-    arguments.require(packs_.size() > 0, "plan", "one made with options.projection", "one without");
-    if (slices == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::LineTomography::project");
-    const int bins_across = (beam_.width() + Project::bins - 1) / Project::bins;
-    const int teams =
-        bins_across * ((beam_.angles() + Project::angles_per_team - 1) / Project::angles_per_team);
-    for (int first = 0; first < slices; first += Project::slices) {
-      const int count = std::min(+Project::slices, slices - first);
-      Impl::for_each_row(
-          space, "Bracewell::LineTomography::pack", n,
-          Impl::LinePack<ExecutionSpace, T>{in.data + std::int64_t(first) * n * n, packs_.data(), n, count});
-      Kokkos::parallel_for("Bracewell::LineTomography::project", Policy(space, teams, Project::threads),
-                           Project{beam_.projected(), packs_.data(),
-                                   out.data + std::int64_t(first) * beam_.angles() * beam_.width(), count,
-                                   bins_across});
-    }
-  }
+  void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
+               const Array<T, MemorySpace>& projections) const;
 
 private:
   static const ParallelBeamGeometry& checked(const Impl::Arguments& arguments,
                                              const ParallelBeamGeometry& geometry,
-                                             const LineTomographyOptions& options) {
-    Impl::check_geometry(arguments, geometry, options.image, 1, 1 << 20, 1, 1 << 24);
-    return geometry;
-  }
-  static int image_of(const ParallelBeamGeometry& geometry, const LineTomographyOptions& options) {
-    return options.image ? options.image : geometry.width;
-  }
+                                             const LineTomographyOptions& options);
+  static int image_of(const ParallelBeamGeometry& geometry, const LineTomographyOptions& options);
   static std::int64_t packs(int image) { return Impl::LinePack<ExecutionSpace, T>::packs_for(image); }
 
   /// Back-projection, so many slices at a time.
@@ -132,13 +81,100 @@ private:
   }
 
   int check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
-            const Array<const T, MemorySpace>& images) const {
-    return Impl::check_parallel_beam(arguments, beam_.angles(), beam_.width(), beam_.image(), projections,
-                                     images);
-  }
+            const Array<const T, MemorySpace>& images) const;
 
   Impl::Beam<ExecutionSpace> beam_;
   Kokkos::View<Pack*, ExecutionSpace> packs_;
 };
+
+template <class ExecutionSpace, class T>
+LineTomography<ExecutionSpace, T>::LineTomography(const ExecutionSpace& space,
+                                                  const ParallelBeamGeometry& geometry,
+                                                  const LineTomographyOptions& options)
+    : beam_(space, checked({"LineTomography"}, geometry, options), image_of(geometry, options),
+            options.units) {
+  if (options.projection)
+    packs_ = Impl::device_vector<Pack>(space, "Bracewell::LineTomography::packs", packs(beam_.image()));
+}
+
+template <class ExecutionSpace, class T>
+std::size_t LineTomography<ExecutionSpace, T>::bytes_needed(const ExecutionSpace&,
+                                                            const ParallelBeamGeometry& geometry,
+                                                            const LineTomographyOptions& options) {
+  checked({"LineTomography::bytes_needed"}, geometry, options);
+  return Impl::Beam<ExecutionSpace>::bytes_needed(geometry, options.units) +
+         (options.projection ? std::size_t(packs(image_of(geometry, options))) * sizeof(Pack) : 0);
+}
+
+template <class ExecutionSpace, class T>
+void LineTomography<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
+                                                    const Array<const T, MemorySpace>& projections,
+                                                    const Array<T, MemorySpace>& images) const {
+  constexpr Impl::Arguments arguments{"LineTomography::backproject"};
+  const int slices = check(arguments, projections, images);
+  arguments.disjoint({{"images", images}}, {{"projections", projections}});
+  if (slices == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::LineTomography::backproject");
+  constexpr int few = Impl::TomographyTuning<ExecutionSpace>::line_slices,
+                many = few * (sizeof(T) == 4 ? 2 : 1);
+  if constexpr (!Impl::is_host<ExecutionSpace> && few != many)
+    if (slices > few)
+      return launch<many>(space, projections.data, images.data, slices);
+  launch<few>(space, projections.data, images.data, slices);
+}
+
+template <class ExecutionSpace, class T>
+void LineTomography<ExecutionSpace, T>::project(const ExecutionSpace& space,
+                                                const Array<const T, MemorySpace>& images,
+                                                const Array<T, MemorySpace>& projections) const {
+  constexpr Impl::Arguments arguments{"LineTomography::project"};
+  const int slices = check(arguments, projections, images), n = beam_.image();
+  arguments.disjoint({{"projections", projections}}, {{"images", images}});
+  arguments.require(packs_.size() > 0, "plan", "one made with options.projection", "one without");
+  if (slices == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::LineTomography::project");
+  const int bins_across = (beam_.width() + Project::bins - 1) / Project::bins;
+  const int teams =
+      bins_across * ((beam_.angles() + Project::angles_per_team - 1) / Project::angles_per_team);
+  for (int first = 0; first < slices; first += Project::slices) {
+    const int count = std::min(+Project::slices, slices - first);
+    Impl::for_each_row(space, "Bracewell::LineTomography::pack", n,
+                       Impl::LinePack<ExecutionSpace, T>{images.data + std::int64_t(first) * n * n,
+                                                         packs_.data(), n, count});
+    Kokkos::parallel_for("Bracewell::LineTomography::project", Policy(space, teams, Project::threads),
+                         Project{beam_.projected(), packs_.data(),
+                                 projections.data + std::int64_t(first) * beam_.angles() * beam_.width(),
+                                 count, bins_across});
+  }
+}
+
+template <class ExecutionSpace, class T>
+auto LineTomography<ExecutionSpace, T>::checked(const Impl::Arguments& arguments,
+                                                const ParallelBeamGeometry& geometry,
+                                                const LineTomographyOptions& options)
+    -> const ParallelBeamGeometry& {
+  Impl::check_geometry(arguments, geometry, options.image, 1, 1 << 20, 1, 1 << 24);
+  return geometry;
+}
+
+template <class ExecutionSpace, class T>
+int LineTomography<ExecutionSpace, T>::image_of(const ParallelBeamGeometry& geometry,
+                                                const LineTomographyOptions& options) {
+  return options.image ? options.image : geometry.width;
+}
+
+template <class ExecutionSpace, class T>
+int LineTomography<ExecutionSpace, T>::check(const Impl::Arguments& arguments,
+                                             const Array<const T, MemorySpace>& projections,
+                                             const Array<const T, MemorySpace>& images) const {
+  return Impl::check_parallel_beam(arguments, beam_.angles(), beam_.width(), beam_.image(), projections,
+                                   images);
+}
+
+#define BRACEWELL_INSTANCES_LINE_TOMOGRAPHY(Extern, Space, Real)                                             \
+  Extern template class LineTomography<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_LINE_TOMOGRAPHY)
 
 } // namespace Bracewell

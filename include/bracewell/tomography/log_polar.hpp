@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/beam.hpp>
 #include <bracewell/tomography/detail/log_polar/convolution.hpp>
@@ -43,108 +44,28 @@ public:
   /// Plans the FFTs and the kernel of the convolution, and waits for them.
   /// @throws Error on options out of range, and on angles that are not even over half a turn
   LogPolarTomography(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
-                     const LogPolarTomographyOptions& options = {})
-      : grid_(Grid::make(Impl::Arguments{"LogPolarTomography"}, geometry, options)),
-        sizes_(grid_, options.slices),
-        scale_(options.units == ProjectionUnits::LineIntegrals ? grid_.row_upsampling / grid_.angle_step : 1),
-        symbol_(make_symbol(space)), roots_(make_roots(space)),
-        directions_(table<Complex>(space, "directions", grid_.spans,
-                                   [&](int span) { return Kokkos::polar(1.0, grid_.alpha(span)); })),
-        origins_(table<T>(space, "origins", grid_.angles, [&](int p) { return grid_.origin(p); })),
-        samples_(rows(space, "samples", sizes_.sample_memory)),
-        results_(rows(space, "results", sizes_.results)),
-        samples_forward_(space, {grid_.columns}, sizes_.samples, {.external_workspace = true}),
-        samples_backward_(space, {grid_.columns}, sizes_.samples,
-                          {.direction = FFTDirection::Backward, .external_workspace = true}),
-        results_forward_(space, {grid_.columns}, sizes_.results, {.external_workspace = true}),
-        results_backward_(space, {grid_.columns}, sizes_.results,
-                          {.direction = FFTDirection::Backward, .external_workspace = true}),
-        workspace_(Impl::device_vector<char>(
-            space, "Bracewell::LogPolarTomography::workspace",
-            std::int64_t(
-                std::max({samples_forward_.workspace_bytes(), samples_backward_.workspace_bytes(),
-                          results_forward_.workspace_bytes(), results_backward_.workspace_bytes()})))) {}
+                     const LogPolarTomographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const {
-    return Impl::bytes_of(samples_, results_, symbol_, roots_, directions_, origins_, workspace_);
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
-                                  const LogPolarTomographyOptions& options = {}) {
-    const Grid grid = Grid::make(Impl::Arguments{"LogPolarTomography::bytes_needed"}, geometry, options);
-    const Sizes sizes(grid, options.slices);
-    std::size_t workspace = 0;
-    for (const std::int64_t count : std::array{sizes.samples, sizes.results})
-      for (const FFTDirection direction : {FFTDirection::Forward, FFTDirection::Backward})
-        workspace =
-            std::max(workspace, RowFFT::bytes_needed(space, {grid.columns}, count, {.direction = direction}));
-    const std::int64_t cells =
-        (sizes.sample_memory + sizes.results + std::int64_t(grid.period) * grid.refinement) * grid.columns;
-    return std::size_t(cells + grid.period + grid.spans) * sizeof(Complex) +
-           std::size_t(grid.angles) * sizeof(T) + workspace;
-  }
+                                  const LogPolarTomographyOptions& options = {});
 
   /// @param projections  [S, P, row_upsampling * width], any number of slices
   /// @param images       [S, n, n], overwritten
   /// @throws Error on shapes that do not fit and shared memory
-  template <class Projections, class Images>
-  void backproject(const ExecutionSpace& space, const Projections& projections, const Images& images) const {
-    const Array<const T, MemorySpace> in(projections);
-    const Array<T, MemorySpace> out(images);
-    constexpr Impl::Arguments arguments{"LogPolarTomography::backproject"};
-    const int slices =
-        Impl::check_parallel_beam(arguments, grid_.angles, grid_.row_values(), grid_.image, in, out);
-    arguments.disjoint({{"images", out}}, {{"projections", in}});
-    if (slices == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::LogPolarTomography::backproject");
-    for_batches(slices, [&](std::int64_t first, int count) {
-      using Sample = Impl::LogPolarSample<ExecutionSpace, T>;
-      Sample::launch(space, "Bracewell::LogPolarTomography::sample",
-                     Sample(grid_, origins_.data(), in.data + first * sinogram(), count, samples_.data()));
-      samples_forward_.execute(space, samples(), samples(), workspace_);
-      convolve<false>(space, "Bracewell::LogPolarTomography::convolve", count);
-      results_backward_.execute(space, results_, results_, workspace_);
-      Impl::LogPolarEvaluate<ExecutionSpace, T>(grid_, directions_.data(), results_.data(),
-                                                out.data + first * image(), count)
-          .launch(space, "Bracewell::LogPolarTomography::evaluate");
-    });
-  }
+  void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
+                   const Array<T, MemorySpace>& images) const;
 
   /// The transpose of backproject, in the units of the options.
   /// @param images       [S, n, n], any number of slices; what lies outside of the disc counts for nothing
   /// @param projections  [S, P, row_upsampling * width], overwritten
   /// @throws Error on shapes that do not fit and shared memory
-  template <class Images, class Projections>
-  void project(const ExecutionSpace& space, const Images& images, const Projections& projections) const {
-    const Array<const T, MemorySpace> in(images);
-    const Array<T, MemorySpace> out(projections);
-    constexpr Impl::Arguments arguments{"LogPolarTomography::project"};
-    const int slices =
-        Impl::check_parallel_beam(arguments, grid_.angles, grid_.row_values(), grid_.image, out, in);
-    arguments.disjoint({{"projections", out}}, {{"images", in}});
-    if (slices == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::LogPolarTomography::project");
-    for_batches(slices, [&](std::int64_t first, int count) {
-      auto* const packed = reinterpret_cast<typename Pack::Pixel*>(samples_.data());
-      Pack{in.data + first * image(), packed, count, image()}.launch(space,
-                                                                     "Bracewell::LogPolarTomography::pack");
-      Impl::LogPolarEvaluateTransposed<ExecutionSpace, T>{grid_, directions_.data(), packed, results_.data(),
-                                                          count}
-          .launch(space, "Bracewell::LogPolarTomography::gather");
-      results_forward_.execute(space, results_, results_, workspace_);
-      convolve<true>(space, "Bracewell::LogPolarTomography::correlate", count);
-      samples_backward_.execute(space, samples(), samples(), workspace_);
-      using Sample = Impl::LogPolarSampleTransposed<ExecutionSpace, T>;
-      Sample::launch(
-          space, "Bracewell::LogPolarTomography::rows",
-          Sample(grid_, origins_.data(), samples_.data(), out.data + first * sinogram(), count, T(scale_)));
-    });
-  }
+  void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
+               const Array<T, MemorySpace>& projections) const;
 
 private:
   template <class Value>
@@ -193,10 +114,7 @@ private:
         samples_.data(), std::size_t(sizes_.samples), std::size_t(grid_.columns));
   }
 
-  Matrix rows(const ExecutionSpace& space, const char* name, std::int64_t count) const {
-    return Matrix(Kokkos::view_alloc(space, std::string("Bracewell::LogPolarTomography::") + name),
-                  std::size_t(count), std::size_t(grid_.columns));
-  }
+  Matrix rows(const ExecutionSpace& space, const char* name, std::int64_t count) const;
 
   template <bool transposed>
   void convolve(const ExecutionSpace& space, const char* label, int slices) const {
@@ -222,34 +140,9 @@ private:
     return Impl::device_copy(space, std::string("Bracewell::LogPolarTomography::") + name, values);
   }
 
-  Vector<Impl::PlainComplex<T>> make_roots(const ExecutionSpace& space) const {
-    std::vector<Impl::PlainComplex<T>> roots;
-    Impl::with_log_polar_period(grid_.period, [&]<int period>() {
-      roots = Impl::StepPasses<T, Impl::ConvolutionSteps<period>>::write_roots();
-    });
-    return Impl::device_copy(space, "Bracewell::LogPolarTomography::roots", roots);
-  }
+  Vector<Impl::PlainComplex<T>> make_roots(const ExecutionSpace& space) const;
 
-  Vector<Complex> make_symbol(const ExecutionSpace& space) const {
-    const int fine = grid_.period * grid_.refinement, columns = grid_.columns;
-    const std::int64_t size = std::int64_t(columns) * fine;
-    const auto symbol = Impl::device_vector<Complex>(space, "Bracewell::LogPolarTomography::symbol", size);
-    const Matrix kernel(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::LogPolarTomography::kernel"),
-        std::size_t(columns), std::size_t(fine));
-    Impl::for_each_row(
-        space, "Bracewell::LogPolarTomography::kernel", columns,
-        Impl::LogPolarKernel<T>{kernel.data(), fine, columns, grid_.result_step(), columns * grid_.rho_step});
-    RowFFT(space, {fine}, columns).execute(space, kernel, kernel);
-    const double scale = grid_.angle_step / (double(fine) * columns);
-    Impl::with_log_polar_period(grid_.period, [&]<int period>() {
-      Impl::for_each_row(
-          space, "Bracewell::LogPolarTomography::symbol", std::int64_t(columns) * grid_.refinement,
-          Impl::LogPolarSymbol<T, period>{kernel.data(), symbol.data(), grid_.refinement, columns, scale});
-    });
-    space.fence("Bracewell::LogPolarTomography::plan"); // the kernel and its transform's plan end here
-    return symbol;
-  }
+  Vector<Complex> make_symbol(const ExecutionSpace& space) const;
 
   Grid grid_;
   Sizes sizes_;
@@ -262,5 +155,149 @@ private:
   RowFFT samples_forward_, samples_backward_, results_forward_, results_backward_;
   Vector<char> workspace_;
 };
+
+template <class ExecutionSpace, class T>
+LogPolarTomography<ExecutionSpace, T>::LogPolarTomography(const ExecutionSpace& space,
+                                                          const ParallelBeamGeometry& geometry,
+                                                          const LogPolarTomographyOptions& options)
+    : grid_(Grid::make(Impl::Arguments{"LogPolarTomography"}, geometry, options)),
+      sizes_(grid_, options.slices),
+      scale_(options.units == ProjectionUnits::LineIntegrals ? grid_.row_upsampling / grid_.angle_step : 1),
+      symbol_(make_symbol(space)), roots_(make_roots(space)),
+      directions_(table<Complex>(space, "directions", grid_.spans,
+                                 [&](int span) { return Kokkos::polar(1.0, grid_.alpha(span)); })),
+      origins_(table<T>(space, "origins", grid_.angles, [&](int p) { return grid_.origin(p); })),
+      samples_(rows(space, "samples", sizes_.sample_memory)),
+      results_(rows(space, "results", sizes_.results)),
+      samples_forward_(space, {grid_.columns}, sizes_.samples, {.external_workspace = true}),
+      samples_backward_(space, {grid_.columns}, sizes_.samples,
+                        {.direction = FFTDirection::Backward, .external_workspace = true}),
+      results_forward_(space, {grid_.columns}, sizes_.results, {.external_workspace = true}),
+      results_backward_(space, {grid_.columns}, sizes_.results,
+                        {.direction = FFTDirection::Backward, .external_workspace = true}),
+      workspace_(Impl::device_vector<char>(
+          space, "Bracewell::LogPolarTomography::workspace",
+          std::int64_t(
+              std::max({samples_forward_.workspace_bytes(), samples_backward_.workspace_bytes(),
+                        results_forward_.workspace_bytes(), results_backward_.workspace_bytes()})))) {}
+
+template <class ExecutionSpace, class T>
+std::size_t LogPolarTomography<ExecutionSpace, T>::memory_bytes() const {
+  return Impl::bytes_of(samples_, results_, symbol_, roots_, directions_, origins_, workspace_);
+}
+
+template <class ExecutionSpace, class T>
+std::size_t LogPolarTomography<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
+                                                                const ParallelBeamGeometry& geometry,
+                                                                const LogPolarTomographyOptions& options) {
+  const Grid grid = Grid::make(Impl::Arguments{"LogPolarTomography::bytes_needed"}, geometry, options);
+  const Sizes sizes(grid, options.slices);
+  std::size_t workspace = 0;
+  for (const std::int64_t count : std::array{sizes.samples, sizes.results})
+    for (const FFTDirection direction : {FFTDirection::Forward, FFTDirection::Backward})
+      workspace =
+          std::max(workspace, RowFFT::bytes_needed(space, {grid.columns}, count, {.direction = direction}));
+  const std::int64_t cells =
+      (sizes.sample_memory + sizes.results + std::int64_t(grid.period) * grid.refinement) * grid.columns;
+  return std::size_t(cells + grid.period + grid.spans) * sizeof(Complex) +
+         std::size_t(grid.angles) * sizeof(T) + workspace;
+}
+
+template <class ExecutionSpace, class T>
+void LogPolarTomography<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
+                                                        const Array<const T, MemorySpace>& projections,
+                                                        const Array<T, MemorySpace>& images) const {
+  constexpr Impl::Arguments arguments{"LogPolarTomography::backproject"};
+  const int slices = Impl::check_parallel_beam(arguments, grid_.angles, grid_.row_values(), grid_.image,
+                                               projections, images);
+  arguments.disjoint({{"images", images}}, {{"projections", projections}});
+  if (slices == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::LogPolarTomography::backproject");
+  for_batches(slices, [&](std::int64_t first, int count) {
+    using Sample = Impl::LogPolarSample<ExecutionSpace, T>;
+    Sample::launch(
+        space, "Bracewell::LogPolarTomography::sample",
+        Sample(grid_, origins_.data(), projections.data + first * sinogram(), count, samples_.data()));
+    samples_forward_.execute(space, samples(), samples(), workspace_);
+    convolve<false>(space, "Bracewell::LogPolarTomography::convolve", count);
+    results_backward_.execute(space, results_, results_, workspace_);
+    Impl::LogPolarEvaluate<ExecutionSpace, T>(grid_, directions_.data(), results_.data(),
+                                              images.data + first * image(), count)
+        .launch(space, "Bracewell::LogPolarTomography::evaluate");
+  });
+}
+
+template <class ExecutionSpace, class T>
+void LogPolarTomography<ExecutionSpace, T>::project(const ExecutionSpace& space,
+                                                    const Array<const T, MemorySpace>& images,
+                                                    const Array<T, MemorySpace>& projections) const {
+  constexpr Impl::Arguments arguments{"LogPolarTomography::project"};
+  const int slices = Impl::check_parallel_beam(arguments, grid_.angles, grid_.row_values(), grid_.image,
+                                               projections, images);
+  arguments.disjoint({{"projections", projections}}, {{"images", images}});
+  if (slices == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::LogPolarTomography::project");
+  for_batches(slices, [&](std::int64_t first, int count) {
+    auto* const packed = reinterpret_cast<typename Pack::Pixel*>(samples_.data());
+    Pack{images.data + first * image(), packed, count, image()}.launch(space,
+                                                                       "Bracewell::LogPolarTomography::pack");
+    Impl::LogPolarEvaluateTransposed<ExecutionSpace, T>{grid_, directions_.data(), packed, results_.data(),
+                                                        count}
+        .launch(space, "Bracewell::LogPolarTomography::gather");
+    results_forward_.execute(space, results_, results_, workspace_);
+    convolve<true>(space, "Bracewell::LogPolarTomography::correlate", count);
+    samples_backward_.execute(space, samples(), samples(), workspace_);
+    using Sample = Impl::LogPolarSampleTransposed<ExecutionSpace, T>;
+    Sample::launch(space, "Bracewell::LogPolarTomography::rows",
+                   Sample(grid_, origins_.data(), samples_.data(), projections.data + first * sinogram(),
+                          count, T(scale_)));
+  });
+}
+
+template <class ExecutionSpace, class T>
+auto LogPolarTomography<ExecutionSpace, T>::rows(const ExecutionSpace& space, const char* name,
+                                                 std::int64_t count) const -> Matrix {
+  return Matrix(Kokkos::view_alloc(space, std::string("Bracewell::LogPolarTomography::") + name),
+                std::size_t(count), std::size_t(grid_.columns));
+}
+
+template <class ExecutionSpace, class T>
+auto LogPolarTomography<ExecutionSpace, T>::make_roots(const ExecutionSpace& space) const
+    -> Vector<Impl::PlainComplex<T>> {
+  std::vector<Impl::PlainComplex<T>> roots;
+  Impl::with_log_polar_period(grid_.period, [&]<int period>() {
+    roots = Impl::StepPasses<T, Impl::ConvolutionSteps<period>>::write_roots();
+  });
+  return Impl::device_copy(space, "Bracewell::LogPolarTomography::roots", roots);
+}
+
+template <class ExecutionSpace, class T>
+auto LogPolarTomography<ExecutionSpace, T>::make_symbol(const ExecutionSpace& space) const
+    -> Vector<Complex> {
+  const int fine = grid_.period * grid_.refinement, columns = grid_.columns;
+  const std::int64_t size = std::int64_t(columns) * fine;
+  const auto symbol = Impl::device_vector<Complex>(space, "Bracewell::LogPolarTomography::symbol", size);
+  const Matrix kernel(
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::LogPolarTomography::kernel"),
+      std::size_t(columns), std::size_t(fine));
+  Impl::for_each_row(
+      space, "Bracewell::LogPolarTomography::kernel", columns,
+      Impl::LogPolarKernel<T>{kernel.data(), fine, columns, grid_.result_step(), columns * grid_.rho_step});
+  RowFFT(space, {fine}, columns).execute(space, kernel, kernel);
+  const double scale = grid_.angle_step / (double(fine) * columns);
+  Impl::with_log_polar_period(grid_.period, [&]<int period>() {
+    Impl::for_each_row(
+        space, "Bracewell::LogPolarTomography::symbol", std::int64_t(columns) * grid_.refinement,
+        Impl::LogPolarSymbol<T, period>{kernel.data(), symbol.data(), grid_.refinement, columns, scale});
+  });
+  space.fence("Bracewell::LogPolarTomography::plan"); // the kernel and its transform's plan end here
+  return symbol;
+}
+
+#define BRACEWELL_INSTANCES_LOG_POLAR_TOMOGRAPHY(Extern, Space, Real)                                        \
+  Extern template class LogPolarTomography<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_LOG_POLAR_TOMOGRAPHY)
 
 } // namespace Bracewell

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/stripes/columns.hpp>
@@ -35,94 +36,27 @@ public:
   /// @param angles  P
   /// @param width   n, pixels of the detector
   /// @throws Error on sizes below 1 and options out of range
-  StripeRemoval(const ExecutionSpace& space, int angles, int width, const StripeOptions& options = {})
-      : angles_(check({"StripeRemoval"}, angles, width, options)), width_(width), options_(options),
-        smoothing_(space, options.window, angles) {
-    columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns",
-                                      std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
-    if (options.method == StripeMethod::Wavelet)
-      wavelet_ = {space, slices_at_once, angles, width, options.levels, options.damping};
-    if (sorts(options)) {
-      ranked_ = {space, "Bracewell::StripeRemoval::ranked",
-                 sorted_at_once(options, angles, width) * angles * width};
-      sorting_ = {space, long_values(options, angles, width)};
-    }
-    if (options.method == StripeMethod::All) {
-      medians_ =
-          Impl::device_vector<T>(space, "Bracewell::StripeRemoval::medians", std::int64_t(angles) * width);
-      ratios_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::ratios",
-                                       slices_at_once * std::int64_t(width));
-      sorted_ratios_ = {space, "Bracewell::StripeRemoval::sorted_ratios",
-                        slices_at_once * std::int64_t(width)};
-    }
-  }
+  StripeRemoval(const ExecutionSpace& space, int angles, int width, const StripeOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const {
-    return Impl::bytes_of(columns_, medians_, ratios_) + ranked_.memory_bytes() +
-           sorted_ratios_.memory_bytes() + sorting_.memory_bytes() + wavelet_.memory_bytes();
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace&, int angles, int width,
-                                  const StripeOptions& options = {}) {
-    check({"StripeRemoval::bytes_needed"}, angles, width, options);
-    const bool all = options.method == StripeMethod::All;
-    const std::size_t wavelet =
-        options.method == StripeMethod::Wavelet
-            ? Wavelet::bytes_needed(slices_at_once, angles, width, options.levels, options.damping)
-            : 0;
-    const std::size_t ranked = sorts(options)
-                                   ? static_cast<std::size_t>(sorted_at_once(options, angles, width) * angles)
-                                   : 0,
-                      ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
-    return wavelet + Sorting::bytes_needed(long_values(options, angles, width)) +
-           std::size_t(width) *
-               ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
-                (ranked + ratios) * Ranked::value_bytes);
-  }
+                                  const StripeOptions& options = {});
 
   /// @param sinograms  [S, P, n] attenuation, changed in place; any number of slices
   /// @throws Error on shapes that do not fit
-  template <class Sinograms>
-  void execute(const ExecutionSpace& space, const Sinograms& sinograms) const {
-    apply(space, {"StripeRemoval::execute"}, sinograms, false);
-  }
+  void execute(const ExecutionSpace& space, const Array<T, MemorySpace>& sinograms) const;
 
   /// The transpose of execute by Wavelet without dead columns, which is linear.
   /// @param sinograms  as in execute
   /// @throws Error on shapes that do not fit, and with other options
-  template <class Sinograms>
-  void transpose(const ExecutionSpace& space, const Sinograms& sinograms) const {
-    constexpr Impl::Arguments arguments{"StripeRemoval::transpose"};
-    arguments.require(options_.method == StripeMethod::Wavelet && options_.dead == 0, "options",
-                      "Wavelet with dead = 0, which is linear", "others");
-    apply(space, arguments, sinograms, true);
-  }
+  void transpose(const ExecutionSpace& space, const Array<T, MemorySpace>& sinograms) const;
 
 private:
-  static int check(const Impl::Arguments& arguments, int angles, int width, const StripeOptions& options) {
-    arguments.at_least("angles", angles, 1);
-    arguments.at_least("width", width, 1);
-    arguments.require(
-        options.window >= 1 && options.window <= Impl::largest_stripe_window && options.window % 2 == 1,
-        "options.window", [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
-        [&] { return Impl::number(options.window); });
-    arguments.require(
-        options.large_window >= 1 && options.large_window <= Impl::largest_stripe_window &&
-            options.large_window % 2 == 1,
-        "options.large_window",
-        [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
-        [&] { return Impl::number(options.large_window); });
-    arguments.positive("options.ratio", options.ratio);
-    arguments.positive("options.strength", options.strength);
-    arguments.within("options.levels", options.levels, 1, 12);
-    arguments.within("options.damping", options.damping, 0.1, 100.);
-    arguments.require(options.dead == 0 || (options.dead > 1 && options.dead < 1e6), "options.dead",
-                      "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
-    return angles;
-  }
+  static int check(const Impl::Arguments& arguments, int angles, int width, const StripeOptions& options);
 
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   using Columns = Impl::StripeColumns<T>;
@@ -133,138 +67,38 @@ private:
   using Ranked = Impl::RankedVectors<ExecutionSpace, T>;
   using Sorting = Impl::ColumnSorting<ExecutionSpace, T>;
 
-  static bool sorts(const StripeOptions& options) {
-    return options.method == StripeMethod::Sorting || options.method == StripeMethod::All;
-  }
+  static bool sorts(const StripeOptions& options);
 
   /// Slices that are sorted in one launch. All looks at them one by one.
-  static std::int64_t sorted_at_once(const StripeOptions& options, int angles, int width) {
-    if (options.method == StripeMethod::All)
-      return 1;
-    return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_values /
-                                        (std::int64_t(angles) * width),
-                                    1, slices_at_once);
-  }
+  static std::int64_t sorted_at_once(const StripeOptions& options, int angles, int width);
 
   /// Columns of values, or of ratios, that are sorted in one launch.
-  static std::int64_t sorted_columns(const StripeOptions& options, int angles, int width) {
-    return std::max<std::int64_t>(sorts(options) ? sorted_at_once(options, angles, width) * width : 0,
-                                  options.method == StripeMethod::All ? slices_at_once : 0);
-  }
-  static std::int64_t long_values(const StripeOptions& options, int angles, int width) {
-    const bool all = options.method == StripeMethod::All;
-    return std::max(Sorting::long_values(sorted_columns(options, angles, width), angles),
-                    all ? Sorting::long_values(slices_at_once, width) : 0);
-  }
+  static std::int64_t sorted_columns(const StripeOptions& options, int angles, int width);
+  static std::int64_t long_values(const StripeOptions& options, int angles, int width);
 
   Columns columns() const { return {columns_.data(), angles_, width_}; }
 
-  template <class Sinograms>
-  void apply(const ExecutionSpace& space, const Impl::Arguments& arguments, const Sinograms& sinograms,
-             bool transpose) const {
-    const Array<T, MemorySpace> array(sinograms);
-    arguments.require(
-        array && array.rank == 3 && array.extents[1] == angles_ && array.extents[2] == width_, "sinograms",
-        [&] { return "[slices, " + Impl::number(angles_) + ", " + Impl::number(width_) + "]"; },
-        [&] { return array.shape(); });
-    if (array.size() == 0)
-      return;
-    Kokkos::Profiling::ScopedRegion region("Bracewell::StripeRemoval::execute");
-    for (std::int64_t slice = 0; slice < array.extents[0]; slice += slices_at_once) {
-      const Impl::SinogramOf<T> first{array.data + slice * angles_ * width_, angles_, width_};
-      const std::int64_t count = std::min<std::int64_t>(slices_at_once, array.extents[0] - slice);
-      if (transpose)
-        wavelet_.execute(space, first, count, true);
-      else
-        execute_slices(space, first, count);
-    }
-  }
+  void apply(const ExecutionSpace& space, const Impl::Arguments& arguments,
+             const Array<T, MemorySpace>& sinograms, bool transpose) const;
 
   void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
-                      std::int64_t slices) const {
-    const bool all = options_.method == StripeMethod::All;
-    if (all)
-      mark_fluctuating(space, first, slices);
-    else if (options_.dead > 0)
-      mark_dead(space, first, slices);
-    if (!sorts(options_) && options_.dead > 0)
-      Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
-                         Impl::BridgeDeadColumns<T>{first, columns()});
-    if (options_.method == StripeMethod::Offset)
-      return subtract(space, first, slices);
-    if (options_.method == StripeMethod::Wavelet)
-      return wavelet_.execute(space, first, slices, false);
-    const std::int64_t most = sorted_at_once(options_, angles_, width_);
-    for (std::int64_t slice = 0; slice < slices; slice += most) {
-      const std::int64_t count = std::min(most, slices - slice);
-      const T* const dead = all || options_.dead > 0 ? columns().dead(slice) : nullptr;
-      Impl::CopyColumns<ExecutionSpace, T>{first.next(slice), dead, columns().dead(1) - columns().dead(0),
-                                           ranked_.values.data()}
-          .launch(space, count);
-      sorting_.sort(space, ranked_.columns(), count * width_, angles_);
-      if (all)
-        smooth_large(space);
-      smoothing_.execute(space, first.next(slice), ranked_.columns(), count);
-    }
-  }
+                      std::int64_t slices) const;
 
   /// The first step of All.
   void mark_fluctuating(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
-                        std::int64_t slices) const {
-    statistics(space, first, slices);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
-                         Impl::RatioOfChanges<T>{columns(), ratios_.data(), sorted_ratios_.values.data(),
-                                                 options_.large_window});
-    mark(space, static_cast<int>(slices), 2);
-  }
+                        std::int64_t slices) const;
 
   /// The second step of All, with the sorted values of one slice.
-  void smooth_large(const ExecutionSpace& space) const {
-    using Medians = Impl::MediansByRank<T>;
-    T* const sorted = ranked_.values.data();
-    Impl::RollingMedian<ExecutionSpace, T, Medians>{sorted, angles_, width_, options_.large_window,
-                                                    Medians{medians_.data(), angles_}}
-        .launch(space, "Bracewell::StripeRemoval::large_median");
-    Kokkos::parallel_for("Bracewell::StripeRemoval::ratios",
-                         Kokkos::TeamPolicy<ExecutionSpace>(space, width_, team_threads),
-                         Impl::RatioOfMeans<ExecutionSpace, T>{sorted, medians_.data(), ratios_.data(),
-                                                               sorted_ratios_.values.data(), angles_});
-    mark(space, 1, 0);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::take_medians",
-                         Range(space, 0, std::int64_t(angles_) * width_),
-                         Impl::TakeMedians<T>{sorted, medians_.data(), columns().dead(0), angles_});
-  }
+  void smooth_large(const ExecutionSpace& space) const;
 
   /// Marks columns of some slices, whose ratios there are twice, as dead; none of `margin` at either end.
-  void mark(const ExecutionSpace& space, int slices, int margin) const {
-    sorting_.sort(space, sorted_ratios_.columns(), slices, width_);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::mark",
-                         Kokkos::TeamPolicy<ExecutionSpace>(space, slices, team_threads),
-                         Impl::MarkStripes<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.values.data(),
-                                                              columns(), T(options_.ratio), margin});
-  }
+  void mark(const ExecutionSpace& space, int slices, int margin) const;
 
-  void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
-    Kokkos::parallel_for("Bracewell::StripeRemoval::sum",
-                         Range(space, 0, slices * Columns::parts(angles_) * width_),
-                         Impl::SumColumns<T>{first, columns()});
-    Kokkos::parallel_for("Bracewell::StripeRemoval::statistics", Range(space, 0, slices * width_),
-                         Impl::ColumnStatistics<T>{columns()});
-  }
+  void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const;
 
-  void mark_dead(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
-    statistics(space, first, slices);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Range(space, 0, slices * width_),
-                         Impl::MarkDeadColumns<T>{columns(), T(options_.dead)});
-  }
+  void mark_dead(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const;
 
-  void subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
-    statistics(space, first, slices);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::solve", Range(space, 0, slices),
-                         Impl::SolveOffsets<T>{columns(), T(options_.strength)});
-    Impl::for_each_row(space, "Bracewell::StripeRemoval::subtract", slices * angles_,
-                       Impl::SubtractOffsets<T>{first, columns()});
-  }
+  void subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const;
 
   int angles_, width_;
   StripeOptions options_;
@@ -276,5 +110,243 @@ private:
   Kokkos::View<T*, ExecutionSpace> medians_, ratios_; ///< of All
   Ranked sorted_ratios_;
 };
+
+template <class ExecutionSpace, class T>
+StripeRemoval<ExecutionSpace, T>::StripeRemoval(const ExecutionSpace& space, int angles, int width,
+                                                const StripeOptions& options)
+    : angles_(check({"StripeRemoval"}, angles, width, options)), width_(width), options_(options),
+      smoothing_(space, options.window, angles) {
+  columns_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::columns",
+                                    std::int64_t(slices_at_once * Columns::arrays(angles)) * width);
+  if (options.method == StripeMethod::Wavelet)
+    wavelet_ = {space, slices_at_once, angles, width, options.levels, options.damping};
+  if (sorts(options)) {
+    ranked_ = {space, "Bracewell::StripeRemoval::ranked",
+               sorted_at_once(options, angles, width) * angles * width};
+    sorting_ = {space, long_values(options, angles, width)};
+  }
+  if (options.method == StripeMethod::All) {
+    medians_ =
+        Impl::device_vector<T>(space, "Bracewell::StripeRemoval::medians", std::int64_t(angles) * width);
+    ratios_ = Impl::device_vector<T>(space, "Bracewell::StripeRemoval::ratios",
+                                     slices_at_once * std::int64_t(width));
+    sorted_ratios_ = {space, "Bracewell::StripeRemoval::sorted_ratios", slices_at_once * std::int64_t(width)};
+  }
+}
+
+template <class ExecutionSpace, class T>
+std::size_t StripeRemoval<ExecutionSpace, T>::memory_bytes() const {
+  return Impl::bytes_of(columns_, medians_, ratios_) + ranked_.memory_bytes() +
+         sorted_ratios_.memory_bytes() + sorting_.memory_bytes() + wavelet_.memory_bytes();
+}
+
+template <class ExecutionSpace, class T>
+std::size_t StripeRemoval<ExecutionSpace, T>::bytes_needed(const ExecutionSpace&, int angles, int width,
+                                                           const StripeOptions& options) {
+  check({"StripeRemoval::bytes_needed"}, angles, width, options);
+  const bool all = options.method == StripeMethod::All;
+  const std::size_t wavelet =
+      options.method == StripeMethod::Wavelet
+          ? Wavelet::bytes_needed(slices_at_once, angles, width, options.levels, options.damping)
+          : 0;
+  const std::size_t ranked = sorts(options)
+                                 ? static_cast<std::size_t>(sorted_at_once(options, angles, width) * angles)
+                                 : 0,
+                    ratios = all ? slices_at_once : 0, medians = all ? std::size_t(angles) : 0;
+  return wavelet + Sorting::bytes_needed(long_values(options, angles, width)) +
+         std::size_t(width) *
+             ((std::size_t(slices_at_once * Columns::arrays(angles)) + ratios + medians) * sizeof(T) +
+              (ranked + ratios) * Ranked::value_bytes);
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::execute(const ExecutionSpace& space,
+                                               const Array<T, MemorySpace>& sinograms) const {
+  apply(space, {"StripeRemoval::execute"}, sinograms, false);
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::transpose(const ExecutionSpace& space,
+                                                 const Array<T, MemorySpace>& sinograms) const {
+  constexpr Impl::Arguments arguments{"StripeRemoval::transpose"};
+  arguments.require(options_.method == StripeMethod::Wavelet && options_.dead == 0, "options",
+                    "Wavelet with dead = 0, which is linear", "others");
+  apply(space, arguments, sinograms, true);
+}
+
+template <class ExecutionSpace, class T>
+int StripeRemoval<ExecutionSpace, T>::check(const Impl::Arguments& arguments, int angles, int width,
+                                            const StripeOptions& options) {
+  arguments.at_least("angles", angles, 1);
+  arguments.at_least("width", width, 1);
+  arguments.require(
+      options.window >= 1 && options.window <= Impl::largest_stripe_window && options.window % 2 == 1,
+      "options.window", [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
+      [&] { return Impl::number(options.window); });
+  arguments.require(
+      options.large_window >= 1 && options.large_window <= Impl::largest_stripe_window &&
+          options.large_window % 2 == 1,
+      "options.large_window",
+      [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
+      [&] { return Impl::number(options.large_window); });
+  arguments.positive("options.ratio", options.ratio);
+  arguments.positive("options.strength", options.strength);
+  arguments.within("options.levels", options.levels, 1, 12);
+  arguments.within("options.damping", options.damping, 0.1, 100.);
+  arguments.require(options.dead == 0 || (options.dead > 1 && options.dead < 1e6), "options.dead",
+                    "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
+  return angles;
+}
+
+template <class ExecutionSpace, class T>
+bool StripeRemoval<ExecutionSpace, T>::sorts(const StripeOptions& options) {
+  return options.method == StripeMethod::Sorting || options.method == StripeMethod::All;
+}
+
+template <class ExecutionSpace, class T>
+std::int64_t StripeRemoval<ExecutionSpace, T>::sorted_at_once(const StripeOptions& options, int angles,
+                                                              int width) {
+  if (options.method == StripeMethod::All)
+    return 1;
+  return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_values /
+                                      (std::int64_t(angles) * width),
+                                  1, slices_at_once);
+}
+
+template <class ExecutionSpace, class T>
+std::int64_t StripeRemoval<ExecutionSpace, T>::sorted_columns(const StripeOptions& options, int angles,
+                                                              int width) {
+  return std::max<std::int64_t>(sorts(options) ? sorted_at_once(options, angles, width) * width : 0,
+                                options.method == StripeMethod::All ? slices_at_once : 0);
+}
+
+template <class ExecutionSpace, class T>
+std::int64_t StripeRemoval<ExecutionSpace, T>::long_values(const StripeOptions& options, int angles,
+                                                           int width) {
+  const bool all = options.method == StripeMethod::All;
+  return std::max(Sorting::long_values(sorted_columns(options, angles, width), angles),
+                  all ? Sorting::long_values(slices_at_once, width) : 0);
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::apply(const ExecutionSpace& space, const Impl::Arguments& arguments,
+                                             const Array<T, MemorySpace>& sinograms, bool transpose) const {
+  arguments.require(
+      sinograms && sinograms.rank == 3 && sinograms.extents[1] == angles_ && sinograms.extents[2] == width_,
+      "sinograms", [&] { return "[slices, " + Impl::number(angles_) + ", " + Impl::number(width_) + "]"; },
+      [&] { return sinograms.shape(); });
+  if (sinograms.size() == 0)
+    return;
+  Kokkos::Profiling::ScopedRegion region("Bracewell::StripeRemoval::execute");
+  for (std::int64_t slice = 0; slice < sinograms.extents[0]; slice += slices_at_once) {
+    const Impl::SinogramOf<T> first{sinograms.data + slice * angles_ * width_, angles_, width_};
+    const std::int64_t count = std::min<std::int64_t>(slices_at_once, sinograms.extents[0] - slice);
+    if (transpose)
+      wavelet_.execute(space, first, count, true);
+    else
+      execute_slices(space, first, count);
+  }
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::execute_slices(const ExecutionSpace& space,
+                                                      const Impl::SinogramOf<T>& first,
+                                                      std::int64_t slices) const {
+  const bool all = options_.method == StripeMethod::All;
+  if (all)
+    mark_fluctuating(space, first, slices);
+  else if (options_.dead > 0)
+    mark_dead(space, first, slices);
+  if (!sorts(options_) && options_.dead > 0)
+    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
+                       Impl::BridgeDeadColumns<T>{first, columns()});
+  if (options_.method == StripeMethod::Offset)
+    return subtract(space, first, slices);
+  if (options_.method == StripeMethod::Wavelet)
+    return wavelet_.execute(space, first, slices, false);
+  const std::int64_t most = sorted_at_once(options_, angles_, width_);
+  for (std::int64_t slice = 0; slice < slices; slice += most) {
+    const std::int64_t count = std::min(most, slices - slice);
+    const T* const dead = all || options_.dead > 0 ? columns().dead(slice) : nullptr;
+    Impl::CopyColumns<ExecutionSpace, T>{first.next(slice), dead, columns().dead(1) - columns().dead(0),
+                                         ranked_.values.data()}
+        .launch(space, count);
+    sorting_.sort(space, ranked_.columns(), count * width_, angles_);
+    if (all)
+      smooth_large(space);
+    smoothing_.execute(space, first.next(slice), ranked_.columns(), count);
+  }
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::mark_fluctuating(const ExecutionSpace& space,
+                                                        const Impl::SinogramOf<T>& first,
+                                                        std::int64_t slices) const {
+  statistics(space, first, slices);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
+                       Impl::RatioOfChanges<T>{columns(), ratios_.data(), sorted_ratios_.values.data(),
+                                               options_.large_window});
+  mark(space, static_cast<int>(slices), 2);
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::smooth_large(const ExecutionSpace& space) const {
+  using Medians = Impl::MediansByRank<T>;
+  T* const sorted = ranked_.values.data();
+  Impl::RollingMedian<ExecutionSpace, T, Medians>{sorted, angles_, width_, options_.large_window,
+                                                  Medians{medians_.data(), angles_}}
+      .launch(space, "Bracewell::StripeRemoval::large_median");
+  Kokkos::parallel_for("Bracewell::StripeRemoval::ratios",
+                       Kokkos::TeamPolicy<ExecutionSpace>(space, width_, team_threads),
+                       Impl::RatioOfMeans<ExecutionSpace, T>{sorted, medians_.data(), ratios_.data(),
+                                                             sorted_ratios_.values.data(), angles_});
+  mark(space, 1, 0);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::take_medians",
+                       Range(space, 0, std::int64_t(angles_) * width_),
+                       Impl::TakeMedians<T>{sorted, medians_.data(), columns().dead(0), angles_});
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::mark(const ExecutionSpace& space, int slices, int margin) const {
+  sorting_.sort(space, sorted_ratios_.columns(), slices, width_);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::mark",
+                       Kokkos::TeamPolicy<ExecutionSpace>(space, slices, team_threads),
+                       Impl::MarkStripes<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.values.data(),
+                                                            columns(), T(options_.ratio), margin});
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::statistics(const ExecutionSpace& space,
+                                                  const Impl::SinogramOf<T>& first,
+                                                  std::int64_t slices) const {
+  Kokkos::parallel_for("Bracewell::StripeRemoval::sum",
+                       Range(space, 0, slices * Columns::parts(angles_) * width_),
+                       Impl::SumColumns<T>{first, columns()});
+  Kokkos::parallel_for("Bracewell::StripeRemoval::statistics", Range(space, 0, slices * width_),
+                       Impl::ColumnStatistics<T>{columns()});
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::mark_dead(const ExecutionSpace& space,
+                                                 const Impl::SinogramOf<T>& first,
+                                                 std::int64_t slices) const {
+  statistics(space, first, slices);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Range(space, 0, slices * width_),
+                       Impl::MarkDeadColumns<T>{columns(), T(options_.dead)});
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
+                                                std::int64_t slices) const {
+  statistics(space, first, slices);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::solve", Range(space, 0, slices),
+                       Impl::SolveOffsets<T>{columns(), T(options_.strength)});
+  Impl::for_each_row(space, "Bracewell::StripeRemoval::subtract", slices * angles_,
+                     Impl::SubtractOffsets<T>{first, columns()});
+}
+
+#define BRACEWELL_INSTANCES_STRIPE_REMOVAL(Extern, Space, Real)                                              \
+  Extern template class StripeRemoval<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_STRIPE_REMOVAL)
 
 } // namespace Bracewell

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/compiled.hpp>
 #include <bracewell/tomography/detail/view_slopes.hpp>
 #include <bracewell/tomography/fourier.hpp>
 
@@ -29,124 +30,46 @@ public:
   /// @param options  of a FourierTomography; a pass works on `slices` at most
   /// @throws Error as FourierTomography
   ViewSlopes(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
-             const FourierTomographyOptions& options = {})
-      : tomography_(space, geometry, options), views_(static_cast<std::int64_t>(geometry.angles.size())),
-        slices_(options.slices), width_(geometry.width),
-        image_(options.image ? options.image : geometry.width),
-        angles_(Impl::device_copy(space, "Bracewell::ViewSlopes::angles", directions(geometry))),
-        filter_(Impl::device_copy(space, "Bracewell::ViewSlopes::filter", filter(width_))),
-        forward_(space, {width_}, slices_ * views_), backward_(space, {width_}, slices_ * views_),
-        images_(Impl::device_vector<T>(space, "Bracewell::ViewSlopes::images", slices_ * pixels())),
-        rows_(Impl::device_vector<T>(space, "Bracewell::ViewSlopes::rows", slices_ * sinogram())),
-        spectra_(Impl::device_vector<Complex>(space, "Bracewell::ViewSlopes::spectra",
-                                              2 * slices_ * views_ * frequencies())) {}
+             const FourierTomographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const {
-    return tomography_.memory_bytes() + forward_.workspace_bytes() + backward_.workspace_bytes() +
-           Impl::bytes_of(angles_, filter_, images_, rows_, spectra_);
-  }
+  std::size_t memory_bytes() const;
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
   static std::size_t bytes_needed(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
-                                  const FourierTomographyOptions& options = {}) {
-    const std::size_t tomography =
-        FourierTomography<ExecutionSpace, T>::bytes_needed(space, geometry, options);
-    const auto views = static_cast<std::int64_t>(geometry.angles.size()), rows = options.slices * views,
-               frequencies = std::int64_t(geometry.width) / 2 + 1,
-               image = std::int64_t(options.image ? options.image : geometry.width);
-    return tomography + FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {geometry.width}, rows) +
-           FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {geometry.width}, rows) +
-           std::size_t(views + 2 * rows * frequencies) * sizeof(Complex) +
-           std::size_t(frequencies + options.slices * image * image + rows * geometry.width) * sizeof(T);
-  }
+                                  const FourierTomographyOptions& options = {});
 
   /// As FourierTomography::project, without the Nyquist frequency of even widths.
-  template <class Images, class Projections>
-  void project(const ExecutionSpace& space, const Images& images, const Projections& projections) const {
-    tomography_.project(space, images, projections, filter_);
-  }
+  void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
+               const Array<T, MemorySpace>& projections) const;
 
   /// The transpose of project, in the units that FourierTomography::backproject has.
-  template <class Projections, class Images>
-  void backproject(const ExecutionSpace& space, const Projections& projections, const Images& images) const {
-    tomography_.backproject(space, projections, images, filter_);
-  }
+  void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
+                   const Array<T, MemorySpace>& images) const;
 
   /// @param images     View of T [slices, n, n], any number of slices
   /// @param of_angles  View of T [slices, angles, width], per radian, overwritten
   /// @param of_shifts  likewise, per pixel
   /// @throws Error on shapes that do not fit and shared memory
-  template <class Images, class Angles, class Shifts>
-  void slopes(const ExecutionSpace& space, const Images& images, const Angles& of_angles,
-              const Shifts& of_shifts) const {
-    constexpr Impl::Arguments arguments{"ViewSlopes::slopes"};
-    const Array<const T, MemorySpace> in(images);
-    const Array<T, MemorySpace> angles(of_angles), shifts(of_shifts);
-    const std::int64_t slices = in && in.rank > 0 ? in.extents[0] : 0;
-    arguments.shape("images", in, {slices, image_, image_});
-    arguments.shape("of_angles", angles, {slices, views_, width_});
-    arguments.shape("of_shifts", shifts, {slices, views_, width_});
-    arguments.disjoint({{"of_angles", angles}, {"of_shifts", shifts}}, {{"images", in}});
-    Kokkos::Profiling::ScopedRegion region("Bracewell::ViewSlopes::slopes");
-    for (std::int64_t first = 0; first < slices; first += slices_) {
-      const std::int64_t count = std::min(slices_, slices - first);
-      const T* const from = in.data + first * pixels();
-      project_times(space, from, count, Impl::Coordinate::None, 0);
-      differentiate(space, 1, shifts.data + first * sinogram(), count);
-      project_times(space, from, count, Impl::Coordinate::X, 0);
-      project_times(space, from, count, Impl::Coordinate::Y, 1);
-      differentiate(space, 2, angles.data + first * sinogram(), count);
-    }
-  }
+  void slopes(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
+              const Array<T, MemorySpace>& of_angles, const Array<T, MemorySpace>& of_shifts) const;
 
 private:
-  static std::vector<T> filter(int width) {
-    std::vector<T> factors(std::size_t(width / 2 + 1), T(1));
-    if (width % 2 == 0)
-      factors.back() = T(0);
-    return factors;
-  }
-  static std::vector<Complex> directions(const ParallelBeamGeometry& geometry) {
-    std::vector<Complex> values;
-    for (const double angle : geometry.angles)
-      values.emplace_back(T(std::cos(angle)), T(std::sin(angle)));
-    return values;
-  }
+  static std::vector<T> filter(int width);
+  static std::vector<Complex> directions(const ParallelBeamGeometry& geometry);
   std::int64_t pixels() const { return std::int64_t(image_) * image_; }
   std::int64_t sinogram() const { return views_ * width_; }
   std::int64_t frequencies() const { return width_ / 2 + 1; }
   Unmanaged<T**> rows() const { return Unmanaged<T**>(rows_.data(), slices_ * views_, width_); }
-  Unmanaged<Complex**> spectra(int k) const {
-    return Unmanaged<Complex**>(spectra_.data() + k * slices_ * views_ * frequencies(), slices_ * views_,
-                                frequencies());
-  }
+  Unmanaged<Complex**> spectra(int k) const;
 
   /// Spectra of the rows of images times a coordinate.
   void project_times(const ExecutionSpace& space, const T* images, std::int64_t count,
-                     Impl::Coordinate coordinate, int k) const {
-    const Unmanaged<T***> sloped(images_.data(), count, image_, image_);
-    Kokkos::parallel_for(
-        "Bracewell::ViewSlopes::multiply",
-        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count * pixels()),
-        Impl::TimesCoordinate<T>{images, images_.data(), image_, coordinate});
-    project(space, sloped, Unmanaged<T***>(rows_.data(), count, views_, width_));
-    forward_.execute(space, rows(), spectra(k));
-  }
+                     Impl::Coordinate coordinate, int k) const;
 
   /// Derivatives along the detector, of one kind of spectra or both with the factors of angles.
-  void differentiate(const ExecutionSpace& space, int kinds, T* result, std::int64_t count) const {
-    Kokkos::parallel_for("Bracewell::ViewSlopes::differentiate",
-                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                             space, 0, slices_ * views_ * frequencies()),
-                         Impl::DifferentiateRows<T>{spectra(0).data(),
-                                                    kinds == 2 ? spectra(1).data() : nullptr, angles_.data(),
-                                                    filter_.data(), views_, width_});
-    backward_.execute(space, spectra(0), rows());
-    Impl::copy_padded(space, "Bracewell::ViewSlopes::take", static_cast<const T*>(rows_.data()),
-                      count * sinogram(), result, count * sinogram());
-  }
+  void differentiate(const ExecutionSpace& space, int kinds, T* result, std::int64_t count) const;
 
   FourierTomography<ExecutionSpace, T> tomography_;
   std::int64_t views_, slices_;
@@ -158,6 +81,124 @@ private:
   Kokkos::View<T*, ExecutionSpace> images_, rows_;
   Kokkos::View<Complex*, ExecutionSpace> spectra_;
 };
+
+template <class ExecutionSpace, class T>
+ViewSlopes<ExecutionSpace, T>::ViewSlopes(const ExecutionSpace& space, const ParallelBeamGeometry& geometry,
+                                          const FourierTomographyOptions& options)
+    : tomography_(space, geometry, options), views_(static_cast<std::int64_t>(geometry.angles.size())),
+      slices_(options.slices), width_(geometry.width), image_(options.image ? options.image : geometry.width),
+      angles_(Impl::device_copy(space, "Bracewell::ViewSlopes::angles", directions(geometry))),
+      filter_(Impl::device_copy(space, "Bracewell::ViewSlopes::filter", filter(width_))),
+      forward_(space, {width_}, slices_ * views_), backward_(space, {width_}, slices_ * views_),
+      images_(Impl::device_vector<T>(space, "Bracewell::ViewSlopes::images", slices_ * pixels())),
+      rows_(Impl::device_vector<T>(space, "Bracewell::ViewSlopes::rows", slices_ * sinogram())),
+      spectra_(Impl::device_vector<Complex>(space, "Bracewell::ViewSlopes::spectra",
+                                            2 * slices_ * views_ * frequencies())) {}
+
+template <class ExecutionSpace, class T>
+std::size_t ViewSlopes<ExecutionSpace, T>::memory_bytes() const {
+  return tomography_.memory_bytes() + forward_.workspace_bytes() + backward_.workspace_bytes() +
+         Impl::bytes_of(angles_, filter_, images_, rows_, spectra_);
+}
+
+template <class ExecutionSpace, class T>
+std::size_t ViewSlopes<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
+                                                        const ParallelBeamGeometry& geometry,
+                                                        const FourierTomographyOptions& options) {
+  const std::size_t tomography = FourierTomography<ExecutionSpace, T>::bytes_needed(space, geometry, options);
+  const auto views = static_cast<std::int64_t>(geometry.angles.size()), rows = options.slices * views,
+             frequencies = std::int64_t(geometry.width) / 2 + 1,
+             image = std::int64_t(options.image ? options.image : geometry.width);
+  return tomography + FFT<ExecutionSpace, 1, T, Complex>::bytes_needed(space, {geometry.width}, rows) +
+         FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {geometry.width}, rows) +
+         std::size_t(views + 2 * rows * frequencies) * sizeof(Complex) +
+         std::size_t(frequencies + options.slices * image * image + rows * geometry.width) * sizeof(T);
+}
+
+template <class ExecutionSpace, class T>
+void ViewSlopes<ExecutionSpace, T>::project(const ExecutionSpace& space,
+                                            const Array<const T, MemorySpace>& images,
+                                            const Array<T, MemorySpace>& projections) const {
+  tomography_.project(space, images, projections, filter_);
+}
+
+template <class ExecutionSpace, class T>
+void ViewSlopes<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
+                                                const Array<const T, MemorySpace>& projections,
+                                                const Array<T, MemorySpace>& images) const {
+  tomography_.backproject(space, projections, images, filter_);
+}
+
+template <class ExecutionSpace, class T>
+void ViewSlopes<ExecutionSpace, T>::slopes(const ExecutionSpace& space,
+                                           const Array<const T, MemorySpace>& images,
+                                           const Array<T, MemorySpace>& of_angles,
+                                           const Array<T, MemorySpace>& of_shifts) const {
+  constexpr Impl::Arguments arguments{"ViewSlopes::slopes"};
+  const std::int64_t slices = images && images.rank > 0 ? images.extents[0] : 0;
+  arguments.shape("images", images, {slices, image_, image_});
+  arguments.shape("of_angles", of_angles, {slices, views_, width_});
+  arguments.shape("of_shifts", of_shifts, {slices, views_, width_});
+  arguments.disjoint({{"of_angles", of_angles}, {"of_shifts", of_shifts}}, {{"images", images}});
+  Kokkos::Profiling::ScopedRegion region("Bracewell::ViewSlopes::slopes");
+  for (std::int64_t first = 0; first < slices; first += slices_) {
+    const std::int64_t count = std::min(slices_, slices - first);
+    const T* const from = images.data + first * pixels();
+    project_times(space, from, count, Impl::Coordinate::None, 0);
+    differentiate(space, 1, of_shifts.data + first * sinogram(), count);
+    project_times(space, from, count, Impl::Coordinate::X, 0);
+    project_times(space, from, count, Impl::Coordinate::Y, 1);
+    differentiate(space, 2, of_angles.data + first * sinogram(), count);
+  }
+}
+
+template <class ExecutionSpace, class T>
+auto ViewSlopes<ExecutionSpace, T>::filter(int width) -> std::vector<T> {
+  std::vector<T> factors(std::size_t(width / 2 + 1), T(1));
+  if (width % 2 == 0)
+    factors.back() = T(0);
+  return factors;
+}
+
+template <class ExecutionSpace, class T>
+auto ViewSlopes<ExecutionSpace, T>::directions(const ParallelBeamGeometry& geometry) -> std::vector<Complex> {
+  std::vector<Complex> values;
+  for (const double angle : geometry.angles)
+    values.emplace_back(T(std::cos(angle)), T(std::sin(angle)));
+  return values;
+}
+
+template <class ExecutionSpace, class T>
+auto ViewSlopes<ExecutionSpace, T>::spectra(int k) const -> Unmanaged<Complex**> {
+  return Unmanaged<Complex**>(spectra_.data() + k * slices_ * views_ * frequencies(), slices_ * views_,
+                              frequencies());
+}
+
+template <class ExecutionSpace, class T>
+void ViewSlopes<ExecutionSpace, T>::project_times(const ExecutionSpace& space, const T* images,
+                                                  std::int64_t count, Impl::Coordinate coordinate,
+                                                  int k) const {
+  const Unmanaged<T***> sloped(images_.data(), count, image_, image_);
+  Kokkos::parallel_for(
+      "Bracewell::ViewSlopes::multiply",
+      Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count * pixels()),
+      Impl::TimesCoordinate<T>{images, images_.data(), image_, coordinate});
+  project(space, sloped, Unmanaged<T***>(rows_.data(), count, views_, width_));
+  forward_.execute(space, rows(), spectra(k));
+}
+
+template <class ExecutionSpace, class T>
+void ViewSlopes<ExecutionSpace, T>::differentiate(const ExecutionSpace& space, int kinds, T* result,
+                                                  std::int64_t count) const {
+  Kokkos::parallel_for("Bracewell::ViewSlopes::differentiate",
+                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                           space, 0, slices_ * views_ * frequencies()),
+                       Impl::DifferentiateRows<T>{spectra(0).data(), kinds == 2 ? spectra(1).data() : nullptr,
+                                                  angles_.data(), filter_.data(), views_, width_});
+  backward_.execute(space, spectra(0), rows());
+  Impl::copy_padded(space, "Bracewell::ViewSlopes::take", static_cast<const T*>(rows_.data()),
+                    count * sinogram(), result, count * sinogram());
+}
 
 /// Sums over the rows of a view: gradients of a loss with respect to angles or shifts, where `slopes` are those of
 /// ViewSlopes and `cotangents` the derivatives of the loss with respect to the projections.
@@ -185,5 +226,8 @@ void sum_views(const ExecutionSpace& space, const Slopes& slopes, const Cotangen
                                          +Impl::TomographyTuning<ExecutionSpace>::view_threads),
       sum);
 }
+
+#define BRACEWELL_INSTANCES_VIEW_SLOPES(Extern, Space, Real) Extern template class ViewSlopes<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_VIEW_SLOPES)
 
 } // namespace Bracewell

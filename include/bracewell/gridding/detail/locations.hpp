@@ -5,6 +5,10 @@
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/impl/sample_array.hpp>
 
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
 namespace Bracewell::Impl {
 
 /// Where a sample reaches the grid: taps first .. first + width - 1 along every axis, modulo the grid, tap i
@@ -15,12 +19,32 @@ struct alignas(sizeof(T) == 4 && Dim < 3 ? 16 : sizeof(T)) Location {
   int first[Dim];
 };
 
+/// Points [points, axes] in memory of the device, of any layout, or on rays. One type for both: kernels that sort them are
+/// compiled once.
+struct PointArray {
+  const double* data = nullptr; ///< none of points on rays
+  std::int64_t strides[2] = {};
+  const double *cosine = nullptr, *sine = nullptr; ///< of a ray
+  int samples = 0;
+  double step = 0;
+
+  KOKKOS_FUNCTION double operator()(std::int64_t i, int axis) const {
+    if (data)
+      return data[i * strides[0] + axis * strides[1]];
+    const std::int64_t ray = i / samples;
+    return (static_cast<int>(i - ray * samples) - samples / 2) * step * (axis == 0 ? cosine[ray] : sine[ray]);
+  }
+};
+
 /// Points (double: in float positions on a large grid would be off by 1e-4) to locations.
-template <class Points, class T, int Dim>
+template <class T, int Dim>
 struct PointLocations {
-  Points points; ///< [points, Dim], cycles per pixel
+  PointArray points; ///< [points, Dim], cycles per pixel
   GridShape<Dim> grid;
   int width;
+
+  /// Before a point is read that lies anywhere in memory.
+  void prefetch(std::int64_t i) const { __builtin_prefetch(points.data + i * points.strides[0]); }
 
   /// False where a frequency is not finite.
   KOKKOS_FUNCTION bool locate(std::int64_t i, Location<T, Dim>& at) const {
@@ -44,9 +68,9 @@ struct PointLocations {
 };
 
 /// Stores the locations of all points, and counts those that are not finite.
-template <class Points, class T, int Dim>
+template <class T, int Dim>
 struct Locate {
-  PointLocations<Points, T, Dim> where;
+  PointLocations<T, Dim> where;
   Location<T, Dim>* locations;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {

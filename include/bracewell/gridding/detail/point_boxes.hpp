@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/detail/kernel.hpp>
+#include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/sample_array.hpp>
 #include <bracewell/impl/unroll.hpp>
@@ -18,9 +19,8 @@
 namespace Bracewell::Impl {
 
 /// The least and the largest coordinate along an axis, and how many are not finite.
-template <class Points>
 struct BoundsOfPoints {
-  Points points;
+  PointArray points;
   int axis;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, double& low, double& high, std::int64_t& not_finite) const {
@@ -45,9 +45,8 @@ struct PointBox {
     for (int d = 0; d < Dim; ++d) {
       double low = 0, high = 0;
       std::int64_t bad = 0;
-      const Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>> range(
-          space, 0, static_cast<std::int64_t>(points.extent(0)));
-      Kokkos::parallel_reduce("Bracewell::NonuniformSums::bounds", range, BoundsOfPoints<Points>{points, d},
+      const Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>> range(space, 0, points.count());
+      Kokkos::parallel_reduce("Bracewell::NonuniformSums::bounds", range, BoundsOfPoints{points.array, d},
                               Kokkos::Min<double>(low), Kokkos::Max<double>(high),
                               Kokkos::Sum<std::int64_t>(bad));
       not_finite += bad;
@@ -72,9 +71,9 @@ struct PointBox {
 };
 
 /// moved(i, d) = (points(i, d) - middle[d]) scale[d] + shift[d]
-template <class Points, int Dim>
+template <int Dim>
 struct MovePoints {
-  Points points;
+  PointArray points;
   double* moved; ///< [points, Dim]
   double middle[Dim], scale[Dim], shift[Dim];
 
@@ -85,13 +84,13 @@ struct MovePoints {
 };
 
 /// factors[i] = exp(2 pi i turns(i)), turns = points(i) . direction.
-template <class Points, class T, int Dim>
+template <class T, int Dim>
 struct PhasesOfPoints {
-  Points points;
+  PointArray points;
   Kokkos::complex<T>* factors;
   double direction[Dim];
 
-  PhasesOfPoints(const Points& points_, Kokkos::complex<T>* factors_, const double (&direction_)[Dim])
+  PhasesOfPoints(const PointArray& points_, Kokkos::complex<T>* factors_, const double (&direction_)[Dim])
       : points(points_), factors(factors_) {
     std::copy_n(direction_, Dim, direction);
   }
@@ -107,9 +106,9 @@ struct PhasesOfPoints {
 };
 
 /// The same, over the transform of the kernel at points times `scale`.
-template <class Points, class T, int Dim>
+template <class T, int Dim>
 struct FactorsOfTargets {
-  PhasesOfPoints<Points, T, Dim> phases; ///< of targets seen from the middle of their box
+  PhasesOfPoints<T, Dim> phases; ///< of targets seen from the middle of their box
   ReciprocalTransform reciprocal;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
@@ -146,8 +145,8 @@ struct NonuniformBoxes {
   double cells[Dim]; ///< of the grid, at least, fastest axis first
 
   /// @param room  cells that samples at the ends of a grid reach beyond it, and rounding
-  template <class Space, class Points, class Targets>
-  static NonuniformBoxes make(const Space& space, const Points& points, const Targets& targets,
+  template <class Space, class Points>
+  static NonuniformBoxes make(const Space& space, const Points& points, const Points& targets,
                               double oversampling, double room, const Arguments& arguments) {
     check_points("points", points, arguments);
     check_points("targets", targets, arguments);
@@ -179,13 +178,9 @@ struct NonuniformBoxes {
 private:
   template <class Points>
   static void check_points(const char* argument, const Points& points, const Arguments& arguments) {
-    static_assert(
-        Points::rank() == 2 && std::is_same_v<typename Points::non_const_value_type, double>,
-        "Bracewell::NonuniformSums: points, targets: expected a View [points, axes] of double, found "
-        "another.");
     arguments.require(
-        points.extent(1) == Dim, argument, [] { return number(Dim) + " columns"; },
-        [&] { return number(points.extent(1)); });
+        !points.polar && points.extents[1] == Dim, argument, [] { return number(Dim) + " columns"; },
+        [&] { return points.polar ? "PolarPoints" : number(points.extents[1]); });
   }
 };
 

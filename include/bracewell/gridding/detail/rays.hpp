@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/polar.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
@@ -9,6 +10,8 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -59,18 +62,54 @@ struct Rays {
   std::int64_t count() const { return std::int64_t(order.size()) * samples; }
   static std::size_t bytes_needed(std::size_t rays) { return rays * (3 * sizeof(double) + sizeof(int)); }
 
-  /// As a View of points [point, axis].
-  struct Points {
-    const double *cosine, *sine;
-    int samples;
-    double step;
-    KOKKOS_FUNCTION double operator()(std::int64_t i, int axis) const {
-      const std::int64_t ray = i / samples;
-      return (static_cast<int>(i - ray * samples) - samples / 2) * step *
-             (axis == 0 ? cosine[ray] : sine[ray]);
+  PointArray points() const {
+    return {.cosine = cosine.data(), .sine = sine.data(), .samples = samples, .step = step};
+  }
+};
+
+/// What a View [points, axes] of double, of any layout, and PolarPoints convert to. Does not own them.
+template <class Space, int Dim>
+struct GriddingPoints {
+  using MemorySpace = typename Space::memory_space;
+
+  PointArray array = {};
+  std::int64_t extents[2] = {}; ///< of the View
+  const PolarPoints* polar = nullptr;
+  Rays<Space> (*make_rays)(const Space&,
+                           const PolarPoints&) = nullptr; ///< compiled where there are PolarPoints
+
+  template <class View>
+  GriddingPoints(const View& view) {
+    constexpr bool is_view = Kokkos::is_view_v<View>;
+    static_assert(is_view,
+                  "Bracewell: points: expected a View [points, axes] of double, found another type.");
+    if constexpr (is_view) {
+      constexpr bool fits = View::rank() == 2 && std::is_same_v<typename View::non_const_value_type, double>;
+      constexpr bool accessible =
+          Kokkos::SpaceAccessibility<MemorySpace, typename View::memory_space>::accessible;
+      static_assert(fits, "Bracewell: points: expected a View [points, axes] of double, found another.");
+      static_assert(accessible, "Bracewell: points: expected a View in memory that the execution space can "
+                                "access, found another memory space.");
+      if constexpr (fits && accessible) {
+        array.data = view.data();
+        for (int axis = 0; axis < 2; ++axis) {
+          extents[axis] = static_cast<std::int64_t>(view.extent(axis));
+          array.strides[axis] = static_cast<std::int64_t>(view.stride(axis));
+        }
+      }
     }
-  };
-  Points points() const { return {cosine.data(), sine.data(), samples, step}; }
+  }
+
+  GriddingPoints(const PolarPoints& rays)
+      : polar(&rays),
+        make_rays([](const Space& space, const PolarPoints& points) { return Rays<Space>(space, points); }) {
+    static_assert(Dim == 2, "Bracewell: points: polar points lie in two dimensions.");
+  }
+
+  Rays<Space> rays(const Space& space, const Arguments& arguments) const {
+    return make_rays(space, checked_rays(*polar, arguments));
+  }
+  std::int64_t count() const { return polar ? polar->count() : extents[0]; }
 };
 
 } // namespace Bracewell::Impl

@@ -4,9 +4,30 @@
 #include <bracewell/optimize/detail/least_squares_run.hpp>
 #include <bracewell/optimize/detail/least_squares_steps.hpp>
 
+#include <functional>
 #include <utility>
 
 namespace Bracewell::Impl {
+
+/// A pair of operators of any type: the iterations are compiled once for all.
+template <class Buffer>
+struct OperatorPair {
+  using Operator = std::function<void(const Buffer& from, const Buffer& to)>;
+  Operator projection, backprojection, normal_of; ///< the last of pairs that have it
+
+  template <class Space>
+  void project(const Space&, const Buffer& from, const Buffer& to) const {
+    projection(from, to);
+  }
+  template <class Space>
+  void backproject(const Space&, const Buffer& from, const Buffer& to) const {
+    backprojection(from, to);
+  }
+  template <class Space>
+  void normal(const Space&, const Buffer& from, const Buffer& to) const {
+    normal_of(from, to);
+  }
+};
 
 /// direction = gradient + kept direction, after the square of the gradient.
 template <class Run, class Buffer>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/version.hpp>
+
 namespace Bracewell::Impl {
 
 /// By how much bounds of samples' positions are widened, so that rounding never hides a sample from the

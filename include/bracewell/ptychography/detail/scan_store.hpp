@@ -67,6 +67,41 @@ struct JoinPositions {
   }
 };
 
+/// Positions on the host: what a View [N, 2] of any real or integer type, in any memory, converts to.
+struct HostPositions {
+  std::vector<double> values; ///< [N, axes]
+  std::int64_t count = 0;
+  std::size_t axes = 0;
+
+  template <class View>
+  HostPositions(const View& positions) {
+    constexpr bool fits = Kokkos::is_view_v<View> && rank_of<View>() == 2;
+    static_assert(fits, "Bracewell: positions: expected a View [N, 2] of numbers, found another type.");
+    if constexpr (fits) {
+      if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename View::memory_space>::accessible)
+        read(positions);
+      else
+        read(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), positions));
+    }
+  }
+
+private:
+  template <class View>
+  static constexpr int rank_of() {
+    if constexpr (Kokkos::is_view_v<View>)
+      return static_cast<int>(View::rank());
+    return 0;
+  }
+  template <class View>
+  void read(const View& host) {
+    count = static_cast<std::int64_t>(host.extent(0));
+    axes = host.extent(1);
+    values.resize(host.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<double>(host(i / axes, i % axes));
+  }
+};
+
 /// The windows of a scan, checked and sorted into tiles of the object: what ScanPositions and PtychographyLoss hold. `arguments`
 /// names the function that errors are about.
 template <class Space>
@@ -76,17 +111,11 @@ class ScanStore {
   using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
 
 public:
-  template <class PositionsView>
-  ScanStore(const Space& space, const PositionsView& positions, const std::array<std::int64_t, 2>& object,
+  ScanStore(const Space& space, const HostPositions& positions, const std::array<std::int64_t, 2>& object,
             int probe, const Arguments& arguments)
-      : scan_{nullptr, static_cast<std::int64_t>(positions.extent(0)), probe, object[0], object[1]} {
-    static_assert(PositionsView::rank() == 2, "Bracewell::ScanPositions: positions must be a View [N, 2].");
-    check(arguments, positions.extent(1));
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), positions);
-    std::vector<double> all(2 * scan_.count);
-    for (std::int64_t i = 0; i < 2 * scan_.count; ++i)
-      all[i] = static_cast<double>(host(i / 2, i % 2));
-    place(arguments, all);
+      : scan_{nullptr, positions.count, probe, object[0], object[1]} {
+    check(arguments, positions.axes);
+    place(arguments, positions.values);
     sort_into_tiles();
     copy(space);
   }

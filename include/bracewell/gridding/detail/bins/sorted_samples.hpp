@@ -23,9 +23,9 @@
 namespace Bracewell::Impl {
 
 /// Keys of all points, and how many are not finite.
-template <class Points, class T, int Dim>
+template <class T, int Dim>
 struct KeysOfPoints {
-  PointLocations<Points, T, Dim> where;
+  PointLocations<T, Dim> where;
   BinGrid<Dim> bins;
   std::uint32_t* keys;
 
@@ -39,17 +39,15 @@ struct KeysOfPoints {
 };
 
 /// Locations in the order of bins.
-template <class Points, class T, int Dim>
+template <class T, int Dim>
 struct LocateInOrder {
-  PointLocations<Points, T, Dim> where;
+  PointLocations<T, Dim> where;
   const std::uint32_t* order;
   std::int64_t points;
   Location<T, Dim>* locations;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    if constexpr (Kokkos::is_view_v<Points>) { // they lie anywhere in memory
-      KOKKOS_IF_ON_HOST((__builtin_prefetch(&where.points(order[Kokkos::min(i + 16, points - 1)], 0));))
-    }
+    KOKKOS_IF_ON_HOST((where.prefetch(order[Kokkos::min(i + 16, points - 1)]);))
     locations[i] = where[order[i]];
   }
 };
@@ -74,9 +72,9 @@ struct FirstOfBins {
 };
 
 /// Counts the samples of every bin.
-template <class Points, class T, int Dim>
+template <class T, int Dim>
 struct CountInBins {
-  PointLocations<Points, T, Dim> where;
+  PointLocations<T, Dim> where;
   BinGrid<Dim> bins;
   std::uint32_t* counts;
 
@@ -153,8 +151,7 @@ struct SortedSamples {
   /// Sorts the points for plans of so many slices; `locations` come in the order of bins. Memory of earlier points is used
   /// again, or taken anew where other points need more.
   /// @return  how many are not finite: then nothing was sorted
-  template <class Points>
-  std::int64_t sort(const Space& space, const PointLocations<Points, T, Dim>& where, std::int64_t points,
+  std::int64_t sort(const Space& space, const PointLocations<T, Dim>& where, std::int64_t points,
                     std::int64_t slices, Location<T, Dim>* locations, const Arguments& arguments) {
     resize(space, "Bracewell::Gridding::order", order, points);
     // Keys, and what sorting needs beside them, lie where locations come afterwards.
@@ -167,7 +164,7 @@ struct SortedSamples {
     resize(space, "Bracewell::Gridding::first_of_bins", first, bins.count() + 1);
     std::int64_t not_finite = 0;
     Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
-                            KeysOfPoints<Points, T, Dim>{where, bins, keys.data()}, not_finite);
+                            KeysOfPoints<T, Dim>{where, bins, keys.data()}, not_finite);
     if (not_finite > 0)
       return not_finite;
     const auto below = static_cast<std::uint32_t>(bins.count() * bins.cells_of_key());
@@ -179,7 +176,7 @@ struct SortedSamples {
     copy_to_host(space, first, begin.data());
     chunks.sort(space, order.data(), points, memory);
     Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
-                         LocateInOrder<Points, T, Dim>{where, order.data(), points, locations});
+                         LocateInOrder<T, Dim>{where, order.data(), points, locations});
     // The host makes tasks while a GPU does that.
     const auto host = make_tasks(space, bins, begin.data(), points);
     arguments.within<std::int64_t>("options.slices", slices, 0,
@@ -206,13 +203,12 @@ struct SortedSamples {
   }
 
   /// What memory_bytes() would be. It counts samples but does not sort them.
-  template <class Points>
-  static std::size_t bytes_needed(const Space& space, const PointLocations<Points, T, Dim>& where,
+  static std::size_t bytes_needed(const Space& space, const PointLocations<T, Dim>& where,
                                   std::int64_t points, std::int64_t slices, const BinGrid<Dim>& bins) {
     const Vector<std::uint32_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::bin_counts"),
                                        bins.count());
     Kokkos::parallel_for("Bracewell::Gridding::count_in_bins", Range(space, 0, points),
-                         CountInBins<Points, T, Dim>{where, bins, counts.data()});
+                         CountInBins<T, Dim>{where, bins, counts.data()});
     std::vector<std::uint32_t> begin(static_cast<std::size_t>(bins.count() + 1));
     copy_to_host(space, counts, &begin[1]);
     std::partial_sum(begin.begin(), begin.end(), begin.begin());

@@ -45,8 +45,7 @@ struct GriddingPlan {
   Sorted sorted;                      ///< Bins, OwnedBoxes, MatrixBoxes
 
   /// A plan for points [points, Dim]; `polar` where they lie on rays.
-  template <class Points>
-  GriddingPlan(const Space& space, const Points& points, std::int64_t count,
+  GriddingPlan(const Space& space, const PointArray& points, std::int64_t count,
                const std::array<int, Dim>& shape, const GriddingOptions& options, const Arguments& arguments,
                std::optional<Rays<Space>> polar = {})
       : automatic(options.strategy == GriddingStrategy::Automatic), order(options.order) {
@@ -64,19 +63,18 @@ struct GriddingPlan {
 
   /// Sorts as many points as the plan has, and decides what depends on how they lie. Memory is used again, or taken anew
   /// where other points need more.
-  template <class Points>
-  void set_points(const Space& space, const Points& points, const Arguments& arguments) {
+  void set_points(const Space& space, const PointArray& points, const Arguments& arguments) {
     if (static_cast<std::int64_t>(locations.size()) != problem.points)
       locations = device_vector<Location<T, Dim>>(space, "Bracewell::Gridding::locations", problem.points);
     problem.locations = locations.data();
-    const PointLocations<Points, T, Dim> where{points, problem.grid, problem.kernel.width};
+    const PointLocations<T, Dim> where{points, problem.grid, problem.kernel.width};
     std::int64_t not_finite = 0;
     if (sorts_into_bins(strategy)) {
       sorted.bins = bin_grid<Space, T, Dim>(space, problem.grid, problem.kernel.width);
       not_finite = sorted.sort(space, where, problem.points, problem.slices, locations.data(), arguments);
     } else {
       Kokkos::parallel_reduce("Bracewell::Gridding::locate", Range(space, 0, problem.points),
-                              Locate<Points, T, Dim>{where, locations.data()}, not_finite);
+                              Locate<T, Dim>{where, locations.data()}, not_finite);
     }
     arguments.require(not_finite == 0, "points", "finite frequencies",
                       [&] { return number(not_finite) + " that are not"; });
@@ -115,8 +113,7 @@ struct GriddingPlan {
   }
 
   /// What memory_bytes() of a plan with these points would be, which lie on so many rays, or on none.
-  template <class Points>
-  static std::size_t bytes_needed(const Space& space, const Points& points, std::int64_t count,
+  static std::size_t bytes_needed(const Space& space, const PointArray& points, std::int64_t count,
                                   const std::array<int, Dim>& shape, const GriddingOptions& options,
                                   const Arguments& arguments, std::optional<std::size_t> rays = {}) {
     const Choice choice(space, count, rays.has_value(), shape, options, arguments);
@@ -124,7 +121,7 @@ struct GriddingPlan {
     for (const int size : shape)
       reals += static_cast<std::size_t>(size);
     const std::size_t bytes = reals * sizeof(T) + static_cast<std::size_t>(count) * sizeof(Location<T, Dim>);
-    const PointLocations<Points, T, Dim> where{points, choice.grid, choice.kernel->width};
+    const PointLocations<T, Dim> where{points, choice.grid, choice.kernel->width};
     if (choice.strategy == GriddingStrategy::PrunedGather)
       return bytes + Rays<Space>::bytes_needed(*rays);
     if (sorts_into_bins(choice.strategy))

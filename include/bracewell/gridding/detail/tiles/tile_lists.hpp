@@ -250,8 +250,7 @@ struct TileLists {
   std::size_t memory_bytes() const { return bytes_of(list, tasks, split, partial); }
 
   /// What memory_bytes() would be. It counts samples but does not list them.
-  template <class Points>
-  static std::size_t bytes_needed(const Space& space, const PointLocations<Points, T, Dim>& where,
+  static std::size_t bytes_needed(const Space& space, const PointLocations<T, Dim>& where,
                                   std::int64_t points, std::int64_t slices) {
     const auto tiles = TileGrid<Edges, Dim>::make(where.grid);
     const std::int64_t count = tiles.count();
@@ -259,7 +258,7 @@ struct TileLists {
     Kokkos::parallel_for(
         "Bracewell::Gridding::count_samples",
         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, points),
-        ListSamples<Edges, PointLocations<Points, T, Dim>, Dim>{tiles, where, where.width, counts.data()});
+        ListSamples<Edges, PointLocations<T, Dim>, Dim>{tiles, where, where.width, counts.data()});
     std::vector<std::int64_t> begin(static_cast<std::size_t>(count + 1));
     Kokkos::deep_copy(
         space,

@@ -245,6 +245,11 @@ void copy_to_padded(const ExecutionSpace& space, const Label& label, const HalfS
                        Copy{layout, from, to, scale});
 }
 
+/// How a PreparedReference is stored.
+template <class Kernel, class ExecutionSpace, int D, class Stored>
+using PreparedSpectra = std::conditional_t<is_host<ExecutionSpace>, StoredSpectra<Stored>,
+                                           PaddedSpectra<Stored, D, Kernel::width>>;
+
 /// What sampling operators read: `Spectra` are stored ones, or padded copies.
 template <class Stored_, class Spectra>
 struct Reference {
@@ -257,10 +262,14 @@ struct Reference {
   std::optional<double> oversampling = std::nullopt; ///< where options leave it out
 };
 
+template <class Stored>
+using StoredReference = Reference<Stored, StoredSpectra<Stored>>;
+template <class Kernel, class ExecutionSpace, int D, class Stored>
+using PreparedReferenceOf = Reference<Stored, PreparedSpectra<Kernel, ExecutionSpace, D, Stored>>;
+
 /// Of an array [B|1, (D,) H, W/2+1]; spectra that all batches share have stride 0.
 template <class Stored, class MemorySpace>
-Reference<Stored, StoredSpectra<Stored>> reference_to(const char* argument,
-                                                      const Array<const Stored, MemorySpace>& array) {
+StoredReference<Stored> reference_to(const char* argument, const Array<const Stored, MemorySpace>& array) {
   const std::int64_t count = array.rank > 0 ? array.extents[0] : 0;
   return {array, {argument, array}, {array.data, count > 1 ? array.size() / count : 0}};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/version.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>

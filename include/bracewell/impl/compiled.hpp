@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/version.hpp>
+
+#include <Kokkos_Core.hpp>
+
+// What the library Bracewell::Compiled has. A header lists its instances in macros at its end,
+//   #define BRACEWELL_INSTANCES_<NAME>(Extern, Space, Real) Extern template class ...
+//   BRACEWELL_DECLARE(BRACEWELL_INSTANCES_<NAME>)
+// and the library has a source file for each of them, precision and execution space (src/CMakeLists.txt). For those who link
+// it, whose compilers see the definition BRACEWELL_COMPILED, they are declared `extern`: functions that are not inline
+// are not compiled again then. Without it the second line is nothing. Lists with a fourth parameter, Kernel, are of
+// every interpolation (BRACEWELL_DECLARE_KERNELS); names that end in _HALF are of float alone, those with _DEVICE of GPUs.
+
+#define BRACEWELL_DECLARE(INSTANCES, ...)                                                                    \
+  BRACEWELL_DECLARE_FLOAT(INSTANCES __VA_OPT__(, ) __VA_ARGS__)                                              \
+  BRACEWELL_DECLARE_DOUBLE(INSTANCES __VA_OPT__(, ) __VA_ARGS__)
+#define BRACEWELL_DECLARE_KERNELS(DECLARE, INSTANCES)                                                        \
+  DECLARE(INSTANCES, Linear)                                                                                 \
+  DECLARE(INSTANCES, CatmullRom)                                                                             \
+  DECLARE(INSTANCES, CubicBSpline)
+
+#if !defined(BRACEWELL_COMPILED)
+#define BRACEWELL_DECLARE_FLOAT(...)
+#define BRACEWELL_DECLARE_DOUBLE(...)
+#define BRACEWELL_DECLARE_DEVICE(...)
+#define BRACEWELL_DECLARE_DEVICE_FLOAT(...)
+#elif defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+#define BRACEWELL_DECLARE_FLOAT(INSTANCES, ...)                                                              \
+  INSTANCES(extern, Kokkos::DefaultExecutionSpace, float __VA_OPT__(, ) __VA_ARGS__)                         \
+  INSTANCES(extern, Kokkos::DefaultHostExecutionSpace, float __VA_OPT__(, ) __VA_ARGS__)
+#define BRACEWELL_DECLARE_DOUBLE(INSTANCES, ...)                                                             \
+  INSTANCES(extern, Kokkos::DefaultExecutionSpace, double __VA_OPT__(, ) __VA_ARGS__)                        \
+  INSTANCES(extern, Kokkos::DefaultHostExecutionSpace, double __VA_OPT__(, ) __VA_ARGS__)
+#define BRACEWELL_DECLARE_DEVICE(INSTANCES, ...)                                                             \
+  BRACEWELL_DECLARE_DEVICE_FLOAT(INSTANCES __VA_OPT__(, ) __VA_ARGS__)                                       \
+  INSTANCES(extern, Kokkos::DefaultExecutionSpace, double __VA_OPT__(, ) __VA_ARGS__)
+#define BRACEWELL_DECLARE_DEVICE_FLOAT(INSTANCES, ...)                                                       \
+  INSTANCES(extern, Kokkos::DefaultExecutionSpace, float __VA_OPT__(, ) __VA_ARGS__)
+#else
+#define BRACEWELL_DECLARE_FLOAT(INSTANCES, ...)                                                              \
+  INSTANCES(extern, Kokkos::DefaultExecutionSpace, float __VA_OPT__(, ) __VA_ARGS__)
+#define BRACEWELL_DECLARE_DOUBLE(INSTANCES, ...)                                                             \
+  INSTANCES(extern, Kokkos::DefaultExecutionSpace, double __VA_OPT__(, ) __VA_ARGS__)
+#define BRACEWELL_DECLARE_DEVICE(...)
+#define BRACEWELL_DECLARE_DEVICE_FLOAT(...)
+#endif

@@ -1,0 +1,3 @@
+#pragma once
+
+#define KOKKOS_VERSION 40701
