@@ -19,6 +19,7 @@
 #include <bracewell/geometry/random_rotation.hpp>
 #include <bracewell/geometry/rotation_grid.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/gridding.hpp>
