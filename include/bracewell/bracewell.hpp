@@ -54,7 +54,9 @@
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
+#include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
+#include <bracewell/reconstruct/weight_equaliser.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>
