@@ -38,7 +38,7 @@ struct SignalAndNoise {
 };
 
 /// Powers from the sums of one batch element: the signal's is what the half sets have in common, the noise's what is left.
-/// Neighbouring shells count half. Of each power a tenth of the signal is not taken for noise: so much does the signal of
+/// Shells near by count, too, less with distance, up to a sixteenth of the frequency. Of each power a tenth of the signal is not taken for noise: so much does the signal of
 /// noise-free images differ between samples that meet in one element.
 /// @param moments  [S, 7], as half_set_moments gives them (on the host)
 /// @param energy   kernel_energy of the kernel that inserted
@@ -51,7 +51,7 @@ template <class Kernel>
 double kernel_energy();
 
 /// What normalise adds to the weights of each shell: noise / (signal oversampling^3), 1 / SSNR in units of the weight, times
-/// the part of the box in which there is signal, and at most ten average weights (beyond that all directions are weighed
+/// the part of the box in which there is signal, and at most fifty average weights (beyond that all directions are weighed
 /// alike, and shells would vanish by chance).
 /// @param oversampling  padded over original box: a sample of the original box has its cube of elements
 /// @param part          of the box's volume, 0 to 1
@@ -131,9 +131,10 @@ inline SignalAndNoise signal_and_noise(std::span<const double> moments, double e
   SignalAndNoise result;
   for (std::size_t s = 0; s < shells; ++s) {
     double sum[count] = {};
-    for (std::size_t near = s > 0 ? s - 1 : s; near < std::min(shells, s + 2); ++near)
+    const std::size_t reach = std::max<std::size_t>(1, s / 16);
+    for (std::size_t near = s - std::min(s, reach); near < std::min(shells, s + reach + 1); ++near)
       for (std::size_t i = 0; i < count; ++i)
-        sum[i] += (near == s ? 1.0 : 0.5) * moments[near * count + i];
+        sum[i] += (1 - std::abs(double(near) - double(s)) / double(reach + 1)) * moments[near * count + i];
     const double signal = sum[1] > 0 ? std::max(0.0, sum[0] / sum[1]) : 0;
     const double rest = sum[2] - (1 + not_noise) * sum[3] * signal;
     result.signal.push_back(signal);
@@ -159,7 +160,7 @@ double kernel_energy() {
 
 inline std::vector<double> wiener_prior(const SignalAndNoise& powers, double oversampling, double part) {
   constexpr Impl::Arguments arguments{"wiener_prior"};
-  constexpr double most = 10;
+  constexpr double most = 50;
   arguments.positive("oversampling", oversampling);
   arguments.within("part", part, 0.0, 1.0);
   std::vector<double> prior;

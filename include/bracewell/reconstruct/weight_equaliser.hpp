@@ -7,6 +7,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <array>
+#include <cmath>
 #include <optional>
 
 namespace Bracewell {
@@ -45,8 +46,8 @@ public:
   /// @param averages  double [1, S]: overwritten with the averages of weight over shells in the first step, read in others
   /// @param spectrum  complex, like weight; overwritten
   /// @param volume    real [1, D, H, W]; overwritten
-  /// @param error     double [2]: overwritten with the sums of W / Q times (blur(W / Q) - 1)^2 and times 1 from
-  /// before the step; the root of their quotient is how far weights are from one
+  /// @param error     double [2]: overwritten with the sums of W / Q times (blur(W / Q) - 1)^2 and times 1 from before the
+  /// step, every shell counting as much; the root of their quotient is how far weights are from one
   /// @param prior     double [1, S], added to the weights of each shell; optional
   /// @throws Error on shapes that do not fit and shared memory
   template <class Weight, class Divisor, class Averages, class Spectrum, class Volume>
@@ -56,7 +57,8 @@ public:
                const EqualiseOptions& options = {}) const;
 
 private:
-  std::array<int, 3> padded_, box_;
+  std::array<int, 3> padded_;
+  Kokkos::View<T*, MemorySpace> factors_; ///< of x, y and z
   FFT<ExecutionSpace, 3, Complex, T> backward_;
   FFT<ExecutionSpace, 3, T, Complex> forward_;
 };
@@ -85,7 +87,7 @@ struct DivideWeights {
       squared += radii.squared(HalfSpectrumLayout<3>::frequency(index[d], box.size[d]), d);
     const std::int64_t begin = row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
-      const int shell = Kokkos::min(radii.shell(x, squared), shells - 1);
+      const int shell = first || prior ? Kokkos::min(radii.shell(x, squared), shells - 1) : 0;
       const T added = prior ? T(prior[shell]) : T(0);
       const T own = weight[begin + x] + added;
       if (first)
@@ -96,29 +98,22 @@ struct DivideWeights {
   }
 };
 
-/// Multiplies by exp(-sum (2 x / n)^2) / elements, x the distance from the origin at element 0.
+/// Multiplies by factors of x, y and z, which follow each other in a table.
 template <class T>
 struct BlurWeights {
   T* values;
   Box<3> box;
-  T reach[3]; ///< 2 / n
-  T scale;
+  const T* factors;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
     int index[3];
     box.locate(row, index);
-    T squared = 0;
-    for (int d = 1; d < 3; ++d) {
-      const T x = T(HalfSpectrumLayout<3>::frequency(index[d], box.size[d])) * reach[d];
-      squared += x * x;
-    }
-    const T of_row = scale * Kokkos::exp(-squared);
+    const T of_row = factors[box.size[0] + index[1]] * factors[box.size[0] + box.size[1] + index[2]];
     T* const own = values + row * box.columns;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int i) {
-      const T x = T(HalfSpectrumLayout<3>::frequency(i, box.size[0])) * reach[0];
-      own[i] *= of_row * Kokkos::exp(-x * x);
-    });
+    const T* const along = factors;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns),
+                         [&](int i) { own[i] *= of_row * along[i]; });
   }
 };
 
@@ -141,27 +136,30 @@ struct ImproveDivisor {
     const std::int64_t first = std::int64_t(member.league_rank()) * rows_per_team;
     const int count = static_cast<int>(Kokkos::min(std::int64_t(rows_per_team), box.rows() - first));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, count), [&](int i) {
+      const std::int64_t row = first + i;
+      int index[3];
+      box.locate(row, index);
+      double squared = 0;
+      for (int d = 1; d < 3; ++d)
+        squared += radii.squared(HalfSpectrumLayout<3>::frequency(index[d], box.size[d]), d);
       Sums<2> of_row;
       Kokkos::parallel_reduce(
           Kokkos::ThreadVectorRange(member, box.columns),
-          [&](int x, Sums<2>& partial) { improve(first + i, x, partial); }, of_row);
+          [&](int x, Sums<2>& partial) {
+            improve(row * box.columns + x, x, squared + double(x) * x, partial);
+          },
+          of_row);
       Kokkos::single(Kokkos::PerThread(member), [&] { sum += of_row; });
     });
   }
 
-  KOKKOS_INLINE_FUNCTION void improve(std::int64_t row, int x, Sums<2>& sum) const {
-    int index[3];
-    box.locate(row, index);
-    double squared = 0;
-    for (int d = 1; d < 3; ++d)
-      squared += radii.squared(HalfSpectrumLayout<3>::frequency(index[d], box.size[d]), d);
-    const std::int64_t i = row * box.columns + x;
-    const T added = prior ? T(prior[Kokkos::min(radii.shell(x, squared), shells - 1)]) : T(0);
-    const T own = weight[i] + added, from = divisor[i];
-    if (!(squared + double(x) * x <= squared_radius && own > 0 && from > 0))
+  KOKKOS_INLINE_FUNCTION void improve(std::int64_t i, int x, double squared, Sums<2>& sum) const {
+    const T own = prior ? weight[i] + T(prior[Kokkos::min(radii.shell(0, squared), shells - 1)]) : weight[i];
+    const T from = divisor[i];
+    if (!(squared <= squared_radius && own > 0 && from > 0))
       return;
     const T around = Kokkos::max(T(1e-6), Kokkos::abs(blurred[i].real()));
-    const double part = (x == 0 || 2 * x == box.size[0] ? 1 : 2) * double(own / from);
+    const double part = (x == 0 || 2 * x == box.size[0] ? 1 : 2) * double(own / from) / (1 + squared);
     sum.values[0] += part * (double(around) - 1) * (double(around) - 1);
     sum.values[1] += part;
     divisor[i] = from * around;
@@ -174,10 +172,24 @@ template <class ExecutionSpace, class T>
 WeightEqualiser<ExecutionSpace, T>::WeightEqualiser(const ExecutionSpace& space,
                                                     const std::array<int, 3>& padded,
                                                     const std::array<int, 3>& box)
-    : padded_(padded), box_(box), backward_(space, padded), forward_(space, padded) {
+    : padded_(padded), backward_(space, padded), forward_(space, padded) {
   constexpr Impl::Arguments arguments{"WeightEqualiser"};
   for (std::size_t d = 0; d < 3; ++d)
     arguments.within("box", box[d], 1, padded[d]);
+  const auto count = std::size_t(padded[0]) + std::size_t(padded[1]) + std::size_t(padded[2]);
+  factors_ = Kokkos::View<T*, MemorySpace>(
+      Kokkos::view_alloc(space, std::string("Bracewell::WeightEqualiser::factors"),
+                         Kokkos::WithoutInitializing),
+      count);
+  const auto host = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, factors_);
+  std::size_t at = 0;
+  for (const std::size_t axis : {2, 1, 0})
+    for (int i = 0; i < padded[axis]; ++i) {
+      const double x = 2.0 * HalfSpectrumLayout<3>::frequency(i, padded[axis]) / box[axis];
+      host(at++) = T(std::exp(-x * x) / padded[axis]);
+    }
+  Kokkos::deep_copy(space, factors_, host);
+  space.fence("Bracewell::WeightEqualiser"); // the host's copy goes
 }
 
 template <class ExecutionSpace, class T>
@@ -223,11 +235,8 @@ void WeightEqualiser<ExecutionSpace, T>::improve(const ExecutionSpace& space, co
   backward_.execute(space, spectrum, volume);
   auto real_box = box;
   real_box.columns = box.size[0];
-  const T elements = T(box.size[0]) * T(box.size[1]) * T(box.size[2]);
-  Impl::for_each_row(
-      space, "Bracewell::WeightEqualiser::improve::blur", real_box.rows(),
-      Impl::BlurWeights<T>{
-          real.data, real_box, {T(2) / T(box_[2]), T(2) / T(box_[1]), T(2) / T(box_[0])}, 1 / elements});
+  Impl::for_each_row(space, "Bracewell::WeightEqualiser::improve::blur", real_box.rows(),
+                     Impl::BlurWeights<T>{real.data, real_box, factors_.data()});
   forward_.execute(space, volume, spectrum);
   using Improve = Impl::ImproveDivisor<ExecutionSpace, T>;
   using Result = Kokkos::View<Impl::Sums<2>, MemorySpace, Kokkos::MemoryUnmanaged>;
