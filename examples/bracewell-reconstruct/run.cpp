@@ -101,7 +101,7 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
   if (both) {
     std::array<Map, 2> halves;
     for (const int half : {0, 1}) {
-      halves[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      halves[static_cast<std::size_t>(half)] = reconstruction.half_map(half, true);
       maps.halves[static_cast<std::size_t>(half)] = MapOnHost(space, halves[static_cast<std::size_t>(half)]);
       progress->add(1);
     }
