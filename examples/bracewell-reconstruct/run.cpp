@@ -218,6 +218,8 @@ std::string resolutions(const Maps& maps, int box, double pixel_size) {
   std::string text;
   if (const auto& halves = maps.correlations.halves)
     text += ", resolution " + where(*halves, 0.143) + " (FSC 0.143) and " + where(*halves, 0.5) + " (0.5)";
+  if (maps.b_factor != 0)
+    text += ", B factor " + number(maps.b_factor) + " A^2" + (maps.b_factor_fitted ? " (fitted)" : "");
   if (const auto& reference = maps.correlations.reference)
     text += ", against the reference " + where(*reference, 0.5) + " (FSC 0.5) and relative error " +
             number(maps.difference.error) + " after scaling by " + number(maps.difference.scale);
@@ -240,8 +242,6 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   ReconstructionOptions settings = options.reconstruction;
   check_sampling(options, particles);
   settings.helix = helix_of(options, particles, pixel_size);
-  const double box_edge = static_cast<double>(particles.image_width);
-  settings.signal_part = std::min(0.3, 4 * Kokkos::numbers::pi / 3 * std::pow(mask.radius / box_edge, 3));
   require_memory_for_reconstruction(particles, settings, memory_limit(options.memory_limit));
   const std::optional<CubicMap> reference = read_reference(options, particles, provenance);
 

@@ -52,7 +52,7 @@ struct Directions {
   std::vector<Direction> all;
   double least = 0, median = 0, mean = 0; ///< weight, as it is
 
-  /// The sentence of a warning: a direction has less than a tenth of the median. Empty: none has.
+  /// The sentence of a warning: a direction has less than a tenth of the median, or of the mean. Empty: none has.
   std::string warning() const;
 };
 
