@@ -66,6 +66,15 @@ int main(int argc, char** argv) {
                           ->type_name("DEGREES");
   rise->needs(twist);
   twist->needs(rise);
+  app.add_option("--helical-rise-range", options.run.helical_rise_range,
+                 "look for the rise so far around the one given, where the map agrees best with itself")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("ANGSTROM")
+      ->needs(rise);
+  app.add_option("--helical-twist-range", options.run.helical_twist_range, "the same for the twist")
+      ->check(CLI::Range(0.0, 180.0))
+      ->type_name("DEGREES")
+      ->needs(rise);
   app.add_option("--helical-asu", options.run.helical_asu,
                  "subunits of the helix that a segment gives (made odd); by default those that keep the "
                  "middle 30 % of "

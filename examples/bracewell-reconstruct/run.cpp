@@ -48,7 +48,10 @@ std::optional<Helix> helix_of(const RunOptions& options, const Particles& partic
   if (!(pixel_size > 0))
     throw InputError(options.star.string() +
                      ": states no pixel size, which --helical-rise needs; use --pixel-size");
-  Helix helix{.rise = *options.helical_rise / pixel_size, .twist = *options.helical_twist};
+  Helix helix{.rise = *options.helical_rise / pixel_size,
+              .twist = *options.helical_twist,
+              .rise_range = options.helical_rise_range / pixel_size,
+              .twist_range = options.helical_twist_range};
   const double reach = 0.35 * static_cast<double>(particles.image_width);
   const double each_side = options.helical_asu ? *options.helical_asu / 2 : std::floor(reach / helix.rise);
   if (each_side * helix.rise > static_cast<double>(particles.image_width) / 2)
@@ -261,6 +264,13 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
 
   if (!is_first_process())
     return "";
+  if (options.helical_rise_range > 0 || options.helical_twist_range > 0)
+    provenance.took(options.star,
+                    "a helix with a rise of " +
+                        shortest(std::round(1000 * reconstruction.helix()->rise * pixel_size) / 1000) +
+                        " Angstrom and a twist of " +
+                        shortest(std::round(1000 * reconstruction.helix()->twist) / 1000) +
+                        " degrees, as found");
   timings.phase("make maps");
   const Maps maps = make_maps(space, reconstruction, mask, reference, options, pixel_size);
   if (const std::string warning = maps.directions.warning(); !warning.empty())

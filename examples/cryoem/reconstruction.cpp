@@ -187,6 +187,15 @@ void Reconstruction::finish() {
   with_kernel(options_.sampling.kernel, [&]<class Kernel>() { energy = kernel_energy<Kernel>(); });
   if (measures)
     powers_ = measure(energy);
+  if (options_.helix && (options_.helix->rise_range > 0 || options_.helix->twist_range > 0)) {
+    if (powers_)
+      prior_ = wiener_prior(*powers_, double(padded_) / box_, options_.signal_part);
+    const Map map = map_of(halves_[0], false);
+    if (has_both_halves())
+      add_to(space_, map, map_of(halves_[1], false));
+    options_.helix = search_helix(space_, map, *options_.helix);
+    operators_ = motions(options_);
+  }
   if (operators_.size() > 1) {
     const VolumeSymmetry<Space> symmetry(space_, operators_);
     spectrum_ = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, columns);

@@ -4,6 +4,7 @@
 #include "common/pipeline.hpp"
 #include "common/star.hpp"
 #include "cryoem/contrast.hpp"
+#include "cryoem/helix.hpp"
 #include "cryoem/poses.hpp"
 #include "cryoem/sampling.hpp"
 #include "cryoem/views.hpp"
@@ -21,13 +22,6 @@
 #include <vector>
 
 namespace Bracewell::Examples {
-
-/// A helix along z.
-struct Helix {
-  double rise = 0;  ///< pixels
-  double twist = 0; ///< degrees, positive for a right-handed one
-  int subunits = 1; ///< that a segment shows, odd
-};
 
 struct ReconstructionOptions {
   Sampling sampling{.kernel = KernelChoice::Linear, .oversampling = 2};
@@ -76,6 +70,8 @@ public:
   /// What is added to the weights of a shell of the padded box; empty: nothing.
   const std::vector<double>& prior() const { return prior_; }
   int padded() const { return padded_; }
+  /// As searched, where it was; after insert_all.
+  const std::optional<Helix>& helix() const { return options_.helix; }
   /// The weights of all particles, from which insert_all and whole_map make what they have.
   const MapWeight& weight(int half) const { return halves_[static_cast<std::size_t>(half)].weight; }
 

@@ -253,6 +253,21 @@ TEST_CASE("a helix is turned and shifted onto itself") {
   CHECK(with < 0.7 * error(""));
   CHECK(error("--helical-rise 6.6 --helical-twist -50") > 0.5);
   CHECK(error(right + " --helical-asu 3") < error(""));
+  auto sharp = helix;
+  for (auto& gaussian : sharp)
+    gaussian.deviation = 1;
+  auto many = random_particles(80, 2);
+  for (auto& segment : many)
+    segment.tilt = 90;
+  const Scene searched(32, 0, sharp, many);
+  const Outcome search = run(
+      searched.folder, reconstruct + " --star particles.star --no-ctf --out map.mrc --helical-rise 6.9 "
+                                     "--helical-twist 47 --helical-rise-range 0.6 --helical-twist-range 6");
+  REQUIRE(search.code == 0);
+  const std::size_t rise_at = search.err.find("a rise of "), twist_at = search.err.find("a twist of ");
+  REQUIRE(rise_at != std::string::npos);
+  CHECK(std::abs(std::stod(search.err.substr(rise_at + 10)) - 6.6) < 0.15);
+  CHECK(std::abs(std::stod(search.err.substr(twist_at + 11)) - 50) < 1);
   const std::string good = reconstruct + " --star particles.star --no-ctf --out map.mrc ";
   expect_bad_input(scene.folder, good + "--helical-rise 6", {"--helical-twist"});
   expect_bad_input(scene.folder, good + "--helical-rise 6 --helical-twist 50 --helical-asu 99",
