@@ -42,7 +42,9 @@ void main_job(const Options& options, Provenance& provenance, Timings& timings) 
 int main(int argc, char** argv) {
   CLI::App app{
       "Reconstructs a map from particles whose poses are known. Writes OUT, its half maps (_half1.mrc, "
-      "_half2.mrc), the Fourier shell correlation (_fsc.txt, _fsc.png) and central slices (_slices.png).",
+      "_half2.mrc), a sharpened map (_sharpened.mrc), the Fourier shell correlation (_fsc.txt, _fsc.png), "
+      "what was "
+      "measured by direction (_directions.txt, _directions.png) and central slices (_slices.png).",
       "bracewell-reconstruct"};
   Options options;
   auto& reconstruction = options.run.reconstruction;
@@ -54,6 +56,32 @@ int main(int argc, char** argv) {
                  "C<n>, D<n>, T, O, I, I1, I2, I3 or I4, in RELION's orientations")
       ->type_name("GROUP")
       ->capture_default_str();
+  auto* const rise = app.add_option("--helical-rise", options.run.helical_rise,
+                                    "of a helix along z, from one subunit to the next")
+                         ->check(CLI::PositiveNumber)
+                         ->type_name("ANGSTROM");
+  auto* const twist = app.add_option("--helical-twist", options.run.helical_twist,
+                                     "of the helix, positive for a right-handed one")
+                          ->check(CLI::Range(-360.0, 360.0))
+                          ->type_name("DEGREES");
+  rise->needs(twist);
+  twist->needs(rise);
+  app.add_option("--helical-rise-range", options.run.helical_rise_range,
+                 "look for the rise so far around the one given, where the map agrees best with itself")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("ANGSTROM")
+      ->needs(rise);
+  app.add_option("--helical-twist-range", options.run.helical_twist_range, "the same for the twist")
+      ->check(CLI::Range(0.0, 180.0))
+      ->type_name("DEGREES")
+      ->needs(rise);
+  app.add_option("--helical-asu", options.run.helical_asu,
+                 "subunits of the helix that a segment gives (made odd); by default those that keep the "
+                 "middle 30 % of "
+                 "the box within it")
+      ->check(CLI::Range(1, 9999))
+      ->type_name("NUMBER")
+      ->needs(rise);
   bool ctf = false, no_ctf = false;
   auto* const ctf_flag = app.add_flag(
       "--ctf", ctf, "correct for the contrast transfer; by default where the STAR file has what it takes");
@@ -64,23 +92,37 @@ int main(int argc, char** argv) {
                  "that of the sphere that fits the box")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
-  add_sampling_options(app, reconstruction.sampling,
-                       "1.7 is where Catmull-Rom insertion is most accurate: less lets aliases in, more "
-                       "leaves too few samples per voxel for "
-                       "its signed weights (linear and bspline3 like 2)");
+  add_sampling_options(
+      app, reconstruction.sampling,
+      "linear and bspline3 like 2; 1.7 is where Catmull-Rom insertion is most accurate: less lets "
+      "aliases in, more leaves too few samples per voxel for its signed weights");
   app.add_flag("--normalise", reconstruction.normalise,
                "subtract from every image its mean outside of the disc that fits it");
-  app.add_option("--wiener", reconstruction.wiener,
-                 "added to every weight (a sum of CTF^2): noise over signal power")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("WEIGHT")
-      ->capture_default_str();
   app.add_option(
-         "--floor", reconstruction.floor,
-         "least weight, as a part of the mean at its resolution: signed weights can be small by cancellation")
+         "--wiener", reconstruction.wiener,
+         "added to every weight (a sum of CTF^2): noise over signal power; by default as the half sets "
+         "have it in every shell, and nothing to the signed weights of catmull_rom")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("WEIGHT");
+  app.add_option("--floor", reconstruction.floor,
+                 "least weight, as a part of the mean at its resolution; by default 0.001, and 0.2 with "
+                 "catmull_rom, whose "
+                 "signed weights can be small by cancellation")
       ->check(CLI::Range(0.0, 1.0))
-      ->type_name("FRACTION")
+      ->type_name("FRACTION");
+  app.add_option(
+         "--gridding-steps", reconstruction.gridding_steps,
+         "at most, of the iteration that weighs neighbouring samples as the map mixes them (Pipe & Menon); "
+         "0: data are divided by weights; not with catmull_rom")
+      ->check(CLI::Range(0, 1000))
+      ->type_name("NUMBER")
       ->capture_default_str();
+  app.add_option("--b-factor", options.run.b_factor,
+                 "of the sharpened map, exp(-B k^2 / 4): negative sharpens; by default fitted from 10 A to "
+                 "where half maps "
+                 "agree to 0.143")
+      ->check(CLI::Range(-10000.0, 10000.0))
+      ->type_name("SQUARE_ANGSTROM");
   app.add_option("--pixel-size", options.run.pixel_size, "instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
@@ -99,8 +141,8 @@ int main(int argc, char** argv) {
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     if (ctf || no_ctf)
       reconstruction.ctf = ctf;
-    options.run.kernel_given = app.count("--kernel") > 0;
-    options.run.oversampling_given = app.count("--oversampling") > 0;
+    if (reconstruction.sampling.kernel == KernelChoice::CatmullRom && app.count("--oversampling") == 0)
+      reconstruction.sampling.oversampling = 1.7;
     main_job(options, provenance, timings);
   });
 }

@@ -18,6 +18,7 @@
 #include <bracewell/geometry/quaternion.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/geometry/rotations.hpp>
+#include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/gridding.hpp>
@@ -51,7 +52,9 @@
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
+#include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
+#include <bracewell/reconstruct/weight_equaliser.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>

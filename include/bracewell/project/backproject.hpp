@@ -66,6 +66,9 @@ using BackprojectGradientsFor =
 ///     Linear, 1.6875        0.24   0.036  0.027  0.026
 ///     Linear, 2             0.29   0.039  0.028  0.027
 ///
+/// For maps from noisy or uneven views take Linear at an oversampling of 2, and what WeightEqualiser makes of weights and
+/// the noise of half sets for normalise's weight.
+///
 /// @param projections  complex [B, P, (d,) h, w/2+1]
 /// @param poses        matrices and shifts, see Poses
 /// @param target       volumes that are added to: data complex, weight real, [B|1, (D,) H, W/2+1]; weights
