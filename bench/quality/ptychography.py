@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 
 HERE = pathlib.Path(__file__).resolve()
 PROBE, OBJECT, SIDE, STEP, MARGIN = 64, 192, 13, 8, 10
-DEFOCUS = 8.0  # phase pi DEFOCUS k^2 / PROBE at the frequency k
+DEFOCUS = 1.3  # phase pi DEFOCUS k^2 / PROBE at the frequency k
 
 
 # ---- simulation
@@ -32,12 +32,12 @@ def make_object(seed=0):
     random = np.random.default_rng(seed)
     y, x = np.mgrid[:OBJECT, :OBJECT]
     phase, absorption = np.zeros((2, OBJECT, OBJECT))
-    for _ in range(60):
-        (row, column), width = random.uniform(0, OBJECT, 2), random.uniform(1.2, OBJECT / 16)
+    for _ in range(250):
+        (row, column), width = random.uniform(0, OBJECT, 2), random.uniform(1.2, 7)
         blob = np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * width ** 2)) * min(1, 3 / width + 0.2)
         phase += random.uniform(0.2, 1) * random.choice([1, 1, -1]) * blob
         absorption += random.uniform(0, 1) * blob
-    return (1 - 0.2 * absorption / absorption.max()) * np.exp(0.3j * np.pi * phase / abs(phase).max())
+    return (1 - 0.2 * absorption / absorption.max()) * np.exp(0.45j * np.pi * phase / abs(phase).max())
 
 
 def make_probe(defocus=DEFOCUS):
@@ -124,12 +124,12 @@ class Case:
 def cases():
     disc = (np.hypot(*(np.mgrid[:PROBE, :PROBE] - PROBE // 2)) < 10).astype(complex)
     wide = make_probe()
-    second = shifted(wide, (3, 0)) - shifted(wide, (-3, 0))
+    second = shifted(wide, (8, 0)) - shifted(wide, (-8, 0))
     second *= np.sqrt(0.2 / 0.8) * np.linalg.norm(wide) / np.linalg.norm(second)
     near_start = 1 / (1 + np.exp((np.hypot(*(np.mgrid[:PROBE, :PROBE] - PROBE / 2)) - 24) / 1.5)) + 0j
     return {
-        "dose-1e3": lambda: Case("dose-1e3", counts=1e3, start=make_probe(8.8)),
-        "dose-1e6": lambda: Case("dose-1e6", counts=1e6, start=make_probe(8.8)),
+        "dose-1e3": lambda: Case("dose-1e3", counts=1e3, start=make_probe(1.1 * DEFOCUS)),
+        "dose-1e6": lambda: Case("dose-1e6", counts=1e6, start=make_probe(1.1 * DEFOCUS)),
         "disc": lambda: Case("disc", start=disc),
         "defocus-10": lambda: Case("defocus-10", start=make_probe(1.1 * DEFOCUS)),
         "defocus-50": lambda: Case("defocus-50", start=make_probe(1.5 * DEFOCUS)),
