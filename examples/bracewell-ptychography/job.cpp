@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-ptychography/job.hpp"
 
+#include "bracewell-ptychography/detector_faults.hpp"
 #include "common/input_error.hpp"
 #include "common/processes.hpp"
 
@@ -24,9 +25,11 @@ Job::Job(const Space& space, const RunOptions& options, Provenance& provenance)
       measurement_(options.data[0], options.measurement, provenance), aberrations_(options.aberrations),
       device_memory_(options.device_memory) {
   append_scans();
+  mask_detector_faults(space, measurement_, provenance);
   choose_algorithm();
   choose_optics();
   choose_shape();
+  choose_schedule();
   check_positions();
   for (const auto& [row, column] : measurement_.positions()) {
     const bool exact = options.subpixel || options.refine_positions;
@@ -132,12 +135,24 @@ void Job::choose_shape() {
     throw InputError("--train aberrations goes with one mode");
   if (options_.train == Train::Aberrations && !options_.scale_patterns.value_or(true))
     throw InputError("--train aberrations needs patterns that are scaled one by one");
-  if (options_.batches > measurement_.count())
-    throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
-                     std::to_string(measurement_.count()) + " patterns");
   object_ = measurement_.object_shape(shape_.probe);
   for (auto& side : object_)
     side += 2 * margin();
+}
+
+void Job::choose_schedule() {
+  const bool projections = options_.algorithm == Algorithm::Automatic &&
+                           options_.train != Train::Aberrations &&
+                           loss_options().loss == PatternLoss::Amplitude &&
+                           loss_options().scale == PatternScale::None && process_count() == 1;
+  if (projections)
+    schedule_ = PtychographySchedule::of(measurement_.count(), options_.passes.value_or(0),
+                                         options_.batches.value_or(0));
+  schedule_.passes = options_.passes.value_or(schedule_.passes);
+  schedule_.batches = options_.batches.value_or(schedule_.batches);
+  if (batches() > measurement_.count())
+    throw InputError("--batches " + std::to_string(batches()) + ": expected at most the " +
+                     std::to_string(measurement_.count()) + " patterns");
 }
 
 int Job::margin() const {
@@ -146,8 +161,8 @@ int Job::margin() const {
 }
 
 void Job::share_out() {
-  if (options_.batches > 1 && options_.batches > measurement_.count() / process_count())
-    throw InputError("--batches " + std::to_string(options_.batches) + ": expected at most the " +
+  if (batches() > 1 && batches() > measurement_.count() / process_count())
+    throw InputError("--batches " + std::to_string(batches()) + ": expected at most the " +
                      std::to_string(measurement_.count() / process_count()) + " patterns of a process");
   tiles_ = cut_into_tiles(positions_, object_, shape_.probe, margin(), process_count());
   shape_.object = {tile().object.rows(), tile().object.columns()};
@@ -228,7 +243,9 @@ PtychographySolverOptions Job::solver_options(double probe_value) const {
   if (!by_adam())
     options.steps = options_.algorithm == Algorithm::LSQML ? PtychographySteps::LeastSquares
                                                            : PtychographySteps::Projections;
-  options.history = std::int64_t(options_.passes) * options_.batches;
+  else if (options_.algorithm == Algorithm::Automatic)
+    options.projections_first = std::int64_t(schedule_.projection_passes) * batches();
+  options.history = std::int64_t(passes()) * batches();
   if (options_.train == Train::Pixels)
     options.probe_rate = probe_rate() * (by_adam() ? probe_value : 1);
   if (options_.refine_positions) {

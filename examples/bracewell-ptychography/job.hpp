@@ -47,10 +47,16 @@ public:
   /// The objects of all tiles.
   std::vector<Rectangle> rectangles() const;
 
-  bool by_adam() const { return options_.algorithm == Algorithm::Adam; }
-  bool decays() const { return options_.decay.value_or(options_.batches > 1 || options_.refine_positions); }
-  double object_rate() const { return options_.object_rate.value_or(by_adam() ? 0.04 : 1); }
-  double probe_rate() const { return options_.probe_rate.value_or(by_adam() ? 0.01 : 1); }
+  bool by_adam() const {
+    return options_.algorithm == Algorithm::Adam || options_.algorithm == Algorithm::Automatic;
+  }
+  /// Passes, batches and rates: those of the options, and else the library's.
+  const PtychographySchedule& schedule() const { return schedule_; }
+  int passes() const { return schedule_.passes; }
+  int batches() const { return schedule_.batches; }
+  bool decays() const { return options_.decay.value_or(batches() > 1 || options_.refine_positions); }
+  double object_rate() const { return options_.object_rate.value_or(by_adam() ? schedule_.object_rate : 1); }
+  double probe_rate() const { return options_.probe_rate.value_or(by_adam() ? schedule_.probe_rate : 1); }
 
   using Positions =
       Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
@@ -77,6 +83,7 @@ private:
 
   void append_scans();
   void choose_algorithm() const;
+  void choose_schedule();
   void choose_optics();
   void choose_shape();
   /// The patterns of every process, and its part of the object.
@@ -96,8 +103,9 @@ private:
   Provenance& provenance_;
   Measurement measurement_;
   std::array<double, probe_parameter_count> aberrations_; ///< at first
-  PtychographyShape shape_{};                             ///< the object is that of the tile
-  std::array<std::int64_t, 2> object_{};                  ///< the whole
+  PtychographySchedule schedule_;
+  PtychographyShape shape_{};            ///< the object is that of the tile
+  std::array<std::int64_t, 2> object_{}; ///< the whole
   std::optional<ProbeOptics> optics_;
   std::vector<std::array<double, 2>> positions_;
   std::vector<Tile> tiles_;             ///< of all processes

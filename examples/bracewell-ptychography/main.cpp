@@ -58,6 +58,8 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
   add("--data-path", measurement.data, "dataset of the patterns", "NAME");
   add("--positions-path", measurement.positions, "dataset of the positions", "NAME");
   add("--mask-path", measurement.mask, "dataset of the mask, 0 for good pixels", "NAME");
+  app.add_flag("--invert-mask", measurement.invert_mask, "pixels of the mask are good that are not 0")
+      ->group(group);
   add("--probe-path", measurement.probe, "dataset of the first probe", "NAME");
   add("--wavelength", measurement.wavelength, "instead of the file's", "METRES")->check(CLI::PositiveNumber);
   add("--distance", measurement.distance, "from sample to detector, instead of the file's", "METRES")
@@ -206,14 +208,14 @@ int main(int argc, char** argv) {
   app.add_option("--passes", run.passes, "over all patterns")
       ->check(CLI::Range(1, 1000000))
       ->type_name("NUMBER")
-      ->capture_default_str();
-  app.add_option("--batches", run.batches, "steps per pass, each with its part of the patterns")
+      ->default_str("60, 200 by adam alone");
+  app.add_option("--batches", run.batches,
+                 "steps per pass, each with its part of the patterns; by default of about 16")
       ->check(CLI::Range(1, 1000000))
-      ->type_name("NUMBER")
-      ->capture_default_str();
+      ->type_name("NUMBER");
   auto* const decay = app.add_flag_callback(
       "--decay", [&run] { run.decay = true; },
-      "let all rates fall to 0 over the last quarter of the passes; by default with --batches and "
+      "let all rates fall to 0 over the last half of the passes; by default with --batches and "
       "--refine-positions");
   app.add_flag_callback(
          "--no-decay", [&run] { run.decay = false; }, "do not")
@@ -227,12 +229,15 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->type_name("MEGABYTES");
   add_picture_format(app, run.picture_ending);
-  add_choice<Algorithm>(app, "--algorithm", run.algorithm,
-                        "how a step goes; all but adam take the amplitude loss, with many --batches",
-                        {{"adam", Algorithm::Adam},
-                         {"epie", Algorithm::EPIE},
-                         {"rpie", Algorithm::RPIE},
-                         {"lsq-ml", Algorithm::LSQML}});
+  add_choice<Algorithm>(
+      app, "--algorithm", run.algorithm,
+      "how a step goes; automatic: whole steps of rpie, then adam; epie, rpie and lsq-ml take the "
+      "amplitude loss, with many --batches",
+      {{"automatic", Algorithm::Automatic},
+       {"adam", Algorithm::Adam},
+       {"epie", Algorithm::EPIE},
+       {"rpie", Algorithm::RPIE},
+       {"lsq-ml", Algorithm::LSQML}});
   app.add_option("--object-rate", run.object_rate,
                  "learning rate of amplitude and phase (0.04), or the part of the other algorithms' step (1)")
       ->check(CLI::NonNegativeNumber)

@@ -57,12 +57,27 @@ Axes axes_of(const std::string& option) {
   return axes;
 }
 
+/// What a unit's name stands for, in metres, joules and radians; 1 where it has none or another one.
+double unit_of(const std::string& name) {
+  constexpr double ev = 1.602176634e-19;
+  constexpr std::pair<const char*, double> known[] = {
+      {"mm", 1e-3},  {"um", 1e-6},        {"µm", 1e-6},        {"micron", 1e-6},  {"nm", 1e-9},
+      {"pm", 1e-12}, {"angstrom", 1e-10}, {"Angstrom", 1e-10}, {"A", 1e-10},      {"cm", 1e-2},
+      {"eV", ev},    {"ev", ev},          {"keV", 1e3 * ev},   {"kev", 1e3 * ev}, {"mrad", 1e-3}};
+  for (const auto& [unit, factor] : known)
+    if (name == unit)
+      return factor;
+  return 1;
+}
+
 /// Frame's index of each of n rows (or columns), zero frequency first.
 std::vector<std::int64_t> far_field_window(std::int64_t n, std::int64_t frame, std::int64_t centre) {
   std::vector<std::int64_t> indices;
   for (std::int64_t k = 0; k < n; ++k) {
     const std::int64_t index = centre + (2 * k < n ? k : k - n);
-    if (centre == 0)
+    if (centre == 0 && n > frame) // wraps around, with what is not measured in the middle
+      indices.push_back(std::abs(2 * (2 * k < n ? k : k - n) + 1) <= frame ? (index + frame) % frame : -1);
+    else if (centre == 0)
       indices.push_back((index + frame) % frame);
     else
       indices.push_back(index >= 0 && index < frame ? index : -1);
@@ -88,6 +103,7 @@ Measurement::Measurement(const std::filesystem::path& path, const MeasurementOpt
   read_window(options);
   read_geometry(options, provenance);
   read_mask(options, provenance);
+  read_corrections(provenance);
   read_positions(options);
   read_probe(options);
   provenance.took(path, std::to_string(shape_[0]) + " patterns of " + std::to_string(shape_[1]) + " x " +
@@ -118,7 +134,7 @@ std::optional<double> Measurement::scalar(const std::optional<double>& asked,
     return asked;
   for (const auto& place : places)
     if (file_.has_dataset(place)) {
-      const auto value = file_.read_scalar<double>(place);
+      const auto value = file_.read_scalar<double>(place) * unit_of(file_.text_attribute(place, "units"));
       if (!(value > 0 && std::isfinite(value)))
         file_.fail(place, "expected one finite value > 0, found " + std::to_string(value));
       return value;
@@ -128,10 +144,16 @@ std::optional<double> Measurement::scalar(const std::optional<double>& asked,
 
 void Measurement::read_window(const MeasurementOptions& options) {
   const std::int64_t rows = shape_[1], columns = shape_[2],
-                     n = options.detector.value_or(std::min(rows, columns));
-  if (n < 4 || n > std::min(rows, columns))
-    throw InputError(path().string() + ": expected a detector window of 4 to " +
-                     std::to_string(std::min(rows, columns)) + " pixels, found " + std::to_string(n));
+
+                     most = options.focus_distance ? std::min(rows, columns) : std::max(rows, columns),
+                     n = options.detector.value_or(most);
+  if (n < 4 || n > most)
+    throw InputError(path().string() + ": expected a detector window of 4 to " + std::to_string(most) +
+                     " pixels, found " + std::to_string(n));
+  if (options.focus_distance && rows != columns && !options.detector)
+    throw InputError(path().string() + ": expected square patterns in the near field, found " +
+                     hdf5_text({rows, columns}) + "; --detector " + std::to_string(n) +
+                     " takes their middle");
   if (options.focus_distance) {
     for (const auto& [indices, frame] : {std::pair{&rows_, rows}, std::pair{&columns_, columns}}) {
       indices->resize(static_cast<std::size_t>(n));
@@ -227,22 +249,116 @@ void Measurement::read_geometry(const MeasurementOptions& options, Provenance& p
   object_pixel_ = options.object_pixel.value_or(object_pixel_);
 }
 
-void Measurement::read_mask(const MeasurementOptions& options, Provenance& provenance) {
+std::vector<std::uint32_t> Measurement::stored_mask(const MeasurementOptions& options,
+                                                    Provenance& provenance) const {
   std::string name = options.mask;
   if (name.empty())
     for (const auto& place : and_plain(in_entries({"instrument_1/detector_1/mask", "data_1/mask"}), "/mask"))
       if (name.empty() && file_.has_dataset(place))
         name = place;
-  std::vector<std::uint32_t> mask;
-  if (!name.empty()) {
-    Hdf5Shape shape = file_.shape(find(name, {}, "mask"));
-    if (shape.size() == 3 && shape[0] == 1)
-      shape.erase(shape.begin());
-    if (shape != Hdf5Shape{shape_[1], shape_[2]})
-      file_.fail(name, "expected a mask " + hdf5_text({shape_[1], shape_[2]}) +
-                           " as the patterns, found shape " + hdf5_text(shape));
-    mask = file_.read<std::uint32_t>(name);
+  if (name.empty()) {
+    if (options.invert_mask)
+      throw InputError(path().string() + ": --invert-mask: has no mask");
+    return {};
   }
+  Hdf5Shape shape = file_.shape(find(name, {}, "mask"));
+  if (shape.size() == 2)
+    shape.insert(shape.begin(), 1);
+  if (shape != Hdf5Shape{1, shape_[1], shape_[2]} && shape != shape_)
+    file_.fail(name, "expected a mask " + hdf5_text({shape_[1], shape_[2]}) +
+                         " as the patterns, found shape " + hdf5_text(file_.shape(name)));
+  if (shape[0] == 1) {
+    auto mask = file_.read<std::uint32_t>(name);
+    for (auto& pixel : mask)
+      pixel = options.invert_mask ? pixel == 0 : pixel;
+    return mask;
+  }
+  const auto pixels = static_cast<std::size_t>(shape_[1] * shape_[2]);
+  std::vector<std::uint32_t> all(pixels, 0), one(pixels);
+  double bad = 0;
+  for (const std::int64_t number : numbers_) {
+    file_.read(name, {{number, 0, 0}, {1, shape_[1], shape_[2]}}, std::span(one));
+    for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
+      const std::uint32_t value = options.invert_mask ? one[pixel] == 0 : one[pixel];
+      bad += value != 0;
+      all[pixel] |= value;
+    }
+  }
+  const auto in_any = double(pixels - std::size_t(std::ranges::count(all, 0u)));
+  if (in_any > 1.1 * bad / double(numbers_.size()) + 1)
+    provenance.assume(path().string() + ": " + name + ": has a mask per pattern; " + shortest(in_any) +
+                      " of " + std::to_string(pixels) +
+                      " pixels are bad in one or more of them, and are left out of all");
+  return all;
+}
+
+void Measurement::read_corrections(Provenance& provenance) {
+  const auto pixels = static_cast<std::size_t>(shape_[1] * shape_[2]);
+  const auto mean_frame = [&](const std::vector<std::string>& names, std::string& found) {
+    std::vector<float> mean;
+    for (const auto& place : in_entries(names)) {
+      if (!mean.empty() || !file_.has_dataset(place))
+        continue;
+      Hdf5Shape shape = file_.shape(place);
+      if (shape.size() == 2)
+        shape.insert(shape.begin(), 1);
+      if (shape.size() != 3 || shape[0] < 1 || shape[1] != shape_[1] || shape[2] != shape_[2])
+        file_.fail(place, "expected frames " + hdf5_text({shape_[1], shape_[2]}) +
+                              " as the patterns, found shape " + hdf5_text(file_.shape(place)));
+      const std::vector<float> frames = file_.read<float>(place);
+      mean.assign(pixels, 0);
+      for (std::size_t i = 0; i < frames.size(); ++i)
+        mean[i % pixels] += frames[i] / float(shape[0]);
+      found = place;
+    }
+    return mean;
+  };
+  std::string dark, white;
+  dark_ = mean_frame(
+      {"instrument_1/detector_1/data_dark", "instrument_1/detector_1/background", "data_1/data_dark"}, dark);
+  std::vector<float> flat =
+      mean_frame({"instrument_1/detector_1/data_white", "instrument_1/detector_1/flatfield"}, white);
+  if (!dark.empty()) {
+    for (const float value : dark_)
+      if (!std::isfinite(value))
+        file_.fail(dark, "expected finite values");
+    provenance.took(path(), dark + ", which is subtracted from the patterns, " +
+                                shortest(std::accumulate(dark_.begin(), dark_.end(), 0.0) / double(pixels)) +
+                                " in the mean");
+  }
+  if (flat.empty())
+    return;
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < pixels; ++i) {
+    if (white.ends_with("data_white") && !dark_.empty())
+      flat[i] -= dark_[i];
+    if (flat[i] > 0 && std::isfinite(flat[i]))
+      sum += flat[i], ++count;
+  }
+  if (count == 0)
+    file_.fail(white, "expected values > 0, found none");
+  std::vector<std::uint8_t> bad;
+  for (const std::int64_t place : places_in_frame())
+    bad.push_back(place >= 0 && !(flat[std::size_t(place)] > 0 && std::isfinite(flat[std::size_t(place)])));
+  if (std::ranges::count(bad, 1) > 0)
+    mask(bad);
+  for (const float value : flat)
+    gain_.push_back(value > 0 && std::isfinite(value) ? static_cast<float>(sum / count / value) : 0);
+  provenance.took(path(), white + ", which the patterns are divided by");
+}
+
+void Measurement::mask(std::span<const std::uint8_t> bad) {
+  if (weights_.empty())
+    weights_.assign(bad.size(), 1);
+  for (std::size_t pixel = 0; pixel < bad.size(); ++pixel)
+    if (bad[pixel] != 0)
+      weights_[pixel] = 0;
+  if (std::ranges::count(weights_, 1.0f) == 0)
+    file_.fail(data_, "expected good pixels, found none");
+}
+
+void Measurement::read_mask(const MeasurementOptions& options, Provenance& provenance) {
+  const std::vector<std::uint32_t> mask = stored_mask(options, provenance);
   // Every bit of a CXI mask is a fault but this one.
   constexpr std::uint32_t signal_above_background = 0x800;
   bool all_good = true;
@@ -264,7 +380,7 @@ void Measurement::read_mask(const MeasurementOptions& options, Provenance& prove
       all_good = all_good && good;
     }
   if (std::ranges::count(weights_, 1.0f) == 0)
-    file_.fail(name, "expected good pixels, found none");
+    throw InputError(path().string() + ": its mask: expected good pixels, found none");
   if (all_good)
     weights_.clear();
 }
@@ -290,13 +406,33 @@ void Measurement::read_positions(const MeasurementOptions& options) {
   auto [coordinate, sign] = axes_of(options.axes);
   if (row_first) // (row, column), not (x, y)
     coordinate = {1 - coordinate[0], 1 - coordinate[1]};
+  // Directions of the frame's rows and columns, against which the wave moves.
+  std::vector<double> basis;
+  if (!row_first && options.axes == "yx")
+    for (const auto& place : in_entries({"instrument_1/detector_1/basis_vectors"}))
+      if (basis.empty() && file_.has_dataset(place)) {
+        if (file_.shape(place) != Hdf5Shape{3, 2})
+          file_.fail(place, "expected [3, 2], found shape " + hdf5_text(file_.shape(place)));
+        basis = file_.read<double>(place);
+        for (const std::size_t axis : {0, 1}) {
+          const double length = std::hypot(basis[axis], basis[2 + axis]);
+          if (!(length > 0 && std::isfinite(length)))
+            file_.fail(place, "expected directions across the beam");
+          basis[axis] /= length, basis[2 + axis] /= length;
+        }
+        if (std::abs(basis[0] * basis[1] + basis[2] * basis[3]) > 0.1)
+          file_.fail(place, "expected rows and columns at right angles");
+      }
   const double scale = pixels ? 1 : 1 / object_pixel_;
   const double turn = options.rotation * std::numbers::pi / 180, c = std::cos(turn), s = std::sin(turn);
   const std::vector<double> values = file_.read<double>(name);
   for (const std::int64_t number : numbers_) {
     const double* const value = values.data() + number * shape[1];
-    const double row = sign[0] * scale * value[coordinate[0]],
-                 column = sign[1] * scale * value[coordinate[1]];
+    double row = sign[0] * scale * value[coordinate[0]], column = sign[1] * scale * value[coordinate[1]];
+    if (!basis.empty()) {
+      row = -scale * (basis[0] * value[0] + basis[2] * value[1]);
+      column = -scale * (basis[1] * value[0] + basis[3] * value[1]);
+    }
     positions_.push_back({c * row - s * column, s * row + c * column});
     if (!std::isfinite(row) || !std::isfinite(column))
       file_.fail(name, "position " + std::to_string(number) + " is not a number");
@@ -391,11 +527,13 @@ double Measurement::step() const {
   std::vector<double> distances;
   for (std::size_t i = 0; i < count && count > 1; i += stride) {
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t j = 0; j < count; ++j)
-      if (j != i)
-        least = std::min(
-            least, std::hypot(positions_[j][0] - positions_[i][0], positions_[j][1] - positions_[i][1]));
-    distances.push_back(least);
+    for (const auto& [row, column] : positions_) {
+      const double distance = std::hypot(row - positions_[i][0], column - positions_[i][1]);
+      if (distance > 0) // a place may be looked at twice
+        least = std::min(least, distance);
+    }
+    if (std::isfinite(least))
+      distances.push_back(least);
   }
   if (distances.empty())
     return 0;
@@ -433,13 +571,19 @@ void Measurement::read(std::span<const std::int64_t> patterns, std::span<std::by
   }
 }
 
-std::vector<std::int64_t> Measurement::places() const {
+std::vector<std::int64_t> Measurement::places_in_frame() const {
   std::vector<std::int64_t> places;
   for (const std::int64_t row : rows_)
-    for (const std::int64_t column : columns_) {
-      const bool good = weights_.empty() || weights_[places.size()] != 0;
-      places.push_back(good ? row * shape_[2] + column : -1);
-    }
+    for (const std::int64_t column : columns_)
+      places.push_back(row >= 0 && column >= 0 ? row * shape_[2] + column : -1);
+  return places;
+}
+
+std::vector<std::int64_t> Measurement::places() const {
+  std::vector<std::int64_t> places = places_in_frame();
+  for (std::size_t pixel = 0; pixel < weights_.size(); ++pixel)
+    if (weights_[pixel] == 0)
+      places[pixel] = -1;
   return places;
 }
 

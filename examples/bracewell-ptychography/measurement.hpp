@@ -29,12 +29,15 @@ struct MeasurementOptions {
   std::optional<int> detector;             ///< n: a window around the centre, instead of the whole frame
   std::optional<bool> positions_in_metres; ///< absent: those of /scan are pixels, all others metres
   std::size_t every = 1;                   ///< take each n-th position only
+  bool invert_mask = false;                ///< pixels of a mask are good that are not 0
 };
 
 /// A ptychographic measurement in an HDF5 file:
 /// - CXI, its NeXus form NXcxi_ptycho included: `/entry_1/data_1/data` [N, rows, columns], zero frequency in
 ///   the middle; `.../translation` [N, 2 or 3] (x, y, z) in metres; `instrument_1/source_1/wavelength` or
-///   `energy` (joules); `instrument_1/detector_1/distance`, `x_pixel_size`, `y_pixel_size`, `mask` (0: good),
+///   `energy` (joules); `instrument_1/detector_1/distance`, `x_pixel_size`, `y_pixel_size`, `mask` (0: good; one, or one per
+///   pattern, of which a pixel is good that is good in all), `data_dark` (subtracted), `data_white` or `flatfield` (divided by),
+///   `basis_vectors` [3, 2] (directions of rows and columns); an attribute `units` of a number is heeded;
 ///   `beam_center_x`, `beam_center_y` (pixels); `instrument_1/source_1/illumination` [(modes,) m, m], or of a lens
 ///   `convergence_semi_angle` (radians) and `defocus` (metres).
 /// - plain: `/data` [N, n, n], zero frequency at [0, 0], `/scan` [N, 2] (row, column) in object pixels,
@@ -75,6 +78,16 @@ public:
   std::array<std::int64_t, 2> object_shape(int probe) const;
   /// [n, n] in the order of the patterns: 1, or 0 for bad pixels and beyond the frame. Empty: all are good.
   const std::vector<float>& weights() const { return weights_; }
+  /// Marks pixels [n, n] as bad that are not 0.
+  void mask(std::span<const std::uint8_t> bad);
+  /// Counts at a place of the frame without dark counts, divided by the flat field.
+  double corrected(std::int64_t place, double value) const {
+    const auto at = static_cast<std::size_t>(place);
+    return (value - (dark_.empty() ? 0.0f : dark_[at])) * (gain_.empty() ? 1.0f : gain_[at]);
+  }
+  /// [rows, columns] of a frame: what corrected() subtracts, and multiplies by; empty where the file has nothing of the kind.
+  const std::vector<float>& dark() const { return dark_; }
+  const std::vector<float>& gain() const { return gain_; }
   /// [modes, m, m], origin in the middle, where the file has one.
   const std::vector<std::complex<float>>& probe() const { return probe_; }
   int probe_modes() const { return probe_modes_; }
@@ -88,6 +101,8 @@ public:
   /// Where in its frame every pixel of a pattern [n, n] is, zero frequency at [0, 0] (near field: as in the file); -1
   /// where its weight is zero.
   std::vector<std::int64_t> places() const;
+  /// The same for all pixels, -1 beyond the frame.
+  std::vector<std::int64_t> places_in_frame() const;
   /// Throws InputError for a value at a pixel of [n, n].
   [[noreturn]] void fail_not_finite(std::int64_t pattern, std::int64_t pixel) const;
 
@@ -99,6 +114,9 @@ private:
   void read_geometry(const MeasurementOptions& options, Provenance& provenance);
   void read_window(const MeasurementOptions& options);
   void read_mask(const MeasurementOptions& options, Provenance& provenance);
+  void read_corrections(Provenance& provenance);
+  /// The file's mask [rows, columns]; of one per pattern their union.
+  std::vector<std::uint32_t> stored_mask(const MeasurementOptions& options, Provenance& provenance) const;
   void read_positions(const MeasurementOptions& options);
   void read_probe(const MeasurementOptions& options);
   /// The scan that a pattern is of, and its number in the file of that.
@@ -110,7 +128,7 @@ private:
   Hdf5Shape shape_;
   std::vector<std::int64_t> rows_, columns_; ///< frame's index of every row and column of a pattern, -1: none
   std::vector<std::int64_t> numbers_;        ///< of the patterns that are taken
-  std::vector<float> weights_;
+  std::vector<float> weights_, dark_, gain_;
   std::vector<std::array<double, 2>> positions_; ///< of the appended ones, too
   std::array<double, 2> origin_{};               ///< what was subtracted from them
   std::vector<std::unique_ptr<Measurement>> others_;

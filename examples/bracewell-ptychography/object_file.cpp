@@ -21,6 +21,8 @@ void write_all_but_object(Hdf5Writer& file, const Reconstruction& result) {
   for (const auto& position : result.positions)
     positions.insert(positions.end(), position.begin(), position.end());
   file.write<double>("/positions", {static_cast<std::int64_t>(result.positions.size()), 2}, positions);
+  if (!result.powers.empty())
+    file.write<double>("/mode_powers", {std::ssize(result.powers)}, result.powers);
   if (!result.losses.empty())
     file.write<double>("/loss", {static_cast<std::int64_t>(result.losses.size())}, result.losses);
   if (result.aberrations)

@@ -25,7 +25,8 @@ struct Reconstruction {
   std::vector<float> amplitude, phase; ///< [rows, columns], phase in radians
   std::int64_t every = 1; ///< of which pixels of an object, of either axis, these are: less for a picture
   int modes = 0, probe_size = 0;
-  std::vector<std::complex<float>> probe;                ///< [modes, m, m]
+  std::vector<std::complex<float>> probe; ///< [modes, m, m]
+  std::vector<double> powers = {};        ///< of orthogonal modes, their sum is 1; none of a single one
   std::vector<std::array<double, 2>> positions = {};     ///< [N, 2], object pixels
   std::vector<double> losses = {};                       ///< per pass over the patterns
   std::optional<std::array<double, 5>> aberrations = {}; ///< nm, mm, nm, rad, 1; see ProbeParameter
@@ -36,7 +37,7 @@ struct Reconstruction {
   std::complex<double> object(std::size_t i) const { return std::polar<double>(amplitude[i], phase[i]); }
 };
 
-/// HDF5: `/object/amplitude`, `/object/phase` (radians) [rows, columns], `/probe` complex [modes, m, m],
+/// HDF5: `/object/amplitude`, `/object/phase` (radians) [rows, columns], `/probe` complex [modes, m, m], `/mode_powers` [modes],
 /// `/positions` [N, 2] (row, column), `/loss` [passes], `/aberrations` [5], `/pixel_size` (metres),
 /// attributes of
 /// `/settings`, attribute `provenance`. The file appears whole or not at all.

@@ -50,7 +50,7 @@ public:
   std::vector<double> iterate(Checkpoint& checkpoint) const {
     const Batches batches = make_batches();
     Passes passes{.losses = {},
-                  .order = std::vector<int>(static_cast<std::size_t>(job_.options().batches)),
+                  .order = std::vector<int>(static_cast<std::size_t>(job_.batches())),
                   .generator = std::mt19937_64(job_.options().seed)};
     std::iota(passes.order.begin(), passes.order.end(), 0);
     const DeviceView<double> last("Bracewell::examples::loss");
@@ -63,9 +63,9 @@ public:
       resume(*checkpoint.resumed(), passes, best);
     std::vector<double>& losses = passes.losses;
     {
-      Progress progress("reconstructing", "passes", job_.options().passes);
+      Progress progress("reconstructing", "passes", job_.passes());
       progress.add(static_cast<std::int64_t>(losses.size()));
-      while (std::ssize(losses) < job_.options().passes) {
+      while (std::ssize(losses) < job_.passes() && !stands_still(losses)) {
         own().copy_to(space_, before);
         make_pass(batches, passes);
         if (losses.back() < passes.least) {
@@ -97,13 +97,22 @@ public:
   }
 
 private:
+  /// Whether passes whose number nobody asked for bring nothing any more, as rates have fallen.
+  bool stands_still(const std::vector<double>& losses) const {
+    constexpr std::size_t few = 5;
+    if (job_.options().passes || !job_.decays() || losses.size() <= few ||
+        job_.schedule().rate_factor(static_cast<int>(losses.size())) > 0.5)
+      return false;
+    return *(losses.end() - 1) > (1 - 2e-4) * *(losses.end() - 1 - few);
+  }
+
   SolverViews own() const { return SolverViews::of(solver_); }
 
   Batches make_batches() const {
     Batches batches;
-    if (job_.options().batches > 1)
-      batches.lists.emplace(space_, job_.own_count(), job_.options().batches, job_.options().seed);
-    for (int batch = 0; batch < job_.options().batches; ++batch)
+    if (job_.batches() > 1)
+      batches.lists.emplace(space_, job_.own_count(), job_.batches(), job_.options().seed);
+    for (int batch = 0; batch < job_.batches(); ++batch)
       batches.sizes.push_back(std::int64_t(
           sum_over_processes(double(batches.lists ? batches.patterns(batch).size() : job_.own_count()))));
     return batches;
@@ -111,9 +120,9 @@ private:
 
   /// A step with every batch, in the order of `passes`, which gets the mean of their losses.
   void make_pass(const Batches& batches, Passes& passes) const {
-    const double pass = double(passes.losses.size());
-    if (job_.decays()) // over the last quarter of them
-      solver_.set_rate_factor(std::min(1.0, 4 - 4.0 * pass / job_.options().passes));
+    const auto pass = static_cast<int>(passes.losses.size());
+    if (job_.decays())
+      solver_.set_rate_factor(job_.schedule().rate_factor(pass));
     solver_.move_windows(space_);
     auto& order = passes.order;
     std::shuffle(order.begin(), order.end(), passes.generator);
@@ -123,8 +132,7 @@ private:
         solver_.prefetch(batches.patterns(order[b + 1]));
     }
     const auto steps = solver_.losses(space_);
-    passes.losses.push_back(std::accumulate(steps.end() - job_.options().batches, steps.end(), 0.0) /
-                            job_.options().batches);
+    passes.losses.push_back(std::accumulate(steps.end() - job_.batches(), steps.end(), 0.0) / job_.batches());
   }
 
   /// visit(name, values, of) for all that further passes depend on, but for counts and losses.
@@ -225,7 +233,7 @@ private:
     generator >> passes.generator;
     auto sorted = passes.order;
     std::ranges::sort(sorted);
-    bool sound = generator && done <= static_cast<std::size_t>(job_.options().passes) &&
+    bool sound = generator && done <= static_cast<std::size_t>(job_.passes()) &&
                  state.adam.steps == static_cast<std::int64_t>(done * batches);
     for (std::size_t b = 0; b < batches; ++b)
       sound = sound && sorted[b] == static_cast<int>(b);

@@ -20,22 +20,29 @@ struct TakePixel {
   const float* frames;        ///< [count, frame]
   const std::int64_t* places; ///< [pixels]: in the frame; -1: not measured
   float* patterns;            ///< [count, pixels]
-  double* sums;               ///< [pixels]
+  double* sums;               ///< [2, pixels]: of counts and of their square roots
+  const float *dark, *gain;   ///< [pixels], or null: subtracted, and multiplied by
   std::int64_t* not_finite;   ///< the first element of the patterns that is not finite
   std::int64_t count, frame, pixels;
 
   KOKKOS_FUNCTION void operator()(std::int64_t pixel) const {
     const std::int64_t place = places[pixel];
-    double sum = 0;
+    double sum = 0, roots = 0;
     for (std::int64_t k = 0; k < count; ++k) {
-      const float value = place < 0 ? 0.0f : frames[k * frame + place];
+      float value = place < 0 ? 0.0f : frames[k * frame + place];
+      if (dark)
+        value -= dark[pixel];
+      if (gain)
+        value *= gain[pixel];
       if (!Kokkos::isfinite(value))
         Kokkos::atomic_min(not_finite, k * pixels + pixel);
       const float counts = value > 0 ? value : 0.0f;
       patterns[k * pixels + pixel] = counts;
       sum += counts;
+      roots += Kokkos::sqrt(counts);
     }
     sums[pixel] += sum;
+    sums[pixels + pixel] += roots;
   }
 };
 
@@ -65,7 +72,7 @@ double bytes_for_groups(const Measurement& measurement, std::int64_t count) {
   const Plan plan(measurement, count);
   const double stored = double(plan.slots + (kernels_run_on_host ? 0 : 2)) * double(plan.frame_bytes),
                values = 4.0 * double((plan.converted ? plan.frame : 0) + plan.pixels);
-  return double(plan.group) * (stored + values) + 16.0 * double(plan.pixels);
+  return double(plan.group) * (stored + values) + 24.0 * double(plan.pixels);
 }
 
 std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement,
@@ -77,7 +84,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   const std::int64_t pixels = plan.pixels, frame_bytes = plan.frame_bytes, frame = plan.frame,
                      group = plan.group;
   if (plan.groups == 0) {
-    sums.assign(static_cast<std::size_t>(pixels), 0);
+    sums.assign(static_cast<std::size_t>(2 * pixels), 0);
     return {};
   }
   const auto n = static_cast<std::size_t>(measurement.detector());
@@ -86,7 +93,18 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
              patterns = allocate<DeviceView<float*>>("patterns", group * pixels);
   const auto places = allocate<DeviceView<std::int64_t*>>("places", pixels);
   upload(space, places, measurement.places());
-  const DeviceView<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(pixels));
+  const auto of_pixels = [&](const std::vector<float>& of_frame) { // a device copy in the order of patterns
+    std::vector<float> values_of;
+    if (!of_frame.empty())
+      for (const std::int64_t place : measurement.places())
+        values_of.push_back(place < 0 ? 0.0f : of_frame[static_cast<std::size_t>(place)]);
+    const auto view = allocate<DeviceView<float*>>("corrections", values_of.size());
+    if (!values_of.empty())
+      upload(space, view, values_of);
+    return view;
+  };
+  const auto dark = of_pixels(measurement.dark()), gain = of_pixels(measurement.gain());
+  const DeviceView<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(2 * pixels));
   const DeviceView<std::int64_t*> not_finite("Bracewell::examples::not_finite", 1);
   Kokkos::deep_copy(space, not_finite, none);
 
@@ -107,10 +125,11 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
       to_floats(space, measurement.format(), stored, values.data(), count(item) * frame);
       floats = values.data();
     }
-    Kokkos::parallel_for("Bracewell::examples::take_patterns",
-                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
-                         TakePixel{floats, places.data(), patterns.data(), sum.data(), not_finite.data(),
-                                   count(item), frame, pixels});
+    Kokkos::parallel_for(
+        "Bracewell::examples::take_patterns",
+        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
+        TakePixel{floats, places.data(), patterns.data(), sum.data(), dark.size() > 0 ? dark.data() : nullptr,
+                  gain.size() > 0 ? gain.data() : nullptr, not_finite.data(), count(item), frame, pixels});
     if (const std::int64_t element = download(space, not_finite)[0]; element != none)
       measurement.fail_not_finite(which[static_cast<std::size_t>(item * group + element / pixels)],
                                   element % pixels);

@@ -9,8 +9,123 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
+#include <functional>
 
 namespace Bracewell::Examples {
+namespace {
+
+/// Turns modes [modes, pixels] into orthogonal ones that make the same patterns, the strongest first, and returns their powers,
+/// whose sum is 1. Rotates pairs of them until they are orthogonal (Jacobi's method from one side).
+std::vector<double> make_orthogonal(std::vector<std::complex<float>>& probe, int modes) {
+  using Complex = std::complex<double>;
+  std::vector<std::vector<Complex>> rows;
+  const auto pixels = std::ssize(probe) / modes;
+  for (int mode = 0; mode < modes; ++mode)
+    rows.emplace_back(probe.begin() + mode * pixels, probe.begin() + (mode + 1) * pixels);
+  const auto product = [](const std::vector<Complex>& x, const std::vector<Complex>& y) {
+    Complex sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      sum += std::conj(x[i]) * y[i];
+    return sum;
+  };
+  bool rotated = true;
+  for (int sweep = 0; rotated && sweep < 50; ++sweep) {
+    rotated = false;
+    for (std::size_t p = 0; p < rows.size(); ++p)
+      for (std::size_t q = p + 1; q < rows.size(); ++q) {
+        const double a = product(rows[p], rows[p]).real(), b = product(rows[q], rows[q]).real();
+        const Complex both = product(rows[p], rows[q]);
+        if (std::abs(both) <= 1e-10 * std::sqrt(a * b))
+          continue;
+        rotated = true;
+        const double zeta = (b - a) / (2 * std::abs(both)),
+                     tangent = std::copysign(1 / (std::abs(zeta) + std::hypot(1, zeta)), zeta),
+                     cosine = 1 / std::hypot(1, tangent), sine = cosine * tangent;
+        const Complex turn = std::conj(both) / std::abs(both);
+        for (std::size_t i = 0; i < rows[p].size(); ++i) {
+          const Complex x = rows[p][i], y = turn * rows[q][i];
+          rows[p][i] = cosine * x - sine * y;
+          rows[q][i] = sine * x + cosine * y;
+        }
+      }
+  }
+  std::ranges::sort(rows, std::greater(), [&](const auto& row) { return product(row, row).real(); });
+  std::vector<double> powers;
+  double sum = 0;
+  auto next = probe.begin();
+  for (const auto& row : rows) {
+    next = std::transform(row.begin(), row.end(), next,
+                          [](Complex value) { return std::complex<float>(value); });
+    sum += powers.emplace_back(product(row, row).real());
+  }
+  for (double& power : powers)
+    power /= sum;
+  return powers;
+}
+
+/// Mean of (sqrt n - sqrt mean)^2 over Poisson's n.
+double noise_of_root(double mean) {
+  if (mean > 30)
+    return 0.25 + 7 / (64 * mean);
+  double root = 0, part = std::exp(-mean);
+  for (int n = 1; n < 100; ++n)
+    root += std::sqrt(n) * (part *= mean / n);
+  return 2 * mean - 2 * std::sqrt(mean) * root;
+}
+
+/// Sums of squares of differences of amplitudes, as parts of all counts.
+struct Residuals {
+  double reached, noise,
+      without; ///< noise: of counting alone, 0 where values are no counts; without: of one pattern for all
+};
+
+/// Of an amplitude loss of patterns as counted.
+Residuals residuals(const Job& job, const Totals& totals, double loss) {
+  const auto count = double(job.measurement().count());
+  Residuals all{loss * count * std::pow(job.shape().detector, 2), 0, 0};
+  const StoredType type = job.measurement().format().type;
+  const bool counts = type != StoredType::Float16 && type != StoredType::Float32 &&
+                      type != StoredType::Float64 && job.measurement().gain().empty() &&
+                      job.measurement().dark().empty();
+  for (std::size_t pixel = 0; pixel < totals.pattern.size(); ++pixel) {
+    all.without += totals.pattern[pixel] - totals.roots[pixel] * totals.roots[pixel] / count;
+    all.noise += counts ? count * noise_of_root(totals.pattern[pixel] / count) : 0;
+  }
+  for (double* const sum : {&all.reached, &all.noise, &all.without})
+    *sum /= totals.counts;
+  return all;
+}
+
+bool has_residuals(const Job& job) {
+  return job.options().loss == PatternLoss::Amplitude && job.loss_options().scale == PatternScale::None;
+}
+
+} // namespace
+
+void judge(const Job& job, const Totals& totals, const std::vector<double>& losses) {
+  constexpr std::size_t few = 10; // passes: nobody expects a result
+  if (!has_residuals(job) || losses.size() <= few)
+    return;
+  const Residuals all = residuals(job, totals, losses.back());
+  const double gained = all.without - all.reached, to_gain = all.without - all.noise;
+  if (to_gain < 0.02 * all.without || gained > 0.5 * to_gain)
+    return;
+  const std::string between = ": the amplitude residual of " + four_digits(all.reached) + " lies between " +
+                              four_digits(all.noise) + " of counting noise and " + four_digits(all.without) +
+                              " of one and the same pattern everywhere",
+                    attempts =
+                        job.measurement().near_field()
+                            ? "; try another --focus-distance, --axes or --probe-path"
+                            : "; try another --axes, --centre, the other sign of --defocus, --modes or "
+                              "--refine-positions";
+  job.provenance().assume(job.measurement().path().string() +
+                          (gained > 0 ? between + ": this is hardly a result"
+                                      : ": the amplitude residual of " + four_digits(all.reached) +
+                                            " is above that of one and the same pattern everywhere, " +
+                                            four_digits(all.without) + ": this is no result") +
+                          attempts);
+}
 
 Reconstruction collect(const Space& space, const Job& job, const SolverViews& found,
                        std::vector<double> losses) {
@@ -37,6 +152,8 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
   take(result.phase, found.phase);
   result.modes = shape.modes, result.probe_size = shape.probe;
   result.probe = download(space, found.probe);
+  if (shape.modes > 1)
+    result.powers = make_orthogonal(result.probe, shape.modes);
   result.positions = job.positions();
   const std::vector<float> own_moves = download(space, found.displacements),
                            moves = arrays.of_all_patterns(std::span(own_moves));
@@ -53,8 +170,8 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
                      {"detector", double(shape.detector)},
                      {"probe_size", double(shape.probe)},
                      {"modes", double(shape.modes)},
-                     {"passes", double(options.passes)},
-                     {"batches", double(options.batches)},
+                     {"passes", double(job.passes())},
+                     {"batches", double(job.batches())},
                      {"decay", double(job.decays())},
                      {"algorithm", double(static_cast<int>(options.algorithm))},
                      {"object_rate", job.object_rate()},
@@ -121,9 +238,14 @@ std::string summary(const Job& job, const Reconstruction& result, const Totals& 
                      std::to_string(shape.detector) + ", object " + std::to_string(job.object()[0]) + " x " +
                      std::to_string(job.object()[1]) + in_tiles(job) + ", loss " +
                      four_digits(result.losses.front()) + " to " + four_digits(result.losses.back());
-  const double pixels = double(job.measurement().count()) * std::pow(shape.detector, 2);
-  if (options.loss == PatternLoss::Amplitude && job.loss_options().scale == PatternScale::None)
-    text += ", amplitude residual " + four_digits(result.losses.back() * pixels / totals.counts);
+  if (has_residuals(job)) {
+    const Residuals all = residuals(job, totals, result.losses.back());
+    text += ", amplitude residual " + four_digits(all.reached);
+    if (all.noise > 0)
+      text += " (counting noise " + four_digits(all.noise) + ")";
+  }
+  for (std::size_t mode = 0; mode < result.powers.size(); ++mode)
+    text += (mode == 0 ? ", modes " : " + ") + four_digits(result.powers[mode]);
   if (result.aberrations)
     text += ", defocus " + four_digits((*result.aberrations)[Defocus]) + " nm";
   if (job.reference()) {

@@ -22,6 +22,10 @@ void write_result(const Space& space, const Job& job, const SolverViews& found, 
 
 /// The line that ends a run.
 /// @param bytes  on the device
+/// Warns of a result that explains the patterns hardly better than an empty place, with options to try.
+/// @param losses  of the passes, and at the end
+void judge(const Job& job, const Totals& totals, const std::vector<double>& losses);
+
 std::string summary(const Job& job, const Reconstruction& result, const Totals& totals, std::size_t bytes,
                     double seconds);
 

@@ -18,7 +18,7 @@ namespace Bracewell::Examples {
 enum class Start { Random, Flat };
 enum class Train { Nothing, Pixels, Aberrations };
 enum class StorageType { Float, Half };
-enum class Algorithm { Adam, EPIE, RPIE, LSQML };
+enum class Algorithm { Adam, EPIE, RPIE, LSQML, Automatic }; ///< Automatic: whole steps of rPIE, then Adam
 
 struct RunOptions {
   std::vector<std::filesystem::path> data; ///< scans with one probe
@@ -39,20 +39,20 @@ struct RunOptions {
   Train train = Train::Pixels;
   Start start = Start::Flat;
   std::uint64_t seed = 0;
-  int passes = 200, batches = 1;
+  std::optional<int> passes, batches; ///< absent: as PtychographySchedule says
   std::optional<bool>
       decay; ///< of the rates from pass to pass; absent: with several batches, and with positions
   bool reproducible = false;           ///< sums over processes in a fixed order
   std::optional<double> memory_limit;  ///< megabytes; absent: half of the machine's
   std::optional<double> device_memory; ///< megabytes; absent: as much as it takes
   std::string picture_ending = ".png";
-  Algorithm algorithm = Algorithm::Adam;
-  std::optional<double> object_rate;    ///< absent: 0.04 by Adam, else 1
+  Algorithm algorithm = Algorithm::Automatic;
+  std::optional<double> object_rate;    ///< absent: as PtychographySchedule says by Adam, else 1
   std::optional<double> regularisation; ///< of rPIE and LSQ-ML; absent: 0.1
   bool refine_positions = false;
   double position_rate = 0.05, position_limit = 5; ///< object pixels
   std::optional<int> margin; ///< of the object around its windows; absent: what positions may move by
-  /// Of pixels, as a part of their root mean square by Adam; absent: 0.01 by Adam, else 1.
+  /// Of pixels, as a part of their root mean square by Adam; absent: as PtychographySchedule says by Adam, else 1.
   std::optional<double> probe_rate;
   std::array<double, probe_parameter_count> aberration_rates{0.05, 1e-4, 0.05, 0.01, 1e-3};
   CheckpointOptions checkpoint;

@@ -40,6 +40,9 @@ Totals load(const Space& space, const Measurement& measurement, std::span<const 
   };
   timings.stages(for_each_group(space, measurement, which, store, totals.pattern));
   sum_over_processes(space, in_order, host_view(totals.pattern));
+  const auto middle = totals.pattern.begin() + n * n;
+  totals.roots.assign(middle, totals.pattern.end());
+  totals.pattern.erase(middle, totals.pattern.end());
   totals.counts = std::accumulate(totals.pattern.begin(), totals.pattern.end(), 0.0);
   return totals;
 }
@@ -82,6 +85,7 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
                                  .origin = job.tile().object.begin});
   timings.phase("iterate");
   std::vector<double> losses = PassLoop(space, job, solver).iterate(checkpoint);
+  judge(job, totals, losses);
   timings.phase("write");
   const std::chrono::duration<double> elapsed = Clock::now() - start;
 

@@ -109,7 +109,9 @@ Probe first_probe(const Space& space, const Job& job, const Totals& totals) {
   if (!measurement.near_field())
     wanted /= std::pow(job.shape().detector, 2);
   const double scale = std::sqrt(wanted / energy(probe));
-  if (job.options().train != Train::Aberrations)
+  // A probe that is given and stays has its power from elsewhere.
+  const bool stays = job.options().train == Train::Nothing && !job.optics() && !measurement.probe().empty();
+  if (job.options().train != Train::Aberrations && !stays)
     for (auto& value : probe)
       value *= static_cast<float>(scale);
   return probe;

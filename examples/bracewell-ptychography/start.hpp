@@ -15,6 +15,7 @@ using Probe = std::vector<std::complex<float>>; ///< [modes, m, m]
 struct Totals {
   double counts = 0;                ///< of all good pixels
   std::vector<double> pattern = {}; ///< [n, n], summed over the scan
+  std::vector<double> roots = {};   ///< [n, n]: of the square roots of the same
 };
 
 double energy(const Probe& probe);

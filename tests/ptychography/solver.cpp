@@ -550,6 +550,94 @@ TEST_CASE("steps with projections are those of ePIE, rPIE and LSQ-ML", "[ptychog
     CHECK(std::abs(Complex(found_probe[2 * i], found_probe[2 * i + 1]) - expected.probe[i]) < 1e-7);
 }
 
+TEST_CASE("projections that come before Adam are whole steps of rPIE, and Adam begins after them",
+          "[ptychography]") {
+  const Projected model(5, 0);
+  const Space space;
+  const Kokkos::View<const int* [2], Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
+      positions(&Projected::positions[0][0], std::size_t(Projected::count));
+  const auto make = [&](const PtychographySolverOptions& options) {
+    Solver::Loss loss(space, model.shape(), positions,
+                      {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+    loss.set_patterns(
+        space, 0,
+        Kokkos::View<const double***, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+            model.measured.data(), std::size_t(Projected::count), std::size_t(Projected::n),
+            std::size_t(Projected::n)));
+    return Solver(space, model.shape(), std::move(loss), options);
+  };
+  const PtychographySolverOptions both{
+      .object_rate = 0.03, .probe_rate = 0.002, .regularisation = 0.2, .projections_first = 2};
+  auto whole = make(both),
+       projected = make({.steps = PtychographySteps::Projections,
+                         .object_rate = 1,
+                         .probe_rate = 1,
+                         .regularisation = 0.2}),
+       adam = make({.object_rate = 0.03, .probe_rate = 0.002}), resumed = make(both);
+  const auto copy = [](const Solver& from, const Solver& to) {
+    Kokkos::deep_copy(to.amplitude(), from.amplitude());
+    Kokkos::deep_copy(to.phase(), from.phase());
+    Kokkos::deep_copy(to.probe(), from.probe());
+  };
+  std::vector<double> amplitude, phase;
+  for (const Complex& value : model.object)
+    amplitude.push_back(std::abs(value)), phase.push_back(std::arg(value));
+  upload(projected.amplitude(), amplitude.data());
+  upload(projected.phase(), phase.data());
+  upload(projected.probe(), reinterpret_cast<const double*>(model.probe.data()));
+  copy(projected, whole);
+  const auto same = [](const Solver& a, const Solver& b) {
+    const auto one = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a.phase()),
+               other = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), b.phase());
+    for (std::size_t i = 0; i < one.size(); ++i)
+      CHECK(std::abs(one.data()[i] - other.data()[i]) < 1e-12);
+  };
+  for (int step = 0; step < 2; ++step) {
+    whole.step(space);
+    projected.step(space);
+    same(whole, projected);
+    if (step == 0) // amid the projections
+      resumed.restore(space, whole.state(space));
+  }
+  copy(projected, adam);
+  for (int step = 0; step < 2; ++step) {
+    whole.step(space);
+    adam.step(space);
+    same(whole, adam);
+  }
+  for (int step = 0; step < 2; ++step)
+    resumed.step(space);
+  resumed.restore(space, resumed.state(space)); // amid Adam's
+  resumed.step(space);
+  same(resumed, whole);
+  CHECK_THROWS_WITH(make({.steps = PtychographySteps::Projections, .projections_first = 1}),
+                    Catch::Matchers::ContainsSubstring("options.projections_first"));
+  auto reduced = make(both);
+  CHECK_THROWS_WITH(reduced.set_reduction(space, {.patterns = 5, .sum = [](const Space&, const auto&...) {}}),
+                    Catch::Matchers::ContainsSubstring("options.steps"));
+}
+
+TEST_CASE("a schedule's rates fall to nothing, and its options are those of a solver", "[ptychography]") {
+  const auto schedule = PtychographySchedule::of(516);
+  CHECK(schedule.batches == 32);
+  CHECK(schedule.projection_passes < schedule.passes);
+  CHECK(schedule.rate_factor(0) == 1);
+  CHECK(schedule.rate_factor(schedule.projection_passes) == 1);
+  for (int pass = 1; pass < schedule.passes; ++pass)
+    CHECK(schedule.rate_factor(pass) <= schedule.rate_factor(pass - 1));
+  CHECK(schedule.rate_factor(schedule.passes) == 0);
+  const auto options = schedule.options(3);
+  CHECK(options.projections_first == std::int64_t(schedule.projection_passes) * 32);
+  CHECK(options.probe_rate == 3 * schedule.probe_rate);
+  for (const int patterns : {0, 1, 12, 1000000}) {
+    const auto other = PtychographySchedule::of(patterns, 1);
+    CHECK(other.passes == 1);
+    CHECK(other.projection_passes == 0);
+    CHECK(other.batches >= 1);
+    CHECK(other.batches <= std::max(1, patterns));
+  }
+}
+
 TEST_CASE("twenty steps of the solver are those of torch.optim.Adam on golden data", "[ptychography]") {
   const char* named = std::getenv("BRACEWELL_TEST_DATA");
   const std::filesystem::path data(named != nullptr ? named : "");

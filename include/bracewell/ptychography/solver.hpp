@@ -99,7 +99,7 @@ public:
   };
   /// From now on steps and evaluations are those of all processes, whose calls correspond. With options.position_rate
   /// > 0 this call is, too. Every process moves the positions of its own patterns.
-  /// @throws Error on fewer patterns than this process has, no sum, and steps other than Adam
+  /// @throws Error on fewer patterns than this process has, no sum, and steps other than Adam, also before it
   void set_reduction(const ExecutionSpace& space, Reduction reduction);
 
   /// One iteration: loss and gradients of all patterns or of a subset, then the step.
@@ -181,6 +181,12 @@ private:
   }
 
   bool refines_positions() const { return options_.position_rate > 0; }
+
+  /// Whether object and probe take a step that is not Adam's next.
+  bool projects() const {
+    return modulus_steps_ &&
+           (options_.steps != PtychographySteps::Adam || steps_ < options_.projections_first);
+  }
 
   /// Of the positions of all processes.
   void find_common_moves(const ExecutionSpace& space);
@@ -294,13 +300,14 @@ PtychographySolver<ExecutionSpace, Real, Storage>::PtychographySolver(
       history_(zeros<double*>(space, "losses", options.history)) {
   if (const auto adams = Impl::solver_sizes(shape, loss_.count(), options); !adams.empty())
     adam_.emplace(space, adams, options.adam);
-  if (options.steps == PtychographySteps::Adam) {
+  const bool adam = options.steps == PtychographySteps::Adam;
+  if (adam) {
     amplitude_gradient_ = zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1]);
     phase_gradient_ = zeros<Real**>(space, "phase_gradient", shape.object[0], shape.object[1]);
-  } else {
+  }
+  if (!adam || options.projections_first > 0)
     modulus_steps_.emplace(space, shape, options.regularisation,
                            options.steps == PtychographySteps::LeastSquares);
-  }
   if (refines_positions()) {
     positions_ = Positions(space, loss_.count());
     loss_.positions(space, positions_.first());
@@ -342,14 +349,15 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::step(const ExecutionSpac
   if (refines_positions())
     outputs.position_gradient = positions_.gradient();
   evaluate(space, outputs, subset, used);
-  if (options_.object_rate > 0 && !modulus_steps_)
+  if (options_.object_rate > 0 && !projects())
     complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                              {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
   if (lens_ && Impl::trains_probe(options_))
     lens_->gradients(space, aberrations_, probe_gradient_, aberration_gradients_);
-  if (modulus_steps_)
+  if (projects())
     take_modulus_step(space, subset, used);
-  update(space);
+  if (steps_ >= options_.projections_first)
+    update(space);
   ++steps_;
 }
 
@@ -412,8 +420,11 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::restore(const ExecutionS
       static_cast<std::int64_t>(state.losses.size()) == kept_losses, "state",
       [&] { return Impl::number(kept_losses) + " losses"; },
       [&] { return Impl::number(state.losses.size()); });
-  if (adam_)
-    adam_->restore(space, state.adam);
+  if (adam_) {
+    auto of_adam = state.adam;
+    of_adam.steps = std::max<std::int64_t>(0, steps - options_.projections_first);
+    adam_->restore(space, of_adam);
+  }
   for_each_value(state, [&](const auto& kept, const auto& view) {
     Kokkos::deep_copy(space, Impl::device_list(view), Impl::host_list(kept));
   });
@@ -460,7 +471,7 @@ std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::bytes_needed(
       sizeof(double) * static_cast<std::size_t>(options.history);
   if (!adams.empty())
     bytes += Adam<ExecutionSpace, Real>::bytes_needed(space, adams);
-  if (!adam)
+  if (!adam || options.projections_first > 0)
     bytes += Impl::ModulusSteps<ExecutionSpace, Real>::bytes_needed(
         shape, options.steps == PtychographySteps::LeastSquares);
   if (options.position_rate > 0)
@@ -497,9 +508,13 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::take_modulus_step(
   // not normalised, those of the near field are.
   const PtychographyShape& shape = loss_.sizes();
   const double near = loss_.options().fresnel_number ? double(shape.detector) * shape.detector : 1;
+  // Rates of Adam are in other units: whole steps come before it.
+  const bool first = options_.steps == PtychographySteps::Adam;
+  const double object_rate = first ? double(options_.object_rate > 0) : options_.object_rate,
+               probe_rate = first ? double(options_.probe_rate > 0) : options_.probe_rate;
   modulus_steps_->move(
       space, 0.5 * double(used) * near, object_, object_gradient_, amplitude_, phase_,
-      rate_factor_ * options_.object_rate, probe_, probe_gradient_, rate_factor_ * options_.probe_rate,
+      rate_factor_ * object_rate, probe_, probe_gradient_, rate_factor_ * probe_rate,
       [&](const auto& a, const auto& b, const auto& sum) { loss_.overlap(space, a, b, sum, subset); },
       [&](const auto& object, const auto& sum) { loss_.transmission(space, object, sum, subset); });
 }
@@ -509,14 +524,15 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::update(const ExecutionSp
   using Parameters = AdamParameters<Real, Memory>;
   const double object_rate = rate_factor_ * options_.object_rate;
   std::vector<Parameters> all;
-  if (!modulus_steps_)
+  const bool adam = options_.steps == PtychographySteps::Adam;
+  if (adam)
     all = {{amplitude_, amplitude_gradient_, object_rate}, {phase_, phase_gradient_, object_rate}};
   const auto one = [](const View<Real*>& view, int c) { return View<Real*>(view.data() + c, 1); };
   if (options_.optics)
     for (int c = 0; c < probe_parameter_count; ++c)
       all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
                      rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
-  else if (!modulus_steps_ && Impl::trains_probe(options_))
+  else if (adam && Impl::trains_probe(options_))
     all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
   if (refines_positions())
     all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});

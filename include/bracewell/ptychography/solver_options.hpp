@@ -4,6 +4,7 @@
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/probe_optics.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -34,6 +35,9 @@ struct PtychographySolverOptions {
       0.01; ///< of amplitude and phase (Adam), or of the object's step, about 1; 0: they stay
   double probe_rate = 0.001; ///< of probe pixels (without optics); 0: they stay
   double regularisation = 1; ///< alpha in (0, 1] of steps other than Adam
+  /// So many whole steps of Projections of object and probe come before Adam, whose averages begin after them; positions stay
+  /// meanwhile. Rates of zero keep object and probe. Far starts come nearer in fewer steps than by Adam.
+  std::int64_t projections_first = 0;
   /// Given, the probe is that of a lens with five parameters (AberratedProbe), which are trained in place of
   /// its pixels.
   std::optional<ProbeOptics> optics = std::nullopt;
@@ -45,6 +49,57 @@ struct PtychographySolverOptions {
   double position_limit = 5;    ///< pixels that a position may be moved by on each axis
   AdamOptions adam = {};        ///< constants of the optimiser
   std::int64_t history = 10000; ///< the losses of so many steps are kept
+};
+
+/// Passes, batches and rates that reach the answer of most scans from a rough start: whole steps of Projections, which are
+/// fast at first, then Adam, which gets further, with rates that fall to zero. `bracewell-ptychography` takes them where nobody
+/// says otherwise; bench/quality/ptychography.py measures them.
+/// @code
+/// const auto schedule = PtychographySchedule::of(patterns);
+/// PtychographySolver<Space, float> solver(space, shape, std::move(loss), schedule.options(root_mean_square_of_probe));
+/// for (int pass = 0; pass < schedule.passes; ++pass) {
+///   solver.set_rate_factor(schedule.rate_factor(pass));
+///   for (int b = 0; b < schedule.batches; ++b)
+///     solver.step(space, batches[b]); // PatternBatches(space, patterns, schedule.batches)
+/// }
+/// @endcode
+struct PtychographySchedule {
+  int passes = 200;          ///< over all patterns
+  int batches = 1;           ///< steps of a pass
+  int projection_passes = 0; ///< the first of the passes
+  double object_rate = 0.04; ///< of Adam
+  double probe_rate = 0.01;  ///< of Adam, as a part of the root mean square of the probe's pixels
+
+  /// Of the amplitude loss on patterns as counted, with pixels of the probe or none. (For others take one batch, and Adam alone:
+  /// the defaults.)
+  /// @param patterns  of the scan
+  /// @param passes    0: the schedule's own number
+  /// @param batches   0: the schedule's own number, for steps of about 16 patterns. Smaller ones gain nothing, and cost time of
+  ///   kernels on the whole object
+  static PtychographySchedule of(std::int64_t patterns, int passes = 0, int batches = 0) {
+    PtychographySchedule schedule{.passes = passes > 0 ? passes : 60, .object_rate = 0.06, .probe_rate = 0.1};
+    schedule.batches =
+        batches > 0 ? batches : static_cast<int>(std::clamp<std::int64_t>(patterns / 16, 1, 64));
+    schedule.projection_passes = std::min(10, schedule.passes / 4);
+    if (schedule.batches == 1) // of few patterns, in as many steps
+      schedule.object_rate = 0.04, schedule.probe_rate = 0.02;
+    return schedule;
+  }
+
+  /// For PtychographySolver::set_rate_factor: 1, and over the last half of Adam's passes down to almost 0.
+  double rate_factor(int pass) const {
+    const double left = double(passes - pass) / std::max(1, passes - projection_passes);
+    return pass < projection_passes ? 1 : std::clamp(2 * left, 0.0, 1.0);
+  }
+
+  /// @param probe_value  root mean square of the probe's pixels
+  PtychographySolverOptions options(double probe_value) const {
+    return {.object_rate = object_rate,
+            .probe_rate = probe_rate * probe_value,
+            .regularisation = 0.1,
+            .projections_first = std::int64_t(projection_passes) * batches,
+            .history = std::max<std::int64_t>(1, std::int64_t(passes) * batches)};
+  }
 };
 
 } // namespace Bracewell

@@ -136,7 +136,7 @@ TEST_CASE("tiles of processes are the object of one, each smaller than it") {
   const TemporaryFolder folder;
   run_well(folder, ptychography + " --demo . --passes 1");
   const std::string command =
-      ptychography + " --data scan.cxi --probe-size 40 --modes 2 --start random --passes 4 ";
+      ptychography + " --data scan.cxi --probe-size 40 --modes 2 --start random --passes 4 --algorithm adam ";
   const auto values = [&](const std::string& name, const std::string& dataset) {
     return Hdf5Reader(folder / name).read<double>(dataset);
   };
@@ -173,7 +173,8 @@ TEST_CASE("tiles of processes are the object of one, each smaller than it") {
   CHECK(std::abs(values("batches.h5", "/loss").back() / values("batches_of_one.h5", "/loss").back() - 1) <
         0.05);
   // More processes than patterns.
-  const std::string few = ptychography + " --data scan.cxi --probe-size 40 --every 48 --passes 3 --out ";
+  const std::string few =
+      ptychography + " --data scan.cxi --probe-size 40 --every 48 --passes 3 --algorithm adam --out ";
   run_well(folder, few + "one.h5");
   run_well(folder, as(4, few + "all.h5"));
   compare("/loss", 1e-6);
@@ -270,9 +271,8 @@ TEST_CASE("positions that processes refine together are those of one, also after
   skip_without_mpi();
   const TemporaryFolder folder;
   run_well(folder, ptychography + " --demo . --passes 1 --position-errors 2");
-  const std::string command =
-      ptychography +
-      " --data scan.cxi --probe-size 40 --passes 6 --refine-positions --checkpoint-every 0 --out ";
+  const std::string command = ptychography + " --data scan.cxi --probe-size 40 --passes 6 --algorithm adam "
+                                             "--refine-positions --checkpoint-every 0 --out ";
   const auto positions = [&](const std::string& name) {
     return Hdf5Reader(folder / name).read<double>("/positions");
   };

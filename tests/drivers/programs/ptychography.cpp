@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <complex>
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 
@@ -449,7 +450,7 @@ TEST_CASE("a loss that grows is a warning, and the best state is kept and writte
   const TemporaryFolder folder;
   write_cxi(folder / "scan.cxi", demonstration().scan);
   const std::string command = "--data scan.cxi --probe-size 48 --convergence-angle 0.02 --defocus 12 ";
-  says(warnings(folder, command + "--passes 20 --object-rate 3 --probe-rate 2"),
+  says(warnings(folder, command + "--algorithm adam --passes 20 --object-rate 3 --probe-rate 2"),
        {"the loss grew", "--object-rate"});
   const auto losses = read<double>(folder / "out.h5", "/loss");
   CHECK(losses.back() == std::ranges::min(losses));
@@ -460,7 +461,8 @@ TEST_CASE("mini-batches end where full passes end") {
   const auto& [demo, summary, scan] = demonstration();
   const auto last = [&, &demo = demo](const std::string& options) {
     run_well(folder, program + " --data " + (demo / "scan.cxi").string() +
-                         " --out out.h5 --probe-size 48 --convergence-angle 0.02 --defocus 12 --passes 60 " +
+                         " --out out.h5 --algorithm adam --probe-size 48 --convergence-angle 0.02 --defocus "
+                         "12 --passes 60 " +
                          options);
     return read<double>(folder / "out.h5", "/loss").back();
   };
@@ -634,12 +636,134 @@ TEST_CASE("patterns without counts are left out, with a warning") {
   CHECK(std::isfinite(read<double>(folder / "out.h5", "/loss").back()));
 }
 
+namespace {
+
+/// One of the files that went wrong once.
+std::string case_file(const std::string& name) {
+  const char* folder = std::getenv("BRACEWELL_TEST_DATA");
+  const fs::path path = fs::path(folder ? folder : "") / "cases/ptychography" / name;
+  if (!folder || !fs::exists(path))
+    SKIP("the cases are not there: " << path);
+  return path.string();
+}
+
+} // namespace
+
+TEST_CASE("pixels that did not count are masked, and said") {
+  const TemporaryFolder folder;
+  const std::string gaps = case_file("m_neg.h5"), masked = case_file("m_ok.h5"), few_passes = " --passes 2";
+  const auto object = [&](const std::string& file) {
+    const std::string text = warnings(folder, "--data " + file + few_passes);
+    auto values = read<float>(folder / "out.h5", "/object/phase");
+    const auto amplitude = read<float>(folder / "out.h5", "/object/amplitude");
+    values.insert(values.end(), amplitude.begin(), amplitude.end());
+    return std::pair(values, text);
+  };
+  const auto [expected, nothing] = object(masked);
+  CHECK(nothing.empty());
+  const auto [found, text] = object(gaps);
+  says(text, {"m_neg.h5", "are negative", "masked"});
+  CHECK(relative_error(found, expected) < 1e-4);
+
+  // Hot, stuck, dead and overflowing pixels of the demonstration.
+  const Scan& scan = demonstration().scan;
+  const std::string small = "--data scan.h5 --probe-size 48 --convergence-angle 0.02 --defocus 12 "
+                            "--wavelength 1.96875e-12 --object-pixel 2e-11" +
+                            few_passes;
+  std::vector<std::uint16_t> counts;
+  for (int repeat = 0; repeat < 2; ++repeat)
+    for (const float value : scan.unshifted())
+      counts.push_back(static_cast<std::uint16_t>(value));
+  auto positions = scan.positions();
+  positions.insert(positions.end(), positions.begin(), positions.end());
+  const std::size_t pixels = Scan::n * Scan::n, patterns = counts.size() / pixels;
+  const auto write = [&](const std::vector<std::uint32_t>& mask) {
+    Hdf5Writer file(folder / "scan.h5");
+    file.write<std::uint16_t>("/data", {std::int64_t(patterns), Scan::n, Scan::n}, counts);
+    file.write<double>("/scan", {std::int64_t(patterns), 2}, positions);
+    if (!mask.empty())
+      file.write<std::uint32_t>("/mask", {Scan::n, Scan::n}, mask);
+    file.commit();
+  };
+  write({});
+  CHECK(warnings(folder, small).empty());
+  // A mask that has 1 where pixels are good, but for some of those without light.
+  std::vector<std::uint32_t> inverted(pixels, 1);
+  for (std::size_t i = 30 * Scan::n; i < 31 * Scan::n; ++i)
+    inverted[i] = 0;
+  write(inverted);
+  says(warnings(folder, small), {"scan.h5", "looks inverted", "--invert-mask"});
+  CHECK(warnings(folder, small + " --invert-mask").empty());
+  for (std::size_t j = 0; j < patterns; ++j) {
+    counts[j * pixels + 20 * Scan::n + 25] = std::uint16_t(9000 + j % 3); // hot
+    counts[j * pixels + 40 * Scan::n + 33] = 77;                          // stuck
+  }
+  counts[5 * pixels + 2 * Scan::n + 3] = 65535;
+  write({});
+  says(warnings(folder, small),
+       {"1 hold the greatest value", "1 never change", "1 count far more than their neighbours"});
+}
+
+TEST_CASE(
+    "dark counts are subtracted, rows and columns have their directions, rectangular frames are whole") {
+  const TemporaryFolder folder;
+  const auto residual = [&](const std::string& name, const std::string& options = "") {
+    return number_after(
+        run_well(folder, program + " --data " + case_file(name) + " --out out.h5 --passes 16 " + options),
+        "amplitude residual ");
+  };
+  CHECK(residual("dark.cxi") < 0.03);
+  says(Hdf5Reader(folder / "out.h5").text_attribute("/", "provenance"), {"data_dark", "20 in the mean"});
+  CHECK(residual("c_basis.cxi") < 0.0021);
+  CHECK(residual("strip.cxi") < 0.005);
+  CHECK(Hdf5Reader(folder / "out.h5").attribute("/settings", "detector") == 64);
+}
+
+TEST_CASE("defaults find object and probe from a flat disc; what is no result is said") {
+  const TemporaryFolder folder;
+  const std::string summary = run_well(folder, program + " --out out.h5 --data " + case_file("disc.h5"));
+  CHECK(number_after(summary, "amplitude residual ") < 0.0022);
+  CHECK(number_after(summary, "counting noise ") < 0.0025);
+  says(warnings(folder, "--passes 12 --axes xy --train nothing --data " + case_file("c_basis.cxi")),
+       {"c_basis.cxi", "amplitude residual", "--axes"});
+}
+
+TEST_CASE("a probe that is given and stays keeps its power; modes are orthogonal, the strongest first") {
+  const TemporaryFolder folder;
+  Plain plain(demonstration().scan);
+  plain.modes = 2;
+  plain.write(folder / "plain.h5");
+  run_well(folder, program + " --data plain.h5 --out out.h5 --passes 2 --modes 1 --train nothing");
+  const auto power = [](const std::vector<std::complex<float>>& values) {
+    double sum = 0;
+    for (const auto& value : values)
+      sum += std::norm(std::complex<double>(value));
+    return sum;
+  };
+  auto given = read<std::complex<float>>(folder / "plain.h5", "/probe");
+  given.resize(48 * 48);
+  CHECK(std::abs(power(read<std::complex<float>>(folder / "out.h5", "/probe")) / power(given) - 1) < 1e-5);
+
+  const std::string text = run_well(folder, program + " --data plain.h5 --out out.h5 --passes 3 --modes 2");
+  const auto probe = read<std::complex<float>>(folder / "out.h5", "/probe");
+  const auto powers = read<double>(folder / "out.h5", "/mode_powers");
+  REQUIRE(powers.size() == 2);
+  CHECK(powers[0] >= powers[1]);
+  CHECK(std::abs(powers[0] + powers[1] - 1) < 1e-6);
+  std::complex<double> product = 0;
+  for (std::size_t i = 0; i < 48 * 48; ++i)
+    product += std::conj(std::complex<double>(probe[i])) * std::complex<double>(probe[48 * 48 + i]);
+  CHECK(std::abs(product) < 1e-4 * power(probe));
+  CHECK(std::abs(power({probe.begin(), probe.begin() + 48 * 48}) / power(probe) - powers[0]) < 1e-5);
+  CHECK(text.find(", modes ") != std::string::npos);
+}
+
 TEST_CASE("far field: a Siemens star measured with X-rays") {
   const fs::path data = shared_data("ptychography/siemens-star-small.h5");
   const TemporaryFolder folder;
   const std::string summary =
-      run_well(folder, program + " --data " + data.string() + " --out star.h5 --passes 12 --batches 32");
-  CHECK(number_after(summary, "amplitude residual ") <= 0.02);
+      run_well(folder, program + " --data " + data.string() + " --out star.h5 --passes 12");
+  CHECK(number_after(summary, "amplitude residual ") <= 0.0125);
 }
 
 TEST_CASE("near field: a Siemens star measured with X-rays") {

@@ -43,12 +43,17 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
   check.at_least<std::int64_t>("options.history", options.history, 1);
   check.require(options.regularisation > 0 && options.regularisation <= 1, "options.regularisation",
                 "a value in (0, 1]", [&] { return number(options.regularisation); });
-  check.require(options.steps == PtychographySteps::Adam ||
-                    (!options.optics && loss.options().loss == PatternLoss::Amplitude &&
-                     loss.options().scale == PatternScale::None),
-                "options.steps",
-                "PtychographySteps::Adam, but for pixels of the probe and the amplitude loss without scale",
-                "others");
+  check.at_least<std::int64_t>("options.projections_first", options.projections_first, 0);
+  check.require(options.projections_first == 0 || options.steps == PtychographySteps::Adam,
+                "options.projections_first", "0 with steps other than Adam",
+                [&] { return number(options.projections_first); });
+  check.require(
+      (options.steps == PtychographySteps::Adam && options.projections_first == 0) ||
+          (!options.optics && loss.options().loss == PatternLoss::Amplitude &&
+           loss.options().scale == PatternScale::None),
+      "options.steps",
+      "PtychographySteps::Adam alone, but for pixels of the probe and the amplitude loss without scale",
+      "others");
   if (!options.optics)
     return options;
   check.require(shape.modes == 1, "options.optics", "one probe mode", [&] { return number(shape.modes); });

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How good reconstructions by the defaults of bracewell-ptychography are, beside pty-chi's LSQ-ML and rPIE.
+
+    bench/quality/ptychography.py [--cases NAME ...] [--passes N] [--options "..."] [--star FILE] [--ptychi PYTHON]
+
+A NumPy simulation (no code of the library) makes seven scans: objects of Gaussian blobs, a defocused probe, a raster with
+jitter, Poisson noise. A measured one joins them: the Siemens star (siemens-star-small.h5). Per case a line tells
+
+    error      of the object against truth, after the best complex factor, phase ramp and shift, where there was light
+    ring       correlation of the Fourier rings with truth, mean over all rings up to Nyquist
+    residual   sum (|model| - sqrt counts)^2 / sum counts
+    seconds    of the whole program
+
+and for positions the median distance from the true ones, for modes their powers. Needs numpy, scipy and h5py; --ptychi takes
+the Python interpreter of an environment that has pty-chi (and torch), and runs it on the same files for the same passes.
+"""
+import argparse, json, os, pathlib, re, subprocess, sys, tempfile, time
+
+import h5py
+import numpy as np
+from scipy.optimize import minimize
+
+HERE = pathlib.Path(__file__).resolve()
+PROBE, OBJECT, SIDE, STEP, MARGIN = 64, 192, 13, 8, 10
+DEFOCUS = 1.3  # phase pi DEFOCUS k^2 / PROBE at the frequency k
+
+
+# ---- simulation
+
+def make_object(seed=0):
+    random = np.random.default_rng(seed)
+    y, x = np.mgrid[:OBJECT, :OBJECT]
+    phase, absorption = np.zeros((2, OBJECT, OBJECT))
+    for _ in range(250):
+        (row, column), width = random.uniform(0, OBJECT, 2), random.uniform(1.2, 7)
+        blob = np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * width ** 2)) * min(1, 3 / width + 0.2)
+        phase += random.uniform(0.2, 1) * random.choice([1, 1, -1]) * blob
+        absorption += random.uniform(0, 1) * blob
+    return (1 - 0.2 * absorption / absorption.max()) * np.exp(0.45j * np.pi * phase / abs(phase).max())
+
+
+def make_probe(defocus=DEFOCUS):
+    """A lens' focus, moved: [m, m] of unit energy, its origin in the middle."""
+    k = np.fft.fftfreq(PROBE, 1 / PROBE)
+    radius = np.hypot(k[:, None], k)
+    aperture = 1 / (1 + np.exp((radius - 0.175 * PROBE) / 0.7))
+    probe = np.fft.fftshift(np.fft.ifft2(aperture * np.exp(1j * np.pi * defocus * radius ** 2 / PROBE)))
+    return probe / np.linalg.norm(probe)
+
+
+def make_positions(whole=True, seed=1):
+    random = np.random.default_rng(seed)
+    grid = np.stack(np.meshgrid(range(SIDE), range(SIDE), indexing="ij"), -1).reshape(-1, 2) * float(STEP)
+    positions = grid + random.uniform(-2, 2, grid.shape) + MARGIN
+    return np.round(positions) if whole else positions
+
+
+def shifted(array, by):
+    ky, kx = (np.fft.fftfreq(n) for n in array.shape)
+    return np.fft.ifft2(np.fft.fft2(array) * np.exp(-2j * np.pi * (ky[:, None] * by[0] + kx * by[1])))
+
+
+def make_patterns(obj, modes, positions, fresnel=None):
+    """Expected counts [N, n, n], zero frequency at [0, 0] (near field: as a camera has them)."""
+    patterns = []
+    k = np.fft.fftfreq(PROBE, 1 / PROBE)
+    for position in positions:
+        corner = np.floor(position + 0.5).astype(int)
+        window = obj[corner[0]:corner[0] + PROBE, corner[1]:corner[1] + PROBE]
+        waves = [window * (shifted(mode, position - corner) if (position != corner).any() else mode) for mode in modes]
+        if fresnel:
+            free = np.exp(-1j * np.pi * (k[:, None] ** 2 + k ** 2) / fresnel)
+            waves = [np.fft.ifft2(free * np.fft.fft2(wave)) for wave in waves]
+        else:
+            waves = [np.fft.fft2(wave) for wave in waves]
+        patterns.append(sum(abs(wave) ** 2 for wave in waves))
+    return np.array(patterns)
+
+
+class Case:
+    """A scan: what the file has, the truth, and the options a user would give."""
+
+    def __init__(self, name, counts=1e5, start=None, modes=None, errors=0.0, near=False, options=""):
+        random = np.random.default_rng(7)
+        self.name, self.options, self.object, self.fresnel = name, options, make_object(), None
+        self.modes = [make_probe()] if modes is None else modes
+        self.true = make_positions(whole=errors == 0)
+        if near:  # a cone of light with features, on the whole detector
+            self.fresnel = 40.0
+            y, x = np.mgrid[:PROBE, :PROBE] - PROBE / 2
+            rough = np.fft.ifft2(np.fft.fft2(random.normal(size=(PROBE, PROBE))) * np.exp(-(np.fft.fftfreq(PROBE)[:, None] ** 2 + np.fft.fftfreq(PROBE) ** 2) * 300)).real
+            envelope = 1 / (1 + np.exp((np.hypot(y, x) - 24) / 1.5))
+            self.modes = [envelope * np.exp(1j * rough / rough.std())]
+        patterns = make_patterns(self.object, self.modes, self.true, self.fresnel)
+        scale = counts / patterns.sum((1, 2)).mean()
+        self.patterns = random.poisson(patterns * scale).astype(np.uint32)
+        self.modes = [mode * np.sqrt(scale) for mode in self.modes]
+        self.written = self.true + random.uniform(-errors, errors, self.true.shape)
+        self.start = self.modes[0] if start is None else start
+
+    def write(self, path):
+        with h5py.File(path, "w") as file:
+            if not self.fresnel:
+                file["data"], file["scan"], file["probe"] = self.patterns, self.written, self.start.astype("c8")
+                return
+            # A camera so far away that the window has the Fresnel number; a parallel beam, nearly.
+            pixel, wavelength, focus = 1e-6, 1e-10, 1e6
+            entry = file.create_group("entry_1")
+            detector = entry.create_group("instrument_1/detector_1")
+            detector["distance"] = (PROBE * pixel) ** 2 / (wavelength * self.fresnel)
+            detector["x_pixel_size"] = detector["y_pixel_size"] = pixel
+            entry["instrument_1/source_1/wavelength"] = wavelength
+            entry["instrument_1/source_1/illumination"] = self.start.astype("c8")
+            entry["data_1/data"] = self.patterns
+            entry["data_1/translation"] = np.c_[self.written[:, 1], self.written[:, 0], 0 * self.written[:, 0]] * pixel
+            self.options += f" --focus-distance {focus}"
+
+    def corner(self):
+        """Of the program's object in that of the simulation, which begins where windows begin."""
+        return self.written.min(0)
+
+
+def cases():
+    disc = (np.hypot(*(np.mgrid[:PROBE, :PROBE] - PROBE // 2)) < 10).astype(complex)
+    wide = make_probe()
+    second = shifted(wide, (8, 0)) - shifted(wide, (-8, 0))
+    second *= np.sqrt(0.2 / 0.8) * np.linalg.norm(wide) / np.linalg.norm(second)
+    near_start = 1 / (1 + np.exp((np.hypot(*(np.mgrid[:PROBE, :PROBE] - PROBE / 2)) - 24) / 1.5)) + 0j
+    return {
+        "dose-1e3": lambda: Case("dose-1e3", counts=1e3, start=make_probe(1.1 * DEFOCUS)),
+        "dose-1e6": lambda: Case("dose-1e6", counts=1e6, start=make_probe(1.1 * DEFOCUS)),
+        "disc": lambda: Case("disc", start=disc),
+        "defocus-10": lambda: Case("defocus-10", start=make_probe(1.1 * DEFOCUS)),
+        "defocus-50": lambda: Case("defocus-50", start=make_probe(1.5 * DEFOCUS)),
+        "modes": lambda: Case("modes", modes=[wide, second], start=wide, options="--modes 2"),
+        "positions": lambda: Case("positions", errors=2.0, options="--refine-positions"),
+        "near": lambda: Case("near", start=near_start, near=True),
+    }
+
+
+# ---- judgement
+
+def light(case, shape, corner):
+    sum_of = np.zeros((OBJECT, OBJECT))
+    intensity = sum(abs(mode) ** 2 for mode in case.modes)
+    for row, column in np.floor(case.true + 0.5).astype(int):
+        sum_of[row:row + PROBE, column:column + PROBE] += intensity
+    return sum_of
+
+
+def compare(found, truth, weights):
+    """Relative error after the best factor, ramp and shift, and truth with them."""
+    rows, columns = truth.shape
+    y, x = np.mgrid[:rows, :columns] / np.array([rows, columns])[:, None, None] - 0.5
+
+    def aligned(q):
+        t = shifted(truth, q[:2]) * np.exp(1j * (q[2] * y + q[3] * x))
+        return t * (weights * found * t.conj()).sum() / (weights * abs(t) ** 2).sum()
+
+    def error(q):
+        t = aligned(q)
+        return np.sqrt((weights * abs(found - t) ** 2).sum() / (weights * abs(t) ** 2).sum())
+
+    starts = []
+    for row in range(-3, 4):
+        for column in range(-3, 4):
+            cross = np.fft.fft2(weights * found * np.roll(truth, (row, column), (0, 1)).conj())
+            at = np.unravel_index(np.argmax(abs(cross)), cross.shape)
+            ramp = [2 * np.pi * (k if 2 * k < n else k - n) for k, n in zip(at, cross.shape)]
+            starts.append((-abs(cross[at]), [row, column, *ramp]))
+    best = None
+    for _, start in sorted(starts)[:3]:
+        simplex = np.vstack([start, *(np.array(start) + step for step in np.diag([0.4, 0.4, 1, 1]))])
+        result = minimize(error, start, method="Nelder-Mead", options=dict(xatol=1e-3, fatol=1e-6, maxiter=600, initial_simplex=simplex))
+        if best is None or result.fun < best.fun:
+            best = result
+    return best.fun, aligned(best.x)
+
+
+def ring_correlation(a, b):
+    a, b = np.fft.fft2(a), np.fft.fft2(b)
+    n = min(a.shape)
+    ring = np.minimum((np.hypot(*(np.meshgrid(*(np.fft.fftfreq(k) for k in a.shape), indexing="ij"))) * n).astype(int), n // 2)
+    total = lambda values: np.bincount(ring.ravel(), values.ravel(), n // 2 + 1)[:n // 2]
+    return (total((a * b.conj()).real) / np.sqrt(total(abs(a) ** 2) * total(abs(b) ** 2))).mean()
+
+
+def judge(case, found, modes, positions, corner):
+    """`found` lies in the simulation's object from `corner` on."""
+    light_of = light(case, found.shape, corner)
+    row, column = np.floor(np.asarray(corner) + 0.5).astype(int)
+    top, left = max(0, -row), max(0, -column)
+    found = found[top:, left:][:OBJECT - max(row, 0), :OBJECT - max(column, 0)]
+    box = np.s_[max(row, 0):max(row, 0) + found.shape[0], max(column, 0):max(column, 0) + found.shape[1]]
+    weights = (light_of[box] > 0.1 * light_of.max()).astype(float)
+    error, truth = compare(found, case.object[box], weights)
+    result = {"error": error, "ring": ring_correlation(weights * found, weights * truth)}
+    if positions is not None:
+        moved = (positions - case.true) - np.median(positions - case.true, 0)
+        result["positions off"] = float(np.median(np.hypot(*moved.T)))
+    if modes is not None and len(modes) > 1:
+        power = np.sort(np.linalg.svd(modes.reshape(len(modes), -1), compute_uv=False) ** 2)[::-1]
+        result["powers"] = [round(float(p), 3) for p in power / power.sum()]
+    return result
+
+
+# ---- programs
+
+def run_bracewell(program, path, options, folder):
+    out = folder / "out.h5"
+    command = [program, "--data", str(path), "--out", str(out), *options.split()]
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        sys.exit(" ".join(command) + "\n" + done.stderr)
+    with h5py.File(out) as file:
+        found = file["object/amplitude"][()] * np.exp(1j * file["object/phase"][()])
+        probe, positions = file["probe"][()], file["positions"][()]
+    if probe.dtype.names:
+        probe = probe["r"] + 1j * probe["i"]
+    residual = re.search(r"amplitude residual ([-+.e0-9]+)", done.stdout)
+    return found, probe, positions, float(residual.group(1)) if residual else np.nan, seconds, done.stderr
+
+
+PTYCHI = r"""
+import sys, json, time, numpy as np, h5py, torch, ptychi.api as api
+from ptychi.api.task import PtychographyTask
+method, path, passes, modes, refine, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]), sys.argv[6]
+with h5py.File(path) as f:
+    data, scan, probe = f['data'][()].astype('f4'), f['scan'][()], f['probe'][()]
+if probe.ndim == 2:
+    probe = probe[None]
+m = probe.shape[-1]
+probe = probe * np.sqrt(data.sum((1, 2)).mean() / data.shape[-1]**2 / (abs(probe)**2).sum())
+while len(probe) < modes:
+    probe = np.concatenate([probe, 0.3 * probe[:1] * (np.arange(m)[:, None] / m - 0.5)])
+scan = scan - scan.min(0)
+shape = tuple(int(v) for v in np.ceil(scan.max(0)) + m + 12)
+centre = (scan.max(0) + m) / 2
+options = api.LSQMLOptions() if method == 'lsqml' else api.RPIEOptions()
+options.data_options.data = np.fft.fftshift(data, axes=(1, 2))
+options.reconstructor_options.num_epochs = passes
+options.reconstructor_options.batch_size = max(1, len(data) // 8)
+options.reconstructor_options.default_device = api.Devices.CPU
+options.object_options.initial_guess = torch.ones((1, *shape), dtype=torch.complex64)
+options.object_options.pixel_size_m = 1.0
+options.object_options.optimizable = True
+options.probe_options.initial_guess = torch.tensor(probe[None].astype('c8'))
+options.probe_options.optimizable = True
+positions = scan + m / 2 - centre
+options.probe_position_options.position_x_px = positions[:, 1]
+options.probe_position_options.position_y_px = positions[:, 0]
+options.probe_position_options.optimizable = bool(refine)
+start = time.perf_counter()
+task = PtychographyTask(options)
+task.run()
+seconds = time.perf_counter() - start
+found = task.get_data_to_cpu('object', as_numpy=True)[0]
+final = np.stack([task.get_probe_positions_y(as_numpy=True), task.get_probe_positions_x(as_numpy=True)], 1)
+np.savez(out, found=found, probe=task.get_data_to_cpu('probe', as_numpy=True)[0], positions=final + centre - m / 2, seconds=seconds, centre=centre)
+"""
+
+
+def run_ptychi(python, method, path, passes, case, folder):
+    out = folder / "ptychi.npz"
+    modes = 2 if "--modes" in case.options else 1
+    done = subprocess.run([python, "-c", PTYCHI, method, str(path), str(passes), str(modes), str(int("--refine" in case.options)), str(out)],
+                          capture_output=True, text=True)
+    if done.returncode:
+        return None, done.stderr.strip().splitlines()[-1]
+    return np.load(out), ""
+
+
+def show(name, who, passes, result):
+    text = "  ".join(f"{key} {value:.4g}" if not isinstance(value, list) else f"{key} {value}" for key, value in result.items())
+    print(f"{name:11} {who:16} {passes:>4} passes  {text}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", nargs="*", default=[*cases(), "star"])
+    parser.add_argument("--passes", type=int, nargs="*", help="by default the program's own number; the star has 12")
+    parser.add_argument("--options", default="", help="more options of the program")
+    parser.add_argument("--program", default=str(HERE.parents[2] / "build/openmp/examples/bracewell-ptychography"))
+    parser.add_argument("--star", help="siemens-star-small.h5; by default below BRACEWELL_TEST_DATA")
+    parser.add_argument("--ptychi", metavar="PYTHON", help="interpreter that has pty-chi")
+    parser.add_argument("--say", action="store_true", help="print what the program warns of")
+    given = parser.parse_args()
+    star = given.star or os.environ.get("BRACEWELL_TEST_DATA", "") + "/data/ptychography/siemens-star-small.h5"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for case_name in given.cases:
+            passes = given.passes or [None]
+            if case_name == "star":
+                for count in given.passes or [12]:
+                    *_, residual, seconds, said = run_bracewell(given.program, star, f"--passes {count} {given.options}", folder)
+                    show("star", "bracewell", count, {"residual": residual, "seconds": seconds})
+                continue
+            case = cases()[case_name]()
+            path = folder / (case_name + (".cxi" if case.fresnel else ".h5"))
+            case.write(path)
+            for count in passes:
+                options = case.options + (f" --passes {count}" if count else "") + " " + given.options
+                found, probe, positions, residual, seconds, said = run_bracewell(given.program, path, options, folder)
+                margin = positions - case.written
+                corner = -np.median(margin, 0) if "--refine" in case.options else case.corner()
+                if "--refine" in case.options:  # the program's object has a margin
+                    corner = np.round(corner)
+                    positions = positions + corner
+                else:
+                    positions = None
+                result = judge(case, found, probe, positions, corner)
+                show(case_name, "bracewell", count or 0, {**result, "residual": residual, "seconds": seconds})
+                if given.say:
+                    print("".join("    " + line + "\n" for line in said.splitlines() if "warning" in line), end="")
+                for method in ("lsqml", "rpie") if given.ptychi and not case.fresnel else ():
+                    theirs, failure = run_ptychi(given.ptychi, method, path, count or 60, case, folder)
+                    if theirs is None:
+                        print(f"{case_name:11} pty-chi {method}: {failure}")
+                        continue
+                    corner = case.written.min(0) + np.round(theirs["centre"]) - np.array(theirs["found"].shape) // 2
+                    offset = case.written.min(0)
+                    moved = theirs["positions"] + offset if "--refine" in case.options else None
+                    result = judge(case, theirs["found"], theirs["probe"], moved, corner)
+                    show(case_name, "pty-chi " + method, count or 60, {**result, "seconds": float(theirs["seconds"])})
+
+
+if __name__ == "__main__":
+    main()
