@@ -21,7 +21,8 @@ std::optional<double> leading_number(const std::string& text) {
   const char* const first = text.data() + begin + (text[begin] == '+' ? 1 : 0);
   double value = 0;
   const auto [end, error] = std::from_chars(first, text.data() + text.size(), value);
-  const bool alone = end == text.data() + text.size() || std::string(" \t\r,;").find(*end) != std::string::npos;
+  const bool alone =
+      end == text.data() + text.size() || std::string(" \t\r,;").find(*end) != std::string::npos;
   return error == std::errc() && alone ? std::optional(value) : std::nullopt;
 }
 
@@ -39,8 +40,8 @@ std::vector<double> read_angle_text(const std::filesystem::path& path) {
     if (begin == std::string::npos || line[begin] == '#')
       continue;
     const auto fail = [&](const char* expected) {
-      throw InputError(path.string() + ": line " + std::to_string(number) + ": expected " + expected + ", found " +
-                       line.substr(begin, 40));
+      throw InputError(path.string() + ": line " + std::to_string(number) + ": expected " + expected +
+                       ", found " + line.substr(begin, 40));
     };
     const std::size_t equals = line.find('=');
     if (!mdoc) {
@@ -49,8 +50,9 @@ std::vector<double> read_angle_text(const std::filesystem::path& path) {
         fail("an angle");
       angles.push_back(*value);
     } else if (line.substr(begin).starts_with("[ZValue") || line.substr(begin).starts_with("TiltAngle")) {
-      const auto value = equals == std::string::npos ? std::nullopt
-                                                     : leading_number(line.substr(equals + 1, line.find(']') - equals - 1));
+      const auto value = equals == std::string::npos
+                             ? std::nullopt
+                             : leading_number(line.substr(equals + 1, line.find(']') - equals - 1));
       if (!value)
         fail("a number");
       if (line[begin] == '[')

@@ -20,6 +20,11 @@ bool is_mrc_name(const fs::path& path) {
   return std::ranges::find(names, ending) != names.end();
 }
 
+bool is_hdf5_name(const fs::path& path) {
+  const std::string ending = path.extension().string();
+  return ending == ".h5" || ending == ".hdf5" || ending == ".nxs" || ending == ".hdf";
+}
+
 bool is_file(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
@@ -51,15 +56,16 @@ FrameStack::FrameStack(const FramePlace& place, bool may_be_sinogram) : place_(p
     if (mrc_->header().axis_order != std::array{0, 1, 2})
       throw InputError(place.file.string() + ": expected axes in the order x, y, z");
     count_ = mrc_->images(), rows_ = mrc_->height(), width_ = mrc_->width();
-  } else if (may_be_hdf5(place.file)) {
+  } else if (place.dataset.empty() && may_be_hdf5(place.file) && is_hdf5_name(place.file)) {
+    throw InputError(place.file.string() + ": is HDF5, expected FILE:/DATASET");
+  } else if (!place.dataset.empty()) {
     hdf5_.emplace(place.file);
-    if (place.dataset.empty())
-      throw InputError(place.file.string() + ": is HDF5, expected FILE:/DATASET");
     const Hdf5Shape shape = hdf5_->shape(place.dataset);
     if (shape.size() != 3 || hdf5_elements(shape) == 0)
-      hdf5_->fail(place.dataset, may_be_sinogram
-                                     ? "expected projections [angles, rows, width], found shape " + hdf5_text(shape)
-                                     : "expected frames [any, rows, width], found shape " + hdf5_text(shape));
+      hdf5_->fail(place.dataset,
+                  may_be_sinogram
+                      ? "expected projections [angles, rows, width], found shape " + hdf5_text(shape)
+                      : "expected frames [any, rows, width], found shape " + hdf5_text(shape));
     count_ = shape[0], rows_ = shape[1], width_ = shape[2];
     blocks_.emplace(*hdf5_, place.dataset);
   } else {
@@ -72,7 +78,9 @@ FrameStack::FrameStack(const FramePlace& place, bool may_be_sinogram) : place_(p
 }
 
 StoredFormat FrameStack::format() const {
-  return blocks_ ? blocks_->format() : mrc_ ? mrc_->format() : tiff_->stored_format().value_or(StoredFormat{});
+  return blocks_ ? blocks_->format()
+         : mrc_  ? mrc_->format()
+                 : tiff_->stored_format().value_or(StoredFormat{});
 }
 
 std::int64_t FrameStack::packed_rows() const {

@@ -22,7 +22,9 @@ struct FramePlace {
   /// What `name` means to a scan in `home`: a dataset of that file, "FILE:DATASET", or another file. A file is what
   /// exists as such, has the ending of TIFF, or is a pattern; everything is where `home` is no HDF5 file.
   static FramePlace of(const std::string& name, const std::filesystem::path& home);
-  std::string text() const { return dataset.empty() ? file.string() : file.string() + ": dataset " + dataset; }
+  std::string text() const {
+    return dataset.empty() ? file.string() : file.string() + ": dataset " + dataset;
+  }
 };
 
 /// Whether a file can be HDF5: it is neither TIFF nor MRC by its name.

@@ -64,10 +64,10 @@ struct RunOptions {
   bool align = false;                    ///< the scan drifts: angles and shifts of views are searched for
   /// Weigh projections by the share of half a turn that is theirs; absent: where angles are not evenly spread.
   std::optional<bool> density_weights = {};
-  bool corners = false;                  ///< keep what lies outside of the disc that every projection sees
-  std::optional<IndexRange> rows;        ///< of the detector; absent: all
-  std::optional<double> memory_limit;    ///< megabytes; absent: half of the machine's
-  std::string picture_ending = ".png";   ///< of the middle slice
+  bool corners = false;                ///< keep what lies outside of the disc that every projection sees
+  std::optional<IndexRange> rows;      ///< of the detector; absent: all
+  std::optional<double> memory_limit;  ///< megabytes; absent: half of the machine's
+  std::string picture_ending = ".png"; ///< of the middle slice
 };
 
 struct RunResult {

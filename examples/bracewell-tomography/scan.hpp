@@ -39,7 +39,7 @@ struct ScanOptions {
   bool both_ends = false;                   ///< the last one is at `span` itself
   /// Projections before which flat frames were taken, as many each time, in order; empty: their mean is for all.
   std::vector<std::int64_t> flat_at = {};
-  bool nearest_flat = false;               ///< of these times, instead of a line between two of them
+  bool nearest_flat = false;              ///< of these times, instead of a line between two of them
   std::vector<IndexRange> leave_out = {}; ///< projections, counted from 0 in the order of the file
 };
 
