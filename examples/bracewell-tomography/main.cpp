@@ -43,6 +43,15 @@ std::optional<IndexRange> index_range(const char* option, const std::string& tex
   return range;
 }
 
+/// "7" or "30:40"
+IndexRange left_out(const std::string& text) {
+  if (text.find(':') != std::string::npos)
+    return *index_range("--leave-out", text);
+  IndexRange range = *index_range("--leave-out", text + ":" + text);
+  ++range.end;
+  return range;
+}
+
 std::optional<double> centre_of(const std::string& text) {
   if (text == "auto")
     return {};
@@ -153,6 +162,8 @@ void main_job(TomographyOptions& options, Provenance& provenance, Timings& timin
     run.solver = solver_options(options);
   run.scan.nearest_flat = options.between == BetweenFlats::Nearest;
   check_flat_times(run.scan.flat_at);
+  for (const std::string& text : options.leave_out)
+    run.scan.leave_out.push_back(left_out(text));
   if (options.phase != PhaseChoice::None)
     run.phase = phase_options(options);
   if (options.zingers)

@@ -5,18 +5,24 @@
 #include "bracewell-tomography/align.hpp"
 #include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/placement.hpp"
+#include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
 #include "common/processes.hpp"
 #include "common/progress.hpp"
+#include "common/stored_values.hpp"
 #include "common/text_table.hpp"
 
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/half_acquisition.hpp>
 
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <string>
@@ -89,13 +95,157 @@ Views find_views(const Space& space, const Job& job, const Stripes& stripes,
   return found;
 }
 
-/// Angles and shifts as a table.
-void write_views(const std::filesystem::path& path, const Views& views) {
-  std::vector<double> degrees;
-  for (const double angle : views.angles)
-    degrees.push_back(angle / degree);
-  const std::vector<TextColumn> columns{{"angle_degrees", degrees}, {"shift_pixels", views.shifts}};
+/// Angles and shifts as a table, in the order in which the projections were taken.
+void write_views(const std::filesystem::path& path, const Scan& scan, const Views& views) {
+  std::vector<std::size_t> order(views.angles.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  std::ranges::sort(order, {}, [&](std::size_t p) { return scan.views()[p].number; });
+  std::vector<double> degrees, shifts;
+  for (const std::size_t p : order) {
+    degrees.push_back(views.angles[p] / degree);
+    shifts.push_back(views.shifts[p]);
+  }
+  const std::vector<TextColumn> columns{{"angle_degrees", degrees}, {"shift_pixels", shifts}};
   write_text_table(path, columns);
+}
+
+/// Where the axis is by the centres of mass of the rows, which go along with centre + a cos + b sin of the angle.
+struct MassFit {
+  double centre = 0;
+  double error = 0;      ///< of the centre, pixels: what the fit leaves over the root of the views
+  bool is_sound = false; ///< the detector saw all of the object: its mass is the same in every view
+};
+
+MassFit fit_mass(const DeviceView<float**>& sinogram, const std::vector<double>& angles) {
+  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
+  const std::size_t count = values.extent(0), width = values.extent(1),
+                    some = std::max<std::size_t>(1, width / 50);
+  std::vector<double> masses(count), moments(count);
+  double left = 0, right_air = 0, largest = 0; // of the outermost columns, over all views
+  for (std::size_t p = 0; p < count; ++p)
+    for (std::size_t x = 0; x < some; ++x) {
+      left += values(p, x) / double(some * count);
+      right_air += values(p, width - 1 - x) / double(some * count);
+    }
+  for (std::size_t p = 0; p < count; ++p)
+    for (std::size_t x = 0; x < width; ++x) { // above air
+      const double air = left + (right_air - left) * double(x) / double(std::max<std::size_t>(1, width - 1)),
+                   value = values(p, x) - air;
+      largest = std::max(largest, value);
+      masses[p] += value, moments[p] += value * double(x);
+    }
+  const double edges = std::max(std::abs(left), std::abs(right_air));
+  const double mass = std::accumulate(masses.begin(), masses.end(), 0.0) / double(count);
+  Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
+  Eigen::Vector3d right = Eigen::Vector3d::Zero();
+  const auto waves = [&](std::size_t p) {
+    return Eigen::Vector3d(1, std::cos(angles[p]), std::sin(angles[p]));
+  };
+  MassFit fit;
+  double spread = 0;
+  for (std::size_t p = 0; p < count; ++p) {
+    normal += waves(p) * waves(p).transpose();
+    right += waves(p) * (moments[p] / mass);
+    spread += std::pow(masses[p] / mass - 1, 2) / double(count);
+  }
+  const Eigen::Vector3d wave = normal.ldlt().solve(right);
+  double rest = 0;
+  for (std::size_t p = 0; p < count; ++p)
+    rest += std::pow(moments[p] / mass - waves(p).dot(wave), 2) / double(count);
+  fit.centre = wave[0];
+  // Half a turn tells the constant from the waves less well than a whole one does.
+  fit.error = std::sqrt(rest * std::abs(normal.inverse()(0, 0)));
+  fit.is_sound = count > 8 && mass > 0 && std::sqrt(spread) < 0.05 && edges < 0.05 * largest &&
+                 fit.error < 0.5 && fit.centre >= 0 && fit.centre <= double(width - 1);
+  return fit;
+}
+
+/// The axis, by the wedge of the sinogram's spectrum, near the centre of mass where the detector saw all of the object.
+/// Says how well both agree, and over a whole turn opposite views, too. Throws InputError where there is none.
+double find_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
+                 Provenance& provenance) {
+  const std::vector<double>& angles = job.scan.angles();
+  const std::string file = job.scan.path().string();
+  const auto [least, most] = std::ranges::minmax(angles);
+  const double last_pixel = job.width - 1;
+  if (job.scan.is_tilt_series() && most - least < 170 * degree) {
+    provenance.assume(file + ": the axis is taken to be in the middle of the images, at pixel " +
+                      shortest(0.5 * last_pixel) + ", as in tilt series; --centre says where it is");
+    return 0.5 * last_pixel;
+  }
+  {
+    const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
+    const auto [low, high] = std::minmax_element(values.data(), values.data() + values.size());
+    if (std::any_of(values.data(), values.data() + values.size(),
+                    [](float v) { return !std::isfinite(v); }) ||
+        !(*high > *low))
+      throw InputError(file + ": the axis is not found, as row " + std::to_string(job.middle_row()) +
+                       (*high > *low ? " has values that are not finite" : " has the same value everywhere") +
+                       "; use --centre");
+  }
+  Progress progress("searching the axis", "parts", 100);
+  std::int64_t shown = 0;
+  const auto wedge = [&](double first, double last) {
+    return find_centre(
+        space, sinogram, angles,
+        {.first = std::max(0., first), .last = std::min(last_pixel, last), .progress = [&](double share) {
+           progress.add(std::max<std::int64_t>(0, std::int64_t(100 * share) - shown));
+           shown = std::max(shown, std::int64_t(100 * share));
+         }});
+  };
+  const auto ends_at = [&](double value, double first, double last) {
+    return (value < first + 1 && first > 0) || (value > last - 1 && last < last_pixel);
+  };
+  const auto said = [](double value) { return shortest(std::round(100 * value) / 100); };
+  const MassFit mass = fit_mass(sinogram, angles);
+  const double near = std::max(4., 0.01 * job.width), quarter = job.width / 4;
+  double centre = 0;
+  bool agreed = false;
+  if (mass.is_sound) {
+    centre = wedge(mass.centre - near, mass.centre + near);
+    agreed = std::abs(centre - mass.centre) < std::max(1., 0.002 * job.width);
+  }
+  if (!agreed) {
+    double first = job.width / 2 - quarter, last = job.width / 2 + quarter;
+    centre = wedge(first, last);
+    if (ends_at(centre, first, last)) {
+      first = 0.02 * last_pixel, last = 0.98 * last_pixel;
+      centre = wedge(first, last);
+      if (ends_at(centre, first, last) && !mass.is_sound)
+        throw InputError(file + ": the axis is not found: the search ends at its limit, pixel " +
+                         said(centre) + "; use --centre, or --try-centres for pictures");
+    }
+  }
+  if (agreed && std::abs(centre - mass.centre) > std::max(0.3, 5 * mass.error))
+    // The spectrum has no clear least value of what is even about the axis; drifts shift the centre of mass.
+    provenance.assume(file + ": the axis is at pixel " + said(centre) + " by the sinogram's spectrum, at " +
+                      said(mass.centre) + " by the centre of mass: look at --try-centres");
+  std::string witnesses = agreed ? "; the centre of mass says " + said(mass.centre) : std::string();
+  if (mass.is_sound && !agreed) {
+    if (std::abs(centre - mass.centre) >= std::max(1., 0.002 * job.width)) {
+      // Where the detector sees all of the object, the fit has no other minima to fall into.
+      const bool mass_is_sure = mass.error < 0.25;
+      provenance.assume(file + ": the axis is at pixel " + said(centre) + " by the sinogram's spectrum, at " +
+                        said(mass.centre) + " by the centre of mass, of which the " +
+                        (mass_is_sure ? "latter" : "former") + " is taken: look at --try-centres");
+      centre = mass_is_sure ? mass.centre : centre;
+    }
+    witnesses = "; the centre of mass says " + said(mass.centre);
+  }
+  if (most - least > 350 * degree && angles.size() >= 16) {
+    const double overlap = find_overlap(space, sinogram, angles);
+    witnesses += "; opposite views say " + said(overlap);
+    if (std::abs(overlap - centre) > std::max(1., 0.002 * job.width))
+      provenance.assume(file + ": the axis is at pixel " + said(centre) + " by the sinogram's spectrum, at " +
+                        said(overlap) + " by opposite views: one is wrong; look at --try-centres");
+  }
+  if (witnesses.empty())
+    provenance.assume(
+        file + ": the axis, pixel " + said(centre) +
+        ", is found by the sinogram's spectrum alone, as the object goes on beyond the detector "
+        "or its mass changes: look at --try-centres");
+  provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(centre) + witnesses);
+  return centre;
 }
 
 } // namespace
@@ -134,6 +284,7 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
   if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
     provenance.assume("--centre " + shortest(*options.centre) + ": lies outside of the detector's " +
                       std::to_string(job.width) + " columns: what is about the axis was not seen");
+  check_values(space, job, provenance);
   provenance.say();
   MiddleSlice found{.centre = options.centre.value_or(0), .attenuation = mean_attenuation(sinogram)};
   if (!options.centre)
@@ -141,18 +292,15 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
   if (!options.centre && options.half_acquisition) {
     found.centre = find_overlap(space, sinogram, job.scan.angles());
   } else if (!options.centre) {
-    Progress progress("searching the axis", "parts", 100);
-    std::int64_t shown = 0;
-    found.centre = find_centre(space, sinogram, job.scan.angles(), {.progress = [&](double share) {
-                                 progress.add(std::int64_t(100 * share) -
-                                              std::exchange(shown, std::int64_t(100 * share)));
-                               }});
+    found.centre = find_axis(space, job, sinogram, provenance);
   }
   // Whatever the others compute on.
   found.centre = sum_over_processes(is_first_process() ? found.centre : 0);
   found.attenuation = sum_over_processes(is_first_process() ? found.attenuation : 0);
-  if (!options.centre)
+  if (!options.centre && options.half_acquisition)
     provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(found.centre));
+  if (!options.density_weights && !angle_weights(options, job.scan.angles()).empty())
+    provenance.took(job.scan.path(), "angles that are not evenly spread, by which projections are weighed");
   if (options.half_acquisition)
     provenance.took(job.scan.path(),
                     "half acquisition: " +
@@ -166,6 +314,55 @@ void check_size(const RunOptions& options, const Place& place, Provenance& prove
     provenance.assume("--size " + std::to_string(place.image) +
                       ": --solver takes what lies beyond the slices for air; the detector sees " +
                       std::to_string(place.seen) + " pixels");
+}
+
+void check_values(const Space& space, const Job& job, Provenance& provenance) {
+  const std::int64_t bin = job.options.binning, width = job.scan.width(), row = bin * job.middle_row(),
+                     count = job.angles() * width;
+  const StoredFormat format = job.scan.format();
+  const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
+                                                         size(count * bytes_of(format.type)));
+  job.scan.read(row, 1, {host.data(), host.size()});
+  const auto stored = Kokkos::create_mirror_view_and_copy(Memory(), host);
+  const auto floats = allocate<DeviceView<float*>>("floats", count);
+  to_floats(space, format, stored.data(), floats.data(), count);
+  space.fence("Bracewell::examples::check_values");
+  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), floats);
+  std::vector<float> dark(size(width), 0.F);
+  if (job.scan.has_dark())
+    job.scan.read_dark(row, 1, dark);
+  const float limit = saturation(format.type).value_or(std::numeric_limits<float>::infinity());
+  std::int64_t not_finite = 0, saturated = 0, without_light = 0;
+  std::vector<std::int64_t> of_columns(size(width)), dead;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = values(size(i));
+    const std::size_t x = size(i % width);
+    const bool is_saturated = value >= limit, is_finite = std::isfinite(value),
+               is_dark = job.options.logarithm && value <= dark[x];
+    not_finite += !is_finite, saturated += is_finite && is_saturated, without_light += is_finite && is_dark;
+    of_columns[x] += !is_finite || is_saturated || is_dark;
+  }
+  for (std::size_t x = 0; x < of_columns.size(); ++x)
+    if (2 * of_columns[x] > job.angles())
+      dead.push_back(std::int64_t(x));
+  const std::int64_t all = not_finite + saturated + without_light;
+  if (all == 0)
+    return;
+  std::string text = "row " + std::to_string(row) + " has " + std::to_string(all) + " of " +
+                     std::to_string(count) + " values that are no data (" + std::to_string(saturated) +
+                     " saturated, " + std::to_string(without_light) + " without light, " +
+                     std::to_string(not_finite) + " not finite)";
+  if (!dead.empty()) {
+    text +=
+        ", with " + std::to_string(dead.size()) + (dead.size() > 1 ? " dead columns (" : " dead column (");
+    for (std::size_t i = 0; i < std::min<std::size_t>(8, dead.size()); ++i)
+      text += (i > 0 ? ", " : "") + std::to_string(dead[i]);
+    text += dead.size() > 8 ? " and others)" : ")";
+  }
+  if (dead.empty() && 1000 * all < count)
+    provenance.took(job.scan.path(), text + ": they are interpolated");
+  else
+    provenance.assume(job.scan.path().string() + ": " + text + ": they are interpolated");
 }
 
 void check_flats(const Job& job, Provenance& provenance) {
@@ -193,7 +390,7 @@ Views views_of(const Space& space, const Job& job, const Stripes& stripes,
   timings.phase("align the views");
   Views views = find_views(space, job, stripes, prepared, centre, provenance);
   if (!is_null_output(options.out))
-    write_views(views_path(options), views);
+    write_views(views_path(options), job.scan, views);
   return views;
 }
 

@@ -34,6 +34,9 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
 /// Says what iterations take for granted.
 void check_size(const RunOptions& options, const Place& place, Provenance& provenance);
 
+/// Says how many values of the middle row are no data: saturated, without light or not finite.
+void check_values(const Space& space, const Job& job, Provenance& provenance);
+
 /// Says where flat frames are no brighter than dark ones.
 void check_flats(const Job& job, Provenance& provenance);
 

@@ -52,9 +52,10 @@ std::string names_of(const std::map<std::string, Choice>& choices) {
 /// What is read, and how it is taken.
 void add_scan_options(CLI::App& app, TomographyOptions& options) {
   RunOptions& run = options.run;
-  app.add_option("--scan", run.scan.file,
-                 "HDF5 (Scientific Data Exchange); .tif with a page per projection, a folder or pattern "
-                 "(\"scan/p_*.tif\") of such files, or one sinogram [angles, width] as .tif")
+  app.add_option(
+         "--scan", run.scan.file,
+         "HDF5 (Scientific Data Exchange, NXtomo); .tif with a page per projection, a folder or pattern "
+         "(\"scan/p_*.tif\") of such files, or one sinogram [angles, width] as .tif; a tilt series as .mrc")
       ->type_name("FILE");
   app.add_option("--out", run.out, "slices to write, .h5 (/exchange/data) or .tif")->type_name("FILE");
   app.add_option("--output-type", run.output_type, "of the slices; float16 keeps 3 digits, to 65504")
@@ -65,11 +66,17 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
       ->type_name("DATASET")
       ->capture_default_str();
   app.add_option("--flat", run.scan.flat,
-                 "frames without object, as files where the scan is TIFF; without them data are transmission")
+                 "frames without object: a dataset of the scan, FILE:DATASET, or a .tif or .mrc; without "
+                 "them data are "
+                 "transmission")
       ->type_name("DATASET")
       ->capture_default_str();
-  app.add_option("--dark", run.scan.dark, "frames without beam")->type_name("DATASET")->capture_default_str();
-  app.add_option("--angles", run.scan.angles, "degrees; without them even ones over 180")
+  app.add_option("--dark", run.scan.dark, "frames without beam, likewise")
+      ->type_name("DATASET")
+      ->capture_default_str();
+  app.add_option("--angles", run.scan.angles,
+                 "degrees: a dataset, FILE:DATASET, or a text (.txt, .tlt, .rawtlt, .mdoc); without them "
+                 "even ones over 180")
       ->type_name("DATASET")
       ->capture_default_str();
   auto* const span =
@@ -81,6 +88,10 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
       ->transform(CLI::CheckedTransformer(angle_units).description(""))
       ->type_name(names_of(angle_units));
   app.add_flag("--both-ends", run.scan.both_ends, "the last of them is at the end of the span")->needs(span);
+  app.add_option("--leave-out", options.leave_out,
+                 "projections that are left out, by their numbers from 0 in the order of the file: 7,30:40")
+      ->delimiter(',')
+      ->type_name("N,BEGIN:END");
   app.add_flag("--no-log", options.no_log, "data are attenuation already");
   app.add_option("--flat-at", run.scan.flat_at,
                  "numbers of the projections before which the flat frames were taken, as many each time "
@@ -283,9 +294,14 @@ void add_solver_options(CLI::App& app, TomographyOptions& options) {
           ->transform(CLI::CheckedTransformer(paddings, CLI::ignore_case).description(""))
           ->type_name(names_of(paddings))
           ->default_str("edge");
-  auto* const density = app.add_flag("--density-weights", run.density_weights,
-                                     "for angles that are not evenly spread; least squares needs none");
-  solver->excludes(filter)->excludes(padding)->excludes(density);
+  auto* const density = app.add_flag_callback(
+      "--density-weights", [&run] { run.density_weights = true; },
+      "projections count by the share of half a turn that is nearest to them; by default "
+      "where angles are not evenly spread");
+  auto* const even = app.add_flag_callback(
+      "--even-weights", [&run] { run.density_weights = false; }, "all projections count the same");
+  density->excludes(even);
+  solver->excludes(filter)->excludes(padding)->excludes(density)->excludes(even);
   app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
   app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace Bracewell::Examples {
 
@@ -25,6 +26,7 @@ struct TomographyOptions {
   std::optional<double> total_variation;
   ValueWeights weights = ValueWeights::None;
   SolverOptions of_solver;
+  std::vector<std::string> leave_out;
   std::optional<StripeChoice> stripes;
   PhaseChoice phase = PhaseChoice::None;
   double energy = 0, distance = 0, pixel_size = 0, delta_beta = 0; ///< keV, millimetres, micrometres

@@ -41,6 +41,16 @@ using Frames = Kokkos::View<float***, Kokkos::LayoutRight, Memory, Kokkos::Memor
 using ConstFrames =
     Kokkos::View<const float***, Kokkos::LayoutRight, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
+/// Values at the limit of their type are those of a detector that saw more than it can count: not a number from here on.
+struct MarkSaturated {
+  float* values;
+  float limit;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    if (values[i] >= limit)
+      values[i] = Kokkos::Experimental::quiet_NaN_v<float>;
+  }
+};
+
 /// Frames that are worked on at once.
 std::int64_t frames_at_once(const Job& job, std::int64_t rows) {
   return std::clamp<std::int64_t>(
@@ -78,7 +88,8 @@ Job::Job(const RunOptions& of_run, Provenance& provenance) : options(of_run), sc
   double span = last - first;
   if (options.half_acquisition && scan.angles().size() > 1) // to the first angle of the next turn
     span *= double(scan.angles().size()) / double(scan.angles().size() - 1);
-  if ((!options.centre && !options.try_centres) || options.half_acquisition)
+  const bool searched = !options.centre && !options.try_centres && !scan.is_tilt_series();
+  if (searched || options.half_acquisition)
     if (span < least * degree)
       throw InputError(
           file +
@@ -103,6 +114,21 @@ Job::Job(const RunOptions& of_run, Provenance& provenance) : options(of_run), sc
       provenance.assume(file + ": the filter of --phase reaches " + std::to_string(reach) +
                         " pixels, more than the " + std::to_string(detector_rows) +
                         " rows of the frames: the outermost ones go on");
+  }
+}
+
+std::optional<float> saturation(StoredType type) {
+  switch (type) { // of 8 bits, which are often scaled, the largest value may be one
+  case StoredType::Int16:
+    return 32767.F;
+  case StoredType::UInt16:
+    return 65535.F;
+  case StoredType::Int32:
+    return 2147483647.F;
+  case StoredType::UInt32:
+    return 4294967295.F;
+  default:
+    return {};
   }
 }
 
@@ -167,6 +193,11 @@ void Normalise::operator()(const Space& space, std::int64_t first, const std::by
   if (values_.size() > 0) {
     to_floats(space, job_.scan.format(), rows, values_.data(),
               std::int64_t(angles * count * bin * raw_width));
+    if (const auto limit = saturation(job_.scan.format().type))
+      Kokkos::parallel_for("Bracewell::examples::saturated",
+                           Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                               space, 0, std::int64_t(angles * count * bin * raw_width)),
+                           MarkSaturated{values_.data(), *limit});
     values = values_.data();
   }
   if (binned_.size() > 0) {

@@ -45,6 +45,9 @@ struct Job {
   }
 };
 
+/// The value from which on pixels of a type are saturated; none where that cannot be told.
+std::optional<float> saturation(StoredType type);
+
 /// Means of the frames without object, of every time of --flat-at, and of those without beam, [rows, width] each; empty
 /// where there are none.
 struct Means {

@@ -12,6 +12,7 @@
 #include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -29,11 +30,16 @@ FilterOptions filter_options(const RunOptions& options) {
   return {.filter = options.filter, .padding = options.padding, .upsampling = row_upsampling(options)};
 }
 
+/// Whether views have shares of half a turn that differ.
+bool are_uneven(const std::vector<double>& weights) {
+  return std::ranges::any_of(weights, [](double weight) { return std::abs(weight - 1) > 0.05; });
+}
+
 ParallelBeamGeometry beam_geometry(const RunOptions& options, const Views& views, const Place& place) {
   return {.angles = views.angles,
           .width = place.width,
           .centre = place.centre,
-          .weights = options.density_weights ? angular_density_weights(views.angles) : std::vector<double>(),
+          .weights = angle_weights(options, views.angles),
           .shifts = views.shifts};
 }
 
@@ -107,6 +113,15 @@ Reconstructor filtered(const Space& space, const RunOptions& options, std::int64
 
 } // namespace
 
+std::vector<double> angle_weights(const RunOptions& options, const std::vector<double>& angles) {
+  const bool takes_any = !options.solver && !options.half_acquisition && !options.laminography &&
+                         options.method != Method::LogPolar;
+  if (!options.density_weights.value_or(takes_any))
+    return {};
+  std::vector<double> weights = angular_density_weights(angles);
+  return options.density_weights || are_uneven(weights) ? weights : std::vector<double>();
+}
+
 void check_method(const RunOptions& options, const std::vector<double>& angles) {
   if (options.laminography) {
     if (options.half_acquisition || options.align || options.try_centres || options.try_tilts)
@@ -120,7 +135,7 @@ void check_method(const RunOptions& options, const std::vector<double>& angles) 
                        "artefacts about the axis");
   }
   if (options.method == Method::LogPolar) {
-    if (options.density_weights)
+    if (options.density_weights.value_or(false))
       throw InputError("--density-weights: log-polar reconstruction takes even angles only");
     if (options.align)
       throw InputError("--align: --method log-polar takes even angles only");
@@ -128,7 +143,7 @@ void check_method(const RunOptions& options, const std::vector<double>& angles) 
   }
   if (options.align && options.half_acquisition)
     throw InputError("--align: --half-acquisition does not go with it");
-  if (options.half_acquisition && options.density_weights)
+  if (options.half_acquisition && options.density_weights.value_or(false))
     throw InputError("--density-weights: --half-acquisition takes even angles over a whole turn only");
 }
 

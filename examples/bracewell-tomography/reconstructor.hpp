@@ -42,6 +42,9 @@ using Reconstructor = std::function<Iterations(const Space&, const Sinograms&, c
 /// What is said of an iteration: slices that it was made for, and their sum of squares where that is known.
 using Watch = std::function<void(std::int64_t slices, std::optional<double> squares)>;
 
+/// Weights of views by the share of half a turn that is theirs; empty where all are 1.
+std::vector<double> angle_weights(const RunOptions& options, const std::vector<double>& angles);
+
 /// Throws InputError where angles and options are none that the method takes.
 void check_method(const RunOptions& options, const std::vector<double>& angles);
 

@@ -21,11 +21,6 @@ namespace Bracewell::Examples {
 
 enum class Method { Fourier, LogPolar, Line };
 
-/// Whole numbers [begin, end).
-struct IndexRange {
-  std::int64_t begin = 0, end = 0;
-};
-
 /// Numbers first, first + step ... last.
 struct TrialRange {
   double first = 0, last = 0, step = 1;
@@ -67,11 +62,12 @@ struct RunOptions {
   std::optional<IndexRange> air;         ///< columns without object
   std::optional<StripeOptions> stripes;  ///< absent: they stay
   bool align = false;                    ///< the scan drifts: angles and shifts of views are searched for
-  bool density_weights = false;          ///< for angles that are not evenly spread
-  bool corners = false;                  ///< keep what lies outside of the disc that every projection sees
-  std::optional<IndexRange> rows;        ///< of the detector; absent: all
-  std::optional<double> memory_limit;    ///< megabytes; absent: half of the machine's
-  std::string picture_ending = ".png";   ///< of the middle slice
+  /// Weigh projections by the share of half a turn that is theirs; absent: where angles are not evenly spread.
+  std::optional<bool> density_weights = {};
+  bool corners = false;                ///< keep what lies outside of the disc that every projection sees
+  std::optional<IndexRange> rows;      ///< of the detector; absent: all
+  std::optional<double> memory_limit;  ///< megabytes; absent: half of the machine's
+  std::string picture_ending = ".png"; ///< of the middle slice
 };
 
 struct RunResult {

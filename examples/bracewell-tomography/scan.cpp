@@ -1,98 +1,375 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-tomography/scan.hpp"
 
+#include "bracewell-tomography/angle_text.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline.hpp"
 #include "common/progress.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
+#include <numeric>
 #include <thread>
+#include <utility>
 
 namespace Bracewell::Examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string parent_of(const std::string& name) { return name.substr(0, name.find_last_of('/')); }
+
+/// The number at the end of a name without its ending, and what is before it; -1 where there is none.
+std::pair<std::string, std::int64_t> numbered(const fs::path& file) {
+  const std::string stem = file.stem().string();
+  const std::size_t last = stem.find_last_not_of("0123456789"),
+                    begin = last == std::string::npos ? 0 : last + 1;
+  if (begin == stem.size() || stem.size() - begin > 15)
+    return {stem, -1};
+  return {stem.substr(0, begin), std::stoll(stem.substr(begin))};
+}
+
+bool has_word(std::string name, std::initializer_list<const char*> words) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  return std::ranges::any_of(words, [&](const char* word) { return name.find(word) != std::string::npos; });
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+/// "3, 7 and 12"; at most eight.
+std::string listed(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, numbers.size()); ++i)
+    text += (i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ") + std::to_string(numbers[i]);
+  return numbers.size() > 8 ? text + " and others" : text;
+}
+
+constexpr double turn = 2 * std::numbers::pi;
+
+} // namespace
 
 Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(options) {
-  std::int64_t projections = 0;
   std::error_code error;
-  const bool hdf5 = std::filesystem::is_regular_file(options.file, error) && !is_tiff_name(options.file);
-  if (hdf5 || !(is_tiff_name(options.file) || std::filesystem::is_directory(options.file, error))) {
-    hdf5_.emplace(options.file);
-    const Hdf5Shape shape = hdf5_->shape(options.data);
-    if (shape.size() != 3 || hdf5_elements(shape) == 0)
-      hdf5_->fail(options.data,
-                  "expected projections [angles, rows, width], found shape " + hdf5_text(shape));
-    projections = shape[0], rows_ = shape[1], width_ = shape[2];
-    blocks_.emplace(*hdf5_, options.data);
-  } else {
-    tiff_.emplace(options.file);
-    sinogram_ = tiff_->pages() == 1 && !tiff_->series();
-    projections = sinogram_ ? tiff_->height() : tiff_->pages();
-    rows_ = sinogram_ ? 1 : tiff_->height();
-    width_ = tiff_->width();
-  }
-  flat_ = frames_of(options.flat, ScanOptions{}.flat, flat_sets());
-  dark_ = frames_of(options.dark, ScanOptions{}.dark, 1);
+  const ScanOptions usual;
+  if (fs::is_directory(options_.file, error))
+    open_series(provenance);
+  if (may_be_hdf5(options_.file) && fs::is_regular_file(options_.file, error))
+    open_hdf5();
+  const bool is_hdf5 =
+      may_be_hdf5(options_.file) && options_.file.string().find_first_of("*?[") == std::string::npos;
+  const FramePlace place = is_hdf5 ? FramePlace::of(options_.data, options_.file) : FramePlace{options_.file};
+  stack_ = std::make_shared<const FrameStack>(place, true);
+  if (stack_->mrc())
+    provenance.assume(stack_->mrc()->warnings().empty() ? std::vector<std::string>{} : [&] {
+      std::vector<std::string> warnings = stack_->mrc()->warnings();
+      for (std::string& warning : warnings)
+        warning = path().string() + ": " + warning;
+      return warnings;
+    }());
+  for (std::int64_t frame = 0; frame < stack_->count(); ++frame)
+    views_.push_back({frame, frame, 0});
+  const std::string key = parent_of(place.dataset) + "/image_key";
+  if (stack_->hdf5() && stack_->hdf5()->has_dataset(key))
+    read_image_key(key, provenance);
+  open_frames(flat_, options_.flat, usual.flat,
+              std::max<std::int64_t>(1, std::int64_t(options_.flat_at.size())));
+  open_frames(dark_, options_.dark, usual.dark, 1);
   if (has_dark() && !has_flat())
-    throw InputError(path().string() + ": has " + options.dark + " but no " + options.flat);
-  if (has_flat())
-    provenance.took(path(), std::to_string(flat_.count) + " flat and " + std::to_string(dark_.count) +
-                                " dark frames");
-  if (flat_sets() > 1 && (!has_flat() || flat_.count % flat_sets() != 0))
-    throw InputError(path().string() + ": expected a multiple of " + std::to_string(flat_sets()) +
-                     " frames without object, as many at every time of --flat-at, found " +
-                     std::to_string(flat_.count));
-  make_angles(projections, provenance);
+    throw InputError(path().string() + ": has " + (options_.dark.empty() ? "dark frames" : options_.dark) +
+                     " but no " + (options_.flat.empty() ? "flat frames" : options_.flat));
+  check_frames(provenance);
+  if (const auto angles = place_of_angles())
+    take_angles(*angles, provenance);
+  else
+    make_angles(provenance);
+  leave_out(provenance);
+  sort_views(provenance);
 }
 
-Scan::Frames Scan::frames_of(const std::string& name, const std::string& usual, std::int64_t sets) const {
-  Frames frames{.name = name};
-  std::optional<TiffReader> tiff;
-  Hdf5Shape shape;
-  if (hdf5_) {
-    if (name.empty() || (name == usual && !hdf5_->has(name)))
-      return {};
-    shape = hdf5_->shape(name);
-  } else {
-    if (name.empty() || name == usual)
-      return {};
-    tiff.emplace(name);
-    shape = {tiff->pages(), tiff->height(), tiff->width()};
+/// Sorts the files of a folder into projections, flat and dark frames by their names.
+void Scan::open_series(Provenance& provenance) {
+  std::map<std::string, std::int64_t> groups; // files of every name without its number
+  for (const auto& entry : fs::directory_iterator(options_.file))
+    if (is_tiff_name(entry.path()))
+      ++groups[numbered(entry.path()).first];
+  if (groups.size() < 2 || std::ranges::any_of(groups, [](const auto& group) {
+        return group.first.find_first_of("*?[") != std::string::npos;
+      }))
+    return;
+  std::vector<std::string> projections, flats, darks;
+  for (const auto& [name, count] : groups)
+    (has_word(name, {"dark"})                                       ? darks
+     : has_word(name, {"flat", "white", "bright", "open", "blank"}) ? flats
+                                                                    : projections)
+        .push_back(name);
+  if (projections.size() != 1 || flats.size() > 1 || darks.size() > 1) {
+    std::string found;
+    for (const auto& [name, count] : groups)
+      found += (found.empty() ? "" : ", ") + std::to_string(count) + " of " + name + "*";
+    throw InputError(path().string() +
+                     ": expected files of one name beside those of flat and dark frames, found " + found +
+                     "; use a pattern (\"" + (path() / projections.front()).string() + "*.tif\")");
   }
-  if (shape.size() != 3 || shape[0] < 1 || shape[1] != rows_ || shape[2] != width_)
-    throw InputError((hdf5_ ? path().string() + ": dataset " : std::string()) + name +
-                     ": expected frames [any, " + std::to_string(rows_) + ", " + std::to_string(width_) +
-                     "] as those of the projections, found shape " + hdf5_text(shape));
-  frames.count = shape[0];
-  if (tiff && frames.count % sets == 0) {
-    const auto pixels = static_cast<std::size_t>(rows_ * width_);
-    frames.means.resize(static_cast<std::size_t>(sets) * pixels);
-    std::vector<float> frame(pixels);
-    std::vector<double> sum(pixels);
-    const std::int64_t number = frames.count / sets;
-    for (std::int64_t f = 0; f < frames.count; ++f) {
-      tiff->read_rows(f, 0, rows_, frame);
-      for (std::size_t i = 0; i < pixels; ++i)
-        sum[i] = (f % number > 0 ? sum[i] : 0) + frame[i];
-      if ((f + 1) % number == 0)
-        std::ranges::transform(sum, frames.means.begin() + f / number * std::int64_t(pixels),
-                               [&](double value) { return static_cast<float>(value / double(number)); });
+  const fs::path folder = options_.file;
+  const auto pattern = [&](const std::string& name) {
+    std::string ending;
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (is_tiff_name(entry.path()) && numbered(entry.path()).first == name)
+        ending = entry.path().extension().string();
+    return (folder / (name + "*" + ending)).string();
+  };
+  const ScanOptions usual;
+  std::string said =
+      "by their names " + std::to_string(groups[projections[0]]) + " projections (" + projections[0] + "*)";
+  if (!flats.empty() && options_.flat == usual.flat) {
+    options_.flat = pattern(flats[0]);
+    said += ", " + std::to_string(groups[flats[0]]) + " flat frames (" + flats[0] + "*)";
+  }
+  if (!darks.empty() && options_.dark == usual.dark) {
+    options_.dark = pattern(darks[0]);
+    said += ", " + std::to_string(groups[darks[0]]) + " dark frames (" + darks[0] + "*)";
+  }
+  provenance.took(folder, said);
+  options_.file = pattern(projections[0]);
+}
+
+/// Finds the datasets of other layouts where the usual ones are not there.
+void Scan::open_hdf5() {
+  const Hdf5Reader file(options_.file);
+  const ScanOptions usual;
+  const auto first_of = [&](std::string& name, const std::string& usual_name,
+                            std::initializer_list<std::string> others) {
+    if (name != usual_name || file.has(name))
+      return;
+    for (const std::string& other : others)
+      if (file.has_dataset(other)) {
+        name = other;
+        return;
+      }
+  };
+  if (options_.data == usual.data && !file.has(options_.data)) {
+    std::vector<std::string> found; // datasets with an image_key beside them
+    const auto look = [&](const std::string& group) {
+      for (const char* const name : {"/instrument/detector", "/data"})
+        if (file.has_dataset(group + name + "/image_key") && file.has_dataset(group + name + "/data")) {
+          found.push_back(group + name + "/data");
+          return;
+        }
+    };
+    for (const std::string& entry : file.list()) {
+      if (file.has_dataset("/" + entry))
+        continue;
+      look("/" + entry);
+      for (const std::string& inner : file.list("/" + entry))
+        if (!file.has_dataset("/" + entry + "/" + inner))
+          look("/" + entry + "/" + inner);
+    }
+    if (found.size() > 1)
+      throw InputError(path().string() + ": has several scans, " + found[0] + " and " + found[1] +
+                       " among them: --data says which one");
+    if (found.size() == 1)
+      options_.data = found[0];
+  }
+  const std::string group = parent_of(options_.data), entry = parent_of(group), above = parent_of(entry);
+  first_of(options_.flat, usual.flat, {"/exchange/data_flat", "/exchange/white", "/exchange/flat"});
+  first_of(options_.dark, usual.dark, {"/exchange/dark"});
+  first_of(options_.angles, usual.angles,
+           {"/exchange/angles", "/exchange/angle", group + "/rotation_angle",
+            entry + "/sample/rotation_angle", above + "/sample/rotation_angle",
+            entry + "/data/rotation_angle", above + "/data/rotation_angle"});
+}
+
+/// Sorts the frames of NXtomo: 0 is a projection, 1 flat, 2 dark, everything else is left out.
+void Scan::read_image_key(const std::string& name, Provenance& provenance) {
+  const auto keys = stack_->hdf5()->read<std::int64_t>(name);
+  if (std::int64_t(keys.size()) != stack_->count())
+    stack_->hdf5()->fail(name, "expected " + std::to_string(stack_->count()) +
+                                   " values, one per frame, found " + std::to_string(keys.size()));
+  views_.clear();
+  Numbers dark;
+  std::int64_t others = 0;
+  for (std::int64_t frame = 0; frame < stack_->count(); ++frame) {
+    const std::int64_t key = keys[std::size_t(frame)], number = std::int64_t(views_.size());
+    if (key == 0) {
+      views_.push_back({frame, number, 0});
+    } else if (key == 1) {
+      if (flat_.sets.empty() || flat_times_.back() != number) {
+        flat_.sets.emplace_back();
+        flat_times_.push_back(number);
+      }
+      flat_.sets.back().push_back(frame);
+    } else if (key == 2) {
+      dark.push_back(frame);
+    } else {
+      ++others;
     }
   }
-  return frames;
+  if (views_.empty())
+    stack_->hdf5()->fail(name, "has no 0, which projections have");
+  if (!flat_.sets.empty())
+    flat_.stack = stack_;
+  if (!dark.empty())
+    dark_.stack = stack_, dark_.sets = {dark};
+  provenance.took(path(),
+                  "from " + name + " " + std::to_string(views_.size()) + " projections" +
+                      (others > 0 ? " and " + std::to_string(others) + " frames that are none of all" : ""));
 }
 
-void Scan::read_angles(std::int64_t count, Provenance& provenance) {
-  angles_ = hdf5_->read<double>(options_.angles);
-  if (std::int64_t(angles_.size()) != count)
-    hdf5_->fail(options_.angles, "expected " + std::to_string(count) + " angles, one per projection, found " +
-                                     std::to_string(angles_.size()));
-  for (const double angle : angles_)
+void Scan::open_frames(Frames& frames, const std::string& name, const std::string& usual, std::int64_t sets) {
+  if (name.empty()) {
+    frames = {};
+    return;
+  }
+  const FramePlace place = FramePlace::of(name, options_.file);
+  if (name == usual && !(stack_->hdf5() && !place.dataset.empty() && Hdf5Reader(options_.file).has(name)))
+    return; // those of an image_key, or none
+  frames = {.stack = std::make_shared<const FrameStack>(place, false), .sets = {}, .means = {}};
+  const FrameStack& stack = *frames.stack;
+  if (stack.rows() != rows() || stack.width() != width())
+    throw InputError(place.text() + ": expected frames [any, " + std::to_string(rows()) + ", " +
+                     std::to_string(width()) + "] as those of the projections, found shape " +
+                     hdf5_text({stack.count(), stack.rows(), stack.width()}));
+  if (stack.count() % sets != 0)
+    throw InputError(path().string() + ": expected a multiple of " + std::to_string(sets) +
+                     " frames without object, as many at every time of --flat-at, found " +
+                     std::to_string(stack.count()));
+  for (std::int64_t frame = 0; frame < stack.count(); ++frame) {
+    if (frame % (stack.count() / sets) == 0)
+      frames.sets.emplace_back();
+    frames.sets.back().push_back(frame);
+  }
+  if (&frames == &flat_)
+    flat_times_ = sets > 1 ? options_.flat_at : Numbers{0};
+}
+
+/// Leaves out flat and dark frames whose brightness is not that of the others: the shutter was closed, or open.
+void Scan::check_frames(Provenance& provenance) {
+  if (options_.flat_at.size() > 1 && flat_.sets.size() != options_.flat_at.size())
+    throw InputError(path().string() + ": expected a multiple of " + std::to_string(options_.flat_at.size()) +
+                     " frames without object, as many at every time of --flat-at, found none");
+  const auto brightness = [&](const Frames& frames, std::int64_t number) {
+    std::vector<float> row(static_cast<std::size_t>(width()));
+    frames.stack->read_floats(number, 1, rows() / 2, 1, row);
+    std::vector<double> values;
+    for (const float value : row)
+      if (std::isfinite(value))
+        values.push_back(value);
+    return values.empty() ? 0 : median(values);
+  };
+  std::vector<std::vector<double>> all[2];
+  double typical[2] = {0, 0};
+  Frames* const kinds[] = {&flat_, &dark_};
+  for (int kind = 0; kind < 2; ++kind) {
+    std::vector<double> together;
+    for (const Numbers& set : kinds[kind]->sets) {
+      all[kind].emplace_back();
+      for (const std::int64_t number : set)
+        all[kind].back().push_back(brightness(*kinds[kind], number));
+      together.insert(together.end(), all[kind].back().begin(), all[kind].back().end());
+    }
+    typical[kind] = together.empty() ? 0 : median(together);
+  }
+  const double contrast = typical[0] - typical[1];
+  std::int64_t counts[2] = {0, 0};
+  for (int kind = 0; kind < 2; ++kind) {
+    Numbers left_out;
+    for (std::size_t k = 0; k < kinds[kind]->sets.size(); ++k) {
+      Numbers& set = kinds[kind]->sets[k];
+      const double middle = median(all[kind][k]), most = (kind == 0 ? 0.2 : 0.05) * contrast;
+      Numbers kept, others;
+      for (std::size_t i = 0; i < set.size(); ++i)
+        (set.size() > 2 && contrast > 0 && std::abs(all[kind][k][i] - middle) > most ? others : kept)
+            .push_back(set[i]);
+      if (3 * others.size() <= set.size()) { // few, which something went wrong with
+        left_out.insert(left_out.end(), others.begin(), others.end());
+        set = kept;
+      } else {
+        provenance.assume(kinds[kind]->stack->place().text() + ": " + std::to_string(others.size()) + " of " +
+                          std::to_string(set.size()) + (kind == 0 ? " flat" : " dark") +
+                          " frames differ in brightness from the others: all are averaged" +
+                          (kind == 0 ? "; --flat-at says when they were taken" : ""));
+      }
+      counts[kind] += std::int64_t(set.size());
+    }
+    if (!left_out.empty())
+      provenance.assume((kinds[kind]->stack->place().text()) + ": " + (kind == 0 ? "flat" : "dark") +
+                        " frame" + (left_out.size() > 1 ? "s " : " ") + listed(left_out) +
+                        (left_out.size() > 1 ? " are" : " is") +
+                        " left out, as the brightness is not that of the others");
+    if (kinds[kind]->sets.empty() || kinds[kind]->stack->hdf5())
+      continue;
+    std::vector<float> means(kinds[kind]->sets.size() * std::size_t(rows() * width()));
+    for (std::size_t k = 0; k < kinds[kind]->sets.size(); ++k)
+      read_mean(*kinds[kind], std::int64_t(k), 0, rows(),
+                std::span(means).subspan(k * std::size_t(rows() * width()), std::size_t(rows() * width())));
+    kinds[kind]->means = std::move(means);
+  }
+  if (has_flat())
+    provenance.took(path(), std::to_string(counts[0]) + " flat and " + std::to_string(counts[1]) +
+                                " dark frames" +
+                                (flat_sets() > 1 ? ", of " + std::to_string(flat_sets()) + " times" : ""));
+}
+
+std::optional<FramePlace> Scan::place_of_angles() const {
+  if (options_.span)
+    return {};
+  const FramePlace place = FramePlace::of(options_.angles, options_.file);
+  if (options_.angles != ScanOptions{}.angles)
+    return place;
+  if (stack_->hdf5() && Hdf5Reader(options_.file).has(options_.angles))
+    return place;
+  if (is_tilt_series())
+    for (const char* const ending : {".tlt", ".rawtlt", ".mdoc"})
+      for (fs::path text : {fs::path(path()).replace_extension(ending), fs::path(path().string() + ending)})
+        if (fs::exists(text))
+          return FramePlace{text};
+  return {};
+}
+
+void Scan::take_angles(const FramePlace& place, Provenance& provenance) {
+  if (options_.first_angle)
+    throw InputError(path().string() + ": has angles of its own: --first-angle goes with --span");
+  std::optional<Hdf5Reader> hdf5;
+  if (!place.dataset.empty())
+    hdf5.emplace(place.file);
+  std::vector<double> angles = hdf5 ? hdf5->read<double>(place.dataset) : read_angle_text(place.file);
+  const auto fail = [&](const std::string& message) { throw InputError(place.text() + ": " + message); };
+  const std::size_t count = views_.size();
+  if (angles.size() == std::size_t(stack_->count()) && angles.size() != count) { // of all frames
+    for (std::size_t p = 0; p < count; ++p)
+      angles[p] = angles[std::size_t(views_[p].frame)];
+    angles.resize(count);
+  } else if (const TiffReader* const tiff = stack_->tiff(); tiff && tiff->series() && angles.size() > count) {
+    // Files are missing: their numbers say which angles are those of the others.
+    const std::int64_t first = numbered(tiff->file_of(0)).second;
+    std::vector<double> some;
+    for (std::size_t p = 0; p < count; ++p) {
+      const std::int64_t at = numbered(tiff->file_of(std::int64_t(p))).second - first;
+      if (first >= 0 && at >= 0 && at < std::int64_t(angles.size()))
+        some.push_back(angles[std::size_t(at)]);
+    }
+    const std::int64_t last = numbered(tiff->file_of(std::int64_t(count) - 1)).second;
+    if (some.size() == count && last - first + 1 == std::int64_t(angles.size())) {
+      provenance.assume(path().string() + ": " + std::to_string(angles.size() - count) +
+                        " numbers are missing among its files: angles are taken by number");
+      angles = some;
+    }
+  }
+  if (angles.size() != count)
+    fail("expected " + std::to_string(count) + " angles, one per projection, found " +
+         std::to_string(angles.size()));
+  for (const double angle : angles)
     if (!std::isfinite(angle))
-      hdf5_->fail(options_.angles, "has an angle that is not finite");
-  const auto [least, most] = std::ranges::minmax(angles_);
+      fail("has an angle that is not finite");
+  const auto [least, most] = std::ranges::minmax(angles);
   const std::string range = shortest(least) + " to " + shortest(most),
-                    unit = hdf5_->text_attribute(options_.angles, "units");
+                    unit = hdf5 ? hdf5->text_attribute(place.dataset, "units") : "";
   bool radians = unit.starts_with("rad");
   if (options_.angle_unit) {
     radians = options_.angle_unit == AngleUnit::Radians;
@@ -102,100 +379,159 @@ void Scan::read_angles(std::int64_t count, Provenance& provenance) {
         path().string() + ": angles from " + range +
         " are taken as radians, as they would be too few degrees; --angle-unit says what they are");
   }
-  provenance.took(path(),
+  provenance.took(place.file,
                   std::to_string(count) + " angles from " + range + (radians ? " radians" : " degrees"));
-  for (double& angle : angles_)
-    angle *= radians ? 1 : degree;
+  double largest_step = 0;
+  for (std::size_t p = 0; p < count; ++p) {
+    views_[p].angle = angles[p] * (radians ? 1 : degree);
+    if (p > 0)
+      largest_step = std::max(largest_step, std::abs(views_[p].angle - views_[p - 1].angle));
+  }
+  if (largest_step > turn)
+    provenance.assume(
+        place.text() + ": angles are up to " + shortest(std::round(largest_step / degree)) +
+        " degrees from one projection to the next, more than a turn: are they counts of an encoder?");
 }
 
-void Scan::make_angles(std::int64_t count, Provenance& provenance) {
-  if (!options_.span && hdf5_ && hdf5_->has(options_.angles)) {
-    if (options_.first_angle)
-      throw InputError(path().string() + ": has angles of its own: --first-angle goes with --span");
-    return read_angles(count, provenance);
+void Scan::make_angles(Provenance& provenance) {
+  const std::size_t projections = views_.size();
+  std::int64_t count = std::int64_t(projections);
+  // Numbers that are missing among files are views that are missing.
+  const TiffReader* const tiff = stack_->tiff();
+  if (tiff && tiff->series() && projections > 1) {
+    const std::int64_t first = numbered(tiff->file_of(0)).second,
+                       last = numbered(tiff->file_of(count - 1)).second;
+    bool increasing = first >= 0;
+    for (std::int64_t p = 1; p < count; ++p)
+      increasing = increasing && numbered(tiff->file_of(p)).second > numbered(tiff->file_of(p - 1)).second;
+    if (increasing && last - first + 1 > count && last - first + 1 < 2 * count) {
+      provenance.assume(path().string() + ": " + std::to_string(last - first + 1 - count) +
+                        " numbers are missing among its files: even angles leave them out");
+      for (View& view : views_)
+        view.number = numbered(tiff->file_of(view.frame)).second - first;
+      count = last - first + 1;
+    }
   }
   if (!options_.span)
     provenance.assume(path().string() + ": has no angles: " + std::to_string(count) +
                       " even ones over 180 degrees are assumed; use --span and --first-angle");
   const double span = options_.span.value_or(180), first = options_.first_angle.value_or(0); // degrees
   const auto steps = static_cast<double>(options_.both_ends ? std::max<std::int64_t>(1, count - 1) : count);
-  for (std::int64_t p = 0; p < count; ++p)
-    angles_.push_back((first + span * double(p) / steps) *
-                      degree); // to the last bit those of a file that has them
+  for (View& view : views_)
+    view.angle = (first + span * double(view.number) / steps) * degree; // to the last bit those of a file
+}
+
+void Scan::leave_out(Provenance& provenance) {
+  const std::size_t before = views_.size();
+  for (const IndexRange& range : options_.leave_out) {
+    if (range.begin < 0 || range.end <= range.begin || range.end > std::int64_t(before))
+      throw InputError(path().string() + ": expected --leave-out within 0:" + std::to_string(before) +
+                       ", found " + std::to_string(range.begin) + ":" + std::to_string(range.end));
+    std::erase_if(views_,
+                  [&](const View& view) { return view.number >= range.begin && view.number < range.end; });
+  }
+  if (views_.empty())
+    throw InputError(path().string() + ": --leave-out leaves no projection");
+  if (views_.size() < before)
+    provenance.took(path(), std::to_string(views_.size()) + " of " + std::to_string(before) + " projections");
+}
+
+/// Puts views in the order of their angles, unless they follow each other already.
+void Scan::sort_views(Provenance& provenance) {
+  bool rising = true, falling = true;
+  for (std::size_t p = 1; p < views_.size(); ++p) {
+    rising = rising && views_[p].angle >= views_[p - 1].angle;
+    falling = falling && views_[p].angle <= views_[p - 1].angle;
+  }
+  const double span = std::abs(views_.back().angle - views_.front().angle);
+  const bool small_steps = span < 5 * degree * double(views_.size());
+  if (!(rising || falling) || (span > 1.01 * turn && !small_steps)) {
+    std::vector<View> folded = views_;
+    const double first = std::ranges::min(views_, {}, &View::angle).angle;
+    for (View& view : folded) {
+      view.angle -= turn * std::floor((view.angle - first) / turn);
+      if (view.angle - first > turn - 1e-9)
+        view.angle = first;
+    }
+    std::ranges::stable_sort(folded, {}, &View::angle);
+    // They begin after the largest gap.
+    std::size_t begin = 0;
+    double largest = folded.front().angle + turn - folded.back().angle;
+    for (std::size_t p = 1; p < folded.size(); ++p)
+      if (const double gap = folded[p].angle - folded[p - 1].angle; gap > largest + 1e-9)
+        largest = gap, begin = p;
+    for (std::size_t p = 0; p < begin; ++p)
+      folded[p].angle += turn;
+    std::ranges::rotate(folded, folded.begin() + std::ptrdiff_t(begin));
+    views_ = folded;
+    provenance.took(path(), "projections that were not taken in the order of their angles; they are sorted");
+  }
+  for (const View& view : views_)
+    angles_.push_back(view.angle);
 }
 
 std::int64_t Scan::bytes_per_row() const {
-  return static_cast<std::int64_t>(angles_.size()) * width_ * bytes_of(format().type);
-}
-
-std::int64_t Scan::packed_rows() const {
-  if (blocks_)
-    return blocks_->compressed_chunk().empty() ? 1 : blocks_->compressed_chunk()[1];
-  return sinogram_ || tiff_->stored_format() ? 1 : tiff_->rows_together();
+  return static_cast<std::int64_t>(angles_.size()) * width() * bytes_of(format().type);
 }
 
 void Scan::unpack(std::int64_t first, std::int64_t count) {
-  constexpr std::int64_t few = 8; // pages
-  const auto angles = static_cast<std::int64_t>(angles_.size()),
-             together = blocks_ ? blocks_->compressed_chunk()[0] : few,
-             frame = count * width_ * bytes_of(format().type);
+  const auto angles = static_cast<std::int64_t>(angles_.size()), together = stack_->packed_frames(),
+             frame = count * width() * bytes_of(format().type);
   unpacked_.resize(static_cast<std::size_t>(angles * frame));
   first_unpacked_ = first;
   Progress progress("unpacking", "projections", angles);
   Stage stage{.name = "unpack", .threads = std::max(1, int(std::thread::hardware_concurrency()))};
   stage.work = [&](std::int64_t item) {
-    const std::int64_t begin = item * together, number = std::min(together, angles - begin);
-    const auto unpacked =
-        std::span(unpacked_).subspan(std::size_t(begin * frame), std::size_t(number * frame));
-    if (blocks_)
-      blocks_->read({{begin, first, 0}, {number, count, width_}}, unpacked);
-    else
-      read_pages(begin, number, first, count, unpacked);
+    // Parts of the file begin at multiples of their frames, views perhaps not.
+    const std::int64_t shift = views_.front().frame % together,
+                       begin = std::max<std::int64_t>(0, item * together - shift),
+                       number = std::min((item + 1) * together - shift, angles) - begin;
+    if (number <= 0)
+      return;
+    read_views(begin, number, first, count,
+               std::span(unpacked_).subspan(std::size_t(begin * frame), std::size_t(number * frame)));
     progress.add(number);
   };
-  run_stages((angles + together - 1) / together, {stage});
+  run_stages((angles + together - 1) / together + 1, {stage});
 }
 
 void Scan::read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const {
   const auto angles = static_cast<std::int64_t>(angles_.size());
-  if (!unpacked_.empty()) {
-    const auto row = bytes.size() / std::size_t(angles * count),
-               frame = unpacked_.size() / std::size_t(angles);
-    for (std::size_t p = 0; p < angles_.size(); ++p)
-      std::ranges::copy(std::span(unpacked_).subspan(p * frame + std::size_t(first - first_unpacked_) * row,
-                                                     std::size_t(count) * row),
-                        bytes.subspan(p * std::size_t(count) * row).begin());
-    return;
-  }
-  if (blocks_)
-    return blocks_->read({{0, first, 0}, {angles, count, width_}}, bytes);
-  if (tiff_->stored_format())
-    return sinogram_ ? tiff_->read_stored(0, angles, bytes) : tiff_->read_stored(first, count, bytes);
-  if (sinogram_)
-    return read_pages(0, 1, 0, angles, bytes);
-  read_pages(0, angles, first, count, bytes);
+  if (unpacked_.empty())
+    return read_views(0, angles, first, count, bytes);
+  const auto row = bytes.size() / std::size_t(angles * count), frame = unpacked_.size() / std::size_t(angles);
+  for (std::size_t p = 0; p < angles_.size(); ++p)
+    std::ranges::copy(std::span(unpacked_).subspan(p * frame + std::size_t(first - first_unpacked_) * row,
+                                                   std::size_t(count) * row),
+                      bytes.subspan(p * std::size_t(count) * row).begin());
 }
 
-void Scan::read_pages(std::int64_t page, std::int64_t pages, std::int64_t first, std::int64_t count,
+void Scan::read_views(std::int64_t begin, std::int64_t number, std::int64_t first, std::int64_t count,
                       std::span<std::byte> bytes) const {
-  const std::span values(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
-  const TiffReader tiff(*tiff_); // one of this thread
-  const auto pixels = static_cast<std::size_t>(count * width_);
-  for (std::int64_t i = 0; i < pages; ++i)
-    tiff.read_rows(page + i, first, count, values.subspan(static_cast<std::size_t>(i) * pixels, pixels));
+  const auto frame = bytes.size() / std::size_t(number);
+  for (std::int64_t view = 0; view < number;) { // those that follow each other in the file at once
+    std::int64_t run = 1;
+    const std::int64_t place = views_[std::size_t(begin + view)].frame;
+    while (view + run < number && views_[std::size_t(begin + view + run)].frame == place + run)
+      ++run;
+    stack_->read(place, run, first, count,
+                 bytes.subspan(std::size_t(view) * frame, std::size_t(run) * frame));
+    view += run;
+  }
 }
 
 void Scan::read_flat(std::int64_t set, std::int64_t first, std::int64_t count,
                      std::span<float> values) const {
-  read_mean(flat_, set, flat_.count / flat_sets(), first, count, values);
+  read_mean(flat_, set, first, count, values);
 }
 
 std::vector<float> Scan::flat_places() const {
-  const auto& times = options_.flat_at;
+  const Numbers& times = flat_times_;
   std::vector<float> places;
-  for (std::size_t p = 0; times.size() > 1 && p < angles_.size(); ++p) {
-    const double time = double(p) + 0.5; // a set was taken before the projection of its number
-    const auto next = std::ranges::upper_bound(times, std::int64_t(p));
+  for (std::size_t p = 0; times.size() > 1 && p < views_.size(); ++p) {
+    const std::int64_t number = views_[p].number;
+    const double time = double(number) + 0.5; // a set was taken before the projection of its number
+    const auto next = std::ranges::upper_bound(times, number);
     if (next == times.begin() || next == times.end()) {
       places.push_back(next == times.begin() ? 0.F : float(times.size() - 1));
       continue;
@@ -208,32 +544,35 @@ std::vector<float> Scan::flat_places() const {
 }
 
 void Scan::read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const {
-  read_mean(dark_, 0, dark_.count, first, count, values);
+  read_mean(dark_, 0, first, count, values);
 }
 
-void Scan::read_mean(const Frames& frames, std::int64_t set, std::int64_t number, std::int64_t first,
-                     std::int64_t count, std::span<float> values) const {
+void Scan::read_mean(const Frames& frames, std::int64_t set, std::int64_t first, std::int64_t count,
+                     std::span<float> values) const {
   if (values.empty())
     return;
   if (!frames.means.empty()) {
-    std::copy_n(frames.means.begin() + (set * rows_ + first) * width_, values.size(), values.begin());
+    std::copy_n(frames.means.begin() + (set * rows() + first) * width(), values.size(), values.begin());
     return;
   }
+  const Numbers& numbers = frames.sets[std::size_t(set)];
+  constexpr std::int64_t values_at_once = 1 << 22;
+  const std::int64_t pixels = count * width(), most = std::max<std::int64_t>(1, values_at_once / pixels);
   std::vector<double> sum(values.size());
-  // Small frames are read many at once: a file may have millions.
-  const auto pixels = static_cast<std::int64_t>(values.size());
-  const std::int64_t most = std::clamp<std::int64_t>((1 << 20) / pixels, 1, number), end = (set + 1) * number;
-  std::vector<float> block(static_cast<std::size_t>(most * pixels));
-  for (std::int64_t f = set * number; f < end; f += most) {
-    const std::int64_t together = std::min(most, end - f);
-    const auto read = std::span(block).first(static_cast<std::size_t>(together * pixels));
-    hdf5_->read(frames.name, {{f, first, 0}, {together, count, width_}}, read);
-    for (std::size_t begin = 0; begin < read.size(); begin += sum.size())
-      for (std::size_t i = 0; i < sum.size(); ++i)
-        sum[i] += read[begin + i];
+  std::vector<float> block;
+  for (std::size_t f = 0; f < numbers.size();) { // frames that follow each other at once
+    std::size_t run = 1;
+    while (f + run < numbers.size() && std::int64_t(run) < most &&
+           numbers[f + run] == numbers[f] + std::int64_t(run))
+      ++run;
+    block.resize(run * values.size());
+    frames.stack->read_floats(numbers[f], std::int64_t(run), first, count, block);
+    for (std::size_t i = 0; i < block.size(); ++i)
+      sum[i % sum.size()] += block[i];
+    f += run;
   }
   for (std::size_t i = 0; i < sum.size(); ++i)
-    values[i] = static_cast<float>(sum[i] / double(number));
+    values[i] = static_cast<float>(sum[i] / double(numbers.size()));
 }
 
 } // namespace Bracewell::Examples

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "common/hdf5_blocks.hpp"
+#include "bracewell-tomography/frame_stack.hpp"
 #include "common/provenance.hpp"
-#include "common/tiff.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <numbers>
 #include <optional>
 #include <span>
@@ -20,25 +20,41 @@ inline constexpr double degree = std::numbers::pi / 180; ///< in radians
 
 enum class AngleUnit { Degrees, Radians };
 
-/// Where the data of a scan are. Of a TIFF scan `flat` and `dark` are names of files, too.
+/// Whole numbers [begin, end).
+struct IndexRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// Where the data of a scan are: datasets of `file`, FILE:DATASET, or other files. What is named so and is not there is
+/// an error; the usual names may be absent.
 struct ScanOptions {
-  std::filesystem::path file; ///< HDF5, or as TiffReader takes it
+  std::filesystem::path file; ///< HDF5, MRC, or as TiffReader takes it
   std::string data = "/exchange/data";
   std::string flat = "/exchange/data_white";
   std::string dark = "/exchange/data_dark";
-  std::string angles = "/exchange/theta";   ///< degrees, or as their attribute "units" says
+  std::string angles = "/exchange/theta";   ///< degrees, or as their attribute "units" says; may be a text
   std::optional<AngleUnit> angle_unit = {}; ///< instead of the attribute
   std::optional<double> span = {};          ///< degrees: even angles over it, instead of those of the file
   std::optional<double> first_angle = {};   ///< degrees: of these even angles; absent: 0
   bool both_ends = false;                   ///< the last one is at `span` itself
   /// Projections before which flat frames were taken, as many each time, in order; empty: their mean is for all.
   std::vector<std::int64_t> flat_at = {};
-  bool nearest_flat = false; ///< of these times, instead of a line between two of them
+  bool nearest_flat = false;              ///< of these times, instead of a line between two of them
+  std::vector<IndexRange> leave_out = {}; ///< projections, counted from 0 in the order of the file
+};
+
+/// A projection.
+struct View {
+  std::int64_t frame;  ///< its place in the file
+  std::int64_t number; ///< counted from 0 in the order in which they were taken
+  double angle;        ///< radians
 };
 
 /// A scan by parallel beam, open for reading: HDF5 in the layout of Scientific Data Exchange (De Carlo et
-/// al., J. Synchrotron Rad. 21, 2014), projections [angles, rows, width]; or TIFF, projections [rows, width] as
-/// pages or as a series of files, or one sinogram [angles, width].
+/// al., J. Synchrotron Rad. 21, 2014) or of NXtomo (with an image_key), projections [angles, rows, width]; TIFF,
+/// projections [rows, width] as pages or as a series of files, or one sinogram [angles, width]; or MRC, images [rows,
+/// width]. Views come in the order of their angles, whatever the order in which they were taken, so that what looks at
+/// neighbouring views sees neighbouring angles.
 class Scan {
 public:
   /// Throws InputError for what is missing or does not fit together.
@@ -46,23 +62,23 @@ public:
   Scan(const Scan&) = delete;
 
   const std::filesystem::path& path() const { return options_.file; }
-  std::int64_t rows() const { return rows_; }
-  std::int64_t width() const { return width_; }
+  std::int64_t rows() const { return stack_->rows(); }
+  std::int64_t width() const { return stack_->width(); }
   const std::vector<double>& angles() const { return angles_; } ///< radians
-  bool has_flat() const { return flat_.count > 0; }
-  bool has_dark() const { return dark_.count > 0; }
+  const std::vector<View>& views() const { return views_; }     ///< of these angles
+  bool is_tilt_series() const { return stack_->mrc() != nullptr; }
+  bool has_flat() const { return !flat_.sets.empty(); }
+  bool has_dark() const { return !dark_.sets.empty(); }
   /// Times at which flat frames were taken; 1 where that is not known.
-  std::int64_t flat_sets() const { return std::max<std::int64_t>(1, std::int64_t(options_.flat_at.size())); }
+  std::int64_t flat_sets() const { return std::max<std::int64_t>(1, std::int64_t(flat_.sets.size())); }
   /// For every projection the place of its flat field among those times; empty where there is one.
   std::vector<float> flat_places() const;
 
   /// How the projections are stored.
-  StoredFormat format() const {
-    return blocks_ ? blocks_->format() : tiff_->stored_format().value_or(StoredFormat{});
-  }
+  StoredFormat format() const { return stack_->format(); }
   std::int64_t bytes_per_row() const; ///< of all projections
   /// Rows that are unpacked together, from compressed parts or numbers of odd bits; 1 where nothing is.
-  std::int64_t packed_rows() const;
+  std::int64_t packed_rows() const { return stack_->packed_rows(); }
   /// Unpacks detector rows [first, first + count) of all projections, once for all that read them later.
   void unpack(std::int64_t first, std::int64_t count);
   /// Detector rows [first, first + count) of all projections, [angles, count, width], as they are stored. From any
@@ -73,31 +89,35 @@ public:
   void read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const;
 
 private:
-  /// Frames [count, rows, width] without object or without beam.
+  using Numbers = std::vector<std::int64_t>;
+  /// Frames without object or without beam.
   struct Frames {
-    std::string name = {}; ///< of the dataset
-    std::int64_t count = 0;
-    std::vector<float> means =
-        {}; ///< of TIFF files, which would be read whole for a few rows: [sets, rows, width]
+    std::shared_ptr<const FrameStack> stack = {};
+    std::vector<Numbers> sets = {}; ///< frames of the stack that are averaged, of every time
+    /// Of files that would be read whole for a few rows: [sets, rows, width].
+    std::vector<float> means = {};
   };
-  /// In `sets` that follow each other.
-  Frames frames_of(const std::string& name, const std::string& usual, std::int64_t sets) const;
-  /// Of a set of `number` frames.
-  void read_mean(const Frames& frames, std::int64_t set, std::int64_t number, std::int64_t first,
-                 std::int64_t count, std::span<float> values) const;
-  /// Rows of `pages` pages of TIFF files from `page` on, as floats.
-  void read_pages(std::int64_t page, std::int64_t pages, std::int64_t first, std::int64_t count,
+  void open_series(Provenance& provenance);
+  void open_hdf5();
+  void read_image_key(const std::string& name, Provenance& provenance);
+  void open_frames(Frames& frames, const std::string& name, const std::string& usual, std::int64_t sets);
+  void check_frames(Provenance& provenance);
+  void read_mean(const Frames& frames, std::int64_t set, std::int64_t first, std::int64_t count,
+                 std::span<float> values) const;
+  /// The same for views [begin, begin + number).
+  void read_views(std::int64_t begin, std::int64_t number, std::int64_t first, std::int64_t count,
                   std::span<std::byte> bytes) const;
-  void make_angles(std::int64_t count, Provenance& provenance);
-  void read_angles(std::int64_t count, Provenance& provenance);
+  std::optional<FramePlace> place_of_angles() const;
+  void take_angles(const FramePlace& place, Provenance& provenance);
+  void make_angles(Provenance& provenance);
+  void leave_out(Provenance& provenance);
+  void sort_views(Provenance& provenance);
 
   ScanOptions options_;
-  std::optional<Hdf5Reader> hdf5_;
-  std::optional<Hdf5Blocks> blocks_; ///< the projections
-  std::optional<TiffReader> tiff_;
-  bool sinogram_ = false; ///< a TIFF of a single page
-  std::int64_t rows_ = 0, width_ = 0;
+  std::shared_ptr<const FrameStack> stack_; ///< of the projections, which may hold other frames, too
   Frames flat_, dark_;
+  Numbers flat_times_; ///< projections before every set
+  std::vector<View> views_;
   std::vector<double> angles_;
   std::vector<std::byte> unpacked_; ///< [angles, rows, width]: those from first_unpacked_ on
   std::int64_t first_unpacked_ = 0;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -125,8 +126,8 @@ std::string text_of(const Get& get) {
 }
 
 /// Values may lie in other files, by external links, virtual datasets and external storage: these are read,
-/// too.
-void remember_files(hid_t dataset) {
+/// too. Throws where a source of a virtual dataset is missing: the library gives the fill value for what it held.
+void remember_files(const Hdf5Reader& reader, const std::string& of, hid_t dataset) {
   const Handle file(H5Iget_file_id(dataset), H5Fclose), properties(H5Dget_create_plist(dataset), H5Pclose);
   const std::filesystem::path holder =
       text_of([&](char* text, std::size_t size) { return H5Fget_name(file, text, size); });
@@ -138,9 +139,22 @@ void remember_files(hid_t dataset) {
   std::size_t sources = 0;
   if (H5Pget_layout(properties) == H5D_VIRTUAL)
     H5Pget_virtual_count(properties, &sources);
-  for (std::size_t i = 0; i < sources; ++i)
-    remember(text_of(
-        [&](char* text, std::size_t size) { return H5Pget_virtual_filename(properties, i, text, size); }));
+  for (std::size_t i = 0; i < sources; ++i) {
+    const std::string source = text_of(
+        [&](char* text, std::size_t size) { return H5Pget_virtual_filename(properties, i, text, size); });
+    remember(source);
+    const char* const prefix = std::getenv("HDF5_VDS_PREFIX");
+    std::error_code error;
+    const auto is_there = [&](const std::filesystem::path& path) {
+      return std::filesystem::exists(path, error);
+    };
+    // A source "." is this file; of a pattern with "%b" the library takes as many files as there are.
+    if (source != "." && source.find('%') == std::string::npos && !is_there(source) &&
+        !is_there(holder.parent_path() / source) &&
+        !is_there(holder.parent_path() / std::filesystem::path(source).filename()) &&
+        (prefix == nullptr || !is_there(std::filesystem::path(prefix) / source)))
+      reader.fail(of, "is virtual, and its source " + source + " is missing");
+  }
   for (int i = 0; i < H5Pget_external_count(properties); ++i) {
     std::array<char, 4096> name{};
     H5Pget_external(properties, static_cast<unsigned>(i), name.size() - 1, name.data(), nullptr, nullptr);
@@ -352,7 +366,7 @@ std::vector<std::string> Hdf5Reader::list(const std::string& group) const {
 Hdf5Shape Hdf5Reader::shape(const std::string& name) const {
   const Lock lock(path_);
   const Handle dataset = open_dataset(*this, file_, name);
-  remember_files(dataset);
+  remember_files(*this, name, dataset);
   const Hdf5Shape shape = shape_of(*this, name, dataset);
   require_plausible(*this, name, dataset, shape);
   return shape;

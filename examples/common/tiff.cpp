@@ -272,15 +272,16 @@ void TiffReader::read_rows(std::int64_t page, std::int64_t first, std::int64_t c
     }
 }
 
-void TiffReader::read_stored(std::int64_t first, std::int64_t count, std::span<std::byte> values) const {
+void TiffReader::read_stored(std::int64_t page, std::int64_t first, std::int64_t count,
+                             std::span<std::byte> values) const {
   const std::int64_t row = width_ * bytes_of(stored_format_.value().type);
   const auto bytes = static_cast<std::size_t>(count * row);
   std::optional<InputFile> input;
-  for (std::size_t p = 0; p < pages_.size(); ++p) {
-    const Page& page = pages_[p];
-    if (p == 0 || page.file != pages_[p - 1].file)
-      input.emplace(files_[page.file]);
-    input->read_at(page.rows + first * row, values.subspan(p * bytes, bytes));
+  for (std::size_t p = 0; p < values.size() / bytes; ++p) {
+    const Page& at = pages_[static_cast<std::size_t>(page) + p];
+    if (!input || input->path() != files_[at.file])
+      input.emplace(files_[at.file]);
+    input->read_at(at.rows + first * row, values.subspan(p * bytes, bytes));
   }
 }
 

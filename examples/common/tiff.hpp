@@ -39,6 +39,10 @@ public:
   std::int64_t pages() const { return static_cast<std::int64_t>(pages_.size()); }
   std::int64_t width() const { return width_; }
   std::int64_t height() const { return height_; }
+  /// The file of every page.
+  const std::filesystem::path& file_of(std::int64_t page) const {
+    return files_[pages_[static_cast<std::size_t>(page)].file];
+  }
   /// Whether the name is a folder's or a pattern.
   bool series() const { return series_; }
   /// Fills `values` with `count` rows of a page. Throws InputError where they cannot be read. For one thread
@@ -48,9 +52,10 @@ public:
   /// How values are stored where the rows of every page follow each other in its file, neither compressed nor in tiles;
   /// else none.
   const std::optional<StoredFormat>& stored_format() const { return stored_format_; }
-  /// Rows [first, first + count) of all pages as they are stored, [pages, count, width], of files with a stored_format().
-  /// Throws as InputFile. From any number of threads.
-  void read_stored(std::int64_t first, std::int64_t count, std::span<std::byte> values) const;
+  /// Rows [first, first + count) of the pages from `page` on as they are stored, [any number, count, width], of files
+  /// with a stored_format(). Throws as InputFile. From any number of threads.
+  void read_stored(std::int64_t page, std::int64_t first, std::int64_t count,
+                   std::span<std::byte> values) const;
   /// The most rows that read_rows has to read for one of them.
   std::int64_t rows_together() const { return rows_together_; }
 

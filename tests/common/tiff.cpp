@@ -244,7 +244,7 @@ TEST_CASE("rows of plain pages are read from where they are, as they are stored"
   const auto stored = [](const TiffReader& reader, std::int64_t first, std::int64_t count) {
     Bytes bytes(static_cast<std::size_t>(reader.pages() * count * reader.width() *
                                          bytes_of(reader.stored_format()->type)));
-    reader.read_stored(first, count, std::as_writable_bytes(std::span(bytes)));
+    reader.read_stored(0, first, count, std::as_writable_bytes(std::span(bytes)));
     return bytes;
   };
   for (const bool big_endian : {false, true}) {

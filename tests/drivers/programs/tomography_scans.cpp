@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+// Scans as files have them: orders of angles, layouts, frames that are no data, and the axis.
+#include "common/hdf5.hpp"
+#include "common/provenance.hpp"
+#include "common/tiff.hpp"
+#include "support.hpp"
+
+#include <hdf5.h>
+
+using namespace DriverTest;
+
+namespace {
+
+const std::string tomography = BRACEWELL_TOMOGRAPHY;
+constexpr int width = 64, rows = 2;
+constexpr double pi = std::numbers::pi;
+
+/// A disc of attenuation 1 / radius in closed form, as counts with 200 of them dark and 60000 of the beam.
+struct Disc {
+  double x = 9, y = -5, radius = 14, centre = 30.25;
+
+  static double area(double s, double r) {
+    const double t = std::clamp(s / r, -1.0, 1.0);
+    return r * r * (t * std::sqrt(1 - t * t) + std::asin(t));
+  }
+
+  std::vector<std::uint16_t> counts(const std::vector<double>& degrees) const {
+    std::vector<std::uint16_t> values;
+    for (const double angle : degrees)
+      for (int row = 0; row < rows; ++row)
+        for (int i = 0; i < width; ++i) {
+          const double theta = angle * pi / 180, s = i - centre - x * std::cos(theta) - y * std::sin(theta),
+                       r = radius - row;
+          const double value = (area(s + 0.5, r) - area(s - 0.5, r)) / radius;
+          values.push_back(std::uint16_t(std::lround(200 + 60000 * std::exp(-value))));
+        }
+    return values;
+  }
+
+  /// Largest deviation from the truth 3 pixels and more away from the edges.
+  double error(const std::vector<float>& slices) const {
+    double worst = 0;
+    for (std::size_t k = 0; k < slices.size(); ++k) {
+      const int pixel = int(k) % (width * width), row = int(k) / (width * width);
+      const int column = pixel % width - width / 2, line = pixel / width - width / 2;
+      const double distance = std::hypot(column - x, line - y) - (radius - row);
+      if (std::hypot(column, line) < width / 2 - 4 && std::abs(distance) > 3)
+        worst = std::max(worst, std::abs(slices[k] * radius - (distance < 0 ? 1 : 0)));
+    }
+    return worst;
+  }
+};
+
+std::vector<double> even_angles(int count, double span = 180) {
+  std::vector<double> angles;
+  for (int p = 0; p < count; ++p)
+    angles.push_back(p * span / count);
+  return angles;
+}
+
+/// Frames of one value.
+std::vector<std::uint16_t> frames(int count, std::uint16_t value) {
+  return std::vector<std::uint16_t>(std::size_t(count * rows * width), value);
+}
+
+using Counts = std::vector<std::uint16_t>;
+using Scans = std::vector<std::vector<double>>; ///< their angles
+
+void write(const fs::path& path, const std::vector<double>& angles, const Counts& counts,
+           const Counts& flat = frames(5, 60200), const std::vector<double>& said = {}) {
+  Hdf5Writer writer(path);
+  writer.write<std::uint16_t>("/exchange/data", {std::int64_t(angles.size()), rows, width}, counts);
+  writer.write<std::uint16_t>("/exchange/data_white",
+                              {std::int64_t(flat.size()) / (rows * width), rows, width}, flat);
+  writer.write<std::uint16_t>("/exchange/data_dark", {3, rows, width}, frames(3, 200));
+  writer.write<double>("/exchange/theta", {std::int64_t(angles.size())}, said.empty() ? angles : said);
+  writer.commit();
+}
+
+std::vector<float> slices(const TemporaryFolder& folder) {
+  return Hdf5Reader(folder / "x.h5").read<float>("/exchange/data");
+}
+
+std::string command(const std::string& options) {
+  return tomography + " --out x.h5 --filter hann " + options;
+}
+
+} // namespace
+
+TEST_CASE("any order of the angles gives the slices of the sorted scan, by all steps along the angles") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  const int count = 150;
+  for (const double span : {180., 360.}) {
+    std::vector<double> golden, interlaced, unwrapped;
+    for (int p = 0; p < count; ++p) {
+      unwrapped.push_back(p * 180 * (std::sqrt(5.) - 1) / 2);
+      golden.push_back(std::fmod(unwrapped.back(), span));
+      interlaced.push_back((p % 30 * 5 + p / 30) * span / count);
+    }
+    for (const auto& angles : span == 180 ? Scans{golden, unwrapped} : Scans{interlaced}) {
+      std::vector<double> sorted;
+      for (const double angle : angles)
+        sorted.push_back(std::fmod(angle, span == 180 && angles != unwrapped ? 180 : 360));
+      std::ranges::sort(sorted);
+      Counts shuffled = disc.counts(angles);
+      write(folder / "sorted.h5", sorted, disc.counts(sorted));
+      write(folder / "scan.h5", angles, shuffled);
+      for (const char* const steps : {"", "--zingers 0.3", "--stripes sorting", "--stripes all",
+                                      "--stripes offset", "--stripes wavelet"}) {
+        CAPTURE(span, steps);
+        run_well(folder, command("--scan sorted.h5 --centre 30.25 ") + steps);
+        const std::vector<float> expected = slices(folder);
+        run_well(folder, command("--scan scan.h5 --centre 30.25 ") + steps);
+        // Where views begin along a turn changes what lies at the ends, no more.
+        CHECK(relative_error(slices(folder), expected) < (angles == unwrapped ? 0.02 : 1e-3));
+      }
+      run_well(folder, command("--scan scan.h5 --centre 30.25"));
+      CHECK(disc.error(slices(folder)) < 0.06);
+    }
+  }
+}
+
+TEST_CASE("layouts: image_key, frames and angles elsewhere, a folder of TIFF files, missing numbers") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  const std::vector<double> angles = even_angles(120);
+  const Counts counts = disc.counts(angles);
+  write(folder / "scan.h5", angles, counts);
+  run_well(folder, command("--scan scan.h5 --centre 30.25"));
+  const std::vector<float> expected = slices(folder);
+  CHECK(disc.error(expected) < 0.06);
+
+  { // NXtomo: flat frames before and after, a dark one between, one that is none of all
+    Counts all;
+    std::vector<std::int64_t> keys;
+    std::vector<double> of_all;
+    const auto add = [&](const Counts& some, std::int64_t key, double angle) {
+      all.insert(all.end(), some.begin(), some.end()), keys.push_back(key), of_all.push_back(angle);
+    };
+    const std::size_t frame = rows * width;
+    const auto projection = [&](std::size_t p) {
+      return Counts(counts.begin() + std::ptrdiff_t(p * frame),
+                    counts.begin() + std::ptrdiff_t((p + 1) * frame));
+    };
+    add(frames(1, 60200), 1, 0), add(frames(1, 60200), 1, 0), add(frames(1, 200), 2, 0);
+    for (std::size_t p = 0; p < angles.size(); ++p) {
+      if (p == 50)
+        add(frames(1, 60200), 1, 75), add(frames(1, 7), 3, 75);
+      add(projection(p), 0, angles[p]);
+    }
+    add(frames(1, 60200), 1, 180);
+    Hdf5Writer writer(folder / "nx.h5");
+    const std::string detector = "/entry1/tomo_entry/instrument/detector/";
+    writer.write<std::uint16_t>(detector + "data", {std::int64_t(keys.size()), rows, width}, all);
+    writer.write<std::int64_t>(detector + "image_key", {std::int64_t(keys.size())}, keys);
+    writer.write<double>("/entry1/tomo_entry/sample/rotation_angle", {std::int64_t(keys.size())}, of_all);
+    writer.commit();
+  }
+  run_well(folder, command("--scan nx.h5 --centre 30.25"));
+  CHECK(relative_error(slices(folder), expected) < 1e-6);
+
+  { // frames and angles elsewhere
+    Hdf5Writer writer(folder / "bare.h5");
+    writer.write<std::uint16_t>("/exchange/data", {120, rows, width}, counts);
+    writer.commit();
+    Hdf5Writer other(folder / "flats.h5");
+    other.write<std::uint16_t>("/entry/bright", {5, rows, width}, frames(5, 60200));
+    other.write<std::uint16_t>("/entry/shade", {3, rows, width}, frames(3, 200));
+    other.commit();
+    std::string text = "# degrees\n";
+    for (const double angle : angles)
+      text += shortest(angle) + "\n";
+    write_text(folder / "angles.txt", text);
+  }
+  run_well(folder,
+           command("--scan bare.h5 --centre 30.25 --flat flats.h5:/entry/bright --dark flats.h5:/entry/shade "
+                   "--angles angles.txt"));
+  CHECK(relative_error(slices(folder), expected) < 1e-3);
+  expect_bad_input(folder, command("--scan scan.h5 --angles /exchange/thetaa"),
+                   {"scan.h5", "/exchange/thetaa"});
+  expect_bad_input(folder, command("--scan scan.h5 --angles gone.txt"), {"gone.txt"});
+  expect_bad_input(folder, command("--scan scan.h5 --flat flats.h5:/entry/gone"),
+                   {"flats.h5", "/entry/gone"});
+  expect_bad_input(folder,
+                   command("--scan bare.h5 --flat flats.h5:/entry/bright --centre 30 --angles flats.h5"),
+                   {"flats.h5"});
+
+  // A folder of files
+  fs::create_directories(folder / "tif");
+  const auto write_tiff = [&](const std::string& name, int count, const auto& value, int missing) {
+    for (int k = 0; k < count; ++k) {
+      if (k == missing)
+        continue;
+      char number[8];
+      std::snprintf(number, sizeof number, "%04d", k);
+      TiffWriter writer(folder / "tif" / (name + number + ".tif"), width, rows, 1);
+      std::vector<float> page;
+      for (int i = 0; i < rows * width; ++i)
+        page.push_back(float(value(k * rows * width + i)));
+      writer.write(page);
+      writer.commit();
+    }
+  };
+  write_tiff(
+      "scan_", 120, [&](int i) { return counts[std::size_t(i)]; }, -1);
+  write_tiff(
+      "flat_", 5, [](int) { return 60200; }, -1);
+  write_tiff(
+      "dark_", 3, [](int) { return 200; }, -1);
+  run_well(folder, command("--scan tif --centre 30.25 --angles angles.txt"));
+  CHECK(relative_error(slices(folder), expected) < 1e-3);
+  expect_bad_input(folder, command("--scan tif --centre 30.25 --angles gone.txt"), {"gone.txt"});
+  fs::remove(folder / "tif" / "scan_0040.tif");
+  for (const char* const of : {"--angles angles.txt", "--span 180"}) {
+    const Outcome outcome = run(folder, command(std::string("--scan tif --centre 30.25 ") + of));
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.err.find("1 numbers are missing") != std::string::npos);
+    CHECK(outcome.out.find("119 projections") != std::string::npos);
+    CHECK(disc.error(slices(folder)) < 0.06);
+  }
+  write_tiff(
+      "other_", 2, [](int) { return 60200; }, -1);
+  expect_bad_input(folder, command("--scan tif --centre 30.25"), {"119 of scan_*", "2 of other_*"});
+}
+
+TEST_CASE("a source that is missing of a virtual dataset is named") {
+  const TemporaryFolder folder;
+  const std::vector<double> angles = even_angles(40);
+  write(folder / "part.h5", angles, Disc().counts(angles));
+  const hid_t file = H5Fcreate((folder / "scan.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t shape[] = {80, rows, width}, part[] = {40, rows, width}, second[] = {40, 0, 0},
+                first[] = {0, 0, 0};
+  const hid_t space = H5Screate_simple(3, shape, nullptr), source = H5Screate_simple(3, part, nullptr),
+              properties = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
+  H5Pset_create_intermediate_group(links, 1);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, first, nullptr, part, nullptr);
+  H5Pset_virtual(properties, space, "part.h5", "/exchange/data", source);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, second, nullptr, part, nullptr);
+  H5Pset_virtual(properties, space, "gone.h5", "/exchange/data", source);
+  H5Sselect_all(space);
+  H5Dclose(H5Dcreate2(file, "/exchange/data", H5T_STD_U16LE, space, links, properties, H5P_DEFAULT));
+  H5Pclose(links), H5Pclose(properties), H5Sclose(source), H5Sclose(space), H5Fclose(file);
+  expect_bad_input(folder, command("--scan scan.h5 --centre 30.25"),
+                   {"scan.h5", "/exchange/data", "gone.h5", "missing"});
+  fs::copy(folder / "part.h5", folder / "gone.h5");
+  run_well(folder, command("--scan scan.h5 --centre 30.25 --span 180"));
+}
+
+TEST_CASE("angles that are there twice, a closed flat frame, dead and saturated columns, views left out") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  std::vector<double> angles = even_angles(120);
+  Counts counts = disc.counts(angles);
+  const auto error_of = [&](const std::string& options, const std::vector<std::string>& words = {}) {
+    const Outcome outcome = run(folder, command("--scan scan.h5 --centre 30.25 " + options));
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    for (const auto& word : words)
+      CHECK((outcome.err + outcome.out).find(word) != std::string::npos);
+    return disc.error(slices(folder));
+  };
+  Counts flat = frames(5, 60200);
+  std::fill_n(flat.begin() + 3 * rows * width, rows * width, std::uint16_t(210)); // the shutter was closed
+  write(folder / "scan.h5", angles, counts, flat);
+  CHECK(error_of("", {"flat frame 3 is left out"}) < 0.06);
+  expect_bad_input(folder, command("--scan scan.h5 --centre 30.25 --strict"), {"flat frame 3"});
+  CHECK(error_of("--leave-out 7,30:32", {"117 projections"}) < 0.06);
+  expect_bad_input(folder, command("--scan scan.h5 --leave-out 7:200"), {"--leave-out", "0:120"});
+
+  const std::vector<std::string> methods{"", "--stripes sorting", "--stripes all"};
+  write(folder / "scan.h5", angles, counts);
+  std::vector<double> clean;
+  for (const std::string& steps : methods)
+    clean.push_back(error_of(steps));
+  for (std::size_t p = 0; p < angles.size(); ++p)
+    for (int row = 0; row < rows; ++row) {
+      std::uint16_t* const line = counts.data() + (p * rows + std::size_t(row)) * width;
+      line[2] = line[3] = line[4] = 0, line[60] = 65535;
+    }
+  write(folder / "scan.h5", angles, counts);
+  for (std::size_t k = 0; k < methods.size(); ++k) {
+    CAPTURE(methods[k], clean[k]);
+    CHECK(error_of(methods[k], {"4 dead columns (2, 3, 4, 60)", "120 saturated"}) < clean[k] + 0.02);
+  }
+
+  std::vector<double> twice = angles;
+  for (int p = 20; p < 60; ++p)
+    twice.push_back(angles[std::size_t(p)]);
+  write(folder / "scan.h5", twice, disc.counts(twice));
+  CHECK(error_of("") < 0.06);
+  CHECK(error_of("--density-weights") < 0.06);
+  CHECK(error_of("--even-weights") > 0.15);
+}
+
+TEST_CASE("the axis: small objects beside the middle, whole turns, nothing to find; tilt series") {
+  const TemporaryFolder folder;
+  for (const double span : {180., 360.})
+    for (const Disc& disc : {Disc{.x = 3, .y = 2, .radius = 5, .centre = 14.5}, Disc{}, Disc{.centre = 33}}) {
+      const std::vector<double> angles = even_angles(150, span);
+      write(folder / "scan.h5", angles, disc.counts(angles));
+      const Outcome outcome = run(folder, command("--scan scan.h5"));
+      INFO(outcome.err);
+      REQUIRE(outcome.code == 0);
+      const auto at = outcome.out.find("centre ");
+      REQUIRE(at != std::string::npos);
+      CHECK(std::abs(std::stod(outcome.out.substr(at + 7)) - disc.centre) < 0.15);
+      CHECK(outcome.err.find("the centre of mass says") != std::string::npos);
+      CHECK((outcome.err.find("opposite views say") != std::string::npos) == (span > 180));
+    }
+  const std::vector<double> angles = even_angles(40);
+  write(folder / "scan.h5", angles, frames(40, 30000));
+  expect_bad_input(folder, command("--scan scan.h5"), {"scan.h5", "axis is not found", "--centre"});
+
+  // A tilt series, by angles beside it and in an .mdoc
+  const Disc disc{.x = 4, .y = -3, .centre = 31.5};
+  std::vector<double> tilts;
+  std::string text, mdoc;
+  for (int k = 0; k < 77; ++k) {
+    tilts.push_back(-76 + 2 * k);
+    text += " " + shortest(tilts.back()) + "\n";
+    mdoc +=
+        "[ZValue = " + std::to_string(k) + "]\nTiltAngle = " + shortest(tilts.back()) + "\nDefocus = -3\n\n";
+  }
+  const Counts counts = disc.counts(tilts);
+  std::vector<float> attenuation;
+  for (const std::uint16_t count : counts)
+    attenuation.push_back(float(-std::log((count - 200) / 60000.)));
+  MrcWriter writer(folder / "ts.mrc", MrcWriter::Kind::Stack, width, rows);
+  writer.write(attenuation);
+  writer.close();
+  std::vector<float> by_text;
+  for (const char* const name : {"ts.rawtlt", "ts.mrc.mdoc"}) {
+    write_text(folder / name, fs::path(name).extension() == ".mdoc" ? mdoc : text);
+    const Outcome outcome = run(folder, command("--scan ts.mrc --no-log"));
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.err.find("middle of the images") != std::string::npos);
+    CHECK(disc.error(slices(folder)) < 0.5); // a wedge is missing
+    if (!by_text.empty())
+      CHECK(slices(folder) == by_text);
+    by_text = slices(folder);
+    fs::remove(folder / name);
+  }
+}
