@@ -232,6 +232,7 @@ PtychographyOptions Job::loss_options() const {
   options.fresnel_number = measurement_.fresnel_number();
   options.refine_positions = options_.refine_positions;
   options.target_bytes = target_bytes_;
+  options.patterns_at_once = measurement_.count() / batches();
   if (device_memory_) // leaves room for patterns
     options.workspace_bytes = static_cast<std::size_t>(std::min(1.3e9, 1e6 * *device_memory_ / 6));
   return options;

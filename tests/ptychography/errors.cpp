@@ -291,6 +291,12 @@ TEST_CASE("the path that a plan will take can be asked") {
   CHECK(path_with<Impl::EveryFusedDetector>(shape, plain) == PatternPath::Fused);
   CHECK(choose_pattern_path(shape, plain) == (host ? PatternPath::General : PatternPath::Fused));
   CHECK(choose_pattern_path({{400, 420}, 80, 256}, plain) == PatternPath::Fused);
+  CHECK(choose_pattern_path({{400, 420}, 64, 256}, {.patterns_at_once = 9}) ==
+        PatternPath::Fused); // on the chip
+  const PtychographyShape large{{600, 620}, 256, 512};
+  CHECK(path_with<Impl::EveryFusedDetector>(large, {.patterns_at_once = 144}) == PatternPath::Fused);
+  CHECK(path_with<Impl::EveryFusedDetector>(large, {.patterns_at_once = 9}) ==
+        (host ? PatternPath::Fused : PatternPath::Lines));
   if (host) {
     CHECK(choose_pattern_path({{400, 420}, 130, 256}, plain) == PatternPath::General);
     CHECK(choose_pattern_path({{400, 420}, 130, 256}, {.path = PatternPath::Fused}) == PatternPath::Fused);

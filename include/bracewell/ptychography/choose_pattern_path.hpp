@@ -4,6 +4,7 @@
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/ptychography/detail/fused_sizes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
+#include <bracewell/ptychography/detail/tuning.hpp>
 #include <bracewell/ptychography/options.hpp>
 
 #include <algorithm>
@@ -12,9 +13,10 @@ namespace Bracewell {
 
 /// The path that PtychographyLoss takes, never PatternPath::Automatic. A path that options.path names is taken if it can do the
 /// problem; otherwise the answer is General. PatternPath::Automatic takes the first of Fused, KnownLines, Lines and General that
-/// can do the problem, with two exceptions. Fused is passed over where KnownLines can do the problem. It is passed over where the
+/// can do the problem, with three exceptions. Fused is passed over where KnownLines can do the problem. It is passed over where the
 /// probe is larger than half the detector, on hosts, and on GPUs if Lines can do the problem and the rows of a pattern do not fit
-/// into the memory of a multiprocessor.
+/// into the memory of a multiprocessor. For the last reason it is also passed over where options.patterns_at_once are fewer than
+/// 32: a pattern then has one team, and most of the device has none.
 ///   Fused       compared_detector() of 40, 48, 64, 128, 160, 192, 256 or 512 pixels (on hosts 192 or 256), one mode, whole
 ///               positions, far field, no weights per pixel, and no mask on patterns that are scaled one by one: with both,
 ///               the mean of I is not the energy of the exit wave
@@ -56,9 +58,11 @@ PatternPath choose_pattern_path(const PtychographyShape& shape, const Ptychograp
                      !(options.refine_positions && options.fresnel_number) && transforms_lines(n) &&
                      ((same_probe && shape.slices == 1) || transforms_lines(m));
   const bool known = lines && plain && Impl::lines_are_known<Detectors, ExecutionSpace, Real>(n, m);
-  const bool fused_is_fast =
-      !known && (2 * m <= n || (!Impl::is_host<ExecutionSpace> &&
-                                (!lines || Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, m))));
+  constexpr bool host = Impl::is_host<ExecutionSpace>;
+  const bool few =
+      options.patterns_at_once > 0 && options.patterns_at_once < Impl::PtychographyTuning::fused_patterns;
+  const bool on_chip = !lines || (!host && Impl::window_on_chip<Detectors, ExecutionSpace, Real>(n, m));
+  const bool fused_is_fast = !known && (2 * m <= n ? host || on_chip || !few : !host && on_chip);
   const auto asked = [&](PatternPath path, bool fast = true) {
     return options.path == path || (options.path == PatternPath::Automatic && fast);
   };

@@ -70,6 +70,8 @@ struct PtychographyOptions {
   bool pattern_factors = false;              ///< I_j is multiplied by a factor of pattern j
   bool detector_background = false;          ///< an intensity per detector pixel is added to all patterns
   PatternPath path = PatternPath::Automatic; ///< which kernels compute patterns
+  /// Patterns of most calls of evaluate, by which choose_pattern_path chooses. 0: enough to fill the device.
+  std::int64_t patterns_at_once = 0;
   /// Patterns are computed in groups that need about this. Absent: as was measured to be fast, 640 MiB or, in
   /// PatternPath::Lines and KnownLines, a fortieth of the device's memory if that is more.
   std::optional<std::size_t> workspace_bytes = {};

@@ -30,6 +30,9 @@ struct PtychographyTuning {
   /// windows stay in its share of the cache. Their exchange has to fit into the 48 KB that Kokkos grants.
   static constexpr int workspace_teams = 2;
   static constexpr int exchange_bytes = 44000, most_warps = 10;
+  /// With windows in a workspace the fused kernel takes longer than lines for fewer patterns than about these: 17 of 256
+  /// pixels to 38 of 512 (an H100, 2026-11-26).
+  static constexpr int fused_patterns = 32;
 
   /// Outer sums a lane (times lanes) up to which targets are read before the transform of their column: beyond
   /// it they take registers that the transform needs.
