@@ -35,6 +35,19 @@ def read_star(path, table="particles"):
     return dict(zip(names, zip(*rows)))
 
 
+def poses_of(columns):
+    """Angles in degrees and origins in Angstrom."""
+    number = lambda *names: np.array([[float(v) for v in columns["rln" + name]] for name in names]).T
+    return number("AngleRot", "AngleTilt", "AnglePsi"), number("OriginXAngst", "OriginYAngst")
+
+
+def angles_of(a):
+    """Euler angles of a rotation."""
+    angles = np.rad2deg([np.arctan2(a[2, 1], a[2, 0]), np.arccos(np.clip(a[2, 2], -1, 1)), np.arctan2(a[1, 2], -a[0, 2])])
+    assert np.abs(euler(*angles) - a).max() < 1e-6
+    return angles
+
+
 class Particles:
     """Simulates images and writes truth.mrc, particles.mrcs, particles.star and set.json into a folder."""
 
@@ -160,10 +173,7 @@ def tilts(folder):
     for particle in range(40):
         own = euler(*even_views(random, 1)[0])
         for tilt, place in zip(series, order):
-            a = rotation_about((0, 1, 0), tilt) @ own
-            angles.append((np.rad2deg(np.arctan2(a[2, 1], a[2, 0])), np.rad2deg(np.arccos(np.clip(a[2, 2], -1, 1))),
-                           np.rad2deg(np.arctan2(a[1, 2], -a[0, 2]))))
-            assert np.abs(euler(*angles[-1]) - a).max() < 1e-6
+            angles.append(angles_of(rotation_about((0, 1, 0), tilt) @ own))
             b_factors.append(4.0 * 3.0 * place)  # 3 electrons an image, 4 square Angstrom each
             scales.append(np.cos(np.deg2rad(tilt)))
             halves.append(1 + particle % 2)
@@ -178,3 +188,37 @@ def many(folder):
 SETS = {"even": even, "top": top, "top_noisy": top_noisy, "few": few, "optics": optics, "D7": dihedral,
         "I1": icosahedral, "helix": helix, "tilts": tilts}
 MORE = {"even5000": many}
+
+
+def perturbed(folder, seed=21, degrees=3.0, pixels=0.7):
+    """start.star: poses off by Gaussian errors about each axis, and of each coordinate."""
+    random = np.random.default_rng(seed)
+    columns, optics = read_star(folder / "particles.star"), read_star(folder / "particles.star", "optics")
+    angles, origins = poses_of(columns)
+    pixel = float(optics["rlnImagePixelSize"][0])
+    moved = []
+    for own in angles:
+        error = random.normal(0, degrees, 3)
+        moved.append(angles_of(rotation_about(error, np.linalg.norm(error)) @ euler(*own)))
+    origins = origins + random.normal(0, pixels * pixel, origins.shape)
+    moved = np.array(moved)
+    columns = {k: list(v) for k, v in columns.items()}
+    for i, name in enumerate(("Rot", "Tilt", "Psi")):
+        columns["rlnAngle" + name] = [float(v) for v in moved[:, i]]
+    for i, name in enumerate(("X", "Y")):
+        columns[f"rlnOrigin{name}Angst"] = [float(v) for v in origins[:, i]]
+    write_star(folder / "start.star", {k: v[0] for k, v in optics.items()}, columns)
+
+
+def refined(folder, symmetry, atoms, noise=0.05):
+    """1000 particles whose poses in start.star are off by a median of 4.6 degrees and 0.8 pixels."""
+    random = np.random.default_rng(1)
+    molecule = chain(random, atoms, 45 if symmetry == "C1" else 26)
+    if symmetry != "C1":
+        molecule.positions = molecule.positions + [20, 6, 3]
+        molecule = molecule.copies(SYMMETRIES[symmetry]())
+    Particles(folder, 3, molecule, 64, 2.5, even_views(random, 1000), noise, symmetry=symmetry)
+    perturbed(folder)
+
+
+REFINED = {"C1": lambda folder: refined(folder, "C1", 1500), "C4": lambda folder: refined(folder, "C4", 400)}
