@@ -64,22 +64,30 @@ int main(int argc, char** argv) {
                  "that of the sphere that fits the box")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
-  add_sampling_options(app, reconstruction.sampling,
-                       "1.7 is where Catmull-Rom insertion is most accurate: less lets aliases in, more "
-                       "leaves too few samples per voxel for "
-                       "its signed weights (linear and bspline3 like 2)");
+  add_sampling_options(
+      app, reconstruction.sampling,
+      "linear and bspline3 like 2; 1.7 is where Catmull-Rom insertion is most accurate: less lets "
+      "aliases in, more leaves too few samples per voxel for its signed weights");
   app.add_flag("--normalise", reconstruction.normalise,
                "subtract from every image its mean outside of the disc that fits it");
-  app.add_option("--wiener", reconstruction.wiener,
-                 "added to every weight (a sum of CTF^2): noise over signal power")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("WEIGHT")
-      ->capture_default_str();
   app.add_option(
-         "--floor", reconstruction.floor,
-         "least weight, as a part of the mean at its resolution: signed weights can be small by cancellation")
+         "--wiener", reconstruction.wiener,
+         "added to every weight (a sum of CTF^2): noise over signal power; by default as the half sets "
+         "have it in every shell, and nothing to the signed weights of catmull_rom")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("WEIGHT");
+  app.add_option("--floor", reconstruction.floor,
+                 "least weight, as a part of the mean at its resolution; by default 0.001, and 0.2 with "
+                 "catmull_rom, whose "
+                 "signed weights can be small by cancellation")
       ->check(CLI::Range(0.0, 1.0))
-      ->type_name("FRACTION")
+      ->type_name("FRACTION");
+  app.add_option(
+         "--gridding-steps", reconstruction.gridding_steps,
+         "at most, of the iteration that weighs neighbouring samples as the map mixes them (Pipe & Menon); "
+         "0: data are divided by weights; not with catmull_rom")
+      ->check(CLI::Range(0, 1000))
+      ->type_name("NUMBER")
       ->capture_default_str();
   app.add_option("--pixel-size", options.run.pixel_size, "instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
@@ -99,8 +107,8 @@ int main(int argc, char** argv) {
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     if (ctf || no_ctf)
       reconstruction.ctf = ctf;
-    options.run.kernel_given = app.count("--kernel") > 0;
-    options.run.oversampling_given = app.count("--oversampling") > 0;
+    if (reconstruction.sampling.kernel == KernelChoice::CatmullRom && app.count("--oversampling") == 0)
+      reconstruction.sampling.oversampling = 1.7;
     main_job(options, provenance, timings);
   });
 }

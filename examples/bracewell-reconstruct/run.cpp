@@ -30,22 +30,13 @@ std::string number(double value) {
   return text;
 }
 
-Sampling sampling_for(const RunOptions& options, Particles& particles) {
-  Sampling sampling = options.reconstruction.sampling;
-  if (sampling.kernel == KernelChoice::Linear ||
-      !few_for_signed_weights(particles, options.reconstruction.symmetry))
-    return sampling;
-  const std::string few = std::to_string(particles.count) + " particles are few for ";
-  if (options.kernel_given) {
-    particles.warnings.push_back("--kernel: " + few +
-                                 "it, --kernel linear --oversampling 2 is more accurate");
-    return sampling;
-  }
-  particles.warnings.push_back(options.star.string() + ": " + few + "the kernel: linear is taken");
-  sampling.kernel = KernelChoice::Linear;
-  if (!options.oversampling_given)
-    sampling.oversampling = 2;
-  return sampling;
+/// Signed weights need many samples.
+void check_sampling(const RunOptions& options, Particles& particles) {
+  if (options.reconstruction.sampling.kernel == KernelChoice::CatmullRom &&
+      few_for_signed_weights(particles, options.reconstruction.symmetry))
+    particles.warnings.push_back(
+        "--kernel: " + std::to_string(particles.count) +
+        " particles are few for it, --kernel linear --oversampling 2 is more accurate");
 }
 
 /// Names of what is written.
@@ -179,7 +170,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const double pixel_size = pixel_size_of(options, particles);
   const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
   ReconstructionOptions settings = options.reconstruction;
-  settings.sampling = sampling_for(options, particles);
+  check_sampling(options, particles);
   require_memory_for_reconstruction(particles, settings, memory_limit(options.memory_limit));
   const std::optional<CubicMap> reference = read_reference(options, particles, provenance);
 

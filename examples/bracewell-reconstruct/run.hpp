@@ -15,7 +15,6 @@ struct RunOptions {
   std::filesystem::path star, out;
   std::optional<std::filesystem::path> reference;
   ReconstructionOptions reconstruction;
-  bool kernel_given = false, oversampling_given = false; ///< false: linear may be taken for few particles
   std::optional<double> mask_diameter;      ///< Angstrom; absent: that of the sphere that fits the box
   std::optional<double> pixel_size;         ///< Angstrom, instead of what the STAR file says
   std::optional<std::int64_t> class_number; ///< only the particles of this class

@@ -7,6 +7,7 @@
 #include "cryoem/particle_batches.hpp"
 
 #include <bracewell/fft/fast_size.hpp>
+#include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
@@ -38,6 +39,19 @@ int padded_box(int box, const Sampling& sampling) {
         return size;
 }
 
+/// Whether a kernel has no negative lobes, so that weights are sums of positive numbers.
+bool positive(KernelChoice kernel) { return kernel != KernelChoice::CatmullRom; }
+
+std::vector<SymmetryOperator> motions(const ReconstructionOptions& options) {
+  if (options.helix)
+    return helical_operators(options.helix->rise, options.helix->twist, options.helix->subunits,
+                             options.symmetry);
+  std::vector<SymmetryOperator> result;
+  for (const auto& rotation : symmetry_operators(options.symmetry))
+    result.push_back({rotation});
+  return result;
+}
+
 /// Enough for the volumes to be passed over seldom, and little beside them.
 std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
   constexpr std::size_t bytes = 64 << 20, most = 1024;
@@ -65,10 +79,10 @@ void add_to(const Space& space, const View& target, const View& source) {
 void require_memory_for_reconstruction(const Particles& particles, const ReconstructionOptions& options,
                                        double limit) {
   const int box = static_cast<int>(particles.image_width), padded = padded_box(box, options.sampling);
-  // Two half sets, data and weights; then the data again, the padded map, and the transform's copy.
+  // Two half sets, data and weights; then the data and a weight again, the padded map, and the transform's copy.
   require_memory(
       "a box of " + std::to_string(box) + " pixels padded to " + std::to_string(padded),
-      resident_bytes() + sizeof(float) * 6 * std::pow(padded, 3) +
+      resident_bytes() + sizeof(float) * 6.5 * std::pow(padded, 3) +
           ParticleBatches::bytes_needed(particles, batch_size(options.batch, particles.count, box)),
       limit);
 }
@@ -81,8 +95,7 @@ bool few_for_signed_weights(const Particles& particles, const std::string& symme
 Reconstruction::Reconstruction(const Space& space, Particles& particles, const ReconstructionOptions& options)
     : space_(space), particles_(particles), options_(options), box_(square_box(particles)),
       padded_(padded_box(box_, options.sampling)), halves_of_(half_sets(particles)),
-      operators_(symmetry_operators(options.symmetry)),
-      batch_(batch_size(options.batch, particles.count, box_)), poses_(batch_),
+      operators_(motions(options)), batch_(batch_size(options.batch, particles.count, box_)), poses_(batch_),
       spectra_(allocate<Spectra>("spectra", 1, batch_, box_, box_ / 2 + 1)),
       forward_(space, {box_, box_}, static_cast<std::int64_t>(batch_)) {
   require_poses(particles);
@@ -140,7 +153,60 @@ std::vector<StageTime> Reconstruction::insert_all() {
   sum_over_processes(space_, options_.reproducible, halves_[0].data, halves_[0].weight, halves_[1].data,
                      halves_[1].weight, background);
   background_ = background(0) / static_cast<double>(particles_.count);
+  if (is_first_process())
+    finish();
   return times;
+}
+
+/// Powers per shell of the two half sets as they are.
+SignalAndNoise Reconstruction::measure(double energy) {
+  const auto shells = static_cast<std::size_t>(padded_) / 2 + 1;
+  const DeviceView<double***> moments("Bracewell::examples::moments", 1, shells, half_set_moment_count);
+  const DeviceView<double**> prior("Bracewell::examples::prior", 1, shells);
+  SignalAndNoise powers;
+  for (const bool again : {false, true}) { // weighed by what was found the first time
+    half_set_moments(space_, halves_[0].data, halves_[0].weight, halves_[1].data, halves_[1].weight, moments,
+                     again ? Array<const double, Memory>(prior) : Array<const double, Memory>());
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), moments);
+    powers = signal_and_noise({host.data(), host.size()}, energy);
+    const auto first = wiener_prior(powers, double(padded_) / box_, 1);
+    const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
+        values(first.data(), 1, shells);
+    Kokkos::deep_copy(space_, prior, values);
+    space_.fence("Bracewell::examples::prior");
+  }
+  return powers;
+}
+
+/// Symmetry, and what the half sets say about the noise: as inserted, for symmetry leaves neighbours alike.
+void Reconstruction::finish() {
+  const auto columns = static_cast<std::size_t>(padded_) / 2 + 1;
+  const bool measures = has_both_halves() && !options_.wiener && positive(options_.sampling.kernel);
+  double energy = 1;
+  with_kernel(options_.sampling.kernel, [&]<class Kernel>() { energy = kernel_energy<Kernel>(); });
+  if (measures)
+    powers_ = measure(energy);
+  if (operators_.size() > 1) {
+    const VolumeSymmetry<Space> symmetry(space_, operators_);
+    spectrum_ = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, columns);
+    divisor_ = allocate<MapWeight>("divisor", 1, padded_, padded_, columns);
+    with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
+      for (auto& half : halves_) {
+        symmetry.apply<Kernel>(space_, half.data, spectrum_);
+        symmetry.apply<Kernel>(space_, half.weight, divisor_);
+      }
+    });
+    space_.fence("Bracewell::examples::symmetry");
+    if (measures) {
+      auto noise = std::move(powers_->noise);
+      powers_ = measure(energy);
+      powers_->noise = std::move(noise);
+    }
+  }
+  if (powers_)
+    prior_ = wiener_prior(*powers_, double(padded_) / box_, options_.signal_part);
+  else if (options_.wiener && *options_.wiener > 0)
+    prior_.assign(columns, *options_.wiener);
 }
 
 /// Spectra of a batch, times CTF, and CTF^2.
@@ -158,22 +224,19 @@ template <class Kernel>
 void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t firsts) {
   const ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_,
                                   .strategy = options_.reproducible ? Strategy::Owned : Strategy::Automatic};
-  for (const auto& symmetry : operators_) {
-    set_poses(space_, poses_, particles_, rows, box_, symmetry);
-    for (const std::size_t half : {0, 1}) {
-      const std::size_t first = half == 0 ? 0 : firsts, last = half == 0 ? firsts : rows.size();
-      if (first == last)
-        continue;
-      const bool own = uses_ctf() || pixel_sizes_;
-      const auto weights = own ? range(weights_, first, last) : range(weights_, 0, 1);
-      backproject<Kernel>(space_, HalfSpectrum{range(spectra_, first, last), box_}, poses_.part(first, last),
-                          {.data = halves_[half].data,
-                           .weight = halves_[half].weight,
-                           .weights = HalfSpectrum{weights, box_}},
-                          options);
-    }
-    space_.fence("Bracewell::examples::insert"); // the poses are overwritten next
+  set_poses(space_, poses_, particles_, rows, box_);
+  for (const std::size_t half : {0, 1}) {
+    const std::size_t first = half == 0 ? 0 : firsts, last = half == 0 ? firsts : rows.size();
+    if (first == last)
+      continue;
+    const bool own = uses_ctf() || pixel_sizes_;
+    const auto weights = own ? range(weights_, first, last) : range(weights_, 0, 1);
+    backproject<Kernel>(
+        space_, HalfSpectrum{range(spectra_, first, last), box_}, poses_.part(first, last),
+        {.data = halves_[half].data, .weight = halves_[half].weight, .weights = HalfSpectrum{weights, box_}},
+        options);
   }
+  space_.fence("Bracewell::examples::insert"); // the poses are overwritten next
 }
 
 Map Reconstruction::half_map(int half) { return map_of(halves_[static_cast<std::size_t>(half)]); }
@@ -188,16 +251,45 @@ Map Reconstruction::whole_map() {
 }
 
 Map Reconstruction::map_of(const Half& half) {
-  const auto shells = static_cast<std::size_t>(padded_) / 2 + 1;
-  const DeviceView<double**> averages("Bracewell::examples::shell_averages", 1, shells);
-  if (spectrum_.size() == 0) { // hosts take as long to get their pages as for the rest
-    spectrum_ = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, padded_ / 2 + 1);
+  constexpr double even = 0.035; // weights as far from one as maps do not show
+  const auto columns = static_cast<std::size_t>(padded_) / 2 + 1;
+  const DeviceView<double**> averages("Bracewell::examples::shell_averages", 1, columns);
+  if (padded_map_.size() == 0) { // hosts take as long to get their pages as for the rest
+    if (spectrum_.size() == 0)
+      spectrum_ = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, columns);
     padded_map_ = allocate<Map>("padded_map", 1, padded_, padded_, padded_);
   }
-  normalise(space_, half.data, half.weight, spectrum_, averages,
-            {.wiener = options_.wiener, .floor = options_.floor});
-  FFT<Space, 3, Kokkos::complex<float>, float>(space_, {padded_, padded_, padded_})
-      .execute(space_, spectrum_, padded_map_);
+  DeviceView<double**> prior;
+  if (!prior_.empty()) {
+    prior = DeviceView<double**>("Bracewell::examples::prior", 1, columns);
+    const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
+        values(prior_.data(), 1, columns);
+    Kokkos::deep_copy(space_, prior, values);
+  }
+  const std::array<int, 3> padded{padded_, padded_, padded_};
+  const bool equalises = options_.gridding_steps > 0 && positive(options_.sampling.kernel);
+  if (equalises) {
+    if (divisor_.size() == 0)
+      divisor_ = allocate<MapWeight>("divisor", 1, padded_, padded_, columns);
+    if (!equaliser_)
+      equaliser_.emplace(space_, padded, std::array<int, 3>{box_, box_, box_});
+    const DeviceView<double*> error("Bracewell::examples::error", 2);
+    for (int step = 0; step < options_.gridding_steps; ++step) {
+      equaliser_->improve(space_, half.weight, divisor_, averages, spectrum_, padded_map_, error, prior,
+                          {.first = step == 0});
+      const auto sums = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), error);
+      if (sums(0) <= even * even * sums(1))
+        break;
+    }
+  }
+  with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
+    if (equalises)
+      normalise<Kernel>(space_, half.data, divisor_, spectrum_, averages, {.floor = options_.floor});
+    else
+      normalise<Kernel>(space_, half.data, half.weight, spectrum_, averages, {.floor = options_.floor},
+                        prior);
+  });
+  FFT<Space, 3, Kokkos::complex<float>, float>(space_, padded).execute(space_, spectrum_, padded_map_);
   const auto map = allocate<Map>("map", 1, box_, box_, box_);
   crop_centre(space_, padded_map_, map, 1 / (static_cast<double>(padded_) * padded_ * padded_));
   correct_attenuation(space_, map, options_.sampling, padded_);

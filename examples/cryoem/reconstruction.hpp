@@ -10,6 +10,8 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/symmetry.hpp>
+#include <bracewell/reconstruct/signal_and_noise.hpp>
+#include <bracewell/reconstruct/weight_equaliser.hpp>
 
 #include <array>
 #include <cstddef>
@@ -20,15 +22,25 @@
 
 namespace Bracewell::Examples {
 
+/// A helix along z.
+struct Helix {
+  double rise = 0;  ///< pixels
+  double twist = 0; ///< degrees, positive for a right-handed one
+  int subunits = 1; ///< that a segment shows, odd
+};
+
 struct ReconstructionOptions {
-  Sampling sampling{.oversampling = 1.7};
+  Sampling sampling{.kernel = KernelChoice::Linear, .oversampling = 2};
   std::string symmetry = "C1";
-  std::optional<bool> ctf;   ///< absent: where the STAR file has what it takes
-  bool normalise = false;    ///< subtract the background of every image
-  bool reproducible = false; ///< sums in a fixed order
-  double wiener = 0;         ///< added to every weight
-  double floor = 0.2;        ///< least weight, as a part of the mean of its shell
-  std::size_t batch = 0;     ///< particles at a time; 0: by size
+  std::optional<Helix> helix;
+  std::optional<bool> ctf;      ///< absent: where the STAR file has what it takes
+  bool normalise = false;       ///< subtract the background of every image
+  bool reproducible = false;    ///< sums in a fixed order
+  std::optional<double> wiener; ///< added to every weight; absent: noise over signal, as the half sets say
+  std::optional<double> floor;  ///< least weight, as a part of the mean of its shell; absent: normalise's
+  int gridding_steps = 10;      ///< of WeightEqualiser, at most; 0: the quotient of data and weights
+  double signal_part = 0.3;     ///< of the box's volume in which there is signal
+  std::size_t batch = 0;        ///< particles at a time; 0: by size
 };
 
 /// Whether linear interpolation is more accurate than signed weights, which need more samples: with fewer than
@@ -59,6 +71,14 @@ public:
   int box() const { return box_; }
   bool uses_ctf() const { return contrast_.present(); }
 
+  /// Powers per shell of the padded box; absent without two half sets, or by signed weights.
+  const std::optional<SignalAndNoise>& powers() const { return powers_; }
+  /// What is added to the weights of a shell of the padded box; empty: nothing.
+  const std::vector<double>& prior() const { return prior_; }
+  int padded() const { return padded_; }
+  /// The weights of all particles, from which insert_all and whole_map make what they have.
+  const MapWeight& weight(int half) const { return halves_[static_cast<std::size_t>(half)].weight; }
+
   /// Map of one half set, 0 or 1.
   Map half_map(int half);
   /// Map of all particles; the half maps are gone after it.
@@ -73,6 +93,8 @@ private:
   void transform(const Part<float***>& images, std::span<const std::size_t> rows);
   template <class Kernel>
   void insert(std::span<const std::size_t> rows, std::size_t firsts);
+  void finish();
+  SignalAndNoise measure(double energy);
   Map map_of(const Half& half);
 
   Space space_;
@@ -80,7 +102,7 @@ private:
   ReconstructionOptions options_;
   int box_, padded_;
   std::vector<int> halves_of_;
-  std::vector<Matrix3<double>> operators_;
+  std::vector<SymmetryOperator> operators_;
   Contrast contrast_;
   std::optional<PixelSizes> pixel_sizes_; ///< absent: there is one
   double background_ = 0;
@@ -90,8 +112,12 @@ private:
   Weights weights_;
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   std::array<Half, 2> halves_;
+  std::optional<SignalAndNoise> powers_;
+  std::vector<double> prior_;
   MapSpectrum spectrum_; ///< of the map that is made
   Map padded_map_;       ///< likewise
+  MapWeight divisor_;    ///< likewise
+  std::optional<WeightEqualiser<Space, float>> equaliser_;
 };
 
 } // namespace Bracewell::Examples

@@ -19,6 +19,7 @@
 #include <bracewell/geometry/random_rotation.hpp>
 #include <bracewell/geometry/rotation_grid.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/gridding/cost.hpp>
 #include <bracewell/gridding/gridding.hpp>
@@ -53,7 +54,9 @@
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
 #include <bracewell/reconstruct/shells.hpp>
+#include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
+#include <bracewell/reconstruct/weight_equaliser.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>

@@ -6,6 +6,7 @@
 #include <bracewell/geometry/euler.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/optimize/least_squares.hpp>
@@ -71,6 +72,9 @@ void every_operator(const Space& space, const Volumes<T>& real, const Volumes<T>
   shell_averages(space, weight, curve);
   fourier_shell_correlation(space, spectrum, spectrum, curve);
   normalise(space, spectrum, weight, spectrum, curve);
+  const VolumeSymmetry<Space> symmetry(space, symmetry_operators("I1"));
+  symmetry.apply<CatmullRom>(space, spectrum, spectrum);
+  symmetry.apply<CatmullRom>(space, weight, weight);
   Kokkos::parallel_for("rotate", Kokkos::RangePolicy(space, 0, 3), Rotate<T>{real});
 }
 

@@ -5,6 +5,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf_gradients.hpp>
 #include <bracewell/geometry/pose_gradients.hpp>
+#include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
@@ -55,6 +56,10 @@ std::vector<Function> functions(const Arguments& a) {
        }},
       {"normalise",
        [&](const Space& space) { normalise(space, a.spectrum, a.weight, a.other, a.shells, {.wiener = 1}); }},
+      {"VolumeSymmetry::apply",
+       [&](const Space& space) {
+         VolumeSymmetry<Space>(space, symmetry_operators("D3")).apply(space, a.spectrum, a.other);
+       }},
       {"shell_averages", [&](const Space& space) { shell_averages(space, a.weight, a.shells); }},
       {"fourier_shell_correlation",
        [&](const Space& space) { fourier_shell_correlation(space, a.spectrum, a.other, a.shells); }},

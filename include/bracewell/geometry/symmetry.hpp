@@ -3,6 +3,7 @@
 
 #include <bracewell/error.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
+#include <bracewell/impl/checks.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -28,6 +29,22 @@ namespace Bracewell {
 /// @param name  upper or lower case
 /// @throws Error on any other name
 inline std::vector<Matrix3<double>> symmetry_operators(std::string name);
+
+/// A motion that leaves a volume as it is: V(R x + t) = V(x).
+struct SymmetryOperator {
+  Matrix3<double> rotation;          ///< R
+  Vector3<double> shift = {0, 0, 0}; ///< t, in pixels
+};
+
+/// Motions of a helix along z, the identity first: h times the rise and the twist for |h| <= count / 2, and each of these
+/// after every operator of a point group about the axis.
+/// @param rise   pixels from one subunit to the next; not negative
+/// @param twist  degrees, positive for a right-handed helix
+/// @param count  subunits, odd
+/// @param group  C<n> or D<n>
+/// @throws Error on a rise or twist that is not finite, a count that is not odd and positive, and other groups
+inline std::vector<SymmetryOperator> helical_operators(double rise, double twist, int count,
+                                                       const std::string& group = "C1");
 
 namespace Impl {
 
@@ -103,6 +120,28 @@ inline std::vector<Matrix3<double>> symmetry_operators(std::string name) {
   if (name == "I4")
     return group(z, 5, {1, 0, golden}, 2);
   Impl::fail("symmetry_operators", "name", "C<n>, D<n>, T, O, I, I1, I2, I3 or I4", "'" + given + "'");
+}
+
+inline std::vector<SymmetryOperator> helical_operators(double rise, double twist, int count,
+                                                       const std::string& group) {
+  constexpr Impl::Arguments arguments{"helical_operators"};
+  arguments.not_negative("rise", rise);
+  arguments.finite("twist", twist);
+  arguments.require(count > 0 && count < 10000 && count % 2 == 1, "count", "an odd number from 1 to 9999",
+                    [&] { return Impl::number(count); });
+  const auto point_group = symmetry_operators(group);
+  const char kind = static_cast<char>(std::toupper(static_cast<unsigned char>(group[0])));
+  arguments.require(kind == 'C' || kind == 'D', "group", "C<n> or D<n>, about the axis of the helix",
+                    [&] { return "'" + group + "'"; });
+  std::vector<SymmetryOperator> operators;
+  for (int i = 0; i < count; ++i) {
+    const int h = i % 2 == 1 ? (i + 1) / 2 : -i / 2; // 0, 1, -1, 2 ...
+    const double angle = Kokkos::numbers::pi / 180 * std::remainder(h * twist, 360.0);
+    const Matrix3<double> turn = rotation_matrix(RotationVector<double>{0, 0, angle});
+    for (const auto& rotation : point_group)
+      operators.push_back({turn * rotation, {0, 0, h * rise}});
+  }
+  return operators;
 }
 
 } // namespace Bracewell

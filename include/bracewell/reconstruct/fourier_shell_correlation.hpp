@@ -37,6 +37,7 @@ namespace Impl {
 template <class T>
 struct CorrelationOfShell {
   using Sum = Sums<3>;
+  static constexpr int outputs = 1;
   const Kokkos::complex<T>* first;
   const Kokkos::complex<T>* second;
 

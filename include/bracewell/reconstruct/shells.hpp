@@ -46,7 +46,8 @@ struct Shells {
 };
 
 /// One team per shell and batch element visits the shell's stretch of every row: no atomics, the same sum in
-/// every run. Term::add(index, multiplicity, sum) takes in an element, Term::result(sum) makes the output.
+/// every run. Term::add(index, multiplicity, sum) takes in an element, Term::result(sum) makes the output. A term of several
+/// outputs has a sum of each, and add() takes where the shell's curves are, too: batch * shells + shell.
 template <class ExecutionSpace, class Term, int Dim>
 struct ReduceShells {
   using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>>;
@@ -56,7 +57,7 @@ struct ReduceShells {
   Box<Dim> box;
   Shells<Dim> radii;
   int shells;
-  double* results; ///< [B, shells]
+  double* results; ///< [B, shells], or [B, shells, outputs]
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const int s = shells - 1 - static_cast<int>(member.league_rank() / box.batches); // the largest first
@@ -90,18 +91,28 @@ struct ReduceShells {
           const int first = radii.first_column(s, squared);
           const int end = Kokkos::min(radii.first_column(s + 1, squared), box.columns);
           for (int x = first; x < end; ++x) {
-            const bool self_mated = x == 0 || 2 * x == box.size[0];
-            term.add(row * box.columns + x, self_mated ? 1 : 2, partial);
+            const int multiplicity = x == 0 || 2 * x == box.size[0] ? 1 : 2;
+            if constexpr (Term::outputs > 1)
+              term.add(row * box.columns + x, multiplicity, batch * shells + s, partial);
+            else
+              term.add(row * box.columns + x, multiplicity, partial);
           }
         },
         sum);
-    Kokkos::single(Kokkos::PerTeam(member), [&] { results[batch * shells + s] = term.result(sum); });
+    Kokkos::single(Kokkos::PerTeam(member), [&] {
+      if constexpr (Term::outputs > 1)
+        for (int i = 0; i < Term::outputs; ++i)
+          results[(batch * shells + s) * Term::outputs + i] = sum.values[i];
+      else
+        results[batch * shells + s] = term.result(sum);
+    });
   }
 };
 
 template <class T>
 struct MeanOfShell {
   using Sum = Sums<2>;
+  static constexpr int outputs = 1;
   const T* values;
 
   KOKKOS_FUNCTION void add(std::int64_t index, int multiplicity, Sum& sum) const {
@@ -113,15 +124,21 @@ struct MeanOfShell {
   }
 };
 
-/// Checks results [B, S], which no shells make an empty problem, and runs the reduction.
+/// Checks results [B, S], or [B, S, outputs], which no shells make an empty problem, and runs the reduction.
 template <int Dim, class ExecutionSpace, class Term, class MemorySpace>
 void reduce_shells(const ExecutionSpace& space, const Arguments& arguments, const char* argument,
                    const char* label, const Box<Dim>& box, const Array<double, MemorySpace>& results,
                    const Term& term) {
-  const bool fits = results && results.rank == 2 && results.extents[0] == box.batches &&
-                    results.extents[1] <= box.size[0] * std::int64_t(4);
+  constexpr int outputs = Term::outputs, rank = outputs > 1 ? 3 : 2;
+  const bool fits = results && results.rank == rank && results.extents[0] == box.batches &&
+                    results.extents[1] <= box.size[0] * std::int64_t(4) &&
+                    (outputs == 1 || results.extents[rank - 1] == outputs);
   arguments.require(
-      fits, argument, [&] { return "[" + std::to_string(box.batches) + ", shells], at most 4 W shells"; },
+      fits, argument,
+      [&] {
+        return "[" + std::to_string(box.batches) + ", shells" +
+               (outputs > 1 ? ", " + std::to_string(outputs) : std::string()) + "], at most 4 W shells";
+      },
       [&] { return results.shape(); });
   if (results.size() == 0)
     return;

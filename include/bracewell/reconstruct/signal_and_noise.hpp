@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/reconstruct/shells.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+namespace Bracewell {
+
+/// How many sums half_set_moments makes of a shell.
+inline constexpr int half_set_moment_count = 7;
+
+/// Sums over the shells of the full spectrum, from which signal_and_noise tells the powers of signal and noise, with g = 1 /
+/// (W + prior), or 1 without one:
+///   Re D1 conj D2 g1 g2,   W1 W2 g1 g2,   |D1 g1|^2 + |D2 g2|^2,   (W1 g1)^2 + (W2 g2)^2,   W1 g1^2 + W2 g2^2,
+///   (W1 + W2) / 2,   1.
+/// Nothing is divided by a weight that may be small, so directions that were hardly seen hardly count.
+/// @param first_data, second_data      D1 and D2, complex [B, (D,) H, W/2+1], as backproject gathers them of half of the images
+/// @param first_weight, second_weight  W1 and W2, real, like the data
+/// @param moments  double [B, S, 7], overwritten; S at will
+/// @param prior    double [B, S]; optional
+/// @throws Error on shapes that do not fit and shared memory
+template <class ExecutionSpace, class Data, class Weight, class Moments>
+void half_set_moments(const ExecutionSpace& space, const Data& first_data, const Weight& first_weight,
+                      const Data& second_data, const Weight& second_weight, const Moments& moments,
+                      const Array<const double, typename ExecutionSpace::memory_space>& prior = {});
+
+/// Powers of signal and noise per shell.
+struct SignalAndNoise {
+  std::vector<double> signal; ///< |F|^2 of the volume; at least 0
+  std::vector<double> noise;  ///< of a sample of weight 1; at least 0
+  std::vector<double> weight; ///< average of a half set
+};
+
+/// Powers from the sums of one batch element: the signal's is what the half sets have in common, the noise's what is left.
+/// Shells near by count, too, less with distance, up to a sixteenth of the frequency. Of each power a tenth of the signal is not taken for noise: so much does the signal of
+/// noise-free images differ between samples that meet in one element.
+/// @param moments  [S, 7], as half_set_moments gives them (on the host)
+/// @param energy   kernel_energy of the kernel that inserted
+/// @throws Error on sums that are not of whole shells and an energy that is not positive
+inline SignalAndNoise signal_and_noise(std::span<const double> moments, double energy);
+
+/// Mean over positions of the sum of a kernel's squared weights in three dimensions: the variance of inserted noise is that
+/// times the weight.
+template <class Kernel>
+double kernel_energy();
+
+/// What normalise adds to the weights of each shell: noise / (signal oversampling^3), 1 / SSNR in units of the weight, times
+/// the part of the box in which there is signal, and at most fifty average weights (beyond that all directions are weighed
+/// alike, and shells would vanish by chance).
+/// @param oversampling  padded over original box: a sample of the original box has its cube of elements
+/// @param part          of the box's volume, 0 to 1
+/// @throws Error on an oversampling that is not positive and a part out of range
+inline std::vector<double> wiener_prior(const SignalAndNoise& powers, double oversampling, double part);
+
+namespace Impl {
+
+template <class T>
+struct HalfSetMoments {
+  static constexpr int outputs = half_set_moment_count;
+  using Sum = Sums<outputs>;
+  const Kokkos::complex<T>*first, *second;
+  const T *first_weight, *second_weight;
+  const double* prior; ///< or null
+
+  KOKKOS_FUNCTION void add(std::int64_t index, int multiplicity, std::int64_t shell, Sum& sum) const {
+    const double w1 = first_weight[index], w2 = second_weight[index];
+    const Kokkos::complex<double> d1(first[index]), d2(second[index]);
+    double g1 = 1, g2 = 1;
+    if (prior) {
+      g1 = w1 + prior[shell] > 0 ? 1 / (w1 + prior[shell]) : 0;
+      g2 = w2 + prior[shell] > 0 ? 1 / (w2 + prior[shell]) : 0;
+    }
+    const double m = multiplicity;
+    sum.values[0] += m * (d1.real() * d2.real() + d1.imag() * d2.imag()) * g1 * g2;
+    sum.values[1] += m * w1 * w2 * g1 * g2;
+    sum.values[2] += m * ((d1.real() * d1.real() + d1.imag() * d1.imag()) * g1 * g1 +
+                          (d2.real() * d2.real() + d2.imag() * d2.imag()) * g2 * g2);
+    sum.values[3] += m * (w1 * w1 * g1 * g1 + w2 * w2 * g2 * g2);
+    sum.values[4] += m * (w1 * g1 * g1 + w2 * g2 * g2);
+    sum.values[5] += m * (w1 + w2) / 2;
+    sum.values[6] += m;
+  }
+};
+
+} // namespace Impl
+
+template <class ExecutionSpace, class Data, class Weight, class Moments>
+void half_set_moments(const ExecutionSpace& space, const Data& first_data, const Weight& first_weight,
+                      const Data& second_data, const Weight& second_weight, const Moments& moments,
+                      const Array<const double, typename ExecutionSpace::memory_space>& prior) {
+  constexpr int Dim = int(Impl::view_of<Data>::rank()) - 1;
+  using T = Impl::real_of<Data>;
+  using MemorySpace = typename ExecutionSpace::memory_space;
+  const Array<const Kokkos::complex<T>, MemorySpace> first(first_data), second(second_data);
+  const Array<const T, MemorySpace> weight(first_weight), other_weight(second_weight);
+  const Array<double, MemorySpace> out(moments);
+  constexpr Impl::Arguments arguments{"half_set_moments"};
+  const auto box = Impl::spectrum_box<Dim>(arguments, "first_data", first);
+  arguments.same_spectrum("first_weight", weight, first);
+  arguments.same_spectrum("second_data", second, first);
+  arguments.same_spectrum("second_weight", other_weight, first);
+  arguments.disjoint({{"moments", out}}, {{"first_data", first},
+                                          {"second_data", second},
+                                          {"first_weight", weight},
+                                          {"second_weight", other_weight},
+                                          {"prior", prior}});
+  if (prior)
+    arguments.require(out.rank == 3 && prior.rank == 2 && prior.extents[0] == out.extents[0] &&
+                          prior.extents[1] == out.extents[1],
+                      "prior", "[B, shells] as the moments have", [&] { return prior.shape(); });
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::half_set_moments");
+  Impl::reduce_shells<Dim>(
+      space, arguments, "moments", "Bracewell::half_set_moments::sum", box, out,
+      Impl::HalfSetMoments<T>{first.data, second.data, weight.data, other_weight.data, prior.data});
+}
+
+inline SignalAndNoise signal_and_noise(std::span<const double> moments, double energy) {
+  constexpr Impl::Arguments arguments{"signal_and_noise"};
+  constexpr std::size_t count = half_set_moment_count;
+  constexpr double not_noise = 0.1;
+  arguments.require(moments.size() % count == 0, "moments", "seven sums of every shell",
+                    [&] { return std::to_string(moments.size()); });
+  arguments.positive("energy", energy);
+  const std::size_t shells = moments.size() / count;
+  SignalAndNoise result;
+  for (std::size_t s = 0; s < shells; ++s) {
+    double sum[count] = {};
+    const std::size_t reach = std::max<std::size_t>(1, s / 16);
+    for (std::size_t near = s - std::min(s, reach); near < std::min(shells, s + reach + 1); ++near)
+      for (std::size_t i = 0; i < count; ++i)
+        sum[i] += (1 - std::abs(double(near) - double(s)) / double(reach + 1)) * moments[near * count + i];
+    const double signal = sum[1] > 0 ? std::max(0.0, sum[0] / sum[1]) : 0;
+    const double rest = sum[2] - (1 + not_noise) * sum[3] * signal;
+    result.signal.push_back(signal);
+    result.noise.push_back(sum[4] > 0 ? std::max(0.0, rest) / (sum[4] * energy) : 0);
+    const double* own = &moments[s * count];
+    result.weight.push_back(own[6] > 0 ? own[5] / own[6] : 0);
+  }
+  return result;
+}
+
+template <class Kernel>
+double kernel_energy() {
+  constexpr int steps = 4096; // the midpoint rule; kernels are smooth but at integers
+  double sum = 0;
+  for (int i = 0; i < steps; ++i) {
+    double weights[Kernel::width];
+    Kernel::weights((i + 0.5) / steps, weights);
+    for (const double weight : weights)
+      sum += weight * weight / steps;
+  }
+  return sum * sum * sum;
+}
+
+inline std::vector<double> wiener_prior(const SignalAndNoise& powers, double oversampling, double part) {
+  constexpr Impl::Arguments arguments{"wiener_prior"};
+  constexpr double most = 50;
+  arguments.positive("oversampling", oversampling);
+  arguments.within("part", part, 0.0, 1.0);
+  std::vector<double> prior;
+  for (std::size_t s = 0; s < powers.signal.size(); ++s) {
+    const double limit = most * 2 * powers.weight[s],
+                 denominator = powers.signal[s] * std::pow(oversampling, 3);
+    const double asked = powers.noise[s] * part;
+    prior.push_back(asked < limit * denominator ? asked / denominator : (asked > 0 ? limit : 0));
+  }
+  return prior;
+}
+
+} // namespace Bracewell
