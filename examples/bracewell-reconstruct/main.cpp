@@ -42,7 +42,9 @@ void main_job(const Options& options, Provenance& provenance, Timings& timings) 
 int main(int argc, char** argv) {
   CLI::App app{
       "Reconstructs a map from particles whose poses are known. Writes OUT, its half maps (_half1.mrc, "
-      "_half2.mrc), the Fourier shell correlation (_fsc.txt, _fsc.png) and central slices (_slices.png).",
+      "_half2.mrc), a sharpened map (_sharpened.mrc), the Fourier shell correlation (_fsc.txt, _fsc.png), "
+      "what was "
+      "measured by direction (_directions.txt, _directions.png) and central slices (_slices.png).",
       "bracewell-reconstruct"};
   Options options;
   auto& reconstruction = options.run.reconstruction;
@@ -54,6 +56,23 @@ int main(int argc, char** argv) {
                  "C<n>, D<n>, T, O, I, I1, I2, I3 or I4, in RELION's orientations")
       ->type_name("GROUP")
       ->capture_default_str();
+  auto* const rise = app.add_option("--helical-rise", options.run.helical_rise,
+                                    "of a helix along z, from one subunit to the next")
+                         ->check(CLI::PositiveNumber)
+                         ->type_name("ANGSTROM");
+  auto* const twist = app.add_option("--helical-twist", options.run.helical_twist,
+                                     "of the helix, positive for a right-handed one")
+                          ->check(CLI::Range(-360.0, 360.0))
+                          ->type_name("DEGREES");
+  rise->needs(twist);
+  twist->needs(rise);
+  app.add_option("--helical-asu", options.run.helical_asu,
+                 "subunits of the helix that a segment gives (made odd); by default those that keep the "
+                 "middle 30 % of "
+                 "the box within it")
+      ->check(CLI::Range(1, 9999))
+      ->type_name("NUMBER")
+      ->needs(rise);
   bool ctf = false, no_ctf = false;
   auto* const ctf_flag = app.add_flag(
       "--ctf", ctf, "correct for the contrast transfer; by default where the STAR file has what it takes");
@@ -89,6 +108,12 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 1000))
       ->type_name("NUMBER")
       ->capture_default_str();
+  app.add_option("--b-factor", options.run.b_factor,
+                 "of the sharpened map, exp(-B k^2 / 4): negative sharpens; by default fitted from 10 A to "
+                 "where half maps "
+                 "agree to 0.143")
+      ->check(CLI::Range(-10000.0, 10000.0))
+      ->type_name("SQUARE_ANGSTROM");
   app.add_option("--pixel-size", options.run.pixel_size, "instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");

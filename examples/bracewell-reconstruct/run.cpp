@@ -6,9 +6,11 @@
 #include "common/output_family.hpp"
 #include "common/processes.hpp"
 #include "common/progress.hpp"
+#include "cryoem/directions.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/particle_provenance.hpp"
 #include "cryoem/report.hpp"
+#include "cryoem/sharpen.hpp"
 
 #include <array>
 #include <chrono>
@@ -39,18 +41,41 @@ void check_sampling(const RunOptions& options, Particles& particles) {
         " particles are few for it, --kernel linear --oversampling 2 is more accurate");
 }
 
+/// The helix, where one is asked for, in pixels.
+std::optional<Helix> helix_of(const RunOptions& options, const Particles& particles, double pixel_size) {
+  if (!options.helical_rise)
+    return {};
+  if (!(pixel_size > 0))
+    throw InputError(options.star.string() +
+                     ": states no pixel size, which --helical-rise needs; use --pixel-size");
+  Helix helix{.rise = *options.helical_rise / pixel_size, .twist = *options.helical_twist};
+  const double reach = 0.35 * static_cast<double>(particles.image_width);
+  const double each_side = options.helical_asu ? *options.helical_asu / 2 : std::floor(reach / helix.rise);
+  if (each_side * helix.rise > static_cast<double>(particles.image_width) / 2)
+    throw InputError("--helical-asu: expected subunits that fit the box of " +
+                     std::to_string(particles.image_width) + " pixels, found " +
+                     std::to_string(2 * static_cast<int>(each_side) + 1) + " with a rise of " +
+                     number(helix.rise) + " pixels");
+  helix.subunits = 2 * static_cast<int>(std::min(each_side, 4000.0)) + 1;
+  return helix;
+}
+
 /// Names of what is written.
 struct Paths {
   fs::path map;
   std::array<fs::path, 2> halves;
-  fs::path correlations, plot, slices;
+  fs::path correlations, plot, slices, sharpened, directions, sphere;
 
   explicit Paths(const RunOptions& options)
       : map(options.out), halves{beside(map, "_half1.mrc"), beside(map, "_half2.mrc")},
         correlations(beside(map, "_fsc.txt")), plot(beside(map, "_fsc" + options.picture_ending)),
-        slices(beside(map, "_slices" + options.picture_ending)) {}
+        slices(beside(map, "_slices" + options.picture_ending)), sharpened(beside(map, "_sharpened.mrc")),
+        directions(beside(map, "_directions.txt")),
+        sphere(beside(map, "_directions" + options.picture_ending)) {}
 
-  std::vector<fs::path> all() const { return {map, halves[0], halves[1], correlations, plot, slices}; }
+  std::vector<fs::path> all() const {
+    return {map, halves[0], halves[1], correlations, plot, slices, sharpened, directions, sphere};
+  }
 };
 
 /// Of the particles, or else of their stacks; 0: not known. Warns where they differ.
@@ -87,29 +112,61 @@ struct Maps {
   MapOnHost whole;                    ///< masked
   std::array<MapOnHost, 2> halves;    ///< not masked; none where a half set has no particles
   std::optional<MapOnHost> reference; ///< masked
+  MapOnHost sharpened;                ///< none without two half sets
+  double b_factor = 0;
+  bool b_factor_fitted = false;
+  Directions directions;
   Correlations correlations;
   Difference difference{}; ///< from the reference
 
   bool has_halves() const { return !halves[0].values().empty(); }
 };
 
+/// Part of the signal's power that half maps have in common, by shells of the box.
+std::vector<double> common_power(const Reconstruction& reconstruction) {
+  std::vector<double> result;
+  const auto& prior = reconstruction.prior();
+  const auto& powers = reconstruction.powers();
+  for (int s = 0; powers && s < (reconstruction.box() + 1) / 2; ++s) {
+    const auto padded =
+        static_cast<std::size_t>(std::lround(double(s) * reconstruction.padded() / reconstruction.box()));
+    const double weight = powers->weight[padded], sum = weight + prior[padded];
+    result.push_back(sum > 0 ? weight / sum : 1);
+  }
+  return result;
+}
+
 Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSphere& mask,
-               const std::optional<CubicMap>& reference) {
+               const std::optional<CubicMap>& reference, const RunOptions& options, double pixel_size) {
   Maps maps;
+  maps.directions = weights_by_direction(space, reconstruction.weight(0), reconstruction.weight(1));
   const bool both = reconstruction.has_both_halves();
   std::optional<Progress> progress(std::in_place, "making", "maps", both ? 3 : 1);
+  std::array<Map, 2> halves;
   if (both) {
-    std::array<Map, 2> halves;
     for (const int half : {0, 1}) {
-      halves[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      halves[static_cast<std::size_t>(half)] = reconstruction.half_map(half, true);
       maps.halves[static_cast<std::size_t>(half)] = MapOnHost(space, halves[static_cast<std::size_t>(half)]);
       progress->add(1);
     }
-    maps.correlations.halves =
-        correlation(space, masked(space, halves[0], mask), masked(space, halves[1], mask));
+    const MaskedCorrelations curves = masked_correlations(space, halves[0], halves[1], mask);
+    maps.correlations.halves = curves.masked;
+    maps.correlations.unmasked = curves.unmasked;
+    maps.correlations.randomised = curves.randomised;
+    maps.correlations.corrected = curves.corrected;
+    for (Map& half : halves)
+      half = masked(space, half, mask);
+    add_resolutions(space, maps.directions, halves[0], halves[1], pixel_size);
   }
   const Map whole = masked(space, reconstruction.whole_map(), mask);
   maps.whole = MapOnHost(space, whole);
+  if (both) {
+    const SharpenedMap sharpened = sharpen(space, whole, halves[0], halves[1], *maps.correlations.corrected,
+                                           common_power(reconstruction), options.b_factor, pixel_size);
+    maps.sharpened = MapOnHost(space, sharpened.map);
+    maps.b_factor = sharpened.b_factor;
+    maps.b_factor_fitted = sharpened.fitted;
+  }
   progress.reset();
   if (reference) {
     const Map truth = masked(space, to_device(space, *reference), mask);
@@ -131,6 +188,17 @@ void write_all(const Paths& paths, const Maps& maps, int box, const MrcWriteOpti
   if (maps.has_halves())
     for (const std::size_t half : {0, 1})
       start([&, half] { write(paths.halves[half], maps.halves[half].values()); });
+  if (!maps.sharpened.values().empty()) {
+    MrcWriteOptions sharpened = mrc;
+    char label[64];
+    std::snprintf(label, sizeof label, "B factor %.1f square Angstrom%s", maps.b_factor,
+                  maps.b_factor_fitted ? " (fitted)" : "");
+    sharpened.labels.insert(sharpened.labels.begin(), label);
+    start([&, sharpened] {
+      write_volume(paths.sharpened, maps.sharpened.values(), {box, box, box}, sharpened);
+    });
+  }
+  start([&] { write_directions(paths.directions, paths.sphere, maps.directions, mrc.pixel_size); });
   if (maps.correlations.halves || maps.correlations.reference)
     start(
         [&] { write_correlations(paths.correlations, paths.plot, maps.correlations, box, mrc.pixel_size); });
@@ -171,6 +239,9 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
   ReconstructionOptions settings = options.reconstruction;
   check_sampling(options, particles);
+  settings.helix = helix_of(options, particles, pixel_size);
+  const double box_edge = static_cast<double>(particles.image_width);
+  settings.signal_part = std::min(0.3, 4 * Kokkos::numbers::pi / 3 * std::pow(mask.radius / box_edge, 3));
   require_memory_for_reconstruction(particles, settings, memory_limit(options.memory_limit));
   const std::optional<CubicMap> reference = read_reference(options, particles, provenance);
 
@@ -191,7 +262,9 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   if (!is_first_process())
     return "";
   timings.phase("make maps");
-  const Maps maps = make_maps(space, reconstruction, mask, reference);
+  const Maps maps = make_maps(space, reconstruction, mask, reference, options, pixel_size);
+  if (const std::string warning = maps.directions.warning(); !warning.empty())
+    provenance.assume(options.star.string() + ": " + warning);
   timings.phase("write");
   const int box = reconstruction.box();
   write_all(paths, maps, box, {.pixel_size = pixel_size, .labels = provenance.lines()});

@@ -19,6 +19,9 @@ struct RunOptions {
   std::optional<double> pixel_size;         ///< Angstrom, instead of what the STAR file says
   std::optional<std::int64_t> class_number; ///< only the particles of this class
   std::optional<double> memory_limit;       ///< megabytes; absent: half of the machine's
+  std::optional<double> b_factor;           ///< square Angstrom, of the sharpened map; absent: fitted
+  std::optional<double> helical_rise, helical_twist; ///< Angstrom and degrees
+  std::optional<int> helical_asu; ///< subunits that a segment shows; absent: what the box's middle holds
   std::string picture_ending = ".png";
 };
 

@@ -4,6 +4,10 @@
 #include "common/input_error.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace Bracewell::Examples {
 namespace {
@@ -17,7 +21,50 @@ int slots_of_host(const Particles& particles, std::size_t batch) {
 
 } // namespace
 
+namespace {
+
+/// Filaments of the particles, numbered as they appear; empty without rlnHelicalTubeID.
+std::vector<std::size_t> filaments(const Particles& particles) {
+  const StarTable& table = *particles.document.find(particles.table);
+  const auto tube = table.find("rlnHelicalTubeID"), micrograph = table.find("rlnMicrographName");
+  std::vector<std::size_t> result;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  for (std::size_t row = 0; tube && row < particles.count; ++row) {
+    const std::pair name(micrograph ? table.value(row, *micrograph) : std::string(), table.value(row, *tube));
+    result.push_back(known.emplace(name, known.size()).first->second);
+  }
+  return result;
+}
+
+/// Neighbours on a filament show the same subunits: each goes whole to the half set with fewer particles.
+std::vector<int> halves_of_filaments(const std::vector<std::size_t>& filament) {
+  std::vector<std::size_t> lengths(std::ranges::max(filament) + 1);
+  for (const std::size_t one : filament)
+    ++lengths[one];
+  std::vector<int> of_filament;
+  std::array<std::size_t, 2> size{};
+  for (const std::size_t length : lengths) {
+    const int half = size[0] <= size[1] ? 0 : 1;
+    of_filament.push_back(half);
+    size[static_cast<std::size_t>(half)] += length;
+  }
+  std::vector<int> halves;
+  for (const std::size_t one : filament)
+    halves.push_back(of_filament[one]);
+  return halves;
+}
+
+} // namespace
+
 std::vector<int> half_sets(Particles& particles) {
+  const auto filament = filaments(particles);
+  if (!particles.random_subset.present() && !filament.empty()) {
+    const std::size_t count = std::ranges::max(filament) + 1;
+    particles.warnings.push_back(particles.file.string() + ": has no half sets (rlnRandomSubset): its " +
+                                 std::to_string(count) +
+                                 " filaments (rlnHelicalTubeID) are shared out between two");
+    return halves_of_filaments(filament);
+  }
   if (!particles.random_subset.present())
     particles.warnings.push_back(particles.file.string() +
                                  ": has no half sets (rlnRandomSubset): odd and even rows are taken");
@@ -30,6 +77,15 @@ std::vector<int> half_sets(Particles& particles) {
                        ": expected 1 or 2 for rlnRandomSubset, found " + std::to_string(subset));
     halves[row] = static_cast<int>(subset - 1);
   }
+  std::map<std::size_t, int> half_of; // 2: in both
+  for (std::size_t row = 0; row < filament.size(); ++row)
+    if (int& half = half_of.emplace(filament[row], halves[row]).first->second; half != halves[row])
+      half = 2;
+  if (const auto both = std::ranges::count(half_of, 2, [](const auto& entry) { return entry.second; });
+      both > 0)
+    particles.warnings.push_back(particles.file.string() + ": has segments of " + std::to_string(both) +
+                                 " of " + std::to_string(half_of.size()) +
+                                 " filaments in both half sets, whose maps agree for that reason, too");
   return halves;
 }
 

@@ -14,8 +14,9 @@
 
 namespace Bracewell::Examples {
 
-/// Half sets of the particles, 0 or 1 each: rlnRandomSubset where it is there, else odd and even rows, which adds
-/// a warning to them. Throws InputError for another subset than 1 and 2.
+/// Half sets of the particles, 0 or 1 each: rlnRandomSubset where it is there, else whole filaments (rlnHelicalTubeID,
+/// rlnMicrographName), else odd and even rows. Adds warnings to them, also of filaments in both half sets. Throws InputError
+/// for another subset than 1 and 2.
 std::vector<int> half_sets(Particles& particles);
 
 /// Images of particles in batches. Threads read the next ones as they are stored, and copy them to the device, while

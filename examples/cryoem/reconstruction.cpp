@@ -163,9 +163,10 @@ SignalAndNoise Reconstruction::measure(double energy) {
   const DeviceView<double***> moments("Bracewell::examples::moments", 1, shells, half_set_moment_count);
   const DeviceView<double**> prior("Bracewell::examples::prior", 1, shells);
   SignalAndNoise powers;
-  for (const bool again : {false, true}) { // weighed by what was found the first time
+  shell_averages(space_, halves_[0].weight, prior);
+  for (int round = 0; round < 2; ++round) { // weighed by what was found the first time
     half_set_moments(space_, halves_[0].data, halves_[0].weight, halves_[1].data, halves_[1].weight, moments,
-                     again ? Array<const double, Memory>(prior) : Array<const double, Memory>());
+                     prior);
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), moments);
     powers = signal_and_noise({host.data(), host.size()}, energy);
     const auto first = wiener_prior(powers, double(padded_) / box_, 1);
@@ -238,7 +239,9 @@ void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t first
   space_.fence("Bracewell::examples::insert"); // the poses are overwritten next
 }
 
-Map Reconstruction::half_map(int half) { return map_of(halves_[static_cast<std::size_t>(half)]); }
+Map Reconstruction::half_map(int half, bool keep_power) {
+  return map_of(halves_[static_cast<std::size_t>(half)], keep_power);
+}
 
 Map Reconstruction::whole_map() {
   Half& sum = halves_[0];
@@ -246,10 +249,10 @@ Map Reconstruction::whole_map() {
   add_to(space_, sum.data, other.data);
   add_to(space_, sum.weight, other.weight);
   halves_[1] = {};
-  return map_of(sum);
+  return map_of(sum, false);
 }
 
-Map Reconstruction::map_of(const Half& half) {
+Map Reconstruction::map_of(const Half& half, bool keep_power) {
   constexpr double even = 0.035; // weights as far from one as maps do not show
   const auto columns = static_cast<std::size_t>(padded_) / 2 + 1;
   const DeviceView<double**> averages("Bracewell::examples::shell_averages", 1, columns);
@@ -280,6 +283,8 @@ Map Reconstruction::map_of(const Half& half) {
       if (sums(0) <= even * even * sums(1))
         break;
     }
+    if (keep_power && prior.size() > 0)
+      equaliser_->keep_power(space_, divisor_, averages, prior);
   }
   with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
     if (equalises)

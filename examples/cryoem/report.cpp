@@ -153,6 +153,9 @@ void write_correlations(const std::filesystem::path& text, const std::filesystem
   };
   add("halves", "half maps", correlations.halves);
   add("reference", "map and reference", correlations.reference);
+  add("unmasked", "half maps without a mask", correlations.unmasked);
+  add("randomised", "with random phases", correlations.randomised);
+  add("corrected", "corrected for the mask", correlations.corrected);
   write_text_table(text, columns);
   write_picture(picture, draw_line_plot(plot));
 }

@@ -38,6 +38,8 @@ std::string resolution_text(const std::vector<double>& correlation, double thres
 
 struct Correlations {
   std::optional<std::vector<double>> halves, reference; ///< per shell
+  /// Half maps without a mask, with random phases under it, and corrected for what the mask adds.
+  std::optional<std::vector<double>> unmasked, randomised, corrected;
 };
 
 /// A table of correlations by shell, and a picture of it.

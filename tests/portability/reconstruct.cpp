@@ -16,7 +16,9 @@
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
+#include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
+#include <bracewell/reconstruct/weight_equaliser.hpp>
 
 namespace {
 
@@ -72,6 +74,13 @@ void every_operator(const Space& space, const Volumes<T>& real, const Volumes<T>
   shell_averages(space, weight, curve);
   fourier_shell_correlation(space, spectrum, spectrum, curve);
   normalise(space, spectrum, weight, spectrum, curve);
+  normalise<Linear>(space, spectrum, weight, spectrum, curve, {}, curve);
+  half_set_moments(space, spectrum, weight, spectrum, weight,
+                   Kokkos::View<double***, Kokkos::LayoutRight, Space>(), curve);
+  const WeightEqualiser<Space, T> equaliser(space, shape, shape);
+  equaliser.improve(space, weight, weight, curve, spectrum, real, Kokkos::View<double*, Space>("error", 2),
+                    curve);
+  equaliser.keep_power(space, weight, curve, curve);
   const VolumeSymmetry<Space> symmetry(space, symmetry_operators("I1"));
   symmetry.apply<CatmullRom>(space, spectrum, spectrum);
   symmetry.apply<CatmullRom>(space, weight, weight);

@@ -298,10 +298,10 @@ void VolumeSymmetry<ExecutionSpace>::apply(const ExecutionSpace& space, const Sp
   arguments.within("radius", within, 0.0, most);
   const Kokkos::Profiling::ScopedRegion region("Bracewell::VolumeSymmetry::apply");
   const double squared_radius = within * within * (1 + 1e-12);
-  Impl::for_each_row(space, "Bracewell::VolumeSymmetry::cosets", box.rows(),
+  Impl::for_each_row(space, "Bracewell::VolumeSymmetry::apply::cosets", box.rows(),
                      Impl::SumOverOperators<Kernel, Value, false, Table>{values.data, other.data, box,
                                                                          cosets_, squared_radius});
-  Impl::for_each_row(space, "Bracewell::VolumeSymmetry::exact", box.rows(),
+  Impl::for_each_row(space, "Bracewell::VolumeSymmetry::apply::exact", box.rows(),
                      Impl::SumOverOperators<Kernel, Value, true, Table>{other.data, values.data, box, exact_,
                                                                         squared_radius});
 }

@@ -19,7 +19,8 @@ inline constexpr int half_set_moment_count = 7;
 /// (W + prior), or 1 without one:
 ///   Re D1 conj D2 g1 g2,   W1 W2 g1 g2,   |D1 g1|^2 + |D2 g2|^2,   (W1 g1)^2 + (W2 g2)^2,   W1 g1^2 + W2 g2^2,
 ///   (W1 + W2) / 2,   1.
-/// Nothing is divided by a weight that may be small, so directions that were hardly seen hardly count.
+/// Nothing is divided by a weight that may be small, so directions that were hardly seen hardly count. Begin with the average
+/// weights of the shells (shell_averages) for a prior, and take the sums again with what wiener_prior makes of them.
 /// @param first_data, second_data      D1 and D2, complex [B, (D,) H, W/2+1], as backproject gathers them of half of the images
 /// @param first_weight, second_weight  W1 and W2, real, like the data
 /// @param moments  double [B, S, 7], overwritten; S at will

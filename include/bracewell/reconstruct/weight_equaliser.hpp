@@ -56,6 +56,17 @@ public:
                const Array<double, MemorySpace>& error, const Array<const double, MemorySpace>& prior = {},
                const EqualiseOptions& options = {}) const;
 
+  /// Makes of the divisor Q of a map with little noise, whose directions are damped by (Q - prior) / Q, that of a map with
+  /// the power of the signal in every direction, sqrt(Q (Q - prior)). Half maps that are so divided have noise for signal
+  /// where a direction was hardly seen, and their correlation shell by shell counts that; that of damped ones does not see it.
+  /// @param divisor   as improve leaves it. What damps a direction counts as a tenth of what damps the average at least
+  /// @param averages  double [1, S], as improve leaves them
+  /// @param prior     double [1, S]
+  /// @throws Error on shapes that do not fit and shared memory
+  template <class Divisor, class Averages, class Prior>
+  void keep_power(const ExecutionSpace& space, const Divisor& divisor, const Averages& averages,
+                  const Prior& prior) const;
+
 private:
   std::array<int, 3> padded_;
   Kokkos::View<T*, MemorySpace> factors_; ///< of x, y and z
@@ -94,6 +105,32 @@ struct DivideWeights {
         divisor[begin + x] = T(averages[shell]) + added;
       const bool counts = squared + double(x) * x <= squared_radius && own > 0;
       spectrum[begin + x] = counts && divisor[begin + x] > 0 ? own / divisor[begin + x] : T(0);
+    });
+  }
+};
+
+template <class T>
+struct KeepPower {
+  T* divisor;
+  const double *averages, *prior;
+  Box<3> box;
+  Shells<3> radii;
+  int shells;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    int index[3];
+    box.locate(row, index);
+    double squared = 0;
+    for (int d = 1; d < 3; ++d)
+      squared += radii.squared(HalfSpectrumLayout<3>::frequency(index[d], box.size[d]), d);
+    T* const own = divisor + row * box.columns;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
+      const int shell = Kokkos::min(radii.shell(x, squared), shells - 1);
+      const T added = T(prior[shell]), mean = T(averages[shell]), from = own[x];
+      const T least = mean > 0 ? T(0.1) * mean / (mean + added) : T(1);
+      if (from > 0)
+        own[x] = from * Kokkos::sqrt(Kokkos::max(least, 1 - added / from));
     });
   }
 };
@@ -247,6 +284,27 @@ void WeightEqualiser<ExecutionSpace, T>::improve(const ExecutionSpace& space, co
       Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes),
       Improve{weights.data, divisors.data, prior.data, complex.data, box, radii, shells, squared_radius},
       Result(reinterpret_cast<Impl::Sums<2>*>(error.data)));
+}
+
+template <class ExecutionSpace, class T>
+template <class Divisor, class Averages, class Prior>
+void WeightEqualiser<ExecutionSpace, T>::keep_power(const ExecutionSpace& space, const Divisor& divisor,
+                                                    const Averages& averages, const Prior& prior) const {
+  const Array<T, MemorySpace> divisors(divisor);
+  const Array<const double, MemorySpace> means(averages), added(prior);
+  constexpr Impl::Arguments arguments{"WeightEqualiser::keep_power"};
+  const auto box = Impl::spectrum_box<3>(arguments, "divisor", divisors);
+  arguments.require(box.batches == 1 && box.size[0] == padded_[2] && box.size[1] == padded_[1] &&
+                        box.size[2] == padded_[0],
+                    "divisor", "one half spectrum of the padded box", [&] { return divisors.shape(); });
+  arguments.require(means && means.rank == 2 && means.extents[0] == 1 && means.extents[1] > 0, "averages",
+                    "[1, at least one shell]", [&] { return means.shape(); });
+  arguments.same_shape("prior", added, means);
+  arguments.disjoint({{"divisor", divisors}}, {{"averages", means}, {"prior", added}});
+  const Kokkos::Profiling::ScopedRegion region("Bracewell::WeightEqualiser::keep_power");
+  Impl::for_each_row(space, "Bracewell::WeightEqualiser::keep_power::multiply", box.rows(),
+                     Impl::KeepPower<T>{divisors.data, means.data, added.data, box, Impl::Shells<3>(box),
+                                        static_cast<int>(added.extents[1])});
 }
 
 } // namespace Bracewell
