@@ -41,6 +41,13 @@ void for_each_voxel(int edge, const Visit& visit) {
         visit(i, std::sqrt(double(x) * x + double(y) * y + double(z) * z) / radius);
 }
 
+/// visit(i) for 0 <= i < count.
+template <class Visit>
+void in_parallel(int count, const Visit& visit) {
+  Kokkos::parallel_for("Bracewell::examples::map_mask",
+                       Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, count), visit);
+}
+
 /// The map smoothed by a Gaussian, at the points of a coarser grid with the same centre. Axis by axis.
 Grid smoothed(std::span<const float> map, int box, int edge, double deviation) {
   const double step = double(box) / edge;
@@ -48,7 +55,7 @@ Grid smoothed(std::span<const float> map, int box, int edge, double deviation) {
   // Rows of what is left: [edge, rest] from [box, rest].
   const auto pass = [&](const auto& in, std::size_t blocks, std::size_t rest) {
     std::vector<float> out(blocks * static_cast<std::size_t>(edge) * rest);
-    for (int j = 0; j < edge; ++j) {
+    in_parallel(edge, [&](int j) {
       const double position = box / 2 + (j - edge / 2) * step;
       const int first = std::max(0, static_cast<int>(std::lround(position)) - reach),
                 last = std::min(box - 1, static_cast<int>(std::lround(position)) + reach);
@@ -66,7 +73,7 @@ Grid smoothed(std::span<const float> map, int box, int edge, double deviation) {
             target[i] += weight * source[i];
         }
       }
-    }
+    });
     return out;
   };
   const auto n = static_cast<std::size_t>(box), m = static_cast<std::size_t>(edge);
@@ -152,28 +159,34 @@ double soft_edge(double distance, double width) {
 
 /// Values of a grid between its points, in the box that it stands for.
 std::vector<float> enlarged(const Grid& grid, int box) {
-  const int n = grid.edge;
-  const auto place = [&](int x, int& first) {
-    const double position = std::clamp(n / 2 + double(x - box / 2) * n / box, 0.0, n - 1.0);
-    first = std::min(static_cast<int>(position), n - 2);
-    return position - first;
+  struct Place {
+    int first;
+    double part;
   };
-  std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(box) * static_cast<std::size_t>(box) *
-                 static_cast<std::size_t>(box));
-  for (int z = 0; z < box; ++z)
-    for (int y = 0; y < box; ++y)
-      for (int x = 0; x < box; ++x) {
-        std::array<int, 3> first{};
-        const std::array<double, 3> part{place(z, first[0]), place(y, first[1]), place(x, first[2])};
-        double sum = 0;
-        for (int corner = 0; corner < 8; ++corner) {
-          const int c = corner / 4, b = corner / 2 % 2, a = corner % 2;
-          sum += (c ? part[0] : 1 - part[0]) * (b ? part[1] : 1 - part[1]) * (a ? part[2] : 1 - part[2]) *
-                 grid.values[grid.at(first[0] + c, first[1] + b, first[2] + a)];
-        }
-        values.push_back(static_cast<float>(sum));
-      }
+  const int n = grid.edge;
+  std::vector<Place> places;
+  for (int x = 0; x < box; ++x) {
+    const double position = std::clamp(n / 2 + double(x - box / 2) * n / box, 0.0, n - 1.0);
+    const int first = std::min(static_cast<int>(position), n - 2);
+    places.push_back({first, position - first});
+  }
+  std::vector<float> values(static_cast<std::size_t>(box) * static_cast<std::size_t>(box) *
+                            static_cast<std::size_t>(box));
+  in_parallel(box, [&](int z) {
+    std::vector<double> line(static_cast<std::size_t>(n));
+    float* out = values.data() +
+                 static_cast<std::size_t>(z) * static_cast<std::size_t>(box) * static_cast<std::size_t>(box);
+    const auto [z0, c] = places[static_cast<std::size_t>(z)];
+    for (const auto [y0, b] : places) {
+      for (int x = 0; x < n; ++x)
+        line[static_cast<std::size_t>(x)] =
+            (1 - c) * ((1 - b) * grid.values[grid.at(z0, y0, x)] + b * grid.values[grid.at(z0, y0 + 1, x)]) +
+            c * ((1 - b) * grid.values[grid.at(z0 + 1, y0, x)] + b * grid.values[grid.at(z0 + 1, y0 + 1, x)]);
+      for (const auto [x0, a] : places)
+        *out++ = static_cast<float>((1 - a) * line[static_cast<std::size_t>(x0)] +
+                                    a * line[static_cast<std::size_t>(x0) + 1]);
+    }
+  });
   return values;
 }
 
@@ -253,18 +266,27 @@ double MapMask::part_of_sphere() const {
   return inside / count;
 }
 
-/// The mean of what the mask takes away within the sphere that fits the box; of the outermost tenth where that is nothing.
+/// The mean of what the mask takes away within the sphere that fits the box; of the outermost tenth where that is
+/// nothing. Of large boxes every so many voxels are looked at.
 double MapMask::background(std::span<const float> map) const {
+  const int step = std::max(1, box_ / 64), centre = box_ / 2;
   double sum = 0, count = 0, edge_sum = 0, edge_count = 0, all = 0;
-  for_each_voxel(box_, [&](std::size_t i, double part) {
-    if (part >= 1)
-      return;
-    ++all;
-    if (values_[i] < 1e-3f)
-      sum += map[i], ++count;
-    if (part >= 0.9)
-      edge_sum += map[i], ++edge_count;
-  });
+  for (int z = 0; z < box_; z += step)
+    for (int y = 0; y < box_; y += step)
+      for (int x = 0; x < box_; x += step) {
+        const double squared = std::pow(z - centre, 2) + std::pow(y - centre, 2) + std::pow(x - centre, 2),
+                     part = std::sqrt(squared) / (box_ / 2.0);
+        if (part >= 1)
+          continue;
+        const auto n = static_cast<std::size_t>(box_),
+                   i = (static_cast<std::size_t>(z) * n + static_cast<std::size_t>(y)) * n +
+                       static_cast<std::size_t>(x);
+        ++all;
+        if (values_[i] < 1e-3f)
+          sum += map[i], ++count;
+        if (part >= 0.9)
+          edge_sum += map[i], ++edge_count;
+      }
   return count > 0.02 * all ? sum / count : edge_count > 0 ? edge_sum / edge_count : 0;
 }
 
@@ -272,12 +294,6 @@ void MapMask::apply(std::span<float> map) const {
   const auto level = static_cast<float>(background(map));
   for (std::size_t i = 0; i < values_.size(); ++i)
     map[i] = (map[i] - level) * values_[i];
-}
-
-Map MapMask::masked(const Space& space, const Map& map) const {
-  CubicMap copy{box_, to_host(space, map), {}};
-  apply(copy.values);
-  return to_device(space, copy);
 }
 
 } // namespace Bracewell::Examples

@@ -38,7 +38,6 @@ public:
   /// The constant around the molecule is subtracted from a map, and the rest multiplied by the mask: a map with a
   /// constant added is the same map.
   void apply(std::span<float> map) const;
-  Map masked(const Space& space, const Map& map) const;
 
 private:
   double background(std::span<const float> map) const;

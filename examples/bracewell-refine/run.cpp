@@ -149,6 +149,16 @@ public:
           ": is the reference of both half sets, whose maps agree for that reason, too, as far as they are "
           "compared with it; give two maps, or none");
     reconstruction_.symmetry = options.refinement.symmetry;
+    if (options.helical_rise) {
+      if (!(pixel_size_ > 0))
+        throw InputError(options.star.string() +
+                         ": states no pixel size, which --helical-rise needs; use --pixel-size");
+      const double rise = *options.helical_rise / pixel_size_;
+      const double each_side = std::floor(0.35 * box_ / rise); // as bracewell-reconstruct has them
+      reconstruction_.helix = Helix{.rise = rise,
+                                    .twist = *options.helical_twist,
+                                    .subunits = 2 * static_cast<int>(std::min(each_side, 4000.0)) + 1};
+    }
     require_memory_for_reconstruction(particles_, reconstruction_, memory_limit(options.memory_limit));
     reconstruction_.normalise = options.normalise;
     reconstruction_.reproducible = options.refinement.reproducible;
@@ -171,15 +181,13 @@ public:
       refine_poses(checkpoint);
       ++round_;
       if (both_) {
-        reconstruct();
+        reconstruct(round_ < rounds_);
         compare_with_best();
       }
-      if (round_ == rounds_ || (!options_.rounds && round_ > best_.round + patience))
+      if (round_ == rounds_ || (!options_.rounds && round_ > best_.round))
         break;
       done_ = 0;
-      references_.clear();
-      for (const auto& map : half_maps_)
-        references_.push_back(cubic(space_, mask_.masked(space_, map)));
+      references_ = std::move(next_references_);
       radius_ = chosen_radius(correlation_);
     }
     if (both_)
@@ -198,7 +206,9 @@ public:
     for (const std::size_t half : {0, 1})
       write_volume(halves[half], to_host(space_, half_maps_[half]), {box_, box_, box_},
                    {.pixel_size = pixel_size_, .labels = provenance_.lines()});
-    write_correlations(correlations, picture, {.halves = correlation_, .reference = {}}, box_, pixel_size_);
+    Correlations of_halves;
+    of_halves.halves = correlation_;
+    write_correlations(correlations, picture, of_halves, box_, pixel_size_);
   }
 
   std::string summary(double seconds) const {
@@ -252,7 +262,7 @@ private:
 
   /// Multiplies maps by the mask, which is made of them where there is none.
   void mask_maps(std::vector<CubicMap>& maps) {
-    if (mask_.values().empty()) {
+    if (mask_.values().empty() && !maps.empty()) {
       std::vector<float> sum = maps[0].values;
       for (std::size_t other = 1; other < maps.size(); ++other)
         for (std::size_t i = 0; i < sum.size(); ++i)
@@ -307,15 +317,14 @@ private:
     references_ = std::move(maps_);
     // Poses are judged by what half maps were before them.
     if (both_ && !options_.refinement.global) {
-      reconstruct();
+      reconstruct(references_.empty());
       compare_with_best();
     }
     if (references_.size() == 2) {
       correlation_ =
           correlation(space_, to_device(space_, references_[0]), to_device(space_, references_[1]));
     } else if (references_.empty()) {
-      for (const auto& map : half_maps_)
-        references_.push_back(cubic(space_, mask_.masked(space_, map)));
+      references_ = std::move(next_references_);
     }
     radius_ = chosen_radius(correlation_);
   }
@@ -396,7 +405,8 @@ private:
   }
 
   /// Half maps of the present poses, and their correlation.
-  void reconstruct() {
+  /// @param references  whether particles will be compared with them
+  void reconstruct(bool references) {
     timings_.phase("insert");
     Reconstruction reconstruction(space_, particles_, reconstruction_);
     timings_.stages(reconstruction.insert_all());
@@ -407,10 +417,15 @@ private:
                          " times their standard deviation: taken as it is; --normalise subtracts it");
     timings_.phase("make half maps");
     Progress progress("making", "half maps", 2);
+    next_references_.clear();
     for (const int half : {0, 1}) {
-      half_maps_[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      // What is compared with has little noise; what is written and correlated has all power.
+      if (references)
+        next_references_.push_back(cubic(space_, reconstruction.half_map(half)));
+      half_maps_[static_cast<std::size_t>(half)] = reconstruction.half_map(half, true);
       progress.add(1);
     }
+    mask_maps(next_references_);
     std::vector<CubicMap> halves{cubic(space_, half_maps_[0]), cubic(space_, half_maps_[1])};
     mask_maps(halves);
     correlation_ = correlation(space_, to_device(space_, halves[0]), to_device(space_, halves[1]));
@@ -619,7 +634,7 @@ private:
   ReconstructionOptions reconstruction_;
   std::vector<PoseOfParticle> start_;
 
-  static constexpr int most_rounds = 10, patience = 1;
+  static constexpr int most_rounds = 10;
   static constexpr double least_gain = 0.002, noticeable_loss = 0.002; ///< of agreement
   int rounds_ = 1;                                                     ///< at most
   int round_ = 0;                                                      ///< complete ones
@@ -627,7 +642,8 @@ private:
   std::vector<CubicMap> references_; ///< of the present round, masked: of the half sets, or one for both
   double radius_ = 0;                ///< of the present round
   std::vector<Fit> fits_;
-  std::array<Map, 2> half_maps_; ///< the latest
+  std::array<Map, 2> half_maps_;          ///< the latest
+  std::vector<CubicMap> next_references_; ///< of the same poses, masked
   std::vector<double> correlation_;
   std::vector<Matrix3<double>> symmetry_ = symmetry_operators(options_.refinement.symmetry);
 

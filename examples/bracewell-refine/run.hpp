@@ -17,9 +17,10 @@ struct RunOptions {
   std::filesystem::path star, out;
   std::vector<std::filesystem::path> maps; ///< of the half sets, or one for both; none: of the particles
   RefinementOptions refinement;
-  std::optional<int> rounds;           ///< absent: one with maps given, else until half maps agree no better
-  std::optional<double> radius;        ///< periods per box; absent: where the half maps' correlation ends
-  std::optional<double> mask_diameter; ///< Angstrom; absent: a mask from the maps
+  std::optional<int> rounds;    ///< absent: one with maps given, else until half maps agree no better
+  std::optional<double> radius; ///< periods per box; absent: where the half maps' correlation ends
+  std::optional<double> helical_rise, helical_twist; ///< Angstrom, degrees; both or none
+  std::optional<double> mask_diameter;               ///< Angstrom; absent: a mask from the maps
   std::optional<std::filesystem::path> mask;
   bool normalise = false;                   ///< subtract the background of images before they are inserted
   std::optional<double> pixel_size;         ///< Angstrom, instead of what the STAR file says
