@@ -216,7 +216,7 @@ MapMask MapMask::read(const std::filesystem::path& path, int box, Provenance& pr
 }
 
 std::optional<MapMask> MapMask::around(std::span<const float> map, int box) {
-  constexpr double periods = 6, part_of_highest = 0.2, deviations = 4;
+  constexpr double periods = 6, part_of_highest = 0.1, deviations = 4;
   constexpr int most_edge = 64;
   const int edge = std::min(box, most_edge);
   const Grid smooth = smoothed(map, box, edge, box / (2 * std::numbers::pi * periods));
@@ -243,7 +243,8 @@ std::optional<MapMask> MapMask::around(std::span<const float> map, int box) {
     inside.values[i] = part < 0.97 && smooth.values[i] - level > threshold ? 1 : 0;
   });
   keep_large_parts(inside);
-  const double wider = edge / 32.0, width = edge / 16.0;
+  // Both in points of the grid; in small boxes at least as wide as their voxels blur.
+  const double wider = std::max(2.0, edge / 32.0), width = std::max(4.0, edge / 16.0);
   Grid soft = squared_distances(inside);
   for_each_voxel(edge, [&](std::size_t i, double part) {
     soft.values[i] = soft_edge(std::sqrt(soft.values[i]) - wider, width) *

@@ -25,8 +25,8 @@ public:
   static MapMask read(const std::filesystem::path& path, int box, Provenance& provenance, double limit);
 
   /// Around the density of a map of any scale and background: smoothed to about six periods per box, what rises above a
-  /// fifth of the highest density and four standard deviations of what surrounds it, a thirty-second of the box wider,
-  /// with an edge of a sixteenth. Parts smaller than a tenth of the largest are left out. None where nothing rises, or what does
+  /// tenth of the highest density and four standard deviations of what surrounds it, a thirty-second of the box wider (two
+  /// voxels at least), with an edge of a sixteenth (four at least). Parts smaller than a tenth of the largest are left out. None where nothing rises, or what does
   /// fills the sphere that fits the box.
   /// @param map [box, box, box]
   static std::optional<MapMask> around(std::span<const float> map, int box);
