@@ -138,6 +138,8 @@ public:
       maps_.push_back(read(path));
     if (maps_.size() == 2 && maps_[0].values == maps_[1].values) // the same, whatever its names
       maps_.pop_back();
+    if (maps_.size() == 2)
+      given_correlation_ = correlation_of(maps_);
     if (!maps_.empty())
       mask_maps(maps_);
     if (options.refinement.global)
@@ -260,6 +262,15 @@ private:
     return {map.box, std::move(map.values), {}};
   }
 
+  /// Correlation of two maps under the sphere that fits the box, or that of --mask-diameter: the edge of a narrow mask,
+  /// which both have in common, would count as agreement.
+  std::vector<double> correlation_of(std::vector<CubicMap> maps) const {
+    const MapMask sphere(box_, mask_of(particles_, options_.mask_diameter, pixel_size_));
+    for (auto& map : maps)
+      sphere.apply(map.values);
+    return correlation(space_, to_device(space_, maps[0]), to_device(space_, maps[1]));
+  }
+
   /// Multiplies maps by the mask, which is made of them where there is none.
   void mask_maps(std::vector<CubicMap>& maps) {
     if (mask_.values().empty() && !maps.empty()) {
@@ -321,8 +332,7 @@ private:
       compare_with_best();
     }
     if (references_.size() == 2) {
-      correlation_ =
-          correlation(space_, to_device(space_, references_[0]), to_device(space_, references_[1]));
+      correlation_ = given_correlation_;
     } else if (references_.empty()) {
       references_ = std::move(next_references_);
     }
@@ -427,8 +437,11 @@ private:
     }
     mask_maps(next_references_);
     std::vector<CubicMap> halves{cubic(space_, half_maps_[0]), cubic(space_, half_maps_[1])};
-    mask_maps(halves);
-    correlation_ = correlation(space_, to_device(space_, halves[0]), to_device(space_, halves[1]));
+    if (mask_.values().empty()) {
+      auto masked = halves;
+      mask_maps(masked);
+    }
+    correlation_ = correlation_of(std::move(halves));
   }
 
   /// Poses whose half maps agree better than all before are kept.
@@ -658,6 +671,7 @@ private:
     std::array<Map, 2> half_maps;
     std::vector<double> correlation;
   } best_;
+  std::vector<double> given_correlation_; ///< of two maps that are given
   std::optional<double> start_agreement_; ///< of the poses as they were
   std::vector<Fit> first_fits_;           ///< of the first round
 };
