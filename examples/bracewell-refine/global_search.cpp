@@ -2,6 +2,7 @@
 #include "bracewell-refine/global_search.hpp"
 
 #include <bracewell/geometry/rotations.hpp>
+#include <bracewell/geometry/symmetry.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -17,11 +18,12 @@ struct SetScored {
   const float* squares; ///< null: 1
   Kokkos::complex<float>* images;
   float* weights;
+  float contrast;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const float square = squares ? squares[i] : 1;
     const bool counts = square > 1e-12f && i % layout.elements() != 0;
-    images[i] = counts ? modulated[i] / square : Kokkos::complex<float>(0);
+    images[i] = counts ? modulated[i] * (contrast / square) : Kokkos::complex<float>(0);
     weights[i] = counts ? square : 0;
   }
 };
@@ -30,13 +32,27 @@ Quaternion<double> rotation(std::int64_t index, std::int64_t count) {
   return rotation_of_grid<double>(index, count);
 }
 
+double trace(const Matrix3<double>& m) { return m(0, 0) + m(1, 1) + m(2, 2); }
+
+/// Of the orientations that symmetry makes one, the one with the smallest angle.
+bool closest_to_identity(const Matrix3<double>& matrix, const std::vector<Matrix3<double>>& operators) {
+  return std::ranges::all_of(
+      operators, [&](const Matrix3<double>& one) { return trace(one * matrix) <= trace(matrix) + 1e-9; });
+}
+
 } // namespace
 
-GlobalSearch::Grid::Grid(int box, const Eigen::Vector3d& levers, double refined_radius, double range)
+GlobalSearch::Grid::Grid(int box, const Eigen::Vector3d& levers, double refined_radius, double range,
+                         const std::string& symmetry)
     : radius(std::min(refined_radius, most_radius)) {
   // No pose is further than about a quarter of a period from the nearest of the grid, as density moves.
   const double quarter = box / (4 * radius), degrees = quarter / levers.maxCoeff() * 180 / std::numbers::pi;
-  rotations = rotation_grid_size(std::clamp(degrees, 1.0, 50.0));
+  whole = rotation_grid_size(std::clamp(degrees, 1.0, 50.0));
+  const auto operators = symmetry_operators(symmetry);
+  for (std::int64_t i = 0; i < whole; ++i)
+    if (operators.size() == 1 || closest_to_identity(rotation_matrix(rotation(i, whole)), operators))
+      orientations.push_back(i);
+  rotations = static_cast<std::int64_t>(orientations.size());
   const int steps = static_cast<int>(std::ceil(range / quarter));
   for (int y = -steps; y <= steps; ++y)
     for (int x = -steps; x <= steps; ++x)
@@ -71,7 +87,7 @@ GlobalSearch::GlobalSearch(const Space& space, const Reference& reference, const
       shifts_(allocate<DeviceView<int**>>("best_shifts", batch, best_.extent(1))) {
   const auto matrices = Kokkos::create_mirror_view(matrices_);
   for (std::int64_t i = 0; i < grid.rotations; ++i) {
-    const auto matrix = rotation_matrix(rotation(i, grid.rotations));
+    const auto matrix = rotation_matrix(rotation(grid.orientations[static_cast<std::size_t>(i)], grid.whole));
     for (int r = 0; r < 3; ++r)
       for (int c = 0; c < 3; ++c)
         matrices(i, r, c) = static_cast<float>(matrix(r, c));
@@ -88,9 +104,14 @@ GlobalSearch::GlobalSearch(const Space& space, const Reference& reference, const
 }
 
 std::vector<std::vector<PoseOfParticle>> GlobalSearch::find(std::size_t count, const Spectra& modulated,
-                                                            const Weights& weights, std::size_t most) {
-  const SetScored set{
-      {{reference_.box, reference_.box}}, modulated.data(), weights.data(), images_.data(), weights_.data()};
+                                                            const Weights& weights, std::size_t most,
+                                                            float contrast) {
+  const SetScored set{{{reference_.box, reference_.box}},
+                      modulated.data(),
+                      weights.data(),
+                      images_.data(),
+                      weights_.data(),
+                      contrast};
   Kokkos::parallel_for("Bracewell::examples::set_scored",
                        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
                            space_, 0, static_cast<std::int64_t>(count) * set.layout.elements()),
@@ -113,14 +134,14 @@ std::vector<std::vector<PoseOfParticle>> GlobalSearch::find(std::size_t count, c
              shifts = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shifts_);
 
   // Neighbours lead to the same pose: rotations of a grid are closer than this to some of the next ones.
-  const double apart = 2.5 * std::cbrt(std::numbers::pi * std::numbers::pi / double(grid_.rotations));
+  const double apart = 2.5 * std::cbrt(std::numbers::pi * std::numbers::pi / double(grid_.whole));
   std::vector<std::vector<PoseOfParticle>> found(count);
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<Quaternion<double>> taken;
     for (std::size_t rank = 0; rank < poses.extent(1) && taken.size() < most; ++rank) {
       if (poses(i, rank) < 0)
         break;
-      const auto q = rotation(poses(i, rank), grid_.rotations);
+      const auto q = rotation(grid_.orientations[static_cast<std::size_t>(poses(i, rank))], grid_.whole);
       const bool neighbour = std::ranges::any_of(taken, [&](const auto& p) {
         return std::abs(p.w * q.w + p.x * q.x + p.y * q.y + p.z * q.z) > std::cos(apart / 2);
       });
@@ -133,6 +154,14 @@ std::vector<std::vector<PoseOfParticle>> GlobalSearch::find(std::size_t count, c
       found[i].push_back({Matrix3<double>::identity(), Eigen::Vector2d::Zero()});
   }
   return found;
+}
+
+double GlobalSearch::mean_score(std::size_t count) const {
+  const auto best = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), best_);
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    sum += std::max(0.0f, best(i, 0)) / static_cast<double>(count);
+  return sum;
 }
 
 } // namespace Bracewell::Examples

@@ -9,6 +9,7 @@
 #include <bracewell/project/score_poses.hpp>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace Bracewell::Examples {
@@ -22,14 +23,18 @@ public:
 
   /// How finely a reference is searched.
   struct Grid {
-    double radius; ///< largest frequency, periods per box
-    std::int64_t rotations;
-    std::vector<Eigen::Vector2d> shifts; ///< pixels (row, column)
+    double radius;                          ///< largest frequency, periods per box
+    std::int64_t whole;                     ///< rotations of the grid of all orientations
+    std::vector<std::int64_t> orientations; ///< those of them that symmetry does not repeat
+    std::int64_t rotations;                 ///< their number
+    std::vector<Eigen::Vector2d> shifts;    ///< pixels (row, column)
 
     /// @param levers          of the Reference
     /// @param refined_radius  of the refinement that follows
     /// @param range           of shifts, pixels
-    Grid(int box, const Eigen::Vector3d& levers, double refined_radius, double range);
+    /// @param symmetry        of the reference
+    Grid(int box, const Eigen::Vector3d& levers, double refined_radius, double range,
+         const std::string& symmetry);
   };
 
   /// For up to `batch` images.
@@ -41,8 +46,12 @@ public:
   /// The best poses of each of `count` images, the best first, none a neighbour of a better one; at least one.
   /// @param modulated  CTF times image [1, batch, h, w/2+1]
   /// @param weights    CTF^2 [1, batch, h, w/2+1]; empty: 1
+  /// @param contrast   -1: the images are taken as negatives
   std::vector<std::vector<PoseOfParticle>> find(std::size_t count, const Spectra& modulated,
-                                                const Weights& weights, std::size_t most);
+                                                const Weights& weights, std::size_t most, float contrast = 1);
+
+  /// Of the best poses of the first images that were found last, the mean correlation.
+  double mean_score(std::size_t count) const;
 
 private:
   static constexpr int ranked = 32; ///< poses of an image, most of them neighbours

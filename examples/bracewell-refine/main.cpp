@@ -38,9 +38,15 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->needs("--global")
       ->type_name("PIXELS");
-  app.add_option("--rounds", options.rounds, "of refining poses and reconstructing half maps from them")
+  app.add_option(
+         "--rounds", options.rounds,
+         "of refining poses and reconstructing half maps from them; by default one with --map, and else "
+         "as many as make the half maps agree better, 10 at most")
       ->check(CLI::Range(1, 1000))
-      ->type_name("NUMBER")
+      ->type_name("NUMBER");
+  app.add_option("--symmetry", refinement.symmetry,
+                 "point group of the half maps, which poses are compared with: C<n>, D<n>, T, O, I, I1 to I4")
+      ->type_name("GROUP")
       ->capture_default_str();
   app.add_flag("--no-ctf", refinement.no_ctf,
                "compare with bare projections; without it they are multiplied by the contrast transfer where "
@@ -53,11 +59,18 @@ int main(int argc, char** argv) {
                  "correlation of the half maps falls below 0.143, anew in every round")
       ->check(CLI::PositiveNumber)
       ->type_name("FREQUENCY");
-  app.add_option("--mask-diameter", options.mask_diameter,
-                 "of the soft sphere around the maps; half maps are written without. By default that of the "
-                 "sphere that fits the box")
+  app.add_option(
+         "--mask-diameter", options.mask_diameter,
+         "of a soft sphere around the maps, instead of a mask from the maps themselves; half maps are "
+         "written without")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
+  app.add_option(
+         "--mask", options.mask,
+         "MRC map of values from 0 to 1 that the maps are multiplied by, instead of one from the maps "
+         "themselves")
+      ->excludes("--mask-diameter")
+      ->type_name("FILE");
   app.add_option("--iterations", refinement.iterations, "evaluations of the loss per stage, at most")
       ->check(CLI::PositiveNumber)
       ->type_name("NUMBER")

@@ -127,7 +127,7 @@ std::int64_t Refinement::searches(double radius, bool global) const {
 }
 
 GlobalSearch::Grid Refinement::grid(const Eigen::Vector3d& levers, double radius) const {
-  return {box_, levers, radius, options_.shift_range.value_or(box_ / 10.0)};
+  return {box_, levers, radius, options_.shift_range.value_or(box_ / 10.0), options_.symmetry};
 }
 
 double Refinement::bytes_of_search(const GlobalSearch::Grid& grid) const {
@@ -146,6 +146,13 @@ std::vector<Refinement::ImageSearch> Refinement::begin(std::span<const std::size
   std::vector<ImageSearch> searches;
   if (global_) {
     const auto found = global_->find(rows.size(), modulated_, weights_, global_starts);
+    if (!contrast_tried_) {
+      const std::size_t some = std::min(rows.size(), tried_dark);
+      const double bright = global_->mean_score(some);
+      global_->find(some, modulated_, weights_, 1, -1);
+      searched_dark_ = global_->mean_score(some) > bright;
+      contrast_tried_ = true;
+    }
     for (std::size_t i = 0; i < rows.size(); ++i)
       for (const auto& start : found[i])
         searches.push_back({static_cast<int>(i), {start, reference_->levers}});

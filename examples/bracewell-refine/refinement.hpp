@@ -24,6 +24,7 @@ struct RefinementOptions {
   Sampling sampling;
   bool global = false;               ///< poses from nothing, in the first round
   std::optional<double> shift_range; ///< pixels; of --global
+  std::string symmetry = "C1";       ///< of the references
   bool no_ctf = false;               ///< compare with bare projections, whatever the STAR file has
   int iterations = 20;               ///< evaluations of the loss per stage, at most
   std::size_t batch = 0;             ///< images at a time; 0: chosen
@@ -54,6 +55,8 @@ public:
   /// Bytes that it takes.
   double bytes_of_search(const GlobalSearch::Grid& grid) const;
   bool uses_ctf() const { return contrast_.present(); }
+  /// Whether the first images that were searched globally fit better with inverted contrast.
+  bool searched_dark() const { return searched_dark_; }
   /// Images at a time, at most.
   std::int64_t batch() const { return static_cast<std::int64_t>(batch_); }
 
@@ -74,6 +77,8 @@ private:
   static constexpr double coarse_tolerance = 0.03, tolerance = 0.002; ///< pixels, of the last stage
   static constexpr std::size_t global_starts =
       8; ///< poses of an image that are refined after a global search
+
+  static constexpr std::size_t tried_dark = 32; ///< images, in a global search
 
   /// A search for the pose of one of the images of a batch.
   struct ImageSearch {
@@ -109,6 +114,7 @@ private:
   Progress* progress_ = nullptr;         ///< of this run
   std::optional<GlobalSearch> global_;   ///< of this run
   double radius_ = 0;
+  bool contrast_tried_ = false, searched_dark_ = false;
 
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   Contrast contrast_;

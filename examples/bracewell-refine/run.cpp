@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-refine/run.hpp"
 
+#include "bracewell-refine/map_mask.hpp"
 #include "common/handout.hpp"
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
@@ -26,8 +27,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Enters angles, origins and half sets, in the columns and units that the file has them in.
-void set_columns(Particles& particles, const std::vector<int>& halves) {
+/// The correlation of an image and the projection that fits it, less than 0 for inverted contrast.
+double figure_of_merit(const Fit& fit) {
+  return (fit.inverted ? -1 : 1) * std::sqrt(std::clamp(1 - fit.loss_after, 0.0, 1.0));
+}
+
+/// "rows 3, 8, 11 and 20 more", from 1.
+std::string rows_text(const std::vector<std::size_t>& rows) {
+  constexpr std::size_t named = 3;
+  std::string text = rows.size() == 1 ? "row" : "rows";
+  for (std::size_t i = 0; i < std::min(named, rows.size()); ++i)
+    text += (i > 0 ? ", " : " ") + std::to_string(rows[i] + 1);
+  return text + (rows.size() > named ? " and " + std::to_string(rows.size() - named) + " more" : "");
+}
+
+/// Enters angles, origins, half sets and figures of merit, in the columns and units that the file has them in.
+void set_columns(Particles& particles, const std::vector<int>& halves, const std::vector<Fit>& fits) {
   auto& table = particles.particle_table();
   // RELION 3.1 and later: Angstrom; before, without a table of optics groups: pixels.
   const bool angstrom = table.find("rlnOriginXAngst") ||
@@ -44,6 +59,10 @@ void set_columns(Particles& particles, const std::vector<int>& halves) {
   table.set_column("rlnAnglePsi", text(particles.psi, false));
   table.set_column(angstrom ? "rlnOriginXAngst" : "rlnOriginX", text(particles.origin_x, true));
   table.set_column(angstrom ? "rlnOriginYAngst" : "rlnOriginY", text(particles.origin_y, true));
+  std::vector<std::string> merits;
+  for (const Fit& fit : fits)
+    merits.push_back(fixed(figure_of_merit(fit)));
+  table.set_column("rlnParticleFigureOfMerit", std::move(merits));
   if (!particles.random_subset.present()) {
     std::vector<std::string> subsets;
     subsets.reserve(halves.size());
@@ -59,10 +78,23 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Angle of the rotation between two orientations, degrees.
-double angle_between(const Matrix3<double>& a, const Matrix3<double>& b) {
-  const auto v = rotation_vector(transpose(a) * b);
-  return std::hypot(v.x, v.y, v.z) * 180 / std::numbers::pi;
+/// Angle of the rotation between two orientations, degrees: the least of those that symmetry makes the same.
+double angle_between(const Matrix3<double>& a, const Matrix3<double>& b,
+                     const std::vector<Matrix3<double>>& symmetry) {
+  double least = 360;
+  for (const auto& rotation : symmetry) {
+    const auto v = rotation_vector(transpose(rotation * a) * b);
+    least = std::min(least, std::hypot(v.x, v.y, v.z) * 180 / std::numbers::pi);
+  }
+  return least;
+}
+
+/// How well half maps agree: the mean of their correlation over all shells but the first.
+double agreement(const std::vector<double>& correlation) {
+  double sum = 0;
+  for (std::size_t shell = 1; shell < correlation.size(); ++shell)
+    sum += std::isfinite(correlation[shell]) ? correlation[shell] : 0;
+  return sum / static_cast<double>(correlation.size() - 1);
 }
 
 /// A map of the particles, its centre as theirs.
@@ -94,7 +126,10 @@ public:
                        shortest(*options.radius));
     if (particles_.pixel_size.present())
       pixel_size_ = particles_.pixel_size[0];
-    mask_ = mask_of(particles_, options.mask_diameter, pixel_size_);
+    if (options.mask)
+      mask_ = MapMask::read(*options.mask, box_, provenance, memory_limit(options.memory_limit));
+    else if (options.mask_diameter)
+      mask_ = MapMask(box_, mask_of(particles_, options.mask_diameter, pixel_size_));
     for (std::size_t row = 0; row < particles_.count; ++row) {
       rows_[static_cast<std::size_t>(halves_[row])].push_back(row);
       start_.push_back(pose_of(particles_, row));
@@ -103,6 +138,10 @@ public:
       maps_.push_back(read(path));
     if (maps_.size() == 2 && maps_[0].values == maps_[1].values) // the same, whatever its names
       maps_.pop_back();
+    if (maps_.size() == 2)
+      given_correlation_ = correlation_of(maps_);
+    if (!maps_.empty())
+      mask_maps(maps_);
     if (options.refinement.global)
       check_global();
     check_halves();
@@ -111,10 +150,16 @@ public:
           options.maps[0].string() +
           ": is the reference of both half sets, whose maps agree for that reason, too, as far as they are "
           "compared with it; give two maps, or none");
-    if (few_for_signed_weights(particles_, "C1")) {
-      reconstruction_.sampling = {.kernel = KernelChoice::Linear};
-      particles_.warnings.push_back(options.star.string() + ": " + std::to_string(particles_.count) +
-                                    " particles are few for half maps by catmull_rom: linear is taken");
+    reconstruction_.symmetry = options.refinement.symmetry;
+    if (options.helical_rise) {
+      if (!(pixel_size_ > 0))
+        throw InputError(options.star.string() +
+                         ": states no pixel size, which --helical-rise needs; use --pixel-size");
+      const double rise = *options.helical_rise / pixel_size_;
+      const double each_side = std::floor(0.35 * box_ / rise); // as bracewell-reconstruct has them
+      reconstruction_.helix = Helix{.rise = rise,
+                                    .twist = *options.helical_twist,
+                                    .subunits = 2 * static_cast<int>(std::min(each_side, 4000.0)) + 1};
     }
     require_memory_for_reconstruction(particles_, reconstruction_, memory_limit(options.memory_limit));
     reconstruction_.normalise = options.normalise;
@@ -122,6 +167,9 @@ public:
     reconstruction_.batch = options.refinement.batch;
     reconstruction_.ctf = refinement_.uses_ctf();
     fits_.resize(particles_.count);
+    rounds_ = !both_ || !options.maps.empty() ? 1 : most_rounds;
+    if (options.rounds)
+      rounds_ = *options.rounds;
   }
 
   void run(Checkpoint& checkpoint) {
@@ -133,24 +181,24 @@ public:
       begin();
     for (;;) {
       refine_poses(checkpoint);
-      if (both_)
-        reconstruct();
-      if (++round_ == options_.rounds)
-        return;
+      ++round_;
+      if (both_) {
+        reconstruct(round_ < rounds_);
+        compare_with_best();
+      }
+      if (round_ == rounds_ || (!options_.rounds && round_ > best_.round))
+        break;
       done_ = 0;
-      references_.clear();
-      for (const auto& map : half_maps_)
-        references_.push_back(cubic(space_, masked(space_, map, mask_)));
+      references_ = std::move(next_references_);
       radius_ = chosen_radius(correlation_);
     }
+    if (both_)
+      take_best();
   }
 
   void write(const fs::path& correlations, const fs::path& picture, const std::array<fs::path, 2>& halves) {
-    if (const auto inverted = std::ranges::count(fits_, true, &Fit::inverted);
-        2 * static_cast<std::size_t>(inverted) > fits_.size())
-      provenance_.assume(options_.star.string() +
-                         ": most images fit the map with inverted contrast: dark particles?");
-    set_columns(particles_, halves_);
+    name_strange_particles();
+    set_columns(particles_, halves_, fits_);
     if (options_.pixel_size)
       set_pixel_size(particles_, *options_.pixel_size);
     move_image_names(particles_, options_.out);
@@ -160,7 +208,9 @@ public:
     for (const std::size_t half : {0, 1})
       write_volume(halves[half], to_host(space_, half_maps_[half]), {box_, box_, box_},
                    {.pixel_size = pixel_size_, .labels = provenance_.lines()});
-    write_correlations(correlations, picture, {.halves = correlation_, .reference = {}}, box_, pixel_size_);
+    Correlations of_halves;
+    of_halves.halves = correlation_;
+    write_correlations(correlations, picture, of_halves, box_, pixel_size_);
   }
 
   std::string summary(double seconds) const {
@@ -168,7 +218,7 @@ public:
     double before = 0, after = 0;
     for (std::size_t row = 0; row < particles_.count; ++row) {
       const PoseOfParticle pose = pose_of(particles_, row);
-      degrees.push_back(angle_between(start_[row].matrix, pose.matrix));
+      degrees.push_back(angle_between(start_[row].matrix, pose.matrix, symmetry_));
       pixels.push_back((pose.shift - start_[row].shift).norm());
       before += fits_[row].loss_before / static_cast<double>(particles_.count);
       after += fits_[row].loss_after / static_cast<double>(particles_.count);
@@ -179,8 +229,7 @@ public:
                     median(pixels));
     std::snprintf(text, sizeof text,
                   "%zu particles, %sloss %.5f -> %.5f of the images' power%s up to %.3g periods per box, ",
-                  particles_.count, change, before, after, options_.rounds > 1 ? " in the last round" : "",
-                  radius_);
+                  particles_.count, change, before, after, round_ > 1 ? " in the last round" : "", radius_);
     std::string resolution;
     if (both_)
       resolution =
@@ -191,6 +240,14 @@ public:
   }
 
 private:
+  /// What refinement changes, by its names in checkpoints.
+  template <class SomeParticles>
+  static auto columns(SomeParticles& particles) {
+    return std::array{std::pair("/rot", &particles.rot), std::pair("/tilt", &particles.tilt),
+                      std::pair("/psi", &particles.psi), std::pair("/origin_x", &particles.origin_x),
+                      std::pair("/origin_y", &particles.origin_y)};
+  }
+
   CubicMap read(const fs::path& path) {
     CubicMap map = read_map(provenance_, path, memory_limit(options_.memory_limit));
     if (map.box != box_)
@@ -202,7 +259,38 @@ private:
       particles_.warnings.push_back(options_.star.string() + ": has pixels of " +
                                     std::to_string(pixel_size_) + " Angstrom, the map has voxels of " +
                                     std::to_string(*map.voxel_size) + ": pixels are taken as voxels");
-    return cubic(space_, masked(space_, to_device(space_, map), mask_));
+    return {map.box, std::move(map.values), {}};
+  }
+
+  /// Correlation of two maps under the sphere that fits the box, or that of --mask-diameter: the edge of a narrow mask,
+  /// which both have in common, would count as agreement.
+  std::vector<double> correlation_of(std::vector<CubicMap> maps) const {
+    const MapMask sphere(box_, mask_of(particles_, options_.mask_diameter, pixel_size_));
+    for (auto& map : maps)
+      sphere.apply(map.values);
+    return correlation(space_, to_device(space_, maps[0]), to_device(space_, maps[1]));
+  }
+
+  /// Multiplies maps by the mask, which is made of them where there is none.
+  void mask_maps(std::vector<CubicMap>& maps) {
+    if (mask_.values().empty() && !maps.empty()) {
+      std::vector<float> sum = maps[0].values;
+      for (std::size_t other = 1; other < maps.size(); ++other)
+        for (std::size_t i = 0; i < sum.size(); ++i)
+          sum[i] += maps[other].values[i];
+      auto found = MapMask::around(sum, box_);
+      const std::string of = options_.maps.empty() ? options_.star.string() : options_.maps[0].string();
+      char text[160];
+      std::snprintf(text, sizeof text, "a mask around the density, %.3g %% of the sphere that fits the box",
+                    found ? 100 * found->part_of_sphere() : 100);
+      if (found)
+        provenance_.took(of, text);
+      else
+        provenance_.took(of, "no density that stands out: the mask is the sphere that fits the box");
+      mask_ = found ? *std::move(found) : MapMask(box_, mask_of(particles_, {}, pixel_size_));
+    }
+    for (auto& map : maps)
+      mask_.apply(map.values);
   }
 
   /// A global search needs maps, and memory.
@@ -227,7 +315,7 @@ private:
     if (both_)
       return;
     const std::string file = options_.star.string();
-    if (maps_.empty() || options_.rounds > 1 ||
+    if (maps_.empty() || options_.rounds.value_or(1) > 1 ||
         (maps_.size() == 1 && !options_.radius && !options_.refinement.global))
       throw InputError(file +
                        ": expected particles in both half sets (rlnRandomSubset), found one; --map and "
@@ -238,14 +326,15 @@ private:
   /// What the first round begins with.
   void begin() {
     references_ = std::move(maps_);
+    // Poses are judged by what half maps were before them.
+    if (both_ && !options_.refinement.global) {
+      reconstruct(references_.empty());
+      compare_with_best();
+    }
     if (references_.size() == 2) {
-      correlation_ =
-          correlation(space_, to_device(space_, references_[0]), to_device(space_, references_[1]));
-    } else if (references_.empty() || !(options_.radius || options_.refinement.global)) {
-      reconstruct();
-      if (references_.empty())
-        for (const auto& map : half_maps_)
-          references_.push_back(cubic(space_, masked(space_, map, mask_)));
+      correlation_ = given_correlation_;
+    } else if (references_.empty()) {
+      references_ = std::move(next_references_);
     }
     radius_ = chosen_radius(correlation_);
   }
@@ -274,9 +363,9 @@ private:
 
   /// The poses of all particles that are left in the round.
   void refine_poses(Checkpoint& checkpoint) {
-    const std::string round = options_.rounds > 1 ? "round " + std::to_string(round_ + 1) + " of " +
-                                                        std::to_string(options_.rounds) + ": "
-                                                  : "";
+    std::string round = rounds_ > 1 ? "round " + std::to_string(round_ + 1) : "";
+    if (rounds_ > 1)
+      round += (options_.rounds ? " of " + std::to_string(rounds_) : "") + ": ";
     const bool global = options_.refinement.global && round_ == 0;
     const std::int64_t searches = refinement_.searches(radius_, global);
     Progress progress(round + "refining", "stages of particles",
@@ -326,7 +415,8 @@ private:
   }
 
   /// Half maps of the present poses, and their correlation.
-  void reconstruct() {
+  /// @param references  whether particles will be compared with them
+  void reconstruct(bool references) {
     timings_.phase("insert");
     Reconstruction reconstruction(space_, particles_, reconstruction_);
     timings_.stages(reconstruction.insert_all());
@@ -337,20 +427,102 @@ private:
                          " times their standard deviation: taken as it is; --normalise subtracts it");
     timings_.phase("make half maps");
     Progress progress("making", "half maps", 2);
+    next_references_.clear();
     for (const int half : {0, 1}) {
-      half_maps_[static_cast<std::size_t>(half)] = reconstruction.half_map(half);
+      // What is compared with has little noise; what is written and correlated has all power.
+      if (references)
+        next_references_.push_back(cubic(space_, reconstruction.half_map(half)));
+      half_maps_[static_cast<std::size_t>(half)] = reconstruction.half_map(half, true);
       progress.add(1);
     }
-    correlation_ =
-        correlation(space_, masked(space_, half_maps_[0], mask_), masked(space_, half_maps_[1], mask_));
+    mask_maps(next_references_);
+    std::vector<CubicMap> halves{cubic(space_, half_maps_[0]), cubic(space_, half_maps_[1])};
+    if (mask_.values().empty()) {
+      auto masked = halves;
+      mask_maps(masked);
+    }
+    correlation_ = correlation_of(std::move(halves));
   }
 
-  /// What refinement changes, by its names in checkpoints.
-  template <class SomeParticles>
-  static auto columns(SomeParticles& particles) {
-    return std::array{std::pair("/rot", &particles.rot), std::pair("/tilt", &particles.tilt),
-                      std::pair("/psi", &particles.psi), std::pair("/origin_x", &particles.origin_x),
-                      std::pair("/origin_y", &particles.origin_y)};
+  /// Poses whose half maps agree better than all before are kept.
+  void compare_with_best() {
+    // One decision for all processes.
+    const double now = sum_over_processes(is_first_process() ? agreement(correlation_) : 0.0);
+    if (round_ == 0)
+      start_agreement_ = now;
+    else if (round_ == 1) {
+      first_fits_ = fits_;
+      if (start_agreement_ && now > *start_agreement_ - noticeable_loss && now <= best_.agreement)
+        best_.agreement = -2; // as good
+    }
+    if (round_ > 0 && now > best_.agreement + least_gain)
+      best_.round = round_; // worth another
+    if (now <= best_.agreement)
+      return;
+    best_.agreement = now;
+    best_.of = round_;
+    std::size_t i = 0;
+    for (const auto& [name, column] : columns(particles_))
+      best_.poses[i++] = column->values;
+    best_.fits = fits_;
+    best_.radius = radius_;
+    best_.half_maps = half_maps_;
+    best_.correlation = correlation_;
+  }
+
+  /// The best of all rounds, or what there was before them, in place of the last.
+  void take_best() {
+    char numbers[96];
+    std::snprintf(numbers, sizeof numbers, "mean FSC %.4f, then %.4f", start_agreement_.value_or(0),
+                  agreement(correlation_));
+    if (best_.of == round_)
+      return;
+    if (best_.of == 0)
+      provenance_.assume(
+          options_.star.string() +
+          ": the half maps of refined poses agree less than those of the poses as they were (" + numbers +
+          "): the poses are left as they were");
+    else
+      provenance_.took(options_.star, "the poses of round " + std::to_string(best_.of) +
+                                          ", whose half maps agree best (" + shortest(best_.agreement) + ")");
+    std::size_t i = 0;
+    for (const auto& [name, column] : columns(particles_))
+      column->values = best_.poses[i++];
+    fits_ = best_.of == 0 ? first_fits_ : best_.fits;
+    if (best_.of == 0)
+      for (Fit& fit : fits_)
+        fit.loss_after = fit.loss_before;
+    else
+      radius_ = best_.radius;
+    half_maps_ = best_.half_maps;
+    correlation_ = best_.correlation;
+  }
+
+  /// Says which particles fit with inverted contrast, and which went far.
+  void name_strange_particles() const {
+    std::vector<std::size_t> dark, away;
+    const double far = std::max(4.0, box_ / 10.0), turned = 45;
+    for (std::size_t row = 0; row < particles_.count; ++row) {
+      if (fits_[row].inverted)
+        dark.push_back(row);
+      const PoseOfParticle pose = pose_of(particles_, row);
+      if (!options_.refinement.global && ((pose.shift - start_[row].shift).norm() > far ||
+                                          angle_between(start_[row].matrix, pose.matrix, symmetry_) > turned))
+        away.push_back(row);
+    }
+    const std::string file = options_.star.string();
+    if (2 * dark.size() > particles_.count || refinement_.searched_dark())
+      provenance_.assume(file + ": most images fit the map with inverted contrast: dark particles?");
+    else if (!dark.empty())
+      provenance_.took(options_.star, std::to_string(dark.size()) +
+                                          " particles that fit with inverted contrast, " + rows_text(dark));
+    const std::string text = std::to_string(away.size()) + " particles that went further than " +
+                             shortest(far) + " pixels or " + shortest(turned) + " degrees, " +
+                             rows_text(away);
+    if (100 * away.size() > particles_.count)
+      provenance_.assume(file + ": " + text + ": poses that ran away?");
+    else if (!away.empty())
+      provenance_.took(options_.star, text);
   }
 
   /// What every process found of its particles, for all.
@@ -376,6 +548,22 @@ private:
     }
   }
 
+  void save(Hdf5Writer& file, const std::string& name, const std::vector<Fit>& fits) const {
+    std::vector<double> values;
+    for (const auto& fit : fits)
+      values.insert(values.end(), {fit.loss_before, fit.loss_after, fit.inverted ? 1.0 : 0.0});
+    if (!fits.empty())
+      file.write<double>(name, {static_cast<std::int64_t>(fits.size()), 3}, values);
+  }
+
+  std::vector<Fit> read_fits(const Hdf5Reader& file, const std::string& name) const {
+    const auto values = read_exactly<double>(file, name, 3 * particles_.count);
+    std::vector<Fit> fits(particles_.count);
+    for (std::size_t row = 0; row < fits.size(); ++row)
+      fits[row] = {values[3 * row], values[3 * row + 1], values[3 * row + 2] != 0};
+    return fits;
+  }
+
   /// A checkpoint: all that the rest of the run depends on.
   void save(Hdf5Writer& file) const {
     file.write_scalar<std::int64_t>("/round", round_);
@@ -384,10 +572,23 @@ private:
     const auto count = static_cast<std::int64_t>(particles_.count);
     for (const auto& [name, column] : columns(particles_))
       file.write<double>(name, {count}, column->values);
-    std::vector<double> fits;
-    for (const auto& fit : fits_)
-      fits.insert(fits.end(), {fit.loss_before, fit.loss_after, fit.inverted ? 1.0 : 0.0});
-    file.write<double>("/fits", {count, 3}, fits);
+    save(file, "/fits", fits_);
+    save(file, "/first_fits", first_fits_);
+    file.write<float>("/mask", {box_, box_, box_}, mask_.values());
+    file.write<double>("/agreement", {2}, std::array{start_agreement_.value_or(-2), best_.agreement});
+    if (best_.agreement > -2) { // there is one
+      file.write<std::int64_t>("/best/rounds", {2}, std::array<std::int64_t, 2>{best_.of, best_.round});
+      file.write_scalar<double>("/best/radius", best_.radius);
+      std::size_t i = 0;
+      for (const auto& [name, column] : columns(particles_))
+        file.write<double>("/best" + std::string(name), {count}, best_.poses[i++]);
+      save(file, "/best/fits", best_.fits);
+      for (const std::size_t half : {0, 1})
+        file.write<float>("/best/half" + std::to_string(half + 1), {box_, box_, box_},
+                          to_host(space_, best_.half_maps[half]));
+      file.write<double>("/best/correlation", {static_cast<std::int64_t>(best_.correlation.size())},
+                         best_.correlation);
+    }
     for (std::size_t i = 0; i < references_.size(); ++i)
       file.write<float>("/reference" + std::to_string(i + 1), {box_, box_, box_}, references_[i].values);
   }
@@ -396,19 +597,36 @@ private:
     round_ = static_cast<int>(file.read_scalar<std::int64_t>("/round"));
     done_ = static_cast<std::size_t>(file.read_scalar<std::int64_t>("/done"));
     radius_ = file.read_scalar<double>("/radius");
-    if (round_ < 0 || round_ >= options_.rounds || done_ > particles_.count || !(radius_ >= 1) ||
+    if (round_ < 0 || round_ >= rounds_ || done_ > particles_.count || !(radius_ >= 1) ||
         radius_ > box_ / 2.0)
       throw InputError(file.path().string() + ": is damaged: its round, particles or radius make no sense");
     for (const auto& [name, column] : columns(particles_))
       column->values = read_exactly<double>(file, name, particles_.count);
-    const auto fits = read_exactly<double>(file, "/fits", 3 * particles_.count);
-    for (std::size_t row = 0; row < particles_.count; ++row)
-      fits_[row] = {fits[3 * row], fits[3 * row + 1], fits[3 * row + 2] != 0};
-    const auto edge = static_cast<std::size_t>(box_);
+    const auto edge = static_cast<std::size_t>(box_), voxels = edge * edge * edge;
+    fits_ = read_fits(file, "/fits");
+    if (round_ > 0)
+      first_fits_ = read_fits(file, "/first_fits");
+    mask_ = {box_, read_exactly<float>(file, "/mask", voxels)};
+    const auto agreements = read_exactly<double>(file, "/agreement", 2);
+    if (agreements[0] > -2)
+      start_agreement_ = agreements[0];
+    if ((best_.agreement = agreements[1]) > -2) {
+      const auto rounds = read_exactly<std::int64_t>(file, "/best/rounds", 2);
+      best_.of = static_cast<int>(rounds[0]);
+      best_.round = static_cast<int>(rounds[1]);
+      best_.radius = file.read_scalar<double>("/best/radius");
+      std::size_t i = 0;
+      for (const auto& [name, column] : columns(particles_))
+        best_.poses[i++] = read_exactly<double>(file, "/best" + std::string(name), particles_.count);
+      best_.fits = read_fits(file, "/best/fits");
+      for (const std::size_t half : {0, 1})
+        best_.half_maps[half] = to_device(
+            space_, {box_, read_exactly<float>(file, "/best/half" + std::to_string(half + 1), voxels), {}});
+      best_.correlation = read_exactly<double>(file, "/best/correlation", (edge + 1) / 2);
+    }
     references_.resize(file.has_dataset("/reference2") ? 2 : 1);
     for (std::size_t i = 0; i < references_.size(); ++i)
-      references_[i] = {
-          box_, read_exactly<float>(file, "/reference" + std::to_string(i + 1), edge * edge * edge), {}};
+      references_[i] = {box_, read_exactly<float>(file, "/reference" + std::to_string(i + 1), voxels), {}};
     provenance_.took(file.path(),
                      std::to_string(round_) + " rounds and " + std::to_string(done_) + " particles");
   }
@@ -424,18 +642,38 @@ private:
   std::array<std::vector<std::size_t>, 2> rows_; ///< of the half sets
   bool both_ = false;                            ///< there are particles in both
   double pixel_size_ = 0;                        ///< Angstrom; 0: not known
-  SoftSphere mask_{};
-  std::vector<CubicMap> maps_; ///< given, masked
+  MapMask mask_;                                 ///< none before the first maps
+  std::vector<CubicMap> maps_;                   ///< given, masked
   ReconstructionOptions reconstruction_;
   std::vector<PoseOfParticle> start_;
 
-  int round_ = 0;                    ///< complete ones
+  static constexpr int most_rounds = 10;
+  static constexpr double least_gain = 0.002, noticeable_loss = 0.002; ///< of agreement
+  int rounds_ = 1;                                                     ///< at most
+  int round_ = 0;                                                      ///< complete ones
   std::size_t done_ = 0;             ///< particles of the present one, those of the first half set first
   std::vector<CubicMap> references_; ///< of the present round, masked: of the half sets, or one for both
   double radius_ = 0;                ///< of the present round
   std::vector<Fit> fits_;
-  std::array<Map, 2> half_maps_; ///< the latest
+  std::array<Map, 2> half_maps_;          ///< the latest
+  std::vector<CubicMap> next_references_; ///< of the same poses, masked
   std::vector<double> correlation_;
+  std::vector<Matrix3<double>> symmetry_ = symmetry_operators(options_.refinement.symmetry);
+
+  /// What agreed best.
+  struct Best {
+    double agreement = -2;
+    int of = 0;    ///< rounds that led to it
+    int round = 0; ///< the last that was worth it
+    std::array<std::vector<double>, 5> poses;
+    std::vector<Fit> fits;
+    double radius = 0;
+    std::array<Map, 2> half_maps;
+    std::vector<double> correlation;
+  } best_;
+  std::vector<double> given_correlation_; ///< of two maps that are given
+  std::optional<double> start_agreement_; ///< of the poses as they were
+  std::vector<Fit> first_fits_;           ///< of the first round
 };
 
 } // namespace

@@ -153,8 +153,7 @@ std::vector<StageTime> Reconstruction::insert_all() {
   sum_over_processes(space_, options_.reproducible, halves_[0].data, halves_[0].weight, halves_[1].data,
                      halves_[1].weight, background);
   background_ = background(0) / static_cast<double>(particles_.count);
-  if (is_first_process())
-    finish();
+  finish();
   return times;
 }
 

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How good maps are beside RELION's: Fourier shell correlation with the truth, shell by shell.
+
+    bench/quality/quality.py --bracewell build/openmp/examples --out FOLDER
+
+makes six kinds of particles (sets.py), reconstructs them with bracewell-reconstruct as it is and with relion_reconstruct
+(plain, and regularised by the correlation of its half maps, --fsc), compares all with the truth within the same soft
+sphere, and writes FOLDER/quality.md, FOLDER/shells.txt. Without RELION it says so and compares ours alone.
+"""
+import argparse
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+from sets import MORE, SETS, write_star
+from simulator import fsc, read_mrc, soft_sphere
+
+MARGIN = 0.005  # of a shell; what is less is noise
+
+
+def made(out, name):
+    """The folder of a set, which is made where it is missing; and what is known about it."""
+    folder = out / name
+    if not (folder / "set.json").exists():
+        print(f"{name}: simulating", file=sys.stderr, flush=True)
+        {**SETS, **MORE}[name](folder)
+    return folder, json.loads((folder / "set.json").read_text())
+
+
+def run(command, folder):
+    """Runs a program, with processor seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = subprocess.run([str(c) for c in command], cwd=folder, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    (folder / "log.txt").open("a").write(f"$ {' '.join(map(str, command))}\n{result.stdout}{result.stderr}\n")
+    if result.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: {result.stderr.strip()}")
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def ours(folder, about, program, name, options):
+    symmetry = ["--symmetry", about["symmetry"]] if "symmetry" in about else []
+    if "helix" in about and b"--helical-rise" in subprocess.run([program, "--help"], capture_output=True).stdout:
+        twist, rise, _ = about["helix"]
+        symmetry = ["--helical-twist", twist, "--helical-rise", rise]
+    seconds = run([program, "--star", "particles.star", "--out", f"{name}.mrc", *symmetry, *options], folder)
+    return read_mrc(folder / f"{name}.mrc"), seconds
+
+
+def relion(folder, about, mask, regularised):
+    """relion_reconstruct: plain, or with the correlation of its own half maps under the mask."""
+    base = ["relion_reconstruct", "--i", "particles.star", "--ctf", "--sym", about.get("symmetry", "C1").lower()]
+    if "helix" in about:
+        twist, rise, units = about["helix"]
+        base += ["--nr_helical_asu", units, "--helical_twist", twist, "--helical_rise", rise]
+    if not regularised:
+        seconds = run([*base, "--o", "relion.mrc"], folder)
+        return read_mrc(folder / "relion.mrc"), seconds
+    seconds = 0
+    for half in (1, 2):
+        seconds += run([*base, "--subset", half, "--o", f"relion_half{half}.mrc"], folder)
+    halves = fsc(read_mrc(folder / "relion_half1.mrc"), read_mrc(folder / "relion_half2.mrc"), mask)
+    write_fsc(folder / "relion_fsc.star", halves, about)
+    seconds += run([*base, "--fsc", "relion_fsc.star", "--o", "relion_fsc.mrc"], folder)
+    return read_mrc(folder / "relion_fsc.mrc"), seconds
+
+
+def write_fsc(path, halves, about):
+    box, pixel = about["box"], about["pixel"]
+    shells = np.append(halves, 0.0)
+    with open(path, "w") as file:
+        file.write("\ndata_fsc\n\nloop_\n_rlnSpectralIndex #1\n_rlnResolution #2\n_rlnAngstromResolution #3\n"
+                   "_rlnGoldStandardFsc #4\n")
+        for shell, value in enumerate(shells):
+            file.write(f"{shell} {shell / (box * pixel):.6f} {box * pixel / shell if shell else 999:.6f} "
+                       f"{max(0.0, value) if shell else 1:.6f}\n")
+
+
+def compared(name, folder, about, curves):
+    """Lines of the table: means over all shells, and where the first of the curves is furthest below RELION's better."""
+    lines = []
+    theirs = [c for c in curves if c.startswith("RELION")]
+    for label, (curve, seconds) in curves.items():
+        cells = [f"{curve[1:].mean():.4f}", *(f"{curve[s]:.3f}" for s in (4, 8, 12, 16, 20, 24, 28)), f"{seconds:.1f}"]
+        verdict = ""
+        if theirs and label not in theirs:
+            better = np.max([curves[t][0] for t in theirs], axis=0)
+            gap = (curve - better)[1:]
+            means = max(curves[t][0][1:].mean() for t in theirs)
+            worst = 1 + int(gap.argmin())
+            verdict = (f"{gap.min():+.4f} at {worst}" + (f", {np.sum(gap < -MARGIN)} below" if gap.min() < -MARGIN else "")
+                       + f"; mean {curve[1:].mean() - means:+.4f}")
+        lines.append("| " + " | ".join([name, label, *cells, verdict]) + " |")
+    return lines
+
+
+HEADER = ["| set | program | mean | 4 | 8 | 12 | 16 | 20 | 24 | 28 | processor s | ours minus the better of RELION's |",
+          "|" + "---|" * 12]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bracewell", type=pathlib.Path, required=True, help="folder of the programs")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for sets, maps and tables")
+    parser.add_argument("--sets", default=",".join(SETS), help="some of " + ", ".join([*SETS, *MORE]))
+    parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS",
+                        help="bracewell-reconstruct once more with options")
+    arguments = parser.parse_args()
+    program = (arguments.bracewell / "bracewell-reconstruct").resolve()
+    with_relion = shutil.which("relion_reconstruct") is not None
+    if not with_relion:
+        print("relion_reconstruct is not installed: ours alone is compared with the truth")
+    table, shells = list(HEADER), []
+    print("\n".join(HEADER), flush=True)
+    for name in arguments.sets.split(","):
+        folder, about = made(arguments.out.resolve(), name)
+        truth, mask = read_mrc(folder / "truth.mrc"), soft_sphere(about["box"], about["radius"])
+        maps = {"bracewell": ours(folder, about, program, "bracewell", [])}
+        for variant in arguments.variant:
+            label, options = variant.split("=", 1)
+            maps[label] = ours(folder, about, program, label, options.split())
+        if with_relion:
+            for regularised in (False, True):
+                cached = folder / f"relion{'_fsc' * regularised}_result.npz"
+                if not cached.exists():
+                    volume, seconds = relion(folder, about, mask, regularised)
+                    np.savez(cached, map=volume, seconds=seconds)
+                stored = np.load(cached)
+                maps["RELION --fsc" if regularised else "RELION"] = stored["map"], float(stored["seconds"])
+        curves = {label: (fsc(volume, truth, mask), seconds) for label, (volume, seconds) in maps.items()}
+        lines = compared(name, folder, about, curves)
+        print("\n".join(lines), flush=True)
+        table += lines
+        shells.append(f"# {name}: shell, " + ", ".join(curves))
+        shells += [" ".join([str(s)] + [f"{c[s]:.4f}" for c, _ in curves.values()]) for s in range(1, about["box"] // 2)]
+    (arguments.out / "quality.md").write_text("\n".join(table) + "\n")
+    (arguments.out / "shells.txt").write_text("\n".join(shells) + "\n")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
+    main()
