@@ -29,7 +29,7 @@ add_test(NAME c_symbols COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TA
 if(TARGET bracewell-reconstruct)
   set(demo ${CMAKE_CURRENT_BINARY_DIR}/c_demo)
   add_test(NAME c_demo COMMAND bracewell-reconstruct --demo ${demo} --kernel linear --oversampling 2 --floor 0.001 --wiener 0
-    --correction separable --ctf --symmetry C1 --batch 500 --reproducible)
+    --gridding-steps 0 --correction separable --ctf --symmetry C1 --batch 500 --reproducible)
   set_tests_properties(c_demo PROPERTIES FIXTURES_SETUP c_demo)
   foreach(name test_c_reconstruct test_c_reconstruct11)
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DFOLDER=${demo} -DOUT=${demo}/${name}

@@ -4,6 +4,8 @@ if(NOT TARGET test_fuzz_seeds)
 endif()
 set(program_readers ${PROJECT_SOURCE_DIR}/examples/bracewell-ptychography/measurement.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-ptychography/object_file.cpp
+  ${PROJECT_SOURCE_DIR}/examples/bracewell-tomography/angle_text.cpp
+  ${PROJECT_SOURCE_DIR}/examples/bracewell-tomography/frame_stack.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-tomography/scan.cpp)
 target_sources(test_fuzz_seeds PRIVATE ${program_readers})
 target_compile_definitions(test_fuzz_seeds PRIVATE BRACEWELL_FUZZ_FOUND="${CMAKE_CURRENT_LIST_DIR}/found")

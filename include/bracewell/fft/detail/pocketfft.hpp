@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/version.hpp>
+
 #ifdef BRACEWELL_HOST_FFT_POCKETFFT
 
 #include <pocketfft_hdronly.h>
