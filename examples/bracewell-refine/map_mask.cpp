@@ -83,12 +83,6 @@ Grid smoothed(std::span<const float> map, int box, int edge, double deviation) {
   return grid;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 /// Leaves the connected parts that have at least a tenth of the largest's voxels; the others become 0.
 void keep_large_parts(Grid& inside) {
   std::vector<int> part(inside.values.size(), 0);
@@ -191,6 +185,12 @@ std::vector<float> enlarged(const Grid& grid, int box) {
 }
 
 } // namespace
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
 
 MapMask::MapMask(int box, std::vector<float> values) : box_(box), values_(std::move(values)) {}
 

@@ -72,12 +72,6 @@ void set_columns(Particles& particles, const std::vector<int>& halves, const std
   }
 }
 
-double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// Angle of the rotation between two orientations, degrees: the least of those that symmetry makes the same.
 double angle_between(const Matrix3<double>& a, const Matrix3<double>& b,
                      const std::vector<Matrix3<double>>& symmetry) {
@@ -225,8 +219,8 @@ public:
     }
     char change[64] = "", text[256];
     if (!options_.refinement.global) // then the first poses tell nothing
-      std::snprintf(change, sizeof change, "median change %.3g degrees and %.3g pixels, ", middle_of(degrees),
-                    middle_of(pixels));
+      std::snprintf(change, sizeof change, "median change %.3g degrees and %.3g pixels, ", median(degrees),
+                    median(pixels));
     std::snprintf(text, sizeof text,
                   "%zu particles, %sloss %.5f -> %.5f of the images' power%s up to %.3g periods per box, ",
                   particles_.count, change, before, after, round_ > 1 ? " in the last round" : "", radius_);

@@ -14,26 +14,6 @@ namespace {
 
 using Curves = Kokkos::View<double**, Kokkos::LayoutRight, Space>;
 
-/// Shell, multiplicity and |k|^2 of every stored element, from their definitions on the full spectrum.
-struct Place {
-  int shell, multiplicity;
-  double squared;
-};
-std::vector<Place> places(const Shape& shape) {
-  std::vector<Place> result;
-  for (std::int64_t i = 0; i < elements(stored(shape)); ++i) {
-    const Shape index = indices(i, stored(shape));
-    double squared = 0;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis)
-      squared += std::pow(double(frequency(index[axis], shape[axis])) * shape.back() / shape[axis], 2);
-    // An element stands for itself and, unless that is stored too, its mate.
-    const int x = index.back();
-    result.push_back({int(std::floor(std::sqrt(squared) + 0.5)),
-                      (shape.back() - x) % shape.back() > shape.back() / 2 ? 2 : 1, squared});
-  }
-  return result;
-}
-
 template <class T, int Dim>
 void check_curves(const Shape& shape, int shells) {
   CAPTURE(Dim, shape[0], shape.back(), shells);

@@ -19,25 +19,6 @@ namespace {
 using Curves = Kokkos::View<double**, Kokkos::LayoutRight, Space>;
 using Moments = Kokkos::View<double***, Kokkos::LayoutRight, Space>;
 
-/// Shell and multiplicity of a stored element, from the definitions on the full spectrum.
-struct Place {
-  int shell, multiplicity;
-  double squared;
-};
-std::vector<Place> places(const Shape& shape) {
-  std::vector<Place> result;
-  for (std::int64_t i = 0; i < elements(stored(shape)); ++i) {
-    const Shape index = indices(i, stored(shape));
-    double squared = 0;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis)
-      squared += std::pow(double(frequency(index[axis], shape[axis])) * shape.back() / shape[axis], 2);
-    const int x = index.back();
-    result.push_back(
-        {int(std::floor(std::sqrt(squared) + 0.5)), x == 0 || 2 * x == shape.back() ? 1 : 2, squared});
-  }
-  return result;
-}
-
 } // namespace
 
 TEMPLATE_TEST_CASE("normalisation adds a prior to each shell", "[reconstruct]", float, double) {

@@ -60,9 +60,7 @@ struct Normalise {
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
     int index[Dim];
     const std::int64_t batch = box.locate(row, index);
-    double squared = 0;
-    for (int d = 1; d < Dim; ++d)
-      squared += radii.squared(HalfSpectrumLayout<Dim>::frequency(index[d], box.size[d]), d);
+    const double squared = radii.squared(index, box);
     const std::int64_t begin = row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
       const int shell = Kokkos::min(radii.shell(x, squared), shells - 1);

@@ -43,6 +43,14 @@ struct Shells {
   }
 
   KOKKOS_FUNCTION double squared(int k, int d) const { return k * scale[d] * (k * scale[d]); }
+
+  /// The share of r^2 of a row with these indices (y[, z] from 1 on).
+  KOKKOS_FUNCTION double squared(const int (&index)[Dim], const Box<Dim>& box) const {
+    double sum = 0;
+    for (int d = 1; d < Dim; ++d)
+      sum += squared(HalfSpectrumLayout<Dim>::frequency(index[d], box.size[d]), d);
+    return sum;
+  }
 };
 
 /// One team per shell and batch element visits the shell's stretch of every row: no atomics, the same sum in

@@ -93,9 +93,7 @@ struct DivideWeights {
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
     int index[3];
     box.locate(row, index);
-    double squared = 0;
-    for (int d = 1; d < 3; ++d)
-      squared += radii.squared(HalfSpectrumLayout<3>::frequency(index[d], box.size[d]), d);
+    const double squared = radii.squared(index, box);
     const std::int64_t begin = row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
       const int shell = first || prior ? Kokkos::min(radii.shell(x, squared), shells - 1) : 0;
@@ -121,9 +119,7 @@ struct KeepPower {
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
     int index[3];
     box.locate(row, index);
-    double squared = 0;
-    for (int d = 1; d < 3; ++d)
-      squared += radii.squared(HalfSpectrumLayout<3>::frequency(index[d], box.size[d]), d);
+    const double squared = radii.squared(index, box);
     T* const own = divisor + row * box.columns;
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
       const int shell = Kokkos::min(radii.shell(x, squared), shells - 1);
@@ -176,9 +172,7 @@ struct ImproveDivisor {
       const std::int64_t row = first + i;
       int index[3];
       box.locate(row, index);
-      double squared = 0;
-      for (int d = 1; d < 3; ++d)
-        squared += radii.squared(HalfSpectrumLayout<3>::frequency(index[d], box.size[d]), d);
+      const double squared = radii.squared(index, box);
       Sums<2> of_row;
       Kokkos::parallel_reduce(
           Kokkos::ThreadVectorRange(member, box.columns),
