@@ -24,8 +24,8 @@ struct EqualiseOptions {
 ///   Q <- Q |blur(W / Q)|.
 /// The map is cropped from its padded box, so only averages over the neighbourhood that the crop mixes count: data / Q takes
 /// neighbours by their weights, where data / W takes all of them as equally good. The blur is the product with exp(-x^2 /
-/// (n/2)^2) about the map's centre. From uneven views it takes ten steps, from even ones two; a map takes data / Q by
-/// normalise, with Q for its weight.
+/// (n/2)^2) about the map's centre. The quotient of the error's two sums tells when to stop: a hundredth of a percent,
+/// weights within 1 % of one. A map takes data / Q by normalise, with Q for its weight.
 ///
 /// Movable. improve is const; calls that can overlap need scratch of their own (and, on GPUs, an equaliser each).
 template <class ExecutionSpace, class T>
