@@ -9,6 +9,9 @@ if(NOT doxygen)
   return()
 endif()
 
+if(NOT OUTPUT)
+  message(FATAL_ERROR "documented.cmake: expected -DOUTPUT=<folder> for what doxygen writes, found none")
+endif()
 file(READ ${ROOT}/docs/Doxyfile settings)
 file(WRITE ${OUTPUT}/Doxyfile "${settings}
 OUTPUT_DIRECTORY = ${OUTPUT}
