@@ -27,7 +27,9 @@ struct StepRadices {
   }
   /// The product of the radices before step s, and of those behind it: numbers of a butterfly lie so far apart.
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int done(int s) {
-    return s == 0 ? 1 : done(s - 1) * radix(s - 1);
+    int product = 1;
+    for (int i = 0; i < s; ++i) product *= radix(i);
+    return product;
   }
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int apart(int s) { return n / done(s) / radix(s); }
   /// The first number of butterfly b of a step.

@@ -17,7 +17,7 @@ namespace Bracewell {
 /// probe is larger than half the detector, on hosts, and on GPUs if Lines can do the problem and the rows of a pattern do not fit
 /// into the memory of a multiprocessor. For the last reason it is also passed over where options.patterns_at_once are fewer than
 /// 32: a pattern then has one team, and most of the device has none.
-///   Fused       compared_detector() of 40, 48, 64, 128, 160, 192, 256 or 512 pixels (on hosts 192 or 256), one mode, whole
+///   Fused       compared_detector() of 40, 48, 64, 128, 160, 192, 256 or 512 pixels (on hosts 256), one mode, whole
 ///               positions, far field, no weights per pixel, and no mask on patterns that are scaled one by one: with both,
 ///               the mean of I is not the energy of the exit wave
 ///   KnownLines  GPUs; probes as large as the detector, of 128 or 256 pixels, in the far field, of one slice, without

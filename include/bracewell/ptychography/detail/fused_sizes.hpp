@@ -42,7 +42,7 @@ using EveryFusedDetector = FusedDetectors<40, 48, 64, 128, 160, 192, 256, 512>;
 /// most half the detector.
 template <class ExecutionSpace>
 using DefaultFusedDetectors =
-    std::conditional_t<is_host<ExecutionSpace>, FusedDetectors<192, 256>, EveryFusedDetector>;
+    std::conditional_t<is_host<ExecutionSpace>, FusedDetectors<256>, EveryFusedDetector>;
 
 /// In place of a Storage: that Storage, with the machines of a list compiled instead of the default ones. Tests, benchmarks and
 /// the Python package choose what they compile by it.
