@@ -2,11 +2,14 @@
 #pragma once
 
 #include <bracewell/error.hpp>
+#include <bracewell/impl/execution.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -127,14 +130,40 @@ void copy_padded(const Space& space, const std::string& label, const Value* from
                        CopyPadded<Value>{from, to, copied});
 }
 
+/// Copies bytes between the host and the memory of an execution space, in the order of the instance: it does not wait. One
+/// function for all types: deep_copy is instantiated once for GPUs and never for hosts.
+template <class Space, bool to_host>
+void copy_bytes(const Space& space, void* to, const void* from, std::size_t bytes) {
+  if constexpr (is_host<Space>) {
+    if (bytes != 0)
+      std::memcpy(to, from, bytes);
+  } else {
+    using Host = Kokkos::HostSpace;
+    using Device = typename Space::memory_space;
+    using To = std::conditional_t<to_host, Host, Device>;
+    using From = std::conditional_t<to_host, Device, Host>;
+    Kokkos::deep_copy(
+        space, Kokkos::View<char*, To, Kokkos::MemoryUnmanaged>(static_cast<char*>(to), bytes),
+        Kokkos::View<const char*, From, Kokkos::MemoryUnmanaged>(static_cast<const char*>(from), bytes));
+  }
+}
+template <class Space, class Value>
+void copy_to_device(const Space& space, const Value* host, std::size_t count, Value* device) {
+  static_assert(std::is_trivially_copyable_v<Value>);
+  copy_bytes<Space, false>(space, device, host, count * sizeof(Value));
+}
+template <class Space, class Value>
+void copy_to_host(const Space& space, const Value* device, std::size_t count, Value* host) {
+  static_assert(std::is_trivially_copyable_v<Value>);
+  copy_bytes<Space, true>(space, host, device, count * sizeof(Value));
+}
+
 /// A copy of host values in the memory of an execution space; waits for it.
 template <class Space, class Value>
 Kokkos::View<Value*, Space> device_copy(const Space& space, const std::string& label,
                                         const std::vector<Value>& values) {
   const auto result = device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
-  Kokkos::deep_copy(
-      space, result,
-      Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+  copy_to_device(space, values.data(), values.size(), result.data());
   space.fence("Bracewell: host values are copied");
   return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/memory.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -67,8 +68,6 @@ class Adam {
   using MemorySpace = typename ExecutionSpace::memory_space;
   template <class Value>
   using Values = Kokkos::View<Value*, Kokkos::LayoutRight, MemorySpace>;
-  template <class Value>
-  using Host = Kokkos::View<Value*, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
 
 public:
   static constexpr int max_arrays = 8; ///< of one optimiser
@@ -250,9 +249,9 @@ template <class ExecutionSpace, class T>
 typename Adam<ExecutionSpace, T>::State Adam<ExecutionSpace, T>::state(const ExecutionSpace& space) const {
   State state{std::vector<T>(total_), std::vector<T>(total_)};
   Impl::AdamCount count{};
-  Kokkos::deep_copy(space, Host<T>(state.means.data(), total_), means_);
-  Kokkos::deep_copy(space, Host<T>(state.squares.data(), total_), squares_);
-  Kokkos::deep_copy(space, Host<Impl::AdamCount>(&count, 1), count_);
+  Impl::copy_to_host(space, means_.data(), total_, state.means.data());
+  Impl::copy_to_host(space, squares_.data(), total_, state.squares.data());
+  Impl::copy_to_host(space, count_.data(), 1, &count);
   space.fence("Bracewell::Adam::state");
   state.steps = count.steps;
   return state;
@@ -267,9 +266,9 @@ void Adam<ExecutionSpace, T>::restore(const ExecutionSpace& space, const State& 
         [&] { return std::to_string(values->size()); });
   arguments.at_least<std::int64_t>("state.steps", state.steps, 0);
   const Impl::AdamCount count{state.steps, 0, 0};
-  Kokkos::deep_copy(space, means_, Host<const T>(state.means.data(), total_));
-  Kokkos::deep_copy(space, squares_, Host<const T>(state.squares.data(), total_));
-  Kokkos::deep_copy(space, count_, Host<const Impl::AdamCount>(&count, 1));
+  Impl::copy_to_device(space, state.means.data(), total_, means_.data());
+  Impl::copy_to_device(space, state.squares.data(), total_, squares_.data());
+  Impl::copy_to_device(space, &count, 1, count_.data());
   space.fence("Bracewell::Adam::restore"); // the host's copies may go
 }
 

@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/memory.hpp>
 #include <bracewell/tomography/detail/centre/search.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -68,10 +69,7 @@ double find_centre(const ExecutionSpace& space,
   const std::vector<int> rows = first_half_turn(arguments, angles);
 
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_centre");
-  const auto order = device_vector<int>(space, "Bracewell::find_centre::rows", std::int64_t(rows.size()));
-  Kokkos::deep_copy(space, order,
-                    Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-                        rows.data(), rows.size()));
+  const auto order = device_copy(space, "Bracewell::find_centre::rows", rows);
   const CentreSearch<ExecutionSpace, T> axis{
       sinogram.data, order.data(), n, static_cast<int>(rows.size()), options.object_radius, options.progress};
   return axis.search(space, first, last);

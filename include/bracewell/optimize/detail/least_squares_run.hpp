@@ -139,10 +139,7 @@ struct LeastSquaresMemory {
 
   std::vector<ProblemState> states_on_host(const ExecutionSpace& space) const {
     std::vector<ProblemState> values(states.size());
-    Kokkos::deep_copy(
-        space,
-        Kokkos::View<ProblemState*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()),
-        states);
+    copy_to_host(space, states.data(), states.size(), values.data());
     space.fence("Bracewell::LeastSquaresSolver::states");
     return values;
   }

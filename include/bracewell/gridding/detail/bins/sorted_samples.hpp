@@ -173,7 +173,7 @@ struct SortedSamples {
         "Bracewell::Gridding::first_of_bins", Range(space, 0, bins.count() + 1),
         FirstOfBins{sorted, static_cast<std::uint32_t>(points), bins.cells_of_key(), first.data()});
     std::vector<std::uint32_t> begin(static_cast<std::size_t>(bins.count() + 1));
-    copy_to_host(space, first, begin.data());
+    read_sizes(space, first, begin.data());
     chunks.sort(space, order.data(), points, memory);
     Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
                          LocateInOrder<T, Dim>{where, order.data(), points, locations});
@@ -188,8 +188,8 @@ struct SortedSamples {
     slots = host.slots;
     largest = host.largest;
     alone = host.alone;
-    copy_to_device(space, "Bracewell::Gridding::bin_tasks", host.tasks, tasks);
-    copy_to_device(space, "Bracewell::Gridding::split_bins", host.split, split);
+    store(space, "Bracewell::Gridding::bin_tasks", host.tasks, tasks);
+    store(space, "Bracewell::Gridding::split_bins", host.split, split);
     const Sizes sizes(points, slices, bins, slots);
     resize(space, "Bracewell::Gridding::progress", progress, sizes.progress);
     if (static_cast<std::int64_t>(partial.size()) < sizes.partial)
@@ -210,7 +210,7 @@ struct SortedSamples {
     Kokkos::parallel_for("Bracewell::Gridding::count_in_bins", Range(space, 0, points),
                          CountInBins<T, Dim>{where, bins, counts.data()});
     std::vector<std::uint32_t> begin(static_cast<std::size_t>(bins.count() + 1));
-    copy_to_host(space, counts, &begin[1]);
+    read_sizes(space, counts, &begin[1]);
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
     const auto tasks = make_tasks(space, bins, begin.data(), points);
     return Sizes(points, slices, bins, tasks.slots).template bytes<T>() + tasks.bytes();
@@ -236,18 +236,14 @@ private:
       values = device_vector<Value>(space, label, size);
   }
   template <class Value>
-  static void copy_to_device(const Space& space, const std::string& label, const std::vector<Value>& values,
-                             Vector<Value>& to) {
+  static void store(const Space& space, const std::string& label, const std::vector<Value>& values,
+                    Vector<Value>& to) {
     resize(space, label, to, static_cast<std::int64_t>(values.size()));
-    Kokkos::deep_copy(
-        space, to,
-        Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+    copy_to_device(space, values.data(), values.size(), to.data());
   }
 
-  static void copy_to_host(const Space& space, const Vector<std::uint32_t>& from, std::uint32_t* to) {
-    Kokkos::deep_copy(
-        space, Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(to, from.size()),
-        from);
+  static void read_sizes(const Space& space, const Vector<std::uint32_t>& from, std::uint32_t* to) {
+    copy_to_host(space, from.data(), from.size(), to);
     space.fence("Bracewell::Gridding: sizes of bins are needed on the host");
   }
 };

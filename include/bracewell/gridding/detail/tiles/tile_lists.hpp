@@ -216,10 +216,10 @@ struct TileLists {
     Kokkos::parallel_for("Bracewell::Gridding::count_samples", Points(space, 0, problem.points), lister);
     Kokkos::parallel_scan("Bracewell::Gridding::first_of_tiles", Points(space, 0, count + 1),
                           FirstOfTiles{counts.data(), begin.data(), cursor.data(), count});
-    const auto host_begin = Kokkos::create_mirror_view(Kokkos::HostSpace(), begin);
-    Kokkos::deep_copy(space, host_begin, begin);
+    std::vector<std::int64_t> host_begin(static_cast<std::size_t>(count + 1));
+    copy_to_host(space, begin.data(), host_begin.size(), host_begin.data());
     space.fence("Bracewell::Gridding: tile sizes are needed on the host");
-    const std::int64_t entries = host_begin(count);
+    const std::int64_t entries = host_begin.back();
 
     list = device_vector<std::uint32_t>(space, "Bracewell::Gridding::tile_samples", entries);
     const auto unordered =
@@ -260,10 +260,7 @@ struct TileLists {
         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, points),
         ListSamples<Edges, PointLocations<T, Dim>, Dim>{tiles, where, where.width, counts.data()});
     std::vector<std::int64_t> begin(static_cast<std::size_t>(count + 1));
-    Kokkos::deep_copy(
-        space,
-        Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(&begin[1], counts.size()),
-        counts);
+    copy_to_host(space, counts.data(), counts.size(), &begin[1]);
     space.fence("Bracewell::Gridding: tile sizes are needed on the host");
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
     const TileTasks host = TileTasks::make(space, begin.data(), count);
