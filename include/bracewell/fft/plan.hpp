@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/fft/detail/cufft.hpp>
-#include <bracewell/fft/detail/hipfft.hpp>
+#include <bracewell/fft/detail/gpu.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/compiled.hpp>
 // Programs that transform on GPUs alone do without.
 #if defined(BRACEWELL_HOST_FFT_POCKETFFT) || __has_include(<fftw3.h>)
 #include <bracewell/fft/detail/fftw.hpp>
-#include <bracewell/impl/compiled.hpp>
 #endif
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/ptychography/detail/check_loss.hpp>
-#include <bracewell/ptychography/detail/general/for_waves.hpp>
+#include <bracewell/ptychography/detail/general/waves.hpp>
 #include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/sums/object_gradient.hpp>
 #include <bracewell/ptychography/scan_positions.hpp>

@@ -3,7 +3,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/checks.hpp>
-#include <bracewell/ptychography/detail/general/for_waves.hpp>
+#include <bracewell/ptychography/detail/general/waves.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 

@@ -8,6 +8,13 @@
 #include <mutex>
 #include <string>
 
+#ifdef KOKKOS_ENABLE_CUDA
+#include <cufft.h>
+#endif
+#ifdef KOKKOS_ENABLE_HIP
+#include <hipfft/hipfft.h>
+#endif
+
 namespace Bracewell::Impl {
 
 /// FFTs by a GPU library. cuFFT and hipFFT differ in names only, which Library holds.
@@ -79,5 +86,136 @@ private:
   Workspace workspace_;
   mutable std::mutex mutex_;
 };
+
+#ifdef KOKKOS_ENABLE_CUDA
+
+/// cuFFT's names for GPUBackend.
+struct CuFFT {
+  static constexpr const char* name = "cuFFT";
+  using Handle = cufftHandle;
+  using Result = cufftResult;
+  static constexpr Result success = CUFFT_SUCCESS;
+
+  static Result create(Handle* handle) { return cufftCreate(handle); }
+  static Result set_auto_allocation(Handle handle, int automatic) {
+    return cufftSetAutoAllocation(handle, automatic);
+  }
+  static void destroy(Handle handle) { cufftDestroy(handle); }
+  static Result set_stream(Handle handle, const Kokkos::Cuda& space) {
+    return cufftSetStream(handle, space.cuda_stream());
+  }
+  static Result set_workspace(Handle handle, void* workspace) { return cufftSetWorkArea(handle, workspace); }
+
+  static Result make_plan(Handle handle, int rank, long long* shape, cufftType type, long long batch,
+                          std::size_t* bytes) {
+    return cufftMakePlanMany64(handle, rank, shape, nullptr, 1, 0, nullptr, 1, 0, type, batch, bytes);
+  }
+
+  template <class Input, class Output>
+  static constexpr cufftType type() {
+    constexpr bool is_double = std::is_same_v<typename RealOf<Input>::type, double>;
+    if constexpr (std::is_floating_point_v<Input>)
+      return is_double ? CUFFT_D2Z : CUFFT_R2C;
+    else if constexpr (std::is_floating_point_v<Output>)
+      return is_double ? CUFFT_Z2D : CUFFT_C2R;
+    else
+      return is_double ? CUFFT_Z2Z : CUFFT_C2C;
+  }
+
+  static Result execute(Handle handle, float* in, Kokkos::complex<float>* out, bool) {
+    return cufftExecR2C(handle, in, reinterpret_cast<cufftComplex*>(out));
+  }
+  static Result execute(Handle handle, double* in, Kokkos::complex<double>* out, bool) {
+    return cufftExecD2Z(handle, in, reinterpret_cast<cufftDoubleComplex*>(out));
+  }
+  static Result execute(Handle handle, Kokkos::complex<float>* in, float* out, bool) {
+    return cufftExecC2R(handle, reinterpret_cast<cufftComplex*>(in), out);
+  }
+  static Result execute(Handle handle, Kokkos::complex<double>* in, double* out, bool) {
+    return cufftExecZ2D(handle, reinterpret_cast<cufftDoubleComplex*>(in), out);
+  }
+  static Result execute(Handle handle, Kokkos::complex<float>* in, Kokkos::complex<float>* out,
+                        bool forward) {
+    return cufftExecC2C(handle, reinterpret_cast<cufftComplex*>(in), reinterpret_cast<cufftComplex*>(out),
+                        forward ? CUFFT_FORWARD : CUFFT_INVERSE);
+  }
+  static Result execute(Handle handle, Kokkos::complex<double>* in, Kokkos::complex<double>* out,
+                        bool forward) {
+    return cufftExecZ2Z(handle, reinterpret_cast<cufftDoubleComplex*>(in),
+                        reinterpret_cast<cufftDoubleComplex*>(out), forward ? CUFFT_FORWARD : CUFFT_INVERSE);
+  }
+};
+
+template <int Dim, class Input, class Output>
+struct FFTBackend<Kokkos::Cuda, Dim, Input, Output> {
+  using type = GPUBackend<CuFFT, Kokkos::Cuda, Dim, Input, Output>;
+};
+#endif
+
+#ifdef KOKKOS_ENABLE_HIP
+
+/// hipFFT's names for GPUBackend.
+struct HipFFT {
+  static constexpr const char* name = "hipFFT";
+  using Handle = hipfftHandle;
+  using Result = hipfftResult;
+  static constexpr Result success = HIPFFT_SUCCESS;
+
+  static Result create(Handle* handle) { return hipfftCreate(handle); }
+  static Result set_auto_allocation(Handle handle, int automatic) {
+    return hipfftSetAutoAllocation(handle, automatic);
+  }
+  static void destroy(Handle handle) { hipfftDestroy(handle); }
+  static Result set_stream(Handle handle, const Kokkos::HIP& space) {
+    return hipfftSetStream(handle, space.hip_stream());
+  }
+  static Result set_workspace(Handle handle, void* workspace) { return hipfftSetWorkArea(handle, workspace); }
+
+  static Result make_plan(Handle handle, int rank, long long* shape, hipfftType type, long long batch,
+                          std::size_t* bytes) {
+    return hipfftMakePlanMany64(handle, rank, shape, nullptr, 1, 0, nullptr, 1, 0, type, batch, bytes);
+  }
+
+  template <class Input, class Output>
+  static constexpr hipfftType type() {
+    constexpr bool is_double = std::is_same_v<typename RealOf<Input>::type, double>;
+    if constexpr (std::is_floating_point_v<Input>)
+      return is_double ? HIPFFT_D2Z : HIPFFT_R2C;
+    else if constexpr (std::is_floating_point_v<Output>)
+      return is_double ? HIPFFT_Z2D : HIPFFT_C2R;
+    else
+      return is_double ? HIPFFT_Z2Z : HIPFFT_C2C;
+  }
+
+  static Result execute(Handle handle, float* in, Kokkos::complex<float>* out, bool) {
+    return hipfftExecR2C(handle, in, reinterpret_cast<hipfftComplex*>(out));
+  }
+  static Result execute(Handle handle, double* in, Kokkos::complex<double>* out, bool) {
+    return hipfftExecD2Z(handle, in, reinterpret_cast<hipfftDoubleComplex*>(out));
+  }
+  static Result execute(Handle handle, Kokkos::complex<float>* in, float* out, bool) {
+    return hipfftExecC2R(handle, reinterpret_cast<hipfftComplex*>(in), out);
+  }
+  static Result execute(Handle handle, Kokkos::complex<double>* in, double* out, bool) {
+    return hipfftExecZ2D(handle, reinterpret_cast<hipfftDoubleComplex*>(in), out);
+  }
+  static Result execute(Handle handle, Kokkos::complex<float>* in, Kokkos::complex<float>* out,
+                        bool forward) {
+    return hipfftExecC2C(handle, reinterpret_cast<hipfftComplex*>(in), reinterpret_cast<hipfftComplex*>(out),
+                         forward ? HIPFFT_FORWARD : HIPFFT_BACKWARD);
+  }
+  static Result execute(Handle handle, Kokkos::complex<double>* in, Kokkos::complex<double>* out,
+                        bool forward) {
+    return hipfftExecZ2Z(handle, reinterpret_cast<hipfftDoubleComplex*>(in),
+                         reinterpret_cast<hipfftDoubleComplex*>(out),
+                         forward ? HIPFFT_FORWARD : HIPFFT_BACKWARD);
+  }
+};
+
+template <int Dim, class Input, class Output>
+struct FFTBackend<Kokkos::HIP, Dim, Input, Output> {
+  using type = GPUBackend<HipFFT, Kokkos::HIP, Dim, Input, Output>;
+};
+#endif
 
 } // namespace Bracewell::Impl

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/project/detail/margins.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/stencil.hpp>
 

@@ -2,23 +2,191 @@
 #pragma once
 
 #include <bracewell/array.hpp>
-#include <bracewell/gridding/detail/toeplitz/toeplitz_blocks.hpp>
-#include <bracewell/gridding/detail/toeplitz/toeplitz_columns.hpp>
-#include <bracewell/gridding/detail/toeplitz/toeplitz_rows.hpp>
 #include <bracewell/gridding/detail/toeplitz/transfer_function.hpp>
 #include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/line_fft.hpp>
 #include <bracewell/impl/line_steps.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
+#include <bracewell/impl/unroll.hpp>
+#include <bracewell/version.hpp>
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace Bracewell::Impl {
+
+/// Where numbers of the spectra of rows lie: in blocks of two rows and as many columns as a team has, so that teams of
+/// columns read and write 64 bytes at a time, 32 of which a team of a row writes or reads.
+struct ToeplitzBlocks {
+  static constexpr int rows = 2;
+  int row_length, columns; ///< of a block: a power of two
+
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t row(int y) const {
+    return std::int64_t(y & -rows) * row_length + (y & (rows - 1)) * columns;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION int column(int x) const { return (x & -columns) * rows + (x & (columns - 1)); }
+  /// Numbers of an image.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t size(int height) const {
+    return std::int64_t((height + rows - 1) & -rows) * row_length;
+  }
+};
+
+/// Rows of images to their spectra, or back: a team has a row of two real images, which are the parts of one complex
+/// image, or of a complex image.
+template <class Value, class Steps, bool back>
+struct ToeplitzRows {
+  static constexpr bool real = std::is_floating_point_v<Value>;
+  using T = typename RealOf<Value>::type;
+  using Number = PlainComplex<T>;
+  static constexpr int third = Steps::third;
+  static constexpr int chip_team_size = Steps::team_size, chip_teams = Steps::template resident<T>();
+
+  std::conditional_t<back, Value*, const Value*> images;    ///< [slices, height, width]
+  std::conditional_t<back, const Number*, Number*> spectra; ///< [slices, or pairs of them, blocks]
+  std::int64_t slices;
+  int height, width; ///< at most n / 2
+  ToeplitzBlocks blocks;
+  const Number* table; ///< StepPasses' roots
+
+  template <int lanes = chip_team_size, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
+    Number* const values = static_cast<Number*>(scratch);
+    const std::int64_t image = team.number() / height;
+    const int y = static_cast<int>(team.number() % height);
+    const auto spectrum = spectra + image * blocks.size(height) + blocks.row(y);
+    const auto pixels = images + ((real ? 2 : 1) * image * height + y) * width;
+    const auto partner = pixels + (real && 2 * image + 1 < slices ? std::int64_t(height) * width : 0);
+    const LineFFT<T, Team, StepLines<>, LineExchange::InPlace, lanes> line{team, {}, values, values};
+    const StepPasses<T, Steps> passes{table};
+    if constexpr (back) {
+      line.template first<true>(passes, [&](const LineButterfly& at, int apart, Number(&x)[third]) {
+        const Number* const from = spectrum + blocks.column(at.j);
+        BRACEWELL_UNROLL_FOR (int q = 0; q < third; ++q)
+          x[q] = from[q * apart * blocks.rows];
+      });
+      line.template middle<true>(passes);
+      line.template last<true, 2>(passes, [&](int, int x, const Number& value) {
+        if (x < width)
+          store(pixels, partner, x, value);
+      });
+    } else {
+      line.template first<false, 2>(passes, [&](int, int x) {
+        return x < width ? load(pixels, partner, x) : Number{0, 0};
+      });
+      line.template middle<false>(passes);
+      line.template last<false>(passes, [&](const LineButterfly& at, int apart, const Number(&x)[third]) {
+        Number* const to = spectrum + blocks.column(at.j);
+        BRACEWELL_UNROLL_FOR (int q = 0; q < third; ++q)
+          to[q * apart * blocks.rows] = x[q];
+      });
+    }
+  }
+
+private:
+  /// Without a partner the image stands for it, too: what comes of that is not stored.
+  KOKKOS_FORCEINLINE_FUNCTION static Number load(const Value* pixels, const Value* partner, int i) {
+    if constexpr (real)
+      return {pixels[i], partner[i]};
+    else
+      return {pixels[i].real(), pixels[i].imag()};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static void store(Value* pixels, Value* partner, int i, const Number& x) {
+    if constexpr (real) {
+      if (partner != pixels)
+        partner[i] = x.im;
+      pixels[i] = x.re;
+    } else {
+      pixels[i] = Value(x.re, x.im);
+    }
+  }
+};
+
+/// How a team has some neighbouring columns of `Steps::n` numbers on the chip.
+template <class T, class Steps, int columns_>
+struct ToeplitzColumnTeam {
+  static constexpr int columns = columns_;
+  /// Lanes that have neighbouring columns meet in no memory bank.
+  static constexpr int line = Steps::place(Steps::n) + 128 / (columns * int(sizeof(PlainComplex<T>)));
+  static constexpr std::size_t bytes = columns * line * sizeof(PlainComplex<T>),
+                               chip = 232448; ///< of an H100
+
+  /// Fewer lanes, so that registers are left for a second team where there is the memory for one.
+  static constexpr int lanes() {
+    constexpr int most = 65536 / Steps::template registers<T>, twice = 2 * (bytes + 1024) <= chip ? 2 : 1;
+    int result = columns * Steps::team_size;
+    while (twice * result > most)
+      result /= 2;
+    return result;
+  }
+  static constexpr int team_size = lanes();
+  static constexpr int teams =
+      std::clamp(int(chip / (bytes + 1024)), 1, Steps::template resident<T>(team_size));
+};
+
+/// As many columns as fill a sector of memory, 32 bytes, or fewer where a multiprocessor has no room for them: with two
+/// columns of 4096 numbers the team takes less time, but rows more, whose teams write parts of sectors (NVIDIA H100,
+/// 2026-11-24).
+template <class T, class Steps>
+constexpr int toeplitz_columns() {
+  constexpr int most = 32 / sizeof(PlainComplex<T>);
+  using Half = ToeplitzColumnTeam<T, Steps, most / 2>;
+  return ToeplitzColumnTeam<T, Steps, most>::bytes <= Half::chip ? most : most / 2;
+}
+
+/// Columns of the spectra of rows, on to the spectra of images, times the transfer function, and back: a team has some
+/// neighbouring ones.
+template <class T, class Steps, int columns>
+struct ToeplitzColumns {
+  using ColumnTeam = ToeplitzColumnTeam<T, Steps, columns>;
+  using Number = PlainComplex<T>;
+  static constexpr int first = Steps::first, third = Steps::third, n = Steps::n;
+  static constexpr int chip_team_size = ColumnTeam::team_size, chip_teams = ColumnTeam::teams;
+
+  Number* spectra;  ///< [images, blocks]
+  const T* factors; ///< [columns, n], in the order of the steps
+  std::int64_t
+      images; ///< neighbouring teams have the same columns of all of them, so that factors are read once
+  int height; ///< at most n / 2
+  ToeplitzBlocks blocks;
+  const Number* table; ///< StepPasses' roots
+
+  template <int lanes = chip_team_size, class Team>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Team& team, void* scratch) const {
+    Number* const values = static_cast<Number*>(scratch);
+    const std::int64_t own = team.number() / images * columns;
+    Number* const spectrum = spectra + team.number() % images * blocks.size(height) + own * blocks.rows;
+    const T* const transfer = factors + own * n;
+    const std::int64_t apart = std::int64_t(n / first) * blocks.row_length;
+    const LineFFT<T, Team, StepLines<columns, ColumnTeam::line>, LineExchange::InPlace, lanes> line{
+        team, {}, values, values};
+    const StepPasses<T, Steps> passes{table};
+    line.template first<false, 2>(passes, [&](const LineButterfly& at, int rows, Number(&x)[first]) {
+      const Number* const from = spectrum + blocks.row(at.j) + at.line;
+      BRACEWELL_UNROLL_FOR (int q = 0; q < first / 2; ++q)
+        x[q] = at.j + q * rows < height ? from[q * apart] : Number{0, 0};
+    });
+    line.template middle<false>(passes);
+    line.template use_transform<false>(passes, [&](const LineButterfly& at, int groups, Number(&x)[third]) {
+      BRACEWELL_UNROLL_FOR (int q = 0; q < third; ++q) {
+        const T factor = transfer[at.line * n + q * groups + at.j];
+        x[q] = {x[q].re * factor, x[q].im * factor};
+      }
+    });
+    line.template middle<true>(passes);
+    line.template last<true>(passes, [&](const LineButterfly& at, int rows, const Number(&x)[first]) {
+      Number* const to = spectrum + blocks.row(at.j) + at.line;
+      BRACEWELL_UNROLL_FOR (int q = 0; q < first / 2; ++q)
+        if (at.j + q * rows < height)
+          to[q * apart] = x[q];
+    });
+  }
+};
 
 /// Numbers of the longest lines that ToeplitzRows and ToeplitzColumns are compiled for.
 inline constexpr int most_toeplitz_line = 8192;

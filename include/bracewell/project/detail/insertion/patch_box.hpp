@@ -4,7 +4,6 @@
 #include <bracewell/impl/atomic.hpp>
 #include <bracewell/impl/unroll.hpp>
 #include <bracewell/project/detail/insertion/insert_sample.hpp>
-#include <bracewell/project/detail/margins.hpp>
 #include <bracewell/project/detail/samples.hpp>
 
 namespace Bracewell::Impl {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/impl/lanes.hpp>
-#include <bracewell/impl/split.hpp>
 #include <bracewell/project/detail/sampling/padded_copy.hpp>
 #include <bracewell/project/detail/stencil.hpp>
 

@@ -3,8 +3,7 @@
 
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/general/compare_blocks.hpp>
-#include <bracewell/ptychography/detail/general/for_waves.hpp>
-#include <bracewell/ptychography/detail/general/wave_transforms.hpp>
+#include <bracewell/ptychography/detail/general/waves.hpp>
 #include <bracewell/ptychography/detail/lines/transform_lines.hpp>
 #include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
