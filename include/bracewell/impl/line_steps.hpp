@@ -28,7 +28,8 @@ struct StepRadices {
   /// The product of the radices before step s, and of those behind it: numbers of a butterfly lie so far apart.
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int done(int s) {
     int product = 1;
-    for (int i = 0; i < s; ++i) product *= radix(i);
+    for (int i = 0; i < s; ++i)
+      product *= radix(i);
     return product;
   }
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int apart(int s) { return n / done(s) / radix(s); }
