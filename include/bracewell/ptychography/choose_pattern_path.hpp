@@ -17,9 +17,9 @@ namespace Bracewell {
 /// probe is larger than half the detector, on hosts, and on GPUs if Lines can do the problem and the rows of a pattern do not fit
 /// into the memory of a multiprocessor. For the last reason it is also passed over where options.patterns_at_once are fewer than
 /// 32: a pattern then has one team, and most of the device has none.
-///   Fused       compared_detector() of 40, 48, 64, 128, 160, 192, 256 or 512 pixels (on hosts 256), one mode, whole
-///               positions, far field, no weights per pixel, and no mask on patterns that are scaled one by one: with both,
-///               the mean of I is not the energy of the exit wave
+///   Fused       compared_detector() of 40, 48, 64, 128, 160, 192, 256 or 512 pixels (on hosts 192 or 256, with probes of at
+///               most half the detector), one mode, whole positions, far field, no weights per pixel, and no mask on patterns
+///               that are scaled one by one: with both, the mean of I is not the energy of the exit wave
 ///   KnownLines  GPUs; probes as large as the detector, of 128 or 256 pixels, in the far field, of one slice, without
 ///               relaxation, factors and background
 ///   Lines       GPUs; detectors (and, with positions between pixels or to refine, relaxation, or several slices, probes)
@@ -53,7 +53,8 @@ PatternPath choose_pattern_path(const PtychographyShape& shape, const Ptychograp
   const bool plain = shape.slices == 1 && shape.relaxation == 0 && !options.pattern_factors &&
                      !options.detector_background && !options.fresnel_number;
   const bool same_probe = whole_positions && shape.relaxation == 0 && !options.refine_positions;
-  const bool fused = plain && same_probe && mean_is_energy && shape.modes == 1 && Detectors::contains(n);
+  const bool fused = plain && same_probe && mean_is_energy && shape.modes == 1 && Detectors::contains(n) &&
+                     (Detectors::large_probes || 2 * m <= n);
   const bool lines = Detectors::template lines<ExecutionSpace> &&
                      !(options.refine_positions && options.fresnel_number) && transforms_lines(n) &&
                      ((same_probe && shape.slices == 1) || transforms_lines(m));

@@ -28,6 +28,9 @@ struct FusedDetectors {
   /// Whether PatternPath::KnownLines is compiled for this size, for GPUs. Lists that derive from this one can say otherwise, of
   /// sizes 64, 128, 192, 256 and 512 (in single precision).
   static constexpr bool knows_lines(int size) { return contains(size) && (size == 128 || size == 256); }
+  /// Whether the fused kernel is compiled for probes of more than half the detector. Lists that derive from this one can say
+  /// otherwise.
+  static constexpr bool large_probes = true;
 
   static_assert(
       (std::ranges::count(PtychographyTuning::fused_sizes, sizes, &FusedSize::n) + ... + 0) ==
@@ -38,11 +41,15 @@ struct FusedDetectors {
 /// All detectors that the fused kernel can be compiled for.
 using EveryFusedDetector = FusedDetectors<40, 48, 64, 128, 160, 192, 256, 512>;
 
-/// What users get: on GPUs all; on hosts those for which the fused kernel takes less time than General, with probes of at
-/// most half the detector.
+/// Detectors for which the fused kernel takes less time than General on hosts, with probes of at most half the detector.
+struct HostFusedDetectors : FusedDetectors<192, 256> {
+  static constexpr bool large_probes = false;
+};
+
+/// What users get.
 template <class ExecutionSpace>
 using DefaultFusedDetectors =
-    std::conditional_t<is_host<ExecutionSpace>, FusedDetectors<256>, EveryFusedDetector>;
+    std::conditional_t<is_host<ExecutionSpace>, HostFusedDetectors, EveryFusedDetector>;
 
 /// In place of a Storage: that Storage, with the machines of a list compiled instead of the default ones. Tests, benchmarks and
 /// the Python package choose what they compile by it.
@@ -166,8 +173,8 @@ constexpr WindowMemory choose_window_memory(Sizes, int m, std::size_t available)
 }
 
 /// Calls action(FusedSizes) for n = lanes x per_lane and the least count of leading numbers that holds m
-/// pixels.
-template <int lanes, int per_lane, class Action>
+/// pixels; without large_probes only where they are half of n at most.
+template <bool large_probes, int lanes, int per_lane, class Action>
 void visit_leading(int m, const Action& action) {
   constexpr int few = (5 * per_lane + 15) / 16, half = (per_lane + 1) / 2;
   if constexpr (lanes * per_lane > 64) {
@@ -176,7 +183,8 @@ void visit_leading(int m, const Action& action) {
     if (m <= lanes * half)
       return action(FusedSizes<lanes, per_lane, half>());
   }
-  action(FusedSizes<lanes, per_lane, per_lane>());
+  if constexpr (large_probes || lanes * per_lane <= 64)
+    action(FusedSizes<lanes, per_lane, per_lane>());
 }
 
 /// Calls action(FusedSizes) for patterns of n x n pixels and a window of m x m, if n is one of the detectors.
@@ -186,7 +194,7 @@ void visit_fused_sizes(int n, int m, const Action& action) {
     constexpr FusedSize size = PtychographyTuning::fused_sizes[decltype(index)::value];
     if constexpr (Detectors::contains(size.n))
       if (n == size.n)
-        visit_leading<size.lanes, size.n / size.lanes>(m, action);
+        visit_leading<Detectors::large_probes, size.lanes, size.n / size.lanes>(m, action);
   };
   [&]<std::size_t... index>(std::index_sequence<index...>) {
     (visit(std::integral_constant<std::size_t, index>()), ...);

@@ -205,9 +205,7 @@ private:
 
   template <class Value>
   static void download(const Space& space, std::vector<Value>& values, const Value* from) {
-    Kokkos::deep_copy(
-        space, Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()),
-        Kokkos::View<const Value*, Memory, Kokkos::MemoryUnmanaged>(from, values.size()));
+    copy_to_host(space, from, values.size(), values.data());
     space.fence("Bracewell::ScanPositions: positions are on the host");
   }
 
@@ -260,9 +258,7 @@ private:
     const auto to_device = [&](const char* label, const auto& values) {
       using Value = typename std::remove_cvref_t<decltype(values)>::value_type;
       const auto view = device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
-      Kokkos::deep_copy(space, view,
-                        Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                            values.data(), values.size()));
+      copy_to_device(space, values.data(), values.size(), view.data());
       return view;
     };
     positions_view_ = to_device("Bracewell::ScanPositions::positions", corners_);

@@ -36,8 +36,9 @@ public:
       copies_ = is_host<Space> ? space : Kokkos::Experimental::partition_space(space, 1, 1)[1];
     if (options_.reduced_grid)
       constants_ = device_vector<double>(space, "Bracewell::PtychographyLoss::constants", count);
-    Kokkos::deep_copy(space, units_, T(0));
-    Kokkos::deep_copy(space, means_, T(0)); // patterns that were not set do not count
+    clear(space, "Bracewell::PtychographyLoss::units", units_.data(), count);
+    clear(space, "Bracewell::PtychographyLoss::means", means_.data(),
+          count); // patterns that were not set do not count
     states_.resize(static_cast<std::size_t>(count), Pattern::NotSet);
   }
 
@@ -112,8 +113,9 @@ public:
                    const Array<const T, Memory>& weights) {
     const std::int64_t given = static_cast<std::int64_t>(patterns.extent(0));
     const std::int64_t pixels = std::int64_t(measured_) * measured_;
-    const auto invalid = device_view<std::int64_t>(space, "Bracewell::PtychographyLoss::invalid");
-    Kokkos::deep_copy(space, invalid, std::numeric_limits<std::int64_t>::max());
+    const auto invalid = device_vector<std::int64_t>(space, "Bracewell::PtychographyLoss::invalid", 1);
+    fill(space, "Bracewell::PtychographyLoss::invalid", invalid.data(), 1,
+         std::numeric_limits<std::int64_t>::max());
     const std::int64_t group = std::clamp<std::int64_t>(PtychographyTuning::stored_pixels / pixels, 1,
                                                         std::min(given, group_size()));
     const bool streams = shares_.streams();
@@ -146,15 +148,13 @@ public:
       }
       space.fence("Bracewell::PtychographyLoss::set_patterns");
     }
-    const auto set = std::pair(first, first + given);
-    const auto host_means =
-        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), Kokkos::subview(means_, set));
-    for (std::int64_t i = 0; i < given; ++i)
-      note(states_[static_cast<std::size_t>(first + i)], host_means(i) > 0 ? Pattern::Set : Pattern::Empty);
+    std::vector<T> host_means(static_cast<std::size_t>(given));
     std::int64_t result;
-    Kokkos::deep_copy(space, Kokkos::View<std::int64_t, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(&result),
-                      invalid);
+    copy_to_host(space, means_.data() + first, host_means.size(), host_means.data());
+    copy_to_host(space, invalid.data(), 1, &result);
     space.fence("Bracewell::PtychographyLoss::set_patterns");
+    for (std::size_t i = 0; i < host_means.size(); ++i)
+      note(states_[static_cast<std::size_t>(first) + i], host_means[i] > 0 ? Pattern::Set : Pattern::Empty);
     return result;
   }
 

@@ -36,7 +36,7 @@ public:
         waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
                                         shape_.detector, shape_.detector)),
         transforms_(space, shape_.detector, shape_.modes, part_size(group_, sizes)) {
-    Kokkos::deep_copy(space, waves_, Complex(0)); // what is transformed beyond the last pattern stays finite
+    zero(space, waves_); // what is transformed beyond the last pattern stays finite
     if (shifted_)
       probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
     for (const double fresnel_number : options.slice_fresnel_numbers) {
@@ -50,7 +50,7 @@ public:
     if (keeps_) {
       kept_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::kept_spectra", group_,
                                        shape_.modes, shape_.detector, shape_.detector);
-      Kokkos::deep_copy(space, kept_, Complex(0));
+      zero(space, kept_);
     }
     if (options.detector_background)
       slopes_ = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes", group_ * pixels());
@@ -181,8 +181,12 @@ private:
   Waves make_windows(const Space& space, const char* label) const {
     const Waves result =
         device_view<Complex****>(space, label, group_, shape_.modes, shape_.probe, shape_.probe);
-    Kokkos::deep_copy(space, result, Complex(0));
+    zero(space, result);
     return result;
+  }
+
+  static void zero(const Space& space, const Waves& waves) {
+    clear(space, "Bracewell::PtychographyLoss::waves", waves.data(), std::int64_t(waves.size()));
   }
 
   static std::int64_t group_size(const Positions& positions, const PtychographyShape& shape,
