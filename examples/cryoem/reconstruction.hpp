@@ -32,7 +32,7 @@ struct ReconstructionOptions {
   bool reproducible = false;    ///< sums in a fixed order
   std::optional<double> wiener; ///< added to every weight; absent: noise over signal, as the half sets say
   std::optional<double> floor;  ///< least weight, as a part of the mean of its shell; absent: normalise's
-  int gridding_steps = 10;      ///< of WeightEqualiser, at most; 0: the quotient of data and weights
+  int gridding_steps = 20;      ///< of WeightEqualiser, at most; 0: the quotient of data and weights
   double signal_part = 0.3;     ///< of the box's volume in which there is signal
   std::size_t batch = 0;        ///< particles at a time; 0: by size
 };
