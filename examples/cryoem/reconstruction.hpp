@@ -92,6 +92,7 @@ private:
   void insert(std::span<const std::size_t> rows, std::size_t firsts);
   void finish();
   SignalAndNoise measure(double energy);
+  DeviceView<double*> weight_curve();
   Map map_of(const Half& half, bool keep_power);
 
   Space space_;
