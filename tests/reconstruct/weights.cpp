@@ -328,10 +328,59 @@ TEMPLATE_TEST_CASE("steps of the equaliser equal direct convolutions", "[reconst
     const auto place = places(shape);
     for (std::size_t i = 0; i < before.size(); ++i) {
       const auto s = static_cast<std::size_t>(std::min(place[i].shell, shells - 1));
-      const double least = 0.1 * mean[s] / (mean[s] + added[s]);
-      const double expected = before[i] * std::sqrt(std::max(least, 1 - added[s] / before[i]));
+      const double least = 0.01 * mean[s] / (mean[s] + added[s]);
+      const double kept = std::max(least, 1 - added[s] / before[i]);
+      const double expected = before[i] * std::sqrt(kept * (1 + kept) / 2);
       CHECK(std::abs(after[i] - expected) < 200 * epsilon<T> * before[i]);
     }
+  }
+}
+
+TEST_CASE("half maps tell how well the whole agrees with the truth, however unevenly it was seen",
+          "[reconstruct]") {
+  // Three of four coefficients have a thirtieth of the weight or less.
+  const Space space;
+  using C = Kokkos::complex<double>;
+  const Shape shape{40, 40, 40};
+  const std::size_t size = places(shape).size();
+  std::mt19937 engine(11);
+  std::normal_distribution<double> normal;
+  for (const double noise : {0.1, 1.0, 10.0}) { // over signal
+    CAPTURE(noise);
+    const int columns = shape[2] / 2 + 1;
+    std::vector<double> divisor(size), sums(9);
+    std::vector<C> data[2], truth(size);
+    std::vector<double> weight(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      weight[i] = i % 4 == 0 ? 3 : i % 4 == 1 ? 0.1 : 0.02;
+      truth[i] = C(normal(engine), normal(engine)) / std::sqrt(2.0);
+      for (auto& half : data) {
+        const double deviation = std::sqrt(weight[i] * noise / 2);
+        half.push_back(weight[i] * truth[i] + C(deviation * normal(engine), deviation * normal(engine)));
+      }
+      divisor[i] = weight[i] + noise;
+    }
+    const auto q = make<double, 3>(1, stored(shape));
+    from_host(q, divisor);
+    const Curves averages("averages", 1, columns), prior("prior", 1, columns);
+    from_host(averages, std::vector<double>(std::size_t(columns), (3 + 0.1 + 2 * 0.02) / 4));
+    from_host(prior, std::vector<double>(std::size_t(columns), noise));
+    const WeightEqualiser<Space, double> equaliser(space, {40, 40, 40}, {20, 20, 20});
+    equaliser.keep_power(space, q, averages, prior);
+    const auto kept = to_host(q);
+    for (std::size_t i = 0; i < size; ++i) {
+      const C a = data[0][i] / kept[i], b = data[1][i] / kept[i];
+      const C whole = (data[0][i] + data[1][i]) / (2 * weight[i] + noise);
+      const auto product = [](const C& x, const C& y) { return x.real() * y.real() + x.imag() * y.imag(); };
+      const double terms[] = {product(a, b),         product(a, a),
+                              product(b, b),         product(whole, truth[i]),
+                              product(whole, whole), product(truth[i], truth[i])};
+      for (std::size_t t = 0; t < 6; ++t)
+        sums[t] += terms[t];
+    }
+    const double halves = sums[0] / std::sqrt(sums[1] * sums[2]);
+    const double right = sums[3] / std::sqrt(sums[4] * sums[5]);
+    CHECK(std::abs(std::sqrt(2 * halves / (1 + halves)) - right) < 0.02);
   }
 }
 

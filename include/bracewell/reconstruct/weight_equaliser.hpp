@@ -56,10 +56,11 @@ public:
                const Array<double, MemorySpace>& error, const Array<const double, MemorySpace>& prior = {},
                const EqualiseOptions& options = {}) const;
 
-  /// Makes of the divisor Q of a map with little noise, whose directions are damped by (Q - prior) / Q, that of a map with
-  /// the power of the signal in every direction, sqrt(Q (Q - prior)). Half maps that are so divided have noise for signal
-  /// where a direction was hardly seen, and their correlation shell by shell counts that; that of damped ones does not see it.
-  /// @param divisor   as improve leaves it. What damps a direction counts as a tenth of what damps the average at least
+  /// Makes of the divisor Q of half a map with little noise, whose directions are damped by (Q - prior) / Q, one whose directions
+  /// have the power of the signal in the whole map, sqrt((Q - prior) (Q - prior / 2)). Half maps that are so divided have noise for
+  /// signal where a direction was hardly seen. Their correlation h, shell by shell, tells that of the whole map and the truth,
+  /// sqrt(2 h / (1 + h)), however unevenly directions are seen; that of damped ones does not see it.
+  /// @param divisor   as improve leaves it. What is left of a direction counts as a hundredth of that of the average at least
   /// @param averages  double [1, S], as improve leaves them
   /// @param prior     double [1, S]
   /// @throws Error on shapes that do not fit and shared memory
@@ -124,9 +125,11 @@ struct KeepPower {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
       const int shell = Kokkos::min(radii.shell(x, squared), shells - 1);
       const T added = T(prior[shell]), mean = T(averages[shell]), from = own[x];
-      const T least = mean > 0 ? T(0.1) * mean / (mean + added) : T(1);
-      if (from > 0)
-        own[x] = from * Kokkos::sqrt(Kokkos::max(least, 1 - added / from));
+      const T least = mean > 0 ? T(0.01) * mean / (mean + added) : T(1);
+      if (from > 0) {
+        const T kept = Kokkos::max(least, 1 - added / from);
+        own[x] = from * Kokkos::sqrt(kept * (1 + kept) / 2);
+      }
     });
   }
 };
