@@ -320,7 +320,9 @@ Map Reconstruction::whole_map() {
 }
 
 Map Reconstruction::map_of(const Half& half, bool keep_power) {
-  constexpr double even = 0.02; // further steps change the mean correlation by less than 0.0002
+  const bool noisy = powers_ && std::ranges::any_of(powers_->noise, [](double noise) { return noise > 0; });
+  // How far from one weights may stay: less where no noise hides it.
+  const double even = noisy ? 0.02 : 0.007;
   const auto columns = static_cast<std::size_t>(padded_) / 2 + 1;
   const DeviceView<double**> averages("Bracewell::examples::shell_averages", 1, columns);
   if (padded_map_.size() == 0) { // hosts take as long to get their pages as for the rest
@@ -353,7 +355,6 @@ Map Reconstruction::map_of(const Half& half, bool keep_power) {
     if (keep_power && prior.size() > 0)
       equaliser_->keep_power(space_, divisor_, averages, prior);
   }
-  const bool noisy = powers_ && std::ranges::any_of(powers_->noise, [](double noise) { return noise > 0; });
   const NormaliseOptions divide{.floor = options_.floor,
                                 .edge = noisy ? static_cast<double>(padded_) / box_ : 0};
   with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
