@@ -112,6 +112,26 @@ def compared(name, curves):
     return lines
 
 
+PAGE = ["| set | mean FSC | RELION | RELION `--fsc` | over the better | worst shell | shells below | processor s, RELION's |",
+        "|" + "---|" * 8]
+
+
+def row_of_page(name, lines):
+    """What docs/performance.md has of a set: from the lines of the table."""
+    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
+    cells = {row[1]: row for row in cells}
+    own, plain, better = (cells[c] for c in ("bracewell", "RELION", "RELION --fsc"))
+    return "| " + " | ".join([name, own[2], plain[2], better[2], *own[-3:], f"{own[10]}, {plain[10]}"]) + " |"
+
+
+def write_page(path, rows):
+    """Replaces the table of the page's section "Quality"."""
+    head, section = path.read_text().split("## Quality\n")
+    begin = section.index("| set |")
+    end = section.index("\n\n", begin)
+    path.write_text(head + "## Quality\n" + section[:begin] + "\n".join(PAGE + rows) + section[end:])
+
+
 HEADER = ["| set | program | mean | 4 | 8 | 12 | 16 | 20 | 24 | 28 | processor s | mean over the better of RELION's | worst shell | shells below |",
           "|" + "---|" * 14]
 
@@ -122,6 +142,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for sets, maps and tables")
     parser.add_argument("--sets", default=",".join(SETS), help="some of " + ", ".join([*SETS, *MORE]))
     parser.add_argument("--realisations", type=int, default=1, help="of each set")
+    parser.add_argument("--page", type=pathlib.Path, help="docs/performance.md, whose table of quality is made anew")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS",
                         help="bracewell-reconstruct once more with options")
     arguments = parser.parse_args()
@@ -129,7 +150,7 @@ def main():
     with_relion = shutil.which("relion_reconstruct") is not None
     if not with_relion:
         print("relion_reconstruct is not installed: ours alone is compared with the truth")
-    table, shells = list(HEADER), []
+    table, shells, page = list(HEADER), [], []
     print("\n".join(HEADER), flush=True)
     for name in arguments.sets.split(","):
         found = {}
@@ -154,9 +175,13 @@ def main():
         lines = compared(name, curves)
         print("\n".join(lines), flush=True)
         table += lines
+        if with_relion:
+            page.append(row_of_page(name, lines))
         shells.append(f"# {name}: shell, " + ", ".join(curves))
         shells += [" ".join([str(s)] + [f"{c[:, s].mean():.4f}" for c, _ in curves.values()])
                    for s in range(1, about["box"] // 2)]
+    if arguments.page and with_relion:
+        write_page(arguments.page, page)
     (arguments.out / "quality.md").write_text("\n".join(table) + "\n")
     (arguments.out / "shells.txt").write_text("\n".join(shells) + "\n")
 

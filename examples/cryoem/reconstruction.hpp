@@ -75,8 +75,8 @@ public:
   /// The weights of all particles, from which insert_all and whole_map make what they have.
   const MapWeight& weight(int half) const { return halves_[static_cast<std::size_t>(half)].weight; }
 
-  /// Map of one half set, 0 or 1: with little noise, as references should be, or (keep_power) with the signal's power in
-  /// every direction, so that the correlation of both counts what was hardly seen.
+  /// Map of one half set, 0 or 1: with little noise, as references should be, or (keep_power) with the power that
+  /// the signal has in the whole map in every direction, so that the correlation of both counts what was hardly seen.
   Map half_map(int half, bool keep_power = false);
   /// Map of all particles; the half maps are gone after it.
   Map whole_map();
