@@ -4,9 +4,11 @@
 
     bench/quality/quality.py --bracewell build/openmp/examples --out FOLDER
 
-makes six kinds of particles (sets.py), reconstructs them with bracewell-reconstruct as it is and with relion_reconstruct
+makes nine sets of particles (sets.py), reconstructs them with bracewell-reconstruct as it is and with relion_reconstruct
 (plain, and regularised by the correlation of its half maps, --fsc), compares all with the truth within the same soft
-sphere, and writes FOLDER/quality.md, FOLDER/shells.txt. Without RELION it says so and compares ours alone.
+sphere, and writes FOLDER/quality.md, FOLDER/shells.txt. Without RELION it says so and compares ours alone. With
+--realisations each set is made anew with other molecules, views and noise: a shell's correlation is the mean over them,
+and so is its distance to the better of RELION's modes, with a standard error.
 """
 import argparse
 import json
@@ -19,17 +21,19 @@ import sys
 
 import numpy as np
 
+import sets
 from sets import MORE, SETS, write_star
 from simulator import fsc, read_mrc, soft_sphere
 
-MARGIN = 0.005  # of a shell; what is less is noise
+MARGIN = 0.005  # of a shell
 
 
-def made(out, name):
+def made(out, name, realisation):
     """The folder of a set, which is made where it is missing; and what is known about it."""
-    folder = out / name
+    folder = out / (f"{name}_{realisation}" if realisation else name)
     if not (folder / "set.json").exists():
-        print(f"{name}: simulating", file=sys.stderr, flush=True)
+        print(f"{folder.name}: simulating", file=sys.stderr, flush=True)
+        sets.realisation = realisation
         {**SETS, **MORE}[name](folder)
     return folder, json.loads((folder / "set.json").read_text())
 
@@ -83,26 +87,53 @@ def write_fsc(path, halves, about):
                        f"{max(0.0, value) if shell else 1:.6f}\n")
 
 
-def compared(name, folder, about, curves):
-    """Lines of the table: means over all shells, and where the first of the curves is furthest below RELION's better."""
+def compared(name, curves):
+    """Lines of the table. Curves are of [realisations, shells]: means over shells, and where the first of them is further
+    below the better of RELION's modes than the margin. A shell is surely below if that is twice its standard error, too."""
     lines = []
     theirs = [c for c in curves if c.startswith("RELION")]
-    for label, (curve, seconds) in curves.items():
+    for label, (all_curves, seconds) in curves.items():
+        curve = all_curves.mean(axis=0)
         cells = [f"{curve[1:].mean():.4f}", *(f"{curve[s]:.3f}" for s in (4, 8, 12, 16, 20, 24, 28)), f"{seconds:.1f}"]
-        verdict = ""
+        verdict = ["", "", ""]
         if theirs and label not in theirs:
-            better = np.max([curves[t][0] for t in theirs], axis=0)
-            gap = (curve - better)[1:]
-            means = max(curves[t][0][1:].mean() for t in theirs)
-            worst = 1 + int(gap.argmin())
-            verdict = (f"{gap.min():+.4f} at {worst}" + (f", {np.sum(gap < -MARGIN)} below" if gap.min() < -MARGIN else "")
-                       + f"; mean {curve[1:].mean() - means:+.4f}")
-        lines.append("| " + " | ".join([name, label, *cells, verdict]) + " |")
+            better = max(theirs, key=lambda t: curves[t][0][:, 1:].mean())
+            gaps = np.array([all_curves - curves[t][0] for t in theirs])[:, :, 1:]
+            nearest = gaps.mean(axis=1).argmin(axis=0), np.arange(gaps.shape[2])
+            gap = gaps.mean(axis=1)[nearest]
+            error = gaps.std(axis=1, ddof=1)[nearest] / len(all_curves) ** 0.5 if len(all_curves) > 1 else 0 * gap
+            below, worst = gap < -MARGIN, int(gap.argmin())
+            verdict = [f"{curve[1:].mean() - curves[better][0][:, 1:].mean():+.4f}",
+                       f"{gap[worst]:+.4f} ± {error[worst]:.4f} at {1 + worst}" if error.any() else
+                       f"{gap[worst]:+.4f} at {1 + worst}",
+                       ", ".join(f"{1 + s}" + ("" if gap[s] + 2 * error[s] < -MARGIN else "?") for s in np.flatnonzero(below))
+                       or "none"]
+        lines.append("| " + " | ".join([name, label, *cells, *verdict]) + " |")
     return lines
 
 
-HEADER = ["| set | program | mean | 4 | 8 | 12 | 16 | 20 | 24 | 28 | processor s | ours minus the better of RELION's |",
-          "|" + "---|" * 12]
+PAGE = ["| set | mean FSC | RELION | RELION `--fsc` | over the better | worst shell | shells below | processor s, RELION's |",
+        "|" + "---|" * 8]
+
+
+def row_of_page(name, lines):
+    """What docs/performance.md has of a set: from the lines of the table."""
+    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
+    cells = {row[1]: row for row in cells}
+    own, plain, better = (cells[c] for c in ("bracewell", "RELION", "RELION --fsc"))
+    return "| " + " | ".join([name, own[2], plain[2], better[2], *own[-3:], f"{own[10]}, {plain[10]}"]) + " |"
+
+
+def write_page(path, rows):
+    """Replaces the table of the page's section "Quality"."""
+    head, section = path.read_text().split("## Quality\n")
+    begin = section.index("| set |")
+    end = section.index("\n\n", begin)
+    path.write_text(head + "## Quality\n" + section[:begin] + "\n".join(PAGE + rows) + section[end:])
+
+
+HEADER = ["| set | program | mean | 4 | 8 | 12 | 16 | 20 | 24 | 28 | processor s | mean over the better of RELION's | worst shell | shells below |",
+          "|" + "---|" * 14]
 
 
 def main():
@@ -110,6 +141,8 @@ def main():
     parser.add_argument("--bracewell", type=pathlib.Path, required=True, help="folder of the programs")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for sets, maps and tables")
     parser.add_argument("--sets", default=",".join(SETS), help="some of " + ", ".join([*SETS, *MORE]))
+    parser.add_argument("--realisations", type=int, default=1, help="of each set")
+    parser.add_argument("--page", type=pathlib.Path, help="docs/performance.md, whose table of quality is made anew")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS",
                         help="bracewell-reconstruct once more with options")
     arguments = parser.parse_args()
@@ -117,29 +150,38 @@ def main():
     with_relion = shutil.which("relion_reconstruct") is not None
     if not with_relion:
         print("relion_reconstruct is not installed: ours alone is compared with the truth")
-    table, shells = list(HEADER), []
+    table, shells, page = list(HEADER), [], []
     print("\n".join(HEADER), flush=True)
     for name in arguments.sets.split(","):
-        folder, about = made(arguments.out.resolve(), name)
-        truth, mask = read_mrc(folder / "truth.mrc"), soft_sphere(about["box"], about["radius"])
-        maps = {"bracewell": ours(folder, about, program, "bracewell", [])}
-        for variant in arguments.variant:
-            label, options = variant.split("=", 1)
-            maps[label] = ours(folder, about, program, label, options.split())
-        if with_relion:
-            for regularised in (False, True):
-                cached = folder / f"relion{'_fsc' * regularised}_result.npz"
-                if not cached.exists():
-                    volume, seconds = relion(folder, about, mask, regularised)
-                    np.savez(cached, map=volume, seconds=seconds)
-                stored = np.load(cached)
-                maps["RELION --fsc" if regularised else "RELION"] = stored["map"], float(stored["seconds"])
-        curves = {label: (fsc(volume, truth, mask), seconds) for label, (volume, seconds) in maps.items()}
-        lines = compared(name, folder, about, curves)
+        found = {}
+        for realisation in range(arguments.realisations):
+            folder, about = made(arguments.out.resolve(), name, realisation)
+            truth, mask = read_mrc(folder / "truth.mrc"), soft_sphere(about["box"], about["radius"])
+            maps = {"bracewell": ours(folder, about, program, "bracewell", [])}
+            for variant in arguments.variant:
+                label, options = variant.split("=", 1)
+                maps[label] = ours(folder, about, program, label, options.split())
+            if with_relion:
+                for regularised in (False, True):
+                    cached = folder / f"relion{'_fsc' * regularised}_result.npz"
+                    if not cached.exists():
+                        volume, seconds = relion(folder, about, mask, regularised)
+                        np.savez(cached, map=volume, seconds=seconds)
+                    stored = np.load(cached)
+                    maps["RELION --fsc" if regularised else "RELION"] = stored["map"], float(stored["seconds"])
+            for label, (volume, seconds) in maps.items():
+                found.setdefault(label, []).append((fsc(volume, truth, mask), seconds))
+        curves = {label: (np.array([c for c, _ in runs]), np.mean([s for _, s in runs])) for label, runs in found.items()}
+        lines = compared(name, curves)
         print("\n".join(lines), flush=True)
         table += lines
+        if with_relion:
+            page.append(row_of_page(name, lines))
         shells.append(f"# {name}: shell, " + ", ".join(curves))
-        shells += [" ".join([str(s)] + [f"{c[s]:.4f}" for c, _ in curves.values()]) for s in range(1, about["box"] // 2)]
+        shells += [" ".join([str(s)] + [f"{c[:, s].mean():.4f}" for c, _ in curves.values()])
+                   for s in range(1, about["box"] // 2)]
+    if arguments.page and with_relion:
+        write_page(arguments.page, page)
     (arguments.out / "quality.md").write_text("\n".join(table) + "\n")
     (arguments.out / "shells.txt").write_text("\n".join(shells) + "\n")
 

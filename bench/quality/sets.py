@@ -10,6 +10,14 @@ OPTICS = {"rlnOpticsGroupName": "one", "rlnOpticsGroup": 1, "rlnVoltage": 300, "
           "rlnAmplitudeContrast": 0.1, "rlnImageDimensionality": 2}
 
 
+realisation = 0  # of molecules, views and noise
+
+
+def generator(seed):
+    """Random numbers of this realisation."""
+    return np.random.default_rng([seed, realisation] if realisation else seed)
+
+
 def write_star(path, optics, columns):
     """RELION 3.1's tables of optics groups and particles."""
     with open(path, "w") as file:
@@ -53,7 +61,7 @@ class Particles:
 
     def __init__(self, folder, seed, molecule, box, pixel, angles, noise, defocus=(10000, 20000), astigmatism=400,
                  shift=2.0, tilt=(0, 0), b_factors=None, scales=None, extra=None, copies=None, radius=None, truth=None, **about):
-        random = np.random.default_rng(seed)
+        random = generator(seed)
         count = len(angles)
         origins = random.uniform(-shift, shift, (count, 2))
         mean, half = random.uniform(*defocus, count), random.uniform(0, astigmatism, count) / 2
@@ -91,7 +99,7 @@ class Particles:
 
 
 def even(folder, count=1000, noise=0.05, **more):
-    random = np.random.default_rng(1)
+    random = generator(1)
     molecule = chain(random, 1500, 45)
     Particles(folder, 3, molecule, 64, 2.5, even_views(random, count), noise, **more)
 
@@ -102,7 +110,7 @@ def few(folder):
 
 def top(folder):
     """Nine of ten within 10 degrees of the top, without noise."""
-    random = np.random.default_rng(2)
+    random = generator(2)
     molecule = chain(random, 1500, 45)
     angles = even_views(random, 300)
     most = slice(0, 270)
@@ -113,7 +121,7 @@ def top(folder):
 
 def top_noisy(folder):
     """Tilts of a half normal distribution of 25 degrees."""
-    random = np.random.default_rng(5)
+    random = generator(5)
     molecule = chain(random, 1500, 45)
     angles = even_views(random, 2000)
     angles[:, 1] = np.abs(random.normal(0, 25, 2000))
@@ -122,14 +130,14 @@ def top_noisy(folder):
 
 def optics(folder):
     """Strong astigmatism and beam tilt, fine pixels."""
-    random = np.random.default_rng(7)
+    random = generator(7)
     molecule = chain(random, 700, 28)
     Particles(folder, 8, molecule, 64, 1.5, even_views(random, 1000), 0.1, defocus=(4000, 9000), astigmatism=1500,
               tilt=(0.6, -0.4))
 
 
 def dihedral(folder):
-    random = np.random.default_rng(9)
+    random = generator(9)
     one = chain(random, 120, 20)
     one.positions = one.positions + [30, 0, 16]
     molecule = one.copies(SYMMETRIES["D7"]())
@@ -137,7 +145,7 @@ def dihedral(folder):
 
 
 def icosahedral(folder):
-    random = np.random.default_rng(11)
+    random = generator(11)
     one = chain(random, 40, 16, (1, 1, 0.6))
     one.positions = one.positions + [18, 10, 48]
     molecule = one.copies(SYMMETRIES["I1"]())
@@ -146,7 +154,7 @@ def icosahedral(folder):
 
 def helix(folder):
     """Segments of filaments that lie in the plane: 22.4 degrees and 6.2 Angstrom a unit."""
-    random = np.random.default_rng(13)
+    random = generator(13)
     twist, rise = 22.4, 6.2
     one = chain(random, 60, 12, (1, 1, 0.5))
     one.positions = one.positions + [26, 0, 0]
@@ -165,7 +173,7 @@ def helix(folder):
 
 def tilts(folder):
     """Particles of a tilt series: 41 images each from -60 to 60 degrees, weaker with dose and thickness."""
-    random = np.random.default_rng(15)
+    random = generator(15)
     molecule = chain(random, 1500, 45)
     series = np.arange(-60, 61, 3.0)
     order = np.argsort(np.argsort(abs(series), kind="stable"))

@@ -133,7 +133,7 @@ std::vector<double> common_power(const Reconstruction& reconstruction) {
   for (int s = 0; powers && s < (reconstruction.box() + 1) / 2; ++s) {
     const auto padded =
         static_cast<std::size_t>(std::lround(double(s) * reconstruction.padded() / reconstruction.box()));
-    const double weight = powers->weight[padded], sum = weight + prior[padded];
+    const double weight = 2 * powers->weight[padded], sum = weight + prior[padded];
     result.push_back(sum > 0 ? weight / sum : 1);
   }
   return result;

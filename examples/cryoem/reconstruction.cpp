@@ -11,6 +11,7 @@
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
+#include <bracewell/rfft/layout.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -72,6 +73,35 @@ void add_to(const Space& space, const View& target, const View& source) {
                        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
                            space, 0, static_cast<std::int64_t>(target.size())),
                        AddTo<View>{target, source});
+}
+
+/// Divides a spectrum by a curve of |k|, between its values linearly, or multiplies it.
+template <class View>
+struct ScaleByCurve {
+  View values;
+  DeviceView<double*> curve;
+  bool divide;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t row) const {
+    const int n = static_cast<int>(values.extent(1)), last = static_cast<int>(curve.extent(0)) - 1;
+    const int z = static_cast<int>(row / n), y = static_cast<int>(row % n);
+    const double kz = HalfSpectrumLayout<3>::frequency(z, n), ky = HalfSpectrumLayout<3>::frequency(y, n);
+    for (int x = 0; x <= n / 2; ++x) {
+      const double radius = Kokkos::sqrt(kz * kz + ky * ky + double(x) * x);
+      const int shell = Kokkos::min(static_cast<int>(radius), last), next = Kokkos::min(shell + 1, last);
+      const double part = radius - static_cast<int>(radius),
+                   value = (1 - part) * curve(shell) + part * curve(next);
+      values(0, z, y, x) *= static_cast<float>(divide ? 1 / value : value);
+    }
+  }
+};
+
+template <class View>
+void scale_by(const Space& space, const View& values, const DeviceView<double*>& curve, bool divide) {
+  const auto rows = static_cast<std::int64_t>(values.extent(1) * values.extent(2));
+  Kokkos::parallel_for("Bracewell::examples::scale_by",
+                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
+                       ScaleByCurve<View>{values, curve, divide});
 }
 
 } // namespace
@@ -168,7 +198,8 @@ SignalAndNoise Reconstruction::measure(double energy) {
     half_set_moments(space_, halves_[0].data, halves_[0].weight, halves_[1].data, halves_[1].weight, moments,
                      prior);
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), moments);
-    powers = signal_and_noise({host.data(), host.size()}, energy);
+    // The kernel reaches one element beyond the last samples, which are not all around those next to the limit.
+    powers = signal_and_noise({host.data(), host.size()}, energy, shells - 2);
     const auto first = wiener_prior(powers, double(padded_) / box_, 1);
     const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
         values(first.data(), 1, shells);
@@ -176,6 +207,26 @@ SignalAndNoise Reconstruction::measure(double energy) {
     space_.fence("Bracewell::examples::prior");
   }
   return powers;
+}
+
+/// Average weights of the shells of both half sets, none less than a millionth of the largest.
+DeviceView<double*> Reconstruction::weight_curve() {
+  const auto shells = static_cast<std::size_t>(padded_) / 2 + 1;
+  std::vector<double> sum(shells, 0.0);
+  const DeviceView<double**> averages("Bracewell::examples::averages", 1, shells);
+  for (const auto& half : halves_) {
+    shell_averages(space_, half.weight, averages);
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), averages);
+    for (std::size_t s = 0; s < shells; ++s)
+      sum[s] += std::abs(host(0, s));
+  }
+  const double largest = std::ranges::max(sum);
+  for (double& value : sum)
+    value = largest > 0 ? std::max(value, 1e-6 * largest) : 1;
+  const DeviceView<double*> result("Bracewell::examples::weight_curve", shells);
+  Kokkos::deep_copy(space_, result, host_view(sum));
+  space_.fence("Bracewell::examples::weight_curve"); // the host's copy goes
+  return result;
 }
 
 /// Symmetry, and what the half sets say about the noise: as inserted, for symmetry leaves neighbours alike.
@@ -199,10 +250,17 @@ void Reconstruction::finish() {
     const VolumeSymmetry<Space> symmetry(space_, operators_);
     spectrum_ = allocate<MapSpectrum>("spectrum", 1, padded_, padded_, columns);
     divisor_ = allocate<MapWeight>("divisor", 1, padded_, padded_, columns);
+    // Weights differ from shell to shell (by the CTF most at low frequencies): neighbours that are interpolated count as in
+    // the shell they come to.
+    const auto curve = weight_curve();
     with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
       for (auto& half : halves_) {
+        scale_by(space_, half.data, curve, true);
+        scale_by(space_, half.weight, curve, true);
         symmetry.apply<Kernel>(space_, half.data, spectrum_);
         symmetry.apply<Kernel>(space_, half.weight, divisor_);
+        scale_by(space_, half.data, curve, false);
+        scale_by(space_, half.weight, curve, false);
       }
     });
     space_.fence("Bracewell::examples::symmetry");
@@ -262,7 +320,9 @@ Map Reconstruction::whole_map() {
 }
 
 Map Reconstruction::map_of(const Half& half, bool keep_power) {
-  constexpr double even = 0.01; // further steps change the map by less than a hundredth of its error
+  const bool noisy = powers_ && std::ranges::any_of(powers_->noise, [](double noise) { return noise > 0; });
+  // How far from one weights may stay: less where no noise hides it.
+  const double even = noisy ? 0.02 : 0.007;
   const auto columns = static_cast<std::size_t>(padded_) / 2 + 1;
   const DeviceView<double**> averages("Bracewell::examples::shell_averages", 1, columns);
   if (padded_map_.size() == 0) { // hosts take as long to get their pages as for the rest
@@ -295,12 +355,13 @@ Map Reconstruction::map_of(const Half& half, bool keep_power) {
     if (keep_power && prior.size() > 0)
       equaliser_->keep_power(space_, divisor_, averages, prior);
   }
+  const NormaliseOptions divide{.floor = options_.floor,
+                                .edge = noisy ? static_cast<double>(padded_) / box_ : 0};
   with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
     if (equalises)
-      normalise<Kernel>(space_, half.data, divisor_, spectrum_, averages, {.floor = options_.floor});
+      normalise<Kernel>(space_, half.data, divisor_, spectrum_, averages, divide);
     else
-      normalise<Kernel>(space_, half.data, half.weight, spectrum_, averages, {.floor = options_.floor},
-                        prior);
+      normalise<Kernel>(space_, half.data, half.weight, spectrum_, averages, divide, prior);
   });
   FFT<Space, 3, Kokkos::complex<float>, float>(space_, padded).execute(space_, spectrum_, padded_map_);
   const auto map = allocate<Map>("map", 1, box_, box_, box_);

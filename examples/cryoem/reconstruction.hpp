@@ -32,7 +32,7 @@ struct ReconstructionOptions {
   bool reproducible = false;    ///< sums in a fixed order
   std::optional<double> wiener; ///< added to every weight; absent: noise over signal, as the half sets say
   std::optional<double> floor;  ///< least weight, as a part of the mean of its shell; absent: normalise's
-  int gridding_steps = 10;      ///< of WeightEqualiser, at most; 0: the quotient of data and weights
+  int gridding_steps = 20;      ///< of WeightEqualiser, at most; 0: the quotient of data and weights
   double signal_part = 0.3;     ///< of the box's volume in which there is signal
   std::size_t batch = 0;        ///< particles at a time; 0: by size
 };
@@ -75,8 +75,8 @@ public:
   /// The weights of all particles, from which insert_all and whole_map make what they have.
   const MapWeight& weight(int half) const { return halves_[static_cast<std::size_t>(half)].weight; }
 
-  /// Map of one half set, 0 or 1: with little noise, as references should be, or (keep_power) with the signal's power in
-  /// every direction, so that the correlation of both counts what was hardly seen.
+  /// Map of one half set, 0 or 1: with little noise, as references should be, or (keep_power) with the power that
+  /// the signal has in the whole map in every direction, so that the correlation of both counts what was hardly seen.
   Map half_map(int half, bool keep_power = false);
   /// Map of all particles; the half maps are gone after it.
   Map whole_map();
@@ -92,6 +92,7 @@ private:
   void insert(std::span<const std::size_t> rows, std::size_t firsts);
   void finish();
   SignalAndNoise measure(double energy);
+  DeviceView<double*> weight_curve();
   Map map_of(const Half& half, bool keep_power);
 
   Space space_;

@@ -7,6 +7,10 @@
 #include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/weight_equaliser.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
@@ -53,6 +57,18 @@ TEMPLATE_TEST_CASE("normalisation adds a prior to each shell", "[reconstruct]", 
   CHECK(std::abs(to_host(volume)[1].real() / (300 * in[1].real()) - 1) < 1e-4);
   normalise<CatmullRom>(space, data, weight, volume, averages);
   CHECK(std::abs(to_host(volume)[1].real() / in[1].real()) < 6);
+  // The edge: half of a frequency in the middle of it, nothing at the radius.
+  fill_random(weight, 2, 1, 1.0001);
+  normalise<Linear>(space, data, weight, volume, averages, {.radius = 4, .edge = 2});
+  const auto soft = to_host(volume), from = to_host(data);
+  const auto even = to_host(weight);
+  for (std::size_t i = 0; i < soft.size(); ++i) {
+    const double along = std::clamp((std::sqrt(double(place[i].squared)) - 2) / 2, 0.0, 1.0);
+    const double kept = place[i].squared > 16 ? 0 : 0.5 + 0.5 * std::cos(Kokkos::numbers::pi * along);
+    CHECK(Kokkos::abs(soft[i] - from[i] * T(kept / even[i])) < 16 * epsilon<T>);
+  }
+  CHECK_THROWS_AS(normalise<Linear>(space, data, weight, volume, averages, {.radius = 4, .edge = 5}), Error);
+  CHECK_THROWS_AS(normalise<Linear>(space, data, weight, volume, averages, {.edge = -1}), Error);
   CHECK_THROWS_AS(normalise(space, data, weight, volume, averages, {}, Curves("prior", 1, 4)), Error);
   CHECK_THROWS_AS(normalise(space, data, weight, volume, averages, {}, averages), Error);
 }
@@ -149,9 +165,11 @@ TEST_CASE("powers of signal and noise are found, however unevenly directions are
   for (int round = 0; round < 2; ++round) {
     half_set_moments(space, data1, weight1, data2, weight2, moments, prior);
     const auto sums = to_host(moments);
-    powers = signal_and_noise(sums, energy);
+    powers = signal_and_noise(sums, energy, 24);
     from_host(prior, wiener_prior(powers, 1, 1));
   }
+  CHECK(powers.signal[24] == powers.signal[23]);
+  CHECK(powers.noise[24] == powers.noise[23]);
   for (std::size_t s = 10; s < 24; ++s) {
     CAPTURE(s);
     CHECK(std::abs(powers.signal[s] / signal(double(s)) - 1) < 0.15);
@@ -159,6 +177,38 @@ TEST_CASE("powers of signal and noise are found, however unevenly directions are
     CHECK(powers.noise[s] < 1.1 * noise);
     CHECK(powers.noise[s] > 0.9 * (noise - 0.1 * 3 * powers.signal[s] / energy));
   }
+}
+
+TEST_CASE("weak signals are averaged over more shells, and noise-free images have no noise",
+          "[reconstruct]") {
+  // Shells of 4 pi s^2 elements, as many samples of signal and noise: the first sum has the standard error that noise gives it.
+  const std::size_t shells = 60;
+  std::mt19937 engine(5);
+  std::normal_distribution<double> normal;
+  const auto moments = [&](double signal, double noise) {
+    std::vector<double> result;
+    for (std::size_t s = 0; s < shells; ++s) {
+      const double count = 1 + 12.6 * double(s * s), power = 2 * count * (signal + noise);
+      const double error = power / 2 * std::sqrt(8 / count);
+      for (const double sum :
+           {count * signal + error * normal(engine), count, power, 2 * count, 2 * count, count, count})
+        result.push_back(sum);
+    }
+    return result;
+  };
+  // In a shell of 40 the error is 0.4 of the signal, over a sixteenth of the frequency about 0.25, over a third below 0.12.
+  for (int run = 0; run < 5; ++run) {
+    const auto weak = signal_and_noise(moments(0.05, 1), 1);
+    for (std::size_t s = 30; s < 50; ++s) {
+      CAPTURE(run, s);
+      CHECK(std::abs(weak.signal[s] / 0.05 - 1) < 0.4);
+      CHECK(std::abs(weak.noise[s] - 1) < 0.1);
+    }
+  }
+  const auto free = signal_and_noise(moments(1, 1e-4), 1);
+  CHECK(std::ranges::all_of(free.noise, [](double noise) { return noise == 0; }));
+  const auto little = signal_and_noise(moments(1, 0.5), 1);
+  CHECK(std::ranges::any_of(little.noise, [](double noise) { return noise > 0.01; }));
 }
 
 TEST_CASE("priors follow from powers", "[reconstruct]") {
@@ -172,6 +222,8 @@ TEST_CASE("priors follow from powers", "[reconstruct]") {
   CHECK_THROWS_AS(wiener_prior(powers, 2, 1.5), Error);
   CHECK_THROWS_AS(signal_and_noise(std::vector<double>(8), 1), Error);
   CHECK_THROWS_AS(signal_and_noise(std::vector<double>(7), -1), Error);
+  CHECK_THROWS_AS(signal_and_noise(std::vector<double>(14), 1, 3), Error);
+  CHECK_THROWS_AS(signal_and_noise(std::vector<double>(14), 1, 0), Error);
   const auto none = signal_and_noise(std::vector<double>(14), 1);
   CHECK(none.signal == std::vector<double>{0, 0});
   CHECK(none.noise == std::vector<double>{0, 0});
@@ -214,11 +266,11 @@ TEMPLATE_TEST_CASE("steps of the equaliser equal direct convolutions", "[reconst
     const Kokkos::View<double*, Space> error("error", 2);
     const WeightEqualiser<Space, T> equaliser(space, {n, n, n}, {map, map, map});
 
-    // The blur: product of sums over cosines of exp(-(2 x / map)^2) along each axis.
+    // The blur: product of sums over cosines of exp(-(2.5 x / map)^2) along each axis.
     std::vector<double> kernel(static_cast<std::size_t>(n));
     for (int k = 0; k < n; ++k)
       for (int i = 0; i < n; ++i) {
-        const double x = 2.0 * frequency(i, n) / map;
+        const double x = 2.5 * frequency(i, n) / map;
         kernel[static_cast<std::size_t>(k)] +=
             std::exp(-x * x) * std::cos(2 * Kokkos::numbers::pi * k * i / n) / n;
       }
@@ -257,7 +309,7 @@ TEMPLATE_TEST_CASE("steps of the equaliser equal direct convolutions", "[reconst
                                  std::pow(frequency(z, n), 2));
             off += part * std::pow(std::abs(sum) - 1, 2);
             total += part;
-            next[i] = q[i] * std::abs(sum);
+            next[i] = q[i] * std::pow(std::abs(sum), first ? 1 : 1.5);
           }
       q = next;
       equaliser.improve(space, HalfSpectrum{weight, n}, HalfSpectrum{divisor, n}, averages,
@@ -276,10 +328,59 @@ TEMPLATE_TEST_CASE("steps of the equaliser equal direct convolutions", "[reconst
     const auto place = places(shape);
     for (std::size_t i = 0; i < before.size(); ++i) {
       const auto s = static_cast<std::size_t>(std::min(place[i].shell, shells - 1));
-      const double least = 0.1 * mean[s] / (mean[s] + added[s]);
-      const double expected = before[i] * std::sqrt(std::max(least, 1 - added[s] / before[i]));
+      const double least = 0.01 * mean[s] / (mean[s] + added[s]);
+      const double kept = std::max(least, 1 - added[s] / before[i]);
+      const double expected = before[i] * std::sqrt(kept * (1 + kept) / 2);
       CHECK(std::abs(after[i] - expected) < 200 * epsilon<T> * before[i]);
     }
+  }
+}
+
+TEST_CASE("half maps tell how well the whole agrees with the truth, however unevenly it was seen",
+          "[reconstruct]") {
+  // Three of four coefficients have a thirtieth of the weight or less.
+  const Space space;
+  using C = Kokkos::complex<double>;
+  const Shape shape{40, 40, 40};
+  const std::size_t size = places(shape).size();
+  std::mt19937 engine(11);
+  std::normal_distribution<double> normal;
+  for (const double noise : {0.1, 1.0, 10.0}) { // over signal
+    CAPTURE(noise);
+    const int columns = shape[2] / 2 + 1;
+    std::vector<double> divisor(size), sums(9);
+    std::vector<C> data[2], truth(size);
+    std::vector<double> weight(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      weight[i] = i % 4 == 0 ? 3 : i % 4 == 1 ? 0.1 : 0.02;
+      truth[i] = C(normal(engine), normal(engine)) / std::sqrt(2.0);
+      for (auto& half : data) {
+        const double deviation = std::sqrt(weight[i] * noise / 2);
+        half.push_back(weight[i] * truth[i] + C(deviation * normal(engine), deviation * normal(engine)));
+      }
+      divisor[i] = weight[i] + noise;
+    }
+    const auto q = make<double, 3>(1, stored(shape));
+    from_host(q, divisor);
+    const Curves averages("averages", 1, columns), prior("prior", 1, columns);
+    from_host(averages, std::vector<double>(std::size_t(columns), (3 + 0.1 + 2 * 0.02) / 4));
+    from_host(prior, std::vector<double>(std::size_t(columns), noise));
+    const WeightEqualiser<Space, double> equaliser(space, {40, 40, 40}, {20, 20, 20});
+    equaliser.keep_power(space, q, averages, prior);
+    const auto kept = to_host(q);
+    for (std::size_t i = 0; i < size; ++i) {
+      const C a = data[0][i] / kept[i], b = data[1][i] / kept[i];
+      const C whole = (data[0][i] + data[1][i]) / (2 * weight[i] + noise);
+      const auto product = [](const C& x, const C& y) { return x.real() * y.real() + x.imag() * y.imag(); };
+      const double terms[] = {product(a, b),         product(a, a),
+                              product(b, b),         product(whole, truth[i]),
+                              product(whole, whole), product(truth[i], truth[i])};
+      for (std::size_t t = 0; t < 6; ++t)
+        sums[t] += terms[t];
+    }
+    const double halves = sums[0] / std::sqrt(sums[1] * sums[2]);
+    const double right = sums[3] / std::sqrt(sums[4] * sums[5]);
+    CHECK(std::abs(std::sqrt(2 * halves / (1 + halves)) - right) < 0.02);
   }
 }
 

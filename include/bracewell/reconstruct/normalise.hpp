@@ -21,6 +21,9 @@ struct NormaliseOptions {
   /// default half the width, the Nyquist limit. Give oversampling times the radius of backproject where that
   /// is less: beyond it signed kernel weights leave only the negative tails of the kernel.
   std::optional<double> radius = std::nullopt;
+  /// Frequencies that are less than this below the radius fall to zero by a cosine: those next to the Nyquist limit were
+  /// sampled from one side only, and their noise spreads to others with a mask.
+  double edge = 0;
 };
 
 /// Volume from what backproject gathered: data / max(weight + wiener + prior, floor), see NormaliseOptions; zero where
@@ -55,6 +58,7 @@ struct Normalise {
   int shells;
   T wiener, floor;
   double squared_radius;
+  double inner, edge; ///< where the edge begins, and its width
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
@@ -68,8 +72,16 @@ struct Normalise {
       const T least = floor * (T(averages[batch * shells + shell]) + added);
       const T divisor =
           squared + double(x) * x <= squared_radius ? Kokkos::max(weight[begin + x] + added, least) : T(0);
-      volume[begin + x] = divisor > 0 ? data[begin + x] * (1 / divisor) : Kokkos::complex<T>(0);
+      volume[begin + x] =
+          divisor > 0 ? data[begin + x] * (kept(squared + double(x) * x) / divisor) : Kokkos::complex<T>(0);
     });
+  }
+
+  KOKKOS_INLINE_FUNCTION T kept(double squared) const {
+    if (edge <= 0 || squared <= inner * inner)
+      return T(1);
+    const double along = Kokkos::min(1.0, (Kokkos::sqrt(squared) - inner) / edge);
+    return T(0.5 + 0.5 * Kokkos::cos(Kokkos::numbers::pi * along));
   }
 };
 
@@ -106,6 +118,7 @@ void normalise(const ExecutionSpace& space, const Data& data, const Weight& weig
     arguments.same_shape("prior", prior, means);
   const double radius = options.radius.value_or(box.size[0] / 2.0);
   arguments.within("options.radius", radius, 0.0, 1e9);
+  arguments.within("options.edge", options.edge, 0.0, radius);
   const Kokkos::Profiling::ScopedRegion region("Bracewell::normalise");
   Impl::reduce_shells<Dim>(space, arguments, "averages", "Bracewell::normalise::average", box, means,
                            Impl::MeanOfShell<T>{weights.data});
@@ -113,7 +126,8 @@ void normalise(const ExecutionSpace& space, const Data& data, const Weight& weig
   Impl::for_each_row(space, "Bracewell::normalise::divide", box.rows(),
                      Impl::Normalise<T, Dim>{in.data, weights.data, means.data, prior.data, out.data, box,
                                              Impl::Shells<Dim>(box), shells, T(options.wiener), T(floor),
-                                             radius * radius * (1 + 1e-12)});
+                                             radius * radius * (1 + 1e-12), radius - options.edge,
+                                             options.edge});
 }
 
 } // namespace Bracewell

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace Bracewell {
@@ -39,12 +41,16 @@ struct SignalAndNoise {
 };
 
 /// Powers from the sums of one batch element: the signal's is what the half sets have in common, the noise's what is left.
-/// Shells near by count, too, less with distance, up to a sixteenth of the frequency. Of each power a tenth of the signal is not taken for noise: so much does the signal of
-/// noise-free images differ between samples that meet in one element.
+/// Shells near by count, too, less with distance: up to a sixteenth of the frequency, and for the signal up to a third where it
+/// does not exceed eight times its standard error before. A tenth of the signal's power is not taken for noise, and noise that is
+/// then less than a thousandth of the signal is none: so much do samples of noise-free images differ that meet in one element.
 /// @param moments  [S, 7], as half_set_moments gives them (on the host)
 /// @param energy   kernel_energy of the kernel that inserted
-/// @throws Error on sums that are not of whole shells and an energy that is not positive
-inline SignalAndNoise signal_and_noise(std::span<const double> moments, double energy);
+/// @param whole    how many shells have samples all around; those beyond, at the images' Nyquist limit, are not
+/// measured but take what the last of these has. By default all
+/// @throws Error on sums that are not of whole shells, an energy that is not positive and `whole` beyond the shells
+inline SignalAndNoise signal_and_noise(std::span<const double> moments, double energy,
+                                       std::optional<std::size_t> whole = {});
 
 /// Mean over positions of the sum of a kernel's squared weights in three dimensions: the variance of inserted noise is that
 /// times the weight.
@@ -89,6 +95,31 @@ struct HalfSetMoments {
   }
 };
 
+/// Moments of shells near one, with weights that fall with distance.
+struct SumsNear {
+  double value[half_set_moment_count] = {};
+  double variance = 0; ///< of the first, as noise makes it
+
+  double signal() const { return value[1] > 0 ? std::max(0.0, value[0] / value[1]) : 0; }
+  double error() const { return std::sqrt(variance); }
+};
+
+inline SumsNear sums_near(std::span<const double> moments, std::size_t s, std::size_t reach,
+                          std::size_t shells) {
+  constexpr std::size_t count = half_set_moment_count;
+  SumsNear sum;
+  for (std::size_t near = s - std::min(s, reach); near < std::min(shells, s + reach + 1); ++near) {
+    const double part = 1 - std::abs(double(near) - double(s)) / double(reach + 1);
+    const double* const own = &moments[near * count];
+    for (std::size_t i = 0; i < count; ++i)
+      sum.value[i] += part * own[i];
+    // Products of noise of the power |D g|^2 / 2 each; in a box of twice the size one of eight elements is independent.
+    if (own[6] > 0)
+      sum.variance += part * part * own[2] * own[2] / 4 * (8 / own[6]);
+  }
+  return sum;
+}
+
 } // namespace Impl
 
 template <class ExecutionSpace, class Data, class Weight, class Moments>
@@ -121,28 +152,37 @@ void half_set_moments(const ExecutionSpace& space, const Data& first_data, const
       Impl::HalfSetMoments<T>{first.data, second.data, weight.data, other_weight.data, prior.data});
 }
 
-inline SignalAndNoise signal_and_noise(std::span<const double> moments, double energy) {
+inline SignalAndNoise signal_and_noise(std::span<const double> moments, double energy,
+                                       std::optional<std::size_t> whole) {
   constexpr Impl::Arguments arguments{"signal_and_noise"};
   constexpr std::size_t count = half_set_moment_count;
-  constexpr double not_noise = 0.1;
+  constexpr double sure = 8, not_noise = 0.1, least_noise = 1e-3;
   arguments.require(moments.size() % count == 0, "moments", "seven sums of every shell",
                     [&] { return std::to_string(moments.size()); });
   arguments.positive("energy", energy);
-  const std::size_t shells = moments.size() / count;
+  const std::size_t shells = moments.size() / count, measured = whole.value_or(shells);
+  arguments.require(measured <= shells && (measured > 0 || shells == 0), "whole",
+                    "1 to " + std::to_string(shells) + " shells", [&] { return std::to_string(measured); });
   SignalAndNoise result;
-  for (std::size_t s = 0; s < shells; ++s) {
-    double sum[count] = {};
-    const std::size_t reach = std::max<std::size_t>(1, s / 16);
-    for (std::size_t near = s - std::min(s, reach); near < std::min(shells, s + reach + 1); ++near)
-      for (std::size_t i = 0; i < count; ++i)
-        sum[i] += (1 - std::abs(double(near) - double(s)) / double(reach + 1)) * moments[near * count + i];
-    const double signal = sum[1] > 0 ? std::max(0.0, sum[0] / sum[1]) : 0;
-    const double rest = sum[2] - (1 + not_noise) * sum[3] * signal;
-    result.signal.push_back(signal);
-    result.noise.push_back(sum[4] > 0 ? std::max(0.0, rest) / (sum[4] * energy) : 0);
+  double all_signal = 0, all_noise = 0;
+  for (std::size_t s = 0; s < measured; ++s) {
+    const std::size_t near = std::max<std::size_t>(1, s / 16);
+    auto sums = Impl::sums_near(moments, s, near, measured);
+    const double own_signal = sums.signal();
+    const double rest = sums.value[2] - (1 + not_noise) * sums.value[3] * own_signal;
+    result.noise.push_back(sums.value[4] > 0 ? std::max(0.0, rest) / (sums.value[4] * energy) : 0);
+    for (std::size_t reach = near + 1; sums.value[0] <= sure * sums.error() && reach <= s / 3; ++reach)
+      sums = Impl::sums_near(moments, s, reach, measured);
+    result.signal.push_back(sums.signal());
     const double* own = &moments[s * count];
     result.weight.push_back(own[6] > 0 ? own[5] / own[6] : 0);
+    all_signal += double(s) * result.signal.back(); // images have as many frequencies in their rings
+    all_noise += double(s) * result.noise.back();
   }
+  if (all_noise < least_noise * all_signal)
+    std::ranges::fill(result.noise, 0.0);
+  for (std::vector<double>* curve : {&result.signal, &result.noise, &result.weight})
+    curve->resize(shells, curve->empty() ? 0 : curve->back());
   return result;
 }
 

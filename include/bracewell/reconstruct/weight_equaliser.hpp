@@ -21,11 +21,11 @@ struct EqualiseOptions {
 
 /// Gridding correction by iterating on the weights (Pipe & Menon, Magn. Reson. Med. 41 (1999) 179; RELION's way): looks for
 /// the divisor Q of data with which the weights, so divided, are one on average around every frequency,
-///   Q <- Q |blur(W / Q)|.
+///   Q <- Q |blur(W / Q)|^1.5
 /// The map is cropped from its padded box, so only averages over the neighbourhood that the crop mixes count: data / Q takes
-/// neighbours by their weights, where data / W takes all of them as equally good. The blur is the product with exp(-x^2 /
-/// (n/2)^2) about the map's centre. The quotient of the error's two sums tells when to stop: a hundredth of a percent,
-/// weights within 1 % of one. A map takes data / Q by normalise, with Q for its weight.
+/// neighbours by their weights, where data / W takes all of them as equally good. The blur is the product with exp(-(2.5
+/// x/n)^2) about the map's centre. The power, 1 in the first step, makes of fifteen steps ten. The quotient of the error's two sums tells when to stop: 0.0004 says that
+/// weights are within 2 % of one. A map takes data / Q by normalise, with Q for its weight.
 ///
 /// Movable. improve is const; calls that can overlap need scratch of their own (and, on GPUs, an equaliser each).
 template <class ExecutionSpace, class T>
@@ -56,10 +56,11 @@ public:
                const Array<double, MemorySpace>& error, const Array<const double, MemorySpace>& prior = {},
                const EqualiseOptions& options = {}) const;
 
-  /// Makes of the divisor Q of a map with little noise, whose directions are damped by (Q - prior) / Q, that of a map with
-  /// the power of the signal in every direction, sqrt(Q (Q - prior)). Half maps that are so divided have noise for signal
-  /// where a direction was hardly seen, and their correlation shell by shell counts that; that of damped ones does not see it.
-  /// @param divisor   as improve leaves it. What damps a direction counts as a tenth of what damps the average at least
+  /// Makes of the divisor Q of half a map with little noise, whose directions are damped by (Q - prior) / Q, one whose directions
+  /// have the power of the signal in the whole map, sqrt((Q - prior) (Q - prior / 2)). Half maps that are so divided have noise for
+  /// signal where a direction was hardly seen. Their correlation h, shell by shell, tells that of the whole map and the truth,
+  /// sqrt(2 h / (1 + h)), however unevenly directions are seen; that of damped ones does not see it.
+  /// @param divisor   as improve leaves it. What is left of a direction counts as a hundredth of that of the average at least
   /// @param averages  double [1, S], as improve leaves them
   /// @param prior     double [1, S]
   /// @throws Error on shapes that do not fit and shared memory
@@ -124,9 +125,11 @@ struct KeepPower {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
       const int shell = Kokkos::min(radii.shell(x, squared), shells - 1);
       const T added = T(prior[shell]), mean = T(averages[shell]), from = own[x];
-      const T least = mean > 0 ? T(0.1) * mean / (mean + added) : T(1);
-      if (from > 0)
-        own[x] = from * Kokkos::sqrt(Kokkos::max(least, 1 - added / from));
+      const T least = mean > 0 ? T(0.01) * mean / (mean + added) : T(1);
+      if (from > 0) {
+        const T kept = Kokkos::max(least, 1 - added / from);
+        own[x] = from * Kokkos::sqrt(kept * (1 + kept) / 2);
+      }
     });
   }
 };
@@ -164,6 +167,7 @@ struct ImproveDivisor {
   Shells<3> radii;
   int shells;
   double squared_radius;
+  bool begins;
 
   KOKKOS_FUNCTION void operator()(const Member& member, Sums<2>& sum) const {
     const std::int64_t first = std::int64_t(member.league_rank()) * rows_per_team;
@@ -193,7 +197,7 @@ struct ImproveDivisor {
     const double part = (x == 0 || 2 * x == box.size[0] ? 1 : 2) * double(own / from) / (1 + squared);
     sum.values[0] += part * (double(around) - 1) * (double(around) - 1);
     sum.values[1] += part;
-    divisor[i] = from * around;
+    divisor[i] = from * (begins ? around : around * Kokkos::sqrt(around));
   }
 };
 
@@ -216,7 +220,7 @@ WeightEqualiser<ExecutionSpace, T>::WeightEqualiser(const ExecutionSpace& space,
   std::size_t at = 0;
   for (const std::size_t axis : {2, 1, 0})
     for (int i = 0; i < padded[axis]; ++i) {
-      const double x = 2.0 * HalfSpectrumLayout<3>::frequency(i, padded[axis]) / box[axis];
+      const double x = 2.5 * HalfSpectrumLayout<3>::frequency(i, padded[axis]) / box[axis];
       host(at++) = T(std::exp(-x * x) / padded[axis]);
     }
   Kokkos::deep_copy(space, factors_, host);
@@ -273,11 +277,11 @@ void WeightEqualiser<ExecutionSpace, T>::improve(const ExecutionSpace& space, co
   using Result = Kokkos::View<Impl::Sums<2>, MemorySpace, Kokkos::MemoryUnmanaged>;
   const auto league = static_cast<int>((box.rows() + Improve::rows_per_team - 1) / Improve::rows_per_team);
   const int threads = Impl::is_host<ExecutionSpace> ? 1 : 8, lanes = Impl::is_host<ExecutionSpace> ? 1 : 32;
-  Kokkos::parallel_reduce(
-      "Bracewell::WeightEqualiser::improve::multiply",
-      Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes),
-      Improve{weights.data, divisors.data, prior.data, complex.data, box, radii, shells, squared_radius},
-      Result(reinterpret_cast<Impl::Sums<2>*>(error.data)));
+  Kokkos::parallel_reduce("Bracewell::WeightEqualiser::improve::multiply",
+                          Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes),
+                          Improve{weights.data, divisors.data, prior.data, complex.data, box, radii, shells,
+                                  squared_radius, options.first},
+                          Result(reinterpret_cast<Impl::Sums<2>*>(error.data)));
 }
 
 template <class ExecutionSpace, class T>
