@@ -194,8 +194,11 @@ void Job::choose_schedule() {
                                          options_.batches.value_or(0), options_.refine_positions);
   schedule_.passes = options_.passes.value_or(schedule_.passes);
   schedule_.batches = options_.batches.value_or(schedule_.batches);
-  if (continued_) // whole steps are for far starts
+  if (continued_) { // whole and long steps are for far starts
     schedule_.projection_passes = 0;
+    schedule_.object_rate /= 4;
+    schedule_.probe_rate /= 4;
+  }
   if (batches() > measurement_.count())
     throw InputError("--batches " + std::to_string(batches()) + ": expected at most the " +
                      std::to_string(measurement_.count()) + " patterns");
