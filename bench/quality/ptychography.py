@@ -228,24 +228,29 @@ PTYCHI = r"""
 import sys, json, time, numpy as np, h5py, torch, ptychi.api as api
 from ptychi.api.task import PtychographyTask
 method, path, passes, modes, refine, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]), sys.argv[6]
-with h5py.File(path) as f:
-    data, scan, probe = f['data'][()].astype('f4'), f['scan'][()], f['probe'][()]
+case = np.load(path)
+data, scan, probe, fresnel = (case[name] for name in ('data', 'scan', 'probe', 'fresnel'))
+near = fresnel > 0
 if probe.ndim == 2:
     probe = probe[None]
 m = probe.shape[-1]
-probe = probe * np.sqrt(data.sum((1, 2)).mean() / data.shape[-1]**2 / (abs(probe)**2).sum())
+probe = probe * np.sqrt(data.sum((1, 2)).mean() / (1 if near else data.shape[-1]**2) / (abs(probe)**2).sum())
 while len(probe) < modes:
     probe = np.concatenate([probe, 0.3 * probe[:1] * (np.arange(m)[:, None] / m - 0.5)])
 scan = scan - scan.min(0)
 shape = tuple(int(v) for v in np.ceil(scan.max(0)) + m + 12)
 centre = (scan.max(0) + m) / 2
 options = api.LSQMLOptions() if method == 'lsqml' else api.RPIEOptions()
-options.data_options.data = np.fft.fftshift(data, axes=(1, 2))
+options.data_options.data = data if near else np.fft.fftshift(data, axes=(1, 2))
+options.data_options.fft_shift = not near
+if near:
+    options.data_options.wavelength_m = 1e-10
+    options.data_options.free_space_propagation_distance_m = (m * 1e-6)**2 / (1e-10 * float(fresnel))
 options.reconstructor_options.num_epochs = passes
-options.reconstructor_options.batch_size = max(1, len(data) // 8)
+options.reconstructor_options.batch_size = -(-len(data) // max(1, len(data) // 16))
 options.reconstructor_options.default_device = api.Devices.CPU
 options.object_options.initial_guess = torch.ones((1, *shape), dtype=torch.complex64)
-options.object_options.pixel_size_m = 1.0
+options.object_options.pixel_size_m = 1e-6 if near else 1.0
 options.object_options.optimizable = True
 options.probe_options.initial_guess = torch.tensor(probe[None].astype('c8'))
 options.probe_options.optimizable = True
@@ -263,7 +268,9 @@ np.savez(out, found=found, probe=task.get_data_to_cpu('probe', as_numpy=True)[0]
 """
 
 
-def run_ptychi(python, method, path, passes, case, folder):
+def run_ptychi(python, method, passes, case, folder):
+    path = folder / "case.npz"
+    np.savez(path, data=case.patterns.astype("f4"), scan=case.written, probe=case.start, fresnel=case.fresnel or 0)
     out = folder / "ptychi.npz"
     modes = 2 if "--modes" in case.options else 1
     done = subprocess.run([python, "-c", PTYCHI, method, str(path), str(passes), str(modes), str(int("--refine" in case.options)), str(out)],
@@ -315,8 +322,8 @@ def main():
                 show(case_name, "bracewell", count or 0, {**result, "residual": residual, "seconds": seconds})
                 if given.say:
                     print("".join("    " + line + "\n" for line in said.splitlines() if "warning" in line), end="")
-                for method in ("lsqml", "rpie") if given.ptychi and not case.fresnel else ():
-                    theirs, failure = run_ptychi(given.ptychi, method, path, count or 60, case, folder)
+                for method in ("lsqml", "rpie") if given.ptychi else ():
+                    theirs, failure = run_ptychi(given.ptychi, method, count or 60, case, folder)
                     if theirs is None:
                         print(f"{case_name:11} pty-chi {method}: {failure}")
                         continue

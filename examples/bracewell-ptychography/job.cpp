@@ -26,6 +26,7 @@ Job::Job(const Space& space, const RunOptions& options, Provenance& provenance)
       device_memory_(options.device_memory) {
   append_scans();
   mask_detector_faults(space, measurement_, provenance);
+  read_continued();
   choose_algorithm();
   choose_optics();
   choose_shape();
@@ -36,10 +37,53 @@ Job::Job(const Space& space, const RunOptions& options, Provenance& provenance)
     positions_.push_back({margin() + (exact ? row : std::floor(row + 0.5)),
                           margin() + (exact ? column : std::floor(column + 0.5))});
   }
+  continue_positions();
   share_out();
   check_memory();
   if (options.reference)
     reference_ = read_reconstruction(*options.reference);
+}
+
+void Job::read_continued() {
+  if (!options_.continued)
+    return;
+  continued_ = read_reconstruction(*options_.continued);
+  const auto& old = continued_->positions;
+  const auto& own = measurement_.positions();
+  const std::string file = options_.continued->string();
+  if (old.size() != own.size())
+    throw InputError(file + ": --continue: expected positions of the " + std::to_string(own.size()) +
+                     " patterns, found " + std::to_string(old.size()));
+  if (options_.start == Start::Random)
+    throw InputError("--start random does not go with --continue, which has the first object");
+  double most = 0;
+  for (const std::size_t axis : {0, 1}) {
+    std::vector<double> moves;
+    for (std::size_t j = 0; j < old.size(); ++j)
+      moves.push_back(old[j][axis] - own[j][axis]);
+    const auto middle = moves.begin() + std::ssize(moves) / 2;
+    std::ranges::nth_element(moves, middle);
+    continued_from_[axis] = std::lround(*middle);
+    for (const double move : moves)
+      most = std::max(most, std::abs(move - double(continued_from_[axis])));
+  }
+  if (most > options_.position_limit + 1)
+    throw InputError(file + ": --continue: expected positions within --position-limit " +
+                     four_digits(options_.position_limit) + " pixels of those measured, found one " +
+                     four_digits(most) + " away: it is of another scan, or of other --axes");
+  continued_margin_ = most > 0.5 + 1e-6 ? static_cast<int>(std::ceil(most)) : 0; // else they were rounded
+  provenance_.took(*options_.continued, "an object of " + std::to_string(continued_->rows) + " x " +
+                                            std::to_string(continued_->columns) + " pixels to go on from");
+}
+
+void Job::continue_positions() {
+  if (!continued_)
+    return;
+  for (const std::size_t axis : {0, 1})
+    continued_from_[axis] -= margin();
+  for (std::size_t j = 0; j < positions_.size(); ++j)
+    for (const std::size_t axis : {0, 1})
+      positions_[j][axis] = continued_->positions[j][axis] - double(continued_from_[axis]);
 }
 
 void Job::append_scans() {
@@ -147,9 +191,14 @@ void Job::choose_schedule() {
                            loss_options().scale == PatternScale::None && process_count() == 1;
   if (projections)
     schedule_ = PtychographySchedule::of(measurement_.count(), options_.passes.value_or(0),
-                                         options_.batches.value_or(0));
+                                         options_.batches.value_or(0), options_.refine_positions);
   schedule_.passes = options_.passes.value_or(schedule_.passes);
   schedule_.batches = options_.batches.value_or(schedule_.batches);
+  if (continued_) { // whole and long steps are for far starts
+    schedule_.projection_passes = 0;
+    schedule_.object_rate /= 4;
+    schedule_.probe_rate /= 4;
+  }
   if (batches() > measurement_.count())
     throw InputError("--batches " + std::to_string(batches()) + ": expected at most the " +
                      std::to_string(measurement_.count()) + " patterns");
@@ -157,7 +206,8 @@ void Job::choose_schedule() {
 
 int Job::margin() const {
   return options_.margin.value_or(
-      options_.refine_positions ? static_cast<int>(std::ceil(options_.position_limit)) : 0);
+             options_.refine_positions ? static_cast<int>(std::ceil(options_.position_limit)) : 0) +
+         continued_margin_;
 }
 
 void Job::share_out() {

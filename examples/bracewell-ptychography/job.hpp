@@ -66,6 +66,12 @@ public:
   /// @param probe_value  about the absolute value of the probe's pixels
   PtychographySolverOptions solver_options(double probe_value) const;
 
+  /// Pixels of the object around the windows, into which they may move.
+  int margin() const;
+  /// What the run sets out from, of --continue, and which of its pixels is the first of the object.
+  const std::optional<Reconstruction>& continued() const { return continued_; }
+  const std::array<std::int64_t, 2>& continued_from() const { return continued_from_; }
+
   /// Which pixels of an axis the first process has at the end, for pictures and to compare with a reference: each so
   /// many-th.
   std::int64_t pixel_of_pictures() const;
@@ -78,10 +84,11 @@ private:
   double regularisation() const { // ePIE's is 1
     return options_.algorithm == Algorithm::EPIE ? 1 : options_.regularisation.value_or(0.1);
   }
-  /// Pixels of the object around the windows, into which they may move.
-  int margin() const;
-
   void append_scans();
+  /// Where the positions of --continue lie: its pixel for the first one of windows, and how far they have moved.
+  void read_continued();
+  /// Takes the positions of --continue.
+  void continue_positions();
   void choose_algorithm() const;
   void choose_schedule();
   void choose_optics();
@@ -112,12 +119,16 @@ private:
   std::vector<double> own_positions_;   ///< [N, 2], in the tile
   std::optional<double> device_memory_; ///< megabytes
   std::optional<std::size_t> target_bytes_;
-  std::optional<Reconstruction> reference_;
+  std::optional<Reconstruction> reference_, continued_;
+  std::array<std::int64_t, 2> continued_from_{};
+  int continued_margin_ = 0; ///< pixels that its positions have moved by
 };
 
 /// Reconstructs with patterns stored as Storage, and writes the result; returns the summary in the first process.
 template <class Storage>
 std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint, Timings& timings);
+/// The loss after the passes of a job, of which nothing is written. In one process.
+double trial_loss(const Space& space, const Job& job, Timings& timings);
 extern template std::string run_with<float>(const Space&, const Job&, Checkpoint&, Timings&);
 extern template std::string run_with<Half>(const Space&, const Job&, Checkpoint&, Timings&);
 

@@ -40,7 +40,7 @@ void main_job(const CLI::App& app, const std::optional<fs::path>& folder, const 
     require_one_process();
     for (const std::string option :
          {"--data", "--out", "--reference", "--probe-size", "--convergence-angle", "--defocus", "--cs",
-          "--astigmatism", "--astigmatism-angle", "--smoothness", "--resume"})
+          "--astigmatism", "--astigmatism-angle", "--smoothness", "--resume", "--continue", "--try-axes"})
       if (app.count(option) > 0)
         throw InputError("--demo makes its own data: " + option + " does not go with it");
     prepare_demo(app, *folder, demo, run);
@@ -61,6 +61,8 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
   app.add_flag("--invert-mask", measurement.invert_mask, "pixels of the mask are good that are not 0")
       ->group(group);
   add("--probe-path", measurement.probe, "dataset of the first probe", "NAME");
+  app.add_flag("--ignore-probe", measurement.ignore_probe, "estimate the first probe, whatever the file has")
+      ->group(group);
   add("--wavelength", measurement.wavelength, "instead of the file's", "METRES")->check(CLI::PositiveNumber);
   add("--distance", measurement.distance, "from sample to detector, instead of the file's", "METRES")
       ->check(CLI::PositiveNumber);
@@ -202,6 +204,14 @@ int main(int argc, char** argv) {
   app.add_option("--out", run.out, "reconstruction to write, HDF5")->type_name("FILE");
   app.add_option("--reference", run.reference, "reconstruction to compare with: error after alignment")
       ->type_name("FILE");
+  app.add_option("--continue", run.continued,
+                 "reconstruction of the same patterns whose object, probe and positions are the first ones; "
+                 "--modes, --refine-positions and all others may differ")
+      ->type_name("FILE");
+  app.add_flag(
+      "--try-axes", run.try_axes,
+      "first reconstruct 64 patterns from the middle with each of the eight --axes and both signs of "
+      "the probe's curvature, and take those that explain them best");
   auto* const with_demo =
       app.add_option("--demo", folder, "simulate a scan in FOLDER and reconstruct it there")
           ->type_name("FOLDER");

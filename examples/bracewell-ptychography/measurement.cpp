@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <numeric>
 
@@ -104,7 +105,7 @@ Measurement::Measurement(const std::filesystem::path& path, const MeasurementOpt
   read_geometry(options, provenance);
   read_mask(options, provenance);
   read_corrections(provenance);
-  read_positions(options);
+  read_positions(options, provenance);
   read_probe(options);
   provenance.took(path, std::to_string(shape_[0]) + " patterns of " + std::to_string(shape_[1]) + " x " +
                             std::to_string(shape_[2]) + " pixels" +
@@ -385,7 +386,63 @@ void Measurement::read_mask(const MeasurementOptions& options, Provenance& prove
     weights_.clear();
 }
 
-void Measurement::read_positions(const MeasurementOptions& options) {
+void Measurement::leave_out_lone_positions(Provenance& provenance) {
+  // Windows overlap whose corners are closer than a window on both axes: in one cell of a grid, or in one next to it.
+  const double window = detector();
+  const auto cell = [&](std::size_t i) {
+    return std::array{std::floor(positions_[i][0] / window), std::floor(positions_[i][1] / window)};
+  };
+  std::map<std::array<double, 2>, std::vector<std::size_t>> cells;
+  for (std::size_t i = 0; i < positions_.size(); ++i)
+    cells[cell(i)].push_back(i);
+  const auto alone = [&](std::size_t i) {
+    const auto [row, column] = cell(i);
+    for (const double down : {-1, 0, 1})
+      for (const double right : {-1, 0, 1})
+        if (const auto found = cells.find({row + down, column + right}); found != cells.end())
+          for (const std::size_t other : found->second)
+            if (other != i && std::abs(positions_[i][0] - positions_[other][0]) < window &&
+                std::abs(positions_[i][1] - positions_[other][1]) < window)
+              return false;
+    return true;
+  };
+  std::vector<std::size_t> lone;
+  for (std::size_t i = 0; i < positions_.size() && 20 * lone.size() <= positions_.size(); ++i)
+    if (alone(i))
+      lone.push_back(i);
+  if (lone.empty() || 20 * lone.size() > positions_.size()) // else positions are in another unit
+    return;
+  provenance.assume(path().string() + ": " + std::to_string(lone.size()) + " of " +
+                    std::to_string(positions_.size()) + " positions (the first is number " +
+                    std::to_string(numbers_[lone[0]]) +
+                    ") lie further than the detector's window from all others; their patterns are left out");
+  for (auto i = lone.rbegin(); i != lone.rend(); ++i) {
+    positions_.erase(positions_.begin() + std::ptrdiff_t(*i));
+    numbers_.erase(numbers_.begin() + std::ptrdiff_t(*i));
+  }
+}
+
+void Measurement::keep_middle(std::int64_t most) {
+  std::array<double, 2> middle{};
+  for (const std::size_t axis : {0, 1}) {
+    const auto [least, greatest] =
+        std::ranges::minmax(positions_, {}, [axis](const auto& position) { return position[axis]; });
+    middle[axis] = (least[axis] + greatest[axis]) / 2;
+  }
+  std::vector<std::size_t> order(positions_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return std::hypot(positions_[i][0] - middle[0], positions_[i][1] - middle[1]);
+  });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(most)));
+  std::ranges::sort(order);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    positions_[i] = positions_[order[i]], numbers_[i] = numbers_[order[i]];
+  positions_.resize(order.size());
+  numbers_.resize(order.size());
+}
+
+void Measurement::read_positions(const MeasurementOptions& options, Provenance& provenance) {
   const std::string plain = "/scan";
   const std::string name =
       find(options.positions,
@@ -437,6 +494,9 @@ void Measurement::read_positions(const MeasurementOptions& options) {
     if (!std::isfinite(row) || !std::isfinite(column))
       file_.fail(name, "position " + std::to_string(number) + " is not a number");
   }
+  leave_out_lone_positions(provenance);
+  if (options.most)
+    keep_middle(*options.most);
   for (const std::size_t axis : {0, 1}) {
     double least = positions_[0][axis];
     for (const auto& position : positions_)
@@ -454,6 +514,10 @@ void Measurement::read_positions(const MeasurementOptions& options) {
 
 void Measurement::read_probe(const MeasurementOptions& options) {
   std::string name = options.probe;
+  if (options.ignore_probe && !name.empty())
+    throw InputError("--ignore-probe does not go with --probe-path");
+  if (options.ignore_probe)
+    return;
   if (name.empty())
     for (const auto& place : and_plain(
              in_entries({"instrument_1/source_1/illumination", "instrument_1/source_1/probe"}), "/probe"))
@@ -473,6 +537,9 @@ void Measurement::read_probe(const MeasurementOptions& options) {
     for (const float value : file_.read<float>(name))
       probe_.push_back(value);
   }
+  if (options.conjugate_probe)
+    for (auto& value : probe_)
+      value = std::conj(value);
   double energy = 0;
   for (const auto& value : probe_)
     energy += std::norm(std::complex<double>(value));

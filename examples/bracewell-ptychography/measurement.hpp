@@ -30,6 +30,9 @@ struct MeasurementOptions {
   std::optional<bool> positions_in_metres; ///< absent: those of /scan are pixels, all others metres
   std::size_t every = 1;                   ///< take each n-th position only
   bool invert_mask = false;                ///< pixels of a mask are good that are not 0
+  bool ignore_probe = false;               ///< of the file
+  bool conjugate_probe = false;            ///< take the file's probe with the other sign of its curvature
+  std::optional<std::int64_t> most;        ///< only so many patterns, those next to the middle of the scan
 };
 
 /// A ptychographic measurement in an HDF5 file:
@@ -74,6 +77,8 @@ public:
   }
   /// (row, column) in object pixels, the least of either being zero.
   const std::vector<std::array<double, 2>>& positions() const { return positions_; }
+  /// What was subtracted from them: they are in the stage's frame, turned by --axes and --rotation, with it.
+  const std::array<double, 2>& origin() const { return origin_; }
   /// Rows and columns that windows of `probe` pixels at all positions cover.
   std::array<std::int64_t, 2> object_shape(int probe) const;
   /// [n, n] in the order of the patterns: 1, or 0 for bad pixels and beyond the frame. Empty: all are good.
@@ -117,7 +122,11 @@ private:
   void read_corrections(Provenance& provenance);
   /// The file's mask [rows, columns]; of one per pattern their union.
   std::vector<std::uint32_t> stored_mask(const MeasurementOptions& options, Provenance& provenance) const;
-  void read_positions(const MeasurementOptions& options);
+  void read_positions(const MeasurementOptions& options, Provenance& provenance);
+  /// Leaves out a few patterns that overlap with no other one.
+  void leave_out_lone_positions(Provenance& provenance);
+  /// Keeps so many patterns, those next to the middle of the scan.
+  void keep_middle(std::int64_t most);
   void read_probe(const MeasurementOptions& options);
   /// The scan that a pattern is of, and its number in the file of that.
   std::pair<const Measurement*, std::int64_t> stored(std::int64_t pattern) const;

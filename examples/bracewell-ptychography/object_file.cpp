@@ -29,6 +29,10 @@ void write_all_but_object(Hdf5Writer& file, const Reconstruction& result) {
     file.write<double>("/aberrations", {5}, *result.aberrations);
   if (result.pixel_size > 0)
     file.write_scalar("/pixel_size", result.pixel_size);
+  if (!result.origin.empty())
+    file.write<double>("/origin", {2}, result.origin);
+  if (!result.pattern_errors.empty())
+    file.write<double>("/pattern_errors", {std::ssize(result.pattern_errors)}, result.pattern_errors);
   file.create_group("/settings");
   for (const auto& setting : result.settings)
     file.write_attribute("/settings", setting.name, setting.value);

@@ -31,6 +31,9 @@ struct Reconstruction {
   std::vector<double> losses = {};                       ///< per pass over the patterns
   std::optional<std::array<double, 5>> aberrations = {}; ///< nm, mm, nm, rad, 1; see ProbeParameter
   double pixel_size = 0;                                 ///< metres; 0: not known
+  std::vector<double> origin =
+      {}; ///< row and column of the first pixel in the stage's frame, metres, or none
+  std::vector<double> pattern_errors = {}; ///< [N], loss of each pattern at the end, or none
   std::vector<Setting> settings = {};
   std::string provenance = {};
 
@@ -38,7 +41,7 @@ struct Reconstruction {
 };
 
 /// HDF5: `/object/amplitude`, `/object/phase` (radians) [rows, columns], `/probe` complex [modes, m, m], `/mode_powers` [modes],
-/// `/positions` [N, 2] (row, column), `/loss` [passes], `/aberrations` [5], `/pixel_size` (metres),
+/// `/positions` [N, 2] (row, column), `/loss` [passes], `/aberrations` [5], `/pixel_size` and `/origin` [2] (metres), `/pattern_errors` [N],
 /// attributes of
 /// `/settings`, attribute `provenance`. The file appears whole or not at all.
 void write_reconstruction(const std::filesystem::path& path, const Reconstruction& result);

@@ -61,6 +61,10 @@ public:
     SolverViews before = own().like(), best = own().like();
     if (checkpoint.resumed())
       resume(*checkpoint.resumed(), passes, best);
+    else if (job_.continued()) { // the start may stay the best state
+      own().copy_to(space_, best);
+      passes.least = present();
+    }
     std::vector<double>& losses = passes.losses;
     {
       Progress progress("reconstructing", "passes", job_.passes());

@@ -128,7 +128,7 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
 }
 
 Reconstruction collect(const Space& space, const Job& job, const SolverViews& found,
-                       std::vector<double> losses) {
+                       std::vector<double> losses, std::span<const float> of_patterns) {
   const TiledArrays arrays(space, job);
   const RunOptions& options = job.options();
   const PtychographyShape& shape = job.shape();
@@ -160,12 +160,32 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
   for (std::size_t i = 0; i < moves.size(); ++i)
     result.positions[i / 2][i % 2] += moves[i];
   result.losses = std::move(losses);
+  result.pattern_errors.resize(result.positions.size());
+  for (std::size_t i = 0; i < of_patterns.size(); ++i)
+    result.pattern_errors[static_cast<std::size_t>(job.tile().patterns[i])] = of_patterns[i];
+  processes().sum(space, host_view(result.pattern_errors));
+  constexpr std::size_t few = 10; // passes: nobody expects a result
+  std::vector<double> sorted = result.pattern_errors;
+  std::ranges::sort(sorted);
+  const double much = 5 * sorted[sorted.size() / 2];
+  if (const auto bad = sorted.end() - std::ranges::upper_bound(sorted, much);
+      bad > 0 && result.losses.size() > few && much > 0) {
+    const auto worst = std::ranges::max_element(result.pattern_errors) - result.pattern_errors.begin();
+    job.provenance().assume(job.measurement().path().string() + ": " + std::to_string(bad) + " of " +
+                            std::to_string(sorted.size()) +
+                            " patterns are explained over 5 times worse than the median one, worst of all "
+                            "number " +
+                            std::to_string(worst) + " (/pattern_errors)");
+  }
   if (options.train == Train::Aberrations) {
     const auto values = download(space, found.aberrations);
     result.aberrations.emplace();
     std::copy(values.begin(), values.end(), result.aberrations->begin());
   }
   result.pixel_size = job.measurement().object_pixel();
+  if (result.pixel_size > 0)
+    for (const double pixels : job.measurement().origin())
+      result.origin.push_back((pixels - job.margin()) * result.pixel_size);
   result.settings = {{"patterns", double(job.measurement().count())},
                      {"detector", double(shape.detector)},
                      {"probe_size", double(shape.probe)},

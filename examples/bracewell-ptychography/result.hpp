@@ -7,15 +7,17 @@
 #include "bracewell-ptychography/start.hpp"
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace Bracewell::Examples {
 
 /// What the first process writes, and draws: with all but some pixels of the object. Collective.
-/// @param losses  of every pass, and at the end
+/// @param losses       of every pass, and at the end
+/// @param of_patterns  of the patterns of this process, at the end
 Reconstruction collect(const Space& space, const Job& job, const SolverViews& found,
-                       std::vector<double> losses);
+                       std::vector<double> losses, std::span<const float> of_patterns);
 
 /// Writes options.out and its pictures, in the first process. Collective.
 void write_result(const Space& space, const Job& job, const SolverViews& found, const Reconstruction& result);

@@ -25,6 +25,8 @@ struct RunOptions {
   bool one_object = false;                 ///< of all of them
   std::filesystem::path out;
   std::optional<std::filesystem::path> reference;
+  std::optional<std::filesystem::path> continued; ///< a reconstruction of the same patterns to set out from
+  bool try_axes = false;
   MeasurementOptions measurement;
   PatternLoss loss = PatternLoss::Amplitude;
   std::optional<bool> scale_patterns; ///< absent: for least squares only
@@ -50,7 +52,7 @@ struct RunOptions {
   std::optional<double> object_rate;    ///< absent: as PtychographySchedule says by Adam, else 1
   std::optional<double> regularisation; ///< of rPIE and LSQ-ML; absent: 0.1
   bool refine_positions = false;
-  double position_rate = 0.05, position_limit = 5; ///< object pixels
+  double position_rate = 0.1, position_limit = 5; ///< object pixels
   std::optional<int> margin; ///< of the object around its windows; absent: what positions may move by
   /// Of pixels, as a part of their root mean square by Adam; absent: as PtychographySchedule says by Adam, else 1.
   std::optional<double> probe_rate;

@@ -47,6 +47,33 @@ Totals load(const Space& space, const Measurement& measurement, std::span<const 
   return totals;
 }
 
+/// The loss of every pattern of this process, with what a solver has found.
+template <class Solver>
+std::vector<float> losses_of_patterns(const Space& space, const Job& job, const Solver& solver) {
+  const SolverViews found = SolverViews::of(solver);
+  const auto object = allocate<DeviceView<Kokkos::complex<float>**>>("object", found.amplitude.extent(0),
+                                                                     found.amplitude.extent(1));
+  complex_object(space, found.amplitude, found.phase, object);
+  const auto losses = allocate<DeviceView<double*>>("losses of patterns", job.own_count());
+  typename Solver::Loss::Inputs inputs{.object = object, .probe = found.probe};
+  DeviceView<double**> positions;
+  if (found.displacements.size() > 0) {
+    const std::vector<float> moves = download(space, found.displacements);
+    std::vector<double> all(job.positions_view().data(), job.positions_view().data() + moves.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] += moves[i];
+    positions = allocate<DeviceView<double**>>("positions", job.own_count(), 2);
+    upload(space, positions, all);
+    inputs.positions = positions;
+  }
+  solver.loss().evaluate(space, inputs, {.pattern_losses = losses});
+  const std::vector<double> values = download(space, losses);
+  std::vector<float> result; // of a mean over all patterns
+  for (const double value : values)
+    result.push_back(static_cast<float>(value * double(job.own_count())));
+  return result;
+}
+
 template <class Storage>
 std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint, Timings& timings) {
   const Measurement& measurement = job.measurement();
@@ -90,7 +117,8 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
   const std::chrono::duration<double> elapsed = Clock::now() - start;
 
   const auto found = SolverViews::of(solver);
-  const Reconstruction result = collect(space, job, found, std::move(losses));
+  const std::vector<float> of_patterns = losses_of_patterns(space, job, solver);
+  const Reconstruction result = collect(space, job, found, std::move(losses), of_patterns);
   write_result(space, job, found, result);
   if (!is_first_process())
     return "";

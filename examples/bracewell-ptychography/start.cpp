@@ -16,7 +16,8 @@ namespace {
 
 /// The wave of the square root of the mean pattern, brought back to the sample. In the far field it gets the
 /// curvature of a defocus that spreads it over a step of the scan: a focused one sees dots of the object.
-Probe probe_of_mean_pattern(const Space& space, const Measurement& measurement, const Totals& totals, int m) {
+Probe probe_of_mean_pattern(const Space& space, const Measurement& measurement, const Totals& totals, int m,
+                            bool conjugate) {
   const int n = measurement.detector();
   std::vector<std::complex<float>> values;
   for (const double sum : totals.pattern)
@@ -30,7 +31,8 @@ Probe probe_of_mean_pattern(const Space& space, const Measurement& measurement, 
     for (std::size_t i = 0; i < values.size(); ++i)
       moment += totals.pattern[i] * square(i), sum += totals.pattern[i];
     // The frequency q goes to the pixel c q where the phase is pi c q^2 / n.
-    const double c = std::min(measurement.step(), m / 6.0) / std::sqrt(std::max(1.0, moment / sum));
+    const double sign = conjugate ? -1 : 1,
+                 c = sign * std::min(measurement.step(), m / 6.0) / std::sqrt(std::max(1.0, moment / sum));
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] *= std::complex<float>(std::polar(1.0, std::numbers::pi * c * square(i) / n));
   }
@@ -91,7 +93,10 @@ Probe first_probe(const Space& space, const Job& job, const Totals& totals) {
   const Measurement& measurement = job.measurement();
   const int m = job.shape().probe;
   Probe probe;
-  if (job.optics()) {
+  const bool continued = job.continued() && job.options().train != Train::Aberrations;
+  if (continued) {
+    probe = resized(job.continued()->probe, job.continued()->probe_size, m);
+  } else if (job.optics()) {
     const auto view = allocate<DeviceView<Kokkos::complex<float>**>>("probe", m, m);
     const auto parameters = allocate<DeviceView<float*>>("aberrations", int(probe_parameter_count));
     upload(space, parameters, std::vector<float>(job.aberrations().begin(), job.aberrations().end()));
@@ -101,9 +106,16 @@ Probe first_probe(const Space& space, const Job& job, const Totals& totals) {
   } else if (!measurement.probe().empty()) {
     probe = resized(measurement.probe(), measurement.probe_size(), m);
   } else {
-    probe = probe_of_mean_pattern(space, measurement, totals, m);
+    probe = probe_of_mean_pattern(space, measurement, totals, m, job.options().measurement.conjugate_probe);
   }
+  const double before = energy(probe);
   add_modes(probe, m, job.shape().modes);
+  if (continued) { // the object that goes with it stays as it is
+    const double factor = std::sqrt(before / energy(probe));
+    for (auto& value : probe)
+      value *= static_cast<float>(factor);
+    return probe;
+  }
   // In both fields the energy of an exit wave is the mean of its pattern (far) or its sum (near).
   double wanted = totals.counts / double(measurement.count());
   if (!measurement.near_field())
@@ -135,8 +147,26 @@ void set_start(const Space& space, const Job& job, const SolverViews& own, const
     }
     upload(space, view, values);
   };
-  start(own.amplitude, random ? 0.9f : 1.0f);
-  start(own.phase, 0);
+  const auto go_on = [&](const auto& view, const std::vector<float>& old, float beyond) {
+    const Rectangle& tile = job.tile().object;
+    const auto& from = job.continued_from();
+    std::vector<float> values;
+    for (std::int64_t row = tile.begin[0] + from[0]; row < tile.end[0] + from[0]; ++row)
+      for (std::int64_t column = tile.begin[1] + from[1]; column < tile.end[1] + from[1]; ++column) {
+        const bool inside =
+            row >= 0 && row < job.continued()->rows && column >= 0 && column < job.continued()->columns;
+        values.push_back(inside ? old[static_cast<std::size_t>(row * job.continued()->columns + column)]
+                                : beyond);
+      }
+    upload(space, view, values);
+  };
+  if (job.continued()) {
+    go_on(own.amplitude, job.continued()->amplitude, 1);
+    go_on(own.phase, job.continued()->phase, 0);
+  } else {
+    start(own.amplitude, random ? 0.9f : 1.0f);
+    start(own.phase, 0);
+  }
   upload(space, own.probe, probe);
   upload(space, own.aberrations, std::vector<float>(job.aberrations().begin(), job.aberrations().end()));
 }

@@ -53,14 +53,16 @@ void define_ptychography(nb::module_& module) {
         use_plan(self, arrays, [&](PtychographyPlan& plan) { plan.evaluate(arrays.queue(stream), tensors); });
       });
 
+  module.def("ptychography_schedule", &ptychography_schedule);
   using Solver = Handle<SolverPlan>;
   plan_class<SolverPlan>(module, "SolverPlan")
       .def_static(
           "make",
           [](const Object& like, Self& loss, const std::string& steps, double object_rate, double probe_rate,
-             double position_rate, double position_limit, double regularisation, std::uintptr_t stream) {
-            const SolverSettings settings{steps,         object_rate,    probe_rate,
-                                          position_rate, position_limit, regularisation};
+             double position_rate, double position_limit, double regularisation,
+             std::int64_t projections_first, std::uintptr_t stream) {
+            const SolverSettings settings{steps,          object_rate,    probe_rate,       position_rate,
+                                          position_limit, regularisation, projections_first};
             PtychographyPlan& taken = loss.get();
             Arrays("PtychographySolver", loss).read("probe", like, Values::Real);
             const struct Leave {
@@ -100,6 +102,16 @@ void define_ptychography(nb::module_& module) {
              Arrays arrays("PtychographySolver.step", self);
              const Tensor some = arrays.read("subset", subset, Values::Integer);
              use_plan(self, arrays, [&](SolverPlan& plan) { plan.step(arrays.queue(stream), some); });
+           })
+      .def("move_windows",
+           [](Solver& self, std::uintptr_t stream) {
+             const Arrays arrays("PtychographySolver", self);
+             use_plan(self, arrays, [&](SolverPlan& plan) { plan.move_windows(arrays.queue(stream)); });
+           })
+      .def("set_rate_factor",
+           [](Solver& self, double factor) {
+             const Arrays arrays("PtychographySolver", self);
+             use_plan(self, arrays, [&](SolverPlan& plan) { plan.set_rate_factor(factor); });
            })
       .def("losses", [](Solver& self, std::uintptr_t stream) {
         const Arrays arrays("PtychographySolver.losses", self);

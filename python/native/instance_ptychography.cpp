@@ -73,6 +73,8 @@ public:
   void step(Queue queue, const Tensor& subset) override {
     solver_.step(space_of<backend>(queue), array_of<const int, Space>(subset));
   }
+  void move_windows(Queue queue) override { solver_.move_windows(space_of<backend>(queue)); }
+  void set_rate_factor(double factor) override { solver_.set_rate_factor(factor); }
   std::vector<double> losses(Queue queue) const override { return solver_.losses(space_of<backend>(queue)); }
 
 private:
@@ -174,6 +176,7 @@ std::unique_ptr<SolverPlan> Ptychography<backend, Real>::solver(Queue queue, Pty
   PtychographySolverOptions options{.object_rate = settings.object_rate,
                                     .probe_rate = settings.probe_rate,
                                     .regularisation = settings.regularisation,
+                                    .projections_first = settings.projections_first,
                                     .position_rate = settings.position_rate,
                                     .position_limit = settings.position_limit};
   options.steps = one_of<PtychographySteps>("PtychographySolver", "steps", settings.steps,

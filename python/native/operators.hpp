@@ -282,7 +282,11 @@ struct PtychographyPlan : Plan {
 struct SolverSettings {
   std::string steps; ///< adam, projections, least_squares
   double object_rate = 0.01, probe_rate = 0.001, position_rate = 0, position_limit = 5, regularisation = 1;
+  std::int64_t projections_first = 0;
 };
+
+/// Of PtychographySchedule: passes, batches, passes of projections, rates of object and probe, then a factor for each pass.
+std::vector<double> ptychography_schedule(std::int64_t patterns, int passes, int batches);
 
 struct SolverPlan : Plan {
   /// Copies what is sought, of those that are given.
@@ -290,6 +294,8 @@ struct SolverPlan : Plan {
   virtual void get(Queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe,
                    const Tensor& displacements) const = 0;
   virtual void step(Queue, const Tensor& subset) = 0;
+  virtual void move_windows(Queue) = 0;
+  virtual void set_rate_factor(double) = 0;
   /// Waits.
   virtual std::vector<double> losses(Queue) const = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <bracewell/error.hpp>
 #include <bracewell/geometry/rotations.hpp>
+#include <bracewell/ptychography/solver_options.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/version.hpp>
@@ -95,6 +96,15 @@ std::string bracewell_version() { return BRACEWELL_VERSION; }
 
 std::vector<double> angular_density_weights(const std::vector<double>& angles) {
   return Bracewell::angular_density_weights(angles);
+}
+
+std::vector<double> ptychography_schedule(std::int64_t patterns, int passes, int batches) {
+  const auto schedule = PtychographySchedule::of(patterns, passes, batches);
+  std::vector<double> numbers{double(schedule.passes), double(schedule.batches),
+                              double(schedule.projection_passes), schedule.object_rate, schedule.probe_rate};
+  for (int pass = 0; pass < schedule.passes; ++pass)
+    numbers.push_back(schedule.rate_factor(pass));
+  return numbers;
 }
 
 std::vector<double> rotation_grid(double degrees) {

@@ -161,6 +161,56 @@ def test_positions_move_back_where_they_belong(rng):
     assert solver.losses()[-1] < 0.3 * solver.losses()[0]
 
 
+def scan_of_blobs(rng, m=32, side=7, step=5):
+    """Counts of a smooth object under a defocused probe, the probe, whole positions and the object."""
+    size = (side - 1) * step + m
+    k = np.fft.fftfreq(size)
+    blur = np.exp(-60 * (k[:, None]**2 + k**2))
+    smooth = np.fft.ifft2(np.fft.fft2(rng.normal(size=(2, size, size))) * blur).real
+    object_ = np.exp(0.15j * smooth[0] / smooth[0].std()) * np.exp(0.05 * smooth[1] / smooth[1].std())
+    f = np.fft.fftfreq(m, 1 / m)
+    radius = np.hypot(f[:, None], f)
+    lens = lambda defocus: np.fft.fftshift(np.fft.ifft2((radius < 6) * np.exp(1j * np.pi * defocus * radius**2 / m)))
+    positions = np.stack(np.meshgrid(range(side), range(side), indexing="ij"), -1).reshape(-1, 2) * float(step)
+    positions += np.round(rng.uniform(-1.5, 1.5, positions.shape))
+    positions -= positions.min(0)
+    size = int(positions.max()) + m
+    object_ = np.pad(object_, ((0, 8), (0, 8)), mode="wrap")[:size, :size]
+    patterns = np.array([abs(np.fft.fft2(object_[int(r):int(r) + m, int(c):int(c) + m] * lens(1.3)))**2 for r, c in positions])
+    return rng.poisson(patterns * 1e5 / patterns[0].sum()), lens(1.5), positions, object_
+
+
+def test_the_schedule_reaches_counting_noise(rng):
+    counts, probe, positions, object_ = scan_of_blobs(rng)
+    good = np.ones(counts.shape[1:], bool)
+    good[3, 4:6] = False
+    loss = bracewell.PtychographyLoss(counts.astype(np.uint16), positions, object_.shape, 32, scale="none", weights=good)
+    schedule = bracewell.PtychographySchedule.of(loss.count)
+    assert (schedule.passes, schedule.batches, schedule.projection_passes) == (60, 3, 10)
+    assert len(schedule.rate_factors) == 60 and schedule.rate_factors[0] == 1 and schedule.rate_factors[-1] < 0.05
+    solver = bracewell.PtychographySolver(loss, probe.astype(np.complex64), schedule=schedule)
+    losses = solver.run()
+    # A count of a bright pixel is off by a quarter, of its root; of dark ones by less.
+    mean = counts.mean(0)
+    assert len(losses) == 60 and losses[-1] < 0.25 and losses[-1] < 0.1 * losses[0]
+    assert mean.max() > 30
+
+
+def test_object_and_probe_are_changed_between_steps(rng):
+    object_, probe, patterns = example(rng)
+    solver = bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe, object_rate=0)
+    solver.amplitude, solver.phase, solver.probe = abs(object_), np.angle(object_), 2 * probe
+    assert relative_error(solver.amplitude * np.exp(1j * solver.phase), object_) < 1e-12
+    assert relative_error(solver.probe, 2 * np.reshape(probe, solver.probe.shape)) < 1e-12
+    solver.set_rate_factor(0)
+    solver.step()
+    assert relative_error(solver.probe, 2 * np.reshape(probe, solver.probe.shape)) < 1e-12
+    with pytest.raises(ValueError, match="schedule: expected one"):
+        solver.run()
+    with pytest.raises(ValueError, match="patterns: expected at least 1, found 0"):
+        bracewell.PtychographySchedule.of(0)
+
+
 def test_wrong_arguments_of_the_solver_are_told(rng):
     _, probe, patterns = example(rng)
     with pytest.raises(ValueError, match="steps: expected adam, projections or least_squares, found newton"):

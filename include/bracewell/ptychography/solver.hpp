@@ -75,7 +75,8 @@ public:
   const View<Real*>& aberrations() const { return aberrations_; } ///< [5], see ProbeParameter
   /// [N, 2], pixels that the positions were moved by; without options.position_rate there are none. Their affine
   /// part is zero: patterns do not tell when object and positions move together, and hardly a scale, shear or
-  /// turn of the whole scan, which the probe's curvature and the object follow.
+  /// turn of the whole scan, which the probe's curvature and the object follow. It is that of displacements over the positions
+  /// at the latest move_windows, or at first.
   const View<Real**>& displacements() const { return positions_.displacements(); }
   /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
   View<const double*> step_lengths() const;
@@ -118,7 +119,7 @@ public:
                 const Array<const int, Memory>& subset = {}, std::int64_t of_all = 0);
 
   /// Moves the windows from which positions have gone too far (PtychographyLoss::move_windows); once in a pass over
-  /// the patterns is enough. Waits.
+  /// the patterns is enough. Waits. With a reduction all processes call it.
   void move_windows(const ExecutionSpace& space);
 
   /// Lets the first patterns of the next step set out from the host (PtychographyLoss::prefetch).
@@ -232,7 +233,7 @@ template <class ExecutionSpace, class Real, class Storage>
 void PtychographySolver<ExecutionSpace, Real, Storage>::move_windows(const ExecutionSpace& space) {
   if (!refines_positions())
     return;
-  positions_.move(space);
+  find_common_moves(space); // which moves the positions
   loss_.move_windows(space, positions_.positions());
 }
 

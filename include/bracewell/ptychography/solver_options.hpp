@@ -69,6 +69,7 @@ struct PtychographySchedule {
   int projection_passes = 0; ///< the first of the passes
   double object_rate = 0.04; ///< of Adam
   double probe_rate = 0.01;  ///< of Adam, as a part of the root mean square of the probe's pixels
+  double position_rate = 0;  ///< pixels
 
   /// Of the amplitude loss on patterns as counted, with pixels of the probe or none. (For others take one batch, and Adam alone:
   /// the defaults.)
@@ -76,10 +77,15 @@ struct PtychographySchedule {
   /// @param passes    0: the schedule's own number
   /// @param batches   0: the schedule's own number, for steps of about 16 patterns. Smaller ones gain nothing, and cost time of
   ///   kernels on the whole object
-  static PtychographySchedule of(std::int64_t patterns, int passes = 0, int batches = 0) {
+  /// @param refine_positions  whether positions are sought, too, which take steps of about 32 patterns: of fewer ones objects
+  ///   and positions follow noise
+  static PtychographySchedule of(std::int64_t patterns, int passes = 0, int batches = 0,
+                                 bool refine_positions = false) {
     PtychographySchedule schedule{.passes = passes > 0 ? passes : 60, .object_rate = 0.06, .probe_rate = 0.1};
+    const std::int64_t at_once = refine_positions ? 32 : 16;
     schedule.batches =
-        batches > 0 ? batches : static_cast<int>(std::clamp<std::int64_t>(patterns / 16, 1, 64));
+        batches > 0 ? batches : static_cast<int>(std::clamp<std::int64_t>(patterns / at_once, 1, 64));
+    schedule.position_rate = refine_positions ? 0.1 : 0;
     schedule.projection_passes = std::min(10, schedule.passes / 4);
     if (schedule.batches == 1) // of few patterns, in as many steps
       schedule.object_rate = 0.04, schedule.probe_rate = 0.02;
@@ -98,6 +104,7 @@ struct PtychographySchedule {
             .probe_rate = probe_rate * probe_value,
             .regularisation = 0.1,
             .projections_first = std::int64_t(projection_passes) * batches,
+            .position_rate = position_rate,
             .history = std::max<std::int64_t>(1, std::int64_t(passes) * batches)};
   }
 };

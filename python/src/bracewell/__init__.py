@@ -15,7 +15,7 @@ from .gridding import NonuniformFFT, NonuniformSums, ToeplitzNormal
 from .iterations import LeastSquaresSolver
 from .projection import (BackprojectGradients, PoseScores, PoseScoring, PreparedReference, ProjectGradients, backproject,
                          backproject_gradients, project, project_gradients, rotation_grid)
-from .ptychography import Adam, PtychographyLoss, PtychographyResult, PtychographySolver
+from .ptychography import Adam, PtychographyLoss, PtychographyResult, PtychographySchedule, PtychographySolver
 from .reconstruct import correct_rolloff, crop_centre, fourier_shell_correlation, normalise, pad_centre
 from .tomography import (FourierNormal, Laminography, Tomography, ViewGradients, ViewSlopes, angular_density_weights,
                          filter_projections, find_centre, normalise_projections, remove_stripes)
@@ -31,7 +31,7 @@ _atexit.register(_core._finalize)
 __all__ = [
     "Adam", "BackprojectGradients", "CTFParameters", "FourierNormal", "Laminography", "LeastSquaresSolver", "NonuniformFFT",
     "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss",
-    "PtychographyResult", "PtychographySolver", "ToeplitzNormal", "Tomography", "ViewGradients", "ViewSlopes",
+    "PtychographyResult", "PtychographySchedule", "PtychographySolver", "ToeplitzNormal", "Tomography", "ViewGradients", "ViewSlopes",
     "angular_density_weights", "backproject", "backproject_gradients", "bin_frames", "correct_rolloff", "crop_centre",
     "ctf_gradients", "device_backend", "evaluate_ctf", "filter_gradients", "filter_projections", "find_centre", "find_overlap",
     "fourier_shell_correlation", "kokkos_version", "normalise", "normalise_projections", "pad_centre", "project",

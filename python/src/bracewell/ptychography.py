@@ -5,8 +5,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional, Sequence
 
+import numpy
+
 from . import _core
-from ._arrays import Array, current_stream, empty, is_complex, on_host, result, shape_of
+from ._arrays import (Array, as_like, current_stream, empty, is_complex, is_double, on_host, result, shape_of)
+
+
+def _real(array: Array, like: Optional[Array] = None) -> Array:
+    """Integers and bools as real numbers, of the precision of `like`; all others as they are."""
+    kind = str(array.dtype).rpartition(".")[2]
+    if not kind.startswith(("int", "uint", "bool")):
+        return array
+    return as_like(array, array, "float32" if like is None or not is_double(like) else "float64")
 
 
 class PtychographyResult(NamedTuple):
@@ -27,7 +37,7 @@ class PtychographyLoss:
 
     Args:
         patterns: measured intensities, real ``[N, n, n]``, zero frequency at [0, 0]; their precision and device are those of all
-            arrays.
+            arrays. Integers and bools are taken as float32.
         positions: ``[N, 2]`` (row, column) of the first pixel of every window, in pixels; fractions shift the probe.
         object_shape: (rows, columns) of the object.
         probe_size: m, pixels of the probe's side, at most n.
@@ -36,7 +46,8 @@ class PtychographyLoss:
         scale: pattern (only shapes are compared) or none (object and probe carry the counts).
         counts: mean of a scaled pattern.
         background: of poisson, in units of J.
-        weights: of pixels, real ``[n, n]`` or ``[N, n, n]``: a mask of 0 and 1, or any that are not negative.
+        weights: of pixels, real ``[n, n]`` or ``[N, n, n]``: a mask of 0 and 1 or of bools, True for good pixels, or any that
+            are not negative.
         fresnel_number: near field, by the Fresnel transfer function; far field by default.
         refine_positions: `evaluate` takes positions and gives their gradient.
 
@@ -54,6 +65,9 @@ class PtychographyLoss:
             raise ValueError(f"bracewell.PtychographyLoss: patterns: expected [N, n, n], found {len(shape)} axes")
         if scale not in ("pattern", "none"):
             raise ValueError(f"bracewell.PtychographyLoss: scale: expected pattern or none, found {scale}")
+        patterns = _real(patterns)
+        if weights is not None:
+            weights = _real(weights, patterns)
         kind = "none"
         if weights is not None:
             kind = "mask" if bool(((weights == 0) | (weights == 1)).all()) else "per_pixel"
@@ -63,6 +77,9 @@ class PtychographyLoss:
             int(probe_size), shape[-1], int(modes), loss, kind, scale == "pattern", float(counts), float(background),
             fresnel_number, bool(refine_positions), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
+        # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
+        counted = patterns if weights is None else patterns * weights
+        self.power = float(counted.sum()) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
         self.count, self.refines_positions = shape[0], bool(refine_positions)
         self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
 
@@ -95,6 +112,28 @@ class PtychographyLoss:
         return PtychographyResult(*(result(value, object) for value in (loss, objects, probes, moves)))
 
 
+class PtychographySchedule(NamedTuple):
+    """Passes, batches and rates that reach the answer of most scans from a rough start, with the amplitude loss and
+    scale="none": whole steps of rPIE, then Adam with rates that fall to zero. `PtychographySolver.run` follows it."""
+
+    passes: int  #: over all patterns
+    batches: int  #: steps of a pass
+    projection_passes: int  #: the first of the passes, by rPIE
+    object_rate: float  #: of Adam
+    probe_rate: float  #: of Adam, as a part of the root mean square of the probe's pixels
+    rate_factors: tuple[float, ...]  #: of every pass
+
+    @staticmethod
+    def of(patterns: int, passes: int = 0, batches: int = 0) -> PtychographySchedule:
+        """For a scan of so many patterns; 0: the schedule's own numbers."""
+        for name, value, least in (("patterns", patterns, 1), ("passes", passes, 0), ("batches", batches, 0)):
+            if value < least:
+                raise ValueError(f"bracewell.PtychographySchedule.of: {name}: expected at least {least}, found {value}")
+        numbers = _core.ptychography_schedule(int(patterns), int(passes), int(batches))
+        return PtychographySchedule(int(numbers[0]), min(int(numbers[1]), int(patterns)), int(numbers[2]), numbers[3], numbers[4],
+                                    tuple(numbers[5:]))
+
+
 class PtychographySolver:
     """Reconstructs object and probe from the patterns of a loss, in steps that keep all they need on the device::
 
@@ -102,6 +141,12 @@ class PtychographySolver:
         for _ in range(100):
             solver.step()
         solver.amplitude, solver.phase
+
+    By default the rates are small ones of Adam. The schedule that `bracewell-ptychography` follows reaches the answer of most scans::
+
+        schedule = bracewell.PtychographySchedule.of(loss.count)
+        solver = bracewell.PtychographySolver(loss, probe, schedule=schedule)
+        solver.run()
 
     Args:
         loss: which the solver takes over: of no use to others afterwards, even where options are refused.
@@ -116,6 +161,8 @@ class PtychographySolver:
         position_rate: pixels by which a step moves positions, about; 0: they stay. Else the loss has refine_positions.
         position_limit: pixels that a position may be moved by on each axis.
         regularisation: in (0, 1], alpha of rPIE; 1 is ePIE.
+        schedule: whose rates take the place of object_rate, probe_rate and regularisation; a rate of 0 stays. The probe gets the
+            power of the mean pattern (far field: its mean, near field: its sum).
 
     Raises:
         ValueError: on rates out of range, and steps that do not go with the loss.
@@ -123,13 +170,28 @@ class PtychographySolver:
 
     def __init__(self, loss: PtychographyLoss, probe: Array, amplitude: Optional[Array] = None, phase: Optional[Array] = None, *,
                  steps: str = "adam", object_rate: float = 0.01, probe_rate: float = 0.001, position_rate: float = 0,
-                 position_limit: float = 5, regularisation: float = 1, stream: Optional[int] = None):
+                 position_limit: float = 5, regularisation: float = 1,
+                 schedule: Optional[PtychographySchedule] = None, stream: Optional[int] = None):
         stream = current_stream(probe, stream)
+        projections_first = 0
+        if schedule is not None:
+            if steps != "adam":
+                raise ValueError(f"bracewell.PtychographySolver: steps: expected adam with a schedule, found {steps}")
+            power = float((abs(probe)**2).sum())
+            if power > 0 and loss.power > 0:  # where steps begin, object and probe explain the counts in the mean
+                probe = probe * (loss.power / power)**0.5
+            size = 1
+            for extent in probe.shape:
+                size *= extent
+            object_rate = schedule.object_rate if object_rate > 0 else 0
+            probe_rate = schedule.probe_rate * (loss.power / size)**0.5 if probe_rate > 0 else 0
+            regularisation, projections_first = 0.1, schedule.projection_passes * schedule.batches
+        self._schedule = schedule
         self._like, self._count = empty(probe, (1,), "real"), loss.count
         self._object_shape, self._probe_shape = loss.object_shape, loss.probe_shape
         self._refines = position_rate > 0
         self._plan = _core.SolverPlan.make(self._like, loss._plan, steps, float(object_rate), float(probe_rate),
-                                           float(position_rate), float(position_limit), float(regularisation), stream)
+                                           float(position_rate), float(position_limit), float(regularisation), projections_first, stream)
         if amplitude is None:
             amplitude = empty(probe, self._object_shape, "real")
             amplitude[...] = 1
@@ -141,24 +203,61 @@ class PtychographySolver:
         """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
         self._plan.step(subset, current_stream(self._like, stream))
 
+    def run(self, *, seed: int = 0, stream: Optional[int] = None) -> list[float]:
+        """All passes of the schedule, in batches of patterns by chance.
+
+        Returns:
+            the mean loss of the steps of every pass.
+        """
+        if self._schedule is None:
+            raise ValueError("bracewell.PtychographySolver.run: schedule: expected one where the solver was made, found none")
+        stream, random, losses = current_stream(self._like, stream), numpy.random.default_rng(seed), []
+        parts = [as_like(numpy.sort(part), self._like, "int32")
+                 for part in numpy.array_split(random.permutation(self._count), self._schedule.batches)]
+        for factor in self._schedule.rate_factors:
+            self._plan.set_rate_factor(factor)
+            if self._refines:
+                self._plan.move_windows(stream)
+            for batch in random.permutation(len(parts)):
+                self._plan.step(parts[batch], stream)
+            losses.append(float(numpy.mean(self._plan.losses(stream)[-len(parts):])))
+        return losses
+
+    def set_rate_factor(self, factor: float) -> None:
+        """From now on steps take the learning rates times a factor, 1 at first."""
+        self._plan.set_rate_factor(float(factor))
+
     def losses(self, *, stream: Optional[int] = None) -> list[float]:
         """Before each of the steps, of the latest 10,000. Waits."""
         return self._plan.losses(current_stream(self._like, stream))
 
     @property
     def amplitude(self) -> Array:
-        """A copy of the object's, real ``[rows, columns]``."""
+        """The object's, real ``[rows, columns]``: a copy. Further steps set out from what is assigned."""
         return self._copy(0, self._object_shape, "real")
+
+    @amplitude.setter
+    def amplitude(self, value: Array) -> None:
+        self._plan.set(value, None, None, current_stream(self._like, None))
 
     @property
     def phase(self) -> Array:
-        """A copy of the object's, real ``[rows, columns]``, radians."""
+        """The object's, real ``[rows, columns]``, radians: a copy. Further steps set out from what is assigned."""
         return self._copy(1, self._object_shape, "real")
+
+    @phase.setter
+    def phase(self, value: Array) -> None:
+        self._plan.set(None, value, None, current_stream(self._like, None))
 
     @property
     def probe(self) -> Array:
-        """A copy, complex ``[modes, m, m]``."""
+        """Complex ``[modes, m, m]``: a copy. Further steps set out from what is assigned."""
         return self._copy(2, self._probe_shape, "complex")
+
+    @probe.setter
+    def probe(self, value: Array) -> None:
+        value = value.reshape(self._probe_shape) if len(value.shape) == 2 else value
+        self._plan.set(None, None, value, current_stream(self._like, None))
 
     @property
     def displacements(self) -> Optional[Array]:

@@ -150,17 +150,19 @@ public:
     return count * (7 * sizeof(double) + 4 * sizeof(Real)) + 6 * sizeof(double);
   }
 
-  /// Of the first positions. Waits for the space.
+  /// Of the positions that the displacements lead to: those written, with their errors, would take part of a true scale for one.
+  /// Waits for the space.
   /// @param origin  row and column of the object of all processes where this one's begins
   void find_common_moves(const Space& space, const std::array<std::int64_t, 2>& origin, const Sum& sum) {
-    std::vector<double> first(first_.size());
+    move(space);
+    std::vector<double> present(positions_.size());
     const auto to_host = [&](auto& values, const auto& view) {
       Kokkos::deep_copy(space, host_list(values), device_list(view));
       space.fence("Bracewell::PtychographySolver: positions are on the host");
     };
-    to_host(first, first_);
-    for (std::size_t i = 0; sum && i < first.size(); ++i)
-      first[i] += double(origin[i % 2]);
+    to_host(present, positions_);
+    for (std::size_t i = 0; sum && i < present.size(); ++i)
+      present[i] += double(origin[i % 2]);
     const auto sum_on_host = [&](double* numbers, std::size_t count) {
       if (!sum)
         return;
@@ -172,7 +174,7 @@ public:
       std::ranges::copy(values, numbers);
     };
     common_moves_ =
-        device_copy(space, "Bracewell::PtychographySolver::common_moves", common_moves(first, sum_on_host));
+        device_copy(space, "Bracewell::PtychographySolver::common_moves", common_moves(present, sum_on_host));
   }
 
   /// Where the displacements take the positions.
