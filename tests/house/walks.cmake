@@ -1,11 +1,16 @@
 # cmake -DROOT=<repository> -P walks.cmake
-# What docs/internals.md names is there: every name in `...` with a slash or the ending of a file is a file (`.hpp` may be
+# What docs/internals.md and the pages of docs/how name is there: every name in `...` with a slash or the ending of a file is a file (`.hpp` may be
 # left out, * stands for any letters) or a folder; every other word is a file's name without its ending, a folder, or stands
 # in the sources.
 
 cmake_minimum_required(VERSION 3.25)
 
 file(READ ${ROOT}/docs/internals.md page)
+file(GLOB pages ${ROOT}/docs/how/*.md)
+foreach(path IN LISTS pages)
+  file(READ ${path} how)
+  string(APPEND page "${how}")
+endforeach()
 file(GLOB_RECURSE files LIST_DIRECTORIES TRUE RELATIVE ${ROOT} ${ROOT}/include/* ${ROOT}/examples/* ${ROOT}/tests/*
   ${ROOT}/bench/* ${ROOT}/python/* ${ROOT}/docs/* ${ROOT}/c/* ${ROOT}/src/* ${ROOT}/scripts/*)
 list(TRANSFORM files PREPEND "/")
@@ -40,6 +45,6 @@ foreach(name IN LISTS names)
 endforeach()
 list(LENGTH names count)
 if(errors OR count LESS 100)
-  message(FATAL_ERROR "docs/internals.md names ${count} things; not there are\n${errors}")
+  message(FATAL_ERROR "docs/internals.md and docs/how name ${count} things; not there are\n${errors}")
 endif()
-message(STATUS "All ${count} names of docs/internals.md are there.")
+message(STATUS "All ${count} names of docs/internals.md and docs/how are there.")
