@@ -78,8 +78,8 @@ TEST_CASE("the error of sums over many poses in float does not grow with their n
   const Strategy strategy = GENERATE(Strategy::Automatic, Strategy::Atomic);
   CAPTURE(batches, poses, volumes, int(strategy));
   const Shape shape{"rotation", {12, 12, 12}, {8, 8}, 1.5, {}, Matrices::Rotation};
-  const Problem<double> one(shape, "CatmullRom", 1, 1);
-  Problem<float> many(shape, "CatmullRom", batches,
+  const Problem<double> one(shape, "catmull_rom", 1, 1);
+  Problem<float> many(shape, "catmull_rom", batches,
                       poses); // the same pose, image and weights again and again
   const auto repeat = [](auto& all, const auto& first) {
     using Value = std::remove_cvref_t<decltype(all[0])>;
