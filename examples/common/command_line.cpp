@@ -2,6 +2,7 @@
 #include "command_line.hpp"
 
 #include "input_error.hpp"
+#include "memory_limit.hpp"
 #include "processes.hpp"
 #include "signals.hpp"
 
@@ -14,11 +15,15 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <new>
 #include <optional>
 #include <sstream>
 #include <string>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -65,6 +70,40 @@ void require_finite_numbers(const CLI::App& app) {
         throw CLI::ValidationError(option->get_name(), "expected a number below 2^63, found " + text);
     }
   }
+}
+
+/// Kokkos ends with an abort where it cannot read a variable of its own.
+void require_numbers_in_environment() {
+  for (const char* const name : {"KOKKOS_NUM_THREADS", "KOKKOS_DEVICE_ID"}) {
+    const char* const text = std::getenv(name);
+    if (text == nullptr)
+      continue;
+    char* end = nullptr;
+    const long value = std::strtol(text, &end, 10);
+    if (end == text || *end != '\0' || value < 0 || value > std::numeric_limits<int>::max())
+      throw InputError("environment variable " + std::string(name) + ": expected a number, found \"" + text +
+                       '"');
+  }
+}
+
+/// Kokkos has room for so many threads, and crashes or waits forever with more.
+constexpr int most_threads = 512;
+
+/// Threads of the host: those that were asked for, at most 512; unasked no more than control groups allow.
+void set_threads([[maybe_unused]] Kokkos::InitializationSettings& settings) {
+#if defined(_OPENMP)
+  int threads = ::omp_get_max_threads();
+  const char* const kokkos = std::getenv("KOKKOS_NUM_THREADS");
+  const bool asked = kokkos != nullptr || std::getenv("OMP_NUM_THREADS") != nullptr;
+  if (!asked)
+    if (const double allowed = allowed_processors(); allowed < threads)
+      threads = std::max(1, static_cast<int>(std::ceil(allowed)));
+  threads = std::min(threads, most_threads);
+  if (threads != ::omp_get_max_threads())
+    ::omp_set_num_threads(threads);
+  if (kokkos != nullptr && std::atoi(kokkos) > most_threads)
+    settings.set_num_threads(most_threads);
+#endif
 }
 
 } // namespace
@@ -127,7 +166,9 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     timings.phase("start");
     std::optional<Kokkos::ScopeGuard> kokkos;
     if (!Kokkos::is_initialized()) { // the tests' program has it already
+      require_numbers_in_environment();
       auto settings = Kokkos::InitializationSettings().set_disable_warnings(true); // of unbound threads
+      set_threads(settings);
       if (process_count() > 1)
         settings.set_map_device_id_by("mpi_rank"); // in the node
       kokkos.emplace(settings);

@@ -33,3 +33,13 @@ foreach(source ${driver_sources})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 4 # Catch2's, when everything was skipped
     PROCESSORS 1 COST 1 ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")
 endforeach()
+
+# More threads than Kokkos has room for were a crash, or an endless wait; a variable that is no number was an abort.
+foreach(setting OMP_NUM_THREADS=768 KOKKOS_NUM_THREADS=768 KOKKOS_NUM_THREADS=x)
+  string(MAKE_C_IDENTIFIER drivers_${setting} name)
+  add_test(NAME ${name} COMMAND sh -c # the variable is set here: all tests get OMP_NUM_THREADS
+    "d=$(mktemp -d) && trap 'rm -r $d' EXIT && ${setting} '$<TARGET_FILE:bracewell-ptychography>' --demo $d/demo --passes 1")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 60)
+endforeach()
+set_tests_properties(drivers_KOKKOS_NUM_THREADS_x PROPERTIES
+  PASS_REGULAR_EXPRESSION "KOKKOS_NUM_THREADS: expected a number, found \"x\"")

@@ -69,3 +69,46 @@ TEST_CASE("backproject is the adjoint of project over the full spectrum") {
     CHECK(std::abs(gap) < 1e-12 * scale);
   }
 }
+
+TEST_CASE("the error of sums over many poses in float does not grow with their number") {
+  struct Case {
+    std::size_t batches, poses, volumes;
+  };
+  const auto [batches, poses, volumes] = GENERATE(Case{1, 10000, 1}, Case{2, 5000, 2}, Case{2000, 5, 1});
+  const Strategy strategy = GENERATE(Strategy::Automatic, Strategy::Atomic);
+  CAPTURE(batches, poses, volumes, int(strategy));
+  const Shape shape{"rotation", {12, 12, 12}, {8, 8}, 1.5, {}, Matrices::Rotation};
+  const Problem<double> one(shape, "catmull_rom", 1, 1);
+  Problem<float> many(shape, "catmull_rom", batches,
+                      poses); // the same pose, image and weights again and again
+  const auto repeat = [](auto& all, const auto& first) {
+    using Value = std::remove_cvref_t<decltype(all[0])>;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = Value(first[i % first.size()]);
+  };
+  repeat(many.projections, one.projections);
+  repeat(many.weights, one.weights);
+  repeat(many.poses.matrices, one.poses.matrices);
+  repeat(many.poses.shifts, one.poses.shifts);
+  many.options.strategy = strategy;
+
+  Tensor<complex<double>> data = spectra<complex<double>>({1}, shape.volume);
+  Tensor<double> weight = spectra<double>({1}, shape.volume);
+  one.reference_backprojections(false, data, weight);
+  auto sums = spectra<complex<float>>({volumes}, shape.volume);
+  auto weights = spectra<float>({volumes}, shape.volume);
+  many.operators.backproject(many.projections, many.poses, sums, weights, many.weights, many.options);
+  const double times = double(batches * poses) / double(volumes);
+  const auto error = [&](const auto& found, const auto& of_one) {
+    double difference = 0, all = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto right = times * of_one[i % of_one.size()];
+      difference += std::pow(double(Kokkos::abs(decltype(right)(found[i]) - right)), 2);
+      all += std::pow(double(Kokkos::abs(right)), 2);
+    }
+    return std::sqrt(difference / all);
+  };
+  // Of one pose: positions, weights and phases are rounded.
+  CHECK(error(sums, data) < 5e-6);
+  CHECK(error(weights, weight) < 5e-6);
+}

@@ -56,7 +56,8 @@ struct alignas(64) WindowBlock {
     for (int d = 0; d < D; ++d) {
       T fraction[size];
       for (int i = 0; i < size; ++i) { // Kokkos::floor is not vectorised: it may raise floating-point flags
-        const T q = position[d][i];
+        // As samples beyond int, which reach nothing, are placed too; not a number becomes the least.
+        const T q = std::min(std::max(T(-1e9), position[d][i]), T(1e9));
         const int cut = static_cast<int>(q), lower = cut - (static_cast<T>(cut) > q ? 1 : 0);
         first[d][i] = lower - (width / 2 - 1);
         fraction[i] = q - static_cast<T>(lower);

@@ -31,17 +31,17 @@ struct JoinTiles {
   /// The sum over tiles begin, begin + step .. for a cell of bin `bin` of all split bins and slices.
   KOKKOS_FUNCTION Kokkos::complex<T> sum(std::int64_t bin, int cell, int begin, int step) const {
     const std::int64_t cells = bins.tile_cells(), slice = bin % slices;
-    Kokkos::complex<T> sums[4] = {};
+    Kokkos::complex<double> sums[4] = {}; // of any number of tiles: in float their error would grow with it
     if (cell >= cells)
-      return sums[0];
+      return {};
     const SplitBin& from_bin = split[bin / slices];
     const Kokkos::complex<T>* const from = partial + (from_bin.first * slices + slice) * cells + cell;
     for (int i = begin; i < from_bin.count; i += 4 * step) { // four loads on their way
       BRACEWELL_UNROLL_FOR (int u = 0; u < 4; ++u)
         if (i + u * step < from_bin.count)
-          sums[u] += from[(i + u * step) * slices * cells];
+          sums[u] += Kokkos::complex<double>(from[(i + u * step) * slices * cells]);
     }
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    return Kokkos::complex<T>((sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
 
   KOKKOS_FUNCTION void add_to_grid(std::int64_t bin, int cell, const Kokkos::complex<T>& sum) const {

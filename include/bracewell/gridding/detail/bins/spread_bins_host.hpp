@@ -6,6 +6,11 @@
 #include <bracewell/gridding/detail/bins/spread_bins.hpp>
 #include <bracewell/gridding/detail/bins/tap_vectors.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
 namespace Bracewell::Impl {
 
 /// GriddingStrategy::Bins on hosts. A thread adds the samples of a task to a tile, row by row of taps: real and
@@ -30,7 +35,7 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
       Kokkos::parallel_for("Bracewell::Gridding::spread_bins",
                            Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>(
                                space, (end - begin) * static_cast<int>(slices), 1)
-                               .set_scratch_size(1, Kokkos::PerTeam(functor.tile_size() * sizeof(T) + 64)),
+                               .set_scratch_size(1, Kokkos::PerTeam(functor.scratch_bytes())),
                            functor);
     });
   }
@@ -38,22 +43,111 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
   /// Rows of taps are MaxWidth long, whatever the width: behind the last one there is room.
   std::size_t tile_size() const { return 2 * static_cast<std::size_t>(bins.tile_cells() + MaxWidth); }
 
+  /// In float, sums of many samples go on in double: a tile of these lies behind that in float.
+  static constexpr bool in_blocks = sizeof(T) < sizeof(double);
+  std::size_t scratch_bytes() const {
+    return tile_size() * (sizeof(T) + (in_blocks ? sizeof(double) : 0)) + 128;
+  }
+
   void operator()(const Team& team) const {
     const BinTask task = tasks[team.league_rank() / problem.slices];
     const std::int64_t slice = team.league_rank() % problem.slices;
     T* const tile = static_cast<T*>(team.team_scratch(1).get_shmem_aligned(tile_size() * sizeof(T), 64));
     std::fill_n(tile, tile_size(), T(0));
     const TileOnGrid<Dim> place(bins, task.bin);
-    for (std::uint32_t i = task.begin; i < task.end; ++i) {
-      // Samples lie anywhere in memory: without this, three quarters of the time is spent waiting for them.
-      __builtin_prefetch(&samples(order[Kokkos::min(i + ahead, task.end - 1)], slice));
-      add(problem.locations[i], samples(order[i], slice), place, tile);
-    }
+    if constexpr (in_blocks)
+      if (task.end - task.begin > 4 * block) {
+        add_in_blocks(team, task, slice, place, tile);
+        return store(task, slice, place, reinterpret_cast<const Complex*>(tile));
+      }
+    add_samples(task, task.begin, task.end, slice, place, tile);
     store(task, slice, place, reinterpret_cast<const Complex*>(tile));
   }
 
 private:
-  static constexpr std::uint32_t ahead = 16; ///< samples that are on their way
+  static constexpr std::uint32_t ahead = 16;   ///< samples that are on their way
+  static constexpr std::uint32_t block = 256;  ///< samples after which sums may go on in double
+  static constexpr int additions_of_cell = 64; ///< in float, on average, before that is worth its time
+
+  void add_samples(const BinTask& task, std::uint32_t begin, std::uint32_t end, std::int64_t slice,
+                   const TileOnGrid<Dim>& place, T* tile) const {
+    for (std::uint32_t i = begin; i < end; ++i) {
+      // Samples lie anywhere in memory: without this, three quarters of the time is spent waiting for them.
+      __builtin_prefetch(&samples(order[Kokkos::min(i + ahead, task.end - 1)], slice));
+      add(problem.locations[i], samples(order[i], slice), place, tile);
+    }
+  }
+
+  /// Adds a block of samples after the other to the tile. What they reach of it goes on to sums in double as soon as
+  /// its cells have got many: after every block where points crowd on one spot. The error does not grow with the
+  /// number of samples.
+  [[gnu::noinline]] void add_in_blocks(const Team& team, const BinTask& task, std::int64_t slice,
+                                       const TileOnGrid<Dim>& place, T* tile) const {
+    auto* const total =
+        static_cast<double*>(team.team_scratch(1).get_shmem_aligned(tile_size() * sizeof(double), 64));
+    std::fill_n(total, tile_size(), 0.0);
+    std::int64_t window = 1; // cells
+    for (int d = 0; d < Dim; ++d)
+      window *= problem.kernel.width;
+    std::int64_t waiting = 0; // samples
+    Region region;
+    for (std::uint32_t begin = task.begin; begin < task.end; begin += block) {
+      const std::uint32_t end = task.end - begin > block ? begin + block : task.end;
+      add_samples(task, begin, end, slice, place, tile);
+      for (std::uint32_t i = begin; i < end; ++i)
+        region.reach(problem.locations[i]);
+      waiting += end - begin;
+      if (end < task.end && waiting * window < additions_of_cell * region.cells(problem.kernel.width))
+        continue;
+      move(region, place, tile, total);
+      region = {};
+      waiting = 0;
+    }
+    for (std::size_t i = 0; i < tile_size(); ++i)
+      tile[i] = static_cast<T>(total[i]);
+  }
+
+  /// First cells of samples.
+  struct Region {
+    int low[Dim], high[Dim];
+
+    Region() {
+      std::fill_n(low, Dim, std::numeric_limits<int>::max());
+      std::fill_n(high, Dim, std::numeric_limits<int>::lowest());
+    }
+    void reach(const Location<T, Dim>& at) {
+      for (int d = 0; d < Dim; ++d) {
+        low[d] = std::min<int>(low[d], at.first[d]);
+        high[d] = std::max<int>(high[d], at.first[d]);
+      }
+    }
+    std::int64_t cells(int width) const {
+      std::int64_t product = 1;
+      for (int d = 0; d < Dim; ++d)
+        product *= high[d] - low[d] + width;
+      return product;
+    }
+  };
+
+  /// Adds what samples of a region have added to the tile to its sums in double, and makes it zero.
+  void move(const Region& region, const TileOnGrid<Dim>& place, T* tile, double* total) const {
+    int from[3] = {}, to[3] = {1, 1, 1};
+    for (int d = 0; d < Dim; ++d) {
+      from[d] = region.low[d] - place.origin[d];
+      to[d] = region.high[d] - place.origin[d] + problem.kernel.width;
+    }
+    const int rows = Dim == 3 ? bins.span(1) : 1;
+    for (int z = from[2]; z < to[2]; ++z)
+      for (int y = from[1]; y < to[1]; ++y) {
+        const std::int64_t row = 2 * (std::int64_t(z) * rows + y) * bins.stride;
+        T* const sums = tile + row;
+        double* const in_double = total + row;
+        for (int i = 2 * from[0]; i < 2 * to[0]; ++i) {
+          in_double[i] += double(sums[i]);
+          sums[i] = 0;
+        }
+      }
+  }
 
   void add(const Location<T, Dim>& at, const Complex& value, const TileOnGrid<Dim>& place, T* tile) const {
     TapVectors<T, MaxWidth, Dim> row(problem.kernel, at);

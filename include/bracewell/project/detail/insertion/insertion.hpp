@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/atomic.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/memory.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/detail/insertion/insert_bricks_host.hpp>
 #include <bracewell/project/detail/insertion/insert_duplicated.hpp>
@@ -11,6 +12,12 @@
 #include <bracewell/project/detail/insertion/insert_sample.hpp>
 #include <bracewell/project/detail/problem.hpp>
 #include <bracewell/project/options.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -64,11 +71,11 @@ InsertionWork insertion_work(const ExecutionSpace& space, const Samples<T, M, D>
 }
 
 /// Launches the kernel that choose_insertion has named; before that, the checks that are its own, then begin().
-template <class Kernel, class ExecutionSpace, class Amplitudes, class Scratch, class Begin>
-void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
-                      Insertion insertion, const Amplitudes& amplitudes,
-                      const InsertionTarget<typename Amplitudes::Real>& target, const Scratch& scratch,
-                      const Begin& begin) {
+template <class Kernel, class ExecutionSpace, class Amplitudes, class Scratch>
+void launch_insertion_once(const ExecutionSpace& space, const ProjectionArguments& arguments,
+                           const char* label, Insertion insertion, const Amplitudes& amplitudes,
+                           const InsertionTarget<typename Amplitudes::Real>& target, const Scratch& scratch,
+                           const std::function<void()>& begin) {
   using T = typename Amplitudes::Real;
   constexpr int M = Amplitudes::projected_dimensions, D = Amplitudes::dimensions;
   constexpr Mates mates = Amplitudes::mates;
@@ -122,6 +129,115 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
     }
     break;
   }
+}
+
+/// Poses that launch_insertion adds to a volume in float before their sums go on in double. An element gets at most
+/// some samples of each: sums of so few do not drift. There are more for large volumes, so that going on takes at most
+/// 1/128 of the additions, and on GPUs, so that launches are not what takes the time.
+template <class Kernel, class ExecutionSpace, class T, int M, int D>
+std::int64_t poses_of_block(const Samples<T, M, D>& samples) {
+  std::int64_t taps = samples.projection.elements();
+  for (int d = 0; d < D; ++d)
+    taps *= Kernel::width;
+  return std::max<std::int64_t>(is_host<ExecutionSpace> ? 128 : 1024,
+                                128 * samples.reconstruction.elements() / taps);
+}
+
+/// total[i] += block[i], which is zero afterwards.
+struct AddBlockOfPoses {
+  float* block;
+  double* total;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    total[i] += double(block[i]);
+    block[i] = 0;
+  }
+};
+
+/// Adds totals, which are zero afterwards, to what the caller gave.
+struct AddTotals {
+  double* total; ///< [2 elements] of data, then [elements] of weight
+  float *data, *weight;
+  std::int64_t numbers_of_data;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    float& to = i < numbers_of_data ? data[i] : weight[i - numbers_of_data];
+    to = static_cast<float>(double(to) + total[i]);
+    total[i] = 0;
+  }
+};
+
+/// launch_insertion for many poses in float: blocks of them are added to a volume of zeros each, these in double. The
+/// error does not grow with the number of poses. Memory: 3 volumes beside the caller's, less than the projections take.
+template <class Kernel, class ExecutionSpace, class Amplitudes, class Scratch>
+void insert_in_blocks(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
+                      Insertion insertion, const Amplitudes& amplitudes, const InsertionTarget<float>& target,
+                      const Scratch& scratch, std::int64_t most, std::function<void()> begin) {
+  const auto& all = amplitudes.samples;
+  const std::int64_t elements = all.reconstruction.elements(), numbers = (target.weight ? 3 : 2) * elements;
+  const auto block = device_vector<float>(space, "Bracewell::insertion::block", numbers);
+  const auto total = device_vector<double>(space, "Bracewell::insertion::total", numbers);
+  const InsertionTarget<float> target_of_block{
+      .data = reinterpret_cast<Kokkos::complex<float>*>(block.data()),
+      .weight = target.weight ? block.data() + 2 * elements : nullptr,
+      .absolute = target.absolute};
+  clear(space, "Bracewell::insertion::zero", block.data(), numbers);
+  clear(space, "Bracewell::insertion::zero", total.data(), numbers);
+  const Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>> each(space, 0, numbers);
+
+  const bool shared = target.batches == 1; // by all batches of poses
+  const std::int64_t batches = shared ? std::max<std::int64_t>(most / all.poses, 1) : 1;
+  for (std::int64_t batch = 0; batch < all.batches; batch += batches) {
+    for (std::int64_t pose = 0; pose < all.poses; pose += most) {
+      Amplitudes some = amplitudes;
+      some.samples.batches = std::min(batches, all.batches - batch);
+      some.samples.poses = std::min(most, all.poses - pose);
+      for (auto* of_poses :
+           {&some.samples.matrices, &some.samples.shifts, &some.samples.filters, &some.weights})
+        if (*of_poses)
+          of_poses->data = (*of_poses)(batch, pose);
+      some.values = amplitudes.address(batch, pose, 0);
+      launch_insertion_once<Kernel>(space, arguments, label, insertion, some, target_of_block, scratch,
+                                    begin);
+      begin = [] {};
+      const AddBlockOfPoses add_block{block.data(), total.data()};
+      if (is_host<ExecutionSpace> && numbers < 32768) // threads would wait for each other longer
+        for (std::int64_t i = 0; i < numbers; ++i)
+          add_block(i);
+      else
+        Kokkos::parallel_for("Bracewell::insertion::add_block", each, add_block);
+    }
+    if (!shared || batch + batches >= all.batches)
+      Kokkos::parallel_for(
+          "Bracewell::insertion::add_totals", each,
+          AddTotals{total.data(), reinterpret_cast<float*>(target.data + batch * target.batch_stride),
+                    target.weight + (target.weight ? batch * target.batch_stride : 0), 2 * elements});
+  }
+}
+
+/// Inserts samples as choose_insertion says: the checks that are the kernel's own, then begin(), then the kernel, in
+/// blocks of poses where many add to a volume in float.
+template <class Kernel, class ExecutionSpace, class Amplitudes, class Scratch, class Begin>
+void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
+                      Insertion insertion, const Amplitudes& amplitudes,
+                      const InsertionTarget<typename Amplitudes::Real>& target, const Scratch& scratch,
+                      const Begin& begin) {
+  if constexpr (std::is_same_v<typename Amplitudes::Real, float>) {
+    const auto& samples = amplitudes.samples;
+    const std::int64_t most = poses_of_block<Kernel, ExecutionSpace>(samples);
+    if (samples.poses * (target.batches == 1 ? samples.batches : 1) > 2 * most) {
+      if (insertion ==
+          Insertion::Duplicated) // for a volume less than it checks: for all, before anything is written
+        arguments.scratch("scratch", scratch,
+                          scratch_size(space, Strategy::Duplicated,
+                                       target.batches * samples.reconstruction.elements(),
+                                       target.weight != nullptr),
+                          "for Strategy::Duplicated");
+      return insert_in_blocks<Kernel>(space, arguments, label, insertion, amplitudes, target, scratch, most,
+                                      begin);
+    }
+  }
+  launch_insertion_once<Kernel>(space, arguments, label, insertion, amplitudes, target, scratch, begin);
 }
 
 } // namespace Bracewell::Impl
