@@ -409,7 +409,7 @@ TEST_CASE("scans that went wrong once have their right slices") {
     std::string word;
   };
   const std::string axis = "--centre 97.25 ";
-  for (const Case& one : {
+  for (const Case& one : std::vector<Case>{
            {"th_golden.h5", axis + "--zingers 0.5", 0.127, "they are sorted"},
            {"th_golden.h5", axis + "--stripes all", 0.142, "they are sorted"},
            {"th_golden_unwrapped.h5", axis + "--stripes all", 0.142, "they are sorted"},
