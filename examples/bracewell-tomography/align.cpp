@@ -14,18 +14,23 @@
 namespace Bracewell::Examples {
 namespace {
 
-constexpr int largest_width = 512, steps_per_level = 4, first_iterations = 15, joint_iterations = 150;
+constexpr int largest_width = 512, first_iterations = 15;
 
-/// How many pixels are one, from coarse to fine.
-std::vector<int> levels(int width) {
+/// Steps at a size of pixels.
+struct Level {
+  int bin, steps, iterations; ///< pixels that are one; iterations of a step
+};
+
+/// From coarse to fine. Angles and slices make up for each other over many iterations, shifts and slices do not.
+std::vector<Level> levels(int width, bool angles) {
   int finest = 1;
   while (width / finest > largest_width)
     finest *= 2;
-  std::vector<int> bins;
-  for (int bin = 4 * finest; bin >= finest; bin /= 2)
-    if (width / bin >= 16)
-      bins.push_back(bin);
-  return bins.empty() ? std::vector<int>{finest} : bins;
+  std::vector<Level> result;
+  for (int bin = (angles ? 4 : 2) * finest; bin >= finest; bin /= 2)
+    if (width / bin >= 16 || bin == finest)
+      result.push_back({bin, angles ? 4 : 2, angles ? 150 : 30});
+  return result;
 }
 
 /// Means over pixels of rows, in units of these pixels: line integrals of attenuation per wide pixel.
@@ -62,6 +67,14 @@ struct TakeFrom {
   const float* data;
   float* rows;
   KOKKOS_FUNCTION void operator()(std::int64_t i) const { rows[i] = data[i] - rows[i]; }
+};
+
+struct SquareOfDifference {
+  const float *data, *rows;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, double& sum) const {
+    const double rest = double(data[i]) - rows[i];
+    sum += rest * rest;
+  }
 };
 
 struct Add {
@@ -121,13 +134,13 @@ public:
   }
 
   /// Takes the slopes at some slices. Changes are scaled so that they count as much as a pixel does.
-  void linearise(const Space& space, const Slices& slices) {
+  void linearise(const Space& space, const Slices& slices, bool angles) {
     plan_.slopes(space, slices, of_angles_, of_shifts_);
     sum(space, of_angles_, of_shifts_, of_angles_, of_shifts_);
     const auto squares = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums_);
     const auto scale = Kokkos::create_mirror_view(scale_);
     for (std::int64_t i = 0; i < 2 * views_; ++i)
-      scale(i) = squares(i) > 0 ? float(1 / std::sqrt(squares(i))) : 0;
+      scale(i) = squares(i) > 0 && (angles || i >= views_) ? float(1 / std::sqrt(squares(i))) : 0;
     Kokkos::deep_copy(scale_, scale);
   }
 
@@ -233,12 +246,76 @@ void fix_gauge(const std::vector<double>& before, Views& views) {
     views.shifts[p] -= waves(p).head<2>().dot(fit.head<2>());
 }
 
+/// Shifts by the centres of mass of the rows, which go along with a constant, a cosine and a sine of the angle where
+/// nothing drifts; empty where views do not have the same mass, so that the detector did not see all of the object.
+std::vector<double> mass_shifts(const Sinograms& sinograms, const std::vector<double>& angles) {
+  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinograms);
+  const std::size_t rows = values.extent(0), count = values.extent(1), width = values.extent(2);
+  std::vector<double> shifts(count);
+  double all = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::vector<double> masses(count), centres(count);
+    double mass = 0, spread = 0;
+    for (std::size_t p = 0; p < count; ++p) {
+      for (std::size_t x = 0; x < width; ++x)
+        masses[p] += values(row, p, x), centres[p] += values(row, p, x) * double(x);
+      centres[p] /= masses[p];
+      mass += masses[p] / double(count);
+    }
+    for (const double of_view : masses)
+      spread += std::pow(of_view / mass - 1, 2) / double(count);
+    if (!(mass > 0) || !(spread < 0.05 * 0.05))
+      continue;
+    Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
+    Eigen::Vector3d right = Eigen::Vector3d::Zero();
+    const auto waves = [&](std::size_t p) {
+      return Eigen::Vector3d(std::cos(angles[p]), std::sin(angles[p]), 1);
+    };
+    for (std::size_t p = 0; p < count; ++p)
+      normal += waves(p) * waves(p).transpose(), right += centres[p] * waves(p);
+    const Eigen::Vector3d fit = normal.ldlt().solve(right);
+    for (std::size_t p = 0; p < count; ++p)
+      shifts[p] += mass * (centres[p] - waves(p).dot(fit));
+    all += mass;
+  }
+  for (double& shift : shifts)
+    shift /= all;
+  return all > 0 ? shifts : std::vector<double>();
+}
+
+/// The root mean square of what slices leave of sinograms after some iterations.
+double residual_of(const Space& space, const Sinograms& data, const Views& views, int width, double centre,
+                   int bin) {
+  const auto slices = std::int64_t(data.extent(0)), count = std::int64_t(data.extent(1));
+  const int n = int(data.extent(2));
+  const ViewSlopes<Space, float> plan(space, coarse_geometry(views, width, centre, bin),
+                                      plan_options(slices));
+  const JointPair pair(space, plan, slices, count, n);
+  const LeastSquaresSolver<Space, float> solver(space, joint_shape(slices, count, n));
+  const auto change = allocate<DeviceView<float***>>("change", 1, 1, slices * n * n + 2 * count);
+  const auto rest = allocate<Sinograms>("rest", slices, count, n);
+  Kokkos::deep_copy(space, change, 0);
+  solver.solve(space, pair, data, change, {.iterations = first_iterations});
+  pair.project(space, change, rest);
+  double squares = 0;
+  Kokkos::parallel_reduce(
+      "Bracewell::examples::residual",
+      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, std::int64_t(rest.size())),
+      SquareOfDifference{data.data(), rest.data()}, squares);
+  return std::sqrt(squares / double(rest.size()));
+}
+
 } // namespace
 
-int alignment_steps(int width) { return steps_per_level * int(levels(width).size()); }
+int alignment_steps(int width, bool angles) {
+  int steps = 3; // the residuals of three geometries
+  for (const Level& level : levels(width, angles))
+    steps += level.steps;
+  return steps;
+}
 
 double alignment_bytes(const Space& space, const Views& views, int width, std::int64_t rows) {
-  const int bin = levels(width).back(), coarse = width / bin;
+  const int bin = levels(width, true).back().bin, coarse = width / bin;
   const auto count = std::int64_t(views.angles.size());
   return double(ViewSlopes<Space, float>::bytes_needed(space, coarse_geometry(views, width, width / 2.0, bin),
                                                        plan_options(rows))) +
@@ -247,23 +324,32 @@ double alignment_bytes(const Space& space, const Views& views, int width, std::i
          20.0 * double(rows) * coarse * double(coarse);
 }
 
-Views align_views(const Space& space, const Sinograms& sinograms, Views views, double centre,
-                  Progress& progress) {
+Alignment align_views(const Space& space, const Sinograms& sinograms, const Views& before, double centre,
+                      bool angles, Progress& progress) {
   const auto slices = std::int64_t(sinograms.extent(0)), count = std::int64_t(sinograms.extent(1));
-  const int width = int(sinograms.extent(2));
-  const std::vector<double> before = views.angles;
-  views.shifts.resize(views.angles.size());
-  for (const int bin : levels(width)) {
-    const int n = width / bin;
-    const auto data = allocate<Sinograms>("binned", slices, count, n),
-               rest = allocate<Sinograms>("rest", slices, count, n);
-    for_each(space, std::int64_t(data.size()), BinRows{sinograms.data(), data.data(), width, n, bin});
+  const int width = int(sinograms.extent(2)), finest = levels(width, angles).back().bin;
+  const auto binned = [&](int bin) {
+    const auto data = allocate<Sinograms>("binned", slices, count, width / bin);
+    for_each(space, std::int64_t(data.size()),
+             BinRows{sinograms.data(), data.data(), width, width / bin, bin});
+    return data;
+  };
+  Views views = before;
+  views.shifts = mass_shifts(sinograms, before.angles);
+  std::vector<Views> candidates{before};
+  if (views.shifts.empty())
+    views.shifts.resize(views.angles.size());
+  else
+    candidates.push_back(views);
+  for (const Level& level : levels(width, angles)) {
+    const int bin = level.bin, n = width / bin;
+    const Sinograms data = binned(bin), rest = allocate<Sinograms>("rest", slices, count, n);
     const LeastSquaresSolver<Space, float> solver(space, joint_shape(slices, count, n));
     const auto images = allocate<DeviceView<float***>>("images", 1, 1, slices * n * n + 2 * count),
                change = allocate<DeviceView<float***>>("change", 1, 1, slices * n * n + 2 * count);
     const Slices now(images.data(), std::size_t(slices), std::size_t(n), std::size_t(n));
     Kokkos::deep_copy(space, change, 0);
-    for (int step = 0; step < steps_per_level; ++step) {
+    for (int step = 0; step < level.steps; ++step) {
       const ViewSlopes<Space, float> plan(space, coarse_geometry(views, width, centre, bin),
                                           plan_options(slices));
       JointPair pair(space, plan, slices, count, n);
@@ -272,11 +358,11 @@ Views align_views(const Space& space, const Sinograms& sinograms, Views views, d
         solver.solve(space, pair, data, change, {.iterations = first_iterations});
         pair.sharpen(space, change, images);
       }
-      pair.linearise(space, now);
+      pair.linearise(space, now, angles);
       plan.project(space, now, rest);
       for_each(space, std::int64_t(rest.size()), TakeFrom{data.data(), rest.data()});
       Kokkos::deep_copy(space, change, 0);
-      solver.solve(space, pair, rest, change, {.iterations = joint_iterations});
+      solver.solve(space, pair, rest, change, {.iterations = level.iterations});
       const std::vector<double> changes = pair.changes(change.data());
       pair.sharpen(space, change, change);
       for_each(space, std::int64_t(now.size()), Add{change.data(), images.data()});
@@ -287,8 +373,21 @@ Views align_views(const Space& space, const Sinograms& sinograms, Views views, d
       progress.add(1);
     }
   }
-  fix_gauge(before, views);
-  return views;
+  fix_gauge(before.angles, views);
+  candidates.push_back(views);
+  // What fits the data best is taken, and what the scan said unless that is better.
+  const Sinograms data = binned(finest);
+  Alignment result;
+  for (const Views& candidate : candidates) {
+    const double residual = residual_of(space, data, candidate, width, centre, finest);
+    const bool is_first = &candidate == &candidates.front();
+    if (is_first)
+      result = {before, residual, residual};
+    else if (residual < std::min(0.98 * result.before, result.after))
+      result.views = candidate, result.after = residual;
+    progress.add(1);
+  }
+  return result;
 }
 
 } // namespace Bracewell::Examples

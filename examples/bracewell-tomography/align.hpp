@@ -12,16 +12,25 @@ inline constexpr std::int64_t aligned_rows = 8;
 /// Memory that the alignment of so many rows takes.
 double alignment_bytes(const Space& space, const Views& views, int width, std::int64_t rows);
 
-/// Finds angles and shifts of the views of a scan that drifts, with the slices of some rows: Gauss-Newton steps on
-/// slices and views together, each by conjugate gradients, from coarse pixels to fine ones. What the data do not say
-/// stays as it is: the mean of the angles, and shifts as those of an object elsewhere.
-/// @param sinograms  [rows, angles, width] attenuation, not filtered
-/// @param views      where the search begins
-/// @param centre     detector pixel of the axis
-Views align_views(const Space& space, const Sinograms& sinograms, Views views, double centre,
-                  Progress& progress);
+/// Where views were found to be.
+struct Alignment {
+  Views views;
+  double before = 0,
+         after =
+             0; ///< root mean square of what slices leave of the sinograms; the same where nothing was better
+};
 
-/// Steps that align_views reports to `progress`.
-int alignment_steps(int width);
+/// Finds shifts of the views of a scan that drifts, and angles if asked for, with the slices of some rows. Begins with the
+/// centres of mass of the rows; then Gauss-Newton steps on slices and views together, each by conjugate gradients, from
+/// coarse pixels to fine ones. What the data do not say stays as it is: the mean of the angles, and shifts as those of an
+/// object elsewhere. Views stay as they are where the slices do not fit the sinograms better then.
+/// @param sinograms  [rows, angles, width] attenuation, not filtered
+/// @param before     where the search begins, without shifts
+/// @param centre     detector pixel of the axis
+Alignment align_views(const Space& space, const Sinograms& sinograms, const Views& before, double centre,
+                      bool angles, Progress& progress);
+
+/// Steps that align_views reports to `progress`, at most.
+int alignment_steps(int width, bool angles);
 
 } // namespace Bracewell::Examples

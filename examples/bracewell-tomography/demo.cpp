@@ -117,7 +117,7 @@ std::vector<float> true_slices(const TomographyDemo& demo) {
             continue;
           for (int i = 0; i < samples * samples; ++i) {
             const double dx = x - demo.width / 2 - e.x + (i % samples + 0.5) / samples - 0.5;
-            const double dy = y - demo.width / 2 - e.y + (i / samples + 0.5) / samples - 0.5;
+            const double dy = demo.width / 2 - y - e.y + (i / samples + 0.5) / samples - 0.5; // up
             const double u = (dx * std::cos(e.angle) + dy * std::sin(e.angle)) / e.a;
             const double v = (dy * std::cos(e.angle) - dx * std::sin(e.angle)) / e.b;
             sum += u * u + v * v < 1 ? e.value : 0;

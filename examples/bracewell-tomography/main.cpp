@@ -157,7 +157,8 @@ void main_job(TomographyOptions& options, Provenance& provenance, Timings& timin
   run.rows = index_range("--rows", options.rows);
   run.air = index_range("--air", options.air);
   run.columns = index_range("--columns", options.columns);
-  run.logarithm = !options.no_log;
+  if (options.no_log || options.take_log)
+    run.logarithm = options.take_log;
   if (options.solver)
     run.solver = solver_options(options);
   run.scan.nearest_flat = options.between == BetweenFlats::Nearest;
@@ -175,10 +176,11 @@ void main_job(TomographyOptions& options, Provenance& provenance, Timings& timin
     run.stripes = options.stripe_options;
   }
   if (options.demo) {
-    if (!run.scan.file.empty() || !run.out.empty() || run.rows || run.columns || run.size || run.binning > 1)
-      throw InputError(
-          "--demo makes its own scan: --scan, --out, --rows, --columns, --size and --binning do not go "
-          "with it");
+    if (!run.scan.file.empty() || !run.out.empty() || run.rows || run.columns || run.size ||
+        run.binning > 1 || !run.y_up)
+      throw InputError("--demo makes its own scan: --scan, --out, --rows, --columns, --size, --y-axis and "
+                       "--binning do not go "
+                       "with it");
     std::cout << demonstrate(space, run, *options.demo, options.of_demo, provenance, timings) << '\n';
     return;
   }

@@ -83,16 +83,26 @@ Views find_views(const Space& space, const Job& job, const Stripes& stripes,
     read_sinogram(space, job, stripes, prepared, job.rows.begin + (2 * i + 1) * job.slices / (2 * rows),
                   Sinograms(sinograms.data() + i * job.angles() * job.width, 1, sinograms.extent(1),
                             sinograms.extent(2)));
-  Progress progress("aligning", "steps", alignment_steps(job.width));
-  const Views found = align_views(space, sinograms, before, centre, progress);
+  const bool angles = job.options.align == AlignedViews::Angles;
+  Progress progress("aligning", "steps", alignment_steps(job.width, angles));
+  const Alignment found = align_views(space, sinograms, before, centre, angles, progress);
+  const Views& views = found.views;
   double rotated = 0, shifted = 0; // root mean squares
-  for (std::size_t p = 0; p < found.angles.size(); ++p) {
-    rotated += std::pow((found.angles[p] - before.angles[p]) / degree, 2) / double(found.angles.size());
-    shifted += std::pow(found.shifts[p], 2) / double(found.angles.size());
+  for (std::size_t p = 0; p < views.angles.size(); ++p) {
+    rotated += std::pow((views.angles[p] - before.angles[p]) / degree, 2) / double(views.angles.size());
+    shifted += views.shifts.empty() ? 0 : std::pow(views.shifts[p], 2) / double(views.angles.size());
   }
-  provenance.took(job.scan.path(), "views that are " + shortest(std::sqrt(rotated)) + " degrees and " +
-                                       shortest(std::sqrt(shifted)) + " pixels off (root mean square)");
-  return found;
+  const std::string residuals = "the residual of " + std::to_string(rows) + " rows is " +
+                                shortest(found.before) + " before and " + shortest(found.after) + " after";
+  if (found.after < found.before)
+    provenance.took(job.scan.path(), "views that are " + shortest(std::sqrt(rotated)) + " degrees and " +
+                                         shortest(std::sqrt(shifted)) +
+                                         " pixels off (root mean square): " + residuals);
+  else
+    provenance.assume(job.scan.path().string() +
+                      ": --align found no views that fit the data better: they stay as they are (residual " +
+                      shortest(found.before) + ")");
+  return views;
 }
 
 /// Angles and shifts as a table, in the order in which the projections were taken.
@@ -103,34 +113,68 @@ void write_views(const std::filesystem::path& path, const Scan& scan, const View
   std::vector<double> degrees, shifts;
   for (const std::size_t p : order) {
     degrees.push_back(views.angles[p] / degree);
-    shifts.push_back(views.shifts[p]);
+    shifts.push_back(views.shifts.empty() ? 0 : views.shifts[p]);
   }
   const std::vector<TextColumn> columns{{"angle_degrees", degrees}, {"shift_pixels", shifts}};
   write_text_table(path, columns);
 }
 
-/// Where the axis is by the centres of mass of the rows, which go along with centre + a cos + b sin of the angle.
+/// A sinogram on the host.
+struct HostSinogram {
+  std::vector<float> values;
+  std::size_t count, width;
+
+  explicit HostSinogram(const DeviceView<float**>& sinogram)
+      : values(sinogram.size()), count(sinogram.extent(0)), width(sinogram.extent(1)) {
+    Kokkos::deep_copy(host_view(values), Part<const float*>(sinogram.data(), sinogram.size()));
+  }
+  const float* row(std::size_t p) const { return values.data() + p * width; }
+};
+
+/// Where the axis is by the centres of mass of the views, which go along with centre + a cos + b sin of the angle.
 struct MassFit {
   double centre = 0;
-  double error = 0;      ///< of the centre, pixels: what the fit leaves over the root of the views
+  double error =
+      0; ///< of the centre, pixels: by what the fit leaves of views, and by what air has of columns
   bool is_sound = false; ///< the detector saw all of the object: its mass is the same in every view
 };
 
-MassFit fit_mass(const DeviceView<float**>& sinogram, const std::vector<double>& angles) {
-  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
-  const std::size_t count = values.extent(0), width = values.extent(1),
+MassFit fit_mass(const HostSinogram& sinogram, const std::vector<double>& angles) {
+  const std::size_t count = sinogram.count, width = sinogram.width,
                     some = std::max<std::size_t>(1, width / 50);
+  std::vector<double> columns(width); // means over all views
+  for (std::size_t p = 0; p < count; ++p)
+    for (std::size_t x = 0; x < width; ++x)
+      columns[x] += double(sinogram.row(p)[x]) / double(count);
+  const auto mean = [&](std::size_t begin, std::size_t end) {
+    return std::accumulate(columns.begin() + std::ptrdiff_t(begin), columns.begin() + std::ptrdiff_t(end),
+                           0.0) /
+           double(std::max<std::size_t>(1, end - begin));
+  };
+  // Columns that see the object now and then, by means of some: those beyond add noise alone, with a long lever.
+  double least = std::min(mean(0, some), mean(width - some, width)), most = least;
+  for (std::size_t x = 0; x + some <= width; ++x)
+    most = std::max(most, mean(x, x + some));
+  std::size_t begin = 0, end = width;
+  while (begin + some < end && mean(begin, begin + some) < least + 0.02 * (most - least))
+    ++begin;
+  while (begin + some < end && mean(end - some, end) < least + 0.02 * (most - least))
+    --end;
+  begin -= std::min(begin, some), end = std::min(width, end + some);
+  const std::size_t left_end = std::max(some, begin), right_begin = std::min(width - some, end);
+  const double left = mean(0, left_end), right_air = mean(right_begin, width);
+  const auto air = [&](std::size_t x) {
+    return left + (right_air - left) * double(x) / double(std::max<std::size_t>(1, width - 1));
+  };
+  double scatter = 0; // of columns of air, which is the same in all views
+  for (std::size_t x = 0; x < width; ++x)
+    if (x < left_end || x >= right_begin)
+      scatter += std::pow(columns[x] - air(x), 2) / double(left_end + width - right_begin);
   std::vector<double> masses(count), moments(count);
-  double left = 0, right_air = 0, largest = 0; // of the outermost columns, over all views
+  double largest = 0;
   for (std::size_t p = 0; p < count; ++p)
-    for (std::size_t x = 0; x < some; ++x) {
-      left += values(p, x) / double(some * count);
-      right_air += values(p, width - 1 - x) / double(some * count);
-    }
-  for (std::size_t p = 0; p < count; ++p)
-    for (std::size_t x = 0; x < width; ++x) { // above air
-      const double air = left + (right_air - left) * double(x) / double(std::max<std::size_t>(1, width - 1)),
-                   value = values(p, x) - air;
+    for (std::size_t x = begin; x < end; ++x) { // above air
+      const double value = sinogram.row(p)[x] - air(x);
       largest = std::max(largest, value);
       masses[p] += value, moments[p] += value * double(x);
     }
@@ -149,39 +193,103 @@ MassFit fit_mass(const DeviceView<float**>& sinogram, const std::vector<double>&
     spread += std::pow(masses[p] / mass - 1, 2) / double(count);
   }
   const Eigen::Vector3d wave = normal.ldlt().solve(right);
-  double rest = 0;
+  double rest = 0, lever = 0;
   for (std::size_t p = 0; p < count; ++p)
     rest += std::pow(moments[p] / mass - waves(p).dot(wave), 2) / double(count);
   fit.centre = wave[0];
+  for (std::size_t x = begin; x < end; ++x)
+    lever += std::pow(double(x) - fit.centre, 2);
   // Half a turn tells the constant from the waves less well than a whole one does.
-  fit.error = std::sqrt(rest * std::abs(normal.inverse()(0, 0)));
+  fit.error = std::sqrt(rest * std::abs(normal.inverse()(0, 0)) + scatter * lever / (mass * mass));
   fit.is_sound = count > 8 && mass > 0 && std::sqrt(spread) < 0.05 && edges < 0.05 * largest &&
                  fit.error < 0.5 && fit.centre >= 0 && fit.centre <= double(width - 1);
   return fit;
 }
 
-/// The axis, by the wedge of the sinogram's spectrum, near the centre of mass where the detector saw all of the object.
-/// Says how well both agree, and over a whole turn opposite views, too. Throws InputError where there is none.
+/// Where the axis is by the two views that are nearest to opposite ones, of which one is the mirror image of the other.
+/// Off by half of what an object moves between them, so that it tells places that are pixels apart.
+double fit_pair(const HostSinogram& sinogram, const std::vector<double>& angles) {
+  const auto [first, last] = std::ranges::minmax_element(angles);
+  const std::size_t p = std::size_t(first - angles.begin());
+  std::size_t q = std::size_t(last - angles.begin());
+  const auto off = [&](std::size_t i) { return std::abs(angles[i] - *first - std::numbers::pi); };
+  for (std::size_t i = 0; i < angles.size(); ++i)
+    if (off(i) < off(q))
+      q = i;
+  const auto width = std::ptrdiff_t(sinogram.width);
+  double best = 0, least = std::numeric_limits<double>::infinity();
+  for (std::ptrdiff_t twice = width / 4; twice < 2 * width - width / 4; ++twice) {
+    double sum = 0;
+    std::ptrdiff_t count = 0;
+    for (std::ptrdiff_t x = std::max<std::ptrdiff_t>(0, twice - width + 1); x < std::min(width, twice + 1);
+         ++x, ++count)
+      sum += std::pow(double(sinogram.row(p)[x]) - sinogram.row(q)[twice - x], 2);
+    // What the other view does not see is taken for air: else few columns at an end would fit best.
+    for (std::ptrdiff_t x = 0; x < width; ++x)
+      if (twice - x < 0 || twice - x >= width)
+        sum += std::pow(double(sinogram.row(p)[x]), 2), ++count;
+    if (sum / double(count) < least)
+      least = sum / double(count), best = 0.5 * double(twice);
+  }
+  return best;
+}
+
+/// Says where the axis goes along the rows by their centres of mass, and how the detector is rolled then.
+void check_roll(const Job& job, const RowReader& row_of, const MassFit& middle, Provenance& provenance) {
+  const std::int64_t reach = job.slices / 3;
+  if (reach < 1 || !row_of || !middle.is_sound)
+    return;
+  MassFit fits[2];
+  for (const int side : {0, 1}) {
+    fits[side] =
+        fit_mass(HostSinogram(row_of(job.middle_row() + (side == 0 ? -reach : reach))), job.scan.angles());
+    if (!fits[side].is_sound)
+      return;
+  }
+  const double moved = fits[1].centre - fits[0].centre,
+               bend = middle.centre - 0.5 * (fits[0].centre + fits[1].centre),
+               error = std::hypot(fits[0].error, fits[1].error);
+  const double roll = std::atan2(moved, double(2 * reach)) / degree;
+  const auto said = [](double value) { return shortest(std::round(100 * value) / 100); };
+  std::string text = "the axis by the centres of mass of rows " + std::to_string(job.middle_row() - reach) +
+                     ", " + std::to_string(job.middle_row()) + " and " +
+                     std::to_string(job.middle_row() + reach) + " at pixels " + said(fits[0].centre) + ", " +
+                     said(middle.centre) + " and " + said(fits[1].centre);
+  // One that the slices show, and that the rows agree about.
+  if (std::abs(moved) > std::max(0.5, 6 * error) && std::abs(bend) < 0.25 * std::abs(moved) &&
+      std::abs(roll) < 5)
+    provenance.assume(job.scan.path().string() + ": " + text + ": the detector is rolled by " + said(roll) +
+                      " degrees (--roll " + said(job.options.roll + roll) + ")");
+  else
+    provenance.took(job.scan.path(), text);
+}
+
+/// The axis by three witnesses: the wedge of the sinogram's spectrum, near the centre of mass where the detector saw all of
+/// the object; this centre of mass; and opposite views, over a whole turn all of them. Says how well they agree. Throws
+/// InputError where there is none.
 double find_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                 Provenance& provenance) {
+                 const RowReader& row_of, Provenance& provenance, std::vector<double>& places) {
   const std::vector<double>& angles = job.scan.angles();
   const std::string file = job.scan.path().string();
   const auto [least, most] = std::ranges::minmax(angles);
   const double last_pixel = job.width - 1;
-  if (job.scan.is_tilt_series() && most - least < 170 * degree) {
-    provenance.assume(file + ": the axis is taken to be in the middle of the images, at pixel " +
-                      shortest(0.5 * last_pixel) + ", as in tilt series; --centre says where it is");
-    return 0.5 * last_pixel;
-  }
+  const HostSinogram host(sinogram);
   {
-    const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
-    const auto [low, high] = std::minmax_element(values.data(), values.data() + values.size());
-    if (std::any_of(values.data(), values.data() + values.size(),
-                    [](float v) { return !std::isfinite(v); }) ||
-        !(*high > *low))
+    const auto [low, high] = std::ranges::minmax_element(host.values);
+    if (!std::ranges::all_of(host.values, [](float v) { return std::isfinite(v); }) || !(*high > *low))
       throw InputError(file + ": the axis is not found, as row " + std::to_string(job.middle_row()) +
                        (*high > *low ? " has values that are not finite" : " has the same value everywhere") +
                        "; use --centre");
+  }
+  if (job.scan.is_tilt_series() && most - least < 170 * degree) {
+    if (const MassFit mass = fit_mass(host, angles); mass.is_sound && mass.error < 0.25) {
+      provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(mass.centre) +
+                                           ", by the centre of mass, as the images see all of the object");
+      return mass.centre;
+    }
+    provenance.assume(file + ": the axis is taken to be in the middle of the images, at pixel " +
+                      shortest(0.5 * last_pixel) + ", as in tilt series; --centre says where it is");
+    return 0.5 * last_pixel;
   }
   Progress progress("searching the axis", "parts", 100);
   std::int64_t shown = 0;
@@ -197,54 +305,62 @@ double find_axis(const Space& space, const Job& job, const DeviceView<float**>& 
     return (value < first + 1 && first > 0) || (value > last - 1 && last < last_pixel);
   };
   const auto said = [](double value) { return shortest(std::round(100 * value) / 100); };
-  const MassFit mass = fit_mass(sinogram, angles);
+  const double close = std::max(1., 0.002 * job.width); // of witnesses that agree
+  const auto agree = [&](double a, double b) { return std::abs(a - b) < close; };
+  const MassFit mass = fit_mass(host, angles);
   const double near = std::max(4., 0.01 * job.width), quarter = job.width / 4;
-  double centre = 0;
-  bool agreed = false;
-  if (mass.is_sound) {
-    centre = wedge(mass.centre - near, mass.centre + near);
-    agreed = std::abs(centre - mass.centre) < std::max(1., 0.002 * job.width);
-  }
-  if (!agreed) {
+  double spectrum = mass.is_sound ? wedge(mass.centre - near, mass.centre + near) : -1;
+  if (!mass.is_sound || !agree(spectrum, mass.centre)) {
     double first = job.width / 2 - quarter, last = job.width / 2 + quarter;
-    centre = wedge(first, last);
-    if (ends_at(centre, first, last)) {
+    spectrum = wedge(first, last);
+    if (ends_at(spectrum, first, last)) {
       first = 0.02 * last_pixel, last = 0.98 * last_pixel;
-      centre = wedge(first, last);
-      if (ends_at(centre, first, last) && !mass.is_sound)
+      spectrum = wedge(first, last);
+      if (ends_at(spectrum, first, last) && !mass.is_sound)
         throw InputError(file + ": the axis is not found: the search ends at its limit, pixel " +
-                         said(centre) + "; use --centre, or --try-centres for pictures");
+                         said(spectrum) + "; use --centre, or --try-centres for pictures");
     }
   }
-  if (agreed && std::abs(centre - mass.centre) > std::max(0.3, 5 * mass.error))
+  const bool whole_turn = most - least > 350 * degree && angles.size() >= 16;
+  std::string text = "by the sinogram's spectrum at " + said(spectrum);
+  if (mass.is_sound)
+    text += ", by the centre of mass at " + said(mass.centre);
+  double centre = spectrum;
+  bool agreed = true;
+  places = {spectrum};
+  if (whole_turn) {
+    // They see what turns about the axis, and nothing else: a drift of the brightness or the edge of the detector are none.
+    const double opposite = find_overlap(space, sinogram, angles);
+    text += ", by opposite views at " + said(opposite);
+    agreed = agree(opposite, spectrum) && (!mass.is_sound || agree(opposite, mass.centre));
+    const bool alone = !agree(opposite, spectrum) && !(mass.is_sound && agree(opposite, mass.centre));
+    centre = alone && mass.is_sound && agree(spectrum, mass.centre) ? spectrum : opposite;
+    places.push_back(opposite);
+  } else if (mass.is_sound && !agree(spectrum, mass.centre)) {
+    const double opposite = fit_pair(host, angles);
+    text += ", by the first and the last view at " + said(opposite);
+    agreed = false;
+    const double of_spectrum = std::abs(spectrum - opposite), of_mass = std::abs(mass.centre - opposite);
+    // Where the detector sees all of the object, the fit has no other minima to fall into.
+    centre = of_mass < of_spectrum && mass.error < 0.25 ? mass.centre : spectrum;
+  } else if (mass.is_sound) {
     // The spectrum has no clear least value of what is even about the axis; drifts shift the centre of mass.
-    provenance.assume(file + ": the axis is at pixel " + said(centre) + " by the sinogram's spectrum, at " +
-                      said(mass.centre) + " by the centre of mass: look at --try-centres");
-  std::string witnesses = agreed ? "; the centre of mass says " + said(mass.centre) : std::string();
-  if (mass.is_sound && !agreed) {
-    if (std::abs(centre - mass.centre) >= std::max(1., 0.002 * job.width)) {
-      // Where the detector sees all of the object, the fit has no other minima to fall into.
-      const bool mass_is_sure = mass.error < 0.25;
-      provenance.assume(file + ": the axis is at pixel " + said(centre) + " by the sinogram's spectrum, at " +
-                        said(mass.centre) + " by the centre of mass, of which the " +
-                        (mass_is_sure ? "latter" : "former") + " is taken: look at --try-centres");
-      centre = mass_is_sure ? mass.centre : centre;
-    }
-    witnesses = "; the centre of mass says " + said(mass.centre);
+    agreed = std::abs(spectrum - mass.centre) < std::max(0.3, 5 * mass.error);
   }
-  if (most - least > 350 * degree && angles.size() >= 16) {
-    const double overlap = find_overlap(space, sinogram, angles);
-    witnesses += "; opposite views say " + said(overlap);
-    if (std::abs(overlap - centre) > std::max(1., 0.002 * job.width))
-      provenance.assume(file + ": the axis is at pixel " + said(centre) + " by the sinogram's spectrum, at " +
-                        said(overlap) + " by opposite views: one is wrong; look at --try-centres");
-  }
-  if (witnesses.empty())
+  if (mass.is_sound)
+    places.push_back(mass.centre);
+  if (!agreed)
+    provenance.assume(file + ": the axis is " + text + ", of which " + said(centre) +
+                      " is taken: look at the picture of these (_axis), or at --try-centres");
+  else if (!mass.is_sound && !whole_turn)
     provenance.assume(
         file + ": the axis, pixel " + said(centre) +
         ", is found by the sinogram's spectrum alone, as the object goes on beyond the detector "
         "or its mass changes: look at --try-centres");
-  provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(centre) + witnesses);
+  if (agreed)
+    places.clear();
+  provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(centre) + ", " + text);
+  check_roll(job, row_of, mass, provenance);
   return centre;
 }
 
@@ -259,10 +375,10 @@ std::optional<PreparedRows> prepare_middle(const Space& space, const Job& job, c
   return prepared;
 }
 
-DeviceView<float**> middle_sinogram(const Space& space, const Job& job, const Stripes& stripes,
-                                    const std::optional<PreparedRows>& prepared) {
+DeviceView<float**> sinogram_of(const Space& space, const Job& job, const Stripes& stripes,
+                                const std::optional<PreparedRows>& prepared, std::int64_t row) {
   const auto sinogram = allocate<DeviceView<float**>>("sinogram", job.angles(), job.width);
-  read_sinogram(space, job, stripes, prepared, job.middle_row(),
+  read_sinogram(space, job, stripes, prepared, row,
                 Sinograms(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1)));
   return sinogram;
 }
@@ -276,7 +392,7 @@ double mean_attenuation(const DeviceView<float**>& sinogram) {
 }
 
 MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                           Provenance& provenance, Timings& timings) {
+                           const RowReader& row_of, Provenance& provenance, Timings& timings) {
   const RunOptions& options = job.options;
   if (!options.half_acquisition && !options.laminography)
     check_width(job, sinogram, provenance);
@@ -292,7 +408,7 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
   if (!options.centre && options.half_acquisition) {
     found.centre = find_overlap(space, sinogram, job.scan.angles());
   } else if (!options.centre) {
-    found.centre = find_axis(space, job, sinogram, provenance);
+    found.centre = find_axis(space, job, sinogram, row_of, provenance, found.places);
   }
   // Whatever the others compute on.
   found.centre = sum_over_processes(is_first_process() ? found.centre : 0);
@@ -338,7 +454,7 @@ void check_values(const Space& space, const Job& job, Provenance& provenance) {
     const float value = values(size(i));
     const std::size_t x = size(i % width);
     const bool is_saturated = value >= limit, is_finite = std::isfinite(value),
-               is_dark = job.options.logarithm && value <= dark[x];
+               is_dark = job.logarithm && value <= dark[x];
     not_finite += !is_finite, saturated += is_finite && is_saturated, without_light += is_finite && is_dark;
     of_columns[x] += !is_finite || is_saturated || is_dark;
   }
@@ -383,9 +499,9 @@ Views views_of(const Space& space, const Job& job, const Stripes& stripes,
                const std::optional<PreparedRows>& prepared, double centre, Provenance& provenance,
                Timings& timings) {
   const RunOptions& options = job.options;
-  if (options.laminography || options.align)
+  if (options.laminography || options.align != AlignedViews::None)
     require_one_process();
-  if (!options.align)
+  if (options.align == AlignedViews::None)
     return {job.scan.angles()};
   timings.phase("align the views");
   Views views = find_views(space, job, stripes, prepared, centre, provenance);

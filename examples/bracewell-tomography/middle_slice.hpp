@@ -7,29 +7,36 @@
 #include "common/timings.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <vector>
 
 namespace Bracewell::Examples {
 
 /// What the middle slice tells of all.
 struct MiddleSlice {
-  double centre;      ///< of the axis
-  double attenuation; ///< per pixel
+  double centre;                   ///< of the axis
+  double attenuation;              ///< per pixel
+  std::vector<double> places = {}; ///< of the axis by witnesses that do not agree; empty where they do
 };
+
+/// Sinogram [angles, width] of a row of the detector.
+using RowReader = std::function<DeviceView<float**>(std::int64_t)>;
 
 /// The middle row, and what it depends on, prepared where there are steps on frames.
 std::optional<PreparedRows> prepare_middle(const Space& space, const Job& job, const Stripes& stripes);
 
-/// Sinogram [angles, width] of the middle row.
-DeviceView<float**> middle_sinogram(const Space& space, const Job& job, const Stripes& stripes,
-                                    const std::optional<PreparedRows>& prepared);
+/// Sinogram [angles, width] of a row, which is one of those prepared where there are steps on frames.
+DeviceView<float**> sinogram_of(const Space& space, const Job& job, const Stripes& stripes,
+                                const std::optional<PreparedRows>& prepared, std::int64_t row);
 
 /// The attenuation per pixel that a sinogram's root mean square stands for, were it even over the detector.
 double mean_attenuation(const DeviceView<float**>& sinogram);
 
 /// Looks at it, and searches the axis where that is not given. The same in all processes.
+/// @param row_of  of other rows, which tell of the detector's roll; empty: they are not looked at
 MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                           Provenance& provenance, Timings& timings);
+                           const RowReader& row_of, Provenance& provenance, Timings& timings);
 
 /// Says what iterations take for granted.
 void check_size(const RunOptions& options, const Place& place, Provenance& provenance);

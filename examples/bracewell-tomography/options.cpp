@@ -15,6 +15,11 @@ const std::map<std::string, StoredType> output_types{{"float16", StoredType::Flo
 
 const std::map<std::string, Method> methods{
     {"fourier", Method::Fourier}, {"log-polar", Method::LogPolar}, {"line", Method::Line}};
+/// Python's spelling, too.
+const std::map<std::string, Method> spelt_methods{{"fourier", Method::Fourier},
+                                                  {"log-polar", Method::LogPolar},
+                                                  {"log_polar", Method::LogPolar},
+                                                  {"line", Method::Line}};
 const std::map<std::string, LeastSquaresMethod> solvers{{"cgls", LeastSquaresMethod::ConjugateGradients},
                                                         {"sirt", LeastSquaresMethod::SIRT},
                                                         {"fista-tv", LeastSquaresMethod::TotalVariation}};
@@ -92,7 +97,11 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
                  "projections that are left out, by their numbers from 0 in the order of the file: 7,30:40")
       ->delimiter(',')
       ->type_name("N,BEGIN:END");
-  app.add_flag("--no-log", options.no_log, "data are attenuation already");
+  auto* const no_log = app.add_flag("--no-log", options.no_log, "data are attenuation already");
+  app.add_flag("--log", options.take_log,
+               "they are transmission, as is the default unless they are 0 or less often and there are no "
+               "frames without object")
+      ->excludes(no_log);
   app.add_option("--flat-at", run.scan.flat_at,
                  "numbers of the projections before which the flat frames were taken, as many each time "
                  "(0,1500: before "
@@ -235,10 +244,13 @@ void add_method_options(CLI::App& app, TomographyOptions& options) {
   app.add_option("--centre", options.centre, "of the rotation axis")
       ->type_name("PIXEL|auto")
       ->capture_default_str();
-  app.add_flag(
-      "--align", run.align,
-      "the scan drifts: angles and horizontal shifts of the projections are found first, and written to "
-      "_views.txt");
+  auto* const align = app.add_flag_callback(
+      "--align", [&run] { run.align = AlignedViews::Shifts; },
+      "the scan drifts: horizontal shifts of the projections are found first, and written to _views.txt");
+  app.add_flag_callback(
+         "--align-angles", [&run] { run.align = AlignedViews::Angles; },
+         "likewise, and their angles; several times as long")
+      ->excludes(align);
   app.add_option("--try-centres", options.try_centres,
                  "the middle slice at these centres, as one picture: OUT ends with .png, .pdf or .svg")
       ->type_name("FIRST:LAST:STEP");
@@ -246,7 +258,7 @@ void add_method_options(CLI::App& app, TomographyOptions& options) {
       ->type_name("FIRST:LAST:STEP");
   app.add_option("--method", run.method,
                  "log-polar takes even angles over 180 degrees only and is never the fastest")
-      ->transform(CLI::CheckedTransformer(methods, CLI::ignore_case).description(""))
+      ->transform(CLI::CheckedTransformer(spelt_methods, CLI::ignore_case).description(""))
       ->type_name(names_of(methods))
       ->default_str("fourier");
   app.add_option("--tolerance", run.tolerance, "relative error of the Fourier method")
@@ -302,6 +314,14 @@ void add_solver_options(CLI::App& app, TomographyOptions& options) {
       "--even-weights", [&run] { run.density_weights = false; }, "all projections count the same");
   density->excludes(even);
   solver->excludes(filter)->excludes(padding)->excludes(density)->excludes(even);
+  app.add_option("--y-axis", run.y_up,
+                 "where y of the slices points to, which are seen at x cos + y sin: up (from row n/2 to row "
+                 "0) as ASTRA, "
+                 "scikit-image and algotom have it, down as before 0.2, their mirror image")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, bool>{{"up", true}, {"down", false}}).description(""))
+      ->type_name("down|up")
+      ->default_str("up");
   app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
   app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
 }
@@ -325,14 +345,27 @@ void add_demo_options(CLI::App& app, TomographyOptions& options) {
 } // namespace
 
 void add_options(CLI::App& app, TomographyOptions& options) {
-  add_scan_options(app, options);
-  add_detector_options(app, options);
-  add_stripe_options(app, options);
-  add_method_options(app, options);
-  add_solver_options(app, options);
+  // Under headings, in the order of the work.
+  const auto add = [&](const char* heading, const auto& some) {
+    const std::size_t before = app.get_options().size();
+    some(app, options);
+    const std::vector<CLI::Option*> all = app.get_options();
+    for (std::size_t i = before; i < all.size(); ++i)
+      all[i]->group(heading);
+  };
+  add("Scan", add_scan_options);
+  add("Detector and beam", add_detector_options);
+  add("Stripes", add_stripe_options);
+  add("Axis and method", add_method_options);
+  add("Iterations, filter and slices", add_solver_options);
   add_memory_limit(app, options.run.memory_limit);
   add_picture_format(app, options.run.picture_ending);
-  add_demo_options(app, options);
+  add("Demonstration", add_demo_options);
+  app.footer("Examples:\n"
+             "  bracewell-tomography --scan scan.h5 --out slices.h5 --stripes sorting\n"
+             "  bracewell-tomography --scan scan.nxs --try-centres 990:1010:2 --out c.png\n"
+             "  bracewell-tomography --scan tilts.mrc --out slices.tif --solver sirt\n"
+             "  bracewell-tomography --demo FOLDER");
 }
 
 } // namespace Bracewell::Examples

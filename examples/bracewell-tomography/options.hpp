@@ -35,7 +35,7 @@ struct TomographyOptions {
   int zinger_window = OutlierOptions{}.window;
   BetweenFlats between = BetweenFlats::Linear;
   StripeOptions stripe_options;
-  bool no_log = false;
+  bool no_log = false, take_log = false;
   std::optional<std::filesystem::path> demo;
   TomographyDemo of_demo;
 };

@@ -49,6 +49,11 @@ void SliceOutput::write_attribute(const std::string& name, double value) {
     hdf5_->write_attribute(dataset, name, value);
 }
 
+void SliceOutput::write_attribute(const std::string& name, const std::string& value) {
+  if (hdf5_)
+    hdf5_->write_attribute(dataset, name, value);
+}
+
 void SliceOutput::write_provenance(const std::string& text) {
   description_ = text;
   if (hdf5_)

@@ -21,6 +21,7 @@ public:
   int threads(int most) const { return tiff_ ? 1 : most; }
   /// Slices from `first` on, as they are stored.
   void write(std::int64_t first, std::span<const std::byte> values);
+  void write_attribute(const std::string& name, const std::string& value);
   void write_attribute(const std::string& name, double value);
   /// Of the whole file, before the first slice.
   void write_provenance(const std::string& text);

@@ -68,7 +68,7 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   const Place place = place_of(job, axis_or_widest(job));
   check_method(options, scan.angles());
   Views views{scan.angles()};
-  views.shifts.resize(options.align ? views.angles.size() : 0);
+  views.shifts.resize(options.align != AlignedViews::None ? views.angles.size() : 0);
   const double sinogram = 4.0 * double(angles) * job.width, wide = 4.0 * double(angles) * place.width,
                image = 4.0 * place.image * double(place.image);
   const double input = job.has_frame_steps() ? sinogram : double(job.bytes_per_row()),

@@ -51,6 +51,22 @@ struct MarkSaturated {
   }
 };
 
+/// The share of the values of a row of all projections that are 0 or less.
+double share_without_light(const Scan& scan, std::int64_t row) {
+  const std::int64_t count = std::int64_t(scan.angles().size()) * scan.width();
+  const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
+                                                         size(count * bytes_of(scan.format().type)));
+  scan.read(row, 1, {host.data(), host.size()});
+  const auto stored = Kokkos::create_mirror_view_and_copy(Memory(), host);
+  const auto floats = allocate<DeviceView<float*>>("floats", count);
+  const Space space;
+  to_floats(space, scan.format(), stored.data(), floats.data(), count);
+  space.fence("Bracewell::examples::share_without_light");
+  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), floats);
+  return double(std::count_if(values.data(), values.data() + count, [](float value) { return value <= 0; })) /
+         double(count);
+}
+
 /// Frames that are worked on at once.
 std::int64_t frames_at_once(const Job& job, std::int64_t rows) {
   return std::clamp<std::int64_t>(
@@ -105,9 +121,18 @@ Job::Job(const RunOptions& of_run, Provenance& provenance) : options(of_run), sc
       (last - first) * double(scan.angles().size()) < 350 * degree * (double(scan.angles().size()) - 1))
     provenance.assume(file + ": --laminography takes angles over a whole turn, they span " +
                       shortest(span / degree) + " degrees: what the others would see is missing");
-  if (options.logarithm && !scan.has_flat() && !options.air)
-    provenance.assume(file + ": has no frames without object: its values are taken as transmission; use "
-                             "--flat, --air, or --no-log for attenuation");
+  logarithm = options.logarithm.value_or(true);
+  if (!options.logarithm && !scan.has_flat() && !options.air) {
+    const double below = share_without_light(scan, options.binning * middle_row());
+    logarithm = below < 0.05;
+    provenance.assume(
+        file + (logarithm ? ": has no frames without object: its values are taken as transmission; use "
+                            "--flat, --air, or --no-log for attenuation"
+                          : ": has no frames without object, and " + shortest(std::round(100 * below)) +
+                                " % of the values of row " + std::to_string(middle_row()) +
+                                " are 0 or less, which transmission is not: they are taken as "
+                                "attenuation already (--no-log); --log takes their logarithm"));
+  }
   if (options.phase) {
     const int reach = phase_reach(*options.phase);
     if (detector_rows <= reach)
@@ -214,7 +239,7 @@ void Normalise::operator()(const Space& space, std::int64_t first, const std::by
   }
   const IndexRange air = job_.options.air.value_or(IndexRange{});
   const ProjectionNormalisation options{
-      .logarithm = job_.options.logarithm, .air_begin = int(air.begin), .air_end = int(air.end)};
+      .logarithm = job_.logarithm, .air_begin = int(air.begin), .air_end = int(air.end)};
   const ConstFrames raw(values, angles, count, width);
   const Sinograms normalised =
       uncleaned_.size() > 0 ? Sinograms(uncleaned_.data(), count, angles, width) : sinograms;

@@ -23,6 +23,7 @@ struct Job {
   IndexRange rows;
   int width;
   std::int64_t slices, middle; ///< the middle one counts from the first of the rows
+  bool logarithm;              ///< of transmission; false: values are attenuation already
 
   Job(const RunOptions& options, Provenance& provenance);
 

@@ -35,13 +35,32 @@ bool are_uneven(const std::vector<double>& weights) {
   return std::ranges::any_of(weights, [](double weight) { return std::abs(weight - 1) > 0.05; });
 }
 
+/// Whether a method takes the mirror image's angles: y goes up, down in geometries. Log-polar slices are turned over, as
+/// their angles have to rise.
+bool mirrors_angles(const RunOptions& options) { return options.y_up && options.method != Method::LogPolar; }
+
 ParallelBeamGeometry beam_geometry(const RunOptions& options, const Views& views, const Place& place) {
-  return {.angles = views.angles,
-          .width = place.width,
-          .centre = place.centre,
-          .weights = angle_weights(options, views.angles),
-          .shifts = views.shifts};
+  ParallelBeamGeometry beam{.angles = views.angles,
+                            .width = place.width,
+                            .centre = place.centre,
+                            .weights = angle_weights(options, views.angles),
+                            .shifts = views.shifts};
+  if (mirrors_angles(options))
+    for (double& angle : beam.angles)
+      angle = -angle;
+  return beam;
 }
+
+/// Exchanges y and -y of slices.
+struct TurnOver {
+  Slices slices;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const auto n = std::int64_t(slices.extent(1)), column = i % n, place = i / n, lines = (n - 1) / 2;
+    const std::int64_t slice = place / lines, line = 1 + place % lines;
+    Kokkos::kokkos_swap(slices(slice, n / 2 - line, column), slices(slice, n / 2 + line, column));
+  }
+};
 
 /// visit(the plan's type, its geometry and its options) for the method.
 template <class Visit>
@@ -50,8 +69,10 @@ auto with_plan(const RunOptions& options, const Views& views, const Place& place
   const auto units = options.solver ? ProjectionUnits::LineIntegrals : ProjectionUnits::Transpose;
   const ParallelBeamGeometry beam = beam_geometry(options, views, place);
   if (options.laminography) {
-    const TiltedBeamGeometry tilted{
-        .beam = beam, .rows = int(slices), .tilt = *options.laminography * degree};
+    const TiltedBeamGeometry tilted{.beam = beam,
+                                    .rows = int(slices),
+                                    .tilt =
+                                        (mirrors_angles(options) ? -1 : 1) * *options.laminography * degree};
     if (options.method == Method::Line)
       return visit(std::type_identity<LineLaminography<Space, float>>(), tilted,
                    LineLaminographyOptions{.image = place.image, .depth = place.depth, .units = units});
@@ -103,10 +124,17 @@ Reconstructor filtered(const Space& space, const RunOptions& options, std::int64
   const Sinograms finer = upsampling > 1
                               ? allocate<Sinograms>("filtered", slices, angles, upsampling * place.width)
                               : Sinograms();
+  const bool over = options.y_up && !mirrors_angles(options);
   return [=](const Space& on, const Sinograms& sinograms, const Slices& result) {
     const Sinograms rows = upsampling > 1 ? first_slices(finer, sinograms.extent(0)) : sinograms;
     filter->execute(on, sinograms, rows);
     plan->backproject(on, rows, result);
+    if (over && result.extent(1) > 2)
+      Kokkos::parallel_for(
+          "Bracewell::examples::turn_over",
+          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+              on, 0, std::int64_t(result.extent(0) * ((result.extent(1) - 1) / 2) * result.extent(2))),
+          TurnOver{result});
     return Iterations{};
   };
 }
@@ -124,7 +152,8 @@ std::vector<double> angle_weights(const RunOptions& options, const std::vector<d
 
 void check_method(const RunOptions& options, const std::vector<double>& angles) {
   if (options.laminography) {
-    if (options.half_acquisition || options.align || options.try_centres || options.try_tilts)
+    if (options.half_acquisition || options.align != AlignedViews::None || options.try_centres ||
+        options.try_tilts)
       throw InputError(
           "--laminography: --half-acquisition, --align, --try-centres and --try-tilts do not go with it");
     if (options.method == Method::LogPolar)
@@ -135,13 +164,17 @@ void check_method(const RunOptions& options, const std::vector<double>& angles) 
                        "artefacts about the axis");
   }
   if (options.method == Method::LogPolar) {
+    if (options.solver)
+      throw InputError(
+          "--method log-polar: iterations by it take about 100 times as long as by --method fourier, and "
+          "give the same; use --solver with fourier or line");
     if (options.density_weights.value_or(false))
       throw InputError("--density-weights: log-polar reconstruction takes even angles only");
-    if (options.align)
+    if (options.align != AlignedViews::None)
       throw InputError("--align: --method log-polar takes even angles only");
     check_even(options.scan.file.string(), angles);
   }
-  if (options.align && options.half_acquisition)
+  if (options.align != AlignedViews::None && options.half_acquisition)
     throw InputError("--align: --half-acquisition does not go with it");
   if (options.half_acquisition && options.density_weights.value_or(false))
     throw InputError("--density-weights: --half-acquisition takes even angles over a whole turn only");

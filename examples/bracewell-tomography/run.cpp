@@ -47,12 +47,19 @@ Stripes stripe_removal(const Space& space, const Job& job) {
   return stripes;
 }
 
+/// A picture of the places that the axis may have.
+fs::path axis_path(const RunOptions& options) {
+  return beside(options.out, "_axis" + options.picture_ending);
+}
+
 /// What a run writes.
 std::vector<fs::path> outputs_of(const RunOptions& options) {
   if (is_null_output(options.out))
     return {};
   std::vector<fs::path> paths{options.out, picture_path(options)};
-  if (options.align)
+  if (!options.centre)
+    paths.push_back(axis_path(options));
+  if (options.align != AlignedViews::None)
     paths.push_back(views_path(options));
   return paths;
 }
@@ -79,6 +86,7 @@ PreparedRows prepare_share(const Space& space, const Job& job, const Stripes& st
 void write_attributes(SliceOutput& output, const RunOptions& options, const MiddleSlice& middle,
                       double residual) {
   output.write_attribute("centre", middle.centre);
+  output.write_attribute("y_axis", options.y_up ? "up" : "down");
   if (options.laminography)
     output.write_attribute("laminography", *options.laminography);
   if (!options.solver)
@@ -87,6 +95,41 @@ void write_attributes(SliceOutput& output, const RunOptions& options, const Midd
   output.write_attribute("residual", residual);
   if (options.solver->total_variation > 0)
     output.write_attribute("total_variation", options.solver->total_variation * middle.attenuation);
+}
+
+/// The slice of a sinogram about an axis, `image` pixels wide.
+std::vector<float> trial_slice(const Space& space, const Job& job, const RunOptions& options,
+                               const DeviceView<float**>& sinogram, double centre, int image) {
+  Place place = place_of(job, centre);
+  place.image = image;
+  // Filters write over rows.
+  const auto rows = allocate<Sinograms>("rows", 1, job.angles(), place.width);
+  const auto slice = allocate<DeviceView<float***>>("slice", 1, image, image);
+  const Sinograms seen(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
+  if (is_wider(place))
+    widen(space, options, place, centre, seen, rows);
+  else
+    Kokkos::deep_copy(space, rows, seen);
+  make_reconstructor(space, options, {job.scan.angles()}, place, 1, mean_attenuation(sinogram))(space, rows,
+                                                                                                slice);
+  apply_mask(space, slice, {.radius = image / 2.0});
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
+  return {host.data(), host.data() + host.size()};
+}
+
+/// The middle slice about the places that witnesses of the axis do not agree about.
+void write_places(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
+                  const std::vector<double>& places) {
+  const int image = place_of(job, places.front()).image;
+  RunOptions options = job.options;
+  options.solver.reset(); // filtered back-projection shows the axis as well
+  std::vector<std::vector<float>> images;
+  std::vector<std::string> captions;
+  for (const double centre : places) {
+    images.push_back(trial_slice(space, job, options, sinogram, centre, image));
+    captions.push_back("centre " + shortest(std::round(100 * centre) / 100));
+  }
+  write_panels(axis_path(job.options), images, captions, image);
 }
 
 } // namespace
@@ -117,12 +160,17 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     prepared = prepare_share(space, job, stripes);
   }
   timings.phase("look at the middle slice");
-  const MiddleSlice middle = look_at_middle(
-      space, job,
-      middle_sinogram(space, job, stripes,
-                      prepared && process_count() == 1 ? prepared : prepare_middle(space, job, stripes)),
-      provenance, timings);
+  const bool all_rows = !job.has_frame_steps() || process_count() == 1;
+  const auto of_middle = all_rows ? std::nullopt : prepare_middle(space, job, stripes);
+  const RowReader row_of = [&](std::int64_t row) {
+    return sinogram_of(space, job, stripes, of_middle ? of_middle : prepared, row);
+  };
+  const DeviceView<float**> sinogram = row_of(job.middle_row());
+  const MiddleSlice middle =
+      look_at_middle(space, job, sinogram, all_rows ? row_of : RowReader(), provenance, timings);
   const double centre = middle.centre;
+  if (!middle.places.empty() && !measuring && is_first_process())
+    write_places(space, job, sinogram, middle.places);
   const Views views = views_of(space, job, stripes, prepared, centre, provenance, timings);
   if (!size_is_known)
     open_output(centre);
@@ -171,9 +219,8 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   provenance.say();
   const Stripes stripes = stripe_removal(space, job);
   const auto prepared = prepare_middle(space, job, stripes);
-  DeviceView<float**> sinogram = middle_sinogram(space, job, stripes, prepared);
+  DeviceView<float**> sinogram = sinogram_of(space, job, stripes, prepared, job.middle_row());
   const int image = place_of(job, tilts ? *options.centre : trial(count / 2)).image; // the same for all
-  const auto slice = allocate<DeviceView<float***>>("slice", 1, image, image);
   std::vector<std::vector<float>> images;
   std::vector<std::string> captions;
   Progress progress("reconstructing", tilts ? "tilts" : "centres", count);
@@ -181,23 +228,10 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
     if (tilts) {
       std::optional<PreparedRows> rolled = prepared;
       prepare_frames(space, job, trial(i), *rolled);
-      sinogram = middle_sinogram(space, job, stripes, rolled);
+      sinogram = sinogram_of(space, job, stripes, rolled, job.middle_row());
     }
     const double centre = tilts ? *options.centre : trial(i);
-    Place place = place_of(job, centre);
-    place.image = image;
-    // Filters write over rows.
-    const auto rows = allocate<Sinograms>("rows", 1, job.angles(), place.width);
-    const Sinograms seen(sinogram.data(), 1, sinogram.extent(0), sinogram.extent(1));
-    if (is_wider(place))
-      widen(space, options, place, centre, seen, rows);
-    else
-      Kokkos::deep_copy(space, rows, seen);
-    make_reconstructor(space, options, {job.scan.angles()}, place, 1, mean_attenuation(sinogram))(space, rows,
-                                                                                                  slice);
-    apply_mask(space, slice, {.radius = image / 2.0});
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
-    images.emplace_back(host.data(), host.data() + host.size());
+    images.push_back(trial_slice(space, job, options, sinogram, centre, image));
     captions.push_back((tilts ? "roll " : "centre ") + shortest(trial(i)));
     progress.add(1);
   }

@@ -19,6 +19,8 @@
 
 namespace Bracewell::Examples {
 
+/// Angles: these and shifts.
+enum class AlignedViews { None, Shifts, Angles };
 enum class Method { Fourier, LogPolar, Line };
 
 /// Numbers first, first + step ... last.
@@ -50,20 +52,22 @@ struct RunOptions {
   std::optional<TrialRange> try_tilts;   ///< degrees of roll, likewise
   int binning = 1;                   ///< pixels of the detector, of which all below count squares of so many
   std::optional<IndexRange> columns; ///< of the detector; absent: all; others count from the first of these
-  std::optional<OutlierOptions> zingers; ///< absent: they stay
-  double roll = 0;                       ///< of the detector, degrees
-  std::optional<PhaseOptions> phase;     ///< absent: there is none
-  std::vector<double> hardening;         ///< coefficients of the polynomial; empty: none
-  std::optional<double> laminography;    ///< degrees of the axis' tilt; absent: there is none
-  std::optional<int> depth;              ///< slices of laminography; absent: as many as rows
-  bool half_acquisition = false;         ///< the axis is near an end of the detector
-  std::optional<int> size;               ///< pixels of a slice; absent: as the detector sees
-  bool logarithm = true;                 ///< false: values are attenuation already
-  std::optional<IndexRange> air;         ///< columns without object
-  std::optional<StripeOptions> stripes;  ///< absent: they stay
-  bool align = false;                    ///< the scan drifts: angles and shifts of views are searched for
+  std::optional<OutlierOptions> zingers;   ///< absent: they stay
+  double roll = 0;                         ///< of the detector, degrees
+  std::optional<PhaseOptions> phase;       ///< absent: there is none
+  std::vector<double> hardening;           ///< coefficients of the polynomial; empty: none
+  std::optional<double> laminography;      ///< degrees of the axis' tilt; absent: there is none
+  std::optional<int> depth;                ///< slices of laminography; absent: as many as rows
+  bool half_acquisition = false;           ///< the axis is near an end of the detector
+  std::optional<int> size;                 ///< pixels of a slice; absent: as the detector sees
+  std::optional<bool> logarithm;           ///< false: values are attenuation already; absent: as they look
+  std::optional<IndexRange> air;           ///< columns without object
+  std::optional<StripeOptions> stripes;    ///< absent: they stay
+  AlignedViews align = AlignedViews::None; ///< the scan drifts: what of its views is searched for
   /// Weigh projections by the share of half a turn that is theirs; absent: where angles are not evenly spread.
   std::optional<bool> density_weights = {};
+  /// Where y of slices points to: up is what ASTRA, scikit-image and algotom have, down what geometries of the library have.
+  bool y_up = true;
   bool corners = false;                ///< keep what lies outside of the disc that every projection sees
   std::optional<IndexRange> rows;      ///< of the detector; absent: all
   std::optional<double> memory_limit;  ///< megabytes; absent: half of the machine's

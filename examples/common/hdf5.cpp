@@ -245,7 +245,8 @@ std::string reason(hid_t dataset) {
                                                sizeof name, name, nullptr);
     if (H5Zfilter_avail(filter) <= 0)
       return "cannot be read: it is compressed by filter " + std::to_string(filter) +
-             (*name ? " (" + std::string(name) + ")" : "") + ", which is not installed";
+             (*name ? " (" + std::string(name) + ")" : "") +
+             ", whose plug-in is not there; HDF5_PLUGIN_PATH names the folder of plug-ins";
   }
   return "cannot be read: the file is damaged or truncated";
 }

@@ -228,7 +228,7 @@ struct LeastSquaresRun {
   double discrepancy = 0, relaxation = 1;
   bool nonnegative = false;
   double total_variation = 0;
-  int inner_iterations = 20;
+  int inner_iterations = 4;
 };
 
 struct LeastSquaresPlan : Plan {

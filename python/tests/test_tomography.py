@@ -63,7 +63,7 @@ def test_a_disc_comes_back_from_its_line_integrals(method, tolerance):
     n = 96
     image, sinogram = disc(n, 10, -7, 20)
     beam = bracewell.Tomography(ANGLES, n, method=method)
-    found = beam.backproject(bracewell.filter_projections(sinogram))
+    found = beam.backproject(bracewell.filter_projections(sinogram, "ramp", padding="zero"))
     y, x = np.mgrid[:n, :n] - n // 2
     within = np.hypot(x - 10, y + 7) < 16
     away = (np.hypot(x - 10, y + 7) > 25) & (np.hypot(x, y) < n / 2 - 2)
@@ -189,7 +189,7 @@ def test_the_ramp_is_a_convolution_with_its_kernel(rng):
     m = np.arange(-19, 20)
     kernel = np.where(m == 0, 0.25, np.where(m % 2 == 0, 0, -1 / (np.pi * np.where(m == 0, 1, m))**2))
     expected = np.array([[np.convolve(row, kernel)[19:39] for row in slice_] for slice_ in rows])
-    assert relative_error(bracewell.filter_projections(rows), expected) < 1e-12
+    assert relative_error(bracewell.filter_projections(rows, "ramp", padding="zero"), expected) < 1e-12
 
 
 def test_the_axis_is_found(rng):
@@ -199,6 +199,43 @@ def test_the_axis_is_found(rng):
         s = x * np.cos(angles) + y * np.sin(angles) + 66.5
         sinogram += np.exp(-(np.arange(n) - s[:, None])**2 / (2 * size**2))
     assert abs(bracewell.find_centre(sinogram.astype(np.float32), angles) - 66.5) < 0.5
+
+
+@pytest.mark.parametrize("sinogram, words", [
+    (np.full((181, 64), np.nan), "sinogram: expected finite values, found 11584 of 11584 that are not"),
+    (np.zeros((181, 64)), "sinogram: expected values that differ, those of an object, found 0 everywhere"),
+    (np.full((181, 64), 7, np.uint16), "found 7 everywhere"),
+])
+def test_there_is_no_axis_in_nothing(sinogram, words):
+    with pytest.raises(ValueError, match=words):
+        bracewell.find_centre(sinogram, np.arange(181) * np.pi / 180)
+    with pytest.raises(ValueError, match=words):
+        bracewell.find_overlap(sinogram, np.arange(181) * np.pi / 90)
+
+
+def test_counts_of_any_byte_order_are_taken():
+    flat, dark = np.full((2, 9), 60000, np.uint16), np.full((2, 9), 100, np.uint16)
+    raw = np.arange(5000, 5000 + 7 * 2 * 9, dtype=np.uint16).reshape(7, 2, 9)
+    found = bracewell.normalise_projections(raw, dark, flat)
+    assert found.dtype == np.float32
+    assert relative_error(found, -np.log((raw - 100.0) / 59900).transpose(1, 0, 2)) < 1e-5
+    assert np.array_equal(bracewell.normalise_projections(raw.astype(">u2"), dark.astype(">i4"), flat.astype(">f4")), found)
+    beam = bracewell.Tomography(ANGLES, 16, method="log-polar")
+    rows = np.ones((1, 90, 16))
+    assert np.array_equal(beam.backproject(rows.astype(">f8")), beam.backproject(rows))
+    assert np.array_equal(beam.backproject(rows[0].astype(np.int32)), beam.backproject(rows[0].astype(np.float32)))
+    assert np.array_equal(bracewell.filter_projections(rows.astype(">f4")), bracewell.filter_projections(rows.astype(np.float32)))
+
+
+def test_minus_the_angles_have_y_up():
+    """The convention of ASTRA and scikit-image: s = x cos + y sin, y = -row."""
+    n = 64
+    y, x = -(np.mgrid[:n, :n] - n // 2)[0], np.mgrid[:n, :n][1] - n // 2
+    s = np.arange(n) - n // 2 - 12 * np.cos(ANGLES)[:, None] - 7 * np.sin(ANGLES)[:, None]
+    sinogram = np.exp(-s**2 / 18) * np.sqrt(18 * np.pi)
+    found = bracewell.Tomography(-np.asarray(ANGLES), n).backproject(bracewell.filter_projections(sinogram, "ramp"))
+    blob = np.exp(-((x - 12)**2 + (y - 7)**2) / 18)
+    assert np.linalg.norm((found - blob)[np.hypot(x, y) < 28]) < 0.05 * np.linalg.norm(blob)
 
 
 def test_stripes_go_and_their_sinogram_stays():

@@ -45,7 +45,7 @@ struct LeastSquaresOptions {
   double relaxation = 1;      ///< of SIRT, from 0 to 2
   bool nonnegative = false;   ///< of SIRT and TotalVariation
   double total_variation = 0; ///< its factor, beside half of the squares whose gradient is B w (A x - b)
-  int inner_iterations = 20;  ///< of the proximal map of total variation
+  int inner_iterations = 4;   ///< of the proximal map of total variation, which go on from those before
   std::function<void(int made)> progress =
       {}; ///< called after every iteration, which the device may still work on
 };

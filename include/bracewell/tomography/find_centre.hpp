@@ -41,8 +41,8 @@ double find_centre(const ExecutionSpace& space,
 /// these by a parabola. Allocates what it needs, and waits for the result.
 /// @param sinogram  [P, n] attenuation, not filtered
 /// @param angles    P angles in radians, any order, at least half a turn; the first half turn is used
-/// @throws Error on shapes that do not fit, angles that are not finite or span less than 170 degrees, and an
-///         empty range
+/// @throws Error on shapes that do not fit, angles that are not finite or span less than 170 degrees, an empty range,
+///         and values that are not finite or the same everywhere
 template <class ExecutionSpace, class Sinogram>
 double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const std::vector<double>& angles,
                    const CentreOptions& options = {}) {
@@ -67,8 +67,8 @@ double find_centre(const ExecutionSpace& space,
   arguments.require(options.object_radius > 0 && options.object_radius <= 1, "options.object_radius",
                     "above 0, at most 1", [&] { return number(options.object_radius); });
   const std::vector<int> rows = first_half_turn(arguments, angles);
-
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_centre");
+  check_searched_values(arguments, space, sinogram.data, sinogram.size());
   const auto order = device_copy(space, "Bracewell::find_centre::rows", rows);
   const CentreSearch<ExecutionSpace, T> axis{
       sinogram.data, order.data(), n, static_cast<int>(rows.size()), options.object_radius, options.progress};

@@ -44,7 +44,8 @@ struct OverlapOptions {
 /// pairs of rows are looked at. Allocates what it needs, and waits for the result.
 /// @param sinogram  [P, n] attenuation, not filtered
 /// @param angles    P angles in radians, any order, over 350 degrees at least
-/// @throws Error on shapes that do not fit, and angles that are not finite or span less
+/// @throws Error on shapes that do not fit, angles that are not finite or span less, and values that are not finite or the
+///         same everywhere
 template <class ExecutionSpace, class Sinogram>
 double find_overlap(const ExecutionSpace& space, const Sinogram& sinogram, const std::vector<double>& angles,
                     const OverlapOptions& options = {}) {
@@ -56,7 +57,9 @@ double find_overlap(const ExecutionSpace& space, const Sinogram& sinogram, const
             least = options.least > 0 ? options.least : std::max(8, n / 50);
   arguments.within("options.least", least, 2, n, " columns");
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_overlap");
-  return Impl::search_overlap(space, in.data, n, Impl::opposite_rows(arguments, angles), least);
+  const auto pairs = Impl::opposite_rows(arguments, angles);
+  Impl::check_searched_values(arguments, space, in.data, in.size());
+  return Impl::search_overlap(space, in.data, n, pairs, least);
 }
 
 /// Rows of half acquisition to the wider rows that a method reconstructs with the angles of the whole turn and the

@@ -89,10 +89,7 @@ private:
                         std::int64_t slices) const;
 
   /// The second step of All, with the sorted values of one slice.
-  void smooth_large(const ExecutionSpace& space) const;
-
-  /// Marks columns of some slices, whose ratios there are twice, as dead; none of `margin` at either end.
-  void mark(const ExecutionSpace& space, int slices, int margin) const;
+  void smooth_large(const ExecutionSpace& space, std::int64_t slice) const;
 
   void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const;
 
@@ -273,7 +270,7 @@ void StripeRemoval<ExecutionSpace, T>::execute_slices(const ExecutionSpace& spac
         .launch(space, count);
     sorting_.sort(space, ranked_.columns(), count * width_, angles_);
     if (all)
-      smooth_large(space);
+      smooth_large(space, slice);
     smoothing_.execute(space, first.next(slice), ranked_.columns(), count);
   }
 }
@@ -282,37 +279,39 @@ template <class ExecutionSpace, class T>
 void StripeRemoval<ExecutionSpace, T>::mark_fluctuating(const ExecutionSpace& space,
                                                         const Impl::SinogramOf<T>& first,
                                                         std::int64_t slices) const {
+  using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
   statistics(space, first, slices);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::floor", Teams(space, int(slices), team_threads),
+                       Impl::AddFloor<ExecutionSpace, T>{columns()});
   Kokkos::parallel_for("Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
                        Impl::RatioOfChanges<T>{columns(), ratios_.data(), sorted_ratios_.values.data(),
                                                options_.large_window});
-  mark(space, static_cast<int>(slices), 2);
+  sorting_.sort(space, sorted_ratios_.columns(), slices, width_);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Teams(space, int(slices), team_threads),
+                       Impl::MarkFluctuating<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.values.data(),
+                                                                columns(), T(options_.ratio)});
 }
 
 template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::smooth_large(const ExecutionSpace& space) const {
+void StripeRemoval<ExecutionSpace, T>::smooth_large(const ExecutionSpace& space, std::int64_t slice) const {
   using Medians = Impl::MediansByRank<T>;
-  T* const sorted = ranked_.values.data();
+  using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
+  static_assert(slices_at_once >= 2, "ratios_ has a place for differences, and one for shares");
+  T *const sorted = ranked_.values.data(), *const differences = ratios_.data(),
+           *const shares = differences + width_, *const in_order = sorted_ratios_.values.data();
   Impl::RollingMedian<ExecutionSpace, T, Medians>{sorted, angles_, width_, options_.large_window,
                                                   Medians{medians_.data(), angles_}}
       .launch(space, "Bracewell::StripeRemoval::large_median");
-  Kokkos::parallel_for("Bracewell::StripeRemoval::ratios",
-                       Kokkos::TeamPolicy<ExecutionSpace>(space, width_, team_threads),
-                       Impl::RatioOfMeans<ExecutionSpace, T>{sorted, medians_.data(), ratios_.data(),
-                                                             sorted_ratios_.values.data(), angles_});
-  mark(space, 1, 0);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::differences", Teams(space, width_, team_threads),
+                       Impl::DifferenceOfMeans<ExecutionSpace, T>{sorted, medians_.data(), differences,
+                                                                  in_order, shares, angles_});
+  sorting_.sort(space, sorted_ratios_.columns(), 1, width_);
+  Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Teams(space, 1, team_threads),
+                       Impl::MarkLarge<ExecutionSpace, T>{differences, in_order, shares, columns(), slice,
+                                                          T(options_.ratio), options_.large_window});
   Kokkos::parallel_for("Bracewell::StripeRemoval::take_medians",
                        Range(space, 0, std::int64_t(angles_) * width_),
                        Impl::TakeMedians<T>{sorted, medians_.data(), columns().dead(0), angles_});
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::mark(const ExecutionSpace& space, int slices, int margin) const {
-  sorting_.sort(space, sorted_ratios_.columns(), slices, width_);
-  Kokkos::parallel_for("Bracewell::StripeRemoval::mark",
-                       Kokkos::TeamPolicy<ExecutionSpace>(space, slices, team_threads),
-                       Impl::MarkStripes<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.values.data(),
-                                                            columns(), T(options_.ratio), margin});
 }
 
 template <class ExecutionSpace, class T>

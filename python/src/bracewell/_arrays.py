@@ -54,6 +54,15 @@ def shape_of(function: str, name: str, array: Array) -> tuple[int, ...]:
         raise TypeError(f"bracewell.{function}: {name}: expected an array, found {type(array).__name__}") from None
 
 
+def as_real(array: Array) -> Array:
+    """Counts of a detector (integers of any size), halves and numbers of the other byte order as numbers that operators take; other
+    arrays as they are."""
+    if library(array) == "numpy" and (array.dtype.kind in "iub" or array.dtype.itemsize < 4 or not array.dtype.isnative):
+        wide = array.dtype.kind == "f" and array.dtype.itemsize == 8
+        return array.astype(numpy.float64 if wide else numpy.float32)
+    return array
+
+
 def _on_host(array: Array) -> bool:
     name = library(array)
     if name == "torch":

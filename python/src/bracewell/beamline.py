@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import _core
-from ._arrays import Array, current_stream, empty, result, shape_of
+from ._arrays import Array, as_real, current_stream, empty, result, shape_of
 from .tomography import _angles
 
 
@@ -91,7 +91,11 @@ def find_overlap(sinogram: Array, angles: Any, *, least: int = 0, stream: Option
         sinogram: real ``[angles, width]``, attenuation, not filtered.
         angles: radians, over 350 degrees at least.
         least: columns that overlap at least; 0: a fiftieth of the width, 8 at least.
+
+    Raises:
+        ValueError: on values that are not finite, or the same everywhere.
     """
+    sinogram = as_real(sinogram)
     return _core.find_overlap(sinogram, _angles(angles), int(least), current_stream(sinogram, stream))
 
 

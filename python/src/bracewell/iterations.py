@@ -34,7 +34,7 @@ class LeastSquaresSolver:
 
     def solve(self, sinograms: Array, start: Optional[Array] = None, *, iterations: int = 20, weights: Optional[Array] = None,
               mask: Optional[Array] = None, discrepancy: float = 0, relaxation: float = 1, nonnegative: bool = False,
-              total_variation: float = 0, inner_iterations: int = 20, stream: Optional[int] = None) -> Array:
+              total_variation: float = 0, inner_iterations: int = 4, stream: Optional[int] = None) -> Array:
         """Images from sinograms, in the shapes of the pair's `backproject`.
 
         Args:
@@ -47,7 +47,7 @@ class LeastSquaresSolver:
             relaxation: of sirt, 0 to 2.
             nonnegative: of sirt and total_variation.
             total_variation: its factor, beside half of the squares.
-            inner_iterations: of its proximal map.
+            inner_iterations: of its proximal map, which go on from those of the step before.
         """
         flat = len(shape_of("LeastSquaresSolver", "sinograms", sinograms)) == 2
 

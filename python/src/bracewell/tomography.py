@@ -5,6 +5,11 @@ Pixel (X, Y) = (column - n // 2, row - n // 2) of an image of n x n pixels is se
 s = X cos(theta) + Y sin(theta) + centre, 0 at the middle of the first detector pixel. Angles are in radians. Sinograms are
 real ``[slices, angles, width]`` in attenuation (minus the logarithm of the transmission), images ``[slices, n, n]`` in
 attenuation per pixel.
+
+Y goes down, as rows do. ASTRA, scikit-image, algotom and the program bracewell-tomography have Y up: their image is the mirror
+image, which minus the angles give.
+
+Sinograms and frames of NumPy may be counts (uint16) and of any byte order; they are converted to float32.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, current_stream, empty, on_host, place, result, shape_of
+from ._arrays import Array, as_real, current_stream, empty, on_host, place, result, shape_of
 
 
 def _angles(angles: Any) -> list[float]:
@@ -52,17 +57,17 @@ class Tomography:
         self.angles, self.width, self.image = _angles(angles), int(width), int(image or width)
         self.weights = [] if weights is None else _angles(weights)
         self.shifts = [] if shifts is None else _angles(shifts)
-        self._method, self._options = method, (centre, units == "line_integrals", float(tolerance))
+        self._method, self._options = method.replace("-", "_"), (centre, units == "line_integrals", float(tolerance))
         self._slices = slices
         self._plans: dict = {}
 
     def backproject(self, sinograms: Array, *, stream: Optional[int] = None) -> Array:
         """Sinograms ``[slices, angles, width]`` to images ``[slices, n, n]``, or both without the axis of slices."""
-        batch = self._batch("sinograms", sinograms)
-        images = empty(sinograms, (batch.shape[0], self.image, self.image), "real")
+        batch = self._batch("sinograms", as_real(sinograms))
+        images = empty(batch, (batch.shape[0], self.image, self.image), "real")
         stream = current_stream(sinograms, stream)
         self._plan(batch, stream).backproject(batch, images, stream)
-        return result(images if batch is sinograms else images[0], sinograms)
+        return result(images if len(shape_of("Tomography", "sinograms", sinograms)) != 2 else images[0], sinograms)
 
     def project(self, images: Array, *, stream: Optional[int] = None) -> Array:
         """Images to sinograms."""
@@ -225,14 +230,14 @@ class Laminography:
         return self._plans[key]
 
 
-def filter_projections(sinograms: Array, filter: str = "ramp", *, padding: str = "zero", shift: float = 0,
+def filter_projections(sinograms: Array, filter: str = "shepp", *, padding: str = "edge", shift: float = 0,
                        stream: Optional[int] = None) -> Array:
     """Filters the rows of sinograms by FFTs of at least twice their width (Ramachandran and Lakshminarayanan, PNAS 68, 1971).
 
     Args:
         sinograms: real ``[slices, angles, width]`` or ``[angles, width]``.
-        filter: none, ramp, shepp, cosine, cosine2, hamming, hann or parzen.
-        padding: what lies beyond the detector, zero or edge (the outermost values go on: objects that are cut off).
+        filter: none, ramp, shepp, cosine, cosine2, hamming, hann or parzen; the default is the program's.
+        padding: what lies beyond the detector, zero or edge (the outermost values go on: objects that are cut off); likewise.
         shift: pixels; value i of the result is that at i + shift.
 
     Returns:
@@ -241,6 +246,7 @@ def filter_projections(sinograms: Array, filter: str = "ramp", *, padding: str =
     if padding not in ("zero", "edge"):
         raise ValueError(f"bracewell.filter_projections: padding: expected zero or edge, found {padding}")
     shape = shape_of("filter_projections", "sinograms", sinograms)
+    sinograms = as_real(sinograms)
     batch = sinograms.reshape(1, *shape) if len(shape) == 2 else sinograms
     out = empty(sinograms, batch.shape, "real")
     stream = current_stream(sinograms, stream)
@@ -269,6 +275,7 @@ def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float
         Sinograms of the same shape.
     """
     shape = shape_of("remove_stripes", "sinograms", sinograms)
+    sinograms = as_real(sinograms)
     out = empty(sinograms, shape if len(shape) == 3 else (1, *shape), "real")
     out[...] = sinograms.reshape(out.shape)
     stream = current_stream(sinograms, stream)
@@ -286,7 +293,12 @@ def find_centre(sinogram: Array, angles: Any, *, first: Optional[float] = None, 
         sinogram: real ``[angles, width]``, attenuation, not filtered.
         angles: radians.
         first, last: pixels between which to search; a quarter of the width on either side of the middle.
+
+    Raises:
+        ValueError: on values that are not finite, or the same everywhere: there is no axis to be found.
     """
+    shape_of("find_centre", "sinogram", sinogram)
+    sinogram = as_real(sinogram)
     return _core.find_centre(sinogram, _angles(angles), first, last, current_stream(sinogram, stream))
 
 
@@ -303,6 +315,7 @@ def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Option
         Real ``[slices, angles, width]``.
     """
     shape = shape_of("normalise_projections", "raw", raw)
+    raw, dark, flat = (frames if frames is None else as_real(frames) for frames in (raw, dark, flat))
     if len(shape) != 3:
         raise ValueError(f"bracewell.normalise_projections: raw: expected [angles, slices, width], found {len(shape)} axes")
     out = empty(raw, (shape[1], shape[0], shape[2]), "real")

@@ -43,7 +43,7 @@ struct Disc {
     double worst = 0;
     for (std::size_t k = 0; k < slices.size(); ++k) {
       const int pixel = static_cast<int>(k) % (width * width), row = static_cast<int>(k) / (width * width);
-      const int column = pixel % width - width / 2, line = pixel / width - width / 2;
+      const int column = pixel % width - width / 2, line = width / 2 - pixel / width; // up
       const double distance = std::hypot(column - x, line - y) - radius_of(row);
       if (std::hypot(column, line) < width / 2 - 2 && std::abs(distance) > 3)
         worst = std::max(worst, std::abs(slices[k] * radius - (distance < 0 ? 1 : 0)));
@@ -489,7 +489,7 @@ TEST_CASE("laminography: a volume comes of all rows at once") {
   writer.commit();
   const std::string command = tomography + " --scan scan.h5 --no-log --centre 16.5 ";
   const auto voxel = [&](const std::vector<float>& volume, int depth) {
-    return volume[std::size_t(((depth / 2 + int(z)) * width + width / 2 + int(y)) * width + width / 2 +
+    return volume[std::size_t(((depth / 2 + int(z)) * width + width / 2 - int(y)) * width + width / 2 +
                               int(x))];
   };
   run_well(folder, command + "--laminography 30 --filter ramp --depth 6 --out direct.h5");

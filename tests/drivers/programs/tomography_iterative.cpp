@@ -65,7 +65,7 @@ struct Discs {
           for (int k = 0; k < 16; ++k)
             for (const Disc& disc : discs) {
               const double dx = x - image / 2 + (k % 4 - 1.5) / 4 - disc.x,
-                           dy = y - image / 2 + (k / 4 - 1.5) / 4 - disc.y;
+                           dy = image / 2 - y + (k / 4 - 1.5) / 4 - disc.y; // up
               if (dx * dx + dy * dy < disc.radius * disc.radius)
                 sum += disc.value / 16, ++inside;
             }
@@ -209,7 +209,8 @@ TEST_CASE("options that a solver does not take are refused") {
   bad("--solver cgls --nonnegative", {"--nonnegative", "sirt and fista-tv"});
   bad("--solver sirt --total-variation 1", {"--total-variation", "fista-tv"});
   bad("--solver fista-tv --total-variation -1", {"--total-variation"});
-  bad("--solver cgls --method log-polar --span 120", {"scan.h5: angle 1 is 7.5", "--method log-polar"});
+  bad("--solver cgls --method log-polar", {"--method log-polar", "100 times"});
+  bad("--method log-polar --span 120", {"scan.h5: angle 1 is 7.5", "--method log-polar"});
   bad("--solver cgls --memory-limit 3", {"--memory-limit", "needs"});
 }
 
@@ -292,7 +293,7 @@ TEST_CASE("--align finds the angles and the shifts of a scan that drifts") {
   const auto before = drift.errors(degrees, shifts, 47);
   CHECK(before.degrees > 0.15);
   CHECK(before.pixels > 1);
-  const Outcome outcome = run(folder, command + "--align --centre 47 --solver cgls --method line");
+  const Outcome outcome = run(folder, command + "--align-angles --centre 47 --solver cgls --method line");
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(outcome.err.find("pixels off (root mean square)") != std::string::npos);

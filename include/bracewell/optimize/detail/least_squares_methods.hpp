@@ -303,11 +303,16 @@ int fast_gradient(const Run& run, const Pair& pair) {
     run.multiply(projected, run.weights);
     pair.backproject(run.space, projected, result);
   };
-  return fast_gradient(run, normal, [&](const Buffer& image, const Buffer& result) {
+  const int made = fast_gradient(run, normal, [&](const Buffer& image, const Buffer& result) {
     pair.project(run.space, image, projected);
     run.residual(true);
     pair.backproject(run.space, projected, result);
   });
+  if (made == run.options.iterations) { // of the last image, not of a point before it
+    pair.project(run.space, run.image, projected);
+    run.residual(false);
+  }
+  return made;
 }
 
 /// By the normal operator: data are back-projected once; the residual is computed at the end.
@@ -370,6 +375,11 @@ int simultaneous_iterations(const Run& run, const Pair& pair) {
                  SirtStep<T>{run.states(), run.image.data(), change.data(), columns.data(), run.mask,
                              run.of_images.size, T(run.options.relaxation), run.options.nonnegative});
     run.report(++iteration);
+  }
+  if (iteration ==
+      run.options.iterations) { // what was left before the last step is not what is left after it
+    pair.project(run.space, run.image, rest);
+    run.residual(false);
   }
   return iteration;
 }

@@ -38,8 +38,7 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
   static constexpr int chip_team_size = bin_team_size(Dim, sizeof(T)), warps = Samples::warps;
   static constexpr int chip_teams = bin_teams(Dim, sizeof(T)); ///< of a multiprocessor, by registers
   static constexpr int batch = Samples::batch, kept = Samples::kept;
-  static constexpr int batches_of_sums = 128 / batch > 1 ? 128 / batch : 1; ///< in registers, in float
-  static constexpr int rows_at_once = 8;                                    ///< of the grid, on their way
+  static constexpr int rows_at_once = 8; ///< of the grid, on their way
 
   TaskOrder task_order = {};
 
@@ -92,15 +91,9 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
         next_sample = sample(base + 2 * batch + which, task.end, axis);
       }
       synchronise(team);
-      if constexpr (Dim < 3) {
+      if constexpr (Dim < 3)
         InPlane::add(prepared, lane_taps, tile, sums, here);
-        // Sums of sums: where points crowd on one spot, the error of a register grows with what it adds.
-        if (sizeof(T) < sizeof(double) &&
-            (base - task.begin) / batch % batches_of_sums == batches_of_sums - 1) {
-          InPlane::flush(here, lane_taps, tile, sums);
-          here = -1;
-        }
-      } else if constexpr (Samples::keeps_sums)
+      else if constexpr (Samples::keeps_sums)
         InPlanes::add_to_kept(bins, count, rank / 32, prepared, lane_taps, tile, sums, here, plane);
       else
         InPlanes::add(bins, count, rank / 32, prepared, lane_taps, tile);

@@ -29,6 +29,41 @@ inline int check_searched_sinogram(const Arguments& arguments, const ArrayShape&
   return static_cast<int>(sinogram.extents[1]);
 }
 
+/// Values that are not finite.
+template <class T>
+struct CountNotFinite {
+  const T* values;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& count) const {
+    count += Kokkos::isfinite(values[i]) ? 0 : 1;
+  }
+};
+
+/// The least and the largest value.
+template <class T>
+struct LimitsOfValues {
+  const T* values;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, Kokkos::MinMaxScalar<T>& limits) const {
+    limits.min_val = Kokkos::min(limits.min_val, values[i]);
+    limits.max_val = Kokkos::max(limits.max_val, values[i]);
+  }
+};
+
+/// Refuses a sinogram in which no axis can be found: with values that are not finite, or the same everywhere.
+template <class ExecutionSpace, class T>
+void check_searched_values(const Arguments& arguments, const ExecutionSpace& space, const T* values,
+                           std::int64_t count) {
+  const Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>> all(space, 0, count);
+  std::int64_t not_finite = 0;
+  Kokkos::parallel_reduce("Bracewell::find_centre::finite", all, CountNotFinite<T>{values}, not_finite);
+  arguments.require(not_finite == 0, "sinogram", "finite values",
+                    [&] { return number(not_finite) + " of " + number(count) + " that are not"; });
+  Kokkos::MinMaxScalar<T> limits;
+  Kokkos::parallel_reduce("Bracewell::find_centre::limits", all, LimitsOfValues<T>{values},
+                          Kokkos::MinMax<T>(limits));
+  arguments.require(limits.max_val > limits.min_val, "sinogram", "values that differ, those of an object",
+                    [&] { return number(double(limits.min_val)) + " everywhere"; });
+}
+
 /// The angles of the first half turn, in order.
 inline std::vector<int> first_half_turn(const Arguments& arguments, const std::vector<double>& angles) {
   constexpr double pi = std::numbers::pi;

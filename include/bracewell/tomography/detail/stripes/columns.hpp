@@ -93,32 +93,44 @@ struct ColumnStatistics {
   }
 };
 
+/// How much the columns on either side of one change: medians of up to 15 to its left and to its right. At an end of the
+/// detector both are those of the other side.
+template <class T>
+struct ChangesBeside {
+  T left, right;
+
+  KOKKOS_FUNCTION ChangesBeside(const T* change, int i, int width) {
+    constexpr int reach = 15;
+    const auto usual = [&](int begin, T otherwise) {
+      T values[reach];
+      int count = 0;
+      for (int k = Kokkos::max(begin, 0); k < Kokkos::min(begin + reach, width); ++k)
+        if (k != i)
+          values[count++] = change[k];
+      return count > 0 ? median_of(values, count) : otherwise;
+    };
+    left = i > 0 ? usual(i - reach, T(-1)) : T(-1);
+    right = usual(i + 1, left);
+    left = left < T(0) ? right : left;
+  }
+
+  KOKKOS_FUNCTION bool stands_out(T own, T ratio) const {
+    return own > ratio * Kokkos::max(left, right) || own * ratio < Kokkos::min(left, right);
+  }
+};
+
 /// 1 for columns that change much more, or less, than those to their left and those to their right, else 0.
 template <class T>
 struct MarkDeadColumns {
   StripeColumns<T> columns;
   T ratio;
 
-  /// Median of up to 15 columns from `begin` on, none beyond the detector; `otherwise` where there is none.
-  KOKKOS_FUNCTION T usual(const T* change, int begin, T otherwise) const {
-    constexpr int reach = 15;
-    T values[reach];
-    int count = 0;
-    for (int i = Kokkos::max(begin, 0); i < Kokkos::min(begin + reach, columns.width); ++i)
-      values[count++] = change[i];
-    return count > 0 ? median_of(values, count) : otherwise;
-  }
-
   KOKKOS_FUNCTION void operator()(std::int64_t item) const {
     const int i = static_cast<int>(item % columns.width);
     const std::int64_t slice = item / columns.width;
     const T* const change = columns.change(slice);
-    T left = usual(change, i - 15, T(-1));
-    const T right = usual(change, i + 1, left);
-    left = left < T(0) ? right : left;
-    const bool dead =
-        change[i] > ratio * Kokkos::max(left, right) || change[i] * ratio < Kokkos::min(left, right);
-    columns.dead(slice)[i] = dead ? T(1) : T(0);
+    columns.dead(slice)[i] =
+        ChangesBeside<T>(change, i, columns.width).stands_out(change[i], ratio) ? T(1) : T(0);
   }
 };
 
