@@ -29,6 +29,7 @@ struct Options {
   ImageOutputOptions images;
   std::optional<double> pixel_size, memory_limit;
   std::optional<std::int64_t> class_number;
+  BFactorSign b_factor_sign = BFactorSign::Automatic;
 };
 
 /// What is sampled: the padded map's spectrum over the pixels of an image, which the inverse transforms of
@@ -45,12 +46,12 @@ MapSpectrum sampled_spectrum(const Space& space, const CubicMap& map, const Samp
 
 /// Without contrast transfer the images have nothing of what these columns say.
 void remove_contrast(Particles& particles) {
-  constexpr std::array<std::string_view, 13> columns{
+  constexpr std::array<std::string_view, 14> columns{
       "rlnDefocusU",         "rlnDefocusV",         "rlnDefocusAngle",
       "rlnPhaseShift",       "rlnCtfBfactor",       "rlnCtfScalefactor",
       "rlnCtfMaxResolution", "rlnCtfFigureOfMerit", "rlnCtfDataAreCtfPremultiplied",
       "rlnBeamTiltX",        "rlnBeamTiltY",        "rlnOddZernike",
-      "rlnEvenZernike"};
+      "rlnEvenZernike",      "rlnMtfFileName"};
   for (auto& table : particles.document.tables)
     table.remove_columns(columns);
 }
@@ -83,9 +84,10 @@ void project_map(const Options& options, Provenance& provenance, Timings& timing
   const Space space;
   const double limit = memory_limit(options.memory_limit);
   const CubicMap map = read_map(provenance, options.map, limit);
-  Particles particles = read_particles(
-      options.star,
-      {.images = false, .pixel_size = options.pixel_size, .class_number = options.class_number});
+  Particles particles = read_particles(options.star, {.images = false,
+                                                      .pixel_size = options.pixel_size,
+                                                      .class_number = options.class_number,
+                                                      .b_factor_sign = options.b_factor_sign});
   require_poses(particles);
   require_one_pixel_size(particles);
   require_memory_for_spectrum(map, options.sampling,
@@ -140,10 +142,13 @@ int main(int argc, char** argv) {
   app.add_option("--map", options.map, "MRC map; pixels of the images are its voxels")
       ->required()
       ->type_name("FILE");
-  app.add_option("--star", options.star, "STAR file with poses (RELION 3.1 or older)")
+  app.add_option("--star", options.star, "poses: STAR file of RELION, 1.4 to 5, or cryoSPARC's .cs")
       ->required()
       ->type_name("FILE");
-  app.add_option("--out", options.out, "image stack to write, .mrcs")->required()->type_name("FILE");
+  app.add_option("--out", options.out, "image stack to write, .mrcs")
+      ->required()
+      ->check(not_ending({".star", ".cs", ".txt", ".png", ".pdf", ".svg"}, ".mrcs"))
+      ->type_name("FILE");
   app.add_flag(
       "--ctf", options.images.ctf,
       "multiply by the contrast transfer functions of the STAR file, with beam tilt and Zernike terms; "
@@ -159,6 +164,7 @@ int main(int argc, char** argv) {
   add_sampling_options(
       app, options.sampling,
       "2 keeps the aliases of the kernel out of the box's inner half, where the molecule is");
+  add_b_factor_sign(app, options.b_factor_sign);
   app.add_option("--pixel-size", options.pixel_size, "Angstrom, instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");

@@ -48,14 +48,15 @@ int main(int argc, char** argv) {
       "bracewell-reconstruct"};
   Options options;
   auto& reconstruction = options.run.reconstruction;
-  app.add_option("--star", options.run.star, "particles with poses (RELION 3.1 or older)")->type_name("FILE");
-  app.add_option("--out", options.run.out, "map to write, .mrc")->type_name("FILE");
+  app.add_option("--star", options.run.star,
+                 "particles with poses: STAR file of RELION, 1.4 to 5, or cryoSPARC's .cs")
+      ->type_name("FILE");
+  app.add_option("--out", options.run.out, "map to write, .mrc")
+      ->check(not_ending({".star", ".cs", ".mrcs", ".txt", ".png", ".pdf", ".svg"}, ".mrc"))
+      ->type_name("FILE");
   app.add_option("--reference", options.run.reference, "map to compare with: correlation, error, slices")
       ->type_name("FILE");
-  app.add_option("--symmetry", reconstruction.symmetry,
-                 "C<n>, D<n>, T, O, I, I1, I2, I3 or I4, in RELION's orientations")
-      ->type_name("GROUP")
-      ->capture_default_str();
+  add_symmetry(app, reconstruction.symmetry, "");
   auto* const rise = app.add_option("--helical-rise", options.run.helical_rise,
                                     "of a helix along z, from one subunit to the next")
                          ->check(CLI::PositiveNumber)
@@ -123,6 +124,7 @@ int main(int argc, char** argv) {
                  "agree to 0.143")
       ->check(CLI::Range(-10000.0, 10000.0))
       ->type_name("SQUARE_ANGSTROM");
+  add_b_factor_sign(app, options.run.b_factor_sign);
   app.add_option("--pixel-size", options.run.pixel_size, "instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");

@@ -238,8 +238,9 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   options.reconstruction.sampling.check();
   const Paths paths(options);
   OutputFamily outputs(paths.all());
-  Particles particles =
-      read_particles(options.star, {.pixel_size = options.pixel_size, .class_number = options.class_number});
+  Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size,
+                                                      .class_number = options.class_number,
+                                                      .b_factor_sign = options.b_factor_sign});
   const double pixel_size = pixel_size_of(options, particles);
   const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
   ReconstructionOptions settings = options.reconstruction;
@@ -256,6 +257,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   provenance.say();
   timings.phase("insert");
   timings.stages(reconstruction.insert_all());
+  provenance.assume(reconstruction.findings());
   if (constexpr double noticeable = 1;
       !settings.normalise && std::abs(reconstruction.background()) > noticeable)
     provenance.assume(options.star.string() + ": the background of its images is " +
@@ -275,6 +277,10 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const Maps maps = make_maps(space, reconstruction, mask, reference, options, pixel_size);
   if (const std::string warning = maps.directions.warning(); !warning.empty())
     provenance.assume(options.star.string() + ": " + warning);
+  if (reference && maps.difference.scale < 0)
+    provenance.assume(options.star.string() + ": its map is the negative of " + options.reference->string() +
+                      " (scale " + number(maps.difference.scale) +
+                      "): dark particles? RELION's are bright (relion_preprocess --invert_contrast)");
   timings.phase("write");
   const int box = reconstruction.box();
   write_all(paths, maps, box, {.pixel_size = pixel_size, .labels = provenance.lines()});

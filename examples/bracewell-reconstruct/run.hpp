@@ -18,8 +18,9 @@ struct RunOptions {
   std::optional<double> mask_diameter;      ///< Angstrom; absent: that of the sphere that fits the box
   std::optional<double> pixel_size;         ///< Angstrom, instead of what the STAR file says
   std::optional<std::int64_t> class_number; ///< only the particles of this class
-  std::optional<double> memory_limit;       ///< megabytes; absent: half of the machine's
-  std::optional<double> b_factor;           ///< square Angstrom, of the sharpened map; absent: fitted
+  BFactorSign b_factor_sign = BFactorSign::Automatic;
+  std::optional<double> memory_limit; ///< megabytes; absent: half of the machine's
+  std::optional<double> b_factor;     ///< square Angstrom, of the sharpened map; absent: fitted
   std::optional<double> helical_rise, helical_twist;      ///< Angstrom and degrees
   double helical_rise_range = 0, helical_twist_range = 0; ///< where they are looked for
   std::optional<int> helical_asu; ///< subunits that a segment shows; absent: what the box's middle holds

@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
       "bracewell-refine"};
   RunOptions options;
   auto& refinement = options.refinement;
-  app.add_option("--star", options.star, "particles with poses (RELION 3.1 or older)")
+  app.add_option("--star", options.star,
+                 "particles with poses: STAR file of RELION, 1.4 to 5, or cryoSPARC's .cs")
       ->required()
       ->type_name("FILE");
   app.add_option(
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
       ->expected(1, 2)
       ->type_name("FILE");
   app.add_option("--out", options.out, "STAR file to write: the same particles with refined poses")
+      ->check(not_ending({".mrc", ".mrcs", ".map", ".cs", ".txt", ".png", ".pdf", ".svg"}, ".star"))
       ->required()
       ->type_name("FILE");
   app.add_flag(
@@ -44,10 +46,7 @@ int main(int argc, char** argv) {
          "as many as make the half maps agree better, 10 at most")
       ->check(CLI::Range(1, 1000))
       ->type_name("NUMBER");
-  app.add_option("--symmetry", refinement.symmetry,
-                 "point group of the half maps, which poses are compared with: C<n>, D<n>, T, O, I, I1 to I4")
-      ->type_name("GROUP")
-      ->capture_default_str();
+  add_symmetry(app, refinement.symmetry, "point group of the half maps, which poses are compared with: ");
   app.add_flag("--no-ctf", refinement.no_ctf,
                "compare with bare projections; without it they are multiplied by the contrast transfer where "
                "the STAR file has what it takes");
@@ -78,6 +77,7 @@ int main(int argc, char** argv) {
   app.add_flag("--normalise", options.normalise,
                "subtract from images their mean outside of the disc that fits them before half maps are "
                "reconstructed");
+  add_b_factor_sign(app, options.b_factor_sign);
   app.add_option("--pixel-size", options.pixel_size, "Angstrom, instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");

@@ -24,6 +24,24 @@ std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
       asked > 0 ? asked : std::max<std::size_t>(32, bytes / (sizeof(float) * pixels)), 1, particles);
 }
 
+/// Gradients with respect to rotations times magnifications M become those with respect to rotations: G M^T.
+struct RotationGradients {
+  DeviceView<float**[3][3]> magnifications, gradients; ///< [1, count, 3, 3]
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    for (int r = 0; r < 3; ++r) {
+      float row[3];
+      for (int c = 0; c < 3; ++c) {
+        row[c] = 0;
+        for (int k = 0; k < 3; ++k)
+          row[c] += gradients(0, i, r, k) * magnifications(0, i, c, k);
+      }
+      for (int c = 0; c < 3; ++c)
+        gradients(0, i, r, c) = row[c];
+    }
+  }
+};
+
 std::int64_t square(double radius) { return static_cast<std::int64_t>(radius * radius * (1 + 1e-12)); }
 
 /// Columns of poses for what a global search will find.
@@ -60,15 +78,10 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
   require_one_pixel_size(particles);
   for (auto* const origin : {&particles.origin_x, &particles.origin_y})
     origin->values.resize(particles.count); // those that are absent are 0
-  for (std::size_t row = 0; row < particles.count; ++row)
-    if (const auto m = magnification(particles, row);
-        m(0, 0) != 1 || m(0, 1) != 0 || m(1, 0) != 0 || m(1, 1) != 1) {
-      particles.warnings.push_back(particles.file.string() +
-                                   ": states an anisotropic magnification (rlnMagMat00 and so on): not used");
-      for (auto& column : particles.magnification)
-        column.values.clear();
-      break;
-    }
+  for (std::size_t row = 0; row < particles.count && !magnified_; ++row) {
+    const auto m = magnification(particles, row);
+    magnified_ = m(0, 0) != 1 || m(0, 1) != 0 || m(1, 0) != 0 || m(1, 1) != 1;
+  }
   const int box = box_, columns = box / 2 + 1;
   if (!options.no_ctf && has_ctf(particles)) {
     contrast_ = Contrast(space, particles, box, batch_);
@@ -87,6 +100,12 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
   matrix_gradients_ = allocate<DeviceView<float** [3][3]>>("matrix_gradients", 1, batch_);
   rotation_gradients_ = allocate<DeviceView<float** [3]>>("rotation_gradients", 1, batch_);
   shift_gradients_ = allocate<DeviceView<float** [2]>>("shift_gradients", 1, batch_);
+  if (magnified_) {
+    rotations_ = allocate<DeviceView<float** [3][3]>>("rotations", 1, batch_);
+    magnifications_ = allocate<DeviceView<float** [3][3]>>("magnifications", 1, batch_);
+    host_rotations_ = Kokkos::create_mirror_view(rotations_);
+    host_magnifications_ = Kokkos::create_mirror_view(magnifications_);
+  }
   host_active_ = Kokkos::create_mirror_view(active_);
   host_sums_ = Kokkos::create_mirror_view(sums_);
   host_rotation_gradients_ = Kokkos::create_mirror_view(rotation_gradients_);
@@ -197,6 +216,7 @@ std::vector<double> Refinement::losses(std::vector<ImageSearch>& searches, std::
 
 std::vector<Fit> Refinement::refine_batch(const Part<float***>& images, std::span<const std::size_t> rows) {
   const std::size_t count = rows.size();
+  rows_ = rows;
   transform(images, rows);
   auto searches = begin(rows);
   std::vector<Fit> fits(count);
@@ -261,9 +281,19 @@ void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> s
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [image, search] = searches[static_cast<std::size_t>(active[i])];
     const PoseOfParticle& pose = search.trial();
+    Matrix3<double> matrix = pose.matrix;
+    if (magnified_) {
+      const auto m = magnification(particles_, rows_[static_cast<std::size_t>(image)]);
+      matrix = pose.matrix * m;
+      for (int r = 0; r < 3; ++r)
+        for (int c = 0; c < 3; ++c) {
+          host_rotations_(0, i, r, c) = static_cast<float>(pose.matrix(r, c));
+          host_magnifications_(0, i, r, c) = static_cast<float>(m(r, c));
+        }
+    }
     for (int r = 0; r < 3; ++r)
       for (int c = 0; c < 3; ++c)
-        poses_.host_matrices(0, i, r, c) = static_cast<float>(pose.matrix(r, c));
+        poses_.host_matrices(0, i, r, c) = static_cast<float>(matrix(r, c));
     for (int axis = 0; axis < 2; ++axis)
       poses_.host_shifts(0, i, axis) = static_cast<float>(box / 2 + pose.shift[axis]);
     host_active_(i) = image;
@@ -293,8 +323,16 @@ void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> s
         space_, map, poses, cotangents,
         {.matrices = range(matrix_gradients_, 0, count), .shifts = range(shift_gradients_, 0, count)},
         projection);
-    rotation_vector_gradients(space_, range(poses_.matrices, 0, count), range(matrix_gradients_, 0, count),
-                              range(rotation_gradients_, 0, count));
+    if (magnified_) {
+      Kokkos::deep_copy(space_, rotations_, host_rotations_);
+      Kokkos::deep_copy(space_, magnifications_, host_magnifications_);
+      Kokkos::parallel_for("Bracewell::examples::rotation_gradients",
+                           Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                               space_, 0, static_cast<std::int64_t>(count)),
+                           RotationGradients{magnifications_, matrix_gradients_});
+    }
+    rotation_vector_gradients(space_, range(magnified_ ? rotations_ : poses_.matrices, 0, count),
+                              range(matrix_gradients_, 0, count), range(rotation_gradients_, 0, count));
     Kokkos::deep_copy(space_, host_rotation_gradients_, rotation_gradients_);
     Kokkos::deep_copy(space_, host_shift_gradients_, shift_gradients_);
   }

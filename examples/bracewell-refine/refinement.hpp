@@ -114,6 +114,8 @@ private:
   Progress* progress_ = nullptr;         ///< of this run
   std::optional<GlobalSearch> global_;   ///< of this run
   double radius_ = 0;
+  std::span<const std::size_t> rows_; ///< of this batch
+  bool magnified_ = false;            ///< images have a magnification other than 1
   bool contrast_tried_ = false, searched_dark_ = false;
 
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
@@ -125,10 +127,12 @@ private:
   DeviceView<MatchSums*> sums_;
   DeviceView<double*> powers_;
   ParticlePoses poses_;
+  DeviceView<float**[3][3]> rotations_, magnifications_; ///< [1, batch, 3, 3], where there are magnifications
   DeviceView<float** [3][3]> matrix_gradients_;
   DeviceView<float** [3]> rotation_gradients_;
   DeviceView<float** [2]> shift_gradients_;
   // On the host:
+  DeviceView<float**[3][3]>::host_mirror_type host_rotations_, host_magnifications_;
   DeviceView<int*>::host_mirror_type host_active_;
   DeviceView<MatchSums*>::host_mirror_type host_sums_;
   DeviceView<float** [2]>::host_mirror_type host_shift_gradients_;

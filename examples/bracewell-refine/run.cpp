@@ -32,15 +32,6 @@ double figure_of_merit(const Fit& fit) {
   return (fit.inverted ? -1 : 1) * std::sqrt(std::clamp(1 - fit.loss_after, 0.0, 1.0));
 }
 
-/// "rows 3, 8, 11 and 20 more", from 1.
-std::string rows_text(const std::vector<std::size_t>& rows) {
-  constexpr std::size_t named = 3;
-  std::string text = rows.size() == 1 ? "row" : "rows";
-  for (std::size_t i = 0; i < std::min(named, rows.size()); ++i)
-    text += (i > 0 ? ", " : " ") + std::to_string(rows[i] + 1);
-  return text + (rows.size() > named ? " and " + std::to_string(rows.size() - named) + " more" : "");
-}
-
 /// Enters angles, origins, half sets and figures of merit, in the columns and units that the file has them in.
 void set_columns(Particles& particles, const std::vector<int>& halves, const std::vector<Fit>& fits) {
   auto& table = particles.particle_table();
@@ -107,8 +98,9 @@ class Job {
 public:
   Job(const Space& space, const RunOptions& options, Provenance& provenance, Timings& timings)
       : space_(space), options_(options), provenance_(provenance), timings_(timings),
-        particles_(read_particles(options.star,
-                                  {.pixel_size = options.pixel_size, .class_number = options.class_number})),
+        particles_(read_particles(options.star, {.pixel_size = options.pixel_size,
+                                                 .class_number = options.class_number,
+                                                 .b_factor_sign = options.b_factor_sign})),
         refinement_(space, particles_, options.refinement), box_(static_cast<int>(particles_.image_width)),
         halves_(half_sets(particles_)) {
     if (particles_.image_width != particles_.image_height)
@@ -414,6 +406,7 @@ private:
     timings_.phase("insert");
     Reconstruction reconstruction(space_, particles_, reconstruction_);
     timings_.stages(reconstruction.insert_all());
+    provenance_.assume(reconstruction.findings());
     if (constexpr double noticeable = 1;
         !options_.normalise && std::abs(reconstruction.background()) > noticeable)
       provenance_.assume(options_.star.string() + ": the background of its images is " +

@@ -25,7 +25,8 @@ struct RunOptions {
   bool normalise = false;                   ///< subtract the background of images before they are inserted
   std::optional<double> pixel_size;         ///< Angstrom, instead of what the STAR file says
   std::optional<std::int64_t> class_number; ///< only the particles of this class
-  std::optional<double> memory_limit;       ///< megabytes, see memory_limit()
+  BFactorSign b_factor_sign = BFactorSign::Automatic;
+  std::optional<double> memory_limit; ///< megabytes, see memory_limit()
   std::string picture_ending = ".png";
   CheckpointOptions checkpoint;
 };

@@ -17,6 +17,45 @@
 
 namespace Bracewell::Examples {
 
+std::string other_format(std::string_view beginning, const std::filesystem::path& path) {
+  using namespace std::string_view_literals;
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? char(letter + 32) : letter;
+  });
+  const bool tiff = beginning.starts_with("II*\0"sv) || beginning.starts_with("MM\0*"sv) ||
+                    beginning.starts_with("II+\0"sv) || beginning.starts_with("MM\0+"sv);
+  if (tiff && ending == ".eer")
+    return "this is an EER movie: motion correction and extraction of particles come first";
+  if (tiff)
+    return "this is a TIFF file: e2proc2d.py or IMOD's tif2mrc make an MRC stack of it";
+  if (beginning.starts_with("\x89HDF\r\n\x1a\n"sv))
+    return "this is an HDF5 file (EMAN2's .hdf?): e2proc2d.py or e2proc3d.py make an MRC file of it";
+  if (beginning.starts_with("SQLite format 3\0"sv))
+    return "this is an SQLite database (cisTEM's?): export its particles as a RELION STAR file";
+  if (beginning.starts_with("\x1f\x8b"sv))
+    return "is compressed with gzip; unpack it first";
+  if (beginning.starts_with("BZh"sv) || beginning.starts_with("\xfd\x37zXZ"sv) ||
+      beginning.starts_with("\x28\xb5\x2f\xfd"sv))
+    return "is compressed; unpack it first";
+  if (beginning.starts_with("PK\3\4"sv))
+    return "this is a ZIP archive; unpack it first";
+  if (beginning.starts_with("\xff\xfe"sv) || beginning.starts_with("\xfe\xff"sv))
+    return "this is a text in UTF-16; save it as UTF-8";
+  if (beginning.starts_with("\x80\2"sv) || beginning.starts_with("\x80\3"sv) ||
+      beginning.starts_with("\x80\4"sv) || beginning.starts_with("\x80\5"sv))
+    return "this is a pickle of Python (cryoDRGN's poses?): write a RELION STAR file (cryodrgn write_star)";
+  if (ending == ".par")
+    return "this is a table of Frealign or cisTEM: export the particles as a RELION STAR file";
+  if (ending == ".lst" || beginning.starts_with("#LST"sv))
+    return "this is a list of EMAN's: e2refinetorelion3d.py makes a RELION STAR file of it";
+  if (beginning.starts_with("\x93NUMPY"sv))
+    return "this is a NumPy array (cryoSPARC's .cs?)";
+  if (beginning.starts_with("\x89PNG"sv) || beginning.starts_with("\xff\xd8\xff"sv))
+    return "this is a picture";
+  return {};
+}
+
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   OutputFamily::remember_input(path_);
   // Looked at before opening: opening a pipe would wait for its writer.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace Bracewell::Examples {
 
@@ -14,6 +15,10 @@ namespace Bracewell::Examples {
 constexpr std::int64_t most_unpacked(std::int64_t file_bytes) {
   return (std::int64_t(64) << 20) + 1100 * file_bytes;
 }
+
+/// What a file is that begins so, with the way out, where it is none of those that particles, images and maps are read
+/// from: "this is an HDF5 file ..."; else empty. Its name's ending counts where its bytes do not tell.
+std::string other_format(std::string_view beginning, const std::filesystem::path& path = {});
 
 /// A regular file open for reading at any position, which no OutputFamily writes to. Reading is thread-safe: there is no shared file position.
 class InputFile {

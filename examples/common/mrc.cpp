@@ -289,13 +289,15 @@ MrcReader::MrcReader(std::filesystem::path path) : file_(std::move(path)) {
   const auto fail = [this](const std::string& what) {
     throw InputError(file_.path().string() + ": " + what);
   };
+  std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(64, file_.size())), ' ');
+  file_.read_at(0, std::as_writable_bytes(std::span(beginning)));
+  if (const std::string other = other_format(beginning, file_.path()); !other.empty())
+    fail((other.starts_with("this") ? "is not an MRC file: " : "") + other);
   if (file_.size() < header_bytes)
     fail("is not an MRC file: expected a header of 1024 bytes, found " + std::to_string(file_.size()) +
          " bytes");
   RawHeader raw;
   file_.read_at(0, raw);
-  if (raw[0] == std::byte{0x1f} && raw[1] == std::byte{0x8b})
-    fail("is compressed with gzip; unpack it first");
 
   const Fields fields{raw, find_byte_order(raw, file_.size(), warnings_)};
   header_.big_endian = fields.big_endian;
@@ -325,6 +327,10 @@ MrcReader::MrcReader(std::filesystem::path path) : file_(std::move(path)) {
   const auto expected = expected_bytes(stored_, bytes_of(*type), extended);
   if (!expected)
     fail("has a wrong header: its size " + joined(stored_) + " is past any file");
+  if (extended > 0 && file_.size() == *expected - extended)
+    fail("has a wrong header: it states an extended header of " + std::to_string(extended) +
+         " bytes, which is not there: size " + joined(stored_) + " and mode " + std::to_string(mode) +
+         " fill the file without it");
   if (file_.size() < *expected)
     fail("is truncated: expected " + std::to_string(*expected) + " bytes for size " + joined(stored_) +
          " and mode " + std::to_string(mode) + ", found " + std::to_string(file_.size()));

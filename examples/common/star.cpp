@@ -63,6 +63,8 @@ constexpr std::array<Letter, 256> letters = [] {
     kinds[letter] = std::string_view("_#$'\"[];").find(static_cast<char>(letter)) == std::string_view::npos
                         ? Letter::First
                         : Letter::Visible;
+  for (std::size_t letter = 0x80; letter < kinds.size(); ++letter) // UTF-8 beyond ASCII
+    kinds[letter] = Letter::First;
   kinds[' '] = kinds['\t'] = kinds['\r'] = Letter::Space;
   return kinds;
 }();
@@ -218,6 +220,52 @@ private:
   std::size_t copied_ = 0; ///< of the text to the grammar's
 };
 
+/// Letters beyond ASCII as escape and two digits each, for a grammar that knows none of them.
+class AsciiText {
+public:
+  explicit AsciiText(std::string& text) {
+    const auto beyond = [](char letter) { return (static_cast<unsigned char>(letter) & 0x80) != 0; };
+    if (std::ranges::none_of(text, beyond))
+      return;
+    for (escape_ = "~8"; text.find(escape_) != std::string::npos;)
+      escape_ += '8';
+    std::string ascii;
+    ascii.reserve(text.size() + 64);
+    for (const char letter : text)
+      if (beyond(letter)) {
+        const auto code = static_cast<unsigned char>(letter);
+        ascii.append(escape_) += digits[code / 16];
+        ascii += digits[code % 16];
+      } else {
+        ascii += letter;
+      }
+    text = std::move(ascii);
+  }
+
+  /// A part of the text as it was.
+  std::string original(std::string part) const {
+    for (std::size_t at = 0; !escape_.empty() && (at = part.find(escape_, at)) != std::string::npos; ++at) {
+      const auto digit = [&](std::size_t i) { return digits.find(part[at + escape_.size() + i]); };
+      const auto code = static_cast<unsigned char>(16 * digit(0) + digit(1));
+      part.replace(at, escape_.size() + 2, 1, static_cast<char>(code));
+    }
+    return part;
+  }
+  void restore(StarBlock& block) const {
+    if (escape_.empty())
+      return;
+    block.name = original(block.name);
+    for (auto& item : block.items)
+      for (auto* const texts : {&item.tags, &item.values})
+        for (auto& text : *texts)
+          text = original(std::move(text));
+  }
+
+private:
+  static constexpr std::string_view digits = "0123456789abcdef";
+  std::string escape_; ///< empty: there are no such letters
+};
+
 std::string without_underscore(const std::string& tag) { return tag.substr(tag.starts_with('_') ? 1 : 0); }
 
 /// Whether a value in such quotes ends with it: a quote closes before a blank or a comment only.
@@ -370,9 +418,21 @@ const StarTable* StarDocument::find(std::string_view name) const {
 
 StarDocument read_star(const std::filesystem::path& path) {
   const std::string file = path.string();
-  const std::string text = InputFile(path).read_text();
+  std::string text = InputFile(path).read_text();
+  if (const std::string other = other_format(text, path); !other.empty())
+    throw InputError(file + ": is not a STAR file: " + other);
+  if (constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF"; text.starts_with(byte_order_mark))
+    text.erase(0, byte_order_mark.size());
   LineScan scan = LineScanner(text, file).scan();
-  auto blocks = parse_star(scan.grammar, file);
+  const AsciiText ascii(scan.grammar);
+  std::vector<StarBlock> blocks;
+  try {
+    blocks = parse_star(scan.grammar, file);
+  } catch (const InputError& error) {
+    throw InputError(ascii.original(error.what()));
+  }
+  for (auto& block : blocks)
+    ascii.restore(block);
   if (blocks.empty())
     throw InputError(file + ": is not a STAR file: it has no table");
   StarDocument document;

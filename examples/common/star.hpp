@@ -74,6 +74,19 @@ struct ParticleStack {
   StoredFormat format;
 };
 
+/// What a detector keeps of the amplitude at a frequency (modulation transfer function).
+struct DetectorResponse {
+  std::filesystem::path file;
+  std::vector<double> frequencies; ///< 1/Angstrom, rising
+  std::vector<double> values;
+
+  /// By linear interpolation; beyond the ends it is the value there.
+  double at(double frequency) const;
+};
+
+/// The sign of B factors (rlnCtfBfactor): exp(-B k^2 / 4) as RELION has it, or exp(B k^2 / 4) as Warp and M do.
+enum class BFactorSign { Automatic, Relion, Warp }; ///< Automatic: RELION's where any is above 0
+
 /// The particles of a STAR file. A value missing from the particle table is taken from the optics table,
 /// joined by rlnOpticsGroup.
 struct Particles {
@@ -81,7 +94,8 @@ struct Particles {
   StarDocument document;
   std::string table; ///< name of the particle table in `document`
   std::size_t count = 0;
-  std::vector<std::string> warnings; ///< sentences that begin with the file concerned
+  std::vector<std::string> warnings;               ///< sentences that begin with the file concerned
+  std::vector<std::filesystem::path> passthroughs; ///< cryoSPARC's files that fields were taken from, too
 
   // Images; empty where they were not asked for.
   std::vector<ParticleStack> stacks;
@@ -104,7 +118,7 @@ struct Particles {
   ParticleColumn<double> voltage{"rlnVoltage", {}};
   ParticleColumn<double> spherical_aberration{"rlnSphericalAberration", {}};
   ParticleColumn<double> amplitude_contrast{"rlnAmplitudeContrast", {}};
-  ParticleColumn<double> ctf_b_factor{"rlnCtfBfactor", {}};
+  ParticleColumn<double> ctf_b_factor{"rlnCtfBfactor", {}}; ///< in RELION's sign
   ParticleColumn<double> ctf_scale{"rlnCtfScalefactor", {}};
   /// Angstrom; from rlnImagePixelSize, or 10^4 rlnDetectorPixelSize / rlnMagnification.
   ParticleColumn<double> pixel_size{"rlnImagePixelSize", {}};
@@ -119,6 +133,8 @@ struct Particles {
   /// Maps frequencies of the image to those of the undistorted one, (x, y): rows 0 and 1.
   std::array<ParticleColumn<double>, 4> magnification{
       {{"rlnMagMat00", {}}, {"rlnMagMat01", {}}, {"rlnMagMat10", {}}, {"rlnMagMat11", {}}}};
+  std::vector<DetectorResponse> detectors;
+  ParticleColumn<std::int64_t> detector{"rlnMtfFileName", {}}; ///< index in `detectors`; -1: none
   ParticleColumn<std::int64_t> class_number{"rlnClassNumber", {}};
   ParticleColumn<std::int64_t> random_subset{"rlnRandomSubset", {}};
   ParticleColumn<std::int64_t> optics_group{"rlnOpticsGroup", {}};
@@ -142,6 +158,7 @@ struct ParticleOptions {
   bool images = true;                            ///< find the image stacks and open their headers
   std::optional<double> pixel_size = {};         ///< Angstrom; instead of what the file says
   std::optional<std::int64_t> class_number = {}; ///< only the particles of this class
+  BFactorSign b_factor_sign = BFactorSign::Automatic;
 };
 
 /// The names of the images that lie relative to the folder of the particles' file become names relative to that
@@ -151,7 +168,7 @@ void move_image_names(Particles& particles, const std::filesystem::path& file);
 /// Enters the pixel size of all particles, instead of all that the document says about it.
 void set_pixel_size(Particles& particles, double pixel_size);
 
-/// Reads the particles of RELION 3.1 and later (data_optics and data_particles, in any order) and of older
+/// Reads the particles of cryoSPARC (.cs; see read_cryosparc), of RELION 3.1 and later (data_optics and data_particles, in any order) and of older
 /// files (one table). Stacks are looked for relative to the folder of the STAR file, then to the current
 /// folder. Throws InputError with file, row (of the table, from 1) and column for whatever is wrong: no
 /// particles, a value that is not a finite number, an image outside its stack, a stack that is missing,

@@ -2,7 +2,9 @@
 // The particles of a STAR file: its tables as numbers, and the stacks that it names.
 #include "star.hpp"
 
+#include "cryosparc.hpp"
 #include "input_error.hpp"
+#include "input_file.hpp"
 #include "mrc.hpp"
 #include "output_family.hpp"
 #include "provenance.hpp"
@@ -13,6 +15,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
@@ -49,6 +52,8 @@ public:
     }
     return values;
   }
+
+  std::string text(std::size_t row, std::size_t column) const { return table_.value(row, column); }
 
   std::int64_t integer(std::size_t row, std::size_t column) const {
     const double value = real(row, column); // RELION writes some whole numbers as 1.000000
@@ -162,6 +167,35 @@ const StarTable& find_particle_table(const std::filesystem::path& file, const St
   return *only;
 }
 
+bool begins_as_cryosparc(const std::filesystem::path& path) {
+  const InputFile file(path);
+  std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(8, file.size())), ' ');
+  file.read_at(0, std::as_writable_bytes(std::span(beginning)));
+  return is_cryosparc(beginning);
+}
+
+/// Throws for tables that are no particles in images, with the way out.
+void name_other_programs(const std::filesystem::path& path, const StarTable& table) {
+  const auto fail = [&](const std::string& what) {
+    throw InputError(path.string() + ": table data_" + table.name + " is " + what);
+  };
+  const auto any = [&](std::string_view beginning) {
+    return std::ranges::any_of(table.columns,
+                               [&](const std::string& column) { return column.starts_with(beginning); });
+  };
+  if (any("cisTEM"))
+    fail("one of cisTEM's: export the refinement package from cisTEM as a RELION STAR file");
+  if (table.find("rlnTomoVisibleFrames") || table.find("rlnTomoParticleName"))
+    fail("one of RELION's tilt-series particles, stacks of tilts with a geometry of their own, which are not "
+         "read: average them with relion_tomo_reconstruct_particle, or export them from Warp or M as 2D "
+         "images");
+  if (table.find("rlnCtfImage"))
+    fail("one of subtomograms (rlnCtfImage), volumes with a missing wedge, which are not read: "
+         "relion_reconstruct --3d_rot averages them");
+  if (any("emdl") || any("xmipp") || table.find("image") || table.find("shiftX"))
+    fail("one of Xmipp's: convert it with xmipp or Scipion to a RELION STAR file");
+}
+
 /// Pixel sizes from the file, by either of RELION's ways of stating them.
 std::vector<double> read_pixel_sizes(const JoinedTables& tables) {
   auto sizes = tables.column("rlnImagePixelSize", &NumberReader::real, true);
@@ -195,6 +229,100 @@ std::vector<double> read_origins(const JoinedTables& tables, const std::string& 
   return origins;
 }
 
+/// The numbers of a table of RELION's: frequencies in 1/pixel of the detector, and amplitudes.
+DetectorResponse read_response(const std::filesystem::path& path, double pixel_size) {
+  const StarDocument document = read_star(path);
+  const StarTable& table = document.tables.front();
+  const NumberReader numbers(path, table);
+  const auto column = [&](const char* name) {
+    if (const auto found = table.find(name))
+      return *found;
+    throw InputError(path.string() + ": column " + name + " is missing from table data_" + table.name);
+  };
+  const std::size_t frequency = column("rlnResolutionInversePixel"), value = column("rlnMtfValue");
+  DetectorResponse response{path, {}, {}};
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    response.frequencies.push_back(numbers.real(row, frequency) / pixel_size);
+    response.values.push_back(numbers.real(row, value));
+    if (!(response.values.back() > 0))
+      numbers.fail(row, "rlnMtfValue", "expected a number above 0, found " + table.value(row, value));
+    if (row > 0 && !(response.frequencies[row] > response.frequencies[row - 1]))
+      numbers.fail(row, "rlnResolutionInversePixel", "expected rising frequencies");
+  }
+  if (response.values.empty())
+    throw InputError(path.string() + ": table data_" + table.name + " is empty");
+  return response;
+}
+
+/// The responses of the detectors (rlnMtfFileName), which lie relative to the current folder, as RELION has it, or to that
+/// of the particles' file. One that is not there is a warning.
+void read_responses(Particles& particles, const JoinedTables& tables) {
+  const auto names = tables.column(particles.detector.name, &NumberReader::text);
+  const auto pixel_sizes = tables.column("rlnMicrographOriginalPixelSize", &NumberReader::real, true);
+  const auto none = [](const std::string& name) { return name.empty() || name == "None" || name == "none"; };
+  if (std::ranges::all_of(names, none))
+    return;
+  const auto warn = [&](const std::string& what) {
+    particles.warnings.push_back(particles.file.string() + ": names the response of the detector " + what +
+                                 ": not used");
+  };
+  if (pixel_sizes.empty())
+    return warn("(rlnMtfFileName), but not the detector's pixels (rlnMicrographOriginalPixelSize)");
+  std::map<std::pair<std::string, double>, std::int64_t> known;
+  for (std::size_t row = 0; row < names.size(); ++row) {
+    const auto [entry, is_new] = known.emplace(std::pair(names[row], pixel_sizes[row]), -1);
+    if (is_new && !none(names[row])) {
+      std::filesystem::path path = names[row];
+      std::error_code ignored;
+      if (!std::filesystem::exists(path, ignored))
+        path = particles.file.parent_path() / path;
+      if (std::filesystem::exists(path, ignored)) {
+        particles.detectors.push_back(read_response(path, pixel_sizes[row]));
+        entry->second = static_cast<std::int64_t>(particles.detectors.size()) - 1;
+      } else {
+        warn(names[row] + " (rlnMtfFileName), which is not there");
+      }
+    }
+    particles.detector.values.push_back(entry->second);
+  }
+}
+
+/// B factors in RELION's sign.
+void read_b_factors(Particles& particles, BFactorSign sign) {
+  auto& values = particles.ctf_b_factor.values;
+  const auto negative = std::ranges::find_if(values, [](double b) { return b < 0; });
+  if (negative == values.end() && sign != BFactorSign::Warp)
+    return;
+  const bool any_positive = std::ranges::any_of(values, [](double b) { return b > 0; });
+  const bool flip = sign == BFactorSign::Warp || (sign == BFactorSign::Automatic && !any_positive);
+  if (sign == BFactorSign::Automatic)
+    particles.warnings.push_back(
+        particles.file.string() + ": has B factors below 0 (rlnCtfBfactor, " +
+        std::to_string(std::ranges::count_if(values, [](double b) { return b < 0; })) + " of " +
+        std::to_string(values.size()) + " rows, the first is row " +
+        std::to_string(negative - values.begin() + 1) + " with " + shortest(*negative) + ", the least is " +
+        shortest(std::ranges::min(values)) + "): " +
+        (flip ? "none is above 0, so they are taken as Warp and M write them, as decay; --b-factor-sign "
+                "relion "
+                "takes them as growth"
+              : "taken as RELION does, as growth; --b-factor-sign warp turns the sign"));
+  if (flip)
+    for (double& b : values)
+      b = b == 0 ? 0 : -b;
+}
+
+/// The file of an image's name: what follows INDEX@, without the format that RELION's names may end with ("stack.st:mrcs").
+std::string stack_of(const std::string& image_name) {
+  constexpr std::array<std::string_view, 10> formats{"mrc", "mrcs", "map", "ccp4", "st",
+                                                     "rec", "ali",  "tif", "tiff", "spi"};
+  std::string name = image_name.substr(image_name.find('@') + 1); // all of it where there is none
+  const std::size_t colon = name.rfind(':');
+  if (colon != std::string::npos &&
+      std::ranges::find(formats, std::string_view(name).substr(colon + 1)) != formats.end())
+    name.erase(colon);
+  return name;
+}
+
 /// Finds the stacks of the particles, opens their headers, and checks that every image is there.
 class ImageFinder {
 public:
@@ -206,7 +334,7 @@ public:
     std::unordered_set<std::string> names;
     for (std::size_t row = 0; column && row < particles_.count; ++row) {
       const std::string& text = table_.table().value(row, *column);
-      const std::string stack_name = text.substr(text.find('@') + 1);
+      const std::string stack_name = stack_of(text);
       if (names.insert(stack_name).second)
         for (const auto& path : candidates(stack_name))
           OutputFamily::remember_input(path);
@@ -221,11 +349,11 @@ public:
     for (std::size_t row = 0; row < particles_.count; ++row) {
       const std::string& text = table_.table().value(row, *column);
       const std::size_t at = text.find('@');
-      const std::string stack_name = at == std::string::npos ? text : text.substr(at + 1);
+      const std::string stack_name = stack_of(text);
       const std::int64_t number = at == std::string::npos ? 1 : image_number(row, text, at);
       if (stack_name.empty())
         table_.fail(row, name, "expected INDEX@STACK, found '" + text + "'");
-      const std::size_t stack = stack_of(row, stack_name);
+      const std::size_t stack = stack_at(row, stack_name);
       if (at == std::string::npos && particles_.stacks[stack].images > 1)
         table_.fail(row, name,
                     "expected INDEX@STACK for one of the " + std::to_string(particles_.stacks[stack].images) +
@@ -255,7 +383,7 @@ private:
     return number;
   }
 
-  std::size_t stack_of(std::size_t row, const std::string& stack_name) {
+  std::size_t stack_at(std::size_t row, const std::string& stack_name) {
     if (const auto known = known_.find(stack_name); known != known_.end())
       return known->second;
     add_stack(row, open(row, resolve(row, stack_name)));
@@ -292,11 +420,12 @@ private:
       particles_.image_width = reader.width();
       particles_.image_height = reader.height();
     } else if (reader.width() != particles_.image_width || reader.height() != particles_.image_height) {
-      table_.fail(row, name,
-                  path.string() + " has images of " + std::to_string(reader.width()) + " x " +
-                      std::to_string(reader.height()) + " pixels, those before have " +
-                      std::to_string(particles_.image_width) + " x " +
-                      std::to_string(particles_.image_height));
+      table_.fail(
+          row, name,
+          path.string() + " has images of " + std::to_string(reader.width()) + " x " +
+              std::to_string(reader.height()) + " pixels, those before have " +
+              std::to_string(particles_.image_width) + " x " + std::to_string(particles_.image_height) +
+              "; take optics groups of one box, or bring all to one (relion_image_handler --new_box)");
     }
     particles_.stacks.push_back({path, reader.images(), reader.header().voxel_size[0], reader.format()});
     for (const auto& warning : reader.warnings()) {
@@ -339,6 +468,7 @@ void check_images(Particles& particles, const JoinedTables& tables) {
   name_unused(particles.beam_tilt_y);
   name_unused(particles.odd_zernike);
   name_unused(particles.even_zernike);
+  name_unused(particles.detector);
 }
 
 /// Keeps the particles of a class; without one all are kept, and a mixture is a warning.
@@ -373,7 +503,7 @@ void select_class(Particles& particles, std::optional<std::int64_t> wanted) {
            p.phase_shift, p.voltage, p.spherical_aberration, p.amplitude_contrast, p.ctf_b_factor,
            p.ctf_scale, p.pixel_size, p.premultiplied, p.beam_tilt_x, p.beam_tilt_y, p.odd_zernike,
            p.even_zernike, p.magnification[0], p.magnification[1], p.magnification[2], p.magnification[3],
-           p.class_number, p.random_subset, p.optics_group);
+           p.detector, p.class_number, p.random_subset, p.optics_group);
   if (!p.stack.empty()) {
     keep(p.stack);
     keep(p.image);
@@ -381,6 +511,17 @@ void select_class(Particles& particles, std::optional<std::int64_t> wanted) {
 }
 
 } // namespace
+
+double DetectorResponse::at(double frequency) const {
+  const auto above = std::ranges::lower_bound(frequencies, frequency);
+  if (above == frequencies.begin())
+    return values.front();
+  if (above == frequencies.end())
+    return values.back();
+  const auto i = static_cast<std::size_t>(above - frequencies.begin());
+  const double part = (frequency - frequencies[i - 1]) / (frequencies[i] - frequencies[i - 1]);
+  return values[i - 1] + part * (values[i] - values[i - 1]);
+}
 
 void Particles::fail_missing(std::string_view column) const {
   std::string what(column);
@@ -397,8 +538,16 @@ void Particles::fail_missing(std::string_view column) const {
 Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options) {
   Particles particles;
   particles.file = path;
-  particles.document = read_star(path);
+  if (begins_as_cryosparc(path)) {
+    CryosparcParticles converted = read_cryosparc(path);
+    particles.document = std::move(converted.document);
+    particles.passthroughs = std::move(converted.passthroughs);
+    particles.warnings = std::move(converted.warnings);
+  } else {
+    particles.document = read_star(path);
+  }
   const StarTable& table = find_particle_table(path, particles.document);
+  name_other_programs(path, table);
   particles.table = table.name;
   particles.count = table.rows();
   if (particles.count == 0)
@@ -418,6 +567,8 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
     column->values = tables.column(column->name, &NumberReader::integer);
   for (auto* column : {&particles.odd_zernike, &particles.even_zernike})
     column->values = tables.column(column->name, &NumberReader::list);
+  read_b_factors(particles, options.b_factor_sign);
+  read_responses(particles, tables);
   if (options.pixel_size)
     particles.pixel_size.values.assign(particles.count, *options.pixel_size);
   else
@@ -450,9 +601,10 @@ void move_image_names(Particles& particles, const std::filesystem::path& file) {
   for (std::size_t row = 0; row < particles.count; ++row) {
     std::string name = particles.particle_table().value(row, *column);
     const std::size_t begin = name.find('@') + 1; // 0 where there is none
-    const fs::path stack = name.substr(begin);
+    const std::string file_name = stack_of(name), format = name.substr(begin + file_name.size());
+    const fs::path stack = file_name;
     if (stack.is_relative() && particles.stacks[particles.stack[row]].path == from / stack)
-      name = name.substr(0, begin) + fs::proximate(fs::absolute(from / stack), to).string();
+      name = name.substr(0, begin) + fs::proximate(fs::absolute(from / stack), to).string() + format;
     names.push_back(std::move(name));
   }
   particles.particle_table().set_column("rlnImageName", std::move(names));

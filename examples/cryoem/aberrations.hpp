@@ -5,10 +5,13 @@
 
 #include <bracewell/geometry/ctf.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <compare>
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <numbers>
 #include <vector>
 
@@ -20,12 +23,14 @@ struct Aberrations {
   std::vector<double> odd, even;                   ///< coefficients of Zernike polynomials, radians
   double tilt_x = 0, tilt_y = 0;                   ///< of the odd phase: -(tilt_x x + tilt_y y) k^2
   std::array<double, 4> magnification{1, 0, 0, 1}; ///< the polynomials' argument is this times the frequency
+  std::int64_t detector = -1;                      ///< index in Particles::detectors; -1: none
 
   auto operator<=>(const Aberrations&) const = default; // NOLINT(modernize-use-nullptr): no 0 is here
   /// Whether there are none.
   bool trivial() const {
     const auto zero = [](double value) { return value == 0; };
-    return std::ranges::all_of(odd, zero) && std::ranges::all_of(even, zero) && tilt_x == 0 && tilt_y == 0;
+    return std::ranges::all_of(odd, zero) && std::ranges::all_of(even, zero) && tilt_x == 0 && tilt_y == 0 &&
+           detector < 0;
   }
 };
 
@@ -77,6 +82,8 @@ inline Aberrations aberrations_of(const Particles& particles, std::size_t row) {
   for (std::size_t i = 0; i < 4; ++i)
     if (particles.magnification[i].present())
       a.magnification[i] = particles.magnification[i][row];
+  if (particles.detector.present())
+    a.detector = particles.detector[row];
   if (particles.voltage.present() && particles.spherical_aberration.present()) {
     constexpr double milliradian = 1e-3, millimetre = 1e7;
     const double lambda = electron_wavelength(particles.voltage[row]);

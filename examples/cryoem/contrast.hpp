@@ -12,6 +12,7 @@
 #include <bracewell/geometry/ctf.hpp>
 #include <bracewell/rfft/layout.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -59,7 +60,8 @@ inline std::vector<CTF> contrast_transfer(Particles& particles) {
   return ctfs;
 }
 
-/// The contrast of images on the device: CTF and what else a lens does to their spectra.
+/// The contrast of images on the device: CTF, what else a lens does to their spectra, and what the detector does. All
+/// but the detector's response is a function of M k at frequency k of an image, where M is its magnification.
 class Contrast {
 public:
   /// None: spectra stay as they are.
@@ -74,6 +76,7 @@ public:
     for (std::size_t row = 0; row < particles.count; ++row) {
       const Aberrations own = aberrations_of(particles, row);
       pixel_sizes_.push_back(particles.pixel_size[0] * relative_pixel_size(particles, row));
+      magnifications_.push_back(own.magnification);
       const auto lens =
           own.trivial() ? -1
                         : lenses.emplace(std::pair(own, pixel_sizes_.back()), static_cast<int>(lenses.size()))
@@ -81,7 +84,7 @@ public:
       lens_.push_back(lens);
       premultiplied_.push_back(particles.premultiplied.present() && particles.premultiplied[row] != 0);
     }
-    phases_ = allocate<DeviceView<double****>>("phases", lenses.size(), box, box / 2 + 1, 2);
+    phases_ = allocate<DeviceView<double****>>("phases", lenses.size(), box, box / 2 + 1, 3);
     const auto mirror = Kokkos::create_mirror_view(phases_);
     for (const auto& [seen, lens] : lenses)
       for (int row = 0; row < box; ++row)
@@ -91,6 +94,10 @@ public:
                        y = HalfSpectrumLayout<2>::frequency(row, box) / unit;
           mirror(lens, row, column, 0) = odd_phase(aberrations, x, y);
           mirror(lens, row, column, 1) = even_phase(aberrations, x, y);
+          mirror(lens, row, column, 2) =
+              aberrations.detector >= 0
+                  ? particles.detectors[static_cast<std::size_t>(aberrations.detector)].at(std::hypot(x, y))
+                  : 1;
         }
     Kokkos::deep_copy(space, phases_, mirror);
     space.fence("Bracewell::examples::contrast"); // the mirror goes
@@ -103,7 +110,8 @@ public:
                 const Array<Kokkos::complex<float>, Memory>& spectra) const {
     apply(space, rows, spectra, {}, true);
   }
-  /// Images become what is summed over them for a projection, the adjoint, and `weights` the square of CTF.
+  /// Images become what is summed over them for a projection, the adjoint, and `weights` the square of CTF times the
+  /// detector's response.
   void demodulate(const Space& space, std::span<const std::size_t> rows,
                   const Array<Kokkos::complex<float>, Memory>& spectra,
                   const Array<float, Memory>& weights) const {
@@ -115,6 +123,18 @@ public:
     int lens;           ///< of the phases; -1: none
     bool premultiplied; ///< the image has the CTF twice
     double pixel_size;  ///< Angstrom
+    double magnification[4];
+
+    KOKKOS_FUNCTION bool magnified() const {
+      return magnification[0] != 1 || magnification[1] != 0 || magnification[2] != 0 || magnification[3] != 1;
+    }
+    /// CTF for a frequency of the image in 1/Angstrom, with a further phase in radians.
+    KOKKOS_FUNCTION float contrast(double x, double y, double even_phase) const {
+      CTF own = ctf;
+      own.offset -= even_phase / Kokkos::numbers::pi;
+      return own.value<float>(magnification[0] * x + magnification[1] * y,
+                              magnification[2] * x + magnification[3] * y);
+    }
   };
 
   /// One team for some rows of an image.
@@ -147,14 +167,21 @@ public:
         Kokkos::complex<float>* const line = spectra + index * layout.elements() + in_image;
         float* const weight = weights ? weights + index * layout.elements() + in_image : nullptr;
         if (image.lens >= 0) {
-          const double* const both = phases + 2 * (image.lens * layout.elements() + in_image);
+          const double* const own = phases + 3 * (image.lens * layout.elements() + in_image);
           Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, columns), [&](int x) {
-            const double phase = forward ? both[2 * x] : -both[2 * x];
-            CTF ctf = image.ctf;
-            ctf.offset -= both[2 * x + 1] / Kokkos::numbers::pi;
-            const auto value = ctf.value<float>(x * x_step, y);
-            line[x] *= factor(value) * Kokkos::complex<float>(static_cast<float>(Kokkos::cos(phase)),
-                                                              static_cast<float>(Kokkos::sin(phase)));
+            const double phase = forward ? own[3 * x] : -own[3 * x];
+            const auto value = image.contrast(x * x_step, y, own[3 * x + 1]);
+            const auto response = static_cast<float>(own[3 * x + 2]);
+            line[x] *= response * factor(value) *
+                       Kokkos::complex<float>(static_cast<float>(Kokkos::cos(phase)),
+                                              static_cast<float>(Kokkos::sin(phase)));
+            if (weight)
+              weight[x] = response * response * value * value;
+          });
+        } else if (image.magnified()) {
+          Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, columns), [&](int x) {
+            const auto value = image.contrast(x * x_step, y, 0);
+            line[x] *= factor(value);
             if (weight)
               weight[x] = value * value;
           });
@@ -189,8 +216,14 @@ private:
   void apply(const Space& space, std::span<const std::size_t> rows,
              const Array<Kokkos::complex<float>, Memory>& spectra, const Array<float, Memory>& weights,
              bool forward) const {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      on_host_(i) = {ctfs_[rows[i]], lens_[rows[i]], premultiplied_[rows[i]], pixel_sizes_[rows[i]]};
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& m = magnifications_[rows[i]];
+      on_host_(i) = {ctfs_[rows[i]],
+                     lens_[rows[i]],
+                     premultiplied_[rows[i]],
+                     pixel_sizes_[rows[i]],
+                     {m[0], m[1], m[2], m[3]}};
+    }
     Kokkos::deep_copy(space, on_device_, on_host_);
     const Apply functor{on_device_.data(), phases_.data(), {{box_, box_}},
                         spectra.data,      weights.data,   forward};
@@ -204,10 +237,11 @@ private:
   std::vector<int> lens_;
   std::vector<bool> premultiplied_;
   std::vector<double> pixel_sizes_; ///< Angstrom
+  std::vector<std::array<double, 4>> magnifications_;
   int box_ = 0;
   DeviceView<Image*> on_device_;
   DeviceView<Image*>::host_mirror_type on_host_;
-  DeviceView<double****> phases_; ///< [lenses, box, box/2+1, odd and even]
+  DeviceView<double****> phases_; ///< [lenses, box, box/2+1, odd and even, and the detector's response]
 };
 
 } // namespace Bracewell::Examples

@@ -13,6 +13,11 @@ struct ImageStatistics {
   double background;       ///< mean outside of the disc that fits the image; 0 where nothing is
   double deviation;        ///< standard deviation of all pixels
   std::int64_t not_finite; ///< the first pixel whose value is not; the number of pixels where all are
+  double inside;           ///< mean within the disc
+  double sum, squares;     ///< of all pixels
+  double hot; ///< standard deviations of the others by which one pixel stands out alone; 0: none does
+  std::int64_t hot_pixel; ///< that one
+  double largest;         ///< magnitude
 };
 
 /// Computes them, one team per image; optionally subtracts the background.
@@ -24,8 +29,12 @@ struct LookAtImages {
 
   struct Sums {
     double all = 0, squares = 0, outside = 0, pixels_outside = 0;
+    float minimum = Kokkos::reduction_identity<float>::min(),
+          maximum = Kokkos::reduction_identity<float>::max();
 
     KOKKOS_FUNCTION Sums& operator+=(const Sums& other) {
+      minimum = Kokkos::min(minimum, other.minimum);
+      maximum = Kokkos::max(maximum, other.maximum);
       all += other.all;
       squares += other.squares;
       outside += other.outside;
@@ -33,6 +42,26 @@ struct LookAtImages {
       return *this;
     }
   };
+
+  /// Standard deviations of the other pixels that a value is away from their mean; 0 unless they are many.
+  KOKKOS_FUNCTION static double stands_out(const Sums& sums, double count, double value) {
+    constexpr double many = 20;
+    const double mean = (sums.all - value) / (count - 1),
+                 variance = Kokkos::max(0.0, (sums.squares - value * value) / (count - 1) - mean * mean),
+                 away = Kokkos::abs(value - mean), rounding = 1e-12 * (value * value + mean * mean);
+    return away * away > many * many * (variance + rounding) ? away / Kokkos::sqrt(variance + rounding) : 0;
+  }
+
+  /// Whether all neighbours of a pixel are less than half as far from the mean.
+  KOKKOS_FUNCTION bool is_alone(const float* image, std::int64_t pixel, double mean) const {
+    const std::int64_t row = pixel / width, column = pixel % width;
+    const double half = Kokkos::abs(image[pixel] - mean) / 2;
+    for (std::int64_t y = Kokkos::max<std::int64_t>(0, row - 1); y < Kokkos::min(height, row + 2); ++y)
+      for (std::int64_t x = Kokkos::max<std::int64_t>(0, column - 1); x < Kokkos::min(width, column + 2); ++x)
+        if ((y != row || x != column) && Kokkos::abs(image[y * width + x] - mean) > half)
+          return false;
+    return true;
+  }
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const;
@@ -102,7 +131,10 @@ KOKKOS_FUNCTION void LookAtImages::operator()(const Team& team) const {
             Kokkos::ThreadVectorRange(team, width),
             [&](std::int64_t x, Sums& in_row) {
               const std::int64_t dx = 2 * (x - width / 2);
-              const double value = image[y * width + x], outside = dx * dx + dy * dy > pixels ? 1 : 0;
+              const float stored = image[y * width + x];
+              const double value = stored, outside = dx * dx + dy * dy > pixels ? 1 : 0;
+              in_row.minimum = Kokkos::min(in_row.minimum, stored);
+              in_row.maximum = Kokkos::max(in_row.maximum, stored);
               in_row.all += value;
               in_row.squares += value * value;
               in_row.outside += outside * value;
@@ -123,10 +155,39 @@ KOKKOS_FUNCTION void LookAtImages::operator()(const Team& team) const {
             first = i;
         },
         Kokkos::Min<std::int64_t>(not_finite));
+  double hot = 0;
+  std::int64_t hot_pixel = pixels;
+  for (const float extreme : {sums.maximum, sums.minimum}) {
+    const double here = stands_out(sums, count, extreme);
+    if (!(here > hot)) // the same for the whole team
+      continue;
+    std::int64_t found = pixels;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, pixels),
+        [&](std::int64_t i, std::int64_t& first) {
+          if (image[i] == extreme && i < first)
+            first = i;
+        },
+        Kokkos::Min<std::int64_t>(found));
+    if (found < pixels && is_alone(image, found, (sums.all - extreme) / (count - 1))) {
+      hot = here;
+      hot_pixel = found;
+    }
+  }
+  const double inside = (sums.all - sums.outside) / Kokkos::max(1.0, count - sums.pixels_outside);
   Kokkos::single(Kokkos::PerTeam(team), [&] {
     statistics[team.league_rank()] = {
-        background, Kokkos::sqrt(Kokkos::max(0.0, sums.squares / count - mean * mean)), not_finite};
+        background,
+        Kokkos::sqrt(Kokkos::max(0.0, sums.squares / count - mean * mean)),
+        not_finite,
+        inside,
+        sums.all,
+        sums.squares,
+        hot,
+        hot_pixel,
+        Kokkos::max(Kokkos::abs(double(sums.minimum)), Kokkos::abs(double(sums.maximum)))};
   });
+  team.team_barrier(); // pixels are looked at until here
   if (subtract_background)
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, pixels),
                          [&](std::int64_t i) { image[i] -= static_cast<float>(background); });

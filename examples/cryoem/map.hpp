@@ -5,6 +5,7 @@
 #include "common/mrc.hpp"
 #include "common/provenance.hpp"
 #include "common/slots.hpp"
+#include "cryoem/findings.hpp"
 #include "cryoem/views.hpp"
 
 #include <algorithm>
@@ -27,8 +28,12 @@ struct CubicMap {
 };
 
 /// Reads a map; one that is not cubic is put into the middle of the smallest cube around it. Throws
-/// InputError as MrcReader, and for a map that is too small, or too large for `limit` (memory_limit).
-inline CubicMap read_map(Provenance& provenance, const std::filesystem::path& path, double limit) {
+/// InputError as MrcReader, and for a map that is too small, or too large for `limit` (memory_limit). Assumes what
+/// findings_in_map says.
+inline CubicMap read_map(Provenance& provenance, const std::filesystem::path& path, double limit);
+
+/// The same without a look at its values.
+inline CubicMap read_cube(Provenance& provenance, const std::filesystem::path& path, double limit) {
   const MrcReader reader(path);
   for (const auto& warning : reader.warnings())
     provenance.assume(path.string() + ": " + warning);
@@ -72,6 +77,18 @@ inline CubicMap read_map(Provenance& provenance, const std::filesystem::path& pa
       std::copy_n(stored.begin() + static_cast<std::ptrdiff_t>(from), columns,
                   map.values.begin() + static_cast<std::ptrdiff_t>(to));
     }
+  return map;
+}
+
+inline CubicMap read_map(Provenance& provenance, const std::filesystem::path& path, double limit) {
+  CubicMap map = read_cube(provenance, path, limit);
+  const auto [least, most] = std::ranges::minmax(map.values);
+  if (const double largest = std::max(std::abs(double(least)), std::abs(double(most)));
+      largest > largest_value)
+    throw InputError(path.string() + ": has values of " + shortest(largest) + ", expected " +
+                     shortest(largest_value) + " at most: damaged, or of another type than its header says?");
+  for (const std::string& finding : findings_in_map(map.values, map.box))
+    provenance.assume(path.string() + ": " + finding);
   return map;
 }
 

@@ -2,6 +2,8 @@
 #include "cryoem/particle_batches.hpp"
 
 #include "common/input_error.hpp"
+#include "common/processes.hpp"
+#include "common/provenance.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,7 +65,10 @@ std::vector<int> half_sets(Particles& particles) {
     particles.warnings.push_back(particles.file.string() + ": has no half sets (rlnRandomSubset): its " +
                                  std::to_string(count) +
                                  " filaments (rlnHelicalTubeID) are shared out between two");
-    return halves_of_filaments(filament);
+    const std::vector<int> halves = halves_of_filaments(filament);
+    for (std::string& finding : findings_in_names(particles, halves))
+      particles.warnings.push_back(std::move(finding));
+    return halves;
   }
   if (!particles.random_subset.present())
     particles.warnings.push_back(particles.file.string() +
@@ -86,6 +91,8 @@ std::vector<int> half_sets(Particles& particles) {
     particles.warnings.push_back(particles.file.string() + ": has segments of " + std::to_string(both) +
                                  " of " + std::to_string(half_of.size()) +
                                  " filaments in both half sets, whose maps agree for that reason, too");
+  for (std::string& finding : findings_in_names(particles, halves))
+    particles.warnings.push_back(std::move(finding));
   return halves;
 }
 
@@ -97,7 +104,8 @@ ParticleBatches::ParticleBatches(const Space& space, const Particles& particles,
                                     [](const ParticleStack& stack) { return stack.format.is_float(); })),
       stored_(space, batch * reader_.image_bytes(), slots_of_host(particles, batch)),
       statistics_(allocate<DeviceView<ImageStatistics*>>("statistics", batch)),
-      host_statistics_(allocate<OnHost<ImageStatistics*>>("statistics", batch)) {
+      host_statistics_(allocate<OnHost<ImageStatistics*>>("statistics", batch)),
+      seen_(particles.count, LookAtImage{.deviation = -1}) {
   if (!in_place_)
     images_ = allocate<Images>("images", batch, particles.image_height, particles.image_width);
 }
@@ -138,9 +146,36 @@ void ParticleBatches::look_at(std::span<const std::size_t> rows, const Part<floa
     const ImageStatistics& image = host_statistics_(i);
     if (image.not_finite < particles_.image_height * particles_.image_width)
       throw InputError(reader_.not_finite(rows[i], image.not_finite));
-    backgrounds_ += image.deviation > 0 ? image.background / image.deviation : 0;
+    if (image.largest > largest_value)
+      throw InputError(particles_.file.string() + ": row " + std::to_string(rows[i] + 1) +
+                       ": its image has values of " + shortest(image.largest) + ", expected " +
+                       shortest(largest_value) +
+                       " at most: damaged, or of another type than its header says?");
+    seen_[rows[i]] = {image.background,
+                      image.inside,
+                      image.deviation,
+                      image.sum,
+                      image.squares,
+                      image.hot,
+                      static_cast<double>(image.hot_pixel)};
   }
-  images_seen_ += rows.size();
+}
+
+std::vector<LookAtImage> ParticleBatches::seen() const {
+  if (process_count() == 1)
+    return seen_;
+  const OnHost<double* [8]> all("Bracewell::examples::seen", seen_.size());
+  for (std::size_t row = 0; row < seen_.size(); ++row)
+    if (const LookAtImage& image = seen_[row]; image.deviation >= 0)
+      std::ranges::copy(std::array{image.background, image.inside, image.deviation, image.sum, image.squares,
+                                   image.hot, image.hot_pixel, 1.0},
+                        &all(row, 0));
+  processes().sum(space_, all);
+  std::vector<LookAtImage> result = seen_;
+  for (std::size_t row = 0; row < seen_.size(); ++row)
+    if (const double* const values = &all(row, 0); values[7] > 0)
+      result[row] = {values[0], values[1], values[2], values[3], values[4], values[5], values[6]};
+  return result;
 }
 
 std::vector<StageTime> ParticleBatches::for_each(std::span<const std::size_t> rows, Handout& handout,

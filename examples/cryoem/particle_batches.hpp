@@ -4,6 +4,7 @@
 #include "common/handout.hpp"
 #include "common/particle_images.hpp"
 #include "common/slots.hpp"
+#include "cryoem/findings.hpp"
 #include "cryoem/image_statistics.hpp"
 #include "cryoem/views.hpp"
 
@@ -16,7 +17,7 @@ namespace Bracewell::Examples {
 
 /// Half sets of the particles, 0 or 1 each: rlnRandomSubset where it is there, else whole filaments (rlnHelicalTubeID,
 /// rlnMicrographName), else odd and even rows. Adds warnings to them, also of filaments in both half sets. Throws InputError
-/// for another subset than 1 and 2.
+/// for another subset than 1 and 2. The warnings include findings_in_names.
 std::vector<int> half_sets(Particles& particles);
 
 /// Images of particles in batches. Threads read the next ones as they are stored, and copy them to the device, while
@@ -40,8 +41,8 @@ public:
   /// number of the image.
   std::vector<StageTime> for_each(std::span<const std::size_t> rows, Handout& handout, const Work& work);
 
-  /// Background of the images of all batches over their standard deviation, the mean.
-  double background() const { return backgrounds_ / static_cast<double>(images_seen_); }
+  /// What was seen in every particle's image, in whatever process: for all of them, once all have read theirs.
+  std::vector<LookAtImage> seen() const;
 
 private:
   Part<float***> to_images(std::span<const std::size_t> rows, std::byte* stored) const;
@@ -57,8 +58,7 @@ private:
   Images images_; ///< unless in place
   DeviceView<ImageStatistics*> statistics_;
   OnHost<ImageStatistics*> host_statistics_;
-  double backgrounds_ = 0;
-  std::size_t images_seen_ = 0;
+  std::vector<LookAtImage> seen_; ///< [particles]
 };
 
 } // namespace Bracewell::Examples

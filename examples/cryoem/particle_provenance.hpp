@@ -3,6 +3,7 @@
 
 #include "common/provenance.hpp"
 #include "common/star.hpp"
+#include "cryoem/findings.hpp"
 
 #include <algorithm>
 #include <string>
@@ -12,7 +13,10 @@ namespace Bracewell::Examples {
 /// Says what the particles' file and stacks gave, and what was assumed in reading them.
 inline void note_particles(Provenance& provenance, const Particles& particles, bool uses_ctf) {
   const auto note = [&](const std::string& what) { provenance.took(particles.file, what); };
-  note(std::to_string(particles.count) + " particles with poses");
+  note(std::to_string(particles.count) +
+       (particles.count == 1 ? " particle with a pose" : " particles with poses"));
+  for (const auto& file : particles.passthroughs)
+    provenance.took(file, "fields that " + particles.file.filename().string() + " lacks");
   if (particles.origin_x.present())
     note("origins");
   if (particles.pixel_size.present())
@@ -40,7 +44,11 @@ inline void note_particles(Provenance& provenance, const Particles& particles, b
                           (particles.stacks.size() > 1
                                ? ", and " + std::to_string(particles.stacks.size() - 1) + " more stacks"
                                : ""));
+  if (uses_ctf && particles.detector.present())
+    for (const auto& detector : particles.detectors)
+      provenance.took(detector.file, "the response of the detector, which images are divided by");
   provenance.assume(particles.warnings);
+  provenance.assume(findings_in_columns(particles, uses_ctf));
 }
 
 } // namespace Bracewell::Examples

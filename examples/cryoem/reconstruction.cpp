@@ -178,11 +178,12 @@ std::vector<StageTime> Reconstruction::insert_all() {
         with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(rows, firsts); });
         progress.add(static_cast<std::int64_t>(rows.size()));
       });
-  const OnHost<double*> background("Bracewell::examples::background", 1);
-  background(0) = mine.size() > 0 ? particles.background() * static_cast<double>(mine.size()) : 0;
   sum_over_processes(space_, options_.reproducible, halves_[0].data, halves_[0].weight, halves_[1].data,
-                     halves_[1].weight, background);
-  background_ = background(0) / static_cast<double>(particles_.count);
+                     halves_[1].weight);
+  const auto seen = particles.seen();
+  for (const LookAtImage& image : seen)
+    background_ += image.deviation > 0 ? image.background / image.deviation / double(seen.size()) : 0;
+  findings_ = findings_in_images(particles_, halves_of_, seen);
   finish();
   return times;
 }

@@ -59,6 +59,8 @@ public:
 
   /// Background of the images inserted, in standard deviations of an image; the mean of all.
   double background() const { return background_; }
+  /// What seldom is meant so in the images inserted (findings_in_images).
+  const std::vector<std::string>& findings() const { return findings_; }
 
   /// Whether there are particles in both half sets.
   bool has_both_halves() const;
@@ -104,6 +106,7 @@ private:
   Contrast contrast_;
   std::optional<PixelSizes> pixel_sizes_; ///< absent: there is one
   double background_ = 0;
+  std::vector<std::string> findings_;
   std::size_t batch_;
   ParticlePoses poses_;
   Spectra spectra_;

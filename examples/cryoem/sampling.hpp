@@ -3,8 +3,10 @@
 
 #include "common/command_line.hpp"
 #include "common/input_error.hpp"
+#include "common/star.hpp"
 #include "cryoem/views.hpp"
 
+#include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
@@ -16,6 +18,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace Bracewell::Examples {
 
@@ -56,6 +59,42 @@ inline void add_sampling_options(CLI::App& app, Sampling& sampling, const std::s
       "what undoes the kernel's attenuation: the kernel's transform on every axis, or RELION's "
       "sinc^2 of the radius (with linear)",
       {{"separable", Correction::Separable}, {"radial", Correction::Radial}, {"none", Correction::None}});
+}
+
+/// Adds --symmetry, whose text ends with the groups that there are.
+inline void add_symmetry(CLI::App& app, std::string& symmetry, const std::string& text) {
+  static constexpr const char* groups = "C<n>, D<n>, T, O, I, I1, I2, I3 or I4";
+  app.add_option("--symmetry", symmetry, text + groups + ", in RELION's orientations")
+      ->check([](const std::string& given) {
+        try {
+          symmetry_operators(given);
+          return std::string();
+        } catch (const Error&) {
+          return "expected " + std::string(groups) + ", found " + given;
+        }
+      })
+      ->type_name("GROUP")
+      ->capture_default_str();
+}
+
+/// For names of files to write: refuses the endings of formats that they will not have.
+inline auto not_ending(std::vector<std::string> endings, std::string expected) {
+  return [endings = std::move(endings), expected = std::move(expected)](const std::string& name) {
+    for (const std::string& ending : endings)
+      if (name.ends_with(ending))
+        return "expected a name that ends with " + expected + ", found " + name;
+    return std::string();
+  };
+}
+
+/// Adds --b-factor-sign.
+inline void add_b_factor_sign(CLI::App& app, BFactorSign& sign) {
+  add_choice<BFactorSign>(
+      app, "--b-factor-sign", sign,
+      "of rlnCtfBfactor: the envelope is exp(-B k^2 / 4) as RELION has it, or exp(B k^2 / 4) as Warp and M "
+      "write "
+      "it; automatic takes Warp's, with a warning, where some are below 0 and none is above",
+      {{"automatic", BFactorSign::Automatic}, {"relion", BFactorSign::Relion}, {"warp", BFactorSign::Warp}});
 }
 
 /// Calls run.template operator()<Kernel>() with the kernel chosen.
