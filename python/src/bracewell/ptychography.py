@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional, Sequence
 
+import numpy
+
 from . import _core
 from ._arrays import Array, current_stream, empty, is_complex, on_host, result, shape_of
 
@@ -16,6 +18,20 @@ class PtychographyResult(NamedTuple):
     object: Optional[Array]  #: complex, like the object
     probe: Optional[Array]  #: complex, like the probe
     positions: Optional[Array]  #: real ``[N, 2]``, per pixel
+
+
+def _check_subset(function, subset, count):
+    """Indices reach the kernels unchecked: one out of range would read foreign memory, and a repeated one write twice."""
+    if subset is None:
+        return
+    values = on_host(subset, "int64").ravel()
+    strange = values[(values < 0) | (values >= count)]
+    if strange.size:
+        raise ValueError(f"bracewell.{function}: subset: expected indices from 0 to {count - 1}, found {strange[0]}")
+    ordered = numpy.sort(values)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if repeated.size:
+        raise ValueError(f"bracewell.{function}: subset: expected each index at most once, found {repeated[0]} again")
 
 
 class PtychographyLoss:
@@ -86,6 +102,7 @@ class PtychographyLoss:
         for name in wanted:
             if name not in ("object", "probe", "positions"):
                 raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected object, probe and positions, found {name}")
+        _check_subset("PtychographyLoss.evaluate", subset, self.count)
         loss = empty(object, (1,), "float64")
         objects = empty(object, object.shape, "complex") if "object" in wanted else None
         probes = empty(object, probe.shape, "complex") if "probe" in wanted else None
@@ -139,6 +156,7 @@ class PtychographySolver:
 
     def step(self, subset: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
         """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
+        _check_subset("PtychographySolver.step", subset, self._count)
         self._plan.step(subset, current_stream(self._like, stream))
 
     def losses(self, *, stream: Optional[int] = None) -> list[float]:
