@@ -178,3 +178,23 @@ def test_a_grid_of_rotations_leaves_none_far_away(rng):
     assert np.degrees(np.arccos(cosines.min())) < 25
     with pytest.raises(ValueError, match="degrees: expected"):
         bracewell.rotation_grid(0)
+
+
+def test_a_forgotten_width_is_refused(rng):
+    matrices = np.linalg.qr(rng.normal(size=(1, 5, 3, 3)))[0]
+    odd = np.fft.rfftn(rng.normal(size=(1, 15, 15, 15)), axes=(1, 2, 3))
+    with pytest.raises(ValueError, match="expected width= where boxes are odd, found rows of 15 and 8 columns"):
+        bracewell.project(odd, matrices)
+    views = bracewell.project(odd, matrices, width=15)
+    with pytest.raises(ValueError, match="backproject: projections: expected width="):
+        bracewell.backproject(views, matrices)
+    full = np.fft.fftn(rng.normal(size=(1, 12, 12, 12)), axes=(1, 2, 3))
+    with pytest.raises(ValueError, match="expected the half spectrum of rfftn, 7 columns, found the 12"):
+        bracewell.project(full, matrices)
+
+
+def test_jax_outputs_are_refused(rng):
+    jax = pytest.importorskip("jax")
+    volume = np.fft.rfftn(rng.normal(size=(1, 8, 8, 8)), axes=(1, 2, 3)).astype(np.complex64)
+    with pytest.raises(TypeError, match="project: out: expected an array that can be written, found JAX's"):
+        bracewell.project(volume, np.eye(3, dtype=np.float32)[None, None], out=jax.numpy.zeros((1, 1, 8, 5), "complex64"))

@@ -221,3 +221,15 @@ def test_wrong_arguments_of_the_solver_are_told(rng):
         bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe, np.ones((3, 3)))
     with pytest.raises(TypeError, match="probe: expected float64"):
         bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe.astype(np.complex64))
+
+
+@pytest.mark.parametrize("subset, found", [([4], "found 4"), ([-1], "found -1"), ([0, 2, 2], "found 2 again"), ([2**31 - 1], "found 21")])
+def test_subsets_out_of_range_are_refused(rng, subset, found):
+    loss = bracewell.PtychographyLoss(rng.random((4, 10, 10)), WHOLE, SIZE, M)
+    probe = np.ones((M, M), complex)
+    subset = np.array(subset, np.int32)
+    with pytest.raises(ValueError, match=f"PtychographyLoss.evaluate: subset: .*{found}"):
+        loss.evaluate(np.ones(SIZE, complex), probe, subset=subset)
+    solver = bracewell.PtychographySolver(loss, probe)
+    with pytest.raises(ValueError, match=f"PtychographySolver.step: subset: .*{found}"):
+        solver.step(subset)

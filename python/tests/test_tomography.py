@@ -307,3 +307,14 @@ def test_wrong_arguments_of_laminography_are_told():
             bracewell.Laminography(**{**dict(angles=[0, 1], width=8, rows=6, tilt=0.1), **options}).project(np.ones((6, 8, 8)))
     with pytest.raises(ValueError, match="projections: expected .* found"):
         bracewell.Laminography([0, 1], 8, 6, 0.1).backproject(np.ones((6, 3, 8)))
+
+
+def test_points_changed_in_place_do_not_reach_a_plan(rng):
+    points, samples = rng.uniform(-0.5, 0.5, (50, 2)), rng.normal(size=50) + 1j * rng.normal(size=50)
+    transform, original = bracewell.NonuniformFFT(points, (8, 8), tolerance=1e-9), points.copy()
+    points += 0.1
+    pixels = np.arange(8) - 4
+    waves = [np.exp(2j * np.pi * original[:, axis, None] * pixels) for axis in (1, 0)]
+    expected = np.einsum("j,jy,jx->yx", samples, *waves)
+    for found in (transform.adjoint(samples), *transform.adjoint(np.stack([samples, samples]))):
+        assert np.linalg.norm(found - expected) < 1e-8 * np.linalg.norm(expected)

@@ -123,6 +123,24 @@ def result(array: Array, like: Array) -> Array:
     return array
 
 
+def expect_writable(function: str, out: Optional[Array]) -> None:
+    """JAX's arrays are never written, though DLPack would let one: the caller's would stay as it was.
+
+    Raises:
+        TypeError: where the output is JAX's.
+    """
+    if out is not None and library(out) in ("jaxlib", "jax"):
+        raise TypeError(f"bracewell.{function}: out: expected an array that can be written, found JAX's, which cannot: "
+                        "take the result instead")
+
+
+def copied(values: Any) -> Any:
+    """A copy in the same library, which later changes in place of the caller's values do not reach."""
+    if library(values) == "torch":
+        return values.detach().clone()
+    return values.copy() if hasattr(values, "copy") and hasattr(values, "shape") else numpy.array(values)
+
+
 def as_like(values: Any, like: Array, dtype: str) -> Array:
     """Values as a contiguous array of that type where `like` is."""
     if library(like) == "torch":

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, as_like, current_stream, empty, is_complex, place, real_type, result, shape_of
+from ._arrays import Array, as_like, copied, current_stream, empty, is_complex, place, real_type, result, shape_of
 
 
 class _PlannedForSlices:
@@ -51,7 +51,7 @@ class NonuniformFFT(_PlannedForSlices):
     def __init__(self, points: Any, shape: Sequence[int], *, tolerance: float = 1e-4,
                  oversampling: Optional[float] = None):
         super().__init__("NonuniformFFT", tolerance, oversampling)
-        self.points, self.shape = points, tuple(int(size) for size in shape)
+        self.points, self.shape = copied(points), tuple(int(size) for size in shape)
 
     def adjoint(self, samples: Array, *, stream: Optional[int] = None) -> Array:
         """Samples, complex ``[slices, points]`` or ``[points]``, to images, complex ``[slices, ((depth,) height,) width]`` or
@@ -118,7 +118,8 @@ class ToeplitzNormal(_PlannedForSlices):
     def __init__(self, points: Any, shape: Sequence[int], weights: Optional[Any] = None, *, tolerance: float = 1e-4,
                  oversampling: Optional[float] = None):
         super().__init__("ToeplitzNormal", tolerance, oversampling)
-        self.points, self.shape, self.weights = points, tuple(int(size) for size in shape), weights
+        self.points, self.shape = copied(points), tuple(int(size) for size in shape)
+        self.weights = None if weights is None else copied(weights)
 
     def execute(self, images: Array, *, stream: Optional[int] = None) -> Array:
         """Images, real or complex ``[slices, (depth,) height, width]`` or without the axis of slices, to results alike."""
@@ -158,7 +159,7 @@ class NonuniformSums(_PlannedForSlices):
     def __init__(self, points: Any, targets: Any, *, tolerance: float = 1e-4,
                  oversampling: Optional[float] = None):
         super().__init__("NonuniformSums", tolerance, oversampling)
-        self.points, self.targets = points, targets
+        self.points, self.targets = copied(points), copied(targets)
 
     def forward(self, values: Array, *, stream: Optional[int] = None) -> Array:
         """Values, complex ``[slices, points]`` or ``[points]``, to sums, complex ``[slices, targets]`` or ``[targets]``."""

@@ -26,7 +26,7 @@ from typing import NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, current_stream, empty, result, shape_of, zeros
+from ._arrays import Array, current_stream, empty, expect_writable, result, shape_of, zeros
 
 
 @lru_cache(maxsize=256)
@@ -43,6 +43,13 @@ def _sizes(function, name, spectrum, leading, width) -> tuple[int, ...]:
     if len(shape) not in (leading + 2, leading + 3):
         raise ValueError(f"bracewell.{function}: {name}: expected {leading + 2} or {leading + 3} axes, found {len(shape)}")
     columns = shape[-1]
+    box = set(shape[leading:-1])
+    if width is None and len(box) == 1 and 2 * columns - 1 in box:
+        raise ValueError(f"bracewell.{function}: {name}: expected width= where boxes are odd, found rows of {2 * columns - 1} and "
+                         f"{columns} columns, of width {2 * columns - 2} or {2 * columns - 1}")
+    if width is None and box == {columns} and columns > 2:
+        raise ValueError(f"bracewell.{function}: {name}: expected the half spectrum of rfftn, {columns // 2 + 1} columns, found the "
+                         f"{columns} of a full one; width={2 * columns - 2} where it is a half one")
     width = 2 * (columns - 1) if width is None else int(width)
     if width // 2 + 1 != columns:
         raise ValueError(f"bracewell.{function}: {name}: expected {width // 2 + 1} columns, as its full width is {width}, "
@@ -89,6 +96,7 @@ def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = No
     Returns:
         Complex ``[B, P, (d,) h, w/2+1]``.
     """
+    expect_writable("project", out)
     volume = _sizes("project", "reconstruction", reconstruction, 1, width)
     sizes = tuple(shape) if shape is not None else volume[-2:]
     if out is None:
@@ -174,6 +182,7 @@ class PreparedReference:
                 radius: Optional[float] = None, ewald_radius: Optional[float] = None, out: Optional[Array] = None,
                 stream: Optional[int] = None) -> Array:
         """`bracewell.project` of it."""
+        expect_writable("PreparedReference.project", out)
         sizes = tuple(shape) if shape is not None else self._sizes[-2:]
         if out is None:
             out = empty(matrices, (max(self._batches, _leading(0, matrices, shifts, filters)),

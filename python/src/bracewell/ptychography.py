@@ -28,6 +28,20 @@ class PtychographyResult(NamedTuple):
     positions: Optional[Array]  #: real ``[N, 2]``, per pixel
 
 
+def _check_subset(function, subset, count):
+    """Indices reach the kernels unchecked: one out of range would read foreign memory, and a repeated one write twice."""
+    if subset is None:
+        return
+    values = on_host(subset, "int64").ravel()
+    strange = values[(values < 0) | (values >= count)]
+    if strange.size:
+        raise ValueError(f"bracewell.{function}: subset: expected indices from 0 to {count - 1}, found {strange[0]}")
+    ordered = numpy.sort(values)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if repeated.size:
+        raise ValueError(f"bracewell.{function}: subset: expected each index at most once, found {repeated[0]} again")
+
+
 class PtychographyLoss:
     """The loss of a ptychographic model against measured patterns, and its exact gradients::
 
@@ -103,6 +117,7 @@ class PtychographyLoss:
         for name in wanted:
             if name not in ("object", "probe", "positions"):
                 raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected object, probe and positions, found {name}")
+        _check_subset("PtychographyLoss.evaluate", subset, self.count)
         loss = empty(object, (1,), "float64")
         objects = empty(object, object.shape, "complex") if "object" in wanted else None
         probes = empty(object, probe.shape, "complex") if "probe" in wanted else None
@@ -201,6 +216,7 @@ class PtychographySolver:
 
     def step(self, subset: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
         """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
+        _check_subset("PtychographySolver.step", subset, self._count)
         self._plan.step(subset, current_stream(self._like, stream))
 
     def run(self, *, seed: int = 0, stream: Optional[int] = None) -> list[float]:
