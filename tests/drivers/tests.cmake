@@ -23,11 +23,12 @@ foreach(source ${driver_sources})
     BRACEWELL_PTYCHOGRAPHY="$<TARGET_FILE:bracewell-ptychography>"
     BRACEWELL_RECONSTRUCT="$<TARGET_FILE:bracewell-reconstruct>"
     BRACEWELL_REFINE="$<TARGET_FILE:bracewell-refine>"
+    BRACEWELL_STAR="$<TARGET_FILE:bracewell-star>"
     BRACEWELL_TOMOGRAPHY="$<TARGET_FILE:bracewell-tomography>"
     BRACEWELL_FAULTS="$<TARGET_FILE:test_drivers_faults>"
     BRACEWELL_MPIEXEC="$<$<BOOL:${MPI_CXX_FOUND}>:${MPIEXEC_EXECUTABLE}>")
   add_dependencies(${name} bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-refine
-    bracewell-tomography test_drivers_faults)
+    bracewell-star bracewell-tomography test_drivers_faults)
   add_test(NAME ${name} COMMAND ${name})
   # Much of their time one thread works: two run side by side, long ones first.
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 4 # Catch2's, when everything was skipped
