@@ -57,16 +57,7 @@ int main(int argc, char** argv) {
   app.add_option("--reference", options.run.reference, "map to compare with: correlation, error, slices")
       ->type_name("FILE");
   add_symmetry(app, reconstruction.symmetry, "");
-  auto* const rise = app.add_option("--helical-rise", options.run.helical_rise,
-                                    "of a helix along z, from one subunit to the next")
-                         ->check(CLI::PositiveNumber)
-                         ->type_name("ANGSTROM");
-  auto* const twist = app.add_option("--helical-twist", options.run.helical_twist,
-                                     "of the helix, positive for a right-handed one")
-                          ->check(CLI::Range(-360.0, 360.0))
-                          ->type_name("DEGREES");
-  rise->needs(twist);
-  twist->needs(rise);
+  auto* const rise = add_helix(app, options.run.helical_rise, options.run.helical_twist);
   app.add_option("--helical-rise-range", options.run.helical_rise_range,
                  "look for the rise so far around the one given, where the map agrees best with itself")
       ->check(CLI::NonNegativeNumber)

@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000))
       ->type_name("NUMBER");
   add_symmetry(app, refinement.symmetry, "point group of the half maps, which poses are compared with: ");
+  add_helix(app, options.helical_rise, options.helical_twist);
   app.add_flag("--no-ctf", refinement.no_ctf,
                "compare with bare projections; without it they are multiplied by the contrast transfer where "
                "the STAR file has what it takes");

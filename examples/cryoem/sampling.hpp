@@ -77,6 +77,21 @@ inline void add_symmetry(CLI::App& app, std::string& symmetry, const std::string
       ->capture_default_str();
 }
 
+/// Adds --helical-rise, which is returned, and --helical-twist: both or none.
+inline CLI::Option* add_helix(CLI::App& app, std::optional<double>& rise, std::optional<double>& twist) {
+  auto* const of_rise =
+      app.add_option("--helical-rise", rise, "of a helix along z, from one subunit to the next")
+          ->check(CLI::PositiveNumber)
+          ->type_name("ANGSTROM");
+  auto* const of_twist =
+      app.add_option("--helical-twist", twist, "of the helix, positive for a right-handed one")
+          ->check(CLI::Range(-360.0, 360.0))
+          ->type_name("DEGREES");
+  of_rise->needs(of_twist);
+  of_twist->needs(of_rise);
+  return of_rise;
+}
+
 /// For names of files to write: refuses the endings of formats that they will not have.
 inline auto not_ending(std::vector<std::string> endings, std::string expected) {
   return [endings = std::move(endings), expected = std::move(expected)](const std::string& name) {

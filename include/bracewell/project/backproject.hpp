@@ -69,8 +69,8 @@ using BackprojectGradientsFor =
 /// For maps from noisy or uneven views take Linear at an oversampling of 2, and what WeightEqualiser makes of weights and
 /// the noise of half sets for normalise's weight.
 ///
-/// In float, blocks of poses are summed, and these in double: the error does not grow with the number of poses. On hosts
-/// it is about 1e-6, and 5e-6 where all poses are the same. Many poses take memory for three more volumes.
+/// In float on hosts, blocks of poses are summed, and these in double: the error does not grow with the number of poses. It
+/// is about 1e-6, and 5e-6 where all poses are the same. Many poses take memory for three more volumes there.
 ///
 /// @param projections  complex [B, P, (d,) h, w/2+1]
 /// @param poses        matrices and shifts, see Poses

@@ -367,6 +367,31 @@ TEST_CASE("half maps have the symmetry that is asked for, and poses are searched
   CHECK(close >= 0.95 * static_cast<double>(found.count));
 }
 
+TEST_CASE("segments of a helix are refined against half maps with its rise and twist") {
+  // Gaussians on a right-handed helix beyond the box: 2.2 pixels and 50 degrees from one to the next.
+  std::vector<Gaussian> helix;
+  for (int h = -14; h <= 14; ++h) {
+    const double angle = 50 * h * std::numbers::pi / 180;
+    helix.push_back({6 * std::cos(angle), 6 * std::sin(angle), 2.2 * h, 1.5, 1});
+    helix.push_back({3 * std::cos(angle + 1), 3 * std::sin(angle + 1), 2.2 * h + 0.7, 1.5, 0.5});
+  }
+  Scene scene(32, 24);
+  for (auto& segment : scene.truth)
+    segment.tilt = 90;
+  write_stack(scene.folder / "images.mrcs", gaussian_projections(helix, scene.truth, 32), 32, 32);
+  auto start = scene.truth;
+  for (std::size_t i = 0; i < start.size(); ++i)
+    start[i].rot += i / 2 % 2 ? 4 : -4, start[i].psi += i / 4 % 2 ? 3 : -3;
+  write_text(scene.folder / "particles.star", star_text(start, 32, "images.mrcs"));
+
+  run_well(scene.folder, refine + " --helical-rise 6.6 --helical-twist 50 --rounds 2 --out refined.star");
+  const double before = scene.error("particles.star"), after = scene.error("refined.star");
+  CAPTURE(before, after);
+  CHECK(before > 4);
+  CHECK(after < 0.5 * before);
+  expect_bad_input(scene.folder, refine + " --helical-rise 6.6 --out refined.star", {"--helical-twist"});
+}
+
 TEST_CASE("poses are found from nothing, whatever the file says of them") {
   const Scene scene;
   remove_poses(scene);
