@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view magic = "\x93NUMPY";
 
 /// A field of the records, [count] values of one type.
-struct Field {
+struct RecordField {
   std::string name;
   char kind = 0; ///< f, i, u, b (a truth value), S (bytes) or U (letters of four bytes)
   std::size_t width = 0, count = 1, offset = 0; ///< bytes of a value, values, bytes from the record's begin
@@ -59,13 +59,13 @@ public:
 
   const fs::path& path() const { return path_; }
   std::size_t rows() const { return rows_; }
-  const std::vector<Field>& fields() const { return fields_; }
-  const Field* find(std::string_view name) const {
-    const auto found = std::ranges::find(fields_, name, &Field::name);
+  const std::vector<RecordField>& fields() const { return fields_; }
+  const RecordField* find(std::string_view name) const {
+    const auto found = std::ranges::find(fields_, name, &RecordField::name);
     return found == fields_.end() ? nullptr : &*found;
   }
 
-  double number(const Field& field, std::size_t row, std::size_t i = 0) const {
+  double number(const RecordField& field, std::size_t row, std::size_t i = 0) const {
     const char* const at = place(field, row) + i * field.width;
     double value = 0;
     if (field.kind == 'f')
@@ -78,14 +78,14 @@ public:
       fail("row " + std::to_string(row + 1) + ", field " + field.name + ": expected a finite number");
     return value;
   }
-  std::uint64_t integer(const Field& field, std::size_t row, std::size_t i = 0) const {
+  std::uint64_t integer(const RecordField& field, std::size_t row, std::size_t i = 0) const {
     const char* const at = place(field, row) + i * field.width;
     std::uint64_t value = 0;
     for (std::size_t byte = field.width; byte-- > 0;)
       value = 256 * value + static_cast<unsigned char>(at[byte]);
     return value;
   }
-  std::string text(const Field& field, std::size_t row) const {
+  std::string text(const RecordField& field, std::size_t row) const {
     const char* const at = place(field, row);
     std::string value;
     if (field.kind == 'S')
@@ -122,7 +122,7 @@ private:
       text += static_cast<char>(0x80 | (letter & 0x3f));
     }
   }
-  static std::int64_t signed_integer(const Field& field, const char* at) {
+  static std::int64_t signed_integer(const RecordField& field, const char* at) {
     switch (field.width) {
     case 1:
       return read<std::int8_t>(at);
@@ -134,7 +134,7 @@ private:
       return read<std::int64_t>(at);
     }
   }
-  const char* place(const Field& field, std::size_t row) const {
+  const char* place(const RecordField& field, std::size_t row) const {
     return text_.data() + begin_ + row * record_ + field.offset;
   }
 
@@ -174,7 +174,7 @@ private:
       fail("is an array of numbers, not of records: expected cryoSPARC's particles (.cs)");
     ++at;
     for (skip(" ,"); next() == '('; skip(" ,)")) {
-      Field field;
+      RecordField field;
       ++at;
       skip(" ");
       field.name = quoted();
@@ -204,7 +204,7 @@ private:
     rows_ = whole();
   }
 
-  void add(Field field, const std::string& type) {
+  void add(RecordField field, const std::string& type) {
     if (type.size() < 3 || type[0] == '>')
       fail("field " + field.name + ": expected little-endian numbers or texts of fixed length, found type '" +
            type + "'");
@@ -227,7 +227,7 @@ private:
   fs::path path_;
   std::string text_;
   std::size_t begin_ = 0, rows_ = 0, record_ = 0;
-  std::vector<Field> fields_;
+  std::vector<RecordField> fields_;
 };
 
 /// A number as text, with all digits of single precision.
@@ -261,7 +261,7 @@ public:
   /// A field's name and file, with what row of that has a particle.
   struct Place {
     const RecordFile* file = nullptr;
-    const Field* field = nullptr;
+    const RecordField* field = nullptr;
     const std::vector<std::size_t>* rows = nullptr; ///< null: the same
     std::size_t index = 0;                          ///< of the passthrough, from 1; 0: the particles' file
 
@@ -314,11 +314,11 @@ private:
 
   /// Takes a file that has all of the particles.
   void add(const fs::path& path) {
-    const Field* const uid = main_.find("uid");
+    const RecordField* const uid = main_.find("uid");
     if (uid == nullptr)
       return;
     RecordFile file(path);
-    const Field* const other = file.find("uid");
+    const RecordField* const other = file.find("uid");
     if (other == nullptr)
       return;
     std::unordered_map<std::uint64_t, std::size_t> known;

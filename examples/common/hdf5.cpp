@@ -167,7 +167,7 @@ void remember_files(const Hdf5Reader& reader, const std::string& of, hid_t datas
 bool Hdf5::is_sound(hid_t number) {
   const std::size_t bits = 8 * H5Tget_size(number), precision = H5Tget_precision(number);
   const int offset = H5Tget_offset(number);
-  if (bits > 8 * largest_value || offset < 0 || precision > bits || std::size_t(offset) > bits - precision)
+  if (bits > 8 * widest_value || offset < 0 || precision > bits || std::size_t(offset) > bits - precision)
     return false;
   if (H5Tget_class(number) != H5T_FLOAT)
     return true;
@@ -197,7 +197,7 @@ Hdf5Shape Hdf5::shape_of(const Hdf5Reader& reader, const std::string& name, hid_
   if (!extents.empty())
     H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   // The values' number in bytes fits, even where one extent is 0.
-  hsize_t left = std::numeric_limits<std::int64_t>::max() / largest_value;
+  hsize_t left = std::numeric_limits<std::int64_t>::max() / widest_value;
   for (const hsize_t extent : extents)
     if ((left /= std::max<hsize_t>(1, extent)) == 0)
       reader.fail(name, "is damaged: it states more values than there can be");
@@ -393,8 +393,7 @@ void Hdf5Reader::read(const std::string& name, const Hdf5Slab& slab, Hdf5Type ty
   if (!Examples::is_complex(type) && kind != H5T_INTEGER && kind != H5T_FLOAT && kind != H5T_ENUM)
     fail(name,
          "expected real numbers, found " + std::string(members ? "complex ones" : "values of another kind"));
-  if (H5Tget_size(stored) > largest_value ||
-      ((kind == H5T_INTEGER || kind == H5T_FLOAT) && !is_sound(stored)))
+  if (H5Tget_size(stored) > widest_value || ((kind == H5T_INTEGER || kind == H5T_FLOAT) && !is_sound(stored)))
     fail(name, "is damaged: its numbers of " + std::to_string(H5Tget_size(stored)) + " bytes make no sense");
   const Handle native =
       members ? memory_type(type, members->first.c_str(), members->second.c_str()) : memory_type(type);

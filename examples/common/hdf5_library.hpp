@@ -16,7 +16,7 @@ namespace Bracewell::Examples::Hdf5 {
 
 static_assert(sizeof(hid_t) == sizeof(std::int64_t));
 
-constexpr std::size_t largest_value = 32; ///< bytes of one: a complex number of two long doubles
+constexpr std::size_t widest_value = 32; ///< bytes of one: a complex number of two long doubles
 
 /// Held during every call of the library. It also keeps the library from printing its errors, and tells the signals
 /// which file is read: there are damaged ones that the library crashes over.

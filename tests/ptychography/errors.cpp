@@ -299,7 +299,8 @@ TEST_CASE("the path that a plan will take can be asked") {
         (host ? PatternPath::Fused : PatternPath::Lines));
   if (host) {
     CHECK(choose_pattern_path({{400, 420}, 130, 256}, plain) == PatternPath::General);
-    CHECK(choose_pattern_path({{400, 420}, 130, 256}, {.path = PatternPath::Fused}) == PatternPath::Fused);
+    CHECK(choose_pattern_path({{400, 420}, 130, 256}, {.path = PatternPath::Fused}) == PatternPath::General);
+    CHECK(choose_pattern_path({{400, 420}, 128, 256}, {.path = PatternPath::Fused}) == PatternPath::Fused);
   }
   CHECK(choose_pattern_path(shape, plain, false) == PatternPath::General); // 16 is no product of radices
   CHECK(choose_pattern_path({{40, 42}, 20, 48}, plain, false) == several);

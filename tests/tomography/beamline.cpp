@@ -303,12 +303,14 @@ TEST_CASE("half acquisition: the axis is found and every ray weighs the same") {
   const Kokkos::View<float**, Kokkos::LayoutRight, Space> rows("rows", 20, 32);
   CHECK_THROWS_MATCHES(find_overlap(space, rows, even_angles(20)), Error, matches("350 degrees"));
   // Nothing has no axis.
+  const Kokkos::View<float**, Kokkos::LayoutRight, Space> whole_turn("whole_turn", 40, 16);
   for (const auto& [value, words] :
        {std::pair{0., "values that differ, those of an object, found 0 everywhere"},
         {3.5, "found 3.5 everywhere"},
         {double(NAN), "finite values, found 640 of 640 that are not"}}) {
     Kokkos::deep_copy(rows, float(value));
-    CHECK_THROWS_MATCHES(find_overlap(space, rows, even_angles(20, 2 * pi)), Error, matches(words));
+    Kokkos::deep_copy(whole_turn, float(value));
+    CHECK_THROWS_MATCHES(find_overlap(space, whole_turn, even_angles(40, 2 * pi)), Error, matches(words));
     CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(20)), Error, matches(words));
   }
   CHECK_THROWS_MATCHES(half_acquisition(20, 21), Error,

@@ -120,8 +120,11 @@ void wait_for(const std::function<bool()>& condition) {
 
 TEST_CASE("the stack that a STAR file names is not replaced by a map, by projections or by poses") {
   const Scene scene;
-  expect_refused(scene, reconstruct + " --star particles.star --out images.mrcs");
-  expect_refused(scene, refine + " --map map.mrc --star particles.star --out images.mrcs");
+  fs::create_hard_link(scene.folder / "images.mrcs",
+                       scene.folder / "images.mrc"); // a name that maps may have
+  fs::create_hard_link(scene.folder / "images.mrcs", scene.folder / "other.star");
+  expect_refused(scene, reconstruct + " --star particles.star --out images.mrc");
+  expect_refused(scene, refine + " --map map.mrc --star particles.star --out other.star");
   expect_refused(scene, project + " --map map.mrc --star particles.star --out images.mrcs");
 }
 
@@ -139,11 +142,12 @@ TEST_CASE("references and maps are not replaced by derived names") {
 
 TEST_CASE("an input under another name is not replaced: links, folders") {
   const Scene scene;
-  fs::create_symlink("images.mrcs", scene.folder / "symbolic.mrcs");
-  fs::create_hard_link(scene.folder / "images.mrcs", scene.folder / "hard.mrcs");
+  fs::create_symlink("images.mrcs", scene.folder / "symbolic.mrc");
+  fs::create_hard_link(scene.folder / "images.mrcs", scene.folder / "hard.mrc");
   fs::create_directory(scene.folder / "sub");
-  for (const char* name : {"symbolic.mrcs", "hard.mrcs", "sub/../images.mrcs"})
+  for (const char* name : {"symbolic.mrc", "hard.mrc", "sub/../hard.mrc"})
     expect_refused(scene, reconstruct + " --star particles.star --out " + name);
+  expect_refused(scene, project + " --map map.mrc --star particles.star --out sub/../images.mrcs");
 }
 
 TEST_CASE("scans and measurements are not replaced by slices, objects or pictures") {

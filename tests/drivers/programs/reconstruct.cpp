@@ -422,7 +422,8 @@ TEST_CASE("bad usage ends with one message, code 2 and no output") {
   expect_bad_input(folder, good + "--reference none.mrc", {"none.mrc"});
   expect_bad_input(folder, reconstruct + " --star none.star --out map.mrc", {"none.star"});
   expect_bad_input(folder, reconstruct + " --star particles.star --out nowhere/map.mrc", {"nowhere"});
-  expect_bad_input(folder, reconstruct + " --star particles.star --out particles.star", {"overwrite"});
+  expect_bad_input(folder, reconstruct + " --star particles.star --out particles.star",
+                   {"--out", "ends with .mrc, found particles.star"});
   write_map(folder / "small.mrc", std::vector<float>(8 * 8 * 8, 1.0f), 8);
   expect_bad_input(folder, good + "--reference small.mrc", {"small.mrc", "24", "8"});
 }

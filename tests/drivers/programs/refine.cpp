@@ -341,7 +341,7 @@ TEST_CASE("half maps have the symmetry that is asked for, and poses are searched
       for (std::size_t x = 1; x < 24; ++x)
         turned[(z * 24 + y) * 24 + x] = map[(z * 24 + 24 - y) * 24 + 24 - x];
   CHECK(error_in_sphere(turned, map, 24) < 1e-3);
-  expect_bad_input(scene.folder, refine + " --symmetry Q4 --out refined.star", {"'Q4'"});
+  expect_bad_input(scene.folder, refine + " --symmetry Q4 --out refined.star", {"--symmetry", "found Q4"});
 
   // Two copies of the molecule: any of two poses is right.
   auto gaussians = random_gaussians(10, 24 / 5.0, 1.5);

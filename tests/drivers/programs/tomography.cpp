@@ -309,7 +309,7 @@ TEST_CASE(
   CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
   CHECK(warning(folder, command + "--no-log --centre 48 --span 180").empty());
   says(warning(folder, command + "--centre 48 --span 180"),
-       {"scan.h5", "transmission", "--flat", "--no-log"});
+       {"scan.h5", "transmission", "attenuation", "--log takes"});
 
   const auto radians = [&](const std::string& unit) {
     return [&disc, unit](Hdf5Writer& writer) {
