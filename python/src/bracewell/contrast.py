@@ -89,7 +89,7 @@ def filter_gradients(projections: Array, cotangent: Array, *, shared: Sequence[s
     Returns:
         Real ``[B|1, P|1, (d,) h, w/2+1]``.
     """
-    _sizes("filter_gradients", "projections", projections, 2, None)
+    _sizes("filter_gradients", "projections", projections, 2, 2 * (projections.shape[-1] - 1))  # of either width
     extents = list(projections.shape)
     for name in shared:
         if name not in ("batches", "poses"):
