@@ -26,8 +26,12 @@ void main_job(const Options& options, Provenance& provenance, Timings& timings) 
   }
   if (!options.run.star.empty() || !options.run.out.empty() || options.run.reference)
     throw InputError("--demo makes its own particles: --star, --out and --reference do not go with it");
+  if (options.run.pixel_size || options.run.class_number)
+    throw InputError("--demo makes its own particles: --pixel-size and --class do not go with it");
   require_one_process();
   const fs::path folder = *options.demo;
+  if (fs::exists(folder) && !fs::is_directory(folder))
+    throw InputError("--demo: expected a folder, found the file " + folder.string());
   timings.phase("simulate");
   simulate(space, {.picture_ending = options.run.picture_ending}, folder);
   RunOptions run = options.run;

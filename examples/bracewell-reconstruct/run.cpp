@@ -287,10 +287,10 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   outputs.commit();
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  return options.out.string() + ": " + std::to_string(particles.count) + " particles of " +
-         std::to_string(box) + " x " + std::to_string(box) + " pixels" +
-         (reconstruction.uses_ctf() ? ", CTF corrected" : "") + resolutions(maps, box, pixel_size) + ", " +
-         number(elapsed.count()) + " s";
+  return options.out.string() + ": " + std::to_string(particles.count) +
+         (particles.count == 1 ? " particle of " : " particles of ") + std::to_string(box) + " x " +
+         std::to_string(box) + " pixels" + (reconstruction.uses_ctf() ? ", CTF corrected" : "") +
+         resolutions(maps, box, pixel_size) + ", " + number(elapsed.count()) + " s";
 }
 
 } // namespace Bracewell::Examples

@@ -214,8 +214,9 @@ public:
       std::snprintf(change, sizeof change, "median change %.3g degrees and %.3g pixels, ", median(degrees),
                     median(pixels));
     std::snprintf(text, sizeof text,
-                  "%zu particles, %sloss %.5f -> %.5f of the images' power%s up to %.3g periods per box, ",
-                  particles_.count, change, before, after, round_ > 1 ? " in the last round" : "", radius_);
+                  "%zu particle%s, %sloss %.5f -> %.5f of the images' power%s up to %.3g periods per box, ",
+                  particles_.count, particles_.count == 1 ? "" : "s", change, before, after,
+                  round_ > 1 ? " in the last round" : "", radius_);
     std::string resolution;
     if (both_)
       resolution =

@@ -67,13 +67,20 @@ void each_tick(PlotRange range, Draw draw) {
   }
 }
 
-void draw_axes(cairo_t* context, const Frame& frame) {
+/// 1 / x with three digits; nothing at 0.
+std::string period_text(double x) {
+  std::array<char, 32> label;
+  std::snprintf(label.data(), label.size(), "%.3g", 1 / x);
+  return std::abs(x) < 1e-12 ? std::string() : std::string(label.data());
+}
+
+void draw_axes(cairo_t* context, const Frame& frame, bool x_as_period) {
   each_tick(frame.x_range, [&](double value, const std::string& label) {
     const double x = frame.x(value);
     set_colour(context, grid_grey);
     draw_line(context, x, frame.top, x, frame.bottom);
     set_colour(context, black);
-    draw_text(context, label, {x, frame.bottom + 20, 60, 0.5});
+    draw_text(context, x_as_period ? period_text(value) : label, {x, frame.bottom + 20, 60, 0.5});
   });
   each_tick(frame.y_range, [&](double value, const std::string& label) {
     const double y = frame.y(value);
@@ -194,7 +201,7 @@ Picture draw_line_plot(const LinePlot& plot) {
                     .x_range = checked(plot.x_range.value_or(range_of(plot.curves, &Curve::x))),
                     .y_range = checked(plot.y_range.value_or(range_of(plot.curves, &Curve::y)))};
   return {plot.width, plot.height, [plot, frame](cairo_t* context) {
-            draw_axes(context, frame);
+            draw_axes(context, frame, plot.x_as_period);
             for (const auto& threshold : plot.thresholds)
               draw_threshold(context, frame, threshold);
             for (std::size_t i = 0; i < plot.curves.size(); ++i)

@@ -32,6 +32,7 @@ struct LinePlot {
   std::string title = {};
   std::string x_label = {};
   std::string y_label = {};
+  bool x_as_period = false; ///< 1 / x is written at the ticks of x
   std::vector<Curve> curves = {};
   std::vector<Threshold> thresholds = {};
   std::optional<PlotRange> x_range = {}; ///< absent: that of the curves

@@ -66,6 +66,20 @@ struct Repeats {
   }
 };
 
+/// The largest magnitudes of rot, tilt and psi; nothing where one is absent.
+std::vector<double> largest_angles(const Particles& particles) {
+  std::vector<double> result;
+  for (const auto* column : {&particles.rot, &particles.tilt, &particles.psi}) {
+    if (!column->present())
+      return {};
+    double most = 0;
+    for (const double angle : column->values)
+      most = std::max(most, std::abs(angle));
+    result.push_back(most);
+  }
+  return result;
+}
+
 bool same_pose(const Particles& particles, std::size_t a, std::size_t b) {
   for (const auto* column : {&particles.rot, &particles.tilt, &particles.psi})
     if (column->present() && (*column)[a] != (*column)[b])
@@ -96,6 +110,12 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
                        shortest(m(0)) + " " + shortest(m(1)) + " " + shortest(m(2)) + " " + shortest(m(3)) +
                        (determinant == 0 ? ", which is singular" : ""));
   }
+  if (const auto angles = largest_angles(particles);
+      particles.count >= 20 && angles.size() == 3 &&
+      std::ranges::all_of(angles, [](double most) { return most > 1; }) &&
+      std::ranges::all_of(angles, [](double most) { return most < 3.2; }))
+    findings.push_back(file + "no angle is above 3.2 (rlnAngleTilt " + range_text(particles.tilt.values) +
+                       "): radians? RELION's are in degrees; multiply them by 57.2958");
   if (!uses_ctf)
     return findings;
   const auto& u = particles.defocus_u.values;

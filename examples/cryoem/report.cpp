@@ -139,8 +139,9 @@ void write_correlations(const std::filesystem::path& text, const std::filesystem
     period.values.push_back(s > 0 ? 1 / frequency.values[s] : std::numeric_limits<double>::infinity());
   }
   LinePlot plot{.title = "Fourier shell correlation",
-                .x_label = pixel_size > 0 ? "spatial frequency (1/A)" : "spatial frequency (1/pixel)",
+                .x_label = pixel_size > 0 ? "resolution (A)" : "resolution (pixels)",
                 .y_label = "correlation",
+                .x_as_period = true,
                 .thresholds = {{0.143, "0.143"}, {0.5, "0.5"}},
                 .y_range = PlotRange{-0.1, 1.05}};
   std::vector<TextColumn> columns{shell, frequency, period};
