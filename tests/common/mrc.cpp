@@ -296,7 +296,8 @@ TEST_CASE("malformed MRC files are refused with a clear message") {
   }
   SECTION("extended header past the end") {
     file.integers(24, {1 << 30}).write(path);
-    CHECK_THAT(message(), ContainsSubstring("states an extended header of 1073741824 bytes, which is not there"));
+    CHECK_THAT(message(),
+               ContainsSubstring("states an extended header of 1073741824 bytes, which is not there"));
   }
   SECTION("negative extended header") {
     file.integers(24, {-160}).write(path);
