@@ -2,6 +2,7 @@
 #include "bracewell-refine/map_mask.hpp"
 
 #include "common/input_error.hpp"
+#include "common/median.hpp"
 
 #include <algorithm>
 #include <array>
@@ -185,12 +186,6 @@ std::vector<float> enlarged(const Grid& grid, int box) {
 }
 
 } // namespace
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 MapMask::MapMask(int box, std::vector<float> values) : box_(box), values_(std::move(values)) {}
 

@@ -13,9 +13,6 @@
 
 namespace Bracewell::Examples {
 
-/// The middle one of values in their order, of which there is at least one.
-double median(std::vector<double> values);
-
 /// What of a map is the molecule, voxel by voxel, with a soft edge.
 class MapMask {
 public:

@@ -3,6 +3,7 @@
 
 #include "bracewell-refine/map_mask.hpp"
 #include "common/handout.hpp"
+#include "common/median.hpp"
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
 #include "common/processes.hpp"

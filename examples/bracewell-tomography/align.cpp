@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-tomography/align.hpp"
 
+#include "bracewell-tomography/wave_fit.hpp"
+
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/tomography/view_slopes.hpp>
-
-#include <Eigen/Cholesky>
 
 #include <algorithm>
 #include <cmath>
@@ -230,20 +230,11 @@ void fix_gauge(const std::vector<double>& before, Views& views) {
   double turn = 0;
   for (std::size_t p = 0; p < count; ++p)
     turn += (views.angles[p] - before[p]) / double(count);
-  const auto waves = [&](std::size_t p) {
-    return Eigen::Vector3d(std::cos(views.angles[p]), std::sin(views.angles[p]), 1);
-  };
-  Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
-  Eigen::Vector3d right = Eigen::Vector3d::Zero();
-  for (std::size_t p = 0; p < count; ++p) {
-    views.angles[p] -= turn;
-    const Eigen::Vector3d wave = waves(p);
-    normal += wave * wave.transpose();
-    right += views.shifts[p] * wave;
-  }
-  const Eigen::Vector3d fit = normal.ldlt().solve(right);
+  for (double& angle : views.angles)
+    angle -= turn;
+  const WaveFit fit(views.angles, views.shifts);
   for (std::size_t p = 0; p < count; ++p)
-    views.shifts[p] -= waves(p).head<2>().dot(fit.head<2>());
+    views.shifts[p] -= fit.at(views.angles[p]) - fit.constant();
 }
 
 /// Shifts by the centres of mass of the rows, which go along with a constant, a cosine and a sine of the angle where
@@ -266,16 +257,9 @@ std::vector<double> mass_shifts(const Sinograms& sinograms, const std::vector<do
       spread += std::pow(of_view / mass - 1, 2) / double(count);
     if (!(mass > 0) || !(spread < 0.05 * 0.05))
       continue;
-    Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
-    Eigen::Vector3d right = Eigen::Vector3d::Zero();
-    const auto waves = [&](std::size_t p) {
-      return Eigen::Vector3d(std::cos(angles[p]), std::sin(angles[p]), 1);
-    };
+    const WaveFit fit(angles, centres);
     for (std::size_t p = 0; p < count; ++p)
-      normal += waves(p) * waves(p).transpose(), right += centres[p] * waves(p);
-    const Eigen::Vector3d fit = normal.ldlt().solve(right);
-    for (std::size_t p = 0; p < count; ++p)
-      shifts[p] += mass * (centres[p] - waves(p).dot(fit));
+      shifts[p] += mass * (centres[p] - fit.at(angles[p]));
     all += mass;
   }
   for (double& shift : shifts)

@@ -5,6 +5,7 @@
 #include "bracewell-tomography/align.hpp"
 #include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/placement.hpp"
+#include "bracewell-tomography/wave_fit.hpp"
 #include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
 #include "common/output_family.hpp"
@@ -15,9 +16,6 @@
 
 #include <bracewell/tomography/find_centre.hpp>
 #include <bracewell/tomography/half_acquisition.hpp>
-
-#include <Eigen/Cholesky>
-#include <Eigen/LU>
 
 #include <algorithm>
 #include <cmath>
@@ -180,27 +178,20 @@ MassFit fit_mass(const HostSinogram& sinogram, const std::vector<double>& angles
     }
   const double edges = std::max(std::abs(left), std::abs(right_air));
   const double mass = std::accumulate(masses.begin(), masses.end(), 0.0) / double(count);
-  Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
-  Eigen::Vector3d right = Eigen::Vector3d::Zero();
-  const auto waves = [&](std::size_t p) {
-    return Eigen::Vector3d(1, std::cos(angles[p]), std::sin(angles[p]));
-  };
-  MassFit fit;
-  double spread = 0;
+  double spread = 0, rest = 0, lever = 0;
   for (std::size_t p = 0; p < count; ++p) {
-    normal += waves(p) * waves(p).transpose();
-    right += waves(p) * (moments[p] / mass);
+    moments[p] /= mass;
     spread += std::pow(masses[p] / mass - 1, 2) / double(count);
   }
-  const Eigen::Vector3d wave = normal.ldlt().solve(right);
-  double rest = 0, lever = 0;
+  const WaveFit waves(angles, moments);
   for (std::size_t p = 0; p < count; ++p)
-    rest += std::pow(moments[p] / mass - waves(p).dot(wave), 2) / double(count);
-  fit.centre = wave[0];
+    rest += std::pow(moments[p] - waves.at(angles[p]), 2) / double(count);
+  MassFit fit;
+  fit.centre = waves.constant();
   for (std::size_t x = begin; x < end; ++x)
     lever += std::pow(double(x) - fit.centre, 2);
   // Half a turn tells the constant from the waves less well than a whole one does.
-  fit.error = std::sqrt(rest * std::abs(normal.inverse()(0, 0)) + scatter * lever / (mass * mass));
+  fit.error = std::sqrt(rest * waves.variance_of_constant + scatter * lever / (mass * mass));
   fit.is_sound = count > 8 && mass > 0 && std::sqrt(spread) < 0.05 && edges < 0.05 * largest &&
                  fit.error < 0.5 && fit.centre >= 0 && fit.centre <= double(width - 1);
   return fit;

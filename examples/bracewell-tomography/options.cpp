@@ -16,10 +16,11 @@ const std::map<std::string, StoredType> output_types{{"float16", StoredType::Flo
 const std::map<std::string, Method> methods{
     {"fourier", Method::Fourier}, {"log-polar", Method::LogPolar}, {"line", Method::Line}};
 /// Python's spelling, too.
-const std::map<std::string, Method> spelt_methods{{"fourier", Method::Fourier},
-                                                  {"log-polar", Method::LogPolar},
-                                                  {"log_polar", Method::LogPolar},
-                                                  {"line", Method::Line}};
+const auto spelt_methods = [] {
+  auto spelt = methods;
+  spelt["log_polar"] = Method::LogPolar;
+  return spelt;
+}();
 const std::map<std::string, LeastSquaresMethod> solvers{{"cgls", LeastSquaresMethod::ConjugateGradients},
                                                         {"sirt", LeastSquaresMethod::SIRT},
                                                         {"fista-tv", LeastSquaresMethod::TotalVariation}};

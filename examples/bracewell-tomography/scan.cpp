@@ -3,6 +3,7 @@
 
 #include "bracewell-tomography/angle_text.hpp"
 #include "common/input_error.hpp"
+#include "common/median.hpp"
 #include "common/pipeline.hpp"
 #include "common/progress.hpp"
 
@@ -34,12 +35,6 @@ std::pair<std::string, std::int64_t> numbered(const fs::path& file) {
 bool has_word(std::string name, std::initializer_list<const char*> words) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return char(std::tolower(c)); });
   return std::ranges::any_of(words, [&](const char* word) { return name.find(word) != std::string::npos; });
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 /// "3, 7 and 12"; at most eight.

@@ -2,6 +2,7 @@
 #include "cryoem/findings.hpp"
 
 #include "common/input_error.hpp"
+#include "common/median.hpp"
 #include "common/provenance.hpp"
 
 #include <algorithm>
@@ -26,12 +27,6 @@ std::vector<std::size_t> rows_where(std::size_t count, const Condition& conditio
     if (condition(row))
       rows.push_back(row);
   return rows;
-}
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 double magnification_entry(const Particles& particles, std::size_t i, std::size_t row) {
@@ -240,17 +235,17 @@ std::vector<std::string> findings_in_images(const Particles& particles, const st
         " standard deviations of the others): it reaches all frequencies; remove it (dust removal when "
         "particles are extracted), or leave these rows out");
   }
-  const double median = median_of(deviations);
+  const double usual = median(deviations);
   constexpr double far = 10;
   const auto strange = rows([&](const auto& image) {
     return image.deviation > 0 && image.hot == 0 &&
-           (image.deviation > far * median || far * image.deviation < median);
+           (image.deviation > far * usual || far * image.deviation < usual);
   });
   if (!strange.empty())
     findings.push_back(file + std::to_string(strange.size()) + " of " + std::to_string(images.size()) +
                        " images have deviations of ten times the median or a tenth of it (" +
                        rows_text(strange) + "; row " + std::to_string(strange.front() + 1) + " has " +
-                       shortest(images[strange.front()].deviation) + ", the median is " + shortest(median) +
+                       shortest(images[strange.front()].deviation) + ", the median is " + shortest(usual) +
                        "): images of different programs, or not normalised? normalise them all alike");
 
   double sum = 0, squares = 0, count = 0;

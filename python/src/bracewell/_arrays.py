@@ -54,13 +54,18 @@ def shape_of(function: str, name: str, array: Array) -> tuple[int, ...]:
         raise TypeError(f"bracewell.{function}: {name}: expected an array, found {type(array).__name__}") from None
 
 
-def as_real(array: Array) -> Array:
-    """Counts of a detector (integers of any size), halves and numbers of the other byte order as numbers that operators take; other
-    arrays as they are."""
-    if library(array) == "numpy" and (array.dtype.kind in "iub" or array.dtype.itemsize < 4 or not array.dtype.isnative):
-        wide = array.dtype.kind == "f" and array.dtype.itemsize == 8
-        return array.astype(numpy.float64 if wide else numpy.float32)
-    return array
+def as_real(array: Array, like: Optional[Array] = None) -> Array:
+    """Integers and bools of every library, and NumPy's halves and real numbers of the other byte order, as real numbers that
+    operators take, of the precision of `like`; other arrays as they are."""
+    wide = like is not None and is_double(like)
+    if library(array) == "numpy":
+        kind, size = array.dtype.kind, array.dtype.itemsize
+        if kind not in "iub" and not (kind == "f" and (size < 4 or not array.dtype.isnative)):
+            return array
+        wide = wide or (like is None and kind == "f" and size == 8)
+    elif not str(array.dtype).rpartition(".")[2].startswith(("int", "uint", "bool")):
+        return array
+    return as_like(array, array, "float64" if wide else "float32")
 
 
 def _on_host(array: Array) -> bool:

@@ -8,15 +8,17 @@ from typing import Any, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import (Array, as_like, current_stream, empty, is_complex, is_double, on_host, result, shape_of)
+from ._arrays import Array, as_like, as_real, current_stream, empty, is_complex, on_host, result, shape_of
 
 
-def _real(array: Array, like: Optional[Array] = None) -> Array:
-    """Integers and bools as real numbers, of the precision of `like`; all others as they are."""
-    kind = str(array.dtype).rpartition(".")[2]
-    if not kind.startswith(("int", "uint", "bool")):
-        return array
-    return as_like(array, array, "float32" if like is None or not is_double(like) else "float64")
+def _total(patterns: Array, weights: Optional[Array]) -> float:
+    """The sum of all counts times their weights, without a copy of the patterns."""
+    count = patterns.shape[0]
+    if weights is None:
+        return float(patterns.sum())
+    if len(weights.shape) == 2:
+        return float(on_host(patterns.reshape(count, -1) @ weights.reshape(-1), "float64").sum())
+    return sum(float((patterns[j:j + 64] * weights[j:j + 64]).sum()) for j in range(0, count, 64))
 
 
 class PtychographyResult(NamedTuple):
@@ -79,9 +81,9 @@ class PtychographyLoss:
             raise ValueError(f"bracewell.PtychographyLoss: patterns: expected [N, n, n], found {len(shape)} axes")
         if scale not in ("pattern", "none"):
             raise ValueError(f"bracewell.PtychographyLoss: scale: expected pattern or none, found {scale}")
-        patterns = _real(patterns)
+        patterns = as_real(patterns)
         if weights is not None:
-            weights = _real(weights, patterns)
+            weights = as_real(weights, patterns)
         kind = "none"
         if weights is not None:
             kind = "mask" if bool(((weights == 0) | (weights == 1)).all()) else "per_pixel"
@@ -92,8 +94,7 @@ class PtychographyLoss:
             fresnel_number, bool(refine_positions), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
         # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
-        counted = patterns if weights is None else patterns * weights
-        self.power = float(counted.sum()) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
+        self.power = _total(patterns, weights) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
         self.count, self.refines_positions = shape[0], bool(refine_positions)
         self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
 

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <type_traits>
 
 namespace Bracewell::Impl {
@@ -131,16 +130,15 @@ void launch_insertion_once(const ExecutionSpace& space, const ProjectionArgument
   }
 }
 
-/// Poses that launch_insertion adds to a volume in float before their sums go on in double. An element gets at most
-/// some samples of each: sums of so few do not drift. There are more for large volumes, so that going on takes at most
-/// 1/128 of the additions, and on GPUs, so that launches are not what takes the time.
-template <class Kernel, class ExecutionSpace, class T, int M, int D>
+/// Poses that launch_insertion adds to a volume in float before their sums go on in double. An element gets a few
+/// samples of each, and sums of so few do not drift. Large volumes take more poses: the pass over the volume then takes at
+/// most 1/128 of the additions.
+template <class Kernel, class T, int M, int D>
 std::int64_t poses_of_block(const Samples<T, M, D>& samples) {
   std::int64_t taps = samples.projection.elements();
   for (int d = 0; d < D; ++d)
     taps *= Kernel::width;
-  return std::max<std::int64_t>(is_host<ExecutionSpace> ? 128 : 1024,
-                                128 * samples.reconstruction.elements() / taps);
+  return std::max<std::int64_t>(128, 128 * samples.reconstruction.elements() / taps);
 }
 
 /// total[i] += block[i], which is zero afterwards.
@@ -167,8 +165,8 @@ struct AddTotals {
   }
 };
 
-/// launch_insertion for many poses in float: blocks of them are added to a volume of zeros each, these in double. The
-/// error does not grow with the number of poses. Memory: 3 volumes beside the caller's, less than the projections take.
+/// launch_insertion for many poses in float, on hosts. Each block of poses is added to a volume of zeros, and this volume to
+/// one in double. The error does not grow with the number of poses. The volumes take three times the memory of the caller's.
 template <class Kernel, class ExecutionSpace, class Amplitudes, class Scratch>
 void insert_in_blocks(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
                       Insertion insertion, const Amplitudes& amplitudes, const InsertionTarget<float>& target,
@@ -201,7 +199,7 @@ void insert_in_blocks(const ExecutionSpace& space, const ProjectionArguments& ar
                                     begin);
       begin = [] {};
       const AddBlockOfPoses add_block{block.data(), total.data()};
-      if (is_host<ExecutionSpace> && numbers < 32768) // threads would wait for each other longer
+      if (numbers < 32768) // threads would wait for each other longer
         for (std::int64_t i = 0; i < numbers; ++i)
           add_block(i);
       else
@@ -225,7 +223,7 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
   // GPUs sum in float as before: what blocks cost there is not measured.
   if constexpr (std::is_same_v<typename Amplitudes::Real, float> && is_host<ExecutionSpace>) {
     const auto& samples = amplitudes.samples;
-    const std::int64_t most = poses_of_block<Kernel, ExecutionSpace>(samples);
+    const std::int64_t most = poses_of_block<Kernel>(samples);
     if (samples.poses * (target.batches == 1 ? samples.batches : 1) > 2 * most) {
       if (insertion ==
           Insertion::Duplicated) // for a volume less than it checks: for all, before anything is written
