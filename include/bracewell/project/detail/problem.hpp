@@ -4,6 +4,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/interpolation/kernel.hpp>
+#include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
@@ -147,7 +148,7 @@ struct ProjectionArguments : Arguments {
     spectrum(argument, array, 1, std::max(4, width), D, sizes);
   }
 
-  template <class Kernel, int M, int D, class T, class MemorySpace>
+  template <int M, int D, class Kernel = Linear, class T, class MemorySpace>
   [[gnu::cold]] Samples<T, M, D> samples(const char* reconstruction_name, const ArrayShape& reconstruction,
                                          const char* projections_name, const ArrayShape& projections,
                                          const Poses<T, MemorySpace>& poses,
