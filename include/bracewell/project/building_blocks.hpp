@@ -37,8 +37,6 @@ void check_blocks(const char* function, const HalfSpectrumLayout<D>& layout);
 /// \endcode
 template <class Kernel, class T, int D, Mates mates = Mates::Single>
 struct Sampler {
-  static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, T>;
-  BRACEWELL_EXPECTS_KERNEL(fault, "Sampler");
   using Complex = Kokkos::complex<T>; ///< of values
 
   HalfSpectrum<const T, D> spectrum; ///< what is sampled
@@ -58,6 +56,10 @@ struct Sampler {
   /// F at N positions. Hosts take SampleBlock::size of them at once by vectors, which is about twice as fast.
   template <int N>
   KOKKOS_INLINE_FUNCTION void operator()(const T (&q)[D][N], Complex (&values)[N]) const;
+
+private:
+  static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, T>;
+  BRACEWELL_EXPECTS_KERNEL(fault, "Sampler");
 };
 
 /// Adds values to a half spectrum around any position, in kernels of your own: F(t) += w(q - t) v for every tap t. It is the
@@ -68,8 +70,6 @@ struct Sampler {
 /// thread's own. Atomic ones are for memory that is shared.
 template <class Kernel, class T, int D, Mates mates = Mates::Single>
 struct Inserter {
-  static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, T>;
-  BRACEWELL_EXPECTS_KERNEL(fault, "Inserter");
   using Complex = Kokkos::complex<T>; ///< of values
 
   HalfSpectrum<T, D> spectrum; ///< what is added to
@@ -119,6 +119,10 @@ struct Inserter {
   template <int N>
   KOKKOS_INLINE_FUNCTION int add(const T (&q)[D][N], const Complex (&values)[N], const T (&weights)[N],
                                  int count) const;
+
+private:
+  static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, T>;
+  BRACEWELL_EXPECTS_KERNEL(fault, "Inserter");
 };
 
 /// The factor exp(-2 pi i k.s/n) of a shift s in pixels of a box n, and its derivatives.
@@ -572,8 +576,10 @@ void for_each_sample(const Space& space, const char* label, const HalfSpectrumLa
 
 } // namespace Bracewell
 
+//! \cond
 // Of PoseSums, for Kokkos::Sum.
 template <class T, int M, int D>
 struct Kokkos::reduction_identity<Bracewell::PoseSums<T, M, D>> {
   KOKKOS_FORCEINLINE_FUNCTION static Bracewell::PoseSums<T, M, D> sum() { return {}; }
 };
+//! \endcond
