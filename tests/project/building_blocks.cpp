@@ -26,10 +26,17 @@
 namespace {
 
 using Space = Kokkos::DefaultHostExecutionSpace;
+using Device = Kokkos::DefaultExecutionSpace;
 using Lanczos = Page::Lanczos;
 using Double = std::complex<double>;
 template <class Value>
 using View = Kokkos::View<Value, Kokkos::LayoutRight, Kokkos::HostSpace>;
+
+/// The same View where there is no other memory.
+template <class AnyView>
+auto on_device(const AnyView& view) {
+  return Kokkos::create_mirror_view_and_copy(Device::memory_space(), view);
+}
 
 template <class T>
 constexpr double rounding = sizeof(T) == 4 ? 1e-5 : 1e-12;
@@ -472,63 +479,68 @@ struct Problem {
 
   Poses<T, Kokkos::HostSpace> pose_arrays() const { return {.matrices = matrices, .shifts = shifts}; }
   HalfSpectrumLayout<2> box() const { return {{n, n}}; }
-  HalfSpectrum<T, 3> access() const { return {volume.data(), {{N, N, N}}}; }
 };
-
-template <class Value>
-double distance(const View<Value>& a, const View<Value>& b) {
-  double squares = 0, norm = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    squares += std::pow(Kokkos::abs(a.data()[i] - b.data()[i]), 2);
-    norm += std::pow(Kokkos::abs(b.data()[i]), 2);
-  }
-  return std::sqrt(squares / norm);
-}
 
 template <class Kernel, class T>
 void check_page(int N, int n) {
   CAPTURE(Kernel::width, sizeof(T), N, n);
-  const Space space;
+  const Device space;
   using Complex = Kokkos::complex<T>;
   const Problem<T> p(N, n);
-  using Images = Kokkos::View<Complex**, Kokkos::LayoutRight, Space>;
-  using Reals = Kokkos::View<T***, Kokkos::LayoutRight, Space>;
-  const auto flat = [&](const auto& images) {
-    return Images(images.data(), p.poses, images.size() / p.poses);
-  };
-  const Reals matrices(p.matrices.data(), p.poses, 3, 3);
-  const Kokkos::View<T**, Kokkos::LayoutRight, Space> shifts(p.shifts.data(), p.poses, 2);
+  using Images = Page::View<Complex**, Device>;
+  const auto volume = on_device(p.volume);
+  const auto images = on_device(p.images), cotangent = on_device(p.cotangent);
+  const auto all_matrices = on_device(p.matrices);
+  const auto all_shifts = on_device(p.shifts);
+  const auto flat = [&](const auto& view) { return Images(view.data(), p.poses, view.size() / p.poses); };
+  const Page::View<T***, Device> matrices(all_matrices.data(), p.poses, 3, 3);
+  const Page::View<T**, Device> shifts(all_shifts.data(), p.poses, 2);
+  const HalfSpectrum<T, 3> access(volume.data(), {{N, N, N}});
   const T oversampling = T(p.oversampling);
-  const HalfSpectrum width_of_volume{p.volume, N}, width_of_images{p.images, n};
   const ProjectionOptions options{.oversampling = p.oversampling, .radius = n / 2.};
+  const Poses<T, Device::memory_space> poses{.matrices = all_matrices, .shifts = all_shifts};
+  const auto near = [](const auto& a, const auto& b, double tolerance) {
+    const auto host_a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a);
+    const auto host_b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), b);
+    double squares = 0, norm = 0;
+    for (std::size_t i = 0; i < b.size(); ++i) {
+      squares += std::pow(Kokkos::abs(host_a.data()[i] - host_b.data()[i]), 2);
+      norm += std::pow(Kokkos::abs(host_b.data()[i]), 2);
+    }
+    CHECK(std::sqrt(squares / norm) < tolerance);
+  };
 
-  const View<Complex****> expected("expected", 1, p.poses, n, n / 2 + 1),
-      found("found", 1, p.poses, n, n / 2 + 1);
-  project<Kernel>(space, width_of_volume, p.pose_arrays(), HalfSpectrum{expected, n}, options);
-  Page::project<Kernel, Space, T>(space, p.access(), oversampling, matrices, shifts, p.box(), flat(found));
-  CHECK(distance(found, expected) < 20 * rounding<T>);
+  const Page::View<Complex****, Device> expected("expected", 1, p.poses, n, n / 2 + 1),
+      own("own", 1, p.poses, n, n / 2 + 1);
+  project<Kernel>(space, HalfSpectrum{volume, N}, poses, HalfSpectrum{expected, n}, options);
+  Page::project<Kernel, Device, T>(space, access, oversampling, matrices, shifts, p.box(), flat(own));
+  near(own, expected, 20 * rounding<T>);
 
-  const View<Complex****> data("data", 1, N, N, N / 2 + 1), sum("sum", 1, N, N, N / 2 + 1);
-  backproject<Kernel>(space, width_of_images, p.pose_arrays(), {.data = HalfSpectrum{data, N}}, options);
-  const int copies = space.concurrency();
-  const View<Complex****> all("copies", copies, N, N, N / 2 + 1);
-  Page::backproject<Kernel, Space, T>(space, flat(p.images), p.box(), matrices, shifts, oversampling,
-                                      HalfSpectrum<T, 3>(all.data(), {{N, N, N}}));
+  const Page::View<Complex****, Device> data("data", 1, N, N, N / 2 + 1), sum("sum", 1, N, N, N / 2 + 1);
+  backproject<Kernel>(space, HalfSpectrum{images, n}, poses, {.data = HalfSpectrum{data, N}}, options);
+  const int copies = Impl::is_host<Device> ? space.concurrency() : 1;
+  const Page::View<Complex****, Device> all("copies", copies, N, N, N / 2 + 1);
+  Page::backproject<Kernel, Device, T>(space, flat(images), p.box(), matrices, shifts, oversampling,
+                                       HalfSpectrum<T, 3>(all.data(), access.layout));
+  const auto of_threads = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all);
+  const auto total = Kokkos::create_mirror_view(sum);
+  Kokkos::deep_copy(total, Complex(0));
   for (int c = 0; c < copies; ++c)
-    for (std::size_t i = 0; i < sum.size(); ++i)
-      sum.data()[i] += all.data()[c * sum.size() + i];
-  CHECK(distance(sum, data) < 20 * rounding<T>);
+    for (std::size_t i = 0; i < total.size(); ++i)
+      total.data()[i] += of_threads.data()[c * total.size() + i];
+  near(total, data, 20 * rounding<T>);
 
-  const View<T****> of_matrices("of_matrices", 1, p.poses, 3, 3), own_matrices("own", 1, p.poses, 3, 3);
-  const View<T***> of_shifts("of_shifts", 1, p.poses, 2), own_shifts("own", 1, p.poses, 2);
-  project_gradients<Kernel>(space, width_of_volume, p.pose_arrays(), HalfSpectrum{p.cotangent, n},
+  const Page::View<T****, Device> of_matrices("of_matrices", 1, p.poses, 3, 3),
+      own_matrices("own", 1, p.poses, 3, 3);
+  const Page::View<T***, Device> of_shifts("of_shifts", 1, p.poses, 2), own_shifts("own", 1, p.poses, 2);
+  project_gradients<Kernel>(space, HalfSpectrum{volume, N}, poses, HalfSpectrum{cotangent, n},
                             {.matrices = of_matrices, .shifts = of_shifts}, options);
-  Page::pose_gradients<Kernel, Space, T>(
-      space, p.access(), oversampling, matrices, shifts, p.box(), flat(p.cotangent),
-      Reals(own_matrices.data(), p.poses, 3, 3),
-      Kokkos::View<T**, Kokkos::LayoutRight, Space>(own_shifts.data(), p.poses, 2));
-  CHECK(distance(own_matrices, of_matrices) < 50 * rounding<T>);
-  CHECK(distance(own_shifts, of_shifts) < 50 * rounding<T>);
+  Page::pose_gradients<Kernel, Device, T>(space, access, oversampling, matrices, shifts, p.box(),
+                                          flat(cotangent),
+                                          Page::View<T***, Device>(own_matrices.data(), p.poses, 3, 3),
+                                          Page::View<T**, Device>(own_shifts.data(), p.poses, 2));
+  near(own_matrices, of_matrices, 50 * rounding<T>);
+  near(own_shifts, of_shifts, 50 * rounding<T>);
 }
 
 } // namespace
@@ -765,7 +777,7 @@ void check_points(const Grids& grids, const View& grid, const View& target, cons
   using Value = typename Grids::Value;
   const bool shared_grid = grids.each.size() == 1;
   CAPTURE(Kernel::width, sizeof(T), D, batches, shared_points, shared_grid, int(mates), layout.size[0]);
-  const Space space;
+  const Device space;
   const int count = 37;
   const Kokkos::View<T***, Kokkos::LayoutRight, Kokkos::HostSpace> points(
       "points", shared_points ? 1 : batches, count, D),
@@ -785,15 +797,25 @@ void check_points(const Grids& grids, const View& grid, const View& target, cons
       amplitudes.data()[i] = Value(T(uniform(engine)), T(uniform(engine)));
   }
   const PointOptions options{.mates = mates};
-  sample<Kernel>(space, as_argument(grid), points, values, options);
+  const auto at = on_device(points), slopes = on_device(of_points);
+  const auto factors = on_device(amplitudes), sampled = on_device(values);
+  const auto from = on_device(grid);
+  sample<Kernel>(space, as_argument(from), at, sampled, options);
+  Kokkos::deep_copy(values, sampled);
   Kokkos::deep_copy(target, Value(0));
-  insert<Kernel>(space, amplitudes, points, as_argument(target), options);
+  const auto to = on_device(target);
+  insert<Kernel>(space, factors, at, as_argument(to), options);
+  Kokkos::deep_copy(target, to);
   double left = 0, right = 0;
   for (std::size_t i = 0; i < grid.size(); ++i)
     right += real_product(wide(grid.data()[i]), wide(target.data()[i]));
   const View of_grid("of_grid", grid.layout());
-  sample_gradients<Kernel>(space, as_argument(grid), points, amplitudes,
-                           {.values = same, .grid = as_argument(of_grid), .points = of_points}, options);
+  const auto sums = on_device(of_grid);
+  sample_gradients<Kernel>(space, as_argument(from), at, factors,
+                           {.values = sampled, .grid = as_argument(sums), .points = slopes}, options);
+  Kokkos::deep_copy(of_grid, sums);
+  Kokkos::deep_copy(same, sampled);
+  Kokkos::deep_copy(of_points, slopes);
   for (std::size_t i = 0; i < grid.size(); ++i)
     CHECK(std::abs(wide(of_grid.data()[i]) - wide(target.data()[i])) < 20 * rounding<T>);
   for (int b = 0; b < batches; ++b)
@@ -809,8 +831,10 @@ void check_points(const Grids& grids, const View& grid, const View& target, cons
   CHECK(std::abs(left - right) < 20 * rounding<T> * count * batches);
   // Finite differences of the definition; the cotangent of what is inserted gives the same as that of what is sampled.
   const Kokkos::View<T***, Kokkos::LayoutRight, Kokkos::HostSpace> again("again", points.layout());
-  insert_gradients<Kernel>(space, amplitudes, points, as_argument(grid), {.values = same, .points = again},
+  const auto slopes_again = on_device(again);
+  insert_gradients<Kernel>(space, factors, at, as_argument(from), {.values = sampled, .points = slopes_again},
                            options);
+  Kokkos::deep_copy(again, slopes_again);
   for (int set = 0; set < (shared_points ? 1 : batches); ++set)
     for (int i = 0; i < count; ++i)
       for (int d = 0; d < D; ++d) {
