@@ -112,7 +112,7 @@ def test_single_precision_and_outputs(rng):
 def test_arguments_that_do_not_fit_are_said_in_one_sentence(rng):
     grid, points, amplitudes, width = problem(rng, (6, 7), True)
     for call, sentence in [
-        (lambda: bracewell.sample(grid, points), "width"),
+        (lambda: bracewell.sample(problem(rng, (7, 7), True)[0], points), "width= where boxes are odd"),
         (lambda: bracewell.sample(grid.real.copy(), points, width=7), "width: expected none where the grid is real"),
         (lambda: bracewell.sample(grid, points[0], **width), "points: expected"),
         (lambda: bracewell.sample(grid, points[..., :1].copy(), **width), "points: expected"),
