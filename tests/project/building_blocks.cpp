@@ -595,7 +595,7 @@ struct GaussianErrors {
 /// Projections of a Gaussian blob through a map, its roll-off and a kernel.
 template <class Kernel>
 GaussianErrors gaussian_errors(int n) {
-  const Space space;
+  const Device space;
   const double sigma = 1.6, x0[3] = {1.3, -2.1, 0.7}; // x, y, z
   const View<double****> map("map", 1, n, n, n);
   for (int z = 0; z < n; ++z)
@@ -604,7 +604,7 @@ GaussianErrors gaussian_errors(int n) {
         map(0, z, y, x) = std::exp(-(std::pow(x - n / 2 - x0[0], 2) + std::pow(y - n / 2 - x0[1], 2) +
                                      std::pow(z - n / 2 - x0[2], 2)) /
                                    (2 * sigma * sigma));
-  const auto reference = prepare_map<Kernel>(space, map, 2 * n);
+  const auto reference = prepare_map<Kernel>(space, on_device(map), 2 * n);
   const double a = 0.7, b = 0.4;
   const double R[3][3] = {{std::cos(a), -std::sin(a) * std::cos(b), std::sin(a) * std::sin(b)},
                           {std::sin(a), std::cos(a) * std::cos(b), -std::cos(a) * std::sin(b)},
@@ -614,7 +614,10 @@ GaussianErrors gaussian_errors(int n) {
     for (int j = 0; j < 3; ++j)
       matrices(0, 0, i, j) = R[i][j];
   const View<Kokkos::complex<double>****> images("images", 1, 1, n, n / 2 + 1);
-  project(space, reference, {.matrices = matrices}, images, {.radius = n / 2 - 1.});
+  const auto poses = on_device(matrices);
+  const auto found = on_device(images);
+  project(space, reference, {.matrices = poses}, found, {.radius = n / 2 - 1.});
+  Kokkos::deep_copy(images, found);
   // The blob is a product over axes, and so are its sums.
   const int N = 2 * n;
   std::vector<Double> spectrum[3];
