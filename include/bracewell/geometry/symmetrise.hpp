@@ -3,6 +3,7 @@
 
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/impl/row_loop.hpp>
+#include <bracewell/interpolation/kernel.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/rfft/layout.hpp>
 
@@ -286,6 +287,9 @@ template <class ExecutionSpace>
 template <class Kernel, class Spectrum>
 void VolumeSymmetry<ExecutionSpace>::apply(const ExecutionSpace& space, const Spectrum& spectrum,
                                            const Spectrum& scratch, std::optional<double> radius) const {
+  constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, Impl::real_of<Spectrum>>;
+  BRACEWELL_EXPECTS_KERNEL(fault, "VolumeSymmetry::apply");
+  Impl::check_kernel<Kernel, Impl::real_of<Spectrum>>("VolumeSymmetry::apply");
   using Value = typename Impl::view_of<Spectrum>::non_const_value_type;
   const Array<Value, typename ExecutionSpace::memory_space> values(spectrum), other(scratch);
   constexpr Impl::Arguments arguments{"VolumeSymmetry::apply"};

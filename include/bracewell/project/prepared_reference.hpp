@@ -38,8 +38,8 @@ enum class ReadBy {
 /// one of 2^-39 of the largest part of all.
 template <class Kernel, class ExecutionSpace, int D, class Stored = Kokkos::complex<float>>
 class PreparedReference {
-  static_assert(Impl::is_kernel<Kernel>,
-                "Bracewell::PreparedReference: Kernel: expected Linear, CatmullRom or CubicBSpline.");
+  static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, Impl::real_of_stored<Stored>>;
+  BRACEWELL_EXPECTS_KERNEL(fault, "PreparedReference");
   static_assert(D == 2 || D == 3,
                 "Bracewell::PreparedReference: expected images (D = 2) or volumes (D = 3).");
   static constexpr bool host = Impl::is_host<ExecutionSpace>;
@@ -159,7 +159,8 @@ template <class From>
 void PreparedReference<Kernel, ExecutionSpace, D, Stored>::make(const ExecutionSpace& space,
                                                                 const Input<From>& input) {
   const Impl::ProjectionArguments arguments{{"PreparedReference"}};
-  arguments.reconstruction<D>("reconstruction", input, layout_.size);
+  Impl::check_kernel<Kernel, Real>(arguments.function);
+  arguments.reconstruction<D>("reconstruction", input, Kernel::width, layout_.size);
   shape_ = input;
   shape_.forget_view();
   const std::int64_t each = elements(layout_);
