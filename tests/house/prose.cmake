@@ -1,7 +1,8 @@
 # cmake -DROOT=<repository> [-DPAGES=<pages>] [-DLIMIT=<words>] -P prose.cmake
 # The pages keep the rules of CONTRIBUTING.md that a machine can judge: no sentence above 35 words, at most two numbers in a sentence,
 # at most 1,000 words on a page (docs/prose.txt has other limits, with reasons), a block of code or a table on every page, British
-# spelling, and links to files that are there. Code, tables and headings are no sentences. Dates are no numbers, and neither are those in `code`.
+# spelling, and links to files that are there. Code, tables and headings are no sentences. Dates are no numbers, and neither are those in `code`
+# and in the caption of a table, a paragraph in italics.
 # With -DPAGES=tests/house/prose_bad.md -DLIMIT=50 it finds every kind of fault.
 
 cmake_minimum_required(VERSION 3.25)
@@ -44,6 +45,10 @@ endmacro()
 # Judges the paragraph that was gathered, and forgets it.
 macro(end_paragraph)
   if(NOT paragraph STREQUAL "")
+    set(caption FALSE) # in italics, of a table: conditions, with their numbers
+    if(paragraph MATCHES "^ *[*][^*].*[*]$")
+      set(caption TRUE)
+    endif()
     string(REGEX REPLACE "([.!?][\"')*_]*) +" "\\1;" sentences "${paragraph}")
     foreach(sentence IN LISTS sentences)
       string(REGEX MATCHALL "[^ ]*[A-Za-z0-9][^ ]*" found "${sentence}")
@@ -62,7 +67,7 @@ macro(end_paragraph)
       string(REGEX REPLACE "([0-9]) x ([0-9])" "\\1x\\2" sentence "${sentence}")
       string(REGEX MATCHALL "[ (~<>=±+-][0-9][0-9.,x^e/-]*[ ),.:?!%]" found "${sentence}")
       list(LENGTH found length)
-      if(length GREATER most_numbers)
+      if(length GREATER most_numbers AND NOT caption)
         fault("a sentence of ${length} numbers, which want a table: ${begin}")
       endif()
     endforeach()
