@@ -19,7 +19,7 @@ ROOMS = {  # folder of include/bracewell: how the index names it
 
 def escaped(text):
     """Text that Markdown leaves as it is."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", text).replace("<", "&lt;").replace(">", "&gt;")
 
 
 def flat(node):
@@ -163,7 +163,8 @@ def function_parts(nodes, structs, seen):
             out.append(f"**Throws** `{names}` {text}\n\n")
         for reference in node.findall("param/type/ref"):
             struct = structs.get(reference.get("refid"))
-            if struct is not None and reference.get("refid") not in seen and members(struct):
+            if (struct is not None and reference.get("refid") not in seen and members(struct)
+                    and flat(struct.find("compoundname")) != "Bracewell::Array"):  # what all take
                 seen.append(reference.get("refid"))
     return out
 
