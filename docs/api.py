@@ -62,6 +62,53 @@ def described(node):
     return "\n\n".join(text for text in (prose(node.find(tag)).strip() for tag in ("briefdescription", "detaileddescription")) if text)
 
 
+def comment(node):
+    """The comment of a function or a class as it stands in the header, before its lists of arguments and errors: there lines
+    of equations and tables are lines, which Doxygen joins."""
+    place = node.find("location")
+    lines = (pathlib.Path("include") / place.get("file")).read_text().splitlines()
+    last = int(place.get("line")) - 2
+    while last >= 0 and not lines[last].lstrip().startswith("///") and re.match(r"\s*(template|\[\[|requires|class|.*>$)", lines[last]):
+        last -= 1
+    first = last
+    while first >= 0 and re.match(r"\s*///(?!<)", lines[first]):
+        first -= 1
+    text = [re.sub(r"^\s*/// ?", "", line) for line in lines[first + 1:last + 1]]
+    ends = [i for i, line in enumerate(text) if re.match(r"\s*[@\\](param|throws|return|tparam)", line)]
+    text = text[:ends[0]] if ends else text
+    if not text:
+        return described(node)
+    out, inside, listed_before = [], "", False
+    for line in text:
+        fence = re.match(r"\s*[@\\](end)?code", line)
+        table = line.lstrip().startswith("|")
+        kind = inside if inside == "code" and not fence else "table" if table else "lines" if line.startswith("  ") and not listed_before else ""
+        listed_before = line.startswith("* ") or (listed_before and line.startswith("  "))
+        if fence:
+            out.append("```\n" if fence.group(1) else "\n```cpp\n")
+            inside = "" if fence.group(1) else "code"
+            continue
+        if kind != inside:
+            out.append("```\n" if inside == "lines" else "\n")
+            out.append("\n```\n" if kind == "lines" else "")
+            inside = kind
+        if kind in ("code", "lines"):
+            out.append((line if kind == "code" else line[2:]) + "\n")
+        elif kind == "table":
+            out.append(line.strip().replace("<", "&lt;").replace(">", "&gt;") + "\n")
+        else:
+            out.append(("\n" if line.startswith("* ") else "") + marked(line) + "\n")
+    if inside in ("code", "lines"):
+        out.append("```\n")
+    return "".join(out).strip()
+
+
+def marked(line):
+    """A line of a comment as Markdown: what is in `...` stays, and all else is escaped."""
+    bullet, line = ("* ", line[2:]) if line.startswith("* ") else ("", line)
+    return bullet + "".join(part if part.startswith("`") else escaped(part) for part in re.split(r"(`[^`]*`)", line))
+
+
 def cell(node):
     return " ".join(described(node).split())
 
@@ -152,7 +199,7 @@ def function_parts(nodes, structs, seen):
     """Signatures, descriptions, arguments, errors and options of functions."""
     out = []
     for node in nodes:
-        out.append(f"```cpp\n{signature(node)}\n```\n\n{described(node)}\n\n")
+        out.append(f"```cpp\n{signature(node)}\n```\n\n{comment(node)}\n\n")
         rows = list(listed(node, "param"))
         if rows:
             out.append("| argument | meaning |\n|---|---|\n" + "".join(f"| `{n}` | {t} |\n" for n, t in rows) + "\n")
@@ -193,7 +240,7 @@ def main():
         for identifier in body[1]:
             struct = structs[identifier]
             title = flat(struct.find("compoundname")).split("::", 1)[1]
-            options += f"## {title}\n\n{described(struct)}\n\n{table_of(struct)}\n"
+            options += f"## {title}\n\n{comment(struct)}\n\n{table_of(struct)}\n"
         (api / f"{name}.md").write_text(f"# {name}\n\n`#include <{header_of(node)}>`\n\n" + "".join(body[0]) + options
                                         + examples.of(name, is_class))
         index[room].append(f"| [`{name}`]({name}.md) | {first_sentence(description)} |")
@@ -209,7 +256,7 @@ def main():
         seen, parts = [], []
         templates = ", ".join(code(" ".join(flat(p.find(t)) for t in ("type", "declname") if p.find(t) is not None))
                               for p in compound.findall("templateparamlist/param"))
-        parts.append(f"```cpp\n{f'template <{templates}> ' if templates else ''}class {name};\n```\n\n{described(compound)}\n\n")
+        parts.append(f"```cpp\n{f'template <{templates}> ' if templates else ''}class {name};\n```\n\n{comment(compound)}\n\n")
         for member in compound.iter("memberdef"):
             text = flat(member.find("name"))
             if (member.get("kind") != "function" or member.get("prot") != "public" or text.startswith(("operator", "~"))
@@ -226,7 +273,7 @@ def main():
         for node in sorted(nodes, key=lambda n: flat(n.find("compoundname") if n.tag == "compounddef" else n.find("name"))):
             if node.tag == "compounddef":
                 body.append(f"## {flat(node.find('compoundname')).split('::', 1)[1]}\n\n`struct`, `#include <{header_of(node)}>`\n\n"
-                            f"{described(node)}\n\n{table_of(node)}\n")
+                            f"{comment(node)}\n\n{table_of(node)}\n")
             elif node.get("kind") == "enum":
                 rows = "".join(f"| `{flat(v.find('name'))}` | {cell(v)} |\n" for v in node.findall("enumvalue"))
                 body.append(f"## {flat(node.find('name'))}\n\n`enum`, `#include <{header_of(node)}>`\n\n{described(node)}\n\n"

@@ -328,5 +328,6 @@ TEST_CASE("weights") {
 
 TEST_CASE("the page shows this code") {
   const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
-  Test::check_page_examples(root / "tests/project/conventions.cpp", {root / "docs/conventions.md", root / "docs/calls.md"});
+  Test::check_page_examples(root / "tests/project/conventions.cpp",
+                            {root / "docs/conventions.md", root / "docs/calls.md"});
 }

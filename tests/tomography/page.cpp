@@ -318,7 +318,6 @@ TEST_CASE("FINUFFT's users") {
 TEST_CASE("the page shows this code") {
   const std::filesystem::path here(__FILE__);
   const auto docs = here.parent_path() / "../../docs";
-  Test::check_page_examples(here,
-                            {docs / "tomography.md", docs / "nonuniform.md", docs / "tomography-tutorial.md",
-                             docs / "finufft.md"});
+  Test::check_page_examples(here, {docs / "tomography.md", docs / "nonuniform.md",
+                                   docs / "tomography-tutorial.md", docs / "finufft.md"});
 }
