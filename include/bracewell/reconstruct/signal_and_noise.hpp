@@ -57,9 +57,9 @@ inline SignalAndNoise signal_and_noise(std::span<const double> moments, double e
 template <class Kernel>
 double kernel_energy();
 
-/// What normalise adds to the weights of each shell: noise / (signal oversampling^3), 1 / SSNR in units of the weight, times
-/// the part of the box in which there is signal, and at most fifty average weights (beyond that all directions are weighed
-/// alike, and shells would vanish by chance).
+/// What normalise adds to the weights of each shell. It is noise / (signal oversampling^3), the reciprocal of the SSNR in
+/// units of the weight, times the part of the box in which there is signal. It is at most fifty average weights. Beyond that
+/// all directions would be weighed alike, and shells would vanish by chance.
 /// @param oversampling  padded over original box: a sample of the original box has its cube of elements
 /// @param part          of the box's volume, 0 to 1
 /// @throws Error on an oversampling that is not positive and a part out of range

@@ -19,11 +19,11 @@ struct EqualiseOptions {
   bool first = false; ///< begin: with the averages over shells, whatever divisor holds
 };
 
-/// Gridding correction by iterating on the weights (Pipe & Menon, Magn. Reson. Med. 41 (1999) 179; RELION's way): looks for
-/// the divisor Q of data with which the weights, so divided, are one on average around every frequency,
+/// Corrects gridding by iterating on the weights (Pipe & Menon, Magn. Reson. Med. 41 (1999) 179; RELION's way). It looks
+/// for a divisor Q of the data. The weights divided by Q are one on average around every frequency:
 ///   Q <- Q |blur(W / Q)|^1.5
-/// The map is cropped from its padded box, so only averages over the neighbourhood that the crop mixes count: data / Q takes
-/// neighbours by their weights, where data / W takes all of them as equally good. The blur is the product with
+/// The map is cropped from its padded box, so only averages over the neighbourhood that the crop mixes count. data / Q
+/// takes neighbours by their weights; data / W would take all of them as equally good. The blur is the product with
 /// exp(-(2.5 x/n)^2) about the map's centre. The first step has the power 1. The power 1.5 of the others saves a third of the
 /// steps. The quotient of the error's two sums tells when to stop: at 0.0004 weights are within 2 % of one. A map takes data / Q
 /// by normalise, with Q for its weight.
@@ -57,10 +57,10 @@ public:
                const Array<double, MemorySpace>& error, const Array<const double, MemorySpace>& prior = {},
                const EqualiseOptions& options = {}) const;
 
-  /// Makes of the divisor Q of half a map with little noise, whose directions are damped by (Q - prior) / Q, one whose directions
-  /// have the power of the signal in the whole map, sqrt((Q - prior) (Q - prior / 2)). Half maps that are so divided have noise for
-  /// signal where a direction was hardly seen. Their correlation h, shell by shell, tells that of the whole map and the truth,
-  /// sqrt(2 h / (1 + h)), however unevenly directions are seen; that of damped ones does not see it.
+  /// Changes the divisor Q of half a map with little noise. With Q, directions are damped by (Q - prior) / Q. The new divisor
+  /// sqrt((Q - prior) (Q - prior / 2)) gives directions the power of the signal in the whole map. Half maps then have noise
+  /// for signal where a direction was hardly seen. From their correlation h follows the correlation of the whole map with the
+  /// truth, sqrt(2 h / (1 + h)), in every shell, also if directions are seen unevenly. Damped half maps do not show this.
   /// @param divisor   as improve leaves it. What is left of a direction counts as a hundredth of that of the average at least
   /// @param averages  double [1, S], as improve leaves them
   /// @param prior     double [1, S]
