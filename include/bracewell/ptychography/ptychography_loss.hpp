@@ -21,7 +21,7 @@ namespace Bracewell {
 ///   |Psi_jl|^2, J_j = I_j C / mean(I_j) and t_j = measured C / mean(measured) (PatternScale::PerPattern) or
 ///   J = I, L = 1 / (N n^2) sum_j sum_k w_jk l(J_jk, t_jk)  (PatternLoss; means are weighted with w as well).
 /// N: patterns of the call, or inputs.mean_of. Patterns without counts have weight 0. Gradients are dL/dRe + i dL/dIm. Models with
-/// slices, relaxation, positions to find, factors and a background: docs/ptychography.md.
+/// slices, relaxation, positions to find, factors and a background: docs/ptychography-models.md.
 ///
 /// Storage is the type in which targets (and, in the fused path, gradients of exit waves) are stored: Real, or
 /// Half with Real = float, whose gradients are within 1e-3 of those in double. Half takes two bytes on every
