@@ -57,10 +57,10 @@ public:
                const Array<double, MemorySpace>& error, const Array<const double, MemorySpace>& prior = {},
                const EqualiseOptions& options = {}) const;
 
-  /// Changes the divisor Q of half a map with little noise. With Q, directions are damped by (Q - prior) / Q. The new divisor
-  /// sqrt((Q - prior) (Q - prior / 2)) gives directions the power of the signal in the whole map. Half maps then have noise
-  /// for signal where a direction was hardly seen. From their correlation h follows the correlation of the whole map with the
-  /// truth, sqrt(2 h / (1 + h)), in every shell, also if directions are seen unevenly. Damped half maps do not show this.
+  /// Makes of the divisor Q of half a map with little noise, whose directions are damped by (Q - prior) / Q, one whose directions
+  /// have the power of the signal in the whole map, sqrt((Q - prior) (Q - prior / 2)). Half maps that are so divided have noise for
+  /// signal where a direction was hardly seen. Their correlation h, shell by shell, tells that of the whole map and the truth,
+  /// sqrt(2 h / (1 + h)), however unevenly directions are seen; that of damped ones does not see it.
   /// @param divisor   as improve leaves it. What is left of a direction counts as a hundredth of that of the average at least
   /// @param averages  double [1, S], as improve leaves them
   /// @param prior     double [1, S]
