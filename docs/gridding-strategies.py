@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Draws docs/gridding-strategies.svg from the table "spreading polar samples" of docs/nonuniform.md."""
+"""Draws docs/gridding-strategies.svg from the table "spreading polar samples" of docs/nonuniform.md. With
+--check it says whether the picture is the one of the table."""
 import math
 import pathlib
+import sys
 
 folder = pathlib.Path(__file__).parent
 lines = (folder / "nonuniform.md").read_text().splitlines()
@@ -53,4 +55,7 @@ for key, name, colour, dashes in sorted(curves, key=lambda curve: rows[curve[0]]
     svg += [f'<circle cx="{x(i):.1f}" cy="{y(t):.1f}" r="3" fill="{colour}"/>' for i, t in enumerate(times)]
     label = min(label - 14, y(times[-1]) + 4)  # names must not cover each other
     svg.append(f'<text x="{left + width + 8}" y="{label:.1f}" fill="{colour}">{name} ({times[-1]:g})</text>')
-(folder / "gridding-strategies.svg").write_text("\n".join(svg + ["</svg>"]) + "\n")
+picture, text = folder / "gridding-strategies.svg", "\n".join(svg + ["</svg>"]) + "\n"
+if "--check" in sys.argv:
+    sys.exit(None if picture.read_text() == text else f"{picture}: expected the picture of the table, found another: run {__file__}")
+picture.write_text(text)
