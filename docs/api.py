@@ -114,13 +114,13 @@ def cell(node):
 
 
 def first_sentence(text):
-    """What the index says: up to the first full stop or colon outside of brackets."""
-    text, depth = " ".join(text.split()), 0
+    """What the index says: up to the first full stop, colon or semicolon outside of brackets, or the first equation."""
+    text, depth = " ".join(re.split(r"\n```|\n\|", text)[0].split()), 0
     for i, letter in enumerate(text):
         depth += (letter in "(") - (letter in ")")
-        if depth == 0 and letter in ".:" and re.match(r"$| [A-Z`]", text[i + 1:]):
-            return text[:i + 1].rstrip(":")
-    return text
+        if depth == 0 and re.match(r"\.( [A-Z`]|$)|[:;]( |$)", text[i:]) and text[i - 3:i] != "&lt" and text[i - 3:i] != "&gt":
+            return text[:i] + "."
+    return text.rstrip(",:") + "."
 
 
 def listed(node, kind):
@@ -250,7 +250,7 @@ def main():
             continue
         seen = []
         parts = function_parts(nodes, structs, seen)
-        write(name, nodes[0], (parts, seen), described(nodes[0]))
+        write(name, nodes[0], (parts, seen), comment(nodes[0]))
     for compound in classes:
         name = flat(compound.find("compoundname")).split("::")[1]
         seen, parts = [], []
@@ -264,7 +264,7 @@ def main():
                 continue
             parts.append(f"## {'Constructor' if text == name else escaped(text)}\n\n")
             parts += function_parts([member], structs, seen)
-        write(name, compound, (parts, seen), described(compound), is_class=True)
+        write(name, compound, (parts, seen), comment(compound), is_class=True)
 
     for compound in structs.values():
         types.setdefault(room_of(compound), []).append(compound)

@@ -22,8 +22,8 @@ KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const RotationVector<T>& v);
 template <class T>
 KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> rotation_matrix_derivatives(const RotationVector<T>& v);
 
-/// Logarithm: the vector of length at most pi of a rotation matrix. By way of the quaternion, so that neither
-/// small rotations nor half turns lose digits; the direction of an exact half turn is either of the two.
+/// Rotation vector of a rotation matrix, its logarithm: its length is at most pi. It goes by way of the quaternion, so
+/// neither small rotations nor half turns lose digits. An exact half turn has either of two directions.
 template <class T>
 KOKKOS_FUNCTION RotationVector<T> rotation_vector(const Matrix3<T>& R);
 
