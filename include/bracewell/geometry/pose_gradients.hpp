@@ -27,7 +27,7 @@ void matrices_from_angles(const ExecutionSpace& space, const Angles& angles, con
 }
 
 /// Matrices of poses from quaternions, whose length does not matter: M = rotation_matrix(q), an active
-/// rotation of image frequencies to those of the volume (geometry/quaternion.hpp).
+/// rotation of image frequencies to volume frequencies (geometry/quaternion.hpp).
 /// @param quaternions  [B, P, 4]: w, x, y, z
 /// @param matrices     [B, P, 3, 3], overwritten
 /// @throws Error on shapes that do not fit and shared memory

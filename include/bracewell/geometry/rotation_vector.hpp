@@ -18,7 +18,7 @@ template <class T>
 KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const RotationVector<T>& v);
 
 /// Derivatives of rotation_matrix with respect to the components of v, at any v. At v = 0 they span the
-/// tangent space: those of a rotation R0 perturbed as rotation_matrix(v) R0 are theirs times R0.
+/// tangent space: times R0, they are the derivatives of a rotation R0 perturbed as rotation_matrix(v) R0.
 template <class T>
 KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> rotation_matrix_derivatives(const RotationVector<T>& v);
 
