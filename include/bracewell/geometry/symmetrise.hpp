@@ -17,8 +17,8 @@ namespace Bracewell {
 /// Symmetry as one operation on what backproject gathered: replaces F(k), data or weight, by
 ///   sum over operators (R, t) of F(R k) exp(2 pi i (R k).t / N),
 /// as if every particle had been inserted once per operator (weights without the phase). An operator that maps the
-/// lattice onto itself is exact. The others are interpolated; of a group only one in each coset of the exact ones is, so
-/// that icosahedral symmetry I1 interpolates four times instead of 59.
+/// lattice onto itself is exact. The others are interpolated. Of a group, only one operator in each coset of the exact
+/// operators is interpolated. So icosahedral symmetry I1 interpolates four times instead of 59.
 /// \code
 /// const VolumeSymmetry symmetry(space, symmetry_operators("I1"));
 /// symmetry.apply<Linear>(space, data, scratch);

@@ -53,10 +53,10 @@ using BackprojectGradientsFor =
 /// phase, into a real weight volume, so that data / weight estimates the reconstruction: `normalise`.
 ///
 /// To reconstruct from images as they are (not padded), oversample 1.5 to 1.7 times with the default kernel
-/// and leave normalise's floor as it is: beyond 1.75 samples lie so far apart near zero frequency that signed
-/// weights cancel there, however many images there are. With fewer than a hundred images take Linear, which
-/// has no negative weights. Error of the map of a molecule from noise-free images of 64 pixels, defaults of
-/// normalise:
+/// and leave normalise's floor as it is. Beyond 1.75, samples lie so far apart near zero frequency that signed
+/// weights cancel there, for any number of images. With fewer than a hundred images take Linear, which
+/// has no negative weights. The table has the error of the map of a molecule from noise-free images of 64 pixels,
+/// with the defaults of normalise:
 ///
 ///     images                30     200    1000   5000
 ///     CatmullRom, 1.5       0.31   0.035  0.023  0.022

@@ -32,10 +32,10 @@ enum class ReadBy {
 /// Memory, of 128 elements a side: on GPUs in float 1.1 (linear) or 1.2 times that of volumes, 2.2 to 2.4 times
 /// that of images; on hosts that of the View. In half precision half of that.
 ///
-/// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex, with which all
-/// arithmetic is in float, the spectra are scaled by a power of two so that none overflows, and every element
-/// has a relative error of at most 2^-11 (4.9e-4; about 2e-4 in L2 of spectra and projections), or an absolute
-/// one of 2^-39 of the largest part of all.
+/// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex. With HalfComplex all
+/// arithmetic is in float. The spectra are scaled by a power of two so that none overflows. Every element has a
+/// relative error of at most 2^-11 (4.9e-4; about 2e-4 in L2 of spectra and projections), or an absolute error of
+/// 2^-39 of the largest part of all.
 template <class Kernel, class ExecutionSpace, int D, class Stored = Kokkos::complex<float>>
 class PreparedReference {
   static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, Impl::real_of_stored<Stored>>;

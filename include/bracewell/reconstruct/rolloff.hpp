@@ -24,7 +24,7 @@ template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
 void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
                      const std::array<int, Volume::rank() - 1>& padded);
 
-/// The attenuation itself, in place: multiplies by what correct_rolloff divides by. A map of ones becomes the
+/// Multiplies by the attenuation of an interpolation kernel, in place: by what correct_rolloff divides by. A map of ones becomes the
 /// roll-off as a factor, which models can take in where a division would amplify noise at the edges.
 /// @param volume  real [B, (d,) h, w]
 /// @param padded  {(D,) H, W}: sizes in the order of the axes
