@@ -248,17 +248,19 @@ struct PoseSums {
       shift[c] += other.shift[c];
     return *this;
   }
-  /// Adds them to dL/dA [d, d] and dL/ds [m] by atomic additions; null: not wanted.
+  /// Adds them to dL/dA [d, d] and dL/ds [m] by atomic additions; null: not wanted. Threads of a warp that add to the same
+  /// pose side by side, as those of for_each_sample do, sum among themselves first (CUDA).
   KOKKOS_INLINE_FUNCTION void atomic_add_to(T* matrix_gradient, T* shift_gradient, T oversampling,
                                             const HalfSpectrumLayout<M>& box) const {
+    const Impl::LanesTogether lanes(matrix_gradient ? matrix_gradient : shift_gradient);
     if (matrix_gradient)
       for (int d = 0; d < D; ++d)
         for (int c = 0; c < M; ++c)
-          Kokkos::atomic_add(matrix_gradient + d * D + c, oversampling * matrix[d][c]);
+          lanes.atomic_add(matrix_gradient + d * D + c, oversampling * matrix[d][c]);
     if (shift_gradient)
       for (int c = 0; c < M; ++c)
-        Kokkos::atomic_add(shift_gradient + M - 1 - c,
-                           2 * Kokkos::numbers::pi_v<T> / static_cast<T>(box.size[c]) * shift[c]);
+        lanes.atomic_add(shift_gradient + M - 1 - c,
+                         2 * Kokkos::numbers::pi_v<T> / static_cast<T>(box.size[c]) * shift[c]);
   }
 };
 
