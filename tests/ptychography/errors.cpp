@@ -303,8 +303,7 @@ TEST_CASE("the path that a plan will take can be asked") {
   CHECK(choose_pattern_path({{40, 42}, 20, 48}, plain, false) == several);
   CHECK(path_with<Impl::FusedDetectors<>>(shape, plain) == several);
   CHECK(path_with<Impl::FusedDetectors<40, 48>>(shape, plain) == PatternPath::Fused);
-  const PtychographyLoss<Space, float, Impl::CompiledWith<float, Impl::FusedDetectors<40>>> of_another_size(
-      Space(), shape, View<int**>("x", 1, 2));
+  const TestLoss<float> of_another_size(Space(), {{40, 42}, 16, 44}, View<int**>("x", 1, 2));
   CHECK_FALSE(of_another_size.is_fused());
   CHECK(choose_pattern_path({{40, 42}, 16, 47}, plain) == PatternPath::General);
   const PtychographyShape known{{300, 300}, 128, 128, 2};
