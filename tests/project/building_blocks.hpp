@@ -61,14 +61,15 @@ struct Page {
   static void project(const Space& space, const HalfSpectrum<const T, 3>& volume, T oversampling,
                       const View<const T***, Space>& matrices, const View<const T**, Space>& shifts,
                       const HalfSpectrumLayout<2>& box, const View<Kokkos::complex<T>**, Space>& images) {
+    using Block = SampleBlock<Space, T, 2>;
     const Sampler<Kernel, T, 3> sample(volume);
     for_each_sample<T>(
         space, "project", box, images.extent(0), KOKKOS_LAMBDA(const PoseSamples<Space, T, 2>& samples) {
           const Pose<T, 2, 3> pose(&matrices(samples.pose, 0, 0), &shifts(samples.pose, 0), oversampling,
                                    box);
-          samples.for_each([&](const SampleBlock<Space, T, 2>& block) {
-            T q[3][block.size];
-            Kokkos::complex<T> value[block.size], phase[block.size];
+          samples.for_each([&](const Block& block) {
+            T q[3][Block::size];
+            Kokkos::complex<T> value[Block::size], phase[Block::size];
             pose.position(block, q);
             pose.phase(block, phase);
             if (block.inside > 0)
@@ -87,18 +88,19 @@ struct Page {
                           const HalfSpectrumLayout<2>& box, const View<const T***, Space>& matrices,
                           const View<const T**, Space>& shifts, T oversampling,
                           const HalfSpectrum<T, 3>& copies) {
+    using Block = SampleBlock<Space, T, 2>;
     const Inserter<Kernel, T, 3, Mates::Both> insert(copies);
     const Kokkos::Experimental::UniqueToken<Space> threads(space);
     for_each_sample<T>(
         space, "backproject", box, images.extent(0), KOKKOS_LAMBDA(const PoseSamples<Space, T, 2>& samples) {
           const Pose<T, 2, 3> pose(&matrices(samples.pose, 0, 0), &shifts(samples.pose, 0), oversampling,
                                    box);
-          const bool alone = SampleBlock<Space, T, 2>::size > 1; // hosts
+          const bool alone = Block::size > 1; // hosts
           const int thread = alone ? threads.acquire() : 0;
           const auto own = insert.of_copy(thread);
-          samples.for_each([&](const SampleBlock<Space, T, 2>& block) {
-            T q[3][block.size], one[3];
-            Kokkos::complex<T> value[block.size], phase[block.size];
+          samples.for_each([&](const Block& block) {
+            T q[3][Block::size], one[3];
+            Kokkos::complex<T> value[Block::size], phase[Block::size];
             pose.position(block, q);
             pose.phase(block, phase);
             for (int i = 0; i < block.inside; ++i)

@@ -54,7 +54,8 @@ struct SpectrumGrid {
 
   KOKKOS_INLINE_FUNCTION std::int64_t elements() const { return layout.elements(); }
   KOKKOS_INLINE_FUNCTION auto sampler(std::int64_t batch) const {
-    return Bracewell::Sampler<Kernel, T, D, mates>(HalfSpectrum<const T, D>(data + batch * elements(), layout));
+    return Bracewell::Sampler<Kernel, T, D, mates>(
+        HalfSpectrum<const T, D>(data + batch * elements(), layout));
   }
   KOKKOS_INLINE_FUNCTION auto inserter(Value* target) const {
     return Inserter<Kernel, T, D, mates>(HalfSpectrum<T, D>(target, layout));

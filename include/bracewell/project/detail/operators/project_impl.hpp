@@ -30,8 +30,8 @@ project(const ExecutionSpace& space, const Reference& reference, const Poses<T, 
   const ProjectionArguments arguments{{"project"}};
   if (!options.oversampling)
     options.oversampling = reference.oversampling;
-  const auto samples =
-      arguments.samples<M, D, Kernel>("reconstruction", reference.shape, "projections", output, poses, options);
+  const auto samples = arguments.samples<M, D, Kernel>("reconstruction", reference.shape, "projections",
+                                                       output, poses, options);
   arguments.disjoint({{"projections", output}}, {reference.memory,
                                                  {"poses.matrices", poses.matrices},
                                                  {"poses.shifts", poses.shifts},
