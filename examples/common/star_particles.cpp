@@ -2,12 +2,15 @@
 // The particles of a STAR file: its tables as numbers, and the stacks that it names.
 #include "star.hpp"
 
+#include "cistem.hpp"
 #include "cryosparc.hpp"
 #include "input_error.hpp"
 #include "input_file.hpp"
 #include "mrc.hpp"
 #include "output_family.hpp"
 #include "provenance.hpp"
+#include "star_numbers.hpp"
+#include "tilt_series.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,60 +26,6 @@
 
 namespace Bracewell::Examples {
 namespace {
-
-/// One table being read as numbers.
-class NumberReader {
-public:
-  NumberReader(const std::filesystem::path& file, const StarTable& table) : file_(file), table_(table) {}
-
-  const StarTable& table() const { return table_; }
-
-  [[noreturn]] void fail(std::size_t row, std::string_view column, const std::string& what) const {
-    throw InputError(file_.string() + ": table data_" + table_.name + ", row " + std::to_string(row + 1) +
-                     ", column " + std::string(column) + ": " + what);
-  }
-
-  double real(std::size_t row, std::size_t column) const {
-    return number(table_.value(row, column), row, column);
-  }
-
-  /// "[1,2.5,-3]", or one number.
-  std::vector<double> list(std::size_t row, std::size_t column) const {
-    std::string text = table_.value(row, column);
-    if (text.starts_with('[') && text.ends_with(']'))
-      text = text.substr(1, text.size() - 2);
-    std::vector<double> values;
-    for (std::size_t begin = 0, end; begin < text.size(); begin = end + 1) {
-      end = std::min(text.find(',', begin), text.size());
-      values.push_back(number(text.substr(begin, end - begin), row, column));
-    }
-    return values;
-  }
-
-  std::string text(std::size_t row, std::size_t column) const { return table_.value(row, column); }
-
-  std::int64_t integer(std::size_t row, std::size_t column) const {
-    const double value = real(row, column); // RELION writes some whole numbers as 1.000000
-    if (value != std::floor(value) || std::abs(value) > 1e15)
-      fail(row, table_.columns[column], "expected a whole number, found '" + table_.value(row, column) + "'");
-    return static_cast<std::int64_t>(value);
-  }
-
-private:
-  double number(const std::string& text, std::size_t row, std::size_t column) const {
-    // std::from_chars knows no plus sign.
-    const char* begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
-    const char* end = text.data() + text.size();
-    double value = 0;
-    const auto [stop, error] = std::from_chars(begin, end, value);
-    if (stop != end || error != std::errc() || !std::isfinite(value))
-      fail(row, table_.columns[column], "expected a finite number, found '" + text + "'");
-    return value;
-  }
-
-  const std::filesystem::path& file_;
-  const StarTable& table_;
-};
 
 /// The particle table, and for every particle its row in the optics table.
 class JoinedTables {
@@ -183,15 +132,14 @@ void name_other_programs(const std::filesystem::path& path, const StarTable& tab
     return std::ranges::any_of(table.columns,
                                [&](const std::string& column) { return column.starts_with(beginning); });
   };
-  if (any("cisTEM"))
-    fail("one of cisTEM's: export the refinement package from cisTEM as a RELION STAR file");
-  if (table.find("rlnTomoVisibleFrames") || table.find("rlnTomoParticleName"))
-    fail("one of RELION's tilt-series particles, stacks of tilts with a geometry of their own, which are not "
-         "read: average them with relion_tomo_reconstruct_particle, or export them from Warp or M as 2D "
-         "images");
   if (table.find("rlnCtfImage"))
-    fail("one of subtomograms (rlnCtfImage), volumes with a missing wedge, which are not read: "
-         "relion_reconstruct --3d_rot averages them");
+    fail("one of subtomograms (rlnCtfImage), volumes with a missing wedge, which are not read: extract them "
+         "as stacks of "
+         "tilts (relion_tomo_subtomo --stack2d), or let relion_reconstruct --3d_rot average them");
+  if (table.find("rlnTomoVisibleFrames") || table.find("rlnTomoParticleName"))
+    fail("one of RELION's particles in tilt series, not extracted as stacks of tilts: do so "
+         "(relion_tomo_subtomo "
+         "--stack2d)");
   if (any("emdl") || any("xmipp") || table.find("image") || table.find("shiftX"))
     fail("one of Xmipp's: convert it with xmipp or Scipion to a RELION STAR file");
 }
@@ -463,6 +411,7 @@ void check_images(Particles& particles, const JoinedTables& tables) {
       particles.warnings.push_back(particles.file.string() + ": has " + std::string(column.name) +
                                    " but no contrast transfer (rlnDefocusU, rlnVoltage): not used");
   };
+  name_unused(particles.exposure);
   name_unused(particles.premultiplied);
   name_unused(particles.beam_tilt_x);
   name_unused(particles.beam_tilt_y);
@@ -501,13 +450,29 @@ void select_class(Particles& particles, std::optional<std::int64_t> wanted) {
   auto& p = particles;
   keep_all(p.rot, p.tilt, p.psi, p.origin_x, p.origin_y, p.defocus_u, p.defocus_v, p.defocus_angle,
            p.phase_shift, p.voltage, p.spherical_aberration, p.amplitude_contrast, p.ctf_b_factor,
-           p.ctf_scale, p.pixel_size, p.premultiplied, p.beam_tilt_x, p.beam_tilt_y, p.odd_zernike,
-           p.even_zernike, p.magnification[0], p.magnification[1], p.magnification[2], p.magnification[3],
-           p.detector, p.class_number, p.random_subset, p.optics_group);
+           p.ctf_scale, p.exposure, p.pixel_size, p.premultiplied, p.beam_tilt_x, p.beam_tilt_y,
+           p.odd_zernike, p.even_zernike, p.magnification[0], p.magnification[1], p.magnification[2],
+           p.magnification[3], p.detector, p.class_number, p.random_subset, p.optics_group);
   if (!p.stack.empty()) {
     keep(p.stack);
     keep(p.image);
   }
+}
+
+/// The images of particles in tilt series instead.
+void take_tilt_series(Particles& particles, const ParticleOptions& options) {
+  const std::filesystem::path& path = particles.file;
+  if (!options.tilt_series)
+    throw InputError(
+        path.string() +
+        ": has particles in tilt series, which bracewell-reconstruct averages; bracewell-star makes of "
+        "every tilt an image with a pose of its own, which all programs read");
+  TiltSeriesParticles tilts = read_tilt_series(path, std::move(particles.document), options.images);
+  particles.document = std::move(tilts.document);
+  particles.file = std::move(tilts.particles_file);
+  particles.passthroughs = {tilts.geometry.front()}; // and its tables of tilts
+  particles.warnings = std::move(tilts.warnings);
+  particles.in_tilt_series = tilts.count;
 }
 
 } // namespace
@@ -535,17 +500,23 @@ void Particles::fail_missing(std::string_view column) const {
                    (document.find("optics") != nullptr ? " and from table data_optics" : ""));
 }
 
-Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options) {
+Particles read_particles(const std::filesystem::path& given, const ParticleOptions& options) {
   Particles particles;
-  particles.file = path;
-  if (begins_as_cryosparc(path)) {
-    CryosparcParticles converted = read_cryosparc(path);
+  particles.file = given;
+  if (begins_as_cryosparc(given)) {
+    CryosparcParticles converted = read_cryosparc(given);
     particles.document = std::move(converted.document);
     particles.passthroughs = std::move(converted.passthroughs);
     particles.warnings = std::move(converted.warnings);
   } else {
-    particles.document = read_star(path);
+    particles.document = read_star(given);
+    if (is_tilt_series(particles.document))
+      take_tilt_series(particles, options);
+    if (StarDocument& document = particles.document;
+        document.tables.size() == 1 && is_cistem(document.tables[0]))
+      document.tables[0] = read_cistem(given, document.tables[0], particles.warnings);
   }
+  const std::filesystem::path& path = particles.file;
   const StarTable& table = find_particle_table(path, particles.document);
   name_other_programs(path, table);
   particles.table = table.name;
@@ -557,9 +528,9 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
   for (auto* column :
        {&particles.rot, &particles.tilt, &particles.psi, &particles.defocus_u, &particles.defocus_v,
         &particles.defocus_angle, &particles.phase_shift, &particles.spherical_aberration,
-        &particles.amplitude_contrast, &particles.ctf_b_factor, &particles.ctf_scale, &particles.beam_tilt_x,
-        &particles.beam_tilt_y, &particles.magnification[0], &particles.magnification[1],
-        &particles.magnification[2], &particles.magnification[3]})
+        &particles.amplitude_contrast, &particles.ctf_b_factor, &particles.ctf_scale, &particles.exposure,
+        &particles.beam_tilt_x, &particles.beam_tilt_y, &particles.magnification[0],
+        &particles.magnification[1], &particles.magnification[2], &particles.magnification[3]})
     column->values = tables.column(column->name, &NumberReader::real);
   particles.voltage.values = tables.column(particles.voltage.name, &NumberReader::real, true);
   for (auto* column :
@@ -567,6 +538,11 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
     column->values = tables.column(column->name, &NumberReader::integer);
   for (auto* column : {&particles.odd_zernike, &particles.even_zernike})
     column->values = tables.column(column->name, &NumberReader::list);
+  for (std::size_t row = 0; row < particles.exposure.values.size(); ++row)
+    if (!(particles.exposure[row] >= 0))
+      tables.particles().fail(row, particles.exposure.name,
+                              "expected an exposure of 0 or more, found " +
+                                  shortest(particles.exposure[row]));
   read_b_factors(particles, options.b_factor_sign);
   read_responses(particles, tables);
   if (options.pixel_size)
