@@ -72,6 +72,7 @@ struct ParticleStack {
   std::int64_t images = 0;
   std::optional<double> pixel_size; ///< Angstrom, from the header
   StoredFormat format;
+  std::int64_t width = 0, height = 0; ///< pixels
 };
 
 /// What a detector keeps of the amplitude at a frequency (modulation transfer function).
@@ -103,7 +104,9 @@ struct Particles {
   std::vector<ParticleStack> stacks;
   std::vector<std::size_t> stack;  ///< [particles] index into `stacks`
   std::vector<std::int64_t> image; ///< [particles] index in the stack, from 0
-  std::int64_t image_width = 0;    ///< pixels, the same for all
+  /// Pixels, of the first image. Square ones of another box stand for images of this box with the same field of view: their
+  /// pixel sizes and origins are those of such images.
+  std::int64_t image_width = 0;
   std::int64_t image_height = 0;
 
   // Pose: degrees, and pixels (converted from Angstrom where the file has those).
@@ -177,7 +180,7 @@ void set_pixel_size(Particles& particles, double pixel_size);
 /// files (one table), and those in tilt series (see read_tilt_series). Stacks are looked for relative to the folder of the STAR file, then to the current
 /// folder. Throws InputError with file, row (of the table, from 1) and column for whatever is wrong: no
 /// particles, a value that is not a finite number, an image outside its stack, a stack that is missing,
-/// images of different sizes, no particle of the class, images that are no images. Absent columns are no error here: see Particles::require.
+/// images of different sizes that are not square, no particle of the class, images that are no images. Absent columns are no error here: see Particles::require.
 Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options = {});
 
 } // namespace Bracewell::Examples

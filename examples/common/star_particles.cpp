@@ -4,9 +4,9 @@
 
 #include "cistem.hpp"
 #include "cryosparc.hpp"
+#include "image_stack.hpp"
 #include "input_error.hpp"
 #include "input_file.hpp"
-#include "mrc.hpp"
 #include "output_family.hpp"
 #include "provenance.hpp"
 #include "star_numbers.hpp"
@@ -17,6 +17,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <type_traits>
@@ -334,13 +335,13 @@ private:
   std::size_t stack_at(std::size_t row, const std::string& stack_name) {
     if (const auto known = known_.find(stack_name); known != known_.end())
       return known->second;
-    add_stack(row, open(row, resolve(row, stack_name)));
+    add_stack(row, *open(row, resolve(row, stack_name)));
     return known_[stack_name] = particles_.stacks.size() - 1;
   }
 
-  MrcReader open(std::size_t row, const std::filesystem::path& path) const {
+  std::unique_ptr<ImageStack> open(std::size_t row, const std::filesystem::path& path) const {
     try {
-      return MrcReader(path);
+      return std::make_unique<ImageStack>(path);
     } catch (const InputError& error) {
       table_.fail(row, name, error.what());
     }
@@ -362,20 +363,22 @@ private:
     return {particles_.file.parent_path() / stack_name, stack_name};
   }
 
-  void add_stack(std::size_t row, const MrcReader& reader) {
+  void add_stack(std::size_t row, const ImageStack& reader) {
     const auto& path = reader.path();
     if (particles_.stacks.empty()) {
       particles_.image_width = reader.width();
       particles_.image_height = reader.height();
-    } else if (reader.width() != particles_.image_width || reader.height() != particles_.image_height) {
+    } else if ((reader.width() != particles_.image_width || reader.height() != particles_.image_height) &&
+               (reader.width() != reader.height() || particles_.image_width != particles_.image_height)) {
       table_.fail(
           row, name,
           path.string() + " has images of " + std::to_string(reader.width()) + " x " +
               std::to_string(reader.height()) + " pixels, those before have " +
               std::to_string(particles_.image_width) + " x " + std::to_string(particles_.image_height) +
-              "; take optics groups of one box, or bring all to one (relion_image_handler --new_box)");
+              "; only square ones are brought to one box: do it before (relion_image_handler --new_box)");
     }
-    particles_.stacks.push_back({path, reader.images(), reader.header().voxel_size[0], reader.format()});
+    particles_.stacks.push_back(
+        {path, reader.images(), reader.pixel_size(), reader.format(), reader.width(), reader.height()});
     for (const auto& warning : reader.warnings()) {
       auto& [first, stacks] = warnings_[warning];
       if (stacks++ == 0)
@@ -398,11 +401,12 @@ void check_images(Particles& particles, const JoinedTables& tables) {
     if (dimensions[row] != 2)
       tables.particles().fail(row, "rlnImageDimensionality",
                               "expected 2 (images), found " + std::to_string(dimensions[row]));
-  for (const std::int64_t size : tables.column("rlnImageSize", &NumberReader::integer))
-    if (size != particles.image_width) {
-      particles.warnings.push_back(particles.file.string() + ": states images of " + std::to_string(size) +
-                                   " pixels (rlnImageSize), the stacks have " +
-                                   std::to_string(particles.image_width) + ": the latter are taken");
+  const auto sizes = tables.column("rlnImageSize", &NumberReader::integer);
+  for (std::size_t row = 0; row < sizes.size(); ++row)
+    if (const std::int64_t size = particles.stacks[particles.stack[row]].width; size != sizes[row]) {
+      particles.warnings.push_back(particles.file.string() + ": states images of " +
+                                   std::to_string(sizes[row]) + " pixels (rlnImageSize), the stacks have " +
+                                   std::to_string(size) + ": the latter are taken");
       break;
     }
   const bool ctf = particles.defocus_u.present() && particles.voltage.present();
@@ -418,6 +422,34 @@ void check_images(Particles& particles, const JoinedTables& tables) {
   name_unused(particles.odd_zernike);
   name_unused(particles.even_zernike);
   name_unused(particles.detector);
+}
+
+/// Pixel sizes and origins of images of other boxes than the first one's, as in that with the same field of view.
+void unify_boxes(Particles& particles) {
+  bool said = false;
+  for (std::size_t row = 0; row < particles.stack.size(); ++row) {
+    const ParticleStack& stack = particles.stacks[particles.stack[row]];
+    if (stack.width == particles.image_width)
+      continue;
+    const auto box = [](std::int64_t size) { return std::to_string(size) + " x " + std::to_string(size); };
+    const std::string found = particles.file.string() + ": has images of " + box(stack.width) +
+                              " pixels (row " + std::to_string(row + 1) + ") and of " +
+                              box(particles.image_width);
+    if (!particles.pixel_size.present())
+      throw InputError(found + ", but states no pixel sizes (rlnImagePixelSize) that say how these compare");
+    double& pixel_size = particles.pixel_size.values[row];
+    if (!std::exchange(said, true))
+      particles.warnings.push_back(
+          found + ", with pixels of " + shortest(pixel_size) + " and of " +
+          shortest(particles.pixel_size[0]) +
+          " Angstrom: all are brought to the latter by their spectra, their values being samples "
+          "of the same function");
+    const double part = double(stack.width) / double(particles.image_width);
+    pixel_size *= part;
+    for (auto* column : {&particles.origin_x, &particles.origin_y})
+      if (column->present())
+        column->values[row] /= part;
+  }
 }
 
 /// Keeps the particles of a class; without one all are kept, and a mixture is a warning.
@@ -560,8 +592,10 @@ Particles read_particles(const std::filesystem::path& given, const ParticleOptio
     images.find_all();
   else
     images.remember_all();
-  if (options.images)
+  if (options.images) {
     check_images(particles, tables);
+    unify_boxes(particles);
+  }
   select_class(particles, options.class_number);
   return particles;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tilt_series.hpp"
 
+#include "image_stack.hpp"
 #include "input_error.hpp"
-#include "mrc.hpp"
 #include "star_numbers.hpp"
 
 #include <bracewell/geometry/euler.hpp>
@@ -513,7 +513,7 @@ private:
       numbers_.fail(row, "rlnImageName", "there is no stack " + stack);
     std::size_t images = 0;
     try {
-      images = static_cast<std::size_t>(MrcReader(path).images());
+      images = static_cast<std::size_t>(ImageStack(path).images());
     } catch (const InputError& error) {
       numbers_.fail(row, "rlnImageName", error.what());
     }

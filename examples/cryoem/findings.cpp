@@ -122,6 +122,10 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
   if (small.size() == particles.count)
     findings.push_back(file + "all defoci are below 100 Angstrom (rlnDefocusU " + range_text(u) +
                        "): micrometres? RELION's are in Angstrom; multiply them by 10000");
+  else if (constexpr double focus = 3000;
+           std::ranges::all_of(u, [](double value) { return std::abs(value) < focus; }))
+    findings.push_back(file + "all defoci are below 3000 Angstrom (rlnDefocusU " + range_text(u) +
+                       "): nanometres? RELION's are in Angstrom; multiply them by 10");
   else if (!small.empty())
     findings.push_back(file + std::to_string(small.size()) + " of " + std::to_string(particles.count) +
                        " defoci are below 100 Angstrom (" + rows_text(small) +
@@ -267,7 +271,7 @@ std::vector<std::string> findings_in_images(const Particles& particles, const st
                        "--invert_contrast)");
 
   std::vector<std::size_t> order = rows([](const auto& image) { return image.deviation > 0; });
-  const auto content = [&](std::size_t row) { return std::pair(images[row].sum, images[row].squares); };
+  const auto content = [&](std::size_t row) { return std::pair(images[row].mixed, images[row].squares); };
   std::ranges::stable_sort(order, {}, content);
   Repeats repeats;
   for (std::size_t begin = 0, end; begin < order.size(); begin = end)
