@@ -139,8 +139,9 @@ private:
 } // namespace
 
 bool is_cistem(const StarTable& table) {
-  return std::ranges::any_of(table.columns,
-                             [](const std::string& column) { return column.starts_with("cisTEM"); });
+  return !table.find("rlnImageName") && std::ranges::any_of(table.columns, [](const std::string& column) {
+    return column.starts_with("cisTEM");
+  });
 }
 
 StarTable read_cistem(const std::filesystem::path& path, const StarTable& table,

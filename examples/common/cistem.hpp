@@ -9,7 +9,7 @@
 
 namespace Bracewell::Examples {
 
-/// Whether a table of a STAR file is one of cisTEM's.
+/// Whether a table of a STAR file is one of cisTEM's, not RELION's with further columns.
 bool is_cistem(const StarTable& table);
 
 /// The particles of a table of cisTEM's as a table of RELION 3.1; what becomes what is in docs/what-is-read.md. Adds sentences

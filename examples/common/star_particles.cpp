@@ -145,6 +145,50 @@ void name_other_programs(const std::filesystem::path& path, const StarTable& tab
     fail("one of Xmipp's: convert it with xmipp or Scipion to a RELION STAR file");
 }
 
+/// Columns that differ from those that are read in capitals alone, which nobody reads.
+void name_misspelt(Particles& particles, const StarTable& table) {
+  constexpr std::array<std::string_view, 31> read{"rlnImageName",
+                                                  "rlnOpticsGroup",
+                                                  "rlnAngleRot",
+                                                  "rlnAngleTilt",
+                                                  "rlnAnglePsi",
+                                                  "rlnOriginXAngst",
+                                                  "rlnOriginYAngst",
+                                                  "rlnOriginX",
+                                                  "rlnOriginY",
+                                                  "rlnImagePixelSize",
+                                                  "rlnMagnification",
+                                                  "rlnDetectorPixelSize",
+                                                  "rlnVoltage",
+                                                  "rlnSphericalAberration",
+                                                  "rlnAmplitudeContrast",
+                                                  "rlnDefocusU",
+                                                  "rlnDefocusV",
+                                                  "rlnDefocusAngle",
+                                                  "rlnPhaseShift",
+                                                  "rlnCtfBfactor",
+                                                  "rlnCtfScalefactor",
+                                                  "rlnMicrographPreExposure",
+                                                  "rlnCtfDataAreCtfPremultiplied",
+                                                  "rlnBeamTiltX",
+                                                  "rlnBeamTiltY",
+                                                  "rlnOddZernike",
+                                                  "rlnEvenZernike",
+                                                  "rlnMtfFileName",
+                                                  "rlnClassNumber",
+                                                  "rlnRandomSubset",
+                                                  "rlnHelicalTubeID"};
+  const auto lower = [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  };
+  for (const auto& column : table.columns)
+    for (const auto name : read)
+      if (column != name && std::ranges::equal(column, name, {}, lower, lower))
+        particles.warnings.push_back(particles.file.string() + ": table data_" + table.name +
+                                     " has a column " + column + ", which is not used: call it " +
+                                     std::string(name));
+}
+
 /// Pixel sizes from the file, by either of RELION's ways of stating them.
 std::vector<double> read_pixel_sizes(const JoinedTables& tables) {
   auto sizes = tables.column("rlnImagePixelSize", &NumberReader::real, true);
@@ -551,6 +595,9 @@ Particles read_particles(const std::filesystem::path& given, const ParticleOptio
   const std::filesystem::path& path = particles.file;
   const StarTable& table = find_particle_table(path, particles.document);
   name_other_programs(path, table);
+  name_misspelt(particles, table);
+  if (const StarTable* const optics = particles.document.find("optics"))
+    name_misspelt(particles, *optics);
   particles.table = table.name;
   particles.count = table.rows();
   if (particles.count == 0)

@@ -134,11 +134,14 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
   if (2 * over.size() > particles.count)
     findings.push_back(file + "most defoci are below 0 (rlnDefocusU " + range_text(u) +
                        "), which is overfocus: another program's sign? RELION counts underfocus as positive");
-  const auto far = rows([&](std::size_t row) { return size(row) > 2e5; });
+  auto far = rows([&](std::size_t row) { return size(row) > 1e5; });
+  const bool all_far = far.size() == particles.count;
+  if (!all_far)
+    std::erase_if(far, [&](std::size_t row) { return size(row) <= 2e5; });
   if (!far.empty())
-    findings.push_back(file + std::to_string(far.size()) + " defoci are above 200000 Angstrom (" +
-                       rows_text(far) + ", rlnDefocusU " + range_text(u) +
-                       "): a fit that failed, or other units? leave these rows out");
+    findings.push_back(file + (all_far ? "all" : std::to_string(far.size())) + " defoci are above " +
+                       (all_far ? "100000" : "200000") + " Angstrom (" + rows_text(far) + ", rlnDefocusU " +
+                       range_text(u) + "): a fit that failed, or other units? leave these rows out");
   if (particles.defocus_v.present()) {
     const auto astigmatic = rows([&](std::size_t row) {
       return std::abs(u[row] - v[row]) > std::abs(u[row] + v[row]) / 2 && size(row) >= least_defocus;

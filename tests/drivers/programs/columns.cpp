@@ -778,6 +778,14 @@ TEST_CASE("findings in columns have their numbers and what to do") {
   said(particles_with(particles_with(scene.star, "rlnDefocusU", value("0", 6)), "rlnDefocusV", value("0", 6)),
        {"1 of 160 defoci are below 100 Angstrom (row 7)", "leave these rows out"});
   said(particles_with(scene.star, "rlnDefocusV", value("-9000")), {"differ by more than their mean"});
+  for (const auto& [defocus, words] :
+       {std::pair("1500", "all defoci are below 3000 Angstrom (rlnDefocusU 1500): nanometres"),
+        std::pair("150000", "all defoci are above 100000 Angstrom (rows 1, 2, 3 and 157 more")})
+    said(particles_with(particles_with(scene.star, "rlnDefocusU", value(defocus)), "rlnDefocusV",
+                        value(defocus)),
+         {words});
+  said(particles_with(scene.star, "rlnPhaseshift", value("30")),
+       {"table data_particles has a column rlnPhaseshift, which is not used: call it rlnPhaseShift"});
   said(particles_with(particles_with(scene.star, "rlnDefocusU", value("-9000")), "rlnDefocusV",
                       value("-9000")),
        {"most defoci are below 0", "-9000"});
@@ -870,9 +878,7 @@ TEST_CASE("maps of nothing, formats of others and wrong names are told") {
     expect_bad_input(scene.folder, reconstruct + " --out r.mrc --star " + name, {name, words});
   }
   for (const auto& [column, words] : std::initializer_list<std::array<std::string, 2>>{
-           {"cisTEMAnglePsi", "column cisTEMStackFilename is missing"},
-           {"rlnTomoParticleName", "relion_tomo_subtomo --stack2d"},
-           {"rlnCtfImage", "subtomograms"}}) {
+           {"rlnTomoParticleName", "relion_tomo_subtomo --stack2d"}, {"rlnCtfImage", "subtomograms"}}) {
     write_text(scene.folder / "o.star", particles_with(scene.star, column, [](std::size_t) { return "1"; }));
     expect_bad_input(scene.folder, reconstruct + " --star o.star --out r.mrc", {"o.star", words});
   }
@@ -1412,6 +1418,11 @@ TEST_CASE("a table of cisTEM's has the particles of RELION's") {
   REQUIRE(read.warnings.size() == 1);
   CHECK(read.warnings[0].find("1 of 160 particles are not active") != std::string::npos);
   run_well(scene.folder, std::string(BRACEWELL_STAR) + " --particles p.star --out relion.star");
+  std::string no_stack = text;
+  no_stack.replace(no_stack.find("_cisTEMStackFilename"), 20, "_cisTEMReference3D__");
+  write_text(scene.folder / "no.star", no_stack);
+  expect_bad_input(scene.folder, reconstruct + " --star no.star --out o.mrc",
+                   {"no.star: column cisTEMStackFilename is missing"});
   CHECK(scene.judge(read_text(scene.folder / "relion.star")).error < 1.01 * right.error);
 }
 
