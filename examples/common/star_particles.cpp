@@ -447,7 +447,17 @@ void check_images(Particles& particles, const JoinedTables& tables) {
                               "expected 2 (images), found " + std::to_string(dimensions[row]));
   const auto sizes = tables.column("rlnImageSize", &NumberReader::integer);
   for (std::size_t row = 0; row < sizes.size(); ++row)
-    if (const std::int64_t size = particles.stacks[particles.stack[row]].width; size != sizes[row]) {
+    if (const ParticleStack& stack = particles.stacks[particles.stack[row]]; stack.width != sizes[row]) {
+      const std::int64_t size = stack.width;
+      if (size != particles.image_width)
+        tables.particles().fail(row, "rlnImageName",
+                                stack.path.string() + " has images of " + std::to_string(size) + " x " +
+                                    std::to_string(size) + " pixels, those before have " +
+                                    std::to_string(particles.image_width) + " x " +
+                                    std::to_string(particles.image_width) + ", and the file states " +
+                                    std::to_string(sizes[row]) +
+                                    " (rlnImageSize): images of another box need an optics group of their "
+                                    "own, with its size and pixel size");
       particles.warnings.push_back(particles.file.string() + ": states images of " +
                                    std::to_string(sizes[row]) + " pixels (rlnImageSize), the stacks have " +
                                    std::to_string(size) + ": the latter are taken");

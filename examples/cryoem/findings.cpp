@@ -156,6 +156,9 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
   if (std::ranges::any_of(cs, [](double value) { return std::abs(value) > most_aberration; }))
     findings.push_back(file + "the spherical aberration is above 100 mm (rlnSphericalAberration " +
                        range_text(cs) + "): micrometres? RELION's is in mm; divide it by 1000");
+  if (std::ranges::any_of(cs, [](double value) { return value < -0.1; })) // correctors leave little
+    findings.push_back(file + "the spherical aberration is below 0 (rlnSphericalAberration " +
+                       range_text(cs) + "): another program's sign? RELION's is positive, 0 to 2.7 mm");
   const auto& contrast = particles.amplitude_contrast.values;
   if (std::ranges::any_of(contrast, [](double value) { return value < 0; }))
     findings.push_back(file + "the amplitude contrast is below 0 (rlnAmplitudeContrast " +

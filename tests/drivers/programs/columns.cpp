@@ -797,6 +797,8 @@ TEST_CASE("findings in columns have their numbers and what to do") {
       return std::to_string(scene.particles[i].*angle * std::numbers::pi / 180);
     });
   said(radians, {"no angle is above 3.2", "degrees"});
+  said(optics_with(scene.star, {{"rlnSphericalAberration", "-2.7"}}),
+       {"the spherical aberration is below 0 (rlnSphericalAberration -2.7)"});
   said(optics_with(scene.star, {{"rlnSphericalAberration", "2700"}}),
        {"above 100 mm", "2700", "divide it by 1000"});
   said(optics_with(scene.star, {{"rlnAmplitudeContrast", "-0.1"}}), {"amplitude contrast is below 0"});
