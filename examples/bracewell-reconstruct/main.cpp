@@ -52,8 +52,10 @@ int main(int argc, char** argv) {
       "bracewell-reconstruct"};
   Options options;
   auto& reconstruction = options.run.reconstruction;
-  app.add_option("--star", options.run.star,
-                 "particles with poses: STAR file of RELION, 1.4 to 5, or cryoSPARC's .cs")
+  app.add_option(
+         "--star", options.run.star,
+         "particles with poses: STAR file of RELION, 1.4 to 5 (of tilt series: the optimisation set), or of "
+         "cisTEM, or cryoSPARC's .cs")
       ->type_name("FILE");
   app.add_option("--out", options.run.out, "map to write, .mrc")
       ->check(not_ending({".star", ".cs", ".mrcs", ".txt", ".png", ".pdf", ".svg"}, ".mrc"))

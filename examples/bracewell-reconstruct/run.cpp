@@ -240,7 +240,8 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   OutputFamily outputs(paths.all());
   Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size,
                                                       .class_number = options.class_number,
-                                                      .b_factor_sign = options.b_factor_sign});
+                                                      .b_factor_sign = options.b_factor_sign,
+                                                      .tilt_series = true});
   const double pixel_size = pixel_size_of(options, particles);
   const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
   ReconstructionOptions settings = options.reconstruction;
@@ -287,9 +288,13 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   outputs.commit();
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  return options.out.string() + ": " + std::to_string(particles.count) +
-         (particles.count == 1 ? " particle of " : " particles of ") + std::to_string(box) + " x " +
-         std::to_string(box) + " pixels" + (reconstruction.uses_ctf() ? ", CTF corrected" : "") +
+  const std::string counted =
+      particles.in_tilt_series > 0
+          ? std::to_string(particles.count) + " tilts of " + std::to_string(particles.in_tilt_series) +
+                " particles of "
+          : std::to_string(particles.count) + (particles.count == 1 ? " particle of " : " particles of ");
+  return options.out.string() + ": " + counted + std::to_string(box) + " x " + std::to_string(box) +
+         " pixels" + (reconstruction.uses_ctf() ? ", CTF corrected" : "") +
          resolutions(maps, box, pixel_size) + ", " + number(elapsed.count()) + " s";
 }
 

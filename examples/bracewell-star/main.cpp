@@ -19,9 +19,10 @@ struct Options {
 
 void convert(const Options& options, Provenance& provenance) {
   OutputFamily outputs({options.out});
-  Particles particles = read_particles(
-      options.particles,
-      {.images = !options.no_images, .pixel_size = options.pixel_size, .class_number = options.class_number});
+  Particles particles = read_particles(options.particles, {.images = !options.no_images,
+                                                           .pixel_size = options.pixel_size,
+                                                           .class_number = options.class_number,
+                                                           .tilt_series = true});
   note_particles(provenance, particles, particles.defocus_u.present() && particles.voltage.present());
   provenance.say();
   if (options.pixel_size)
@@ -38,10 +39,13 @@ void convert(const Options& options, Provenance& provenance) {
 int main(int argc, char** argv) {
   CLI::App app{
       "Writes particles as a STAR file of RELION: those of cryoSPARC (.cs, with its passthrough files beside "
-      "it), or of another STAR file. Columns are looked at as the other programs look at them.",
+      "it), of RELION's tilt series (a row per tilt), of cisTEM, or of another STAR file. Columns are looked "
+      "at as the other programs look at them.",
       "bracewell-star"};
   Options options;
-  app.add_option("--particles", options.particles, "cryoSPARC's .cs, or a STAR file of RELION, 1.4 to 5")
+  app.add_option("--particles", options.particles,
+                 "cryoSPARC's .cs, a STAR file of RELION, 1.4 to 5 (of tilt series: the optimisation set), "
+                 "or of cisTEM")
       ->required()
       ->type_name("FILE");
   app.add_option("--out", options.out, "STAR file to write; names of images become relative to its folder")

@@ -264,23 +264,26 @@ public:
     const RecordField* field = nullptr;
     const std::vector<std::size_t>* rows = nullptr; ///< null: the same
     std::size_t index = 0;                          ///< of the passthrough, from 1; 0: the particles' file
+    std::size_t first = 0; ///< value of the field, where it is one of several classes
 
     explicit operator bool() const { return field != nullptr; }
     std::size_t row(std::size_t particle) const { return rows ? (*rows)[particle] : particle; }
     double number(std::size_t particle, std::size_t i = 0) const {
-      return file->number(*field, row(particle), i);
+      return file->number(*field, row(particle), first + i);
     }
-    std::uint64_t integer(std::size_t particle) const { return file->integer(*field, row(particle)); }
+    std::uint64_t integer(std::size_t particle) const { return file->integer(*field, row(particle), first); }
     std::string text(std::size_t particle) const { return file->text(*field, row(particle)); }
   };
 
-  /// The field, of so many values.
-  Place find(const std::string& name, std::size_t count = 1) {
+  /// The field, of so many values, or (classes > 0) those of one of so many classes.
+  Place find(const std::string& name, std::size_t count = 1, std::size_t classes = 0, std::size_t one = 0) {
     Place place{&main_, main_.find(name), nullptr, 0};
     for (std::size_t i = 0; !place && i < others_.size(); ++i)
       place = {&others_[i].file, others_[i].file.find(name), &others_[i].rows, i + 1};
     if (!place)
       return {};
+    place.first = one * count;
+    count *= std::max<std::size_t>(1, classes);
     if (place.field->count != count)
       place.file->fail("field " + name + ": expected " + std::to_string(count) + " values, found " +
                        std::to_string(place.field->count));
@@ -294,6 +297,14 @@ public:
     main_.fail("field " + name +
                " is missing, and no file *passthrough*.cs beside it with the same "
                "particles has it");
+  }
+
+  /// How many values the field has; 0: it is not there.
+  std::size_t values(const std::string& name) const {
+    const RecordField* field = main_.find(name);
+    for (std::size_t i = 0; !field && i < others_.size(); ++i)
+      field = others_[i].file.find(name);
+    return field ? field->count : 0;
   }
 
   const RecordFile& main() const { return main_; }
@@ -435,19 +446,28 @@ private:
   }
 
   void poses() {
-    const auto groups = pose_groups(data_);
+    auto groups = pose_groups(data_);
+    constexpr const char* several = "alignments3D_multi"; // from version 4.5 on, of all classes
+    const std::size_t classes_there = groups.empty() ? data_.values(several + std::string("/pose")) / 3 : 0;
+    groups.resize(std::max(groups.size(), classes_there), several);
     if (groups.empty()) {
       warn("has no poses (alignments3D/pose)");
       return;
     }
     std::vector<Place> poses, shifts, pixels, classes, posteriors, splits;
-    for (const auto& group : groups) {
-      poses.push_back(data_.find(group + "/pose", 3));
-      shifts.push_back(data_.find(group + "/shift", 2));
-      pixels.push_back(data_.find(group + "/psize_A"));
-      classes.push_back(data_.find(group + "/class"));
-      posteriors.push_back(data_.find(group + "/class_posterior"));
-      splits.push_back(data_.find(group + "/split"));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const std::string& group = groups[i];
+      const auto find = [&](const char* field, std::size_t count) {
+        // What is the same for all classes is there once.
+        const bool shared = data_.values(group + field) == count;
+        return shared ? data_.find(group + field, count) : data_.find(group + field, count, classes_there, i);
+      };
+      poses.push_back(find("/pose", 3));
+      shifts.push_back(find("/shift", 2));
+      pixels.push_back(find("/psize_A", 1));
+      classes.push_back(find("/class", 1));
+      posteriors.push_back(find("/class_posterior", 1));
+      splits.push_back(find("/split", 1));
     }
     std::vector<std::size_t> best(count_, 0);
     for (std::size_t row = 0; groups.size() > 1 && row < count_; ++row)

@@ -12,25 +12,24 @@ namespace Bracewell::Examples {
 
 ParticleImages::ParticleImages(const Particles& particles) : particles_(particles) {
   for (const ParticleStack& stack : particles.stacks)
-    image_bytes_ =
-        std::max(image_bytes_, static_cast<std::size_t>(particles.image_width * particles.image_height *
-                                                        bytes_of(stack.format.type)));
+    image_bytes_ = std::max(
+        image_bytes_, static_cast<std::size_t>(stack.width * stack.height * bytes_of(stack.format.type)));
 }
 
-std::shared_ptr<const MrcReader> ParticleImages::open(std::size_t stack) {
+std::shared_ptr<const ImageStack> ParticleImages::open(std::size_t stack) {
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find(open_, stack, [](const auto& entry) { return entry.first; });
   if (known != open_.end())
     return known->second;
-  const auto& [path, images, pixel_size, format] = particles_.stacks[stack];
-  std::shared_ptr<const MrcReader> reader;
+  const auto& [path, images, pixel_size, format, width, height] = particles_.stacks[stack];
+  std::shared_ptr<const ImageStack> reader;
   try {
-    reader = std::make_shared<const MrcReader>(path);
+    reader = std::make_shared<const ImageStack>(path);
   } catch (const InputError& error) { // its header was read when the run began
     throw std::runtime_error(std::string(error.what()) + " (it was changed while it was in use)");
   }
-  if (reader->width() != particles_.image_width || reader->height() != particles_.image_height ||
-      reader->images() < images || reader->format() != format)
+  if (reader->width() != width || reader->height() != height || reader->images() < images ||
+      reader->format() != format)
     throw std::runtime_error(path.string() + ": was changed while it was in use");
   open_.emplace_front(stack, reader);
   if (constexpr std::size_t most = 32; open_.size() > most)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "mrc.hpp"
+#include "image_stack.hpp"
 #include "star.hpp"
 
 #include <cstddef>
@@ -32,12 +32,12 @@ public:
   std::string not_finite(std::size_t row, std::int64_t pixel);
 
 private:
-  std::shared_ptr<const MrcReader> open(std::size_t stack);
+  std::shared_ptr<const ImageStack> open(std::size_t stack);
 
   const Particles& particles_;
   std::size_t image_bytes_ = 0;
   std::mutex mutex_;
-  std::deque<std::pair<std::size_t, std::shared_ptr<const MrcReader>>>
+  std::deque<std::pair<std::size_t, std::shared_ptr<const ImageStack>>>
       open_; ///< the one opened last comes first
 };
 

@@ -72,6 +72,7 @@ struct ParticleStack {
   std::int64_t images = 0;
   std::optional<double> pixel_size; ///< Angstrom, from the header
   StoredFormat format;
+  std::int64_t width = 0, height = 0; ///< pixels
 };
 
 /// What a detector keeps of the amplitude at a frequency (modulation transfer function).
@@ -95,13 +96,17 @@ struct Particles {
   std::string table; ///< name of the particle table in `document`
   std::size_t count = 0;
   std::vector<std::string> warnings;               ///< sentences that begin with the file concerned
-  std::vector<std::filesystem::path> passthroughs; ///< cryoSPARC's files that fields were taken from, too
+  std::vector<std::filesystem::path> passthroughs; ///< further files that columns were taken from
+  std::size_t in_tilt_series =
+      0; ///< particles whose tilts the images are; 0: every image has a particle of its own
 
   // Images; empty where they were not asked for.
   std::vector<ParticleStack> stacks;
   std::vector<std::size_t> stack;  ///< [particles] index into `stacks`
   std::vector<std::int64_t> image; ///< [particles] index in the stack, from 0
-  std::int64_t image_width = 0;    ///< pixels, the same for all
+  /// Pixels, of the first image. Square ones of another box stand for images of this box with the same field of view: their
+  /// pixel sizes and origins are those of such images.
+  std::int64_t image_width = 0;
   std::int64_t image_height = 0;
 
   // Pose: degrees, and pixels (converted from Angstrom where the file has those).
@@ -120,6 +125,7 @@ struct Particles {
   ParticleColumn<double> amplitude_contrast{"rlnAmplitudeContrast", {}};
   ParticleColumn<double> ctf_b_factor{"rlnCtfBfactor", {}}; ///< in RELION's sign
   ParticleColumn<double> ctf_scale{"rlnCtfScalefactor", {}};
+  ParticleColumn<double> exposure{"rlnMicrographPreExposure", {}}; ///< e/A^2 before the image was taken
   /// Angstrom; from rlnImagePixelSize, or 10^4 rlnDetectorPixelSize / rlnMagnification.
   ParticleColumn<double> pixel_size{"rlnImagePixelSize", {}};
   /// Not 0: the images were multiplied by their contrast transfer.
@@ -159,6 +165,8 @@ struct ParticleOptions {
   std::optional<double> pixel_size = {};         ///< Angstrom; instead of what the file says
   std::optional<std::int64_t> class_number = {}; ///< only the particles of this class
   BFactorSign b_factor_sign = BFactorSign::Automatic;
+  bool tilt_series =
+      false; ///< read particles in tilt series as the images of their tilts, instead of refusing them
 };
 
 /// The names of the images that lie relative to the folder of the particles' file become names relative to that
@@ -168,11 +176,11 @@ void move_image_names(Particles& particles, const std::filesystem::path& file);
 /// Enters the pixel size of all particles, instead of all that the document says about it.
 void set_pixel_size(Particles& particles, double pixel_size);
 
-/// Reads the particles of cryoSPARC (.cs; see read_cryosparc), of RELION 3.1 and later (data_optics and data_particles, in any order) and of older
-/// files (one table). Stacks are looked for relative to the folder of the STAR file, then to the current
+/// Reads the particles of cryoSPARC (.cs; see read_cryosparc), of RELION 3.1 and later (data_optics and data_particles, in any order), of older
+/// files (one table), and those in tilt series (see read_tilt_series). Stacks are looked for relative to the folder of the STAR file, then to the current
 /// folder. Throws InputError with file, row (of the table, from 1) and column for whatever is wrong: no
 /// particles, a value that is not a finite number, an image outside its stack, a stack that is missing,
-/// images of different sizes, no particle of the class, images that are no images. Absent columns are no error here: see Particles::require.
+/// images of different sizes that are not square, no particle of the class, images that are no images. Absent columns are no error here: see Particles::require.
 Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options = {});
 
 } // namespace Bracewell::Examples

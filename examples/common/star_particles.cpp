@@ -2,18 +2,22 @@
 // The particles of a STAR file: its tables as numbers, and the stacks that it names.
 #include "star.hpp"
 
+#include "cistem.hpp"
 #include "cryosparc.hpp"
+#include "image_stack.hpp"
 #include "input_error.hpp"
 #include "input_file.hpp"
-#include "mrc.hpp"
 #include "output_family.hpp"
 #include "provenance.hpp"
+#include "star_numbers.hpp"
+#include "tilt_series.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <type_traits>
@@ -23,60 +27,6 @@
 
 namespace Bracewell::Examples {
 namespace {
-
-/// One table being read as numbers.
-class NumberReader {
-public:
-  NumberReader(const std::filesystem::path& file, const StarTable& table) : file_(file), table_(table) {}
-
-  const StarTable& table() const { return table_; }
-
-  [[noreturn]] void fail(std::size_t row, std::string_view column, const std::string& what) const {
-    throw InputError(file_.string() + ": table data_" + table_.name + ", row " + std::to_string(row + 1) +
-                     ", column " + std::string(column) + ": " + what);
-  }
-
-  double real(std::size_t row, std::size_t column) const {
-    return number(table_.value(row, column), row, column);
-  }
-
-  /// "[1,2.5,-3]", or one number.
-  std::vector<double> list(std::size_t row, std::size_t column) const {
-    std::string text = table_.value(row, column);
-    if (text.starts_with('[') && text.ends_with(']'))
-      text = text.substr(1, text.size() - 2);
-    std::vector<double> values;
-    for (std::size_t begin = 0, end; begin < text.size(); begin = end + 1) {
-      end = std::min(text.find(',', begin), text.size());
-      values.push_back(number(text.substr(begin, end - begin), row, column));
-    }
-    return values;
-  }
-
-  std::string text(std::size_t row, std::size_t column) const { return table_.value(row, column); }
-
-  std::int64_t integer(std::size_t row, std::size_t column) const {
-    const double value = real(row, column); // RELION writes some whole numbers as 1.000000
-    if (value != std::floor(value) || std::abs(value) > 1e15)
-      fail(row, table_.columns[column], "expected a whole number, found '" + table_.value(row, column) + "'");
-    return static_cast<std::int64_t>(value);
-  }
-
-private:
-  double number(const std::string& text, std::size_t row, std::size_t column) const {
-    // std::from_chars knows no plus sign.
-    const char* begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
-    const char* end = text.data() + text.size();
-    double value = 0;
-    const auto [stop, error] = std::from_chars(begin, end, value);
-    if (stop != end || error != std::errc() || !std::isfinite(value))
-      fail(row, table_.columns[column], "expected a finite number, found '" + text + "'");
-    return value;
-  }
-
-  const std::filesystem::path& file_;
-  const StarTable& table_;
-};
 
 /// The particle table, and for every particle its row in the optics table.
 class JoinedTables {
@@ -183,17 +133,60 @@ void name_other_programs(const std::filesystem::path& path, const StarTable& tab
     return std::ranges::any_of(table.columns,
                                [&](const std::string& column) { return column.starts_with(beginning); });
   };
-  if (any("cisTEM"))
-    fail("one of cisTEM's: export the refinement package from cisTEM as a RELION STAR file");
-  if (table.find("rlnTomoVisibleFrames") || table.find("rlnTomoParticleName"))
-    fail("one of RELION's tilt-series particles, stacks of tilts with a geometry of their own, which are not "
-         "read: average them with relion_tomo_reconstruct_particle, or export them from Warp or M as 2D "
-         "images");
   if (table.find("rlnCtfImage"))
-    fail("one of subtomograms (rlnCtfImage), volumes with a missing wedge, which are not read: "
-         "relion_reconstruct --3d_rot averages them");
+    fail("one of subtomograms (rlnCtfImage), volumes with a missing wedge, which are not read: extract them "
+         "as stacks of "
+         "tilts (relion_tomo_subtomo --stack2d), or let relion_reconstruct --3d_rot average them");
+  if (table.find("rlnTomoVisibleFrames") || table.find("rlnTomoParticleName"))
+    fail("one of RELION's particles in tilt series, not extracted as stacks of tilts: do so "
+         "(relion_tomo_subtomo "
+         "--stack2d)");
   if (any("emdl") || any("xmipp") || table.find("image") || table.find("shiftX"))
     fail("one of Xmipp's: convert it with xmipp or Scipion to a RELION STAR file");
+}
+
+/// Columns that differ from those that are read in capitals alone, which nobody reads.
+void name_misspelt(Particles& particles, const StarTable& table) {
+  constexpr std::array<std::string_view, 31> read{"rlnImageName",
+                                                  "rlnOpticsGroup",
+                                                  "rlnAngleRot",
+                                                  "rlnAngleTilt",
+                                                  "rlnAnglePsi",
+                                                  "rlnOriginXAngst",
+                                                  "rlnOriginYAngst",
+                                                  "rlnOriginX",
+                                                  "rlnOriginY",
+                                                  "rlnImagePixelSize",
+                                                  "rlnMagnification",
+                                                  "rlnDetectorPixelSize",
+                                                  "rlnVoltage",
+                                                  "rlnSphericalAberration",
+                                                  "rlnAmplitudeContrast",
+                                                  "rlnDefocusU",
+                                                  "rlnDefocusV",
+                                                  "rlnDefocusAngle",
+                                                  "rlnPhaseShift",
+                                                  "rlnCtfBfactor",
+                                                  "rlnCtfScalefactor",
+                                                  "rlnMicrographPreExposure",
+                                                  "rlnCtfDataAreCtfPremultiplied",
+                                                  "rlnBeamTiltX",
+                                                  "rlnBeamTiltY",
+                                                  "rlnOddZernike",
+                                                  "rlnEvenZernike",
+                                                  "rlnMtfFileName",
+                                                  "rlnClassNumber",
+                                                  "rlnRandomSubset",
+                                                  "rlnHelicalTubeID"};
+  const auto lower = [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  };
+  for (const auto& column : table.columns)
+    for (const auto name : read)
+      if (column != name && std::ranges::equal(column, name, {}, lower, lower))
+        particles.warnings.push_back(particles.file.string() + ": table data_" + table.name +
+                                     " has a column " + column + ", which is not used: call it " +
+                                     std::string(name));
 }
 
 /// Pixel sizes from the file, by either of RELION's ways of stating them.
@@ -386,13 +379,13 @@ private:
   std::size_t stack_at(std::size_t row, const std::string& stack_name) {
     if (const auto known = known_.find(stack_name); known != known_.end())
       return known->second;
-    add_stack(row, open(row, resolve(row, stack_name)));
+    add_stack(row, *open(row, resolve(row, stack_name)));
     return known_[stack_name] = particles_.stacks.size() - 1;
   }
 
-  MrcReader open(std::size_t row, const std::filesystem::path& path) const {
+  std::unique_ptr<ImageStack> open(std::size_t row, const std::filesystem::path& path) const {
     try {
-      return MrcReader(path);
+      return std::make_unique<ImageStack>(path);
     } catch (const InputError& error) {
       table_.fail(row, name, error.what());
     }
@@ -414,20 +407,22 @@ private:
     return {particles_.file.parent_path() / stack_name, stack_name};
   }
 
-  void add_stack(std::size_t row, const MrcReader& reader) {
+  void add_stack(std::size_t row, const ImageStack& reader) {
     const auto& path = reader.path();
     if (particles_.stacks.empty()) {
       particles_.image_width = reader.width();
       particles_.image_height = reader.height();
-    } else if (reader.width() != particles_.image_width || reader.height() != particles_.image_height) {
+    } else if ((reader.width() != particles_.image_width || reader.height() != particles_.image_height) &&
+               (reader.width() != reader.height() || particles_.image_width != particles_.image_height)) {
       table_.fail(
           row, name,
           path.string() + " has images of " + std::to_string(reader.width()) + " x " +
               std::to_string(reader.height()) + " pixels, those before have " +
               std::to_string(particles_.image_width) + " x " + std::to_string(particles_.image_height) +
-              "; take optics groups of one box, or bring all to one (relion_image_handler --new_box)");
+              "; only square ones are brought to one box: do it before (relion_image_handler --new_box)");
     }
-    particles_.stacks.push_back({path, reader.images(), reader.header().voxel_size[0], reader.format()});
+    particles_.stacks.push_back(
+        {path, reader.images(), reader.pixel_size(), reader.format(), reader.width(), reader.height()});
     for (const auto& warning : reader.warnings()) {
       auto& [first, stacks] = warnings_[warning];
       if (stacks++ == 0)
@@ -450,11 +445,22 @@ void check_images(Particles& particles, const JoinedTables& tables) {
     if (dimensions[row] != 2)
       tables.particles().fail(row, "rlnImageDimensionality",
                               "expected 2 (images), found " + std::to_string(dimensions[row]));
-  for (const std::int64_t size : tables.column("rlnImageSize", &NumberReader::integer))
-    if (size != particles.image_width) {
-      particles.warnings.push_back(particles.file.string() + ": states images of " + std::to_string(size) +
-                                   " pixels (rlnImageSize), the stacks have " +
-                                   std::to_string(particles.image_width) + ": the latter are taken");
+  const auto sizes = tables.column("rlnImageSize", &NumberReader::integer);
+  for (std::size_t row = 0; row < sizes.size(); ++row)
+    if (const ParticleStack& stack = particles.stacks[particles.stack[row]]; stack.width != sizes[row]) {
+      const std::int64_t size = stack.width;
+      if (size != particles.image_width)
+        tables.particles().fail(row, "rlnImageName",
+                                stack.path.string() + " has images of " + std::to_string(size) + " x " +
+                                    std::to_string(size) + " pixels, those before have " +
+                                    std::to_string(particles.image_width) + " x " +
+                                    std::to_string(particles.image_width) + ", and the file states " +
+                                    std::to_string(sizes[row]) +
+                                    " (rlnImageSize): images of another box need an optics group of their "
+                                    "own, with its size and pixel size");
+      particles.warnings.push_back(particles.file.string() + ": states images of " +
+                                   std::to_string(sizes[row]) + " pixels (rlnImageSize), the stacks have " +
+                                   std::to_string(size) + ": the latter are taken");
       break;
     }
   const bool ctf = particles.defocus_u.present() && particles.voltage.present();
@@ -463,12 +469,41 @@ void check_images(Particles& particles, const JoinedTables& tables) {
       particles.warnings.push_back(particles.file.string() + ": has " + std::string(column.name) +
                                    " but no contrast transfer (rlnDefocusU, rlnVoltage): not used");
   };
+  name_unused(particles.exposure);
   name_unused(particles.premultiplied);
   name_unused(particles.beam_tilt_x);
   name_unused(particles.beam_tilt_y);
   name_unused(particles.odd_zernike);
   name_unused(particles.even_zernike);
   name_unused(particles.detector);
+}
+
+/// Pixel sizes and origins of images of other boxes than the first one's, as in that with the same field of view.
+void unify_boxes(Particles& particles) {
+  bool said = false;
+  for (std::size_t row = 0; row < particles.stack.size(); ++row) {
+    const ParticleStack& stack = particles.stacks[particles.stack[row]];
+    if (stack.width == particles.image_width)
+      continue;
+    const auto box = [](std::int64_t size) { return std::to_string(size) + " x " + std::to_string(size); };
+    const std::string found = particles.file.string() + ": has images of " + box(stack.width) +
+                              " pixels (row " + std::to_string(row + 1) + ") and of " +
+                              box(particles.image_width);
+    if (!particles.pixel_size.present())
+      throw InputError(found + ", but states no pixel sizes (rlnImagePixelSize) that say how these compare");
+    double& pixel_size = particles.pixel_size.values[row];
+    if (!std::exchange(said, true))
+      particles.warnings.push_back(
+          found + ", with pixels of " + shortest(pixel_size) + " and of " +
+          shortest(particles.pixel_size[0]) +
+          " Angstrom: all are brought to the latter by their spectra, their values being samples "
+          "of the same function");
+    const double part = double(stack.width) / double(particles.image_width);
+    pixel_size *= part;
+    for (auto* column : {&particles.origin_x, &particles.origin_y})
+      if (column->present())
+        column->values[row] /= part;
+  }
 }
 
 /// Keeps the particles of a class; without one all are kept, and a mixture is a warning.
@@ -501,13 +536,29 @@ void select_class(Particles& particles, std::optional<std::int64_t> wanted) {
   auto& p = particles;
   keep_all(p.rot, p.tilt, p.psi, p.origin_x, p.origin_y, p.defocus_u, p.defocus_v, p.defocus_angle,
            p.phase_shift, p.voltage, p.spherical_aberration, p.amplitude_contrast, p.ctf_b_factor,
-           p.ctf_scale, p.pixel_size, p.premultiplied, p.beam_tilt_x, p.beam_tilt_y, p.odd_zernike,
-           p.even_zernike, p.magnification[0], p.magnification[1], p.magnification[2], p.magnification[3],
-           p.detector, p.class_number, p.random_subset, p.optics_group);
+           p.ctf_scale, p.exposure, p.pixel_size, p.premultiplied, p.beam_tilt_x, p.beam_tilt_y,
+           p.odd_zernike, p.even_zernike, p.magnification[0], p.magnification[1], p.magnification[2],
+           p.magnification[3], p.detector, p.class_number, p.random_subset, p.optics_group);
   if (!p.stack.empty()) {
     keep(p.stack);
     keep(p.image);
   }
+}
+
+/// The images of particles in tilt series instead.
+void take_tilt_series(Particles& particles, const ParticleOptions& options) {
+  const std::filesystem::path& path = particles.file;
+  if (!options.tilt_series)
+    throw InputError(
+        path.string() +
+        ": has particles in tilt series, which bracewell-reconstruct averages; bracewell-star makes of "
+        "every tilt an image with a pose of its own, which all programs read");
+  TiltSeriesParticles tilts = read_tilt_series(path, std::move(particles.document), options.images);
+  particles.document = std::move(tilts.document);
+  particles.file = std::move(tilts.particles_file);
+  particles.passthroughs = {tilts.geometry.front()}; // and its tables of tilts
+  particles.warnings = std::move(tilts.warnings);
+  particles.in_tilt_series = tilts.count;
 }
 
 } // namespace
@@ -535,19 +586,28 @@ void Particles::fail_missing(std::string_view column) const {
                    (document.find("optics") != nullptr ? " and from table data_optics" : ""));
 }
 
-Particles read_particles(const std::filesystem::path& path, const ParticleOptions& options) {
+Particles read_particles(const std::filesystem::path& given, const ParticleOptions& options) {
   Particles particles;
-  particles.file = path;
-  if (begins_as_cryosparc(path)) {
-    CryosparcParticles converted = read_cryosparc(path);
+  particles.file = given;
+  if (begins_as_cryosparc(given)) {
+    CryosparcParticles converted = read_cryosparc(given);
     particles.document = std::move(converted.document);
     particles.passthroughs = std::move(converted.passthroughs);
     particles.warnings = std::move(converted.warnings);
   } else {
-    particles.document = read_star(path);
+    particles.document = read_star(given);
+    if (is_tilt_series(particles.document))
+      take_tilt_series(particles, options);
+    if (StarDocument& document = particles.document;
+        document.tables.size() == 1 && is_cistem(document.tables[0]))
+      document.tables[0] = read_cistem(given, document.tables[0], particles.warnings);
   }
+  const std::filesystem::path& path = particles.file;
   const StarTable& table = find_particle_table(path, particles.document);
   name_other_programs(path, table);
+  name_misspelt(particles, table);
+  if (const StarTable* const optics = particles.document.find("optics"))
+    name_misspelt(particles, *optics);
   particles.table = table.name;
   particles.count = table.rows();
   if (particles.count == 0)
@@ -557,9 +617,9 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
   for (auto* column :
        {&particles.rot, &particles.tilt, &particles.psi, &particles.defocus_u, &particles.defocus_v,
         &particles.defocus_angle, &particles.phase_shift, &particles.spherical_aberration,
-        &particles.amplitude_contrast, &particles.ctf_b_factor, &particles.ctf_scale, &particles.beam_tilt_x,
-        &particles.beam_tilt_y, &particles.magnification[0], &particles.magnification[1],
-        &particles.magnification[2], &particles.magnification[3]})
+        &particles.amplitude_contrast, &particles.ctf_b_factor, &particles.ctf_scale, &particles.exposure,
+        &particles.beam_tilt_x, &particles.beam_tilt_y, &particles.magnification[0],
+        &particles.magnification[1], &particles.magnification[2], &particles.magnification[3]})
     column->values = tables.column(column->name, &NumberReader::real);
   particles.voltage.values = tables.column(particles.voltage.name, &NumberReader::real, true);
   for (auto* column :
@@ -567,6 +627,11 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
     column->values = tables.column(column->name, &NumberReader::integer);
   for (auto* column : {&particles.odd_zernike, &particles.even_zernike})
     column->values = tables.column(column->name, &NumberReader::list);
+  for (std::size_t row = 0; row < particles.exposure.values.size(); ++row)
+    if (!(particles.exposure[row] >= 0))
+      tables.particles().fail(row, particles.exposure.name,
+                              "expected an exposure of 0 or more, found " +
+                                  shortest(particles.exposure[row]));
   read_b_factors(particles, options.b_factor_sign);
   read_responses(particles, tables);
   if (options.pixel_size)
@@ -584,8 +649,10 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
     images.find_all();
   else
     images.remember_all();
-  if (options.images)
+  if (options.images) {
     check_images(particles, tables);
+    unify_boxes(particles);
+  }
   select_class(particles, options.class_number);
   return particles;
 }

@@ -23,6 +23,12 @@
 
 namespace Bracewell::Examples {
 
+/// What is left of the amplitude at a squared frequency in 1/Angstrom^2 after an exposure in e/A^2 (Grant & Grigorieff, eLife 4
+/// (2015) e06980, for 300 kV): exp(-exposure / (2 N)), N = 0.245 k^-1.665 + 2.81.
+KOKKOS_INLINE_FUNCTION double exposure_weight(double exposure, double squared) {
+  return Kokkos::exp(-0.5 * exposure / (0.245 * Kokkos::pow(squared, -0.8325) + 2.81));
+}
+
 /// Whether the file says how the images were modulated.
 inline bool has_ctf(const Particles& particles) {
   return particles.defocus_u.present() && particles.voltage.present();
@@ -82,6 +88,7 @@ public:
                         : lenses.emplace(std::pair(own, pixel_sizes_.back()), static_cast<int>(lenses.size()))
                               .first->second;
       lens_.push_back(lens);
+      exposures_.push_back(particles.exposure.present() ? particles.exposure[row] : 0);
       premultiplied_.push_back(particles.premultiplied.present() && particles.premultiplied[row] != 0);
     }
     phases_ = allocate<DeviceView<double****>>("phases", lenses.size(), box, box / 2 + 1, 3);
@@ -123,17 +130,22 @@ public:
     int lens;           ///< of the phases; -1: none
     bool premultiplied; ///< the image has the CTF twice
     double pixel_size;  ///< Angstrom
+    double exposure;    ///< e/A^2
     double magnification[4];
 
-    KOKKOS_FUNCTION bool magnified() const {
-      return magnification[0] != 1 || magnification[1] != 0 || magnification[2] != 0 || magnification[3] != 1;
+    /// Whether the CTF alone is not all of it.
+    KOKKOS_FUNCTION bool has_more() const {
+      return exposure > 0 || magnification[0] != 1 || magnification[1] != 0 || magnification[2] != 0 ||
+             magnification[3] != 1;
     }
     /// CTF for a frequency of the image in 1/Angstrom, with a further phase in radians.
     KOKKOS_FUNCTION float contrast(double x, double y, double even_phase) const {
       CTF own = ctf;
       own.offset -= even_phase / Kokkos::numbers::pi;
-      return own.value<float>(magnification[0] * x + magnification[1] * y,
-                              magnification[2] * x + magnification[3] * y);
+      const double u = magnification[0] * x + magnification[1] * y,
+                   v = magnification[2] * x + magnification[3] * y;
+      const auto value = own.value<float>(u, v);
+      return exposure > 0 ? value * static_cast<float>(exposure_weight(exposure, u * u + v * v)) : value;
     }
   };
 
@@ -178,7 +190,7 @@ public:
             if (weight)
               weight[x] = response * response * value * value;
           });
-        } else if (image.magnified()) {
+        } else if (image.has_more()) {
           Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, columns), [&](int x) {
             const auto value = image.contrast(x * x_step, y, 0);
             line[x] *= factor(value);
@@ -218,11 +230,8 @@ private:
              bool forward) const {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto& m = magnifications_[rows[i]];
-      on_host_(i) = {ctfs_[rows[i]],
-                     lens_[rows[i]],
-                     premultiplied_[rows[i]],
-                     pixel_sizes_[rows[i]],
-                     {m[0], m[1], m[2], m[3]}};
+      on_host_(i) = {ctfs_[rows[i]],        lens_[rows[i]],      premultiplied_[rows[i]],
+                     pixel_sizes_[rows[i]], exposures_[rows[i]], {m[0], m[1], m[2], m[3]}};
     }
     Kokkos::deep_copy(space, on_device_, on_host_);
     const Apply functor{on_device_.data(), phases_.data(), {{box_, box_}},
@@ -237,6 +246,7 @@ private:
   std::vector<int> lens_;
   std::vector<bool> premultiplied_;
   std::vector<double> pixel_sizes_; ///< Angstrom
+  std::vector<double> exposures_;   ///< e/A^2
   std::vector<std::array<double, 4>> magnifications_;
   int box_ = 0;
   DeviceView<Image*> on_device_;

@@ -122,6 +122,10 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
   if (small.size() == particles.count)
     findings.push_back(file + "all defoci are below 100 Angstrom (rlnDefocusU " + range_text(u) +
                        "): micrometres? RELION's are in Angstrom; multiply them by 10000");
+  else if (constexpr double focus = 3000;
+           std::ranges::all_of(u, [](double value) { return std::abs(value) < focus; }))
+    findings.push_back(file + "all defoci are below 3000 Angstrom (rlnDefocusU " + range_text(u) +
+                       "): nanometres? RELION's are in Angstrom; multiply them by 10");
   else if (!small.empty())
     findings.push_back(file + std::to_string(small.size()) + " of " + std::to_string(particles.count) +
                        " defoci are below 100 Angstrom (" + rows_text(small) +
@@ -130,11 +134,14 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
   if (2 * over.size() > particles.count)
     findings.push_back(file + "most defoci are below 0 (rlnDefocusU " + range_text(u) +
                        "), which is overfocus: another program's sign? RELION counts underfocus as positive");
-  const auto far = rows([&](std::size_t row) { return size(row) > 2e5; });
+  auto far = rows([&](std::size_t row) { return size(row) > 1e5; });
+  const bool all_far = far.size() == particles.count;
+  if (!all_far)
+    std::erase_if(far, [&](std::size_t row) { return size(row) <= 2e5; });
   if (!far.empty())
-    findings.push_back(file + std::to_string(far.size()) + " defoci are above 200000 Angstrom (" +
-                       rows_text(far) + ", rlnDefocusU " + range_text(u) +
-                       "): a fit that failed, or other units? leave these rows out");
+    findings.push_back(file + (all_far ? "all" : std::to_string(far.size())) + " defoci are above " +
+                       (all_far ? "100000" : "200000") + " Angstrom (" + rows_text(far) + ", rlnDefocusU " +
+                       range_text(u) + "): a fit that failed, or other units? leave these rows out");
   if (particles.defocus_v.present()) {
     const auto astigmatic = rows([&](std::size_t row) {
       return std::abs(u[row] - v[row]) > std::abs(u[row] + v[row]) / 2 && size(row) >= least_defocus;
@@ -149,6 +156,9 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
   if (std::ranges::any_of(cs, [](double value) { return std::abs(value) > most_aberration; }))
     findings.push_back(file + "the spherical aberration is above 100 mm (rlnSphericalAberration " +
                        range_text(cs) + "): micrometres? RELION's is in mm; divide it by 1000");
+  if (std::ranges::any_of(cs, [](double value) { return value < -0.1; })) // correctors leave little
+    findings.push_back(file + "the spherical aberration is below 0 (rlnSphericalAberration " +
+                       range_text(cs) + "): another program's sign? RELION's is positive, 0 to 2.7 mm");
   const auto& contrast = particles.amplitude_contrast.values;
   if (std::ranges::any_of(contrast, [](double value) { return value < 0; }))
     findings.push_back(file + "the amplitude contrast is below 0 (rlnAmplitudeContrast " +
@@ -267,7 +277,7 @@ std::vector<std::string> findings_in_images(const Particles& particles, const st
                        "--invert_contrast)");
 
   std::vector<std::size_t> order = rows([](const auto& image) { return image.deviation > 0; });
-  const auto content = [&](std::size_t row) { return std::pair(images[row].sum, images[row].squares); };
+  const auto content = [&](std::size_t row) { return std::pair(images[row].mixed, images[row].squares); };
   std::ranges::stable_sort(order, {}, content);
   Repeats repeats;
   for (std::size_t begin = 0, end; begin < order.size(); begin = end)

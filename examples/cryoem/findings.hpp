@@ -24,12 +24,12 @@ std::vector<std::string> findings_in_names(const Particles& particles, const std
 
 /// What was seen in an image.
 struct LookAtImage {
-  double background = 0; ///< mean outside of the disc that fits it
-  double inside = 0;     ///< mean within
-  double deviation = 0;  ///< standard deviation; less than 0: the image was not seen
-  double sum = 0, squares = 0;
-  double hot = 0;       ///< standard deviations by which one pixel stands out alone; 0: none does
-  double hot_pixel = 0; ///< its index, row by row
+  double background = 0;         ///< mean outside of the disc that fits it
+  double inside = 0;             ///< mean within
+  double deviation = 0;          ///< standard deviation; less than 0: the image was not seen
+  double mixed = 0, squares = 0; ///< sums over pixels (ImageStatistics), alike in images that are the same
+  double hot = 0;                ///< standard deviations by which one pixel stands out alone; 0: none does
+  double hot_pixel = 0;          ///< its index, row by row
 };
 
 /// Of the pixels. `images` [particles].

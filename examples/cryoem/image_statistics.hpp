@@ -14,8 +14,9 @@ struct ImageStatistics {
   double deviation;        ///< standard deviation of all pixels
   std::int64_t not_finite; ///< the first pixel whose value is not; the number of pixels where all are
   double inside;           ///< mean within the disc
-  double sum, squares;     ///< of all pixels
-  double hot; ///< standard deviations of the others by which one pixel stands out alone; 0: none does
+  double mixed,
+      squares; ///< sums over all pixels, the first with factor_of: alike in images that are the same
+  double hot;  ///< standard deviations of the others by which one pixel stands out alone; 0: none does
   std::int64_t hot_pixel; ///< that one
   double largest;         ///< magnitude
 };
@@ -28,7 +29,7 @@ struct LookAtImages {
   ImageStatistics* statistics; ///< [count]
 
   struct Sums {
-    double all = 0, squares = 0, outside = 0, pixels_outside = 0;
+    double all = 0, squares = 0, outside = 0, pixels_outside = 0, mixed = 0;
     float minimum = Kokkos::reduction_identity<float>::min(),
           maximum = Kokkos::reduction_identity<float>::max();
 
@@ -36,12 +37,18 @@ struct LookAtImages {
       minimum = Kokkos::min(minimum, other.minimum);
       maximum = Kokkos::max(maximum, other.maximum);
       all += other.all;
+      mixed += other.mixed;
       squares += other.squares;
       outside += other.outside;
       pixels_outside += other.pixels_outside;
       return *this;
     }
   };
+
+  /// By which a pixel is multiplied for a sum that images of whole numbers do not share, unless they are the same.
+  KOKKOS_FUNCTION static double factor_of(std::int64_t pixel) {
+    return (static_cast<std::uint32_t>(pixel) * 2654435761u) >> 16;
+  }
 
   /// Standard deviations of the other pixels that a value is away from their mean; 0 unless they are many.
   KOKKOS_FUNCTION static double stands_out(const Sums& sums, double count, double value) {
@@ -137,6 +144,7 @@ KOKKOS_FUNCTION void LookAtImages::operator()(const Team& team) const {
               in_row.maximum = Kokkos::max(in_row.maximum, stored);
               in_row.all += value;
               in_row.squares += value * value;
+              in_row.mixed += value * factor_of(y * width + x);
               in_row.outside += outside * value;
               in_row.pixels_outside += outside;
             },
@@ -181,7 +189,7 @@ KOKKOS_FUNCTION void LookAtImages::operator()(const Team& team) const {
         Kokkos::sqrt(Kokkos::max(0.0, sums.squares / count - mean * mean)),
         not_finite,
         inside,
-        sums.all,
+        sums.mixed,
         sums.squares,
         hot,
         hot_pixel,

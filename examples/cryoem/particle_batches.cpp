@@ -101,18 +101,26 @@ ParticleBatches::ParticleBatches(const Space& space, const Particles& particles,
     : space_(space), particles_(particles), reader_(particles), batch_(batch),
       subtract_background_(subtract_background),
       in_place_(std::ranges::all_of(particles.stacks,
-                                    [](const ParticleStack& stack) { return stack.format.is_float(); })),
+                                    [&](const ParticleStack& stack) {
+                                      return stack.format.is_float() && stack.width == particles.image_width;
+                                    })),
       stored_(space, batch * reader_.image_bytes(), slots_of_host(particles, batch)),
       statistics_(allocate<DeviceView<ImageStatistics*>>("statistics", batch)),
       host_statistics_(allocate<OnHost<ImageStatistics*>>("statistics", batch)),
       seen_(particles.count, LookAtImage{.deviation = -1}) {
   if (!in_place_)
     images_ = allocate<Images>("images", batch, particles.image_height, particles.image_width);
+  for (const ParticleStack& stack : particles.stacks)
+    if (stack.width != particles.image_width &&
+        std::ranges::find(boxes_, static_cast<int>(stack.width), &BoxChange::from) == boxes_.end())
+      boxes_.emplace_back(space, static_cast<int>(stack.width), static_cast<int>(particles.image_width));
 }
 
 double ParticleBatches::bytes_needed(const Particles& particles, std::size_t batch) {
-  return double(slots_of_host(particles, batch)) * double(batch) * sizeof(float) *
-         double(particles.image_width * particles.image_height);
+  std::int64_t pixels = 0;
+  for (const ParticleStack& stack : particles.stacks)
+    pixels = std::max(pixels, stack.width * stack.height);
+  return double(slots_of_host(particles, batch)) * double(batch) * sizeof(float) * double(pixels);
 }
 
 Part<float***> ParticleBatches::to_images(std::span<const std::size_t> rows, std::byte* stored) const {
@@ -120,11 +128,21 @@ Part<float***> ParticleBatches::to_images(std::span<const std::size_t> rows, std
              width = static_cast<std::size_t>(particles_.image_width);
   if (in_place_)
     return Part<float***>(reinterpret_cast<float*>(stored), batch_, height, width);
+  const auto width_of = [&](std::size_t i) { return particles_.stacks[particles_.stack[rows[i]]].width; };
   for (std::size_t begin = 0, end; begin < rows.size(); begin = end) {
     const StoredFormat format = reader_.format(rows[begin]);
-    const std::int64_t pixels = particles_.image_height * particles_.image_width;
+    const std::int64_t pixels = particles_.image_height * particles_.image_width, box = width_of(begin);
+    if (box != particles_.image_width) {
+      const auto change = std::ranges::find(boxes_, static_cast<int>(box), &BoxChange::from);
+      to_floats(space_, format, stored + begin * reader_.image_bytes(), change->input(), box * box);
+      change->run(space_, Part<float***>(images_.data() + static_cast<std::int64_t>(begin) * pixels, 1,
+                                         height, width));
+      end = begin + 1;
+      continue;
+    }
     const bool dense = static_cast<std::size_t>(pixels * bytes_of(format.type)) == reader_.image_bytes();
-    for (end = begin + 1; dense && end < rows.size() && reader_.format(rows[end]) == format;)
+    for (end = begin + 1;
+         dense && end < rows.size() && reader_.format(rows[end]) == format && width_of(end) == box;)
       ++end;
     to_floats(space_, format, stored + begin * reader_.image_bytes(),
               images_.data() + static_cast<std::int64_t>(begin) * pixels,
@@ -154,7 +172,7 @@ void ParticleBatches::look_at(std::span<const std::size_t> rows, const Part<floa
     seen_[rows[i]] = {image.background,
                       image.inside,
                       image.deviation,
-                      image.sum,
+                      image.mixed,
                       image.squares,
                       image.hot,
                       static_cast<double>(image.hot_pixel)};
@@ -167,8 +185,8 @@ std::vector<LookAtImage> ParticleBatches::seen() const {
   const OnHost<double* [8]> all("Bracewell::examples::seen", seen_.size());
   for (std::size_t row = 0; row < seen_.size(); ++row)
     if (const LookAtImage& image = seen_[row]; image.deviation >= 0)
-      std::ranges::copy(std::array{image.background, image.inside, image.deviation, image.sum, image.squares,
-                                   image.hot, image.hot_pixel, 1.0},
+      std::ranges::copy(std::array{image.background, image.inside, image.deviation, image.mixed,
+                                   image.squares, image.hot, image.hot_pixel, 1.0},
                         &all(row, 0));
   processes().sum(space_, all);
   std::vector<LookAtImage> result = seen_;

@@ -4,6 +4,7 @@
 #include "common/handout.hpp"
 #include "common/particle_images.hpp"
 #include "common/slots.hpp"
+#include "cryoem/boxes.hpp"
 #include "cryoem/findings.hpp"
 #include "cryoem/image_statistics.hpp"
 #include "cryoem/views.hpp"
@@ -21,7 +22,7 @@ namespace Bracewell::Examples {
 std::vector<int> half_sets(Particles& particles);
 
 /// Images of particles in batches. Threads read the next ones as they are stored, and copy them to the device, while
-/// one is worked on; they become floats there.
+/// one is worked on; they become floats there, those of other boxes than the first one's by BoxChange.
 class ParticleBatches {
 public:
   /// Batches have up to `batch` particles, which have to outlive this. Optionally every image has its background
@@ -55,7 +56,8 @@ private:
   bool subtract_background_;
   bool in_place_; ///< stored values are floats as the machine has them
   Slots stored_;
-  Images images_; ///< unless in place
+  Images images_;                ///< unless in place
+  std::vector<BoxChange> boxes_; ///< that are not the first image's
   DeviceView<ImageStatistics*> statistics_;
   OnHost<ImageStatistics*> host_statistics_;
   std::vector<LookAtImage> seen_; ///< [particles]

@@ -13,10 +13,18 @@ namespace Bracewell::Examples {
 /// Says what the particles' file and stacks gave, and what was assumed in reading them.
 inline void note_particles(Provenance& provenance, const Particles& particles, bool uses_ctf) {
   const auto note = [&](const std::string& what) { provenance.took(particles.file, what); };
-  note(std::to_string(particles.count) +
-       (particles.count == 1 ? " particle with a pose" : " particles with poses"));
+  if (particles.in_tilt_series > 0)
+    note(std::to_string(particles.count) + (particles.count == 1 ? " tilt of " : " tilts of ") +
+         std::to_string(particles.in_tilt_series) +
+         (particles.in_tilt_series == 1 ? " particle" : " particles") +
+         " in tilt series; rows are counted over tilts");
+  else
+    note(std::to_string(particles.count) +
+         (particles.count == 1 ? " particle with a pose" : " particles with poses"));
   for (const auto& file : particles.passthroughs)
-    provenance.took(file, "fields that " + particles.file.filename().string() + " lacks");
+    provenance.took(file, (particles.in_tilt_series > 0 ? "the geometry of " : "fields that ") +
+                              particles.file.filename().string() +
+                              (particles.in_tilt_series > 0 ? "" : " lacks"));
   if (particles.origin_x.present())
     note("origins");
   if (particles.pixel_size.present())
@@ -25,6 +33,10 @@ inline void note_particles(Provenance& provenance, const Particles& particles, b
     const auto [least, most] = std::ranges::minmax(particles.defocus_u.values);
     note("contrast transfer at " + shortest(particles.voltage[0]) + " kV with defoci of " + shortest(least) +
          " to " + shortest(most) + " Angstrom");
+    if (particles.exposure.present())
+      note("exposures of " + shortest(std::ranges::min(particles.exposure.values)) + " to " +
+           shortest(std::ranges::max(particles.exposure.values)) +
+           " e/A^2 (rlnMicrographPreExposure), by whose damage images are weighed");
     if (particles.premultiplied.present() && std::ranges::max(particles.premultiplied.values) != 0)
       note("images that were multiplied by it");
     if (particles.beam_tilt_x.present() || particles.beam_tilt_y.present())

@@ -8,6 +8,7 @@
 
 #include <bracewell/rfft/layout.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,21 @@ inline double relative_pixel_size(const Particles& particles, std::size_t row) {
   return std::abs(relative - 1) <= 1e-4 ? 1 : relative;
 }
 
-/// Throws InputError where particles have different pixel sizes.
+/// Pixels along an image as it is stored.
+inline std::int64_t box_of(const Particles& particles, std::size_t row) {
+  return particles.stack.empty() ? particles.image_width : particles.stacks[particles.stack[row]].width;
+}
+
+/// Throws InputError where particles have different pixel sizes or boxes.
 inline void require_one_pixel_size(const Particles& particles) {
+  for (std::size_t row = 0; row < particles.count; ++row)
+    if (box_of(particles, row) != particles.image_width)
+      throw InputError(
+          particles.file.string() + ": row " + std::to_string(row + 1) + ": expected an image of " +
+          std::to_string(particles.image_width) + " pixels as in row 1, found " +
+          std::to_string(box_of(particles, row)) +
+          "; bring all to one box and pixel size (relion_image_handler --rescale_angpix --new_box), or take "
+          "the groups one by one");
   for (std::size_t row = 0; row < particles.count; ++row)
     if (relative_pixel_size(particles, row) != 1)
       throw InputError(particles.file.string() + ": row " + std::to_string(row + 1) +
@@ -44,20 +58,25 @@ public:
       : particles_(particles), box_(box), on_device_("Bracewell::examples::pixel_sizes", batch),
         on_host_(Kokkos::create_mirror_view(on_device_)) {}
 
+  struct Image {
+    double relative; ///< pixel size
+    double limit;    ///< the frequencies that it has are below this
+  };
   struct Apply {
-    const double* relative; ///< [images]
+    const Image* images;
     HalfSpectrumLayout<2> layout;
     Kokkos::complex<float>* spectra;
     float* weights;
 
     KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-      const double pixel = relative[index / layout.elements()];
-      if (pixel == 1)
+      const auto [pixel, own_limit] = images[index / layout.elements()];
+      if (pixel == 1 && own_limit > layout.size[0])
         return;
       int k[2];
       layout.frequency(index % layout.elements(), k);
       const double limit = pixel * layout.size[0] / 2;
-      const bool inside = double(k[0]) * k[0] + double(k[1]) * k[1] <= limit * limit;
+      const double squared = double(k[0]) * k[0] + double(k[1]) * k[1];
+      const bool inside = squared <= limit * limit && squared < own_limit * own_limit;
       spectra[index] *= inside ? static_cast<float>(pixel * pixel) : 0.0f;
       weights[index] *= inside ? 1.0f : 0.0f;
     }
@@ -67,7 +86,10 @@ public:
   void apply(const Space& space, std::span<const std::size_t> rows, const Spectra& spectra,
              const Weights& weights) const {
     for (std::size_t i = 0; i < rows.size(); ++i)
-      on_host_(i) = relative_pixel_size(particles_, rows[i]);
+      on_host_(i) = {relative_pixel_size(particles_, rows[i]),
+                     box_of(particles_, rows[i]) == box_
+                         ? 2.0 * box_ // all of them
+                         : double(std::min<std::int64_t>(box_of(particles_, rows[i]), box_)) / 2};
     Kokkos::deep_copy(space, on_device_, on_host_);
     const Apply functor{on_device_.data(), {{box_, box_}}, spectra.data(), weights.data()};
     Kokkos::parallel_for("Bracewell::examples::pixel_sizes",
@@ -79,8 +101,8 @@ public:
 private:
   const Particles& particles_;
   int box_;
-  DeviceView<double*> on_device_;
-  DeviceView<double*>::host_mirror_type on_host_;
+  DeviceView<Image*> on_device_;
+  DeviceView<Image*>::host_mirror_type on_host_;
 };
 
 } // namespace Bracewell::Examples

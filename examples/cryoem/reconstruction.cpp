@@ -130,7 +130,9 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
       forward_(space, {box_, box_}, static_cast<std::int64_t>(batch_)) {
   require_poses(particles);
   for (std::size_t row = 0; row < particles.count && !pixel_sizes_; ++row)
-    if (relative_pixel_size(particles, row) != 1) {
+    if (box_of(particles, row) != box_) {
+      pixel_sizes_.emplace(particles, box_, batch_); // read_particles has said so
+    } else if (relative_pixel_size(particles, row) != 1) {
       pixel_sizes_.emplace(particles, box_, batch_);
       particles.warnings.push_back(
           particles.file.string() + ": has images with pixels of " + shortest(particles.pixel_size[row]) +

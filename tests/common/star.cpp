@@ -323,8 +323,9 @@ TEST_CASE("what is wrong with particles is told with file, row and column") {
   write_stack(folder / "wide.mrcs", 3, 0, 6);
   CHECK(message(replaced(both, "1@stack.mrcs", "1@wide.mrcs")) ==
         row + "2, column rlnImageName: " + (folder / "wide.mrcs").string() +
-            " has images of 6 x 4 pixels, those before have 4 x 4; take optics groups of one box, or bring "
-            "all to one (relion_image_handler --new_box)");
+            " has images of 6 x 4 pixels, those before have 4 x 4; only square ones are brought to one box: "
+            "do it "
+            "before (relion_image_handler --new_box)");
   HandMadeMrc().size(4, 4, 2, 2).write(folder / "short.mrcs");
   CHECK(message(replaced(both, "1@stack.mrcs", "1@short.mrcs")) ==
         row + "2, column rlnImageName: " + (folder / "short.mrcs").string() +

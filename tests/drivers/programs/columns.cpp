@@ -2,7 +2,10 @@
 // Columns of STAR files that change the physics are used, or named in a warning.
 #include "support.hpp"
 
+#include "common/tiff.hpp"
+
 #include <functional>
+#include <tuple>
 
 using namespace DriverTest;
 
@@ -775,6 +778,14 @@ TEST_CASE("findings in columns have their numbers and what to do") {
   said(particles_with(particles_with(scene.star, "rlnDefocusU", value("0", 6)), "rlnDefocusV", value("0", 6)),
        {"1 of 160 defoci are below 100 Angstrom (row 7)", "leave these rows out"});
   said(particles_with(scene.star, "rlnDefocusV", value("-9000")), {"differ by more than their mean"});
+  for (const auto& [defocus, words] :
+       {std::pair("1500", "all defoci are below 3000 Angstrom (rlnDefocusU 1500): nanometres"),
+        std::pair("150000", "all defoci are above 100000 Angstrom (rows 1, 2, 3 and 157 more")})
+    said(particles_with(particles_with(scene.star, "rlnDefocusU", value(defocus)), "rlnDefocusV",
+                        value(defocus)),
+         {words});
+  said(particles_with(scene.star, "rlnPhaseshift", value("30")),
+       {"table data_particles has a column rlnPhaseshift, which is not used: call it rlnPhaseShift"});
   said(particles_with(particles_with(scene.star, "rlnDefocusU", value("-9000")), "rlnDefocusV",
                       value("-9000")),
        {"most defoci are below 0", "-9000"});
@@ -786,6 +797,8 @@ TEST_CASE("findings in columns have their numbers and what to do") {
       return std::to_string(scene.particles[i].*angle * std::numbers::pi / 180);
     });
   said(radians, {"no angle is above 3.2", "degrees"});
+  said(optics_with(scene.star, {{"rlnSphericalAberration", "-2.7"}}),
+       {"the spherical aberration is below 0 (rlnSphericalAberration -2.7)"});
   said(optics_with(scene.star, {{"rlnSphericalAberration", "2700"}}),
        {"above 100 mm", "2700", "divide it by 1000"});
   said(optics_with(scene.star, {{"rlnAmplitudeContrast", "-0.1"}}), {"amplitude contrast is below 0"});
@@ -866,10 +879,8 @@ TEST_CASE("maps of nothing, formats of others and wrong names are told") {
     expect_bad_input(scene.folder, projection + name, {name, words});
     expect_bad_input(scene.folder, reconstruct + " --out r.mrc --star " + name, {name, words});
   }
-  for (const auto& [column, words] :
-       std::initializer_list<std::array<std::string, 2>>{{"cisTEMAnglePsi", "export the refinement package"},
-                                                         {"rlnTomoParticleName", "tilt-series particles"},
-                                                         {"rlnCtfImage", "subtomograms"}}) {
+  for (const auto& [column, words] : std::initializer_list<std::array<std::string, 2>>{
+           {"rlnTomoParticleName", "relion_tomo_subtomo --stack2d"}, {"rlnCtfImage", "subtomograms"}}) {
     write_text(scene.folder / "o.star", particles_with(scene.star, column, [](std::size_t) { return "1"; }));
     expect_bad_input(scene.folder, reconstruct + " --star o.star --out r.mrc", {"o.star", words});
   }
@@ -979,6 +990,50 @@ void write_cryosparc(const fs::path& folder, const std::vector<Particle>& partic
 
 } // namespace
 
+TEST_CASE("of cryoSPARC's poses of several classes in one field the most probable is taken") {
+  const TemporaryFolder folder;
+  const auto particles = random_particles(6, 1.5);
+  write_stack(folder / "images.mrcs", std::vector<float>(6 * 64, 1), 8, 8);
+  Records records(6);
+  for (const auto& [name, type, values] :
+       std::initializer_list<std::tuple<const char*, const char*, std::size_t>>{
+           {"uid", "<u8", 1},
+           {"blob/path", "|S20", 1},
+           {"blob/idx", "<u4", 1},
+           {"blob/psize_A", "<f4", 1},
+           {"alignments3D_multi/pose", "<f4", 6},
+           {"alignments3D_multi/shift", "<f4", 4},
+           {"alignments3D_multi/psize_A", "<f4", 1},
+           {"alignments3D_multi/class_posterior", "<f4", 2},
+           {"alignments3D_multi/split", "<u4", 1}})
+    records.field(name, type, values);
+  for (std::size_t i = 0; i < 6; ++i) {
+    const std::size_t best = i % 3 == 0 ? 0 : 1;
+    records.add(i, std::uint64_t(i));
+    records.add_text(i, "images.mrcs", 20);
+    records.add(i, static_cast<std::uint32_t>(i));
+    records.add(i, static_cast<float>(pixel_size));
+    const std::array<float, 3> other{0.1f, 0.2f, 0.3f}, own = rotation_vector_of(particles[i]);
+    const std::array<float, 2> far{9, 9},
+        near{static_cast<float>(particles[i].x), static_cast<float>(particles[i].y)};
+    for (const std::size_t one : {0, 1})
+      records.add(i, one == best ? own : other);
+    for (const std::size_t one : {0, 1})
+      records.add(i, one == best ? near : far);
+    records.add(i, static_cast<float>(pixel_size));
+    records.add(i, std::array{best == 0 ? 0.9f : 0.2f, best == 1 ? 0.8f : 0.1f});
+    records.add(i, static_cast<std::uint32_t>(i % 2));
+  }
+  records.write(folder / "p.cs");
+  const Particles read = read_particles(folder / "p.cs");
+  for (std::size_t i = 0; i < read.count; ++i) {
+    CHECK(angle_between(pose_in(read, i), particles[i]) < 0.05);
+    CHECK(std::abs(read.origin_x[i] - particles[i].x) < 1e-5);
+    CHECK(read.class_number[i] == (i % 3 == 0 ? 1 : 2));
+    CHECK(read.random_subset[i] == static_cast<std::int64_t>(1 + i % 2));
+  }
+}
+
 TEST_CASE("a project of cryoSPARC has the particles of its STAR file") {
   const ColumnScene scene;
   const float sign = 1;
@@ -1033,4 +1088,417 @@ TEST_CASE("a project of cryoSPARC has the particles of its STAR file") {
   write_text(scene.folder / "J2/short.cs", text.substr(0, text.size() - 10));
   expect_bad_input(scene.folder, reconstruct + " --star J2/short.cs --out r.mrc",
                    {"short.cs", "is truncated"});
+}
+
+// RELION 5's tilt series: tomograms, tilts, particles, and stacks of the tilts where they are visible.
+namespace {
+
+using Rows3 = std::array<std::array<double, 3>, 3>;
+
+Rows3 product(const Rows3& a, const Rows3& b) {
+  Rows3 c{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      for (std::size_t k = 0; k < 3; ++k)
+        c[i][j] += a[i][k] * b[k][j];
+  return c;
+}
+
+std::array<double, 3> product(const Rows3& a, const std::array<double, 3>& v) {
+  std::array<double, 3> w{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t k = 0; k < 3; ++k)
+      w[i] += a[i][k] * v[k];
+  return w;
+}
+
+/// Rz(z) Ry(y) Rx(x), each turning by the right hand.
+Rows3 tilted(double x, double y, double z) {
+  const auto turn = [](double degrees) { return degrees * std::numbers::pi / 180; };
+  const double cx = std::cos(turn(x)), sx = std::sin(turn(x)), cy = std::cos(turn(y)), sy = std::sin(turn(y)),
+               cz = std::cos(turn(z)), sz = std::sin(turn(z));
+  return product(
+      Rows3{{{cz, -sz, 0}, {sz, cz, 0}, {0, 0, 1}}},
+      product(Rows3{{{cy, 0, sy}, {0, 1, 0}, {-sy, 0, cy}}}, Rows3{{{1, 0, 0}, {0, cx, -sx}, {0, sx, cx}}}));
+}
+
+/// RELION's angles of a matrix whose tilt is not 0 or 180.
+Particle angles_of(const Rows3& a) {
+  constexpr double degrees = 180 / std::numbers::pi;
+  Particle p{};
+  p.rot = degrees * std::atan2(a[2][1], a[2][0]);
+  p.tilt = degrees * std::acos(a[2][2]);
+  p.psi = degrees * std::atan2(a[1][2], -a[0][2]);
+  return p;
+}
+
+/// Grant & Grigorieff's amplitude that is left at k in 1/Angstrom.
+double left_after(double exposure, double k) {
+  return k == 0 ? 1 : std::exp(-exposure / (2 * (0.245 * std::pow(k, -1.665) + 2.81)));
+}
+
+struct TiltImage {
+  Particle particle;
+  double exposure, scale;
+  std::size_t of; ///< particle
+};
+
+/// Two series of 13 tilts, 30 particles of which some tilts are not visible.
+struct TiltProject {
+  TemporaryFolder folder;
+  std::vector<Gaussian> gaussians = random_gaussians(8, model_box / 6.0, 1.1);
+  std::vector<TiltImage> images;
+  std::vector<std::vector<int>> visible;
+  std::string particles_table;
+
+  explicit TiltProject(bool matrices = false) {
+    std::mt19937 generator(7);
+    const auto uniform = [&](double low, double high) {
+      return low + (high - low) * generator() / 4294967296.0;
+    };
+    const auto text = [](std::initializer_list<double> values) {
+      std::string line;
+      for (const double value : values)
+        line += " " + fixed(value);
+      return line;
+    };
+    fs::create_directories(folder / "tilts");
+    fs::create_directories(folder / "Extract");
+    struct Frame {
+      Rows3 rotation;
+      double u, v, angle, scale, exposure;
+    };
+    std::array<std::vector<Frame>, 2> series;
+    std::string global = "\ndata_global\n\nloop_\n_rlnTomoName\n_rlnVoltage\n_rlnSphericalAberration\n"
+                         "_rlnAmplitudeContrast\n_rlnTomoHand\n_rlnTomoTiltSeriesPixelSize\n_rlnTomoSizeX\n"
+                         "_rlnTomoSizeY\n_rlnTomoSizeZ\n",
+                all;
+    if (!matrices)
+      global += "_rlnTomoTiltSeriesStarFile\n";
+    for (int s = 0; s < 2; ++s) {
+      const std::string name = "TS_" + std::to_string(s + 1);
+      global += name + " 300 2.7 0.1 " + (s == 0 ? "-1" : "1") + " 1.5 1000 900 401" +
+                (matrices ? "" : " tilts/" + name + ".star") + "\n";
+      std::string table = "\ndata_" + name + "\n\nloop_\n";
+      for (const char* const column :
+           matrices ? std::vector<const char*>{"rlnTomoProjX", "rlnTomoProjY", "rlnTomoProjZ", "rlnTomoProjW"}
+                    : std::vector<const char*>{"rlnTomoXTilt", "rlnTomoYTilt", "rlnTomoZRot",
+                                               "rlnTomoXShiftAngst", "rlnTomoYShiftAngst"})
+        table += "_" + std::string(column) + "\n";
+      table +=
+          "_rlnDefocusU\n_rlnDefocusV\n_rlnDefocusAngle\n_rlnCtfScalefactor\n_rlnMicrographPreExposure\n";
+      for (int f = 0; f < 13; ++f) {
+        const double y = -60 + 10 * f, x = uniform(-2, 2), z = 85 + uniform(-1, 1);
+        const Frame frame{tilted(x, y, z),
+                          uniform(9000, 14000),
+                          uniform(9000, 14000),
+                          uniform(0, 180),
+                          std::cos(y * std::numbers::pi / 180),
+                          6.0 * std::abs(f - 6) + (f > 6 ? 3 : 0)};
+        series[static_cast<std::size_t>(s)].push_back(frame);
+        if (matrices)
+          for (std::size_t i = 0; i < 4; ++i) {
+            const std::string end = i == 3 ? "0,0,0,1" : "";
+            table += " [";
+            for (std::size_t j = 0; i < 3 && j < 3; ++j)
+              table += fixed(frame.rotation[i][j], 9) + ",";
+            table += (i < 3 ? fixed(uniform(100, 900)) : end) + "]";
+          }
+        else
+          table += text({x, y, z, uniform(-20, 20), uniform(-20, 20)});
+        table += text({frame.u, frame.v, frame.angle, frame.scale, frame.exposure}) + "\n";
+      }
+      if (matrices)
+        all += table;
+      else
+        write_text(folder / ("tilts/" + name + ".star"), table);
+    }
+    write_text(folder / "tomograms.star", global + all);
+    write_text(folder / "optimisation_set.star",
+               "\ndata_\n\n_rlnTomoParticlesFile   Extract/particles.star\n_rlnTomoTomogramsFile   "
+               "tomograms.star\n");
+    particles_table = "\ndata_general\n\n_rlnTomoSubTomosAre2DStacks  "
+                      "1\n\ndata_optics\n\nloop_\n_rlnOpticsGroup\n_rlnImagePixelSize\n"
+                      "_rlnImageSize\n_rlnImageDimensionality\n_rlnVoltage\n_rlnSphericalAberration\n_"
+                      "rlnAmplitudeContrast\n"
+                      "_rlnTomoTiltSeriesPixelSize\n_rlnCtfDataAreCtfPremultiplied\n1 3 24 2 300 2.7 0.1 1.5 "
+                      "1\n\ndata_particles\n\nloop_\n";
+    for (const char* const column :
+         {"rlnTomoName", "rlnTomoParticleName", "rlnTomoSubtomogramRot", "rlnTomoSubtomogramTilt",
+          "rlnTomoSubtomogramPsi", "rlnAngleRot", "rlnAngleTilt", "rlnAnglePsi", "rlnOriginXAngst",
+          "rlnOriginYAngst", "rlnOriginZAngst"})
+      particles_table += "_" + std::string(column) + "\n";
+    for (const char axis : {'X', 'Y', 'Z'})
+      particles_table += matrices ? std::string("_rlnCoordinate") + axis + "\n"
+                                  : std::string("_rlnCenteredCoordinate") + axis + "Angst\n";
+    particles_table += "_rlnImageName\n_rlnTomoVisibleFrames\n_rlnOpticsGroup\n_rlnRandomSubset\n";
+    for (std::size_t i = 0; i < 30; ++i) {
+      const std::size_t s = i / 15;
+      const auto sub = random_particles(1, 0, static_cast<unsigned>(100 + i))[0],
+                 own = random_particles(1, 0, static_cast<unsigned>(200 + i))[0];
+      const std::array<double, 3> position{uniform(-600, 600), uniform(-500, 500), uniform(-300, 300)},
+          offset{uniform(-4, 4), uniform(-4, 4), uniform(-4, 4)};
+      const Rows3 in_tomogram = relion_matrix(sub), whole = product(in_tomogram, relion_matrix(own));
+      const auto moved = product(in_tomogram, offset);
+      visible.emplace_back();
+      std::string flags;
+      for (const Frame& frame : series[s]) {
+        visible.back().push_back(generator() % 5 != 0);
+        flags += (flags.empty() ? "[" : ",") + std::to_string(visible.back().back());
+        if (!visible.back().back())
+          continue;
+        Particle p = angles_of(product(frame.rotation, whole));
+        const auto origin = product(frame.rotation, moved);
+        p.x = origin[0] / pixel_size, p.y = origin[1] / pixel_size;
+        double depth = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+          depth += frame.rotation[2][k] * (position[k] - moved[k]);
+        const double deeper = s == 0 ? -depth : depth;
+        p.defocus_u = frame.u + deeper, p.defocus_v = frame.v + deeper, p.angle = frame.angle;
+        images.push_back({p, frame.exposure, frame.scale, i});
+      }
+      auto stated = position;
+      if (matrices)
+        for (std::size_t k = 0; k < 3; ++k)
+          stated[k] = position[k] / 1.5 + std::array{1000.0, 900.0, 401.0}[k] / 2;
+      const std::string name = "TS_" + std::to_string(s + 1);
+      particles_table += name + " " + name + "/" + std::to_string(i + 1) +
+                         text({sub.rot, sub.tilt, sub.psi, own.rot, own.tilt, own.psi, offset[0], offset[1],
+                               offset[2], stated[0], stated[1], stated[2]}) +
+                         " Extract/" + std::to_string(i + 1) + "_stack2d.mrcs " + flags + "] 1 " +
+                         std::to_string(1 + i % 2) + "\n";
+    }
+    write_text(folder / "Extract/particles.star", particles_table);
+    // The stacks, and the same images one after the other.
+    std::vector<float> plain;
+    for (std::size_t begin = 0, end; begin < images.size(); begin = end) {
+      std::vector<float> stack;
+      for (end = begin; end < images.size() && images[end].of == images[begin].of; ++end) {
+        Model model;
+        model.premultiplied = true;
+        model.scale = images[end].scale;
+        const double exposure = images[end].exposure;
+        model.response = [exposure](double k) { return left_after(exposure, k) * left_after(exposure, k); };
+        const auto image = images_of(model, gaussians, {images[end].particle});
+        stack.insert(stack.end(), image.begin(), image.end());
+      }
+      write_stack(folder / ("Extract/" + std::to_string(images[begin].of + 1) + "_stack2d.mrcs"), stack,
+                  model_box, model_box);
+      plain.insert(plain.end(), stack.begin(), stack.end());
+    }
+    write_stack(folder / "images.mrcs", plain, model_box, model_box);
+    std::vector<Particle> particles;
+    for (const auto& one : images)
+      particles.push_back(one.particle);
+    const std::string star =
+        optics_with(star_text(particles, model_box, "images.mrcs"), {{"rlnCtfDataAreCtfPremultiplied", "1"}});
+    std::string with =
+        particles_with(star, "rlnCtfScalefactor", [&](std::size_t i) { return fixed(images[i].scale, 9); });
+    with = particles_with(with, "rlnMicrographPreExposure",
+                          [&](std::size_t i) { return fixed(images[i].exposure); });
+    write_text(folder / "plain.star", particles_with(with, "rlnRandomSubset", [&](std::size_t i) {
+                 return std::to_string(1 + images[i].of % 2);
+               }));
+    write_map(folder / "map.mrc", gaussian_map(gaussians, model_box), model_box);
+  }
+};
+
+} // namespace
+
+TEST_CASE(
+    "particles in RELION 5's tilt series are reconstructed as the same images with poses of their own") {
+  for (const bool matrices : {false, true}) {
+    const TiltProject scene(matrices);
+    const Particles read = read_particles(scene.folder / "optimisation_set.star", {.tilt_series = true});
+    REQUIRE(read.count == scene.images.size());
+    CHECK(read.in_tilt_series == 30);
+    CHECK(read.warnings.empty());
+    for (std::size_t i = 0; i < read.count; ++i) {
+      const auto& [p, exposure, scale, of] = scene.images[i];
+      CHECK(angle_between(pose_in(read, i), p) < 1e-4);
+      CHECK(std::abs(read.origin_x[i] - p.x) < 1e-5);
+      CHECK(std::abs(read.origin_y[i] - p.y) < 1e-5);
+      CHECK(std::abs(read.defocus_u[i] - p.defocus_u) < 1e-2);
+      CHECK(std::abs(read.defocus_v[i] - p.defocus_v) < 1e-2);
+      CHECK(std::abs(read.ctf_scale[i] - scale) < 1e-5);
+      CHECK(read.exposure[i] == exposure);
+      CHECK(read.random_subset[i] == static_cast<std::int64_t>(1 + of % 2));
+    }
+    const auto curve = [&](const std::string& star) {
+      run_well(scene.folder, reconstruct + " --reference map.mrc --out r.mrc --star " + star);
+      return read_correlations(scene.folder / "r_fsc.txt", 1);
+    };
+    const auto tilts = curve("optimisation_set.star"), plain = curve("plain.star");
+    CHECK(*std::min_element(plain.begin(), plain.begin() + model_box / 3) > 0.9);
+    for (std::size_t shell = 0; shell < plain.size(); ++shell)
+      CHECK(std::abs(tilts[shell] - plain[shell]) < 0.01);
+    if (matrices)
+      continue;
+    // As plain images by bracewell-star, and without the exposures: not so good.
+    run_well(scene.folder,
+             std::string(BRACEWELL_STAR) + " --particles optimisation_set.star --out flat.star");
+    const auto flat = curve("flat.star");
+    for (std::size_t shell = 0; shell < plain.size(); ++shell)
+      CHECK(std::abs(flat[shell] - plain[shell]) < 0.01);
+  }
+}
+
+TEST_CASE("what is wrong with tilt series is told, and what only reconstruct reads") {
+  const TiltProject scene;
+  const std::string command = reconstruct + " --out r.mrc --star ";
+  expect_bad_input(
+      scene.folder, refine + " --map map.mrc --out r.star --star optimisation_set.star",
+      {"optimisation_set.star: has particles in tilt series", "bracewell-star makes of every tilt"});
+  expect_bad_input(
+      scene.folder, command + "Extract/particles.star",
+      {"Extract/particles.star", "neither an optimisation set nor tomograms.star lies beside it"});
+  fs::copy(scene.folder / "tomograms.star", scene.folder / "Extract/tomograms.star");
+  run_well(scene.folder, command + "Extract/particles.star");
+  fs::remove(scene.folder / "Extract/tomograms.star");
+  const std::string particles = scene.particles_table, tomograms = read_text(scene.folder / "tomograms.star"),
+                    tilts = read_text(scene.folder / "tilts/TS_1.star");
+  const auto changed = [](std::string text, const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+  };
+  const auto says = [&](const std::string& file, const std::string& text,
+                        const std::vector<std::string>& words) {
+    const std::string before = read_text(scene.folder / file);
+    write_text(scene.folder / file, text);
+    expect_bad_input(scene.folder, command + "optimisation_set.star --strict", words);
+    write_text(scene.folder / file, before);
+  };
+  const std::string table = "Extract/particles.star";
+  says(table, changed(particles, "\nTS_1 ", "\nTS_9 "),
+       {"row 1, column rlnTomoName", "has no tomogram 'TS_9'"});
+  says(table, changed(particles, "[", "[1,"),
+       {"row 1, column rlnTomoVisibleFrames", "each of the 13 tilts", "found 14"});
+  says(table, changed(particles, " Extract/2_", " Extract/1_"),
+       {"row 2, column rlnImageName", "images, expected", "visible tilts"});
+  says(table, changed(particles, "Extract/3_", "Extract/no_"),
+       {"row 3, column rlnImageName: there is no stack"});
+  says(table, changed(particles, "_rlnRandomSubset", "_rlnRandom"), {"odd and even particles are taken"});
+  says(table, changed(particles, "_rlnCenteredCoordinateXAngst", "_rlnX"), {"some of the three columns"});
+  says("tomograms.star", changed(tomograms, "_rlnTomoHand", "_rlnHand"), {"column rlnTomoHand", "depth"});
+  says("tomograms.star", changed(tomograms, "tilts/TS_1", "tilts/TS_7"), {"tilts/TS_7.star"});
+  says("tilts/TS_1.star", changed(tilts, "_rlnTomoYTilt", "_rlnTilt"),
+       {"tilts/TS_1.star: column rlnTomoYTilt is missing"});
+  says("tilts/TS_1.star", changed(tilts, "_rlnMicrographPreExposure", "_rlnDose"),
+       {"column rlnMicrographPreExposure is missing"});
+  says("optimisation_set.star",
+       "data_\n_rlnTomoParticlesFile none.star\n_rlnTomoTomogramsFile tomograms.star\n",
+       {"names none.star (rlnTomoParticlesFile), which is not there"});
+}
+
+TEST_CASE("a table of cisTEM's has the particles of RELION's") {
+  const ColumnScene scene;
+  Model model;
+  model.phase_degrees = 70;
+  scene.make(model);
+  std::string text = "# Written by cisTEM\n \ndata_\n \nloop_\n";
+  for (const char* const name :
+       {"PositionInStack", "AnglePsi", "AngleTheta", "AnglePhi", "XShift", "YShift", "Defocus1", "Defocus2",
+        "DefocusAngle", "PhaseShift", "ImageActivity", "Occupancy", "PixelSize", "MicroscopeVoltagekV",
+        "MicroscopeCsMM", "AmplitudeContrast", "StackFilename", "AssignedSubset"})
+    text += "_cisTEM" + std::string(name) + "\n";
+  for (std::size_t i = 0; i < scene.particles.size(); ++i) {
+    const Particle& p = scene.particles[i];
+    text += std::to_string(i + 1);
+    for (const double value : {p.psi, p.tilt, p.rot, -p.x * pixel_size, -p.y * pixel_size, p.defocus_u,
+                               p.defocus_v, p.angle, 70 * std::numbers::pi / 180})
+      text += " " + fixed(value);
+    text += std::string(i == 5 ? " -1" : " 1") + " 100 " + fixed(pixel_size) + " 300 2.7 0.1 'images.mrcs' " +
+            std::to_string(1 + i % 2) + "\n";
+  }
+  const Judgement right = scene.judge(text);
+  CHECK(right.correlation > 0.99);
+  CHECK(right.error < 0.07);
+  const Particles read = read_particles(scene.folder / "p.star");
+  CHECK(read.count == scene.particles.size() - 1);
+  CHECK(read.random_subset[1] == 2);
+  REQUIRE(read.warnings.size() == 1);
+  CHECK(read.warnings[0].find("1 of 160 particles are not active") != std::string::npos);
+  run_well(scene.folder, std::string(BRACEWELL_STAR) + " --particles p.star --out relion.star");
+  std::string no_stack = text;
+  no_stack.replace(no_stack.find("_cisTEMStackFilename"), 20, "_cisTEMReference3D__");
+  write_text(scene.folder / "no.star", no_stack);
+  expect_bad_input(scene.folder, reconstruct + " --star no.star --out o.mrc",
+                   {"no.star: column cisTEMStackFilename is missing"});
+  CHECK(scene.judge(read_text(scene.folder / "relion.star")).error < 1.01 * right.error);
+}
+
+TEST_CASE("images of other boxes are brought to the first one's field of view") {
+  // The same field of view in 32 and 40 pixels, a larger one in 27.
+  const auto gaussians = random_gaussians(8, 32 / 6.0, 2.6);
+  const auto particles = random_particles(300, 1.5);
+  const TemporaryFolder folder;
+  struct Group {
+    int box;
+    double pixel;
+    std::vector<float> images{};
+  };
+  std::vector<Group> groups{{32, 3}, {40, 2.4}, {27, 3.9}};
+  std::string star = star_text(particles, 32, "images.mrcs");
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    Group& group = groups[i / 2 % 3];
+    const double pixel = group.pixel / 3;
+    auto smaller = gaussians;
+    for (auto& g : smaller)
+      g = {g.x / pixel, g.y / pixel, g.z / pixel, g.deviation / pixel, g.amplitude * pixel};
+    auto particle = particles[i];
+    particle.x /= pixel, particle.y /= pixel;
+    const auto image =
+        filtered(gaussian_projections(smaller, {particle}, group.box), group.box,
+                 [&](double u, double v) { return relion_ctf(particle, u / pixel, v / pixel); });
+    const std::string end = " " + std::to_string(i + 1) + "@images.mrcs\n",
+                      name = std::to_string(1 + group.images.size() / image.size()) + "@box" +
+                             std::to_string(group.box) + ".mrcs\n";
+    group.images.insert(group.images.end(), image.begin(), image.end());
+    const std::size_t at = star.find(end), line = star.rfind('\n', at) + 1;
+    star.replace(at + 1, end.size() - 1, name);
+    star[line] = static_cast<char>('1' + i / 2 % 3);
+  }
+  for (const Group& group : groups)
+    write_stack(folder / ("box" + std::to_string(group.box) + ".mrcs"), group.images, group.box, group.box);
+  star.insert(star.find("1 opticsGroup1"), "3 opticsGroup3 300.0 2.7 0.1 3.9 27 2\n"
+                                           "2 opticsGroup2 300.0 2.7 0.1 2.4 40 2\n");
+  write_text(folder / "particles.star", star);
+  const Outcome outcome = run(folder, reconstruct + " --star particles.star --out map.mrc");
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.err.find(
+            "has images of 40 x 40 pixels (row 3) and of 32 x 32, with pixels of 2.4 and of 3 Angstrom") !=
+        std::string::npos);
+  CHECK(error_in_sphere(MrcReader(folder / "map.mrc").read_volume(), gaussian_map(gaussians, 32), 32) < 0.06);
+  write_map(folder / "reference.mrc", gaussian_map(gaussians, 32), 32);
+  expect_bad_input(folder, refine + " --map reference.mrc --star particles.star --out r.star",
+                   {"row 3: expected an image of 32 pixels as in row 1, found 40", "--new_box"});
+  write_text(folder / "particles.star", without(star, "rlnImagePixelSize"));
+  expect_bad_input(folder, reconstruct + " --star particles.star --out map.mrc", {"rlnImagePixelSize"});
+}
+
+TEST_CASE("a TIFF stack is read as RELION reads it, with its last row first") {
+  const ColumnScene scene;
+  scene.make({});
+  const double best = scene.judge(scene.star).error;
+  const Stack stack = read_stack(scene.folder / "images.mrcs");
+  TiffWriter tiff(scene.folder / "images.tif", model_box, model_box,
+                  static_cast<std::int64_t>(scene.particles.size()));
+  for (std::size_t i = 0; i < scene.particles.size(); ++i) {
+    const auto own = image(stack, static_cast<int>(i));
+    std::vector<float> page;
+    for (int row = model_box - 1; row >= 0; --row)
+      page.insert(page.end(), own.begin() + row * model_box, own.begin() + (row + 1) * model_box);
+    tiff.write(page);
+  }
+  tiff.commit();
+  std::string star = scene.star;
+  for (auto at = star.find("images.mrcs"); at != std::string::npos; at = star.find("images.mrcs"))
+    star.replace(at, 11, "images.tif");
+  CHECK(scene.judge(star).error == best);
+  star.replace(star.rfind(" 160@"), 5, " 161@");
+  write_text(scene.folder / "p.star", star);
+  expect_bad_input(scene.folder, reconstruct + " --star p.star --out r.mrc",
+                   {"row 160", "there is no image 161 in", "images.tif, which has 160"});
 }
