@@ -142,6 +142,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for sets, maps and tables")
     parser.add_argument("--sets", default=",".join(SETS), help="some of " + ", ".join([*SETS, *MORE]))
     parser.add_argument("--realisations", type=int, default=1, help="of each set")
+    parser.add_argument("--first", type=int, default=0, help="realisation")
     parser.add_argument("--page", type=pathlib.Path, help="docs/performance.md, whose table of quality is made anew")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS",
                         help="bracewell-reconstruct once more with options")
@@ -154,7 +155,7 @@ def main():
     print("\n".join(HEADER), flush=True)
     for name in arguments.sets.split(","):
         found = {}
-        for realisation in range(arguments.realisations):
+        for realisation in range(arguments.first, arguments.first + arguments.realisations):
             folder, about = made(arguments.out.resolve(), name, realisation)
             truth, mask = read_mrc(folder / "truth.mrc"), soft_sphere(about["box"], about["radius"])
             maps = {"bracewell": ours(folder, about, program, "bracewell", [])}
