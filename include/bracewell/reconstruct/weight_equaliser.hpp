@@ -75,8 +75,8 @@ private:
                      const Array<T, MemorySpace>& divisor, const Array<Complex, MemorySpace>& spectrum,
                      const Array<T, MemorySpace>& volume) const;
   /// spectrum becomes blur(spectrum).
-  void blur(const ExecutionSpace& space, Impl::Box<3> box, const Array<Complex, MemorySpace>& spectrum,
-            const Array<T, MemorySpace>& volume) const;
+  void blur(const ExecutionSpace& space, const char* label, Impl::Box<3> box,
+            const Array<Complex, MemorySpace>& spectrum, const Array<T, MemorySpace>& volume) const;
 
   std::array<int, 3> padded_;
   Kokkos::View<T*, MemorySpace> factors_; ///< of x, y and z
@@ -238,13 +238,12 @@ Impl::Box<3> WeightEqualiser<ExecutionSpace, T>::check(const Impl::Arguments& ar
 }
 
 template <class ExecutionSpace, class T>
-void WeightEqualiser<ExecutionSpace, T>::blur(const ExecutionSpace& space, Impl::Box<3> box,
-                                              const Array<Complex, MemorySpace>& spectrum,
+void WeightEqualiser<ExecutionSpace, T>::blur(const ExecutionSpace& space, const char* label,
+                                              Impl::Box<3> box, const Array<Complex, MemorySpace>& spectrum,
                                               const Array<T, MemorySpace>& volume) const {
   backward_.execute(space, spectrum, volume);
   box.columns = box.size[0];
-  Impl::for_each_row(space, "Bracewell::WeightEqualiser::blur", box.rows(),
-                     Impl::BlurWeights<T>{volume.data, box, factors_.data()});
+  Impl::for_each_row(space, label, box.rows(), Impl::BlurWeights<T>{volume.data, box, factors_.data()});
   forward_.execute(space, volume, spectrum);
 }
 
@@ -282,7 +281,7 @@ void WeightEqualiser<ExecutionSpace, T>::improve(const ExecutionSpace& space, co
   Impl::for_each_row(space, "Bracewell::WeightEqualiser::improve::divide", box.rows(),
                      Impl::DivideWeights<T>{weights.data, divisors.data, means.data, prior.data, complex.data,
                                             box, radii, shells, squared_radius, options.first});
-  blur(space, box, complex, real);
+  blur(space, "Bracewell::WeightEqualiser::improve::blur", box, complex, real);
   using Improve = Impl::ImproveDivisor<ExecutionSpace, T>;
   using Result = Kokkos::View<Impl::Sums<2>, MemorySpace, Kokkos::MemoryUnmanaged>;
   const auto league = static_cast<int>((box.rows() + Improve::rows_per_team - 1) / Improve::rows_per_team);
@@ -312,7 +311,7 @@ void WeightEqualiser<ExecutionSpace, T>::keep_power(const ExecutionSpace& space,
   Impl::for_each_row(space, "Bracewell::WeightEqualiser::keep_power::divide", box.rows(),
                      Impl::DivideWeights<T>{weights.data, divisors.data, nullptr, nullptr, complex.data, box,
                                             Impl::Shells<3>(box), 0, radius * radius * (1 + 1e-12), false});
-  blur(space, box, complex, real);
+  blur(space, "Bracewell::WeightEqualiser::keep_power::blur", box, complex, real);
   Kokkos::parallel_for("Bracewell::WeightEqualiser::keep_power::multiply",
                        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
                            space, 0, box.rows() * box.columns),
