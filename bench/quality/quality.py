@@ -144,6 +144,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for sets, maps and tables")
     parser.add_argument("--sets", default=",".join(SETS), help="some of " + ", ".join([*SETS, *MORE]))
     parser.add_argument("--realisations", type=int, default=1, help="of each set")
+    parser.add_argument("--first", type=int, default=0, help="realisation")
     parser.add_argument("--page", type=pathlib.Path, help="docs/quality.md, whose table of maps is made anew")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS",
                         help="bracewell-reconstruct once more with options")
@@ -156,7 +157,7 @@ def main():
     print("\n".join(HEADER), flush=True)
     for name in arguments.sets.split(","):
         found = {}
-        for realisation in range(arguments.realisations):
+        for realisation in range(arguments.first, arguments.first + arguments.realisations):
             folder, about = made(arguments.out.resolve(), name, realisation)
             truth, mask = read_mrc(folder / "truth.mrc"), soft_sphere(about["box"], about["radius"])
             maps = {"bracewell": ours(folder, about, program, "bracewell", [])}

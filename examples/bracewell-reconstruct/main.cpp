@@ -46,9 +46,9 @@ void main_job(const Options& options, Provenance& provenance, Timings& timings) 
 int main(int argc, char** argv) {
   CLI::App app{
       "Reconstructs a map from particles whose poses are known. Writes OUT, its half maps (_half1.mrc, "
-      "_half2.mrc), a sharpened map (_sharpened.mrc), the Fourier shell correlation (_fsc.txt, _fsc.png), "
-      "what was "
-      "measured by direction (_directions.txt, _directions.png) and central slices (_slices.png).",
+      "_half2.mrc), a sharpened map (_sharpened.mrc), local resolution (_local_resolution.mrc), the Fourier "
+      "shell correlation (_fsc.txt, _fsc.png), what was measured by direction (_directions.txt, "
+      "_directions.png), central slices (_slices.png) and all of it in one picture (_summary.png).",
       "bracewell-reconstruct"};
   Options options;
   auto& reconstruction = options.run.reconstruction;
@@ -84,6 +84,13 @@ int main(int argc, char** argv) {
   auto* const ctf_flag = app.add_flag(
       "--ctf", ctf, "correct for the contrast transfer; by default where the STAR file has what it takes");
   app.add_flag("--no-ctf", no_ctf, "do not")->excludes(ctf_flag);
+  bool ewald = false, reverse = false;
+  auto* const ewald_flag =
+      app.add_flag("--ewald", ewald,
+                   "correct for the curvature of the Ewald sphere, bent as RELION's option of this name "
+                   "bends it");
+  app.add_flag("--reverse-curvature", reverse, "bend it the other way, for images of the other hand")
+      ->needs(ewald_flag);
   app.add_option("--mask-diameter", options.run.mask_diameter,
                  "of the soft sphere around the map and, for the correlation, the half maps, which are "
                  "written without; by default "
@@ -121,6 +128,11 @@ int main(int argc, char** argv) {
                  "agree to 0.143")
       ->check(CLI::Range(-10000.0, 10000.0))
       ->type_name("SQUARE_ANGSTROM");
+  app.add_option("--local-resolution", options.run.window,
+                 "width of the windows that the half maps are compared in, for the map of local resolution; "
+                 "0: none is made; by default seven times the resolution")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("ANGSTROM");
   add_b_factor_sign(app, options.run.b_factor_sign);
   app.add_option("--pixel-size", options.run.pixel_size, "instead of what the STAR file says")
       ->check(CLI::PositiveNumber)
@@ -140,6 +152,7 @@ int main(int argc, char** argv) {
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     if (ctf || no_ctf)
       reconstruction.ctf = ctf;
+    reconstruction.ewald = ewald ? (reverse ? -1 : 1) : 0;
     if (reconstruction.sampling.kernel == KernelChoice::CatmullRom && app.count("--oversampling") == 0)
       reconstruction.sampling.oversampling = 1.7;
     main_job(options, provenance, timings);

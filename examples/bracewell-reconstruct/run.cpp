@@ -4,14 +4,19 @@
 #include "common/memory_limit.hpp"
 #include "common/mrc.hpp"
 #include "common/output_family.hpp"
+#include "common/picture.hpp"
 #include "common/processes.hpp"
 #include "common/progress.hpp"
 #include "cryoem/directions.hpp"
+#include "cryoem/local_resolution.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/particle_provenance.hpp"
 #include "cryoem/report.hpp"
 #include "cryoem/sharpen.hpp"
 
+#include <bracewell/reconstruct/fourier_shell_correlation.hpp>
+
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -67,17 +72,20 @@ std::optional<Helix> helix_of(const RunOptions& options, const Particles& partic
 struct Paths {
   fs::path map;
   std::array<fs::path, 2> halves;
-  fs::path correlations, plot, slices, sharpened, directions, sphere;
+  fs::path correlations, plot, slices, sharpened, directions, sphere, local, summary;
 
   explicit Paths(const RunOptions& options)
       : map(options.out), halves{beside(map, "_half1.mrc"), beside(map, "_half2.mrc")},
         correlations(beside(map, "_fsc.txt")), plot(beside(map, "_fsc" + options.picture_ending)),
         slices(beside(map, "_slices" + options.picture_ending)), sharpened(beside(map, "_sharpened.mrc")),
         directions(beside(map, "_directions.txt")),
-        sphere(beside(map, "_directions" + options.picture_ending)) {}
+        sphere(beside(map, "_directions" + options.picture_ending)),
+        local(beside(map, "_local_resolution.mrc")),
+        summary(beside(map, "_summary" + options.picture_ending)) {}
 
   std::vector<fs::path> all() const {
-    return {map, halves[0], halves[1], correlations, plot, slices, sharpened, directions, sphere};
+    return {map,       halves[0],  halves[1], correlations, plot,   slices,
+            sharpened, directions, sphere,    local,        summary};
   }
 };
 
@@ -118,6 +126,8 @@ struct Maps {
   MapOnHost sharpened;                ///< none without two half sets
   double b_factor = 0;
   bool b_factor_fitted = false;
+  MapOnHost local;  ///< resolution; none without two half sets, or where none is asked for
+  double width = 0; ///< of the windows that it was found in, Angstrom or pixels
   Directions directions;
   Correlations correlations;
   Difference difference{}; ///< from the reference
@@ -144,7 +154,8 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
   Maps maps;
   maps.directions = weights_by_direction(space, reconstruction.weight(0), reconstruction.weight(1));
   const bool both = reconstruction.has_both_halves();
-  std::optional<Progress> progress(std::in_place, "making", "maps", both ? 3 : 1);
+  const bool local = both && options.window.value_or(1) > 0;
+  std::optional<Progress> progress(std::in_place, "making", "maps", both ? 3 + int(local) : 1);
   std::array<Map, 2> halves;
   if (both) {
     for (const int half : {0, 1}) {
@@ -157,6 +168,16 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
     maps.correlations.unmasked = curves.unmasked;
     maps.correlations.randomised = curves.randomised;
     maps.correlations.corrected = curves.corrected;
+    if (local) {
+      const int box = reconstruction.box();
+      const double unit = pixel_size > 0 ? pixel_size : 1;
+      const double width = options.window ? *options.window / unit
+                                          : window_width(resolution(curves.corrected, 0.143, box, 1), box);
+      const LocalResolution found = local_resolution(space, halves[0], halves[1], mask, width, pixel_size);
+      maps.local = MapOnHost(space, found.map);
+      maps.width = found.width;
+      progress->add(1);
+    }
     for (Map& half : halves)
       half = masked(space, half, mask);
     add_resolutions(space, maps.directions, halves[0], halves[1], pixel_size);
@@ -180,6 +201,22 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
   return maps;
 }
 
+/// Slices of the map, correlations, what was measured by direction, and local resolution.
+Picture summary(const Maps& maps, int box, double pixel_size) {
+  std::vector<Picture> rows{central_slices({"map", maps.whole.values()}, box, pixel_size)};
+  if (maps.correlations.halves || maps.correlations.reference)
+    rows.push_back(picture_of(maps.correlations, box, pixel_size));
+  rows.push_back(picture_of(maps.directions, pixel_size));
+  if (const auto local = maps.local.values(); !local.empty()) {
+    std::vector<float> frequency(local.size());
+    std::ranges::transform(local, frequency.begin(),
+                           [](float period) { return period > 0 ? 1 / period : 0; });
+    const std::string caption = std::string("local resolution, 1/") + (pixel_size > 0 ? "\u00c5" : "px");
+    rows.push_back(central_slices({caption, frequency}, box, pixel_size));
+  }
+  return stacked(rows);
+}
+
 /// Side by side: large maps and pictures take as long as the insertion of particles.
 void write_all(const Paths& paths, const Maps& maps, int box, const MrcWriteOptions& mrc) {
   const auto write = [&](const fs::path& path, std::span<const float> volume) {
@@ -201,6 +238,15 @@ void write_all(const Paths& paths, const Maps& maps, int box, const MrcWriteOpti
       write_volume(paths.sharpened, maps.sharpened.values(), {box, box, box}, sharpened);
     });
   }
+  if (!maps.local.values().empty()) {
+    MrcWriteOptions local = mrc;
+    char label[80];
+    std::snprintf(label, sizeof label, "local resolution (FSC %.1f) in windows of %.4g %s",
+                  LocalResolution::threshold, maps.width, mrc.pixel_size > 0 ? "Angstrom" : "pixels");
+    local.labels.insert(local.labels.begin(), label);
+    start([&, local] { write_volume(paths.local, maps.local.values(), {box, box, box}, local); });
+  }
+  start([&] { write_picture(paths.summary, summary(maps, box, mrc.pixel_size)); });
   start([&] { write_directions(paths.directions, paths.sphere, maps.directions, mrc.pixel_size); });
   if (maps.correlations.halves || maps.correlations.reference)
     start(
@@ -246,7 +292,15 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
   ReconstructionOptions settings = options.reconstruction;
   check_sampling(options, particles);
+  if (options.window && *options.window > 0) {
+    const double unit = pixel_size > 0 ? pixel_size : 1, most = unit * double(particles.image_width);
+    if (!(*options.window >= 4 * unit && *options.window <= most))
+      throw InputError("--local-resolution: expected 0, or " + shortest(4 * unit) + " to " + shortest(most) +
+                       (pixel_size > 0 ? " Angstrom" : " pixels") + ", four pixels and the box, found " +
+                       shortest(*options.window));
+  }
   settings.helix = helix_of(options, particles, pixel_size);
+  settings.diameter = std::min(2 * mask.radius, double(particles.image_width));
   require_memory_for_reconstruction(particles, settings, memory_limit(options.memory_limit));
   const std::optional<CubicMap> reference = read_reference(options, particles, provenance);
 

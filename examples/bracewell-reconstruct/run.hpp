@@ -21,6 +21,7 @@ struct RunOptions {
   BFactorSign b_factor_sign = BFactorSign::Automatic;
   std::optional<double> memory_limit; ///< megabytes; absent: half of the machine's
   std::optional<double> b_factor;     ///< square Angstrom, of the sharpened map; absent: fitted
+  std::optional<double> window;       ///< Angstrom, of local resolution; absent: by the resolution; 0: none
   std::optional<double> helical_rise, helical_twist;      ///< Angstrom and degrees
   double helical_rise_range = 0, helical_twist_range = 0; ///< where they are looked for
   std::optional<int> helical_asu; ///< subunits that a segment shows; absent: what the box's middle holds

@@ -54,6 +54,17 @@ int main(int argc, char** argv) {
   add_sampling_options(
       app, refinement.sampling,
       "2 keeps the aliases of the kernel out of the box's inner half, where the molecule is");
+  app.add_flag("--refine-defocus", refinement.defocus,
+               "the defocus of every particle, too, once its pose is found in a round");
+  app.add_option("--defocus-range", refinement.defocus_range,
+                 "how far defoci are off, as a standard deviation; they are looked for within three of them")
+      ->check(CLI::Range(1.0, 1e5))
+      ->needs("--refine-defocus")
+      ->type_name("ANGSTROM")
+      ->capture_default_str();
+  app.add_flag("--refine-magnification", refinement.magnification,
+               "the magnification of every optics group along and across (rlnMagMat00 to 11), too, after the "
+               "poses of a round");
   app.add_option("--radius", options.radius,
                  "largest frequency compared, in periods per box; by default the last one before the "
                  "correlation of the half maps falls below 0.143, anew in every round")

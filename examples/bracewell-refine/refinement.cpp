@@ -42,6 +42,15 @@ struct RotationGradients {
   }
 };
 
+/// Differences of spectra, times a factor.
+struct Difference {
+  Kokkos::complex<float>* values;
+  const Kokkos::complex<float>* others;
+  float factor;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { values[i] = factor * (values[i] - others[i]); }
+};
+
 std::int64_t square(double radius) { return static_cast<std::int64_t>(radius * radius * (1 + 1e-12)); }
 
 /// Columns of poses for what a global search will find.
@@ -78,6 +87,23 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
   require_one_pixel_size(particles);
   for (auto* const origin : {&particles.origin_x, &particles.origin_y})
     origin->values.resize(particles.count); // those that are absent are 0
+  if (options.magnification) {
+    magnified_ = true;
+    for (std::size_t i = 0; i < 4; ++i)
+      if (auto& column = particles.magnification[i]; !column.present())
+        column.values.assign(particles.count, i == 0 || i == 3 ? 1 : 0);
+    std::vector<std::int64_t> groups;
+    for (std::size_t row = 0; row < particles.count; ++row) {
+      const std::int64_t group = particles.optics_group.present() ? particles.optics_group[row] : 1;
+      const auto found = std::ranges::find(groups, group);
+      group_of_.push_back(static_cast<std::size_t>(found - groups.begin()));
+      if (found == groups.end())
+        groups.push_back(group);
+    }
+    magnification_sums_.resize(groups.size());
+    for (auto& change : changes_)
+      change = allocate<Spectra>("changes", 1, batch_, box_, box_ / 2 + 1);
+  }
   for (std::size_t row = 0; row < particles.count && !magnified_; ++row) {
     const auto m = magnification(particles, row);
     magnified_ = m(0, 0) != 1 || m(0, 1) != 0 || m(1, 0) != 0 || m(1, 1) != 1;
@@ -90,6 +116,18 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
     particles.warnings.push_back(
         particles.file.string() +
         ": has no contrast transfer (rlnDefocusU, rlnVoltage): the images are taken as projections");
+  }
+  if (options.defocus) {
+    if (!contrast_.present())
+      throw InputError(particles.file.string() +
+                       ": expected a contrast transfer, which --refine-defocus needs, found none");
+    for (std::size_t row = 0; row < particles.count; ++row)
+      if (particles.premultiplied.present() && particles.premultiplied[row] != 0)
+        throw InputError(particles.file.string() + ": row " + std::to_string(row + 1) +
+                         ": expected an image without its CTF, which --refine-defocus needs, found one that "
+                         "was multiplied by it");
+    if (!particles.defocus_v.present())
+      particles.defocus_v.values = particles.defocus_u.values;
   }
   modulated_ = allocate<Spectra>("modulated", 1, batch_, box, columns);
   projections_ = allocate<Spectra>("projections", 1, batch_, box, columns);
@@ -232,7 +270,157 @@ std::vector<Fit> Refinement::refine_batch(const Part<float***>& images, std::spa
     set_pose(particles_, rows[i], searches[i].search.best());
     fits[i] = {before[i], after[i], host_sums_(i).overlap < 0};
   }
+  if (options_.defocus || options_.magnification)
+    forward_.execute(space_, images, modulated_); // as they are
+  if (options_.defocus)
+    refine_defoci(count);
+  if (options_.magnification)
+    sum_magnifications(count);
   return fits;
+}
+
+void Refinement::project_batch(const Spectra& projections, double radius, int i, double change,
+                               bool modulated) {
+  set_poses(space_, poses_, particles_, rows_, box_);
+  const std::size_t count = rows_.size();
+  std::vector<std::array<double, 4>> stated;
+  if (change != 0)
+    for (std::size_t p = 0; p < count; ++p) {
+      const PoseOfParticle pose = pose_of(particles_, rows_[p]);
+      auto m = magnification(particles_, rows_[p]);
+      stated.push_back({m(0, 0), m(0, 1), m(1, 0), m(1, 1)});
+      for (int r = 0; r < 2; ++r)
+        for (int c = 0; c < 2; ++c)
+          m(r, c) += r + c == i ? change : 0;
+      if (contrast_.present())
+        contrast_.set_magnification(rows_[p], {m(0, 0), m(0, 1), m(1, 0), m(1, 1)});
+      const auto matrix = pose.matrix * m;
+      for (int r = 0; r < 3; ++r)
+        for (int c = 0; c < 3; ++c)
+          poses_.host_matrices(0, p, r, c) = static_cast<float>(matrix(r, c));
+    }
+  Kokkos::deep_copy(space_, poses_.matrices, poses_.host_matrices);
+  std::visit(
+      [&](const auto& map) {
+        project(space_, map, poses_.part(0, count), HalfSpectrum{range(projections, 0, count), box_},
+                {.radius = radius});
+      },
+      reference_->map);
+  if (modulated && contrast_.present())
+    contrast_.modulate(space_, rows_, range(projections, 0, count));
+  space_.fence("Bracewell::examples::project_batch"); // what the host wrote is free
+  for (std::size_t p = 0; p < stated.size() && contrast_.present(); ++p)
+    contrast_.set_magnification(rows_[p], stated[p]);
+}
+
+/// The change of the mean defocus that fits best, by trials an eighth of a period apart at the largest frequency, then
+/// finer ones around the best, then a parabola. A change counts as its square over the variance that is expected, the
+/// loss as its quotient with the noise, half of what fits worst.
+void Refinement::refine_defoci(std::size_t count) {
+  constexpr int fine = 8;
+  const double largest = radius_ / (box_ * particles_.pixel_size[0]), range = 3 * options_.defocus_range;
+  project_batch(projections_, radius_, 0, 0, false);
+  double frequencies = 0; // of the full spectrum
+  for (int y = -box_ / 2; y <= box_ / 2; ++y)
+    for (int x = -box_ / 2; x <= box_ / 2; ++x)
+      frequencies += x * x + y * y > 0 && x * x + y * y <= radius_ * radius_;
+  const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), powers_);
+  std::vector<double> best(count, 0), wavelengths;
+  double step = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    wavelengths.push_back(electron_wavelength(particles_.voltage[rows_[i]]));
+    const double period = 2 / (wavelengths.back() * largest * largest);
+    step = i == 0 ? period / 8 : std::min(step, period / 8);
+  }
+  int side = static_cast<int>(std::ceil(range / step)); // trials on each side
+  step = range / side;
+  for (const bool first : {true, false}) {
+    if (!first)
+      step /= fine, side = fine;
+    const int trials = 2 * side + 1;
+    const auto changes = allocate<DeviceView<double**>>("changes", count, trials);
+    const auto sums = allocate<DeviceView<MatchSums**>>("sums", count, trials);
+    const auto host_changes = Kokkos::create_mirror_view(changes);
+    for (std::size_t i = 0; i < count; ++i)
+      for (int t = 0; t < trials; ++t)
+        host_changes(i, t) = wavelengths[i] * (best[i] + (t - side) * step);
+    Kokkos::deep_copy(space_, changes, host_changes);
+    DefocusTrials{.layout = {{box_, box_}},
+                  .squared_radius = square(radius_),
+                  .contrast = contrast_.on_device(space_, rows_),
+                  .images = modulated_.data(),
+                  .projections = projections_.data(),
+                  .changes = changes.data(),
+                  .trials = trials,
+                  .sums = sums.data()}
+        .run(space_, count);
+    space_.fence("Bracewell::examples::refine_defoci");
+    const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<double> value;
+      double least = powers(i);
+      for (int t = 0; t < trials; ++t) {
+        const MatchSums& sum = found(i, t);
+        value.push_back(powers(i) - (sum.power > 0 ? sum.overlap * sum.overlap / sum.power : 0));
+        least = std::min(least, value.back());
+      }
+      least = std::max(least, 1e-6 * powers(i));
+      if (!(least > 0))
+        continue; // an empty image
+      for (int t = 0; t < trials; ++t) {
+        const double change = (best[i] + (t - side) * step) / options_.defocus_range;
+        value[static_cast<std::size_t>(t)] =
+            frequencies * value[static_cast<std::size_t>(t)] / (2 * least) + change * change / 2;
+      }
+      const auto at = static_cast<int>(std::ranges::min_element(value) - value.begin());
+      double place = at - side;
+      if (!first && at > 0 && at + 1 < trials) {
+        const auto of = [&](int t) { return value[static_cast<std::size_t>(t)]; };
+        const double bend = of(at - 1) - 2 * of(at) + of(at + 1);
+        place += bend > 0 ? std::clamp((of(at - 1) - of(at + 1)) / (2 * bend), -0.5, 0.5) : 0;
+      }
+      best[i] += place * step;
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    for (auto* const column : {&particles_.defocus_u, &particles_.defocus_v})
+      column->values[rows_[i]] += best[i];
+    contrast_.change_defocus(rows_[i], wavelengths[i] * best[i]);
+  }
+}
+
+void Refinement::sum_magnifications(std::size_t count) {
+  const double change = 0.1 / radius_; // a tenth of a period per box at the radius
+  for (int i = 0; i < 3; ++i) {
+    const auto& difference = changes_[static_cast<std::size_t>(i)];
+    project_batch(difference, radius_, i, change, true);
+    project_batch(projections_, radius_, i, -change, true);
+    const auto elements = static_cast<std::int64_t>(count) * box_ * (box_ / 2 + 1);
+    Kokkos::parallel_for(
+        "Bracewell::examples::difference",
+        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space_, 0, elements),
+        Difference{difference.data(), projections_.data(), static_cast<float>(0.5 / change)});
+  }
+  project_batch(projections_, radius_, 0, 0, true);
+  const auto sums = allocate<DeviceView<LensSums*>>("lens_sums", count);
+  SumLens{.layout = {{box_, box_}},
+          .squared_radius = square(radius_),
+          .spectra = {modulated_.data(), projections_.data(), changes_[0].data(), changes_[1].data(),
+                      changes_[2].data()},
+          .sums = sums.data()}
+      .run(space_, count);
+  space_.fence("Bracewell::examples::sum_magnifications");
+  const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
+  for (std::size_t i = 0; i < count; ++i)
+    magnification_sums_[group_of_[rows_[i]]].add(found(i));
+}
+
+void Refinement::lens_changed() {
+  if (!contrast_.present())
+    return;
+  const auto warnings = particles_.warnings; // given before
+  contrast_ = Contrast(space_, particles_, box_, batch_);
+  particles_.warnings = warnings;
 }
 
 /// One stage of all searches; those that have ended are left out.

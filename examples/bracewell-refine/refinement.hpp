@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bracewell-refine/global_search.hpp"
+#include "bracewell-refine/lens.hpp"
 #include "bracewell-refine/match.hpp"
 #include "bracewell-refine/pose_search.hpp"
 #include "bracewell-refine/reference.hpp"
@@ -29,6 +30,9 @@ struct RefinementOptions {
   int iterations = 20;               ///< evaluations of the loss per stage, at most
   std::size_t batch = 0;             ///< images at a time; 0: chosen
   bool reproducible = false;         ///< poses, and half maps, with the same bits in every run
+  bool defocus = false;              ///< that of every particle, too, once its pose is found
+  double defocus_range = 500;        ///< Angstrom: how far defoci are off, their standard deviation
+  bool magnification = false;        ///< of every optics group, once the poses of a round are found
 };
 
 /// How well a particle fits a reference. Losses as fractions of the image's power, at the last stage's radius.
@@ -57,6 +61,12 @@ public:
   bool uses_ctf() const { return contrast_.present(); }
   /// Whether the first images that were searched globally fit better with inverted contrast.
   bool searched_dark() const { return searched_dark_; }
+  /// For the magnification of optics groups, of what was refined since they were last made zero.
+  std::vector<MagnificationSums>& magnification_sums() { return magnification_sums_; }
+  /// Of a particle in magnification_sums.
+  std::size_t optics_group(std::size_t row) const { return group_of_[row]; }
+  /// The particles have other defoci or magnifications.
+  void lens_changed();
   /// Images at a time, at most.
   std::int64_t batch() const { return static_cast<std::int64_t>(batch_); }
 
@@ -101,6 +111,12 @@ private:
   /// Losses of up to a batch of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
   void evaluate(std::span<const ImageSearch> searches, std::span<const int> active, double radius,
                 bool gradients);
+  /// Projections of the particles of a batch at the poses that they have, times a magnification that is changed by a
+  /// multiple of the i-th of xx, xy, yy; with their contrast, or without.
+  void project_batch(const Spectra& projections, double radius, int i, double change, bool modulated);
+  /// Of a batch whose poses were found.
+  void refine_defoci(std::size_t count);
+  void sum_magnifications(std::size_t count);
   template <class PreparedMap>
   void evaluate(const PreparedMap& map, std::span<const ImageSearch> searches, std::span<const int> active,
                 double radius, bool gradients);
@@ -135,6 +151,10 @@ private:
   DeviceView<float**[3][3]>::host_mirror_type host_rotations_, host_magnifications_;
   DeviceView<int*>::host_mirror_type host_active_;
   DeviceView<MatchSums*>::host_mirror_type host_sums_;
+  // With defoci or magnifications that are refined:
+  std::array<Spectra, 3> changes_;
+  std::vector<std::size_t> group_of_;
+  std::vector<MagnificationSums> magnification_sums_;
   DeviceView<float** [2]>::host_mirror_type host_shift_gradients_;
   DeviceView<float** [3]>::host_mirror_type host_rotation_gradients_;
 };

@@ -16,6 +16,8 @@
 
 #include <bracewell/geometry/rotation_vector.hpp>
 
+#include <Eigen/Cholesky>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -121,6 +123,7 @@ public:
       rows_[static_cast<std::size_t>(halves_[row])].push_back(row);
       start_.push_back(pose_of(particles_, row));
     }
+    start_defocus_ = particles_.defocus_u.values;
     for (const auto& path : options.maps)
       maps_.push_back(read(path));
     if (maps_.size() == 2 && maps_[0].values == maps_[1].values) // the same, whatever its names
@@ -168,6 +171,8 @@ public:
       begin();
     for (;;) {
       refine_poses(checkpoint);
+      if (options_.refinement.magnification)
+        refine_magnification();
       ++round_;
       if (both_) {
         reconstruct(round_ < rounds_);
@@ -186,6 +191,10 @@ public:
   void write(const fs::path& correlations, const fs::path& picture, const std::array<fs::path, 2>& halves) {
     name_strange_particles();
     set_columns(particles_, halves_, fits_);
+    if (options_.refinement.defocus)
+      set_defoci();
+    if (options_.refinement.magnification)
+      set_magnifications();
     if (options_.pixel_size)
       set_pixel_size(particles_, *options_.pixel_size);
     move_image_names(particles_, options_.out);
@@ -198,6 +207,66 @@ public:
     Correlations of_halves;
     of_halves.halves = correlation_;
     write_correlations(correlations, picture, of_halves, box_, pixel_size_);
+  }
+
+  /// Into the table of particles.
+  void set_defoci() {
+    double squares = 0;
+    for (std::size_t row = 0; row < particles_.count; ++row) {
+      const double change = particles_.defocus_u[row] - start_defocus_[row];
+      squares += change * change / double(particles_.count);
+    }
+    provenance_.took(options_.star, "defoci that changed by " + shortest(std::round(std::sqrt(squares))) +
+                                        " Angstrom (root mean square)");
+    auto& table = particles_.particle_table();
+    for (const auto* const column : {&particles_.defocus_u, &particles_.defocus_v}) {
+      std::vector<std::string> values;
+      for (const double value : column->values)
+        values.push_back(fixed(value, 2));
+      table.set_column(column->name, std::move(values));
+    }
+  }
+
+  /// Into the table of optics groups, where there is one that has the groups, or else into the particles'.
+  void set_magnifications() {
+    auto& table = particles_.particle_table();
+    auto* const optics = particles_.document.find("optics");
+    const auto group_column = optics ? optics->find("rlnOpticsGroup") : std::nullopt;
+    const bool grouped = group_column && particles_.optics_group.present();
+    for (std::size_t i = 0; i < 4; ++i) {
+      const auto& column = particles_.magnification[i];
+      if (!grouped) {
+        std::vector<std::string> values;
+        for (const double value : column.values)
+          values.push_back(fixed(value));
+        table.set_column(column.name, std::move(values));
+        continue;
+      }
+      std::vector<std::string> values(optics->rows(), fixed(i == 0 || i == 3 ? 1 : 0));
+      if (const auto stated = optics->find(column.name))
+        for (std::size_t row = 0; row < values.size(); ++row)
+          values[row] = optics->value(row, *stated);
+      for (std::size_t row = 0; row < values.size(); ++row)
+        for (std::size_t particle = 0; particle < particles_.count; ++particle)
+          if (std::to_string(particles_.optics_group[particle]) == optics->value(row, *group_column)) {
+            values[row] = fixed(column[particle]);
+            break;
+          }
+      optics->set_column(column.name, std::move(values));
+      table.remove_columns(std::array{column.name});
+    }
+    std::vector<bool> said(refinement_.magnification_sums().size());
+    for (std::size_t row = 0; row < particles_.count; ++row)
+      if (const std::size_t group = refinement_.optics_group(row); !said[group]) {
+        char text[160];
+        std::snprintf(text, sizeof text, "magnification of optics group %s: %.5f %.5f %.5f %.5f",
+                      particles_.optics_group.present() ? std::to_string(particles_.optics_group[row]).c_str()
+                                                        : "1",
+                      particles_.magnification[0][row], particles_.magnification[1][row],
+                      particles_.magnification[2][row], particles_.magnification[3][row]);
+        provenance_.took(options_.star, text);
+        said[group] = true;
+      }
   }
 
   std::string summary(double seconds) const {
@@ -230,10 +299,55 @@ public:
 private:
   /// What refinement changes, by its names in checkpoints.
   template <class SomeParticles>
-  static auto columns(SomeParticles& particles) {
-    return std::array{std::pair("/rot", &particles.rot), std::pair("/tilt", &particles.tilt),
-                      std::pair("/psi", &particles.psi), std::pair("/origin_x", &particles.origin_x),
-                      std::pair("/origin_y", &particles.origin_y)};
+  auto columns(SomeParticles& particles) const {
+    std::vector all{std::pair("/rot", &particles.rot), std::pair("/tilt", &particles.tilt),
+                    std::pair("/psi", &particles.psi), std::pair("/origin_x", &particles.origin_x),
+                    std::pair("/origin_y", &particles.origin_y)};
+    if (options_.refinement.defocus)
+      all.insert(all.end(), {std::pair("/defocus_u", &particles.defocus_u),
+                             std::pair("/defocus_v", &particles.defocus_v)});
+    if (options_.refinement.magnification)
+      all.insert(all.end(), {std::pair("/magnification_00", &particles.magnification[0]),
+                             std::pair("/magnification_01", &particles.magnification[1]),
+                             std::pair("/magnification_10", &particles.magnification[2]),
+                             std::pair("/magnification_11", &particles.magnification[3])});
+    return all;
+  }
+
+  /// The magnification of every optics group, of what the poses of the round left; the same in all processes. Against maps of the
+  /// particles themselves, whose size follows the images', all groups together stay as large as they were.
+  void refine_magnification() {
+    auto& sums = refinement_.magnification_sums();
+    std::vector<double> counts(sums.size(), 0);
+    std::vector<Eigen::Vector3d> changes(sums.size(), Eigen::Vector3d::Zero());
+    for (std::size_t row = 0; row < particles_.count; ++row)
+      ++counts[refinement_.optics_group(row)];
+    double larger = 0;
+    for (std::size_t group = 0; group < sums.size(); ++group) {
+      if (process_count() > 1) // once a round, and few
+        share(sums[group]);
+      const Eigen::LDLT<Eigen::Matrix3d> solver(sums[group].normal);
+      if (solver.info() == Eigen::Success && solver.isPositive() && solver.rcond() > 1e-9)
+        changes[group] = solver.solve(sums[group].right).cwiseMax(-0.1).cwiseMin(0.1);
+      larger += counts[group] * (changes[group][0] + changes[group][2]) / 2;
+      sums[group] = {};
+    }
+    for (std::size_t row = 0; row < particles_.count; ++row) {
+      auto change = changes[refinement_.optics_group(row)];
+      if (options_.maps.empty())
+        change -= larger / double(particles_.count) * Eigen::Vector3d(1, 0, 1);
+      for (std::size_t i = 0; i < 4; ++i)
+        particles_.magnification[i].values[row] += change[static_cast<Eigen::Index>(i / 2 + i % 2)];
+    }
+    refinement_.lens_changed();
+  }
+
+  /// What all processes have, in each.
+  static void share(MagnificationSums& sums) {
+    for (double& value : sums.normal.reshaped())
+      value = sum_over_processes(value);
+    for (double& value : sums.right)
+      value = sum_over_processes(value);
   }
 
   CubicMap read(const fs::path& path) {
@@ -450,9 +564,9 @@ private:
       return;
     best_.agreement = now;
     best_.of = round_;
-    std::size_t i = 0;
+    best_.poses.clear();
     for (const auto& [name, column] : columns(particles_))
-      best_.poses[i++] = column->values;
+      best_.poses.push_back(column->values);
     best_.fits = fits_;
     best_.radius = radius_;
     best_.half_maps = half_maps_;
@@ -535,6 +649,13 @@ private:
         all[i].second->values[row] = values[i];
       fits_[row] = {values[all.size()], values[all.size() + 1], values[all.size() + 2] != 0};
     }
+    for (auto& sums : refinement_.magnification_sums()) { // the first one has them, for checkpoints
+      share(sums);
+      if (!is_first_process())
+        sums = {};
+    }
+    if (options_.refinement.defocus)
+      refinement_.lens_changed();
   }
 
   void save(Hdf5Writer& file, const std::string& name, const std::vector<Fit>& fits) const {
@@ -554,7 +675,7 @@ private:
   }
 
   /// A checkpoint: all that the rest of the run depends on.
-  void save(Hdf5Writer& file) const {
+  void save(Hdf5Writer& file) {
     file.write_scalar<std::int64_t>("/round", round_);
     file.write_scalar<std::int64_t>("/done", static_cast<std::int64_t>(done_));
     file.write_scalar<double>("/radius", radius_);
@@ -563,6 +684,14 @@ private:
       file.write<double>(name, {count}, column->values);
     save(file, "/fits", fits_);
     save(file, "/first_fits", first_fits_);
+    if (const auto& sums = refinement_.magnification_sums(); !sums.empty()) {
+      std::vector<double> values;
+      for (const auto& group : sums) {
+        values.insert(values.end(), group.normal.data(), group.normal.data() + 9);
+        values.insert(values.end(), group.right.data(), group.right.data() + 3);
+      }
+      file.write<double>("/magnification", {static_cast<std::int64_t>(sums.size()), 12}, values);
+    }
     file.write<float>("/mask", {box_, box_, box_}, mask_.values());
     file.write<double>("/agreement", {2}, std::array{start_agreement_.value_or(-2), best_.agreement});
     if (best_.agreement > -2) { // there is one
@@ -595,6 +724,14 @@ private:
     fits_ = read_fits(file, "/fits");
     if (round_ > 0)
       first_fits_ = read_fits(file, "/first_fits");
+    if (auto& sums = refinement_.magnification_sums(); !sums.empty() && is_first_process()) {
+      const auto values = read_exactly<double>(file, "/magnification", 12 * sums.size());
+      for (std::size_t group = 0; group < sums.size(); ++group) {
+        std::copy_n(&values[12 * group], 9, sums[group].normal.data());
+        std::copy_n(&values[12 * group + 9], 3, sums[group].right.data());
+      }
+    }
+    refinement_.lens_changed();
     mask_ = {box_, read_exactly<float>(file, "/mask", voxels)};
     const auto agreements = read_exactly<double>(file, "/agreement", 2);
     if (agreements[0] > -2)
@@ -604,9 +741,8 @@ private:
       best_.of = static_cast<int>(rounds[0]);
       best_.round = static_cast<int>(rounds[1]);
       best_.radius = file.read_scalar<double>("/best/radius");
-      std::size_t i = 0;
       for (const auto& [name, column] : columns(particles_))
-        best_.poses[i++] = read_exactly<double>(file, "/best" + std::string(name), particles_.count);
+        best_.poses.push_back(read_exactly<double>(file, "/best" + std::string(name), particles_.count));
       best_.fits = read_fits(file, "/best/fits");
       for (const std::size_t half : {0, 1})
         best_.half_maps[half] = to_device(
@@ -635,6 +771,7 @@ private:
   std::vector<CubicMap> maps_;                   ///< given, masked
   ReconstructionOptions reconstruction_;
   std::vector<PoseOfParticle> start_;
+  std::vector<double> start_defocus_;
 
   static constexpr int most_rounds = 10;
   static constexpr double least_gain = 0.002, noticeable_loss = 0.002; ///< of agreement
@@ -652,9 +789,9 @@ private:
   /// What agreed best.
   struct Best {
     double agreement = -2;
-    int of = 0;    ///< rounds that led to it
-    int round = 0; ///< the last that was worth it
-    std::array<std::vector<double>, 5> poses;
+    int of = 0;                             ///< rounds that led to it
+    int round = 0;                          ///< the last that was worth it
+    std::vector<std::vector<double>> poses; ///< columns()
     std::vector<Fit> fits;
     double radius = 0;
     std::array<Map, 2> half_maps;

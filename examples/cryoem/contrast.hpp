@@ -125,6 +125,37 @@ public:
     apply(space, rows, spectra, weights, false);
   }
 
+  /// The adjoint of images that a curved Ewald sphere made, of the two sidebands (DeRosier, Ultramicroscopy 81 (2000) 83):
+  ///   image(k) = (e V(k, +z) - conj(e) V(k, -z)) / 2i,   e = exp(i phase of the CTF),   z = |k|^2 wavelength / 2.
+  /// `spectra` become what is summed for +z and `others` for -z. `weights` are for both: a quarter where the two are far from each
+  /// other, half of CTF^2 where they are one, between them by the correlation that a sphere of `diameter` Angstrom leaves.
+  void split_sidebands(const Space& space, std::span<const std::size_t> rows, const Spectra& spectra,
+                       const Spectra& others, const Weights& weights, double wavelength,
+                       double diameter) const {
+    upload(space, rows);
+    const SplitSidebands functor{on_device_.data(), phases_.data(), {{box_, box_}}, spectra.data(),
+                                 others.data(),     weights.data(), wavelength,     diameter};
+    Kokkos::parallel_for("Bracewell::examples::split_sidebands",
+                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, static_cast<std::int64_t>(rows.size()) * functor.layout.elements()),
+                         functor);
+  }
+  /// Throws InputError where a curved Ewald sphere cannot be corrected: other wavelengths, CTF in the images already.
+  /// Returns the wavelength in Angstrom.
+  double require_sidebands(const Particles& particles) const {
+    for (std::size_t row = 0; row < particles.count; ++row) {
+      const std::string at = particles.file.string() + ": row " + std::to_string(row + 1) + ": ";
+      if (particles.voltage[row] != particles.voltage[0])
+        throw InputError(at + "expected " + shortest(particles.voltage[0]) +
+                         " kV as in row 1, which --ewald needs, found " + shortest(particles.voltage[row]));
+      if (premultiplied_[row])
+        throw InputError(at + "expected an image without its CTF, which --ewald needs, found one that was "
+                              "multiplied by it");
+    }
+    require_one_pixel_size(particles);
+    return electron_wavelength(particles.voltage[0]);
+  }
+
   struct Image {
     CTF ctf;
     int lens;           ///< of the phases; -1: none
@@ -148,6 +179,25 @@ public:
       return exposure > 0 ? value * static_cast<float>(exposure_weight(exposure, u * u + v * v)) : value;
     }
   };
+
+  /// What kernels of others need of images, until the next call of any of these functions.
+  struct OnDevice {
+    const Image* images;
+    const double* phases; ///< [lenses, h, w/2+1, odd and even, and the detector's response]
+  };
+  OnDevice on_device(const Space& space, std::span<const std::size_t> rows) const {
+    upload(space, rows);
+    return {on_device_.data(), phases_.data()};
+  }
+  /// Moves both defoci of one particle, by square Angstrom: times the wavelength.
+  void change_defocus(std::size_t row, double change) {
+    ctfs_[row].xx += change;
+    ctfs_[row].yy += change;
+  }
+  /// Of one particle; its aberrations stay where they are.
+  void set_magnification(std::size_t row, const std::array<double, 4>& magnification) {
+    magnifications_[row] = magnification;
+  }
 
   /// One team for some rows of an image.
   struct Apply {
@@ -224,22 +274,65 @@ public:
     }
   };
 
+  /// One element of a spectrum.
+  struct SplitSidebands {
+    const Image* images;
+    const double* phases;
+    HalfSpectrumLayout<2> layout;
+    Kokkos::complex<float>*spectra, *others;
+    float* weights;
+    double wavelength, diameter; ///< Angstrom
+
+    KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+      const Image& image = images[index / layout.elements()];
+      const std::int64_t element = index % layout.elements();
+      int k[2];
+      layout.frequency(element, k);
+      const double x = k[0] / (layout.size[0] * image.pixel_size),
+                   y = k[1] / (layout.size[1] * image.pixel_size);
+      Kokkos::complex<float> lens(1);
+      float response = 1;
+      double even = 0;
+      if (image.lens >= 0) {
+        const double* const own = phases + 3 * (image.lens * layout.elements() + element);
+        lens = Kokkos::complex<float>(static_cast<float>(Kokkos::cos(own[0])),
+                                      static_cast<float>(-Kokkos::sin(own[0])));
+        even = own[1];
+        response = static_cast<float>(own[2]);
+      }
+      const float sine = image.contrast(x, y, even),
+                  cosine = image.contrast(x, y, even - Kokkos::numbers::pi / 2);
+      const double distance = wavelength * (x * x + y * y), t = Kokkos::numbers::pi * distance * diameter;
+      const auto shared = static_cast<float>(
+          t < 1e-2 ? 1 - t * t / 10 : 3 * (Kokkos::sin(t) - t * Kokkos::cos(t)) / (t * t * t));
+      const Kokkos::complex<float> value = 0.5f * response * lens * spectra[index];
+      spectra[index] = value * Kokkos::complex<float>(sine, cosine);
+      others[index] = value * Kokkos::complex<float>(sine, -cosine);
+      weights[index] =
+          0.25f * response * response * (sine * sine * (1 + shared) + cosine * cosine * (1 - shared));
+    }
+  };
+
 private:
   void apply(const Space& space, std::span<const std::size_t> rows,
              const Array<Kokkos::complex<float>, Memory>& spectra, const Array<float, Memory>& weights,
              bool forward) const {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto& m = magnifications_[rows[i]];
-      on_host_(i) = {ctfs_[rows[i]],        lens_[rows[i]],      premultiplied_[rows[i]],
-                     pixel_sizes_[rows[i]], exposures_[rows[i]], {m[0], m[1], m[2], m[3]}};
-    }
-    Kokkos::deep_copy(space, on_device_, on_host_);
+    upload(space, rows);
     const Apply functor{on_device_.data(), phases_.data(), {{box_, box_}},
                         spectra.data,      weights.data,   forward};
     const int teams = static_cast<int>(rows.size()) * functor.teams_per_image();
     const auto policy = kernels_run_on_host ? Kokkos::TeamPolicy<Space>(space, teams, 1)
                                             : Kokkos::TeamPolicy<Space>(space, teams, 8, 32);
     Kokkos::parallel_for("Bracewell::examples::contrast", policy, functor);
+  }
+
+  void upload(const Space& space, std::span<const std::size_t> rows) const {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& m = magnifications_[rows[i]];
+      on_host_(i) = {ctfs_[rows[i]],        lens_[rows[i]],      premultiplied_[rows[i]],
+                     pixel_sizes_[rows[i]], exposures_[rows[i]], {m[0], m[1], m[2], m[3]}};
+    }
+    Kokkos::deep_copy(space, on_device_, on_host_);
   }
 
   std::vector<CTF> ctfs_; ///< [particles]

@@ -210,7 +210,11 @@ void write_directions(const std::filesystem::path& text_path, const std::filesys
       text(directions.least / directions.mean) + ", median " + text(directions.median / directions.mean) +
       ", mean 1 (" + text(directions.mean, 6) + ")"};
   write_text_table(text_path, columns, comments);
+  write_picture(picture, picture_of(directions, pixel_size));
+}
 
+Picture picture_of(const Directions& directions, double pixel_size) {
+  const bool resolved = directions.all.front().resolution.has_value();
   const DirectionGrid grid;
   constexpr int width = 360, height = 90;
   const auto panel = [&](const std::string& caption, const auto& value_of) {
@@ -237,7 +241,7 @@ void write_directions(const std::filesystem::path& text_path, const std::filesys
     panels.push_back(panel("frequency where half maps agree to 0.143 in a cone of 20 degrees, 1/" +
                                std::string(pixel_size > 0 ? "\u00c5" : "px"),
                            [](const Direction& one) { return 1 / *one.resolution; }));
-  write_picture(picture, stacked(panels));
+  return stacked(panels);
 }
 
 } // namespace Bracewell::Examples

@@ -11,6 +11,8 @@
 
 namespace Bracewell::Examples {
 
+struct Picture;
+
 /// Directions of equal solid angle on the upper half of the sphere, in rings about z: a frequency and its mate have one.
 class DirectionGrid {
 public:
@@ -66,5 +68,6 @@ void add_resolutions(const Space& space, Directions& directions, const Map& firs
 /// A table of all, and a picture of the upper half of the sphere: cos(tilt) from 1 (top) to 0 by rot.
 void write_directions(const std::filesystem::path& text, const std::filesystem::path& picture,
                       const Directions& directions, double pixel_size);
+Picture picture_of(const Directions& directions, double pixel_size);
 
 } // namespace Bracewell::Examples

@@ -113,7 +113,10 @@ void require_memory_for_reconstruction(const Particles& particles, const Reconst
   require_memory(
       "a box of " + std::to_string(box) + " pixels padded to " + std::to_string(padded),
       resident_bytes() + sizeof(float) * 6.5 * std::pow(padded, 3) +
-          ParticleBatches::bytes_needed(particles, batch_size(options.batch, particles.count, box)),
+          ParticleBatches::bytes_needed(particles, batch_size(options.batch, particles.count, box)) +
+          (options.ewald == 0
+               ? 0.0
+               : sizeof(float) * std::pow(box, 2) * double(batch_size(options.batch, particles.count, box))),
       limit);
 }
 
@@ -150,6 +153,13 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
           "projections");
     weights_ = allocate<Weights>("weights", 1, pixel_sizes_ ? batch_ : 1, box_, box_ / 2 + 1);
     Kokkos::deep_copy(space, weights_, 1.0f);
+  }
+  if (options.ewald != 0) {
+    if (!uses_ctf())
+      throw InputError(particles.file.string() +
+                       ": expected a contrast transfer, which --ewald needs, found none");
+    wavelength_ = contrast_.require_sidebands(particles);
+    others_ = allocate<Spectra>("others", 1, batch_, box_, box_ / 2 + 1);
   }
   for (auto& half : halves_) {
     half.data = MapSpectrum("Bracewell::examples::data", 1, padded_, padded_, padded_ / 2 + 1);
@@ -282,7 +292,10 @@ void Reconstruction::finish() {
 /// Spectra of a batch, times CTF, and CTF^2.
 void Reconstruction::transform(const Part<float***>& images, std::span<const std::size_t> rows) {
   forward_.execute(space_, images, spectra_);
-  if (uses_ctf())
+  if (options_.ewald != 0)
+    contrast_.split_sidebands(space_, rows, spectra_, others_, weights_, wavelength_,
+                              options_.diameter * particles_.pixel_size[0]);
+  else if (uses_ctf())
     contrast_.demodulate(space_, rows, range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));
   else if (pixel_sizes_)
     Kokkos::deep_copy(space_, weights_, 1.0f);
@@ -292,19 +305,27 @@ void Reconstruction::transform(const Part<float***>& images, std::span<const std
 
 template <class Kernel>
 void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t firsts) {
-  const ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_,
-                                  .strategy = options_.reproducible ? Strategy::Owned : Strategy::Automatic};
+  ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_,
+                            .strategy = options_.reproducible ? Strategy::Owned : Strategy::Automatic};
   set_poses(space_, poses_, particles_, rows, box_);
-  for (const std::size_t half : {0, 1}) {
-    const std::size_t first = half == 0 ? 0 : firsts, last = half == 0 ? firsts : rows.size();
-    if (first == last)
-      continue;
-    const bool own = uses_ctf() || pixel_sizes_;
-    const auto weights = own ? range(weights_, first, last) : range(weights_, 0, 1);
-    backproject<Kernel>(
-        space_, HalfSpectrum{range(spectra_, first, last), box_}, poses_.part(first, last),
-        {.data = halves_[half].data, .weight = halves_[half].weight, .weights = HalfSpectrum{weights, box_}},
-        options);
+  const bool own = uses_ctf() || pixel_sizes_;
+  for (const int sideband : {1, -1}) {
+    if (options_.ewald != 0)
+      options.ewald_radius = sideband * options_.ewald * box_ * particles_.pixel_size[0] / wavelength_;
+    else if (sideband < 0)
+      break;
+    for (const std::size_t half : {0, 1}) {
+      const std::size_t first = half == 0 ? 0 : firsts, last = half == 0 ? firsts : rows.size();
+      if (first == last)
+        continue;
+      const auto weights = own ? range(weights_, first, last) : range(weights_, 0, 1);
+      backproject<Kernel>(space_, HalfSpectrum{range(sideband > 0 ? spectra_ : others_, first, last), box_},
+                          poses_.part(first, last),
+                          {.data = halves_[half].data,
+                           .weight = halves_[half].weight,
+                           .weights = HalfSpectrum{weights, box_}},
+                          options);
+    }
   }
   space_.fence("Bracewell::examples::insert"); // the poses are overwritten next
 }
@@ -356,7 +377,7 @@ Map Reconstruction::map_of(const Half& half, bool keep_power) {
         break;
     }
     if (keep_power && prior.size() > 0)
-      equaliser_->keep_power(space_, divisor_, averages, prior);
+      equaliser_->keep_power(space_, half.weight, divisor_, spectrum_, padded_map_);
   }
   const NormaliseOptions divide{.floor = options_.floor,
                                 .edge = noisy ? static_cast<double>(padded_) / box_ : 0};

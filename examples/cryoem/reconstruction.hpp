@@ -34,7 +34,10 @@ struct ReconstructionOptions {
   std::optional<double> floor;  ///< least weight, as a part of the mean of its shell; absent: normalise's
   int gridding_steps = 20;      ///< of WeightEqualiser, at most; 0: the quotient of data and weights
   double signal_part = 0.3;     ///< of the box's volume in which there is signal
-  std::size_t batch = 0;        ///< particles at a time; 0: by size
+  /// Whether samples lie on the Ewald sphere, bent as RELION's --ewald bends it (1) or as its --reverse_curvature (-1); 0: flat.
+  int ewald = 0;
+  double diameter = 0;   ///< of the particle, pixels, with `ewald`
+  std::size_t batch = 0; ///< particles at a time; 0: by size
 };
 
 /// Whether linear interpolation is more accurate than signed weights, which need more samples: with fewer than
@@ -110,6 +113,8 @@ private:
   std::size_t batch_;
   ParticlePoses poses_;
   Spectra spectra_;
+  Spectra others_;        ///< the other sidebands, with an Ewald sphere
+  double wavelength_ = 0; ///< Angstrom, likewise
   Weights weights_;
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   std::array<Half, 2> halves_;

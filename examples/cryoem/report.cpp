@@ -127,6 +127,41 @@ std::string resolution_text(const std::vector<double>& correlation, double thres
   return text;
 }
 
+namespace {
+
+/// Calls use(name, label, values) for the curves that there are.
+template <class Use>
+void each_curve(const Correlations& correlations, const Use& use) {
+  const auto with = [&](const char* name, const char* label,
+                        const std::optional<std::vector<double>>& values) {
+    if (values)
+      use(name, label, *values);
+  };
+  with("halves", "half maps", correlations.halves);
+  with("reference", "map and reference", correlations.reference);
+  with("unmasked", "half maps without a mask", correlations.unmasked);
+  with("randomised", "with random phases", correlations.randomised);
+  with("corrected", "corrected for the mask", correlations.corrected);
+}
+
+} // namespace
+
+Picture picture_of(const Correlations& correlations, int box, double pixel_size) {
+  LinePlot plot{.title = "Fourier shell correlation",
+                .x_label = pixel_size > 0 ? "resolution (A)" : "resolution (pixels)",
+                .y_label = "correlation",
+                .x_as_period = true,
+                .thresholds = {{0.143, "0.143"}, {0.5, "0.5"}},
+                .y_range = PlotRange{-0.1, 1.05}};
+  each_curve(correlations, [&](const char*, const char* label, const std::vector<double>& values) {
+    Curve curve{.label = label, .x = {}, .y = values};
+    for (std::size_t s = 0; s < values.size(); ++s)
+      curve.x.push_back(static_cast<double>(s) / (box * unit(pixel_size)));
+    plot.curves.push_back(std::move(curve));
+  });
+  return draw_line_plot(plot);
+}
+
 void write_correlations(const std::filesystem::path& text, const std::filesystem::path& picture,
                         const Correlations& correlations, int box, double pixel_size) {
   const std::size_t shells = (correlations.halves ? correlations.halves : correlations.reference)->size();
@@ -138,27 +173,17 @@ void write_correlations(const std::filesystem::path& text, const std::filesystem
     frequency.values.push_back(static_cast<double>(s) / (box * unit(pixel_size)));
     period.values.push_back(s > 0 ? 1 / frequency.values[s] : std::numeric_limits<double>::infinity());
   }
-  LinePlot plot{.title = "Fourier shell correlation",
-                .x_label = pixel_size > 0 ? "resolution (A)" : "resolution (pixels)",
-                .y_label = "correlation",
-                .x_as_period = true,
-                .thresholds = {{0.143, "0.143"}, {0.5, "0.5"}},
-                .y_range = PlotRange{-0.1, 1.05}};
   std::vector<TextColumn> columns{shell, frequency, period};
-  const auto add = [&](const char* name, const char* label,
-                       const std::optional<std::vector<double>>& values) {
-    if (!values)
-      return;
-    columns.push_back({name, *values, 5});
-    plot.curves.push_back({label, frequency.values, *values});
-  };
-  add("halves", "half maps", correlations.halves);
-  add("reference", "map and reference", correlations.reference);
-  add("unmasked", "half maps without a mask", correlations.unmasked);
-  add("randomised", "with random phases", correlations.randomised);
-  add("corrected", "corrected for the mask", correlations.corrected);
+  each_curve(correlations, [&](const char* name, const char*, const std::vector<double>& values) {
+    columns.push_back({name, values, 5});
+  });
   write_text_table(text, columns);
-  write_picture(picture, draw_line_plot(plot));
+  write_picture(picture, picture_of(correlations, box, pixel_size));
+}
+
+Picture central_slices(const SlicedMap& map, int box, double pixel_size) {
+  const auto n = static_cast<std::size_t>(box);
+  return views(map.caption + ", slice across", map.values, box, pixel_size, n / 2, n / 2 + 1);
 }
 
 void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> maps, int box,
@@ -166,7 +191,7 @@ void write_slices(const std::filesystem::path& path, std::span<const SlicedMap> 
   const auto n = static_cast<std::size_t>(box);
   std::vector<Picture> rows;
   for (const auto& map : maps)
-    rows.push_back(views(map.caption + ", slice across", map.values, box, pixel_size, n / 2, n / 2 + 1));
+    rows.push_back(central_slices(map, box, pixel_size));
   for (const auto& map : maps)
     rows.push_back(views(map.caption + ", sum along", map.values, box, pixel_size, 0, n));
   write_picture(path, stacked(rows));

@@ -15,6 +15,8 @@
 
 namespace Bracewell::Examples {
 
+struct Picture;
+
 /// The soft sphere around maps of the particles: of a diameter in Angstrom, or that of the sphere that fits the
 /// box, beyond which images say nothing. Throws InputError for a diameter without a pixel size (0: not known).
 SoftSphere mask_of(const Particles& particles, const std::optional<double>& diameter, double pixel_size);
@@ -45,12 +47,15 @@ struct Correlations {
 /// A table of correlations by shell, and a picture of it.
 void write_correlations(const std::filesystem::path& text, const std::filesystem::path& picture,
                         const Correlations& correlations, int box, double pixel_size);
+Picture picture_of(const Correlations& correlations, int box, double pixel_size);
 
 /// One row of a picture of central slices.
 struct SlicedMap {
   std::string caption;
   std::span<const float> values; ///< [box, box, box]
 };
+
+Picture central_slices(const SlicedMap& map, int box, double pixel_size);
 
 /// Three orthogonal slices through the centre of every map, then three projections, a row each in a grey
 /// range of its own. `pixel_size` in Angstrom; 0: not known.

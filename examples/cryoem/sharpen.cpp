@@ -94,6 +94,16 @@ void for_rows(const Space& space, const char* label, std::size_t n, const Functo
       functor);
 }
 
+/// Times a curve by shells, as a transform back needs it.
+void multiply(const Space& space, const MapSpectrum& spectrum, const std::vector<double>& factor) {
+  const auto n = static_cast<double>(spectrum.extent(1));
+  const DeviceView<double*> on_device("Bracewell::examples::factor", factor.size());
+  Kokkos::deep_copy(space, on_device, host_view(factor));
+  for_rows(space, "Bracewell::examples::multiply", spectrum.extent(1),
+           MultiplyByCurve{spectrum, on_device, 1 / (n * n * n)});
+  space.fence("Bracewell::examples::multiply"); // the curve goes
+}
+
 /// Means over shells of Re F1 conj F2 and of (|F1|^2 + |F2|^2) / 2.
 struct ShellPowers {
   std::vector<double> common, power;
@@ -188,14 +198,21 @@ SharpenedMap sharpen(const Space& space, const Map& whole, const Map& first, con
                                        std::exp(-result.b_factor * squared(s) / 4)
                                  : 0;
   }
-  const DeviceView<double*> on_device("Bracewell::examples::factor", factor.size());
-  const Kokkos::View<const double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> values(factor.data(),
-                                                                                       factor.size());
-  Kokkos::deep_copy(space, on_device, values);
-  for_rows(space, "Bracewell::examples::sharpen", whole.extent(1),
-           MultiplyByCurve{spectrum, on_device, 1 / (n * n * n)});
+  multiply(space, spectrum, factor);
   result.map = map_of(space, spectrum);
   return result;
+}
+
+std::array<Map, 2> flattened(const Space& space, const Map& first, const Map& second) {
+  const auto shells = (first.extent(1) + 1) / 2;
+  std::array<MapSpectrum, 2> spectra{spectrum_of(space, first), spectrum_of(space, second)};
+  const ShellPowers powers(space, spectra[0], spectra[1], shells);
+  std::vector<double> factor(shells + 1); // 0 beyond the last shell
+  for (std::size_t s = 0; s < shells; ++s)
+    factor[s] = powers.power[s] > 0 ? 1 / std::sqrt(powers.power[s]) : 0;
+  for (const auto& spectrum : spectra)
+    multiply(space, spectrum, factor);
+  return {map_of(space, spectra[0]), map_of(space, spectra[1])};
 }
 
 } // namespace Bracewell::Examples

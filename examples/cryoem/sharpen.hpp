@@ -5,6 +5,7 @@
 
 #include <bracewell/reconstruct/mask.hpp>
 
+#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,5 +43,8 @@ struct SharpenedMap {
 SharpenedMap sharpen(const Space& space, const Map& whole, const Map& first, const Map& second,
                      std::span<const double> curve, std::span<const double> transfer,
                      const std::optional<double>& b_factor, double pixel_size);
+
+/// Two maps divided by the root mean square of both in every shell up to the Nyquist limit, beyond which nothing is left.
+std::array<Map, 2> flattened(const Space& space, const Map& first, const Map& second);
 
 } // namespace Bracewell::Examples

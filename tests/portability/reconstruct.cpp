@@ -80,7 +80,7 @@ void every_operator(const Space& space, const Volumes<T>& real, const Volumes<T>
   const WeightEqualiser<Space, T> equaliser(space, shape, shape);
   equaliser.improve(space, weight, weight, curve, spectrum, real, Kokkos::View<double*, Space>("error", 2),
                     curve);
-  equaliser.keep_power(space, weight, curve, curve);
+  equaliser.keep_power(space, weight, weight, spectrum, real);
   const VolumeSymmetry<Space> symmetry(space, symmetry_operators("I1"));
   symmetry.apply<CatmullRom>(space, spectrum, spectrum);
   symmetry.apply<CatmullRom>(space, weight, weight);

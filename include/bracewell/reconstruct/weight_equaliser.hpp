@@ -57,19 +57,27 @@ public:
                const Array<double, MemorySpace>& error, const Array<const double, MemorySpace>& prior = {},
                const EqualiseOptions& options = {}) const;
 
-  /// Makes of the divisor Q of half a map with little noise, whose directions are damped by (Q - prior) / Q, one whose directions
-  /// have the power of the signal in the whole map, sqrt((Q - prior) (Q - prior / 2)). Half maps that are so divided have noise for
-  /// signal where a direction was hardly seen. Their correlation h, shell by shell, tells that of the whole map and the truth,
-  /// sqrt(2 h / (1 + h)), however unevenly directions are seen; that of damped ones does not see it.
-  /// @param divisor   as improve leaves it. What is left of a direction counts as a hundredth of that of the average at least
-  /// @param averages  double [1, S], as improve leaves them
-  /// @param prior     double [1, S]
+  /// Makes of the divisor Q of half a map with little noise one with which directions have the power of the signal in the whole
+  /// map, Q sqrt(h (1 + h) / 2). By h = blur(W / Q) they are damped in half a map: what is left of the signal around a frequency. Half
+  /// maps that are so divided have noise for signal where a direction was hardly seen. Their correlation c, shell by shell, tells that
+  /// of the whole map and the truth, sqrt(2 c / (1 + c)), however unevenly directions are seen; that of damped ones does not see it.
+  /// @param weight    W, as improve had it; kept
+  /// @param divisor   Q, as improve leaves it; overwritten. A thousandth is the least h
+  /// @param spectrum, volume  as in improve; overwritten
+  /// @param options   the same radius as in improve
   /// @throws Error on shapes that do not fit and shared memory
-  template <class Divisor, class Averages, class Prior>
-  void keep_power(const ExecutionSpace& space, const Divisor& divisor, const Averages& averages,
-                  const Prior& prior) const;
+  template <class Weight, class Divisor, class Spectrum, class Volume>
+  void keep_power(const ExecutionSpace& space, const Weight& weight, const Divisor& divisor,
+                  const Spectrum& spectrum, const Volume& volume, const EqualiseOptions& options = {}) const;
 
 private:
+  Impl::Box<3> check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& weight,
+                     const Array<T, MemorySpace>& divisor, const Array<Complex, MemorySpace>& spectrum,
+                     const Array<T, MemorySpace>& volume) const;
+  /// spectrum becomes blur(spectrum).
+  void blur(const ExecutionSpace& space, const char* label, Impl::Box<3> box,
+            const Array<Complex, MemorySpace>& spectrum, const Array<T, MemorySpace>& volume) const;
+
   std::array<int, 3> padded_;
   Kokkos::View<T*, MemorySpace> factors_; ///< of x, y and z
   FFT<ExecutionSpace, 3, Complex, T> backward_;
@@ -112,26 +120,11 @@ struct DivideWeights {
 template <class T>
 struct KeepPower {
   T* divisor;
-  const double *averages, *prior;
-  Box<3> box;
-  Shells<3> radii;
-  int shells;
+  const Kokkos::complex<T>* kept;
 
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
-    int index[3];
-    box.locate(row, index);
-    const double squared = radii.squared(index, box);
-    T* const own = divisor + row * box.columns;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
-      const int shell = Kokkos::min(radii.shell(x, squared), shells - 1);
-      const T added = T(prior[shell]), mean = T(averages[shell]), from = own[x];
-      const T least = mean > 0 ? T(0.01) * mean / (mean + added) : T(1);
-      if (from > 0) {
-        const T kept = Kokkos::max(least, 1 - added / from);
-        own[x] = from * Kokkos::sqrt(kept * (1 + kept) / 2);
-      }
-    });
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const T h = Kokkos::clamp(kept[i].real(), T(1e-3), T(1));
+    divisor[i] *= Kokkos::sqrt(h * (1 + h) / 2);
   }
 };
 
@@ -229,6 +222,32 @@ WeightEqualiser<ExecutionSpace, T>::WeightEqualiser(const ExecutionSpace& space,
 }
 
 template <class ExecutionSpace, class T>
+Impl::Box<3> WeightEqualiser<ExecutionSpace, T>::check(const Impl::Arguments& arguments,
+                                                       const Array<const T, MemorySpace>& weight,
+                                                       const Array<T, MemorySpace>& divisor,
+                                                       const Array<Complex, MemorySpace>& spectrum,
+                                                       const Array<T, MemorySpace>& volume) const {
+  const auto box = Impl::spectrum_box<3>(arguments, "weight", weight);
+  arguments.require(box.batches == 1 && box.size[0] == padded_[2] && box.size[1] == padded_[1] &&
+                        box.size[2] == padded_[0],
+                    "weight", "one half spectrum of the padded box", [&] { return weight.shape(); });
+  arguments.same_spectrum("divisor", divisor, weight);
+  arguments.same_spectrum("spectrum", spectrum, weight);
+  arguments.shape("volume", volume, {1, padded_[0], padded_[1], padded_[2]});
+  return box;
+}
+
+template <class ExecutionSpace, class T>
+void WeightEqualiser<ExecutionSpace, T>::blur(const ExecutionSpace& space, const char* label,
+                                              Impl::Box<3> box, const Array<Complex, MemorySpace>& spectrum,
+                                              const Array<T, MemorySpace>& volume) const {
+  backward_.execute(space, spectrum, volume);
+  box.columns = box.size[0];
+  Impl::for_each_row(space, label, box.rows(), Impl::BlurWeights<T>{volume.data, box, factors_.data()});
+  forward_.execute(space, volume, spectrum);
+}
+
+template <class ExecutionSpace, class T>
 template <class Weight, class Divisor, class Averages, class Spectrum, class Volume>
 void WeightEqualiser<ExecutionSpace, T>::improve(const ExecutionSpace& space, const Weight& weight,
                                                  const Divisor& divisor, const Averages& averages,
@@ -241,13 +260,7 @@ void WeightEqualiser<ExecutionSpace, T>::improve(const ExecutionSpace& space, co
   const Array<double, MemorySpace> means(averages);
   const Array<Complex, MemorySpace> complex(spectrum);
   constexpr Impl::Arguments arguments{"WeightEqualiser::improve"};
-  const auto box = Impl::spectrum_box<3>(arguments, "weight", weights);
-  arguments.require(box.batches == 1 && box.size[0] == padded_[2] && box.size[1] == padded_[1] &&
-                        box.size[2] == padded_[0],
-                    "weight", "one half spectrum of the padded box", [&] { return weights.shape(); });
-  arguments.same_spectrum("divisor", divisors, weights);
-  arguments.same_spectrum("spectrum", complex, weights);
-  arguments.shape("volume", real, {1, padded_[0], padded_[1], padded_[2]});
+  const auto box = check(arguments, weights, divisors, complex, real);
   arguments.require(means.rank == 2 && means.extents[0] == 1 && means.extents[1] > 0, "averages",
                     "[1, at least one shell]", [&] { return means.shape(); });
   arguments.shape("error", error, {2});
@@ -268,12 +281,7 @@ void WeightEqualiser<ExecutionSpace, T>::improve(const ExecutionSpace& space, co
   Impl::for_each_row(space, "Bracewell::WeightEqualiser::improve::divide", box.rows(),
                      Impl::DivideWeights<T>{weights.data, divisors.data, means.data, prior.data, complex.data,
                                             box, radii, shells, squared_radius, options.first});
-  backward_.execute(space, spectrum, volume);
-  auto real_box = box;
-  real_box.columns = box.size[0];
-  Impl::for_each_row(space, "Bracewell::WeightEqualiser::improve::blur", real_box.rows(),
-                     Impl::BlurWeights<T>{real.data, real_box, factors_.data()});
-  forward_.execute(space, volume, spectrum);
+  blur(space, "Bracewell::WeightEqualiser::improve::blur", box, complex, real);
   using Improve = Impl::ImproveDivisor<ExecutionSpace, T>;
   using Result = Kokkos::View<Impl::Sums<2>, MemorySpace, Kokkos::MemoryUnmanaged>;
   const auto league = static_cast<int>((box.rows() + Improve::rows_per_team - 1) / Improve::rows_per_team);
@@ -286,24 +294,28 @@ void WeightEqualiser<ExecutionSpace, T>::improve(const ExecutionSpace& space, co
 }
 
 template <class ExecutionSpace, class T>
-template <class Divisor, class Averages, class Prior>
-void WeightEqualiser<ExecutionSpace, T>::keep_power(const ExecutionSpace& space, const Divisor& divisor,
-                                                    const Averages& averages, const Prior& prior) const {
-  const Array<T, MemorySpace> divisors(divisor);
-  const Array<const double, MemorySpace> means(averages), added(prior);
+template <class Weight, class Divisor, class Spectrum, class Volume>
+void WeightEqualiser<ExecutionSpace, T>::keep_power(const ExecutionSpace& space, const Weight& weight,
+                                                    const Divisor& divisor, const Spectrum& spectrum,
+                                                    const Volume& volume,
+                                                    const EqualiseOptions& options) const {
+  const Array<const T, MemorySpace> weights(weight);
+  const Array<T, MemorySpace> divisors(divisor), real(volume);
+  const Array<Complex, MemorySpace> complex(spectrum);
   constexpr Impl::Arguments arguments{"WeightEqualiser::keep_power"};
-  const auto box = Impl::spectrum_box<3>(arguments, "divisor", divisors);
-  arguments.require(box.batches == 1 && box.size[0] == padded_[2] && box.size[1] == padded_[1] &&
-                        box.size[2] == padded_[0],
-                    "divisor", "one half spectrum of the padded box", [&] { return divisors.shape(); });
-  arguments.require(means && means.rank == 2 && means.extents[0] == 1 && means.extents[1] > 0, "averages",
-                    "[1, at least one shell]", [&] { return means.shape(); });
-  arguments.same_shape("prior", added, means);
-  arguments.disjoint({{"divisor", divisors}}, {{"averages", means}, {"prior", added}});
+  const auto box = check(arguments, weights, divisors, complex, real);
+  arguments.disjoint({{"divisor", divisors}, {"spectrum", complex}, {"volume", real}}, {{"weight", weights}});
+  const double radius = options.radius.value_or(box.size[0] / 2.0);
+  arguments.within("options.radius", radius, 0.0, 1e9);
   const Kokkos::Profiling::ScopedRegion region("Bracewell::WeightEqualiser::keep_power");
-  Impl::for_each_row(space, "Bracewell::WeightEqualiser::keep_power::multiply", box.rows(),
-                     Impl::KeepPower<T>{divisors.data, means.data, added.data, box, Impl::Shells<3>(box),
-                                        static_cast<int>(added.extents[1])});
+  Impl::for_each_row(space, "Bracewell::WeightEqualiser::keep_power::divide", box.rows(),
+                     Impl::DivideWeights<T>{weights.data, divisors.data, nullptr, nullptr, complex.data, box,
+                                            Impl::Shells<3>(box), 0, radius * radius * (1 + 1e-12), false});
+  blur(space, "Bracewell::WeightEqualiser::keep_power::blur", box, complex, real);
+  Kokkos::parallel_for("Bracewell::WeightEqualiser::keep_power::multiply",
+                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                           space, 0, box.rows() * box.columns),
+                       Impl::KeepPower<T>{divisors.data, complex.data});
 }
 
 } // namespace Bracewell

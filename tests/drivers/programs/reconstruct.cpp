@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "support.hpp"
 
+#include "cryoem/local_resolution.hpp"
+#include "cryoem/map.hpp"
+
 #include <cstdlib>
 #include <numbers>
 #include <random>
@@ -73,7 +76,8 @@ TEST_CASE("a reconstruction writes its files and one line") {
   CHECK(std::ranges::count(line, '\n') == 1);
   CHECK(line.find("200 particles") != std::string::npos);
   for (const char* name : {"map.mrc", "map_half1.mrc", "map_half2.mrc", "map_sharpened.mrc", "map_fsc.txt",
-                           "map_fsc.png", "map_directions.txt", "map_directions.png", "map_slices.png"})
+                           "map_fsc.png", "map_directions.txt", "map_directions.png", "map_slices.png",
+                           "map_local_resolution.mrc", "map_summary.png"})
     CHECK(fs::file_size(scene.folder / name) > 0);
   const auto correlation = read_correlations(scene.folder / "map_fsc.txt", 1);
   REQUIRE(correlation.size() == 16);
@@ -349,6 +353,211 @@ TEST_CASE("half maps agree to 0.143 where map and truth agree to 0.5") {
   }
 }
 
+namespace {
+
+/// A real volume with random values, and what filters by |k| (periods per box) leave of it: separable sums.
+class RandomVolume {
+public:
+  RandomVolume(int box, unsigned seed) : n_(static_cast<std::size_t>(box)) {
+    std::mt19937 engine(seed);
+    std::normal_distribution<double> normal;
+    for (std::size_t i = 0; i < n_ * n_ * n_; ++i)
+      spectrum_.push_back(normal(engine));
+    transform(spectrum_, -1);
+  }
+
+  template <class Filter>
+  std::vector<double> filtered(const Filter& filter) const {
+    auto values = spectrum_;
+    const auto frequency = [this](std::size_t i) { return double(i) - (2 * i > n_ ? double(n_) : 0.0); };
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] *= filter(std::hypot(frequency(i / (n_ * n_)), frequency(i / n_ % n_), frequency(i % n_))) /
+                   double(values.size());
+    transform(values, 1);
+    std::vector<double> real;
+    for (const auto& value : values)
+      real.push_back(value.real());
+    return real;
+  }
+
+private:
+  using Values = std::vector<std::complex<double>>;
+
+  void transform(Values& values, int sign) const {
+    std::vector<std::complex<double>> waves, line(n_);
+    for (std::size_t i = 0; i < n_; ++i)
+      waves.push_back(std::polar(1.0, sign * 2 * std::numbers::pi * double(i) / double(n_)));
+    for (const std::size_t stride : {std::size_t{1}, n_, n_ * n_})
+      for (std::size_t begin = 0; begin < values.size(); ++begin) {
+        if (begin / stride % n_ != 0)
+          continue;
+        for (std::size_t k = 0; k < n_; ++k) {
+          double re = 0, im = 0;
+          for (std::size_t x = 0, at = 0; x < n_; ++x, at = (at + k) % n_) {
+            const auto value = values[begin + x * stride], wave = waves[at];
+            re += value.real() * wave.real() - value.imag() * wave.imag();
+            im += value.real() * wave.imag() + value.imag() * wave.real();
+          }
+          line[k] = {re, im};
+        }
+        for (std::size_t k = 0; k < n_; ++k)
+          values[begin + k * stride] = line[k];
+      }
+  }
+
+  std::size_t n_;
+  Values spectrum_;
+};
+
+} // namespace
+
+TEST_CASE("local resolution is the frequency up to which both halves have the same") {
+  // Left of the middle halves agree up to 8 periods in the box, right of it up to 16; beyond, each has noise of its own.
+  const double width = 16;
+  for (const int box : {48, 45}) {
+    const double limits[] = {box / 6.0, box / 3.0};
+    for (const double decay : {0.0, 8.0}) { // amplitudes fall to exp(-2) at the Nyquist limit of an even box
+      CAPTURE(box, decay);
+      const RandomVolume common(box, 1), noises[] = {{box, 2}, {box, 3}};
+      std::array<std::vector<float>, 2> halves;
+      for (std::size_t half : {0, 1}) {
+        halves[half].resize(static_cast<std::size_t>(box * box * box));
+        for (const int right : {0, 1}) {
+          const double limit = limits[right];
+          const auto fall = [&](double k) { return std::exp(-decay * k * k / (box * box)); };
+          const auto low = common.filtered([&](double k) { return k < limit ? fall(k) : 0.0; });
+          const auto high = noises[half].filtered([&](double k) { return k < limit ? 0.0 : fall(k); });
+          for (std::size_t i = 0; i < low.size(); ++i)
+            if ((static_cast<int>(i) % box >= box / 2) == (right == 1))
+              halves[half][i] = static_cast<float>(low[i] + high[i]);
+        }
+      }
+      const Space space;
+      const Bracewell::SoftSphere sphere{.radius = box / 2.0};
+      const auto on_device = [&](const std::vector<float>& values) {
+        return to_device(space, {.box = box, .values = values, .voxel_size = {}});
+      };
+      const LocalResolution found =
+          local_resolution(space, on_device(halves[0]), on_device(halves[1]), sphere, width, pixel_size);
+      const auto map = to_host(space, found.map);
+      CHECK(found.width == width * pixel_size);
+      double worst = 0;
+      int outside = 0;
+      std::size_t i = 0;
+      for (int z = 0; z < box; ++z)
+        for (int y = 0; y < box; ++y)
+          for (int x = 0; x < box; ++x, ++i) {
+            const int dz = z - box / 2, dy = y - box / 2, dx = x - box / 2;
+            const double radius = std::sqrt(double(dz * dz + dy * dy + dx * dx));
+            outside += radius > sphere.radius && map[i] != 0;
+            // Windows that no point of the other side is in, nor much of what lies beyond the box.
+            if (std::abs(dx) < width || radius > box / 2.0 - 4)
+              continue;
+            const double limit = limits[dx > 0] / box;
+            worst = std::max(worst, std::abs(pixel_size / map[i] - limit));
+          }
+      CHECK(outside == 0);
+      CHECK(worst < 1 / width / 2); // half of a window's resolution in frequency
+    }
+  }
+}
+
+TEST_CASE("--local-resolution gives windows, or none") {
+  const Scene scene(24, 60, random_gaussians(8, 5, 2));
+  const std::string good = reconstruct + " --star particles.star --no-ctf --out map.mrc --local-resolution ";
+  run_well(scene.folder, good + "0");
+  CHECK(!fs::exists(scene.folder / "map_local_resolution.mrc"));
+  CHECK(fs::exists(scene.folder / "map_summary.png"));
+  run_well(scene.folder, good + "36");
+  const MrcReader reader(scene.folder / "map_local_resolution.mrc");
+  CHECK(reader.header().voxel_size[0] == pixel_size);
+  const auto values = reader.read_volume();
+  CHECK(std::ranges::max(values) <= 36);
+  CHECK(values[(12 * 24 + 12) * 24 + 12] >= 2 * pixel_size);
+  CHECK(values[0] == 0);
+  expect_bad_input(scene.folder, good + "11", {"--local-resolution", "12 to 72 Angstrom", "found 11"});
+  expect_bad_input(scene.folder, good + "73", {"--local-resolution", "found 73"});
+}
+
+TEST_CASE("the curvature of the Ewald sphere is corrected, for both hands") {
+  // Electrons of 1 kV, pixels of 1 Angstrom: at 12 of 16 periods in the box a sideband lies 0.87 of a period beside the plane.
+  const int box = 32;
+  const double volts = 1000, lambda = 12.2643247 / std::sqrt(volts * (1 + 0.978466e-6 * volts));
+  const auto gaussians = random_gaussians(30, 6, 0.9);
+  auto particles = random_particles(400, 1);
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    particles[i].defocus_u = 20 + 130 * double(i * 37 % particles.size()) / double(particles.size());
+    particles[i].defocus_v = particles[i].defocus_u;
+  }
+  const TemporaryFolder folder;
+  const auto truth = gaussian_map(gaussians, box);
+  write_map(folder / "truth.mrc", truth, box, 1);
+  std::string star = star_text(particles, box, "images.mrcs", 1);
+  const std::string microscope = "300.0 2.7 0.1";
+  star.replace(star.find(microscope), microscope.size(), "1.0 0 0.1");
+  write_text(folder / "particles.star", star);
+  using Complex = std::complex<double>;
+  constexpr double pi = std::numbers::pi;
+  const auto wave = [&](int i) { return std::polar(1.0, 2 * pi * i / box); };
+  for (const int hand : {1, -1}) {
+    CAPTURE(hand);
+    std::vector<float> images;
+    for (const auto& p : particles) {
+      const auto a = relion_matrix(p);
+      // Of the molecule at image frequency (x, y) and z along the beam, in periods per box, about the centre of the image.
+      const auto molecule = [&](double x, double y, double z) {
+        Complex sum = 0;
+        for (const auto& g : gaussians) {
+          double at[3]; // in the image's frame
+          for (std::size_t r = 0; r < 3; ++r)
+            at[r] = a[r][0] * g.x + a[r][1] * g.y + a[r][2] * g.z;
+          const double d = g.deviation, k2 = (x * x + y * y + z * z) / (box * box);
+          sum += g.amplitude * std::pow(2 * pi * d * d, 1.5) * std::exp(-2 * pi * pi * d * d * k2) *
+                 std::polar(1.0, -2 * pi / box * (x * (at[0] - p.x) + y * (at[1] - p.y) + z * at[2]));
+        }
+        return sum;
+      };
+      std::vector<Complex> spectrum(box * box), rows(box * box);
+      for (int y = -box / 2; y < box / 2; ++y)
+        for (int x = -box / 2; x < box / 2; ++x) {
+          const double k2 = double(x * x + y * y) / (box * box), z = hand * box * lambda * k2 / 2;
+          const Complex e = std::polar(1.0, pi * lambda * p.defocus_u * k2 + std::asin(0.1));
+          if (x > -box / 2 && y > -box / 2)
+            spectrum[static_cast<std::size_t>((y + box) % box * box + (x + box) % box)] =
+                (e * molecule(x, y, z) - std::conj(e) * molecule(x, y, -z)) / Complex(0, 2);
+        }
+      const auto at = [&](int y, int x) { return static_cast<std::size_t>(y * box + x); };
+      for (int ky = 0; ky < box; ++ky)
+        for (int x = 0; x < box; ++x)
+          for (int kx = 0; kx < box; ++kx)
+            rows[at(ky, x)] += spectrum[at(ky, kx)] * wave((kx * (x + box / 2)) % box);
+      for (int y = 0; y < box; ++y)
+        for (int x = 0; x < box; ++x) {
+          Complex sum = 0;
+          for (int ky = 0; ky < box; ++ky)
+            sum += rows[at(ky, x)] * wave((ky * (y + box / 2)) % box);
+          images.push_back(static_cast<float>(sum.real() / (box * box)));
+        }
+    }
+    write_stack(folder / "images.mrcs", images, box, box);
+    const auto correlations = [&](const std::string& options) {
+      run_well(folder, reconstruct +
+                           " --star particles.star --pixel-size 1 --mask-diameter 24 --out map.mrc "
+                           "--reference truth.mrc --local-resolution 0 " +
+                           options);
+      return read_correlations(folder / "map_fsc.txt", 1);
+    };
+    const auto own = correlations(hand > 0 ? "--ewald" : "--ewald --reverse-curvature"),
+               other = correlations(hand < 0 ? "--ewald" : "--ewald --reverse-curvature"),
+               flat = correlations("");
+    CAPTURE(own, other, flat);
+    for (std::size_t shell = 1; shell <= 14; ++shell)
+      CHECK(own[shell] > 0.98);
+    CHECK(1 - own[14] < 0.5 * (1 - flat[14])); // what is missing
+    CHECK(other[12] < 0.9);
+  }
+}
+
 TEST_CASE("a sharpened map undoes the fall of amplitudes") {
   // A Gaussian of deviation s falls as exp(-2 pi^2 s^2 k^2), a B factor of 8 pi^2 s^2: 455 square Angstrom.
   const Scene scene(32, 300, random_gaussians(200, 5, 0.8));
@@ -419,6 +628,8 @@ TEST_CASE("bad usage ends with one message, code 2 and no output") {
   expect_bad_input(folder, good + "--symmetry Q7", {"Q7"});
   expect_bad_input(folder, good + "--floor 2", {"--floor"});
   expect_bad_input(folder, good + "--ctf --no-ctf", {"--ctf"});
+  expect_bad_input(folder, good + "--ewald --no-ctf", {"--ewald", "contrast transfer"});
+  expect_bad_input(folder, good + "--reverse-curvature", {"--ewald"});
   expect_bad_input(folder, good + "--reference none.mrc", {"none.mrc"});
   expect_bad_input(folder, reconstruct + " --star none.star --out map.mrc", {"none.star"});
   expect_bad_input(folder, reconstruct + " --star particles.star --out nowhere/map.mrc", {"nowhere"});
