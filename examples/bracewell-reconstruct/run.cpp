@@ -283,12 +283,17 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
                       "): dark particles? RELION's are bright (relion_preprocess --invert_contrast)");
   timings.phase("write");
   const int box = reconstruction.box();
-  write_all(paths, maps, box, {.pixel_size = pixel_size, .labels = provenance.lines()});
+  write_all(paths, maps, box,
+            {.pixel_size = pixel_size,
+             .labels = provenance.lines(),
+             .likeliest = options.star.string() +
+                          ": its images, poses and contrast transfer (defoci, Cs, Zernike terms)"});
   outputs.commit();
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  return options.out.string() + ": " + std::to_string(particles.count) +
-         (particles.count == 1 ? " particle of " : " particles of ") + std::to_string(box) + " x " +
+  const std::size_t used = particles.count - reconstruction.blank();
+  return options.out.string() + ": " + std::to_string(used) +
+         (used == 1 ? " particle of " : " particles of ") + std::to_string(box) + " x " +
          std::to_string(box) + " pixels" + (reconstruction.uses_ctf() ? ", CTF corrected" : "") +
          resolutions(maps, box, pixel_size) + ", " + number(elapsed.count()) + " s";
 }

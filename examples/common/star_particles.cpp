@@ -8,6 +8,7 @@
 #include "mrc.hpp"
 #include "output_family.hpp"
 #include "provenance.hpp"
+#include "ranges.hpp"
 
 #include <algorithm>
 #include <array>
@@ -71,6 +72,8 @@ private:
     const auto [stop, error] = std::from_chars(begin, end, value);
     if (stop != end || error != std::errc() || !std::isfinite(value))
       fail(row, table_.columns[column], "expected a finite number, found '" + text + "'");
+    if (const std::string expected = beyond_range(table_.columns[column], value); !expected.empty())
+      fail(row, table_.columns[column], expected + ", found " + text);
     return value;
   }
 
@@ -172,6 +175,22 @@ bool begins_as_cryosparc(const std::filesystem::path& path) {
   std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(8, file.size())), ' ');
   file.read_at(0, std::as_writable_bytes(std::span(beginning)));
   return is_cryosparc(beginning);
+}
+
+/// Columns that are written on as they are, and have numbers that are none: nan, inf.
+std::vector<std::string> findings_in_unread(const std::filesystem::path& file, const StarTable& table) {
+  std::vector<std::string> findings;
+  for (std::size_t column = 0; column < table.columns.size(); ++column)
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      const std::string text = table.value(row, column);
+      const std::size_t begin = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+      if (text.size() - begin != 3 || (text.substr(begin) != "nan" && text.substr(begin) != "inf"))
+        continue;
+      findings.push_back(file.string() + ": column " + table.columns[column] + " has no number in row " +
+                         std::to_string(row + 1) + " (" + text + "): it is not used, and written as it is");
+      break;
+    }
+  return findings;
 }
 
 /// Throws for tables that are no particles in images, with the way out.
@@ -587,6 +606,8 @@ Particles read_particles(const std::filesystem::path& path, const ParticleOption
   if (options.images)
     check_images(particles, tables);
   select_class(particles, options.class_number);
+  for (std::string& finding : findings_in_unread(particles.file, *particles.document.find(particles.table)))
+    particles.warnings.push_back(std::move(finding));
   return particles;
 }
 
