@@ -612,9 +612,13 @@ void MrcWriter::close() {
   put(Field::version, 20140);
   constexpr unsigned char stamp_byte = std::endian::native == std::endian::big ? 0x11 : 0x44;
   put(Field::map, 'M', 'A', 'P', ' ', stamp_byte, stamp_byte);
-  const auto labels = wrapped(!options_.labels.empty() ? options_.labels
-                              : creator().empty()      ? std::vector<std::string>{"Bracewell"}
-                                                       : std::vector<std::string>{creator()});
+  std::vector<std::string> lines = options_.labels;
+  const auto says_origin = [](const std::string& line) { return line.starts_with("bracewell-"); };
+  if (creator().empty() && lines.empty())
+    lines.emplace_back("Bracewell");
+  else if (!creator().empty() && std::ranges::none_of(lines, says_origin))
+    lines.push_back(creator());
+  const auto labels = wrapped(lines);
   put(Field::deviation, static_cast<float>(std::sqrt(all.squared_deviations / (section_values * sections))),
       static_cast<std::int32_t>(labels.size()));
   for (std::size_t i = 0; i < labels.size(); ++i) {

@@ -283,7 +283,7 @@ TEST_CASE("names that nobody typed replace nothing but what a program made") {
   expect_bad_input(scene.folder, command,
                    {"particles.star: is there, and bracewell-project did not make it", "--overwrite"});
   CHECK(read_text(scene.folder / "particles.star") == before);
-  expect_bad_input(scene.folder, reconstruct + " --demo .", {"map.mrc", "did not make it"});
+  expect_bad_input(scene.folder, reconstruct + " --demo .", {"particles.star", "did not make it"});
   expect_bad_input(scene.folder, tomography + " --demo .", {"scan.h5", "did not make it"});
   // A run over its own outputs, of every kind.
   for (int time = 0; time < 2; ++time) {

@@ -142,9 +142,9 @@ TEST_CASE("an output that cannot be right is not written, and the likeliest inpu
   scan.write<float>("/exchange/data", {8, 1, 32}, std::vector<float>(256, 0.0f));
   scan.write<float>("/large/data", {8, 1, 32}, std::vector<float>(256, 3e37f));
   scan.write<double>("/equal", {8}, std::vector<double>(8, 30.0));
-  scan.write<double>("/units", {8}, {0, 200, 400, 600, 800, 1000, 1200, 1400});
+  scan.write<double>("/units", {8}, std::vector<double>{0, 200, 400, 600, 800, 1000, 1200, 1400});
   scan.write_attribute("/units", "units", std::string("mrad"));
-  scan.write<double>("/strange", {8}, {0, 20, 40, 60, 80, 100, 120, 140});
+  scan.write<double>("/strange", {8}, std::vector<double>{0, 20, 40, 60, 80, 100, 120, 140});
   scan.write_attribute("/strange", "units", std::string("furlong"));
   scan.commit();
   const std::string slices = tomography + " --scan scan.h5 --out o.h5 --centre 16 --no-log ";
