@@ -51,7 +51,6 @@ constexpr Range ranges[] = {
     {"bracewell-ptychography --wavelength", 1e-14, 1e-3, "m"},
     {"bracewell-ptychography --distance", 1e-9, 1e6, "m"},
     {"bracewell-ptychography --detector-pixel", 1e-9, 1, "m"},
-    {"bracewell-ptychography --object-pixel", 1e-13, 1, "m"},
     {"bracewell-ptychography --defocus", -1e12, 1e12, "nm"},
 };
 
