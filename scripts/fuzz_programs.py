@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the programs on small files with damages: each run has to end in time with 0, or with one sentence and 1 or 2, and
-without output then. The folders of runs that do not stay; the tenth of them ends the script.
+"""Runs the programs on small files with damages, byte by byte and in their sense: numbers that nothing has in files and options that
+are whole, pipes in the place of files, datasets that refer to themselves. Each run has to end in time with 0 and values that
+can be right, or with one sentence and 1 or 2, and without output then. The folders of runs that do not stay; the tenth of them ends the script.
 
     fuzz_programs.py --programs build/fuzz/examples --seeds SEEDS [--data DATA] [--runs N] [--seconds S] [--seed K]
                      [--jobs J]
@@ -22,6 +23,11 @@ import subprocess
 import sys
 import tempfile
 import time
+
+try:
+    import h5py  # for datasets; without it their bytes are damaged only
+except ImportError:
+    h5py = None
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--programs", type=pathlib.Path, required=True)
@@ -137,6 +143,96 @@ def damaged(content, chance):
     return bytes(content)
 
 
+absurd_numbers = ("1e308", "-1e308", "1e38", "-1e30", "1e-300", "0", "-1", "nan", "inf", "65536", "1e15", "360", "0.0174533")
+
+# Options with a number each, at the end of a command.
+absurd_options = {
+    "project": ("--noise", "--pixel-size", "--oversampling", "--seed"),
+    "reconstruct": ("--pixel-size", "--mask-diameter", "--wiener", "--floor", "--b-factor", "--oversampling"),
+    "refine": ("--pixel-size", "--mask-diameter"),
+    "tomography": ("--hardening", "--zingers", "--span", "--first-angle", "--stripe-strength", "--roll"),
+    "ptychography": ("--object-rate", "--probe-rate", "--wavelength", "--distance", "--object-pixel", "--rotation"),
+}
+
+
+def with_number(path, chance):
+    """A whole file with one number, or a few, that its kind of quantity never has; returns what was done, for the log."""
+    number = chance.choice(absurd_numbers)
+    content = bytearray(path.read_bytes())
+    if path.suffix == ".star":
+        lines = content.decode(errors="replace").split("\n")
+        rows = [i for i, line in enumerate(lines) if re.match(r"\s*[-+0-9]", line)]
+        column = chance.randrange(12)
+        for i in rows if chance.random() < 0.5 else chance.sample(rows, 1):
+            words = lines[i].split()
+            words[column % len(words)] = number
+            lines[i] = " ".join(words)
+        path.write_text("\n".join(lines))
+    elif path.suffix in (".mrc", ".mrcs"):
+        size = struct.unpack_from("<4i", content)
+        if chance.random() < 0.4:  # of the cell: lengths and angles
+            struct.pack_into("<f", content, 40 + 4 * chance.randrange(6), min(max(float(number), -3e38), 3e38))
+        elif size[3] == 2:
+            count = (len(content) - 1024) // 4
+            for _ in range(chance.choice((1, 3, count))):
+                struct.pack_into("<f", content, 1024 + 4 * chance.randrange(count),
+                                 min(max(float(number), -3e38), 3e38))
+        else:
+            content[1024:] = bytes(len(content) - 1024)  # nothing in it
+        path.write_bytes(content)
+    elif path.suffix in (".tif", ".tiff"):
+        place, = struct.unpack_from("<I", content, 4)
+        count, = struct.unpack_from("<H", content, place)
+        at = place + 2 + 12 * chance.randrange(count)
+        struct.pack_into("<H", content, at + 8, chance.choice((0, 1, 2, 8, 9, 255, 65535)))  # a tag's value
+        path.write_bytes(content)
+    elif h5py:
+        with h5py.File(path, "r+") as file:
+            names = []
+            file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) and item.size else None)
+            name = chance.choice(names)
+            dataset = file[name]
+            if chance.random() < 0.2 and dataset.ndim:  # of itself, by another name or by its own
+                layout = h5py.VirtualLayout(dataset.shape, dataset.dtype)
+                layout[...] = h5py.VirtualSource(".", name, shape=dataset.shape)
+                del file[name]
+                file.create_virtual_dataset(name, layout)
+                return f"{name} of itself"
+            if chance.random() < 0.2:
+                del file[name]
+                file[name] = h5py.ExternalLink("pipe", name)
+                os.mkfifo(path.parent / "pipe")
+                return f"{name} in a pipe"
+            if dataset.dtype.kind in "iuf":
+                values = dataset[()]
+                kind = dataset.dtype
+                value = float(number)
+                if kind.kind != "f":
+                    limits = (0, 2**31 - 1) if kind.itemsize >= 4 else (0, 2**(8 * kind.itemsize - (kind.kind == "i")) - 1)
+                    value = min(max(value if value == value else 0, limits[0]), limits[1])
+                if dataset.ndim and chance.random() < 0.5:
+                    values.reshape(-1)[chance.randrange(values.size)] = value
+                else:
+                    values = values * 0 + kind.type(value)
+                dataset[()] = values
+            return f"{name} {number}"
+    return number
+
+
+def senseless(path):
+    """Whether an output that a run named has values that no result has."""
+    if path.suffix in (".mrc", ".mrcs"):
+        low, high = struct.unpack_from("<2f", path.read_bytes(), 76)
+        return not (abs(low) <= 1e15 and abs(high) <= 1e15 and low < high)
+    if path.suffix == ".h5" and h5py:
+        with h5py.File(path) as file:
+            for name in ("/exchange/data", "/object/amplitude"):
+                if name in file:
+                    values = file[name][()]
+                    return not (abs(values).max() <= 1e15 and values.min() < values.max())
+    return False
+
+
 def complaint(program, arguments, folder, names):
     """What is wrong with a run, or nothing."""
     command = [str(options.programs / f"bracewell-{program}"), *arguments.split(), "--memory-limit", "500"]
@@ -165,7 +261,10 @@ def complaint(program, arguments, folder, names):
         return "names a function"
     new = {path.name for path in folder.iterdir()} - set(names) - {"command", "stdout", "stderr"}
     if code == 0:
-        return None if any(name.startswith("out") for name in new) else "ended with 0 without output"
+        outputs = [folder / name for name in new if name.startswith("out")]
+        wrong = [path.name for path in outputs if senseless(path)]
+        return (f"ended with 0, and {wrong[0]} makes no sense" if wrong else
+                None if outputs else "ended with 0 without output")
     if code not in (1, 2):
         return f"ended with {code}"
     name = f"bracewell-{program}: "
@@ -201,8 +300,17 @@ def run(number):
     for path in {*sources, *beside}:
         shutil.copyfile(path, folder / path.name)
     victim = folder / chance.choice(sources).name
-    victim.write_bytes(damaged(victim.read_bytes(), chance))
-    wrong = complaint(program, arguments, folder, [path.name for path in {*sources, *beside}])
+    kind = chance.random()
+    if kind < 0.5 or real:
+        victim.write_bytes(damaged(victim.read_bytes(), chance))
+    elif kind < 0.9:
+        with_number(victim, chance)
+    elif kind < 0.93:
+        victim.unlink()
+        os.mkfifo(victim)
+    else:
+        arguments += f" {chance.choice(absurd_options[program])} {chance.choice(absurd_numbers)}"
+    wrong = complaint(program, arguments, folder, [path.name for path in {*sources, *beside}] + ["pipe"])
     counts[program] += 1
     if wrong:
         findings.append(f"{wrong}: {folder} ({(folder / 'command').read_text().strip()})")

@@ -192,6 +192,8 @@ std::vector<std::uint16_t> detected_counts(const Demo& demo, const std::vector<s
 
 void simulate(const Space& space, const Demo& demo, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
+  for (const char* const name : {"scan.cxi", "truth.h5", "scan.h5"})
+    const AtomicFile writable(folder / name); // before anything is
   Reconstruction truth;
   const int m = demo.probe, margin = demo.margin();
   truth.rows = truth.columns = m + (demo.scan - 1) * demo.step + 2 * margin;

@@ -270,7 +270,8 @@ int main(int argc, char** argv) {
   add_measurement_options(app, run.measurement);
   add_checkpoint_options(app, run.checkpoint);
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
-    run.checkpoint.identity = identity_of(app, {"--memory-limit", "--device-memory", "--pictures"});
+    run.checkpoint.identity =
+        identity_of(app, {"--passes", "--memory-limit", "--device-memory", "--pictures"});
     main_job(app, folder, demo, run, provenance, timings);
   });
 }

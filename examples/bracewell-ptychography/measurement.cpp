@@ -101,6 +101,7 @@ Measurement::Measurement(const std::filesystem::path& path, const MeasurementOpt
   blocks_.emplace(file_, data_);
   for (std::int64_t number = 0; number < shape_[0]; number += static_cast<std::int64_t>(options.every))
     numbers_.push_back(number);
+  leave_out_unwritten(provenance);
   read_window(options);
   read_geometry(options, provenance);
   read_mask(options, provenance);
@@ -111,6 +112,21 @@ Measurement::Measurement(const std::filesystem::path& path, const MeasurementOpt
                             std::to_string(shape_[2]) + " pixels" +
                             (wavelength_ > 0 ? ", wavelength " + shortest(wavelength_) + " m" : "") +
                             (object_pixel_ > 0 ? ", object pixel " + shortest(object_pixel_) + " m" : ""));
+}
+
+/// Leaves out patterns that the file has room for and no values: the scan stopped early.
+void Measurement::leave_out_unwritten(Provenance& provenance) {
+  const std::vector<std::int64_t> unwritten = file_.never_written(data_);
+  const auto before = static_cast<std::int64_t>(numbers_.size());
+  std::erase_if(numbers_, [&](std::int64_t number) { return std::ranges::binary_search(unwritten, number); });
+  provenance.unusable(
+      {.file = path().string() + ": " + data_,
+       .count = before - static_cast<std::int64_t>(numbers_.size()),
+       .of = before,
+       .what = "patterns",
+       .why = "were never written",
+       .done = "they are left out",
+       .remedy = "did the scan stop early? copy those that are there to a file of their own"});
 }
 
 std::string Measurement::find(const std::string& asked, const std::vector<std::string>& places,
@@ -455,6 +471,9 @@ void Measurement::read_positions(const MeasurementOptions& options, Provenance& 
   if (shape.size() != 2 || shape[0] != shape_[0] || (shape[1] != 2 && shape[1] != 3))
     file_.fail(name, "expected positions [" + std::to_string(shape_[0]) +
                          ", 2 or 3] as there are patterns, found shape " + hdf5_text(shape));
+  if (row_first && shape[1] == 3)
+    file_.fail(name, "expected row and column of every pattern, [" + std::to_string(shape_[0]) +
+                         ", 2], found three columns: x, y and z? write y and x to two columns");
   if (!pixels && !(object_pixel_ > 0))
     throw InputError(path().string() +
                      ": its positions are in metres, and the object's pixel is not known: wavelength, "

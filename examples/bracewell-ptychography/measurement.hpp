@@ -117,6 +117,7 @@ private:
                                const std::vector<std::string>& places) const;
   std::optional<double> any_sign(const std::vector<std::string>& places) const;
   void read_geometry(const MeasurementOptions& options, Provenance& provenance);
+  void leave_out_unwritten(Provenance& provenance);
   void read_window(const MeasurementOptions& options);
   void read_mask(const MeasurementOptions& options, Provenance& provenance);
   void read_corrections(Provenance& provenance);

@@ -72,6 +72,12 @@ public:
       while (std::ssize(losses) < job_.passes() && !stands_still(losses)) {
         own().copy_to(space_, before);
         make_pass(batches, passes);
+        if (!std::isfinite(losses.back())) // which no further pass mends
+          throw std::runtime_error(
+              "the loss is not a finite number in pass " + std::to_string(losses.size()) +
+              (losses.size() == 1 ? ": patterns or probe have values beyond single precision, or learning "
+                                    "rates are too high (--object-rate, --probe-rate)"
+                                  : ": lower the learning rates (--object-rate, --probe-rate)"));
         if (losses.back() < passes.least) {
           passes.least = losses.back();
           std::swap(before, best);
@@ -237,6 +243,9 @@ private:
     generator >> passes.generator;
     auto sorted = passes.order;
     std::ranges::sort(sorted);
+    if (done > static_cast<std::size_t>(job_.passes()))
+      throw InputError(file.path().string() + ": --passes " + std::to_string(job_.passes()) + ": " +
+                       std::to_string(done) + " were made already; expected as many or more");
     bool sound = generator && done <= static_cast<std::size_t>(job_.passes()) &&
                  state.adam.steps == static_cast<std::int64_t>(done * batches);
     for (std::size_t b = 0; b < batches; ++b)

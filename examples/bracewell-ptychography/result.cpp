@@ -214,6 +214,8 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
     for (std::size_t c = 0; c < names.size(); ++c)
       result.settings.push_back({names[c], job.aberrations()[c]});
   }
+  for (const auto& [name, count] : job.provenance().counts())
+    result.settings.push_back({name, double(count)});
   result.provenance = job.provenance().text();
   return result;
 }

@@ -88,9 +88,13 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
   timings.phase("start");
   if (!(totals.counts > 0))
     throw InputError(measurement.path().string() + ": all patterns are empty");
-  if (const auto empty = sum_over_processes(double(loss.empty_patterns())); empty > 0)
-    provenance.assume(measurement.path().string() + ": " + shortest(empty) +
-                      " patterns without counts are left out");
+  provenance.unusable({.file = measurement.path().string(),
+                       .count = std::int64_t(sum_over_processes(double(loss.empty_patterns()))),
+                       .of = measurement.count(),
+                       .what = "patterns",
+                       .why = "have no counts",
+                       .done = "they are left out",
+                       .remedy = "was the shutter shut? copy the others to a file of their own"});
   job.check_centre(totals.pattern);
   provenance.say();
   const Probe probe = first_probe(space, job, totals);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-reconstruct/demo.hpp"
 
+#include "common/atomic_file.hpp"
 #include "common/picture.hpp"
 #include "cryoem/image_output.hpp"
 #include "cryoem/map.hpp"
@@ -97,6 +98,8 @@ void write_gallery(const fs::path& path, const fs::path& stack, const Demo& demo
 
 void simulate(const Space& space, const Demo& demo, const fs::path& folder) {
   fs::create_directories(folder);
+  for (const char* const name : {"truth.mrc", "particles.star", "particles.mrcs", "map.mrc"})
+    const AtomicFile writable(folder / name); // before anything is
   const Molecule molecule = make_molecule(space, demo.box);
   write_volume(folder / "truth.mrc", density(space, molecule), {demo.box, demo.box, demo.box},
                {.pixel_size = demo.pixel_size});

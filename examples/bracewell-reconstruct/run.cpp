@@ -338,15 +338,20 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
                       "): dark particles? RELION's are bright (relion_preprocess --invert_contrast)");
   timings.phase("write");
   const int box = reconstruction.box();
-  write_all(paths, maps, box, {.pixel_size = pixel_size, .labels = provenance.lines()});
+  write_all(paths, maps, box,
+            {.pixel_size = pixel_size,
+             .labels = provenance.lines(),
+             .likeliest = options.star.string() +
+                          ": its images, poses and contrast transfer (defoci, Cs, Zernike terms)"});
   outputs.commit();
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const std::size_t used = particles.count - reconstruction.blank();
   const std::string counted =
       particles.in_tilt_series > 0
-          ? std::to_string(particles.count) + " tilts of " + std::to_string(particles.in_tilt_series) +
+          ? std::to_string(used) + " tilts of " + std::to_string(particles.in_tilt_series) +
                 " particles of "
-          : std::to_string(particles.count) + (particles.count == 1 ? " particle of " : " particles of ");
+          : std::to_string(used) + (used == 1 ? " particle of " : " particles of ");
   return options.out.string() + ": " + counted + std::to_string(box) + " x " + std::to_string(box) +
          " pixels" + (reconstruction.uses_ctf() ? ", CTF corrected" : "") +
          resolutions(maps, box, pixel_size) + ", " + number(elapsed.count()) + " s";

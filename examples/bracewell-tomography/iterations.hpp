@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bracewell-tomography/reconstructor.hpp"
+#include "common/input_error.hpp"
 
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/reconstruct/mask.hpp>
@@ -99,8 +100,13 @@ Reconstructor iterated(const Space& space, const RunOptions& options, std::int64
     };
     LeastSquaresOptions now = of_solver;
     if (watch)
-      now.progress = [&](int) {
-        watch(std::int64_t(count), shape.normal ? std::optional<double>() : squares());
+      now.progress = [&](int iteration) {
+        const auto left = shape.normal ? std::optional<double>() : squares();
+        if (left && !std::isfinite(*left)) // which no further one mends
+          throw InputError("--solver: the residual is not a finite number in iteration " +
+                           std::to_string(iteration) +
+                           ": the scan's values, --hardening or --total-variation are too large");
+        watch(std::int64_t(count), left);
       };
     Values of_data;
     if (weights.size() > 0) {

@@ -137,6 +137,8 @@ std::string demonstrate(const Space& space, RunOptions run, const fs::path& fold
   fs::create_directories(folder, error);
   run.scan = {.file = folder / "scan.h5"};
   run.out = folder / "slices.h5";
+  for (const char* const name : {"scan.h5", "slices.h5", "truth.h5"})
+    const AtomicFile writable(folder / name); // before anything is
   simulate_scan(demo, run.scan.file);
   const RunResult result = reconstruct(space, run, provenance, timings);
   const std::vector<float> slices = Hdf5Reader(run.out).read<float>("/exchange/data"),

@@ -423,29 +423,97 @@ void check_size(const RunOptions& options, const Place& place, Provenance& prove
                       std::to_string(place.seen) + " pixels");
 }
 
+namespace {
+
+/// The middle row of all views as it is stored, [angles, width], and what of it is no data.
+struct StoredRow {
+  std::int64_t row, width, count;
+  std::vector<float> values, dark, faint; ///< the last two [width]: no light, and hardly any
+  float limit;                            ///< of the type
+
+  StoredRow(const Space& space, const Job& job)
+      : row(job.options.binning * job.middle_row()), width(job.scan.width()), count(job.angles() * width),
+        values(size(count)), dark(size(width), 0.F),
+        limit(saturation(job.scan.format().type).value_or(std::numeric_limits<float>::infinity())) {
+    const StoredFormat format = job.scan.format();
+    const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
+                                                           size(count * bytes_of(format.type)));
+    job.scan.read(row, 1, {host.data(), host.size()});
+    const auto stored = Kokkos::create_mirror_view_and_copy(Memory(), host);
+    const auto floats = allocate<DeviceView<float*>>("floats", count);
+    to_floats(space, format, stored.data(), floats.data(), count);
+    space.fence("Bracewell::examples::stored_row");
+    Kokkos::deep_copy(host_view(values), Part<const float*>(floats.data(), floats.size()));
+    if (job.scan.has_dark())
+      job.scan.read_dark(row, 1, dark);
+    faint = dark;
+    if (!job.scan.has_flat())
+      return;
+    constexpr float hardly_any = 0.01F;
+    std::vector<float> flat(size(width));
+    job.scan.read_flat(0, row, 1, flat);
+    for (std::size_t x = 0; x < faint.size(); ++x)
+      faint[x] += hardly_any * std::max(0.F, flat[x] - dark[x]);
+  }
+
+  bool is_saturated(std::int64_t i) const { return values[size(i)] >= limit; }
+  bool is_finite(std::int64_t i) const { return std::isfinite(values[size(i)]); }
+};
+
+} // namespace
+
+void drop_frames(const Space& space, Job& job, Provenance& provenance) {
+  const StoredRow seen(space, job);
+  std::vector<std::int64_t> without(size(job.angles()), 0); // values that are no data
+  for (std::int64_t i = 0; i < seen.count; ++i)
+    without[size(i / seen.width)] +=
+        !seen.is_finite(i) || seen.is_saturated(i) ||
+        (job.logarithm && seen.values[size(i)] <= seen.faint[size(i % seen.width)]);
+  std::vector<std::int64_t> sorted = without;
+  const auto middle = sorted.begin() + std::ptrdiff_t(sorted.size() / 2);
+  std::ranges::nth_element(sorted, middle);
+  const auto is_most = [&](std::int64_t values) { return 10 * values > 9 * seen.width; };
+  const std::string row = "row " + std::to_string(seen.row);
+  if (is_most(*middle))
+    throw InputError(job.scan.path().string() + ": " + row + " of most projections has no data" +
+                     (job.logarithm ? ", less than 1 % of the light or saturated: was the shutter shut?"
+                                    : ": it is saturated or not finite"));
+  if (2 * *middle > seen.width)
+    return; // frames of this kind are not told from the others
+  std::vector<bool> bad;
+  std::vector<std::int64_t> numbers;
+  for (std::size_t p = 0; p < without.size(); ++p) {
+    bad.push_back(is_most(without[p]));
+    if (bad.back())
+      numbers.push_back(job.scan.views()[p].number);
+  }
+  if (numbers.empty())
+    return;
+  std::ranges::sort(numbers);
+  std::string list;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, numbers.size()); ++i)
+    list += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
+  provenance.unusable({.file = job.scan.path().string(),
+                       .count = std::int64_t(numbers.size()),
+                       .of = job.angles(),
+                       .what = "frames",
+                       .why = "have no light or are saturated (" + row + " of projections " + list +
+                              (numbers.size() > 8 ? " and others)" : ")"),
+                       .done = "they are left out",
+                       .remedy = "--leave-out goes on without them"});
+  job.scan.drop(bad);
+  job.check_span();
+}
+
 void check_values(const Space& space, const Job& job, Provenance& provenance) {
-  const std::int64_t bin = job.options.binning, width = job.scan.width(), row = bin * job.middle_row(),
-                     count = job.angles() * width;
-  const StoredFormat format = job.scan.format();
-  const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
-                                                         size(count * bytes_of(format.type)));
-  job.scan.read(row, 1, {host.data(), host.size()});
-  const auto stored = Kokkos::create_mirror_view_and_copy(Memory(), host);
-  const auto floats = allocate<DeviceView<float*>>("floats", count);
-  to_floats(space, format, stored.data(), floats.data(), count);
-  space.fence("Bracewell::examples::check_values");
-  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), floats);
-  std::vector<float> dark(size(width), 0.F);
-  if (job.scan.has_dark())
-    job.scan.read_dark(row, 1, dark);
-  const float limit = saturation(format.type).value_or(std::numeric_limits<float>::infinity());
+  const StoredRow seen(space, job);
+  const std::int64_t row = seen.row, width = seen.width, count = seen.count;
   std::int64_t not_finite = 0, saturated = 0, without_light = 0;
   std::vector<std::int64_t> of_columns(size(width)), dead;
   for (std::int64_t i = 0; i < count; ++i) {
-    const float value = values(size(i));
     const std::size_t x = size(i % width);
-    const bool is_saturated = value >= limit, is_finite = std::isfinite(value),
-               is_dark = job.logarithm && value <= dark[x];
+    const bool is_saturated = seen.is_saturated(i), is_finite = seen.is_finite(i),
+               is_dark = job.logarithm && seen.values[size(i)] <= seen.dark[x];
     not_finite += !is_finite, saturated += is_finite && is_saturated, without_light += is_finite && is_dark;
     of_columns[x] += !is_finite || is_saturated || is_dark;
   }
@@ -455,8 +523,7 @@ void check_values(const Space& space, const Job& job, Provenance& provenance) {
   const std::int64_t all = not_finite + saturated + without_light;
   if (all == 0)
     return;
-  std::string text = "row " + std::to_string(row) + " has " + std::to_string(all) + " of " +
-                     std::to_string(count) + " values that are no data (" + std::to_string(saturated) +
+  std::string text = "are no data in row " + std::to_string(row) + " (" + std::to_string(saturated) +
                      " saturated, " + std::to_string(without_light) + " without light, " +
                      std::to_string(not_finite) + " not finite)";
   if (!dead.empty()) {
@@ -467,12 +534,24 @@ void check_values(const Space& space, const Job& job, Provenance& provenance) {
     text += dead.size() > 8 ? " and others)" : ")";
   }
   if (dead.empty() && 1000 * all < count)
-    provenance.took(job.scan.path(), text + ": they are interpolated");
+    provenance.took(job.scan.path(), std::to_string(all) + " of " + std::to_string(count) + " values " +
+                                         text + ": they are interpolated");
   else
-    provenance.assume(job.scan.path().string() + ": " + text + ": they are interpolated");
+    provenance.unusable({.file = job.scan.path().string(),
+                         .count = all,
+                         .of = count,
+                         .what = "values",
+                         .why = text,
+                         .done = "they are interpolated",
+                         .remedy = "--columns and --leave-out take the others"});
 }
 
 void check_flats(const Job& job, Provenance& provenance) {
+  if (job.scan.has_flat() && !job.scan.has_dark() && !job.options.scan.dark.empty())
+    provenance.assume(
+        job.scan.path().string() +
+        ": has flat frames but no dark ones: without beam the detector is taken to show 0; --dark "
+        "says where they are, --dark \"\" that there are none");
   if (!job.scan.has_dark())
     return;
   const Means means(job, job.middle_row(), 1);

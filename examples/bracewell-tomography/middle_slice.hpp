@@ -41,10 +41,14 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
 /// Says what iterations take for granted.
 void check_size(const RunOptions& options, const Place& place, Provenance& provenance);
 
+/// Goes on without the frames whose middle row is no data where those of others are: dropped, taken with the shutter shut,
+/// saturated. Throws InputError where too many are, and where no frame has light.
+void drop_frames(const Space& space, Job& job, Provenance& provenance);
+
 /// Says how many values of the middle row are no data: saturated, without light or not finite.
 void check_values(const Space& space, const Job& job, Provenance& provenance);
 
-/// Says where flat frames are no brighter than dark ones.
+/// Says where flat frames are no brighter than dark ones, and where there are none of these.
 void check_flats(const Job& job, Provenance& provenance);
 
 /// Where the views are: as the scan says, or found with some rows from all of the slices, and written.

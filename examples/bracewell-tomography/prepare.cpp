@@ -99,28 +99,17 @@ Job::Job(const RunOptions& of_run, Provenance& provenance) : options(of_run), sc
   middle = slices / 2;
   if (options.air)
     within("--air", *options.air, width);
-  const auto [first, last] = std::ranges::minmax(scan.angles());
-  const double least = options.half_acquisition ? 350 : 170;
-  double span = last - first;
-  if (options.half_acquisition && scan.angles().size() > 1) // to the first angle of the next turn
-    span *= double(scan.angles().size()) / double(scan.angles().size() - 1);
-  const bool searched = !options.centre && !options.try_centres && !scan.is_tilt_series();
-  if (searched || options.half_acquisition)
-    if (span < least * degree)
-      throw InputError(
-          file +
-          (options.half_acquisition ? ": --half-acquisition takes " : ": the rotation axis is found from ") +
-          shortest(least) + " degrees or more, the angles span " + shortest(span / degree) +
-          (options.half_acquisition ? "" : "; use --centre"));
+  check_span();
   if (options.half_acquisition && options.centre && !(*options.centre >= 0 && *options.centre <= width - 1))
     throw InputError("--centre: expected a pixel of the detector with --half-acquisition, 0 to " +
                      std::to_string(width - 1) + ", found " + shortest(*options.centre));
   if (options.laminography && !options.centre)
     throw InputError("--laminography takes a --centre in pixels");
+  const auto [first, last] = std::ranges::minmax(scan.angles());
   if (options.laminography &&
       (last - first) * double(scan.angles().size()) < 350 * degree * (double(scan.angles().size()) - 1))
     provenance.assume(file + ": --laminography takes angles over a whole turn, they span " +
-                      shortest(span / degree) + " degrees: what the others would see is missing");
+                      shortest((last - first) / degree) + " degrees: what the others would see is missing");
   logarithm = options.logarithm.value_or(true);
   if (!options.logarithm && !scan.has_flat() && !options.air) {
     const double below = share_without_light(scan, options.binning * middle_row());
@@ -140,6 +129,22 @@ Job::Job(const RunOptions& of_run, Provenance& provenance) : options(of_run), sc
                         " pixels, more than the " + std::to_string(detector_rows) +
                         " rows of the frames: the outermost ones go on");
   }
+}
+
+void Job::check_span() const {
+  const auto [first, last] = std::ranges::minmax(scan.angles());
+  const double least = options.half_acquisition ? 350 : 170;
+  double span = last - first;
+  if (options.half_acquisition && scan.angles().size() > 1) // to the first angle of the next turn
+    span *= double(scan.angles().size()) / double(scan.angles().size() - 1);
+  const bool searched = !options.centre && !options.try_centres && !scan.is_tilt_series();
+  if (searched || options.half_acquisition)
+    if (span < least * degree)
+      throw InputError(
+          scan.path().string() +
+          (options.half_acquisition ? ": --half-acquisition takes " : ": the rotation axis is found from ") +
+          shortest(least) + " degrees or more, the angles span " + shortest(span / degree) +
+          (options.half_acquisition ? "" : "; use --centre"));
 }
 
 std::optional<float> saturation(StoredType type) {

@@ -27,6 +27,9 @@ struct Job {
 
   Job(const RunOptions& options, Provenance& provenance);
 
+  /// Throws InputError where the angles span too little to find the axis.
+  void check_span() const;
+
   std::int64_t angles() const { return std::int64_t(scan.angles().size()); }
   std::int64_t middle_row() const { return rows.begin + middle; }
   /// Of all projections, as they are stored.

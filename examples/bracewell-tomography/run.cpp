@@ -142,6 +142,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   timings.phase("open");
   Job job(options, provenance);
   unpack(job, options, job.with_neighbours(job.rows), provenance);
+  drop_frames(space, job, provenance);
   const Stripes stripes = stripe_removal(space, job);
   std::optional<SliceOutput> output;
   const auto open_output = [&](double axis) {
@@ -175,6 +176,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   if (!size_is_known)
     open_output(centre);
   output->write_provenance(provenance.text());
+  for (const auto& [name, count] : provenance.counts())
+    output->write_attribute(name, double(count));
 
   MiddlePicture picture(measuring ? fs::path() : picture_path(options), place_of(job, centre).image);
   timings.phase("plan");
@@ -183,6 +186,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   timings.phase("reconstruct");
   timings.stages(pipeline.run([&](std::vector<float> slice) { picture.take(std::move(slice)); }));
   timings.share("slices", pipeline.taken());
+  pipeline.require_result();
   timings.phase("finish");
   const double residual = pipeline.residual(sum_over_processes(pipeline.iterations().squares), job.slices);
   if (!measuring) {
@@ -209,6 +213,7 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   OutputFamily outputs({options.out});
   Job job(options, provenance);
   unpack(job, options, job.with_neighbours({job.middle_row(), job.middle_row() + 1}), provenance);
+  drop_frames(space, job, provenance);
   const bool tilts = options.try_tilts.has_value();
   const TrialRange& range = tilts ? *options.try_tilts : *options.try_centres;
   const auto count = static_cast<std::int64_t>((range.last - range.first) / range.step + 1 + 1e-9);

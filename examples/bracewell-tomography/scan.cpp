@@ -47,6 +47,29 @@ std::string listed(const std::vector<std::int64_t>& numbers) {
 
 constexpr double turn = 2 * std::numbers::pi;
 
+/// Radians of a unit's name; nothing for a name that is none.
+std::optional<double> radians_of(std::string unit) {
+  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  if (unit.ends_with('s'))
+    unit.pop_back();
+  constexpr std::pair<const char*, double> known[] = {{"", degree},
+                                                      {"deg", degree},
+                                                      {"degree", degree},
+                                                      {"\xc2\xb0", degree},
+                                                      {"rad", 1},
+                                                      {"radian", 1},
+                                                      {"mrad", 1e-3},
+                                                      {"milliradian", 1e-3},
+                                                      {"grad", 0.9 * degree},
+                                                      {"gon", 0.9 * degree},
+                                                      {"gradian", 0.9 * degree},
+                                                      {"turn", turn}};
+  for (const auto& [name, value] : known)
+    if (unit == name)
+      return value;
+  return {};
+}
+
 } // namespace
 
 Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(options) {
@@ -84,6 +107,7 @@ Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(option
   else
     make_angles(provenance);
   leave_out(provenance);
+  leave_out_unwritten(provenance);
   sort_views(provenance);
 }
 
@@ -239,6 +263,11 @@ void Scan::open_frames(Frames& frames, const std::string& name, const std::strin
       frames.sets.emplace_back();
     frames.sets.back().push_back(frame);
   }
+  if (stack.hdf5())
+    for (const std::int64_t frame : stack.hdf5()->never_written(place.dataset))
+      for (Numbers& set : frames.sets)
+        if (std::erase(set, frame) > 0 && set.empty())
+          stack.hdf5()->fail(place.dataset, "has frames that were never written, which read as zeros");
   if (&frames == &flat_)
     flat_times_ = sets > 1 ? options_.flat_at : Numbers{0};
 }
@@ -365,20 +394,26 @@ void Scan::take_angles(const FramePlace& place, Provenance& provenance) {
   const auto [least, most] = std::ranges::minmax(angles);
   const std::string range = shortest(least) + " to " + shortest(most),
                     unit = hdf5 ? hdf5->text_attribute(place.dataset, "units") : "";
-  bool radians = unit.starts_with("rad");
-  if (options_.angle_unit) {
-    radians = options_.angle_unit == AngleUnit::Radians;
-  } else if (unit.empty() && most - least > 1 && most - least < 6.5 && count > 8) {
-    radians = true; // so few degrees are no scan
+  std::optional<double> factor = radians_of(unit);
+  if (options_.angle_unit)
+    factor = options_.angle_unit == AngleUnit::Radians ? 1 : degree;
+  if (!factor)
+    fail("expected units of degrees or radians, found \"" + unit + "\"; --angle-unit says what they are");
+  if (most == least && count > 1)
+    fail("all " + std::to_string(count) + " angles are " + shortest(least) + ", which is no scan");
+  if (!options_.angle_unit && unit.empty() && most - least > 1 && most - least < 6.5 && count > 8) {
+    factor = 1; // so few degrees are no scan
     provenance.assume(
         path().string() + ": angles from " + range +
         " are taken as radians, as they would be too few degrees; --angle-unit says what they are");
   }
-  provenance.took(place.file,
-                  std::to_string(count) + " angles from " + range + (radians ? " radians" : " degrees"));
+  provenance.took(place.file, std::to_string(count) + " angles from " + range +
+                                  (*factor == 1        ? " radians"
+                                   : *factor == degree ? " degrees"
+                                                       : ' ' + unit));
   double largest_step = 0;
   for (std::size_t p = 0; p < count; ++p) {
-    views_[p].angle = angles[p] * (radians ? 1 : degree);
+    views_[p].angle = angles[p] * *factor;
     if (p > 0)
       largest_step = std::max(largest_step, std::abs(views_[p].angle - views_[p - 1].angle));
   }
@@ -389,6 +424,8 @@ void Scan::take_angles(const FramePlace& place, Provenance& provenance) {
 }
 
 void Scan::make_angles(Provenance& provenance) {
+  if (options_.span && !(std::abs(*options_.span) > 0 && std::abs(*options_.span) < 1e6))
+    throw InputError("--span: expected degrees other than 0, found " + shortest(*options_.span));
   const std::size_t projections = views_.size();
   std::int64_t count = std::int64_t(projections);
   // Numbers that are missing among files are views that are missing.
@@ -429,6 +466,50 @@ void Scan::leave_out(Provenance& provenance) {
     throw InputError(path().string() + ": --leave-out leaves no projection");
   if (views_.size() < before)
     provenance.took(path(), std::to_string(views_.size()) + " of " + std::to_string(before) + " projections");
+}
+
+/// Leaves out frames that the file has room for and no values: the scan stopped early.
+void Scan::leave_out_unwritten(Provenance& provenance) {
+  const FramePlace& place = stack_->place();
+  if (!stack_->hdf5())
+    return;
+  const Numbers unwritten = stack_->hdf5()->never_written(place.dataset);
+  const auto is_unwritten = [&](const View& view) {
+    return std::ranges::binary_search(unwritten, view.frame);
+  };
+  const auto first = std::ranges::find_if(views_, is_unwritten);
+  if (first == views_.end())
+    return;
+  const auto count = std::ranges::count_if(views_, is_unwritten);
+  const auto last = std::find_if(views_.rbegin(), views_.rend(), is_unwritten);
+  const std::string range = std::to_string(first->number) + ":" + std::to_string(last->number + 1);
+  provenance.unusable(
+      {.file = path().string() + ": " + place.dataset,
+       .count = count,
+       .of = std::int64_t(views_.size()),
+       .what = "frames",
+       .why = "were never written (projection " + std::to_string(first->number) + " is the first)",
+       .done = "they are left out",
+       .remedy = "did the scan stop early? --leave-out " + range + " goes on without them"});
+  std::erase_if(views_, is_unwritten);
+}
+
+void Scan::drop(const std::vector<bool>& views) {
+  const std::size_t frame = unpacked_.size() / std::max<std::size_t>(1, views_.size());
+  std::size_t kept = 0;
+  for (std::size_t p = 0; p < views.size(); ++p) {
+    if (views[p])
+      continue;
+    views_[kept] = views_[p];
+    angles_[kept] = angles_[p];
+    if (kept < p)
+      std::copy_n(unpacked_.begin() + std::ptrdiff_t(p * frame), frame,
+                  unpacked_.begin() + std::ptrdiff_t(kept * frame));
+    ++kept;
+  }
+  views_.resize(kept);
+  angles_.resize(kept);
+  unpacked_.resize(kept * frame);
 }
 
 /// Puts views in the order of their angles, unless they follow each other already.

@@ -79,6 +79,8 @@ public:
   std::int64_t bytes_per_row() const; ///< of all projections
   /// Rows that are unpacked together, from compressed parts or numbers of odd bits; 1 where nothing is.
   std::int64_t packed_rows() const { return stack_->packed_rows(); }
+  /// Goes on without some of the views, [views()].
+  void drop(const std::vector<bool>& views);
   /// Unpacks detector rows [first, first + count) of all projections, once for all that read them later.
   void unpack(std::int64_t first, std::int64_t count);
   /// Detector rows [first, first + count) of all projections, [angles, count, width], as they are stored. From any
@@ -111,6 +113,7 @@ private:
   void take_angles(const FramePlace& place, Provenance& provenance);
   void make_angles(Provenance& provenance);
   void leave_out(Provenance& provenance);
+  void leave_out_unwritten(Provenance& provenance);
   void sort_views(Provenance& provenance);
 
   ScanOptions options_;

@@ -7,6 +7,7 @@
 #include "common/handout.hpp"
 #include "common/input_error.hpp"
 #include "common/progress.hpp"
+#include "common/ranges.hpp"
 #include "common/slots.hpp"
 #include "common/stored_values.hpp"
 
@@ -16,6 +17,7 @@
 #include <cmath>
 #include <functional>
 #include <future>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,6 +29,18 @@ struct Largest {
   const float* values;
   KOKKOS_FUNCTION void operator()(std::int64_t i, float& largest) const {
     largest = Kokkos::max(largest, Kokkos::abs(values[i]));
+  }
+};
+
+/// Least and largest value, and whether there is one that is not finite.
+struct LookAtSlices {
+  const float* values;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, float& least, float& most, int& bad) const {
+    const float value = values[i];
+    const bool finite = Kokkos::isfinite(value);
+    least = finite ? Kokkos::min(least, value) : least;
+    most = finite ? Kokkos::max(most, value) : most;
+    bad = finite ? bad : 1;
   }
 };
 
@@ -112,6 +126,12 @@ public:
     return times;
   }
 
+  /// Throws InputError where the slices of this process are no result.
+  void require_result() const {
+    if (chunks_.taken() > 0 && place_.image > 1)
+      require_sensible(options_.out, least_, most_, true, likeliest());
+  }
+
   /// How many slices this process took.
   std::int64_t taken() const { return chunks_.taken(); }
 
@@ -131,6 +151,14 @@ private:
   }
   std::int64_t row_bytes() const {
     return prepared_ ? prepared_->row_values * std::int64_t(sizeof(float)) : job_.bytes_per_row();
+  }
+
+  /// Where slices that are no result come from.
+  std::string likeliest() const {
+    return job_.scan.path().string() + " (its values, flat and dark frames)" +
+           (options_.hardening.empty() ? "" : ", --hardening") +
+           (options_.phase ? ", the options of --phase" : "") +
+           (options_.solver ? ", the options of --solver" : "");
   }
 
   void reconstruct(std::int64_t item, const Middle& middle) {
@@ -160,6 +188,17 @@ private:
       progress_.add(count(item) * (options_.solver->iterations - iterations.made));
     if (!options_.corners)
       apply_mask(space_, slices, {.radius = place_.image / 2.0});
+    float least = 0, most = 0;
+    int bad = 0;
+    Kokkos::parallel_reduce(
+        "Bracewell::examples::look_at_slices",
+        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space_, 0, std::int64_t(slices.size())),
+        LookAtSlices{slices.data()}, Kokkos::Min<float>(least), Kokkos::Max<float>(most),
+        Kokkos::Max<int>(bad));
+    least_ = std::min(least_, double(least)), most_ = std::max(most_, double(most));
+    if (bad > 0 ||
+        (options_.solver && !std::isfinite(iterations_.squares))) // which nothing mends that follows
+      require_sensible(options_.out, least, most, false, likeliest());
     if (!as_floats)
       store_as_halves(space_, slices, stored);
     space_.fence("Bracewell::examples::tomography"); // the slots are read and written by other stages
@@ -189,6 +228,7 @@ private:
   Handout chunks_;
   Progress progress_;
   Iterations iterations_;
+  double least_ = std::numeric_limits<double>::infinity(), most_ = -least_; ///< values of slices
 };
 
 } // namespace Bracewell::Examples

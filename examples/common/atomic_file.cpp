@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -37,6 +38,68 @@ std::string machine() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+Replacing& replacing() {
+  static Replacing what;
+  return what;
+}
+
+/// Whether the program made the file, or a table of particles aside another one of Bracewell's: its name is near the
+/// beginning or the end.
+bool is_own(const std::filesystem::path& path) {
+  const std::string& made = creator();
+  const std::string name =
+      path.extension() == ".star" ? made.substr(0, made.find(' ') + 1) : std::string("bracewell-");
+  constexpr std::streamoff most = 1 << 16;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  for (const std::streamoff begin : {std::streamoff(0), std::max<std::streamoff>(0, size - most)}) {
+    std::string text(std::size_t(std::clamp<std::streamoff>(size - begin, 0, most)), '\0');
+    file.seekg(begin);
+    if (file.read(text.data(), std::streamsize(text.size())) && text.find(name) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+/// Throws InputError where the file is there and renaming another one to its name would fail, or must not be tried.
+/// @param name  as it was given: links are resolved in `path`
+void require_replaceable(const std::string& name, const std::filesystem::path& path,
+                         const std::filesystem::path& folder) {
+  struct stat file {
+  }, around{};
+  if (::stat(path.c_str(), &file) != 0 || ::stat(folder.c_str(), &around) != 0)
+    return;
+  bool locked = false, mounted = file.st_dev != around.st_dev;
+#if defined(STATX_ATTR_IMMUTABLE) && defined(__linux__)
+  struct statx more {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &more) == 0) {
+    locked = (more.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0;
+#if defined(STATX_ATTR_MOUNT_ROOT)
+    mounted = mounted || (more.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#endif
+  }
+#endif
+  const uid_t user = ::geteuid();
+  const bool sticky =
+      (around.st_mode & S_ISVTX) != 0 && user != 0 && user != file.st_uid && user != around.st_uid;
+  const auto refuse = [&](const char* why) { throw InputError(name + ": cannot be replaced: " + why); };
+  if (locked)
+    refuse("it is immutable (lsattr)");
+  if (mounted)
+    refuse("it is a file system of its own (a mount)");
+  if (sticky)
+    refuse("it is another user's, and its folder lets only owners do that (sticky)");
+  const Replacing& may = replacing();
+  if (may.creator.empty() || may.all)
+    return;
+  if ((file.st_mode & S_IWUSR) == 0 || ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+    throw InputError(name + ": is there and write-protected; --overwrite replaces it");
+  if (std::ranges::find(may.given, std::filesystem::path(name)) == may.given.end() && file.st_size > 0 &&
+      !is_own(path))
+    throw InputError(name + ": is there, and " + may.creator.substr(0, may.creator.find(' ')) +
+                     " did not make it; --overwrite replaces it");
 }
 
 /// Makes pages of a file be there; returns what went wrong, or 0.
@@ -67,6 +130,12 @@ struct AtomicFile::Reservation {
   }
 };
 
+void set_replacing(Replacing what) { replacing() = std::move(what); }
+
+void let_replace(const std::filesystem::path& path) { replacing().given.push_back(path); }
+
+const std::string& creator() { return replacing().creator; }
+
 AtomicFile::AtomicFile(std::filesystem::path path, Writers writers)
     : path_(std::move(path)), writers_(process_count() > 1 ? writers : Writers::One) {
   if (path_.empty())
@@ -82,6 +151,7 @@ AtomicFile::AtomicFile(std::filesystem::path path, Writers writers)
     throw InputError(name + ": cannot be written: it is there and is not a regular file");
   if (!path_.has_filename())
     throw InputError(name + ": cannot be written: it names a folder");
+  require_replaceable(name, path_, folder());
   if (writers_ == Writers::All)
     open_together();
   else if (!open_nameless())

@@ -8,11 +8,28 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace Bracewell::Examples {
 
 class OutputFamily;
+
+/// What the files of a program may replace.
+struct Replacing {
+  /// "bracewell-project 0.2.0": derived names replace files that have the name in their first or last 64 kB, or but for tables
+  /// of particles that of another program of Bracewell. Empty: there is no program, and all may be replaced.
+  std::string creator = {};
+  std::vector<std::filesystem::path> given = {}; ///< names that the user typed: may be anyone's
+  bool all = false;                              ///< write-protected ones and others' too
+};
+/// Holds from now on, for all files.
+void set_replacing(Replacing replacing);
+/// This one may be anyone's, too: who asks looks at it.
+void let_replace(const std::filesystem::path& path);
+/// What outputs say of their origin; empty where there is no program.
+const std::string& creator();
 
 /// An output file that appears whole or not at all. Until commit() it has no name, where the file system can do
 /// that, and goes with the program whatever ends it; elsewhere it is a hidden file in the target's folder, named
@@ -24,7 +41,7 @@ public:
   enum class Writers { One, All };
 
   /// Throws InputError where the target's folder cannot be written to, or the target is there and is not a
-  /// regular file; std::logic_error where there is an OutputFamily that lacks the target.
+  /// regular file, cannot be replaced (sticky folder, immutable, mounted) or may not be (Replacing); std::logic_error where there is an OutputFamily that lacks the target.
   explicit AtomicFile(std::filesystem::path path, Writers writers = Writers::One);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;

@@ -62,9 +62,9 @@ std::vector<std::string> identity_of(const CLI::App& app, const std::vector<std:
   std::vector<std::string> identity{app.get_name() + " " BRACEWELL_VERSION};
   for (const auto* const option : app.get_options()) {
     const std::string name = option->get_name(), type = option->get_type_name();
-    const bool elsewhere = type == "FILE" || type == "FOLDER" || name == "--strict" || name == "--timings" ||
-                           name == "--resume" || name == "--checkpoint-every" ||
-                           std::ranges::find(others, name) != others.end();
+    const bool elsewhere = type == "FILE" || type == "FOLDER" || name == "--strict" ||
+                           name == "--overwrite" || name == "--timings" || name == "--resume" ||
+                           name == "--checkpoint-every" || std::ranges::find(others, name) != others.end();
     if (option->count() == 0 || elsewhere)
       continue;
     identity.push_back(name);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "command_line.hpp"
 
+#include "atomic_file.hpp"
 #include "input_error.hpp"
 #include "memory_limit.hpp"
 #include "processes.hpp"
+#include "ranges.hpp"
 #include "signals.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -70,6 +72,58 @@ void require_finite_numbers(const CLI::App& app) {
         throw CLI::ValidationError(option->get_name(), "expected a number below 2^63, found " + text);
     }
   }
+}
+
+constexpr const char* asked_for_help = "expected --help or --version of all processes or of none";
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define BRACEWELL_WAITS_AS_IT_IS
+#endif
+#endif
+#if !defined(BRACEWELL_WAITS_AS_IT_IS)
+/// Threads sleep while they wait for each other, unless the user said how they wait: where other programs are at work, a
+/// thread that spins keeps the one that it waits for from its processor. OpenMP's library reads the variable when it
+/// is loaded, before main() and before the constructors of the program: only what stands in this section runs earlier.
+void wait_quietly() {
+  for (const char* const name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY"})
+    if (std::getenv(name) != nullptr)
+      return;
+  ::setenv("OMP_WAIT_POLICY", "passive", 0);
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = wait_quietly;
+#endif
+#endif
+
+/// While this lives, files are replaced as an option says.
+class ReplacingOf {
+public:
+  ReplacingOf(const CLI::App& app, bool all) {
+    Replacing what{.creator = app.get_name() + " " BRACEWELL_VERSION, .given = {}, .all = all};
+    for (const CLI::Option* option : app.get_options())
+      if (option->get_type_name() == "FILE")
+        for (const std::string& name : option->results())
+          what.given.emplace_back(name);
+    set_replacing(std::move(what));
+  }
+  ReplacingOf(const ReplacingOf&) = delete;
+  ReplacingOf& operator=(const ReplacingOf&) = delete;
+  ~ReplacingOf() { set_replacing({}); }
+};
+
+/// Throws for numbers of options that no measurement has (beyond_range).
+void require_ranges(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& text : option->results()) {
+      char* end = nullptr;
+      const double value = std::strtod(text.c_str(), &end);
+      if (end == text.c_str() || *end != '\0')
+        continue;
+      if (const std::string expected = beyond_range(app.get_name() + " " + option->get_name(), value);
+          !expected.empty())
+        throw CLI::ValidationError(option->get_name(), expected + ", found " + text);
+    }
 }
 
 /// Kokkos ends with an abort where it cannot read a variable of its own.
@@ -156,9 +210,16 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     Timings timings;
     bool strict = false, print_timings = false;
     app.add_flag("--strict", strict, "what would be assumed, with a warning, is an error");
+    bool overwrite = false;
+    app.add_flag("--overwrite", overwrite,
+                 "replace outputs that are write-protected, and others' files that have derived names");
     app.add_flag("--timings", print_timings, "end with a line on stderr that says where the time went");
     app.parse(argc, argv);
+    if (!group.agree(false))
+      return complain(asked_for_help, BadInput);
     require_finite_numbers(app);
+    require_ranges(app);
+    const ReplacingOf replacing(app, overwrite);
     Provenance provenance(app.get_name(), strict);
     for (int i = 1; i < argc; ++i)
       provenance.option(argv[i]);
@@ -187,6 +248,8 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
       std::cout << wrapped_help(app.help(), terminal_columns());
     else
       app.exit(request);
+    if (!group.agree(true)) // the others would wait for this process, and it for them
+      return complain(asked_for_help, BadInput);
     return std::cout.flush() ? Success : complain("standard output cannot be written", Failure);
   } catch (const CLI::ParseError& error) {
     return complain(without_largest_number(error.what()) + " (see --help)", BadInput);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <limits>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -88,15 +89,76 @@ Handle memory_space(const Hdf5Shape& shape) {
           H5Sclose};
 }
 
+/// Whether opening a file would wait for its writer, or never reach an end: a pipe, a socket, a device.
+bool is_special(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
+/// The places where the library looks for a file that another one names, in its order.
+std::vector<std::filesystem::path> places_of(const std::filesystem::path& name,
+                                             const std::filesystem::path& holder, const char* variable) {
+  std::vector<std::filesystem::path> places;
+  std::filesystem::path relative = name;
+  if (name.is_absolute()) {
+    places.push_back(name);
+    relative = name.filename();
+  }
+  std::istringstream prefixes(std::getenv(variable) != nullptr ? std::getenv(variable) : "");
+  for (std::string prefix; std::getline(prefixes, prefix, ':');)
+    places.push_back(std::filesystem::path(prefix) / relative);
+  std::error_code error;
+  places.push_back(holder.parent_path() / relative);
+  places.push_back(relative);
+  places.push_back(std::filesystem::weakly_canonical(holder, error).parent_path() / relative);
+  return places;
+}
+
+/// The file that a link led to and that was not opened, with what names it; empty where all were.
+std::string& refused_link() {
+  static std::string text; // guarded by Lock
+  return text;
+}
+
+/// Called by the library before it opens the file that an external link names.
+herr_t look_at_link(const char* holder, const char*, const char* name, const char*, unsigned*, hid_t, void*) {
+  for (const auto& place : places_of(name, holder, "HDF5_EXT_PREFIX"))
+    if (is_special(place)) {
+      refused_link() = place.string() + ": is not a regular file, and a link in " + holder + " leads to it";
+      return -1;
+    }
+  return 0;
+}
+
+/// How objects are opened: external links lead to regular files only.
+hid_t access_of(hid_t kind) {
+  const hid_t properties = H5Pcreate(kind);
+  H5Pset_elink_cb(properties, look_at_link, nullptr);
+  return properties;
+}
+hid_t links() {
+  static const hid_t properties = access_of(H5P_LINK_ACCESS);
+  return properties;
+}
+
 /// Whether every part of a path is there: the library calls a missing parent an error.
 bool exists(hid_t file, const std::string& name) {
-  for (std::size_t end = 0; end != std::string::npos;) {
-    end = name.find('/', end + 1);
-    const std::string part = name.substr(0, end);
-    if (part != "/" && !part.empty() && H5Lexists(file, part.c_str(), H5P_DEFAULT) <= 0)
-      return false;
-  }
-  return H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT) > 0; // false for a link to nothing
+  refused_link().clear();
+  const auto is_there = [&] {
+    for (std::size_t end = 0; end != std::string::npos;) {
+      end = name.find('/', end + 1);
+      const std::string part = name.substr(0, end);
+      if (part != "/" && !part.empty() && H5Lexists(file, part.c_str(), links()) <= 0)
+        return false;
+    }
+    return H5Oexists_by_name(file, name.c_str(), links()) > 0; // false for a link to nothing
+  };
+  const bool result = is_there();
+  if (!refused_link().empty())
+    throw InputError(refused_link());
+  return result;
 }
 
 struct Attribute {
@@ -105,15 +167,15 @@ struct Attribute {
 
 /// An attribute of an object; nothing where there is none.
 std::optional<Attribute> open_attribute(hid_t file, const std::string& object, const std::string& name) {
-  if (!exists(file, object) || H5Aexists_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0)
+  if (!exists(file, object) || H5Aexists_by_name(file, object.c_str(), name.c_str(), links()) <= 0)
     return {};
-  Handle opened(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  Handle opened(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, links()), H5Aclose);
   Handle space(H5Aget_space(opened), H5Sclose), type(H5Aget_type(opened), H5Tclose);
   return Attribute{std::move(opened), std::move(space), std::move(type)};
 }
 
 bool is_dataset(hid_t file, const std::string& name) {
-  const Handle object(exists(file, name) ? H5Oopen(file, name.c_str(), H5P_DEFAULT) : -1, H5Oclose);
+  const Handle object(exists(file, name) ? H5Oopen(file, name.c_str(), links()) : -1, H5Oclose);
   return object && H5Iget_type(object) == H5I_DATASET;
 }
 
@@ -125,40 +187,130 @@ std::string text_of(const Get& get) {
   return text.c_str();
 }
 
-/// Values may lie in other files, by external links, virtual datasets and external storage: these are read,
-/// too. Throws where a source of a virtual dataset is missing: the library gives the fill value for what it held.
-void remember_files(const Hdf5Reader& reader, const std::string& of, hid_t dataset) {
-  const Handle file(H5Iget_file_id(dataset), H5Fclose), properties(H5Dget_create_plist(dataset), H5Pclose);
-  const std::filesystem::path holder =
-      text_of([&](char* text, std::size_t size) { return H5Fget_name(file, text, size); });
-  OutputFamily::remember_input(holder);
-  const auto remember = [&](const std::filesystem::path& other) {
-    OutputFamily::remember_input(other);
-    OutputFamily::remember_input(holder.parent_path() / other);
-  };
-  std::size_t sources = 0;
+/// A file that a dataset names: the first place where it is; empty where it is at none.
+std::filesystem::path find_source(const std::string& name, const std::filesystem::path& holder,
+                                  const char* variable) {
+  std::error_code error;
+  for (const auto& place : places_of(name, holder, variable))
+    if (std::filesystem::exists(place, error))
+      return place;
+  return {};
+}
+
+/// One of the sources that a virtual dataset is put together from.
+struct Source {
+  std::string file, dataset; ///< as stated: "." is the file itself, "%b" stands for numbers from 0 on
+  Handle target, source;     ///< what is selected of both
+
+  Source(hid_t properties, std::size_t i)
+      : file(text_of([&](char* text, std::size_t size) {
+          return H5Pget_virtual_filename(properties, i, text, size);
+        })),
+        dataset(text_of([&](char* text, std::size_t size) {
+          return H5Pget_virtual_dsetname(properties, i, text, size);
+        })),
+        target(H5Pget_virtual_vspace(properties, i), H5Sclose),
+        source(H5Pget_virtual_srcspace(properties, i), H5Sclose) {}
+
+  bool is_numbered() const {
+    return numbered(file, 0) != numbered(file, 1) || numbered(dataset, 0) != numbered(dataset, 1);
+  }
+  /// The name with a number, as the library makes it.
+  static std::string numbered(const std::string& name, std::int64_t number) {
+    std::string result;
+    for (std::size_t i = 0; i < name.size(); ++i)
+      if (name.compare(i, 2, "%b") == 0)
+        result += std::to_string(number), ++i;
+      else if (name.compare(i, 2, "%%") == 0)
+        result += '%', ++i;
+      else
+        result += name[i];
+    return result;
+  }
+};
+
+std::vector<Source> sources_of(hid_t properties) {
+  std::vector<Source> sources;
+  std::size_t count = 0;
   if (H5Pget_layout(properties) == H5D_VIRTUAL)
-    H5Pget_virtual_count(properties, &sources);
-  for (std::size_t i = 0; i < sources; ++i) {
-    const std::string source = text_of(
-        [&](char* text, std::size_t size) { return H5Pget_virtual_filename(properties, i, text, size); });
-    remember(source);
-    const char* const prefix = std::getenv("HDF5_VDS_PREFIX");
-    std::error_code error;
-    const auto is_there = [&](const std::filesystem::path& path) {
-      return std::filesystem::exists(path, error);
-    };
-    // A source "." is this file; of a pattern with "%b" the library takes as many files as there are.
-    if (source != "." && source.find('%') == std::string::npos && !is_there(source) &&
-        !is_there(holder.parent_path() / source) &&
-        !is_there(holder.parent_path() / std::filesystem::path(source).filename()) &&
-        (prefix == nullptr || !is_there(std::filesystem::path(prefix) / source)))
-      reader.fail(of, "is virtual, and its source " + source + " is missing");
+    H5Pget_virtual_count(properties, &count);
+  for (std::size_t i = 0; i < count; ++i)
+    sources.emplace_back(properties, i);
+  return sources;
+}
+
+/// First and last rows of what is selected; nothing where that has no end.
+std::optional<std::pair<Hdf5Shape, Hdf5Shape>> bounds_of(hid_t selection) {
+  const auto rank = static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(selection)));
+  std::vector<hsize_t> first(rank), last(rank);
+  if (rank == 0 || H5Sget_select_bounds(selection, first.data(), last.data()) < 0)
+    return {};
+  return std::pair(Hdf5Shape(first.begin(), first.end()), Hdf5Shape(last.begin(), last.end()));
+}
+
+std::filesystem::path file_of(hid_t dataset) {
+  const Handle file(H5Iget_file_id(dataset), H5Fclose);
+  return text_of([&](char* text, std::size_t size) { return H5Fget_name(file, text, size); });
+}
+
+/// Values may lie in other files, by external links, virtual datasets and external storage: these are read, too. Throws
+/// where a source of a virtual dataset is missing or too small, for which the library gives the fill value, where it is no
+/// regular file, and where it is the dataset itself, for which the library takes memory without end.
+void follow_sources(const Hdf5Reader& reader, const std::string& of, hid_t dataset) {
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  const std::filesystem::path holder = file_of(dataset);
+  OutputFamily::remember_input(holder);
+  static int depth = 0; // guarded by Lock
+  struct Deeper {
+    Deeper() { ++depth; }
+    ~Deeper() { --depth; }
+  } const deeper;
+  constexpr int deepest = 16;
+  const auto check = [&](const std::string& file, const std::string& name, const Source& of_source,
+                         bool numbered) {
+    const auto place = file == "." ? holder : find_source(file, holder, "HDF5_VDS_PREFIX");
+    if (place.empty()) {
+      if (!numbered) // of a numbered one the library takes as many as there are
+        reader.fail(of, "is virtual, and its source " + file + " is missing");
+      return false;
+    }
+    if (depth > deepest)
+      reader.fail(of, "is virtual, and refers to itself, or to others more than " + std::to_string(deepest) +
+                          " times in a row");
+    const Hdf5Reader source(place);
+    if (numbered && !source.has_dataset(name))
+      return false;
+    const Hdf5Shape shape = source.shape(name);
+    const hid_t selection = of_source.source;
+    const bool all = H5Sget_select_type(selection) == H5S_SEL_ALL; // its extents are not stored
+    const auto bounds = all ? std::nullopt : bounds_of(selection);
+    bool fits = !all || hdf5_elements(shape) >= H5Sget_select_npoints(of_source.target);
+    for (std::size_t axis = 0; bounds && axis < std::max(shape.size(), bounds->second.size()); ++axis)
+      fits = fits && shape.size() == bounds->second.size() && bounds->second[axis] < shape[axis];
+    if (!fits)
+      reader.fail(of, "is virtual, and its source " + file + " has too few values: " + name + " is " +
+                          hdf5_text(shape));
+    return true;
+  };
+  for (const Source& source : sources_of(properties)) {
+    if (!source.is_numbered()) {
+      check(Source::numbered(source.file, 0), Source::numbered(source.dataset, 0), source, false);
+      continue;
+    }
+    std::int64_t number = 0;
+    while (
+        check(Source::numbered(source.file, number), Source::numbered(source.dataset, number), source, true))
+      ++number;
+    if (number == 0)
+      reader.fail(of, "is virtual, and its source " + Source::numbered(source.file, 0) + " is missing");
   }
   for (int i = 0; i < H5Pget_external_count(properties); ++i) {
     std::array<char, 4096> name{};
     H5Pget_external(properties, static_cast<unsigned>(i), name.size() - 1, name.data(), nullptr, nullptr);
-    remember(name.data());
+    const auto place = find_source(name.data(), holder, "HDF5_EXTFILE_PREFIX");
+    OutputFamily::remember_input(place);
+    if (is_special(place))
+      reader.fail(of, "has its values in " + place.string() + ", which is not a regular file");
   }
 }
 
@@ -182,7 +334,8 @@ Handle Hdf5::open_dataset(const Hdf5Reader& reader, hid_t file, const std::strin
     throw InputError(reader.path().string() + ": has no dataset " + name);
   if (!is_dataset(file, name))
     throw InputError(reader.path().string() + ": " + name + " is a group, not a dataset");
-  Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
+  static const hid_t access = access_of(H5P_DATASET_ACCESS);
+  Handle dataset(H5Dopen2(file, name.c_str(), access), H5Dclose);
   if (!dataset)
     reader.fail(name, "cannot be opened");
   return dataset;
@@ -350,7 +503,8 @@ bool Hdf5Reader::has_dataset(const std::string& name) const {
 
 std::vector<std::string> Hdf5Reader::list(const std::string& group) const {
   const Lock lock(path_);
-  const Handle opened(exists(file_, group) ? H5Gopen2(file_, group.c_str(), H5P_DEFAULT) : -1, H5Gclose);
+  static const hid_t access = access_of(H5P_GROUP_ACCESS);
+  const Handle opened(exists(file_, group) ? H5Gopen2(file_, group.c_str(), access) : -1, H5Gclose);
   if (!opened)
     throw InputError(path_.string() + ": has no group " + group);
   H5G_info_t info{};
@@ -367,10 +521,100 @@ std::vector<std::string> Hdf5Reader::list(const std::string& group) const {
 Hdf5Shape Hdf5Reader::shape(const std::string& name) const {
   const Lock lock(path_);
   const Handle dataset = open_dataset(*this, file_, name);
-  remember_files(*this, name, dataset);
+  if (!followed_.contains(name)) {
+    follow_sources(*this, name, dataset);
+    followed_.insert(name);
+  }
   const Hdf5Shape shape = shape_of(*this, name, dataset);
   require_plausible(*this, name, dataset, shape);
   return shape;
+}
+
+std::vector<std::int64_t> Hdf5Reader::never_written(const std::string& name) const {
+  const Lock lock(path_);
+  const Hdf5Shape all = shape(name);
+  if (all.empty() || hdf5_elements(all) == 0)
+    return {};
+  const Handle dataset = open_dataset(*this, file_, name);
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  std::vector<bool> missing(static_cast<std::size_t>(all[0]), false);
+  const auto mark = [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t row = std::max<std::int64_t>(0, first); row < std::min(end, all[0]); ++row)
+      missing[static_cast<std::size_t>(row)] = true;
+  };
+  const H5D_layout_t layout = H5Pget_layout(properties);
+  if (layout == H5D_CONTIGUOUS && H5Pget_external_count(properties) == 0) {
+    if (H5Dget_storage_size(dataset) == 0)
+      mark(0, all[0]);
+  } else if (layout == H5D_CHUNKED) {
+    std::vector<hsize_t> chunk(all.size()), place(all.size());
+    if (H5Pget_chunk(properties, int(all.size()), chunk.data()) != int(all.size()))
+      return {};
+    hsize_t there = 0, chunks = 1, across = 1;
+    for (std::size_t axis = 0; axis < all.size(); ++axis) {
+      const hsize_t number = (hsize_t(all[axis]) + chunk[axis] - 1) / chunk[axis];
+      chunks *= number;
+      across *= axis == 0 ? 1 : number;
+    }
+    const Handle space(H5Dget_space(dataset), H5Sclose);
+    if (H5Dget_num_chunks(dataset, space, &there) < 0 || there >= chunks)
+      return {};
+    for (std::int64_t first = 0; first < all[0]; first += std::int64_t(chunk[0]))
+      for (hsize_t i = 0; i < across; ++i) {
+        place[0] = hsize_t(first);
+        hsize_t left = i;
+        for (std::size_t axis = all.size(); axis-- > 1;) {
+          const hsize_t number = (hsize_t(all[axis]) + chunk[axis] - 1) / chunk[axis];
+          place[axis] = left % number * chunk[axis];
+          left /= number;
+        }
+        hsize_t size = 0;
+        if (H5Dget_chunk_storage_size(dataset, place.data(), &size) >= 0 && size > 0)
+          continue;
+        mark(first, first + std::int64_t(chunk[0]));
+        break;
+      }
+  } else if (layout == H5D_VIRTUAL) {
+    const std::filesystem::path holder = file_of(dataset);
+    std::vector<double> covered(missing.size(), 0); // values of each row
+    for (const Source& source : sources_of(properties)) {
+      const std::string file = Source::numbered(source.file, 0),
+                        dataset_there = Source::numbered(source.dataset, 0);
+      if (source.is_numbered())
+        return {}; // as many as there are
+      const Hdf5Reader other(file == "." ? holder : find_source(file, holder, "HDF5_VDS_PREFIX"));
+      const auto to = bounds_of(source.target);
+      auto from = bounds_of(source.source);
+      if (H5Sget_select_type(source.source) == H5S_SEL_ALL) {
+        const Hdf5Shape whole = other.shape(dataset_there);
+        from.emplace(Hdf5Shape(whole.size(), 0), whole);
+        for (std::int64_t& last : from->second)
+          --last;
+      }
+      const auto selected = double(H5Sget_select_npoints(source.target));
+      if (!to || !from || from->first.empty())
+        return {};
+      const std::int64_t rows = to->second[0] - to->first[0] + 1;
+      for (std::int64_t row = to->first[0]; row <= to->second[0] && row < all[0]; ++row)
+        covered[static_cast<std::size_t>(row)] += selected / double(rows);
+      const auto lacking = other.never_written(dataset_there);
+      if (from->second[0] - from->first[0] + 1 == rows)
+        for (const std::int64_t row : lacking)
+          if (row >= from->first[0] && row <= from->second[0])
+            mark(row - from->first[0] + to->first[0], row - from->first[0] + to->first[0] + 1);
+      if (from->second[0] - from->first[0] + 1 != rows && !lacking.empty())
+        mark(to->first[0], to->second[0] + 1);
+    }
+    const double whole = double(hdf5_elements(all)) / double(all[0]);
+    for (std::int64_t row = 0; row < all[0]; ++row)
+      if (covered[static_cast<std::size_t>(row)] < whole * (1 - 1e-9))
+        mark(row, row + 1);
+  }
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < all[0]; ++row)
+    if (missing[static_cast<std::size_t>(row)])
+      rows.push_back(row);
+  return rows;
 }
 
 bool Hdf5Reader::is_complex(const std::string& name) const {
@@ -448,6 +692,8 @@ Hdf5Writer::Hdf5Writer(std::filesystem::path path, AtomicFile::Writers writers)
   file_ = H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
   if (file_ < 0)
     fail("no HDF5 file can be made there");
+  if (!creator().empty())
+    write_attribute("/", "creator", creator());
 }
 
 Hdf5Writer::~Hdf5Writer() { close(); }

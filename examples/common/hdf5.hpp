@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -94,6 +95,9 @@ public:
   /// Empty for a scalar. A shape that the file is too small for is an error, so that memory of its size can be asked
   /// for.
   Hdf5Shape shape(const std::string& dataset) const;
+  /// Places along the first axis (frames) that have values which were never written, in whole or in part: reading gives
+  /// the fill value there. What a virtual dataset draws from nowhere was not written, either.
+  std::vector<std::int64_t> never_written(const std::string& dataset) const;
   /// Whether its elements are compounds {r, i}.
   bool is_complex(const std::string& dataset) const;
 
@@ -138,6 +142,7 @@ private:
   std::filesystem::path path_;
   std::int64_t bytes_ = 0; ///< size of the file
   std::int64_t file_ = -1;
+  mutable std::set<std::string> followed_ = {}; ///< datasets whose sources were looked at
 };
 
 /// A new HDF5 file that appears whole or not at all: written under a temporary name, renamed by commit().

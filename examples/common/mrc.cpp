@@ -4,6 +4,7 @@
 #include "half_values.hpp"
 #include "input_error.hpp"
 #include "processes.hpp"
+#include "ranges.hpp"
 #include "views.hpp"
 
 #include <algorithm>
@@ -587,6 +588,8 @@ void MrcWriter::close() {
     all.squared_deviations +=
         image.squared_deviations + difference * difference * section_values * before / (before + 1);
   }
+  if (!creator().empty())
+    require_sensible(file_.path(), all.minimum, all.maximum, true, options_.likeliest);
   RawHeader raw{};
   const auto put = [&raw](std::size_t offset, auto... values) {
     ((std::memcpy(raw.data() + offset, &values, sizeof values), offset += sizeof values), ...);
@@ -609,8 +612,13 @@ void MrcWriter::close() {
   put(Field::version, 20140);
   constexpr unsigned char stamp_byte = std::endian::native == std::endian::big ? 0x11 : 0x44;
   put(Field::map, 'M', 'A', 'P', ' ', stamp_byte, stamp_byte);
-  const auto labels =
-      wrapped(options_.labels.empty() ? std::vector<std::string>{"Bracewell"} : options_.labels);
+  std::vector<std::string> lines = options_.labels;
+  const auto says_origin = [](const std::string& line) { return line.starts_with("bracewell-"); };
+  if (creator().empty() && lines.empty())
+    lines.emplace_back("Bracewell");
+  else if (!creator().empty() && std::ranges::none_of(lines, says_origin))
+    lines.push_back(creator());
+  const auto labels = wrapped(lines);
   put(Field::deviation, static_cast<float>(std::sqrt(all.squared_deviations / (section_values * sections))),
       static_cast<std::int32_t>(labels.size()));
   for (std::size_t i = 0; i < labels.size(); ++i) {

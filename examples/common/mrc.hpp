@@ -91,6 +91,8 @@ struct MrcWriteOptions {
   MrcMode mode = MrcMode::Float32;      ///< Float32 or Float16
   double pixel_size = 0;                ///< Angstrom; 0: not known
   std::vector<std::string> labels = {}; ///< Provenance::lines(): what of it fits ten labels of 80 characters
+  std::string likeliest =
+      "the inputs"; ///< where values that are no result come from, most likely (require_sensible)
   std::int64_t shared_images =
       0; ///< of a file that all processes write together, each its images; 0: it is this one's
 };
@@ -120,6 +122,7 @@ public:
   void write_at(std::int64_t first, std::span<const float> images);
   /// The same for Float32 where the moments of the images, [any number], are known: nothing looks at values again.
   void write_at(std::int64_t first, std::span<const float> images, std::span<const Moments> moments);
+  /// Throws InputError for what is no result (require_sensible), where a program makes it.
   /// Writes the header with the number of sections and the statistics of what was stored, which do not depend on
   /// the order of writing, and gives the file its name.
   void close();

@@ -3,7 +3,11 @@
 
 #include "input_error.hpp"
 
+#include "processes.hpp"
+
 #include <algorithm>
+#include <cerrno>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,6 +15,12 @@
 #include <utility>
 
 #include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/socket.h>
+#include <sys/un.h>
+#endif
 
 namespace Bracewell::Examples {
 namespace {
@@ -51,7 +61,75 @@ Inputs& inputs() {
                    ", and reads it; give the output another name");
 }
 
+#ifdef __linux__
+/// The name of a socket for a file, whatever the name of its folder; nothing where there is no such folder.
+std::optional<sockaddr_un> address_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path file = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : path;
+  const auto folder = identity(file.has_parent_path() ? file.parent_path() : fs::path("."));
+  if (!folder)
+    return {};
+  const std::string name = file.filename().string();
+  const std::string text = "bracewell-" + std::to_string(folder->first) + "-" +
+                           std::to_string(folder->second) + "-" +
+                           std::to_string(std::hash<std::string>()(name)) + "-" + std::to_string(name.size());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  text.copy(address.sun_path + 1, sizeof address.sun_path - 1); // a zero first: no file has this name
+  return address;
+}
+
+/// The process that listens to a socket; 0 where it does not tell.
+pid_t listener(const sockaddr_un& address) {
+  const int other = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  struct ucred who {};
+  socklen_t size = sizeof who;
+  const bool known = ::connect(other, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+                     ::getsockopt(other, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
+  if (other >= 0)
+    ::close(other);
+  return known ? who.pid : 0;
+}
+#endif
+
 } // namespace
+
+/// Keeps other runs on this machine from a file: a socket of its name, which leaves no trace whatever ends the process.
+class OutputFamily::Lock {
+public:
+  explicit Lock(const fs::path& path) {
+#ifdef __linux__
+    const auto address = address_of(path);
+    socket_ = address ? ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (socket_ < 0)
+      return;
+    if (::bind(socket_, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0) {
+      constexpr int several = 64; // that ask who this is
+      ::listen(socket_, several);
+      return;
+    }
+    const bool taken = errno == EADDRINUSE;
+    ::close(std::exchange(socket_, -1));
+    if (!taken)
+      return;
+    const pid_t other = listener(*address);
+    throw InputError(path.string() + ": another run" +
+                     (other > 0 ? " (process " + std::to_string(other) + ")" : "") +
+                     " is writing it: wait for its end, or give another name");
+#else
+    static_cast<void>(path);
+#endif
+  }
+  Lock(Lock&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
+  Lock& operator=(Lock&&) = delete;
+  ~Lock() {
+    if (socket_ >= 0)
+      ::close(socket_);
+  }
+
+private:
+  int socket_ = -1;
+};
 
 fs::path beside(const fs::path& out, const std::string& ending) {
   return out.parent_path() / (out.stem().string() + ending);
@@ -63,14 +141,22 @@ OutputFamily::OutputFamily(std::vector<fs::path> paths, std::optional<fs::path> 
     : paths_(std::move(paths)), checkpoint_(std::move(checkpoint)) {
   if (current_ != nullptr)
     throw std::logic_error("OutputFamily: there is another one");
+  if (is_first_process()) {
+    for (const auto& path : paths_)
+      locks_.emplace_back(path);
+    if (checkpoint_)
+      locks_.emplace_back(*checkpoint_);
+  }
   for (const auto& path : paths_) {
     const AtomicFile writable(path);
     for (const auto& other : paths_)
       if (&other != &path && same_file(path, other))
         throw InputError(path.string() + ": two outputs would have this name");
   }
-  if (checkpoint_)
+  if (checkpoint_) {
+    let_replace(*checkpoint_); // Checkpoint looks whose it is
     const AtomicFile writable(*checkpoint_);
+  }
   const std::lock_guard lock(inputs().mutex);
   for (const auto& path : paths_) {
     const auto output = identity(path);

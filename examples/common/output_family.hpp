@@ -18,8 +18,8 @@ std::filesystem::path beside(const std::filesystem::path& out, const std::string
 class OutputFamily {
 public:
   /// A checkpoint is no member: it appears whenever it is committed, and may be read.
-  /// Throws InputError where a path is a file that was read, where two are one file and where nothing can be
-  /// written; std::logic_error where there is another family.
+  /// Throws InputError where a path is a file that was read, where two are one file, where nothing can be written, and
+  /// where another run on this machine writes one of them, until the family's end; std::logic_error where there is another family.
   explicit OutputFamily(std::vector<std::filesystem::path> paths,
                         std::optional<std::filesystem::path> checkpoint = {});
   OutputFamily(const OutputFamily&) = delete;
@@ -48,6 +48,8 @@ private:
   std::vector<std::filesystem::path> paths_;
   std::optional<std::filesystem::path> checkpoint_;
   std::vector<AtomicFile> finished_;
+  class Lock;
+  std::vector<Lock> locks_;
 };
 
 } // namespace Bracewell::Examples

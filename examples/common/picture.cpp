@@ -6,10 +6,12 @@
 
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -229,6 +231,36 @@ void require_picture_name(const std::filesystem::path& path) {
     throw InputError(path.string() + ": expected a picture's name that ends with .png, .pdf or .svg");
 }
 
+namespace {
+
+/// Says in the bytes of a picture what made it: a chunk of PNG, a comment behind the end of the others.
+void say_origin(const std::string& ending, std::vector<std::byte>& bytes) {
+  const std::string& made = creator();
+  if (made.empty())
+    return;
+  std::string text = ending == ".pdf" ? "% " + made + "\n" : "<!-- " + made + " -->\n";
+  auto at = bytes.end();
+  if (ending == ".png") {
+    constexpr std::ptrdiff_t header = 33; // the signature and the first chunk
+    if (std::ssize(bytes) < header)
+      return;
+    at = bytes.begin() + header;
+    const auto number = [](std::uint32_t value) {
+      std::string digits;
+      for (int shift = 24; shift >= 0; shift -= 8)
+        digits += char(value >> shift & 255);
+      return digits;
+    };
+    const std::string body = "tEXtSoftware" + std::string(1, '\0') + made;
+    const auto sum = ::crc32(0, reinterpret_cast<const Bytef*>(body.data()), uInt(body.size()));
+    text = number(std::uint32_t(body.size() - 4)) + body + number(std::uint32_t(sum));
+  }
+  const auto more = std::as_bytes(std::span(text));
+  bytes.insert(at, more.begin(), more.end());
+}
+
+} // namespace
+
 void write_picture(const std::filesystem::path& path, const Picture& picture) {
   constexpr double margin = 8;
   const double width = std::ceil(picture.width + 2 * margin), height = std::ceil(picture.height + 2 * margin);
@@ -265,6 +297,7 @@ void write_picture(const std::filesystem::path& path, const Picture& picture) {
     status = cairo_surface_status(surface.get());
   if (status != CAIRO_STATUS_SUCCESS)
     throw std::runtime_error(path.string() + ": cannot be drawn: " + cairo_status_to_string(status));
+  say_origin(ending, bytes);
   AtomicFile file(path);
   file.write(bytes);
   file.commit();

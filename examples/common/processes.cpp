@@ -125,6 +125,18 @@ ProcessGroup::~ProcessGroup() {
 #endif
 }
 
+bool ProcessGroup::agree([[maybe_unused]] bool value) const {
+#if defined(BRACEWELL_ENABLE_MPI)
+  if (count > 1) {
+    const int own = value ? 1 : 0;
+    int sum = 0;
+    MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return sum == own * count;
+  }
+#endif
+  return true;
+}
+
 void ProcessGroup::fail([[maybe_unused]] int code, const std::function<void(std::ostream&)>& say) {
   silence_.reset();
 #if defined(BRACEWELL_ENABLE_MPI)

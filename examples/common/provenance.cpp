@@ -45,6 +45,22 @@ void Provenance::assume(const std::vector<std::string>& sentences) {
     assume(sentence);
 }
 
+std::string account_of(const Unusable& data) {
+  const std::string found = data.file + ": " + std::to_string(data.count) + " of " + std::to_string(data.of) +
+                            ' ' + data.what + ' ' + data.why;
+  if (double(data.count) > most_unusable * double(data.of))
+    throw InputError(found + ", expected " + shortest(100 * most_unusable) + " % at most" +
+                     (data.remedy.empty() ? "" : "; " + data.remedy));
+  return found + ": " + data.done;
+}
+
+void Provenance::unusable(const Unusable& data) {
+  if (data.count == 0)
+    return;
+  assume(account_of(data));
+  counts_["unused_" + data.what] += data.count;
+}
+
 void Provenance::say() {
   if (std::exchange(said_, true))
     return;

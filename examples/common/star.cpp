@@ -448,6 +448,8 @@ void write_star(const std::filesystem::path& path, const StarDocument& document,
   AtomicFile file(path);
   for (const auto& comment : comments)
     file.write("# " + comment + "\n");
+  if (comments.empty() && !creator().empty())
+    file.write("# " + creator() + "\n");
   for (const auto& table : document.tables) {
     std::string text = "\n";
     if (table.version != 0)

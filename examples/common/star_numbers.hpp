@@ -2,6 +2,7 @@
 #pragma once
 
 #include "input_error.hpp"
+#include "ranges.hpp"
 #include "star.hpp"
 
 #include <algorithm>
@@ -63,6 +64,8 @@ private:
     const auto [stop, error] = std::from_chars(begin, end, value);
     if (stop != end || error != std::errc() || !std::isfinite(value))
       fail(row, table_.columns[column], "expected a finite number, found '" + text + "'");
+    if (const std::string expected = beyond_range(table_.columns[column], value); !expected.empty())
+      fail(row, table_.columns[column], expected + ", found " + text);
     return value;
   }
 

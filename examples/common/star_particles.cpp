@@ -124,6 +124,22 @@ bool begins_as_cryosparc(const std::filesystem::path& path) {
   return is_cryosparc(beginning);
 }
 
+/// Columns that are written on as they are, and have numbers that are none: nan, inf.
+std::vector<std::string> findings_in_unread(const std::filesystem::path& file, const StarTable& table) {
+  std::vector<std::string> findings;
+  for (std::size_t column = 0; column < table.columns.size(); ++column)
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      const std::string text = table.value(row, column);
+      const std::size_t begin = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+      if (text.size() - begin != 3 || (text.substr(begin) != "nan" && text.substr(begin) != "inf"))
+        continue;
+      findings.push_back(file.string() + ": column " + table.columns[column] + " has no number in row " +
+                         std::to_string(row + 1) + " (" + text + "): it is not used, and written as it is");
+      break;
+    }
+  return findings;
+}
+
 /// Throws for tables that are no particles in images, with the way out.
 void name_other_programs(const std::filesystem::path& path, const StarTable& table) {
   const auto fail = [&](const std::string& what) {
@@ -654,6 +670,8 @@ Particles read_particles(const std::filesystem::path& given, const ParticleOptio
     unify_boxes(particles);
   }
   select_class(particles, options.class_number);
+  for (std::string& finding : findings_in_unread(particles.file, *particles.document.find(particles.table)))
+    particles.warnings.push_back(std::move(finding));
   return particles;
 }
 

@@ -36,6 +36,8 @@ void write_text_table(const std::filesystem::path& path, std::span<const TextCol
     text += "# " + comment + "\n";
   for (const auto& line : lines)
     text += line + "\n";
+  if (!creator().empty())
+    text += "# " + creator() + "\n";
   AtomicFile file(path);
   file.write(text);
   file.commit();

@@ -227,9 +227,13 @@ std::vector<std::string> findings_in_images(const Particles& particles, const st
     if (image.deviation > 0)
       deviations.push_back(image.deviation);
   if (const auto blank = rows([](const auto& image) { return image.deviation == 0; }); !blank.empty())
-    findings.push_back(file + std::to_string(blank.size()) + " of " + std::to_string(images.size()) +
-                       " images are blank (" + rows_text(blank) +
-                       ", all pixels alike): an extraction that failed? leave these rows out");
+    findings.push_back(account_of({.file = particles.file.string(),
+                                   .count = static_cast<std::int64_t>(blank.size()),
+                                   .of = static_cast<std::int64_t>(images.size()),
+                                   .what = "images",
+                                   .why = "are blank (" + rows_text(blank) + ", all pixels alike)",
+                                   .done = "maps are made without them; an extraction that failed?",
+                                   .remedy = "an extraction that failed? leave these rows out"}));
   if (deviations.empty())
     return findings;
 

@@ -37,6 +37,11 @@ inline CubicMap read_cube(Provenance& provenance, const std::filesystem::path& p
   const MrcReader reader(path);
   for (const auto& warning : reader.warnings())
     provenance.assume(path.string() + ": " + warning);
+  for (const double angle : reader.header().cell_angles)
+    if (constexpr double right = 90; angle > 1 && angle < 179 && std::abs(angle - right) > 0.5)
+      throw InputError(path.string() + ": expected a cell with right angles, found one of " +
+                       shortest(angle) +
+                       " degrees: voxels of a crystal are no cubes; bring the map to a cubic grid first");
   const auto& size = reader.header().size;
   const auto& voxel_size = reader.header().voxel_size;
   const std::int64_t box = std::ranges::max(size);

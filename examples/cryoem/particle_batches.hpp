@@ -42,6 +42,9 @@ public:
   /// number of the image.
   std::vector<StageTime> for_each(std::span<const std::size_t> rows, Handout& handout, const Work& work);
 
+  /// Whether an image that was read by this process has one value in all pixels.
+  bool is_blank(std::size_t row) const { return seen_[row].deviation == 0; }
+
   /// What was seen in every particle's image, in whatever process: for all of them, once all have read theirs.
   std::vector<LookAtImage> seen() const;
 

@@ -62,6 +62,8 @@ public:
 
   /// Background of the images inserted, in standard deviations of an image; the mean of all.
   double background() const { return background_; }
+  /// Images that have one value in all pixels: they are not inserted.
+  std::size_t blank() const { return blank_; }
   /// What seldom is meant so in the images inserted (findings_in_images).
   const std::vector<std::string>& findings() const { return findings_; }
 
@@ -110,6 +112,7 @@ private:
   std::optional<PixelSizes> pixel_sizes_; ///< absent: there is one
   double background_ = 0;
   std::vector<std::string> findings_;
+  std::size_t blank_ = 0;
   std::size_t batch_;
   ParticlePoses poses_;
   Spectra spectra_;

@@ -110,5 +110,24 @@ struct ComplexOf<Half> {
 template <class Stored>
 using complex_of = typename ComplexOf<Stored>::type;
 
+/// Whether a number is neither infinite nor not a number, by its bits: compilers that are told that there are no such numbers
+/// (-ffast-math, -Ofast) take comparisons and isfinite() away.
+template <class T>
+KOKKOS_INLINE_FUNCTION bool is_finite(T value) {
+  if constexpr (sizeof(T) == 4)
+    return (Kokkos::bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
+  else
+    return (Kokkos::bit_cast<std::uint64_t>(value) & 0x7ff0000000000000u) != 0x7ff0000000000000u;
+}
+
+/// Whether it is no number, likewise.
+template <class T>
+KOKKOS_INLINE_FUNCTION bool is_nan(T value) {
+  if constexpr (sizeof(T) == 4)
+    return (Kokkos::bit_cast<std::uint32_t>(value) & 0x7fffffffu) > 0x7f800000u;
+  else
+    return (Kokkos::bit_cast<std::uint64_t>(value) & 0x7fffffffffffffffu) > 0x7ff0000000000000u;
+}
+
 } // namespace Impl
 } // namespace Bracewell

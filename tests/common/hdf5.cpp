@@ -18,6 +18,8 @@
 #include <span>
 #include <thread>
 
+#include <sys/stat.h>
+
 using namespace Bracewell::Examples;
 using namespace IoTest;
 using Catch::Matchers::ContainsSubstring;
@@ -203,6 +205,92 @@ TEST_CASE("files that an HDF5 file draws its values from are inputs, too") {
   }
   CHECK(reader.read<float>("/linked") == values);
   CHECK(reader.read<float>("/virtual") == values);
+}
+
+TEST_CASE(
+    "values are not looked for where they refer to themselves, in pipes, or in sources that lack them") {
+  const TemporaryFolder folder;
+  const std::vector<float> values{1, 2, 3};
+  Hdf5Writer part(folder / "part.h5");
+  part.write<float>("/data", {3}, values);
+  part.commit();
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const fs::path master = folder / "master.h5";
+  const hid_t file = H5Fcreate(master.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_external("pipe", "/data", file, "/link", H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t three = 3, six = 6, none = 0;
+  const auto made = [&](const char* name, const char* source, const char* dataset, hsize_t has,
+                        hsize_t takes) {
+    const hid_t whole = H5Screate_simple(1, &six, nullptr), from = H5Screate_simple(1, &has, nullptr),
+                properties = H5Pcreate(H5P_DATASET_CREATE);
+    H5Sselect_hyperslab(whole, H5S_SELECT_SET, &none, nullptr, &takes, nullptr);
+    H5Pset_virtual(properties, whole, source, dataset, from);
+    H5Sselect_all(whole);
+    H5Dclose(H5Dcreate2(file, name, H5T_NATIVE_FLOAT, whole, H5P_DEFAULT, properties, H5P_DEFAULT));
+    H5Pclose(properties), H5Sclose(from), H5Sclose(whole);
+  };
+  made("/self", ".", "/self", 6, 6);
+  made("/there", "master.h5", "/back", 6, 6);
+  made("/back", "master.h5", "/there", 6, 6);
+  made("/of_a_pipe", "pipe", "/data", 6, 6);
+  made("/too_few", "part.h5", "/data", 6, 6);
+  made("/not_there", "part.h5", "/other", 6, 6);
+  made("/first_half", "part.h5", "/data", 3, 3);
+  const hid_t properties = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &three, nullptr);
+  H5Pset_external(properties, "pipe", 0, 12);
+  H5Dclose(H5Dcreate2(file, "/raw_in_a_pipe", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, properties, H5P_DEFAULT));
+  H5Pclose(properties), H5Sclose(space), H5Fclose(file);
+  const Hdf5Reader reader(master);
+  const auto reading = [&](const char* name) { return input_error([&] { reader.read<float>(name); }); };
+  for (const char* name : {"/self", "/there", "/back"})
+    CHECK_THAT(reading(name), ContainsSubstring("is virtual, and refers to itself"));
+  CHECK_THAT(reading("/of_a_pipe"), ContainsSubstring("pipe: is not a regular file"));
+  CHECK_THAT(reading("/link"), ContainsSubstring("pipe: is not a regular file, and a link in"));
+  CHECK_THAT(input_error([&] { reader.has("/link"); }), ContainsSubstring("pipe: is not a regular file"));
+  CHECK_THAT(reading("/raw_in_a_pipe"), ContainsSubstring("pipe, which is not a regular file"));
+  CHECK_THAT(reading("/too_few"), ContainsSubstring("its source part.h5 has too few values: /data is [3]"));
+  CHECK_THAT(reading("/not_there"), ContainsSubstring("part.h5: has no dataset /other"));
+  CHECK(reader.read<float>("/first_half") == std::vector<float>{1, 2, 3, 0, 0, 0});
+  CHECK(reader.never_written("/first_half") == std::vector<std::int64_t>{3, 4, 5});
+}
+
+TEST_CASE("frames that were never written are told, in chunks of any shape, and where all are") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "a.h5";
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t shape[] = {7, 3, 4}, one[] = {1, 3, 4};
+  const hid_t space = H5Screate_simple(3, shape, nullptr), frame = H5Screate_simple(3, one, nullptr);
+  const std::vector<float> values(12, 1);
+  const auto made = [&](const char* name, const std::vector<hsize_t>& chunk,
+                        const std::vector<hsize_t>& written) {
+    const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    if (!chunk.empty())
+      H5Pset_chunk(properties, 3, chunk.data());
+    const hid_t dataset =
+        H5Dcreate2(file, name, H5T_NATIVE_FLOAT, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    for (const hsize_t number : written) {
+      const hsize_t first[] = {number, 0, 0};
+      H5Sselect_hyperslab(space, H5S_SELECT_SET, first, nullptr, one, nullptr);
+      H5Dwrite(dataset, H5T_NATIVE_FLOAT, frame, space, H5P_DEFAULT, values.data());
+    }
+    H5Sselect_all(space);
+    H5Pclose(properties), H5Dclose(dataset);
+  };
+  made("/single", {1, 3, 4}, {0, 1, 3, 6});
+  made("/parts", {1, 2, 3}, {5});
+  made("/pairs", {2, 3, 4}, {0, 6});
+  made("/all", {2, 2, 2}, {0, 1, 2, 3, 4, 5, 6});
+  made("/contiguous", {}, {2});
+  made("/none", {}, {});
+  H5Sclose(space), H5Sclose(frame), H5Fclose(file);
+  using Numbers = std::vector<std::int64_t>;
+  const Hdf5Reader reader(path);
+  CHECK(reader.never_written("/single") == Numbers{2, 4, 5});
+  CHECK(reader.never_written("/parts") == Numbers{0, 1, 2, 3, 4, 6});
+  CHECK(reader.never_written("/pairs") == Numbers{2, 3, 4, 5});
+  CHECK(reader.never_written("/all").empty());
+  CHECK(reader.never_written("/contiguous").empty()); // which takes its place whole
+  CHECK(reader.never_written("/none") == Numbers{0, 1, 2, 3, 4, 5, 6});
 }
 
 TEST_CASE("shapes that a file has too few bytes for are refused") {

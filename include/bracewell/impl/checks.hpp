@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/array.hpp>
+#include <bracewell/half.hpp>
 
 #include <cmath>
 #include <cstdarg>
@@ -127,30 +128,39 @@ struct Arguments {
   }
 
   /// low <= value <= high; not a number is out of range.
+  /// By the bits: comparisons with what is no number may be taken away (is_finite).
+  template <class Number>
+  static bool is_number(Number value) {
+    if constexpr (std::is_floating_point_v<Number>)
+      return !is_nan(double(value));
+    else
+      return true;
+  }
   template <class Number>
   void within(const char* argument, Number value, Number low, Number high, const char* unit = "") const {
     require(
-        value >= low && value <= high, argument,
+        is_number(value) && value >= low && value <= high, argument,
         [&] { return "from " + number(low) + " to " + number(high) + unit; }, [&] { return number(value); });
   }
   template <class Number>
   void at_least(const char* argument, Number value, Number low) const {
     require(
-        value >= low, argument, [&] { return "at least " + number(low); }, [&] { return number(value); });
+        is_number(value) && value >= low, argument, [&] { return "at least " + number(low); },
+        [&] { return number(value); });
   }
   template <class Number>
   void positive(const char* argument, Number value) const {
-    require(value > 0 && static_cast<double>(value) <= 1e30, argument, "a finite value > 0",
-            [&] { return number(value); });
+    require(is_number(value) && value > 0 && static_cast<double>(value) <= 1e30, argument,
+            "a finite value > 0", [&] { return number(value); });
   }
   template <class Number>
   void not_negative(const char* argument, Number value) const {
-    require(value >= 0 && static_cast<double>(value) <= 1e30, argument, "a finite value >= 0",
-            [&] { return number(value); });
+    require(is_number(value) && value >= 0 && static_cast<double>(value) <= 1e30, argument,
+            "a finite value >= 0", [&] { return number(value); });
   }
   template <class Number>
   void finite(const char* argument, Number value) const {
-    require(std::isfinite(value), argument, "a finite value", [&] { return number(value); });
+    require(is_finite(double(value)), argument, "a finite value", [&] { return number(value); });
   }
 
   /// Memory for `needed` values at a multiple of `alignment` bytes, by default that of complex numbers.

@@ -264,3 +264,66 @@ TEST_CASE("where files need names outputs are the same") {
   CHECK(Hdf5Reader(scene.folder / "slices.h5").has_dataset("/exchange/data"));
   CHECK(unfinished(scene.folder).empty());
 }
+
+TEST_CASE("outputs that are write-protected are replaced with --overwrite alone") {
+  const Scene scene;
+  write_text(scene.folder / "out.mrcs", "precious");
+  fs::permissions(scene.folder / "out.mrcs", fs::perms::owner_read);
+  const std::string command = project + " --map map.mrc --star poses.star --out out.mrcs";
+  expect_bad_input(scene.folder, command, {"out.mrcs: is there and write-protected", "--overwrite"});
+  CHECK(read_text(scene.folder / "out.mrcs") == "precious");
+  run_well(scene.folder, command + " --overwrite");
+  CHECK(read_stack(scene.folder / "out.mrcs").count == 6);
+}
+
+TEST_CASE("names that nobody typed replace nothing but what a program made") {
+  const Scene scene;
+  const std::string before = read_text(scene.folder / "particles.star");
+  const std::string command = project + " --map map.mrc --star poses.star --out particles.mrcs";
+  expect_bad_input(scene.folder, command,
+                   {"particles.star: is there, and bracewell-project did not make it", "--overwrite"});
+  CHECK(read_text(scene.folder / "particles.star") == before);
+  expect_bad_input(scene.folder, reconstruct + " --demo .", {"particles.star", "did not make it"});
+  expect_bad_input(scene.folder, tomography + " --demo .", {"scan.h5", "did not make it"});
+  // A run over its own outputs, of every kind.
+  for (int time = 0; time < 2; ++time) {
+    run_well(scene.folder, project + " --map map.mrc --star poses.star --out again.mrcs");
+    run_well(scene.folder, reconstruct + " --star particles.star --no-ctf --out again.mrc");
+    for (const char* const ending : {"png", "pdf", "svg"})
+      run_well(scene.folder,
+               tomography + " --scan scan.h5 --no-log --centre 16 --out again.h5 --pictures " + ending);
+    run_well(scene.folder, tomography + " --demo demo --demo-angles 60");
+  }
+  const Bytes picture = read_bytes(scene.folder / "again_middle.png");
+  CHECK(std::string(picture.begin(), picture.end()).find("tEXtSoftware") == 37);
+}
+
+TEST_CASE("a second run with an output that is being written is refused, and says whose it is") {
+  const Scene scene(20000);
+  const auto before = scene.contents();
+  const auto meanwhile = [&] {
+    const Outcome second =
+        run(scene.folder, project + " --map map.mrc --star poses.star --out out.mrcs 2>said.text");
+    CHECK(second.code == 2);
+    const std::string said = read_text(scene.folder / "said.text");
+    INFO(said);
+    CHECK(said.find("out.mrcs: another run (process ") != std::string::npos);
+    CHECK(said.find("is writing it: wait for its end") != std::string::npos);
+    run_well(scene.folder, "ln -s . here && ( " + project +
+                               " --map map.mrc --star poses.star --out here/out.mrcs; [ $? = 2 ] ); rm here");
+  };
+  const int status = interrupted(scene.folder, long_run, SIGTERM, meanwhile);
+  CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
+  CHECK((scene.contents() == before));
+}
+
+TEST_CASE("outputs that nobody can replace are told before the work") {
+  const Scene scene;
+  write_text(scene.folder / "out.mrcs", "old");
+  if (std::system(("chattr +i '" + (scene.folder / "out.mrcs").string() + "' 2>/dev/null").c_str()) != 0)
+    SKIP("no file can be made immutable here");
+  const Outcome outcome = run(scene.folder, project + " --map map.mrc --star poses.star --out out.mrcs");
+  CHECK(std::system(("chattr -i '" + (scene.folder / "out.mrcs").string() + "'").c_str()) == 0);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("out.mrcs: cannot be replaced: it is immutable") != std::string::npos);
+}

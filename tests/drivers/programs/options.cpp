@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What all programs have in common on their command lines.
+#include "common/hdf5.hpp"
 #include "support.hpp"
 
 #include <catch2/generators/catch_generators.hpp>
@@ -92,6 +93,67 @@ TEST_CASE(
                      {"p.star", "0.001 to 1000000 Angstrom", "found 1e"});
   expect_bad_input(folder, reconstruct + " --star p.star --out o.mrc --pixel-size 2 --mask-diameter 1",
                    {"--mask-diameter", "at least 8 Angstrom", "found 1"});
+}
+
+TEST_CASE("numbers far beyond what is measured are refused, by column and by option") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  const std::string star = read_text(folder / "p.star");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = star;
+    const std::size_t at = changed.find(from);
+    REQUIRE(at != std::string::npos);
+    write_text(folder / "q.star", changed.replace(at, from.size(), to));
+    return reconstruct + " --star q.star --out o.mrc";
+  };
+  expect_bad_input(folder, with(" 2.7 0.1 ", " 1e308 0.1 "),
+                   {"q.star", "rlnSphericalAberration", "expected -100000 to 100000 mm", "1e308"});
+  expect_bad_input(folder, with(" 2.7 0.1 ", " 2.7 7 "), {"rlnAmplitudeContrast", "-1 to 1"});
+  // What is not read is written on, and said.
+  std::string carried = star;
+  carried.replace(carried.find("_rlnRandomSubset"), 16, "_rlnNormCorrection");
+  std::string lines;
+  std::istringstream text(carried);
+  bool first = true;
+  for (std::string line; std::getline(text, line); lines += line + '\n')
+    if (const std::size_t at = line.find(" 1 1@"); at != std::string::npos && std::exchange(first, false))
+      line.replace(at, 3, " nan ");
+  write_text(folder / "q.star", lines);
+  expect_bad_input(folder, reconstruct + " --strict --star q.star --out o.mrc",
+                   {"rlnNormCorrection has no number in row 1 (nan)"});
+  expect_bad_input(folder, project + " --map map.mrc --star p.star --out o.mrcs --noise 1e-30",
+                   {"--noise", "1e-30"});
+  const std::string slices = tomography + " --scan scan.h5 --out o.h5 --centre 16 ";
+  Hdf5Writer scan(folder / "scan.h5");
+  scan.write<float>("/exchange/data", {8, 1, 32}, std::vector<float>(256, 1.0f));
+  scan.commit();
+  expect_bad_input(folder, slices + "--hardening 1,1e30", {"--hardening", "-1000 to 1000"});
+  expect_bad_input(folder, slices + "--no-log --solver sirt --noise 1e-30", {"--noise", "1e-30"});
+  expect_bad_input(folder, slices + "--span 0", {"--span", "other than 0"});
+}
+
+TEST_CASE("an output that cannot be right is not written, and the likeliest input is named") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  write_volume(folder / "zero.mrc", std::vector<float>(15 * 15 * 15, 0.0f), {15, 15, 15}, {.pixel_size = 3});
+  expect_bad_input(folder, project + " --map zero.mrc --star p.star --out o.mrcs",
+                   {"o.mrcs: is not written", "the value 0 everywhere", "look at"});
+  Hdf5Writer scan(folder / "scan.h5");
+  scan.write<float>("/exchange/data", {8, 1, 32}, std::vector<float>(256, 0.0f));
+  scan.write<float>("/large/data", {8, 1, 32}, std::vector<float>(256, 3e37f));
+  scan.write<double>("/equal", {8}, std::vector<double>(8, 30.0));
+  scan.write<double>("/units", {8}, std::vector<double>{0, 200, 400, 600, 800, 1000, 1200, 1400});
+  scan.write_attribute("/units", "units", std::string("mrad"));
+  scan.write<double>("/strange", {8}, std::vector<double>{0, 20, 40, 60, 80, 100, 120, 140});
+  scan.write_attribute("/strange", "units", std::string("furlong"));
+  scan.commit();
+  const std::string slices = tomography + " --scan scan.h5 --out o.h5 --centre 16 --no-log ";
+  expect_bad_input(folder, slices, {"o.h5: is not written", "the value 0 everywhere", "scan.h5"});
+  expect_bad_input(folder, slices + "--data /large/data", {"o.h5: is not written", "scan.h5"});
+  expect_bad_input(folder, slices + "--angles /equal", {"all 8 angles are 30"});
+  expect_bad_input(folder, slices + "--angles /strange", {"degrees or radians", "furlong"});
+  const Outcome outcome = run(folder, slices + "--angles /units");
+  CHECK(outcome.err.find("8 angles from 0 to 1400 mrad") != std::string::npos);
 }
 
 TEST_CASE("no message names a function of the library") {

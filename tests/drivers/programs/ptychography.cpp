@@ -498,6 +498,7 @@ TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
     expect_bad_input(folder, command + "part.h5 --resume --object-rate 0.02",
                      {"part_checkpoint.h5: --resume: was made without --object-rate 0.02"});
     expect_bad_input(folder, command + "other.h5 --resume", {"other_checkpoint.h5: is not there"});
+    expect_bad_input(folder, command + "part.h5 --resume --passes 1", {"--passes 1", "were made already"});
     run_well(folder, command + "part.h5 --resume");
     CHECK_FALSE(fs::exists(folder / "part_checkpoint.h5"));
     for (const char* dataset : {"/object/amplitude", "/object/phase", "/loss"})
@@ -507,6 +508,37 @@ TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
     for (const char* ending : {".h5", "_amplitude.png", "_phase.png", "_probe.png", "_loss.png"})
       fs::remove(folder / ("part" + std::string(ending)));
   }
+}
+
+TEST_CASE("--resume takes more passes, and a loss that is no number ends the first of them") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  const std::string command = program + " --data scan.cxi --probe-size 48 --checkpoint-every 0 --out part.h5";
+  REQUIRE(run(folder, ended_after("part_checkpoint.h5", 2) + command + " --passes 5").code == 128 + SIGTERM);
+  run_well(folder, command + " --passes 8 --resume");
+  CHECK(read<double>(folder / "part.h5", "/loss").size() == 9); // of every pass, and at the end
+  const Outcome outcome =
+      run(folder, program + " --data scan.cxi --out bad.h5 --passes 200 --object-rate 1e30");
+  INFO(outcome.err);
+  CHECK(outcome.code != 0);
+  CHECK(outcome.err.find("the loss is not a finite number in pass ") != std::string::npos);
+  CHECK_FALSE(fs::exists(folder / "bad.h5"));
+}
+
+TEST_CASE("three columns of /scan are not believed") {
+  const TemporaryFolder folder;
+  const Scan scan = demonstration().scan;
+  {
+    Hdf5Writer file(folder / "three.h5");
+    file.write<float>("/data", {Scan::count, Scan::n, Scan::n}, scan.unshifted());
+    std::vector<double> positions(3 * Scan::count);
+    const std::vector<double> two = scan.positions();
+    for (std::size_t i = 0; i < std::size_t(Scan::count); ++i)
+      positions[3 * i] = two[2 * i], positions[3 * i + 1] = two[2 * i + 1];
+    file.write<double>("/scan", {Scan::count, 3}, positions);
+    file.commit();
+  }
+  expect_bad_input(folder, program + " --data three.h5 --out out.h5" + few, {"/scan", "found three columns"});
 }
 
 TEST_CASE("the demonstration's positions, modes and mask, and what is found of them") {
@@ -633,7 +665,7 @@ TEST_CASE("patterns without counts are left out, with a warning") {
   write_cxi(folder / "scan.cxi", scan);
   const Outcome outcome = run(folder, program + " --data scan.cxi --out out.h5" + few);
   CHECK(outcome.code == 0);
-  CHECK(outcome.err.find("1 patterns without counts") != std::string::npos);
+  CHECK(outcome.err.find("1 of 12 patterns have no counts: they are left out") != std::string::npos);
   CHECK(std::isfinite(read<double>(folder / "out.h5", "/loss").back()));
 }
 

@@ -8,6 +8,7 @@
 #include <hdf5.h>
 
 #include <cstring>
+#include <numeric>
 
 using namespace DriverTest;
 
@@ -247,6 +248,105 @@ TEST_CASE("a source that is missing of a virtual dataset is named") {
                    {"scan.h5", "/exchange/data", "gone.h5", "missing"});
   fs::copy(folder / "part.h5", folder / "gone.h5");
   run_well(folder, command("--scan scan.h5 --centre 30.25 --span 180"));
+}
+
+TEST_CASE("frames that are no data are counted, left out, and refused above a share") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  const std::vector<double> angles = even_angles(120);
+  const Counts counts = disc.counts(angles);
+  const std::string plain = command("--scan scan.h5 --centre 30.25 ");
+  const auto spoil = [&](const std::vector<int>& frames, std::uint16_t value) {
+    Counts spoilt = counts;
+    for (const int frame : frames)
+      std::fill_n(spoilt.begin() + frame * rows * width, rows * width, value);
+    write(folder / "scan.h5", angles, spoilt);
+  };
+  // Dropped frames, a shut shutter, and a detector that saw too much.
+  for (const std::uint16_t value : {0, 205, 65535}) {
+    CAPTURE(value);
+    spoil({7, 30, 31, 77}, value);
+    const Outcome outcome = run(folder, plain);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(disc.error(slices(folder)) < 0.06);
+    CHECK(outcome.err.find(
+              "4 of 120 frames have no light or are saturated (row 1 of projections 7, 30, 31, 77)") !=
+          std::string::npos);
+    CHECK(Hdf5Reader(folder / "x.h5").attribute("/exchange/data", "unused_frames") == 4);
+    fs::remove(folder / "x.h5"), fs::remove(folder / "x_middle.png");
+    expect_bad_input(folder, plain + "--strict", {"4 of 120 frames", "--strict"});
+  }
+  std::vector<int> many(40);
+  std::iota(many.begin(), many.end(), 50);
+  spoil(many, 0);
+  expect_bad_input(folder, plain, {"40 of 120 frames have no light", "expected 25 % at most"});
+  write(folder / "scan.h5", angles, frames(120, 201));
+  expect_bad_input(folder, plain, {"most projections has no data", "shutter"});
+
+  // The scan stopped: frames were not written, to chunks of one frame each.
+  const auto stopped = [&](hsize_t written) {
+    const hid_t file = H5Fcreate((folder / "scan.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hsize_t shape[] = {120, rows, width}, one[] = {1, rows, width}, first[] = {0, 0, 0},
+                  some[] = {written, rows, width};
+    const hid_t space = H5Screate_simple(3, shape, nullptr), memory = H5Screate_simple(3, some, nullptr),
+                properties = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    H5Pset_chunk(properties, 3, one);
+    const hid_t data =
+        H5Dcreate2(file, "/exchange/data", H5T_STD_U16LE, space, links, properties, H5P_DEFAULT);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, first, nullptr, some, nullptr);
+    H5Dwrite(data, H5T_NATIVE_UINT16, memory, space, H5P_DEFAULT, counts.data());
+    for (const char* name : {"/exchange/data_white", "/exchange/data_dark"}) {
+      const Counts frame = frames(1, std::string(name).ends_with("white") ? 60200 : 200);
+      const hid_t whole = H5Screate_simple(3, one, nullptr),
+                  set = H5Dcreate2(file, name, H5T_STD_U16LE, whole, links, H5P_DEFAULT, H5P_DEFAULT);
+      H5Dwrite(set, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, frame.data());
+      H5Dclose(set), H5Sclose(whole);
+    }
+    H5Dclose(data), H5Pclose(properties), H5Pclose(links), H5Sclose(space), H5Sclose(memory), H5Fclose(file);
+  };
+  stopped(116);
+  const Outcome outcome = run(folder, plain + "--span 180");
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.err.find("4 of 120 frames were never written (projection 116 is the first)") !=
+        std::string::npos);
+  CHECK(disc.error(slices(folder)) < 0.1);
+  stopped(70);
+  expect_bad_input(folder, plain + "--span 180",
+                   {"50 of 120 frames were never written", "--leave-out 70:120 goes on without them"});
+  expect_bad_input(folder, command("--scan scan.h5 --span 180 --leave-out 70:120"), {"170 degrees"});
+}
+
+TEST_CASE("faults of files that were seen have their right slices or a sentence") {
+  const char* const data = std::getenv("BRACEWELL_TEST_DATA");
+  const fs::path of_cases = fs::path(data ? data : "") / "cases" / "faults";
+  if (!data || !fs::exists(of_cases / "aborted.h5"))
+    SKIP("BRACEWELL_TEST_DATA has no cases/faults");
+  const TemporaryFolder folder;
+  const auto slices_of = [&](const std::string& file, const std::string& word) {
+    const Outcome outcome = run(folder, tomography + " --out x.h5 --centre 32 --scan " + file);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.err.find(word) != std::string::npos);
+    return slices(folder);
+  };
+  const auto refused = [&](const std::string& file, const std::vector<std::string>& words) {
+    expect_bad_input(folder, tomography + " --out no.h5 --centre 16 --scan " + file, words);
+  };
+  const auto path = [&](const char* name) { return (of_cases / name).string(); };
+  const std::vector<float> whole = slices_of(path("master.h5"), "");
+  CHECK(relative_error(slices_of(path("dropped.h5"), "4 of 120 frames"), whole) < 0.05);
+  CHECK(relative_error(slices_of(path("saturated.h5"), "2 of 120 frames"), whole) < 0.05);
+  CHECK(relative_error(slices_of(path("nodark.h5"), "no dark ones"), whole) < 0.05);
+  refused(path("aborted.h5"), {"50 of 120 frames were never written"});
+  refused(path("vds_self.h5"), {"refers to itself"});
+  refused(path("vds_dot.h5"), {"refers to itself"});
+  fs::copy(of_cases / "master.h5", folder / "master.h5");
+  refused("master.h5", {"part0.h5", "missing"});
+  fs::copy(of_cases / "part0.h5", folder / "part0.h5");
+  refused("master.h5", {"part1.h5", "missing"});
 }
 
 TEST_CASE("angles that are there twice, a closed flat frame, dead and saturated columns, views left out") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/detail/taps.hpp>
+#include <bracewell/half.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/impl/sample_array.hpp>
 
@@ -52,7 +53,7 @@ struct PointLocations {
       const double frequency = points(i, d);
       const double x = (frequency - Kokkos::floor(frequency)) * grid.size[d];
       const double lower = Kokkos::ceil(x - 0.5 * width);
-      if (!(x >= 0))
+      if (!is_finite(frequency))
         return false;
       const int first = static_cast<int>(lower);
       at.offset[d] = static_cast<T>(x - lower);

@@ -3,6 +3,7 @@
 
 #include <bracewell/gridding/detail/kernel.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/sample_array.hpp>
 #include <bracewell/impl/unroll.hpp>
@@ -25,7 +26,7 @@ struct BoundsOfPoints {
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, double& low, double& high, std::int64_t& not_finite) const {
     const double x = points(i, axis);
-    if (!(Kokkos::abs(x) < Kokkos::Experimental::infinity_v<double>))
+    if (!is_finite(x))
       ++not_finite;
     low = Kokkos::min(low, x);
     high = Kokkos::max(high, x);

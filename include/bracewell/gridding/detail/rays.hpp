@@ -3,6 +3,7 @@
 
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/polar.hpp>
+#include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 
@@ -22,7 +23,8 @@ inline PolarPoints checked_rays(PolarPoints polar, const Arguments& arguments) {
     polar.step = 1. / polar.samples;
   arguments.positive("step", polar.step);
   for (const double angle : polar.angles)
-    arguments.require(std::abs(angle) <= 1e9, "angles", "finite values", [&] { return number(angle); });
+    arguments.require(is_finite(double(angle)) && std::abs(angle) <= 1e9, "angles", "finite values",
+                      [&] { return number(angle); });
   return polar;
 }
 

@@ -140,7 +140,8 @@ struct Samples {
     bool finite = true;
     for (int c = 0; c < M; ++c) {
       result.turns[c] = shifts ? -inverse_size[c] * shifts(batch, index)[M - 1 - c] : T(0);
-      finite = finite && Kokkos::abs(result.turns[c]) <= T(1e9); // far beyond it, phases overflow
+      finite = finite && is_finite(result.turns[c]) &&
+               Kokkos::abs(result.turns[c]) <= T(1e9); // far beyond it, phases overflow
     }
     result.folds = !finite;
     for (int d = 0; d < D; ++d) {
@@ -157,7 +158,7 @@ struct Samples {
         const T extent = Kokkos::sqrt(norm) + radius * Kokkos::abs(result.bend[d]);
         norm = extent * extent;
       }
-      result.folds = result.folds || !(radius * radius * norm <= limit * limit);
+      result.folds = result.folds || !is_finite(norm) || !(radius * radius * norm <= limit * limit);
     }
     result.curved = curved();
     if (!finite) // of no use, as with a matrix that is not finite: no position can be placed

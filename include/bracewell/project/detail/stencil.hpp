@@ -144,7 +144,7 @@ template <class T, int Dim>
 KOKKOS_INLINE_FUNCTION bool fold(const HalfSpectrumLayout<Dim>& layout, T (&q)[Dim]) {
   bool usable = true;
   for (int d = 0; d < Dim; ++d) {
-    usable = usable && Kokkos::abs(q[d]) <= T(0.25) / Kokkos::Experimental::epsilon_v<T>;
+    usable = usable && is_finite(q[d]) && Kokkos::abs(q[d]) <= T(0.25) / Kokkos::Experimental::epsilon_v<T>;
     fold_axis(layout.size[d], q[d]);
   }
   return usable;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/inputs.hpp>
@@ -23,14 +24,14 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
       [&] { return number(shape.slices - 1) + " numbers, from each slice to the next"; },
       [&] { return number(options.slice_fresnel_numbers.size()); });
   for (const double value : options.slice_fresnel_numbers)
-    check.require(std::isfinite(value) && value != 0, "options.slice_fresnel_numbers",
+    check.require(is_finite(double(value)) && value != 0, "options.slice_fresnel_numbers",
                   "finite numbers other than zero", [&] { return number(value); });
   check.require(
       !options.fresnel_number || shape.probe == shape.detector, "shape.probe",
       [&] { return "as many pixels as the detector in the near field (" + number(shape.detector) + ")"; },
       [&] { return number(shape.probe); });
   if (options.fresnel_number)
-    check.require(std::isfinite(*options.fresnel_number) && *options.fresnel_number != 0,
+    check.require(is_finite(double(*options.fresnel_number)) && *options.fresnel_number != 0,
                   "options.fresnel_number", "a finite number other than zero",
                   [&] { return number(*options.fresnel_number); });
   check.positive("options.counts", options.counts);

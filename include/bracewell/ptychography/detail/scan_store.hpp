@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
@@ -215,7 +216,7 @@ private:
     std::vector<double> all(2 * scan_.count);
     download(space, all, positions.data);
     for (std::size_t i = 0; i < all.size(); ++i)
-      arguments.require(std::isfinite(all[i]), "positions", "finite numbers",
+      arguments.require(is_finite(all[i]), "positions", "finite numbers",
                         [&] { return number(all[i]) + " (position " + number(i / 2) + ")"; });
     return all;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/row_loop.hpp>
 
@@ -46,21 +47,21 @@ struct NormaliseProjections {
               light = (places != nullptr ? one + light_of.share * (light_of.second[i] - one) : one) - shade;
       value = light > T(0) ? (value - shade) / light : invalid;
     }
-    return Kokkos::isfinite(value) && (!options.logarithm || value > T(0)) ? value : invalid;
+    return is_finite(value) && (!options.logarithm || value > T(0)) ? value : invalid;
   }
 
   /// The value itself, or the mean of the next valid ones on either side; 0 where the row has none.
   KOKKOS_FUNCTION T repaired(const T* row, const Flat& light, std::int64_t slice, int i, T air) const {
     const auto finish = [&](T value) { return options.logarithm ? -Kokkos::log(value / air) : value - air; };
     const T value = transmission(row, light, slice, i);
-    if (!Kokkos::isnan(value))
+    if (!is_nan(value))
       return finish(value);
     T sum = 0;
     int found = 0;
     for (const int step : {-1, 1})
       for (int j = i + step; j >= 0 && j < width; j += step) {
         const T other = transmission(row, light, slice, j);
-        if (Kokkos::isnan(other))
+        if (is_nan(other))
           continue;
         sum += finish(other);
         ++found;
@@ -79,10 +80,10 @@ struct NormaliseProjections {
       T sum = 0, count = 0;
       const auto add = [&](int i, T& s) {
         const T value = transmission(counts, light, slice, i);
-        s += Kokkos::isnan(value) ? T(0) : value;
+        s += is_nan(value) ? T(0) : value;
       };
       const auto valid = [&](int i, T& c) {
-        c += Kokkos::isnan(transmission(counts, light, slice, i)) ? T(0) : T(1);
+        c += is_nan(transmission(counts, light, slice, i)) ? T(0) : T(1);
       };
       const auto columns = Kokkos::ThreadVectorRange(member, options.air_begin, options.air_end);
       Kokkos::parallel_reduce(columns, add, sum);

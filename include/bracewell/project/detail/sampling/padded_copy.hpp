@@ -226,9 +226,9 @@ struct LargestPart {
   KOKKOS_FUNCTION void operator()(std::int64_t i, float& largest) const {
     const Kokkos::complex<float> value(values[i]);
     const float real = Kokkos::abs(value.real()), imaginary = Kokkos::abs(value.imag());
-    if (real <= Kokkos::Experimental::finite_max_v<float>)
+    if (is_finite(real))
       largest = Kokkos::max(largest, real);
-    if (imaginary <= Kokkos::Experimental::finite_max_v<float>)
+    if (is_finite(imaginary))
       largest = Kokkos::max(largest, imaginary);
   }
 };

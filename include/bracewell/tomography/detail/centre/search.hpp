@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
+#include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
@@ -34,7 +35,7 @@ template <class T>
 struct CountNotFinite {
   const T* values;
   KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& count) const {
-    count += Kokkos::isfinite(values[i]) ? 0 : 1;
+    count += is_finite(values[i]) ? 0 : 1;
   }
 };
 

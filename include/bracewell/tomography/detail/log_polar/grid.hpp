@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/fft/fast_size.hpp>
+#include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/tomography/detail/beam.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
@@ -83,7 +84,7 @@ struct LogPolarGrid {
         best = grid;
       }
     arguments.require(
-        std::isfinite(least), "options.spans",
+        is_finite(least), "options.spans",
         [] {
           return "0 or a number that leaves less than " + number(largest_period / 4) +
                  " angles and about 60 degrees to each";

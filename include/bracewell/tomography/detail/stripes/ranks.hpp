@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/half.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/unroll.hpp>
 #include <bracewell/tomography/detail/stripes/columns.hpp>
@@ -28,7 +29,7 @@ struct RankedValue {
 
   /// What is not a number is ranked as infinity: there is an order of all values.
   KOKKOS_FUNCTION static RankedValue of(T value, int angle) {
-    return {Kokkos::isnan(value) ? Kokkos::Experimental::infinity_v<T> : value, angle};
+    return {is_nan(value) ? Kokkos::Experimental::infinity_v<T> : value, angle};
   }
   /// Equal values are in the order of their angles.
   KOKKOS_FUNCTION bool less(const RankedValue& other) const {

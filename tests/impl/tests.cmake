@@ -1,0 +1,11 @@
+# Guards against numbers that are not finite hold with the options that say that there are none.
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT Kokkos_ENABLE_CUDA AND NOT Kokkos_ENABLE_HIP)
+  foreach(option ffast-math Ofast)
+    set(name test_impl_guards_${option})
+    add_executable(${name} ${CMAKE_CURRENT_LIST_DIR}/guards/finite.cpp)
+    target_compile_options(${name} PRIVATE -${option})
+    target_link_libraries(${name} PRIVATE Bracewell::Bracewell)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+    add_test(NAME ${name} COMMAND ${name})
+  endforeach()
+endif()
